@@ -1,0 +1,36 @@
+"""privlp: solve linear programs under differential privacy.
+
+State a linear program and what its neighbours may differ in, then solve it privately:
+
+>>> import privlp
+>>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-1, -3]], b=[-2, -3])
+>>> privlp.solve_exact(lp).objective  # HiGHS, not private
+2.5
+>>> solution = privlp.solve(lp, eps=float("inf"), delta=0, s=1, alpha=0.05, opt=2.5)  # no noise: not private
+>>> privlp.compare(lp, solution).violations.max() < 0.05
+True
+"""
+
+from privlp.compare import Comparison as Comparison
+from privlp.compare import compare as compare
+from privlp.errors import BudgetExceededError as BudgetExceededError
+from privlp.errors import InvalidParameterError as InvalidParameterError
+from privlp.errors import InvalidProblemError as InvalidProblemError
+from privlp.errors import MissingDependencyError as MissingDependencyError
+from privlp.errors import NotPrivateWarning as NotPrivateWarning
+from privlp.errors import PrivLPError as PrivLPError
+from privlp.errors import ReadError as ReadError
+from privlp.errors import RelationMismatchError as RelationMismatchError
+from privlp.errors import UnsupportedProblemError as UnsupportedProblemError
+from privlp.exact import ExactSolution as ExactSolution
+from privlp.exact import solve_exact as solve_exact
+from privlp.privacy import AuditResult as AuditResult
+from privlp.privacy import Budget as Budget
+from privlp.privacy import audit as audit
+from privlp.problem import LinearProgram as LinearProgram
+from privlp.relations import ConstraintPrivate as ConstraintPrivate
+from privlp.solution import Solution as Solution
+from privlp.solve import solve as solve
+from privlp.status import Status as Status
+
+__version__ = "0.1.0"

@@ -1,0 +1,130 @@
+"""Compare a private solution with the exact one. **Not private**: for teaching and research."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.errors import InvalidParameterError, MissingDependencyError
+from privlp.exact import ExactSolution, solve_exact
+from privlp.problem import LinearProgram
+from privlp.solution import Solution
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What a private solution costs and violates. **Not private**: computed from private rows without noise.
+
+    Attributes
+    ----------
+    objective, exact_objective : float or None
+        c·x of both solutions, in the user's sense.
+    violations : (n,)
+        How far each row of the user's program is violated, in its own units; 0 where it holds.
+    scaled_violations : (n,)
+        The same per unit of ||A_i||_2, the units of alpha.
+    """
+
+    objective: float
+    exact_objective: float | None
+    violations: FloatArray
+    scaled_violations: FloatArray
+
+    @property
+    def objective_gap(self) -> float | None:
+        """Private minus exact objective, relative to 1 + abs(exact); ``None`` if there is no exact optimum."""
+        if self.exact_objective is None:
+            return None
+        return (self.objective - self.exact_objective) / (1 + abs(self.exact_objective))
+
+    def violation_at(self, s: float) -> float:
+        """The (s+1)-th largest violation, in the user's units: what remains when s rows are given up (0 if none remain)."""
+        if not s >= 0:
+            raise InvalidParameterError(f"s must not be negative, got {s!r}.")
+        rank = int(np.floor(s)) + 1
+        return 0.0 if rank > len(self.violations) else float(np.partition(self.violations, -rank)[-rank])
+
+    def n_violated(self, alpha: float = 0.0) -> int:
+        """Number of rows violated by more than alpha per unit of ||A_i||_2."""
+        return int(np.count_nonzero(self.scaled_violations > alpha))
+
+    def plot(self, ax: Axes | None = None, *, label: str | None = None, s: float | None = None) -> Axes:
+        """Draw how many rows are violated by more than each amount.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        label : str, optional
+            Name in the legend.
+        s : float, optional
+            Mark the number of rows given up.
+        """
+        ax = _new_axes() if ax is None else ax
+        largest_first = np.sort(self.violations)[::-1]
+        ax.step(np.append(largest_first, 0.0), np.arange(len(largest_first) + 1), where="post", label=label, linewidth=2)
+        if s is not None:
+            ax.axhline(s, color="0.4", linestyle="--", linewidth=1.5, label=f"s = {s:g} rows given up")
+        ax.set_xlabel("violation (units of the row)")
+        ax.set_ylabel("rows violated by more (number)")
+        ax.set_yscale("symlog", linthresh=1.0)
+        ax.set_xlim(left=0.0)
+        ax.set_ylim(bottom=0.0)
+        if label is not None or s is not None:
+            ax.legend(frameon=False)
+        return ax
+
+    def __repr__(self) -> str:
+        gap = "none" if self.objective_gap is None else f"{self.objective_gap:+.3g}"
+        worst = float(self.violations.max(initial=0.0))
+        return f"Comparison(NOT PRIVATE: objective_gap={gap}, rows violated={self.n_violated()}, worst violation={worst:.3g})"
+
+
+def compare(lp: LinearProgram, solution: Solution | ExactSolution | Any, exact: ExactSolution | None = None) -> Comparison:
+    """Compare a solution, or any point, with the exact optimum and with every row. **Not private.**
+
+    Parameters
+    ----------
+    lp : LinearProgram
+        The program.
+    solution : Solution, ExactSolution or array_like of shape (d,)
+        What to look at.
+    exact : ExactSolution, optional
+        The exact optimum; computed with HiGHS if left out.
+
+    Examples
+    --------
+    >>> from privlp import LinearProgram, compare
+    >>> lp = LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+    >>> comparison = compare(lp, [1.0, 0.0])
+    >>> comparison.violations, round(comparison.objective_gap, 3), comparison.n_violated(0.5)
+    (array([1., 0.]), -0.333, 1)
+    """
+    x = getattr(solution, "x", solution)
+    if x is None:
+        raise InvalidParameterError("The solution holds no x: it did not complete, so there is nothing to compare.")
+    x = np.asarray(x, dtype=float)
+    if x.shape != lp.c.shape:
+        raise InvalidParameterError(f"The solution has shape {x.shape}, but the program has {lp.c.size} variables.")
+    exact = solve_exact(lp) if exact is None else exact
+    activity = lp.A @ x
+    violations = np.maximum(np.maximum(activity - lp.b, lp.row_lower - activity), 0.0)
+    norms = np.sqrt(np.asarray((lp.A**2).sum(axis=1)).ravel()) if lp.is_sparse else np.linalg.norm(lp.A, axis=1)
+    scaled = np.divide(violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0)
+    return Comparison(lp.objective(x), exact.objective, violations, scaled)
+
+
+def _new_axes() -> Axes:
+    try:
+        import matplotlib.pyplot as plt  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingDependencyError("Plots need Matplotlib: install it by pip install 'privlp[plot]'.") from error
+    return plt.subplots(layout="constrained")[1]

@@ -1,0 +1,146 @@
+"""The exact, non-private optimum by HiGHS, with a certificate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+
+from privlp.errors import InvalidParameterError
+from privlp.problem import LinearProgram
+from privlp.problem.highs_model import quiet_highs, to_highs
+from privlp.status import Status
+
+FloatArray = npt.NDArray[np.float64]
+
+# HiGHS aims at 1e-7; a certificate worse than this is not called optimal.
+_TOLERANCE = 1e-5
+
+_STATUS = {
+    highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
+    highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
+    highspy.HighsModelStatus.kUnbounded: Status.UNBOUNDED,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: Status.INFEASIBLE_OR_UNBOUNDED,
+    highspy.HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
+    highspy.HighsModelStatus.kIterationLimit: Status.ITERATION_LIMIT,
+}
+
+_MESSAGES = {
+    Status.OPTIMAL: "Optimal, and certified: see the residuals and the gap.",
+    Status.INFEASIBLE: "No x satisfies all rows and bounds.",
+    Status.UNBOUNDED: "The objective improves without limit over the feasible set.",
+    Status.INFEASIBLE_OR_UNBOUNDED: "The program is infeasible or unbounded; HiGHS did not tell which.",
+    Status.TIME_LIMIT: "HiGHS reached the time limit before an optimum was certified.",
+    Status.ITERATION_LIMIT: "HiGHS reached its iteration limit before an optimum was certified.",
+    Status.NUMERICAL_ERROR: "HiGHS ended without a certified optimum, for numerical reasons; rescale the program.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ExactSolution:
+    """An exact solution. **Not private**: every number in it is computed from private rows without noise.
+
+    Attributes
+    ----------
+    x : (d,) array or None
+        Optimal point; ``None`` unless optimal.
+    objective : float or None
+        c·x plus the offset, in the user's sense.
+    dual : (n,) array or None
+        Change of the objective per unit of each row's active side.
+    status : Status
+        ``OPTIMAL`` is said only if the three numbers below are small.
+    message : str
+        The status in a sentence.
+    primal_residual : float
+        Largest violation of a row or bound, divided by 1 + the largest finite abs(b) or bound active there; ``nan`` without x.
+    dual_residual : float
+        Largest reduced cost of the wrong sign, divided by 1 + max abs(c).
+    gap : float
+        abs(c·x - dual objective) / (1 + abs(c·x)).
+    """
+
+    x: FloatArray | None
+    objective: float | None
+    dual: FloatArray | None
+    status: Status
+    message: str
+    primal_residual: float
+    dual_residual: float
+    gap: float
+
+    @property
+    def success(self) -> bool:
+        """Whether x is a certified optimum."""
+        return self.status.success
+
+
+def solve_exact(lp: LinearProgram, *, time_limit: float | None = None) -> ExactSolution:
+    """Solve `lp` exactly with HiGHS. **Not private.**
+
+    Parameters
+    ----------
+    lp : LinearProgram
+        The program; soft rows (``penalty``) are honoured.
+    time_limit : float, optional
+        Seconds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp import LinearProgram, solve_exact
+    >>> exact = solve_exact(LinearProgram(c=[1, 2], A=[[-1, -1], [-1, -3]], b=[-2, -3]))
+    >>> exact.objective, exact.x, exact.status
+    (2.5, array([1.5, 0.5]), <Status.OPTIMAL: 'optimal'>)
+    """
+    if not isinstance(lp, LinearProgram):
+        raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
+    if time_limit is not None and not time_limit > 0:
+        raise InvalidParameterError(f"time_limit must be positive, got {time_limit!r}.")
+    highs = quiet_highs(time_limit=float("inf") if time_limit is None else float(time_limit))
+    model = to_highs(lp)
+    if highs.passModel(model) == highspy.HighsStatus.kError:
+        return _without_optimum(Status.NUMERICAL_ERROR)
+    highs.run()
+    status = _STATUS.get(highs.getModelStatus(), Status.NUMERICAL_ERROR)
+    if status is not Status.OPTIMAL:
+        return _without_optimum(status)
+    return _certified(lp, model, highs)
+
+
+def _without_optimum(status: Status) -> ExactSolution:
+    return ExactSolution(None, None, None, status, _MESSAGES[status], math.nan, math.nan, math.nan)
+
+
+def _certified(lp: LinearProgram, model: highspy.HighsLp, highs: highspy.Highs) -> ExactSolution:
+    """Check HiGHS's word: residuals of primal and dual, and the gap between their objectives."""
+    found = highs.getSolution()
+    columns, row_values, duals, reduced = map(np.asarray, (found.col_value, found.row_value, found.row_dual, found.col_dual))
+    activity = lp.A @ columns[: lp.shape[1]]
+    slack_part = row_values - activity if lp.penalty is not None else 0.0
+    cost = np.asarray(model.col_cost_)
+    primal, dual_residual, dual_objective = 0.0, 0.0, lp.offset
+    parts = (
+        (activity + slack_part, duals, np.asarray(model.row_lower_), np.asarray(model.row_upper_)),
+        (columns, reduced, np.asarray(model.col_lower_), np.asarray(model.col_upper_)),
+    )
+    for values, multipliers, lower, upper in parts:
+        below = np.where(np.isfinite(lower), lower - values, 0.0) / (1 + np.abs(np.where(np.isfinite(lower), lower, 0.0)))
+        above = np.where(np.isfinite(upper), values - upper, 0.0) / (1 + np.abs(np.where(np.isfinite(upper), upper, 0.0)))
+        primal = max(primal, float(below.max(initial=0.0)), float(above.max(initial=0.0)))
+        active = np.where(lp.sign * multipliers > 0, lower, upper)
+        priced = np.isfinite(active)
+        dual_residual = max(dual_residual, float(np.abs(multipliers[~priced]).max(initial=0.0)))
+        dual_objective += float(multipliers[priced] @ active[priced])
+    stationarity = cost[: lp.shape[1]] - lp.A.T @ duals - reduced[: lp.shape[1]]
+    dual_residual = max(dual_residual, float(np.abs(stationarity).max())) / (1 + float(np.abs(cost).max()))
+    objective = float(cost @ columns) + lp.offset
+    gap = abs(objective - dual_objective) / (1 + abs(objective))
+    status = Status.OPTIMAL if max(primal, dual_residual, gap) <= _TOLERANCE else Status.NUMERICAL_ERROR
+    if status is not Status.OPTIMAL:
+        return ExactSolution(None, None, None, status, _MESSAGES[status], primal, dual_residual, gap)
+    x = columns[: lp.shape[1]].copy()
+    return ExactSolution(x, objective, duals.copy(), status, _MESSAGES[status], primal, dual_residual, gap)

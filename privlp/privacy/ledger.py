@@ -1,0 +1,245 @@
+"""The one ledger: every mechanism is charged here before it may draw.
+
+Contract
+--------
+* :meth:`Ledger.charge` either raises :class:`~privlp.errors.BudgetExceededError`, leaving everything as it was, or
+  records the whole cost and hands out the only object that can draw, :class:`ChargedDraws`.
+* What was charged stays charged: an interrupted or failed computation does not get its budget back.
+* Costs of one ledger compose by Rényi divergence through dp-accounting, or by adding pure epsilons where that is
+  smaller. Adaptive composition: later mechanisms may depend on earlier releases.
+* One ledger speaks of one neighbour relation. Mixing two raises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scipy.optimize import brentq
+
+from privlp.errors import BudgetExceededError, InvalidParameterError, RelationMismatchError
+from privlp.privacy import events
+from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
+
+if TYPE_CHECKING:
+    from privlp.privacy.mechanisms import Mechanism
+    from privlp.privacy.randomness import Randomness
+    from privlp.relations import NeighbourRelation
+
+
+@dataclass(frozen=True)
+class _Charge:
+    mechanism: Mechanism
+    count: int
+    purpose: str
+
+
+class ChargedDraws:
+    """The right to draw from one mechanism `count` times: already paid for, usable once each."""
+
+    def __init__(self, mechanism: Mechanism, count: int, randomness: Randomness) -> None:
+        self.mechanism = mechanism
+        self.remaining = count
+        self._randomness = randomness
+
+    def __call__(self, value: Any) -> Any:
+        """Release `value` through the mechanism."""
+        if self.remaining <= 0:
+            raise BudgetExceededError(f"All paid draws of the {self.mechanism.name} are used; charge the ledger for more.")
+        self.remaining -= 1
+        return self.mechanism.release(value, self._randomness)
+
+
+class Ledger:
+    """Privacy accounting against a fixed (eps, delta).
+
+    Parameters
+    ----------
+    eps : float
+        In (0, inf]; ``inf`` switches privacy off and every result says so.
+    delta : float
+        In [0, 1).
+
+    Raises
+    ------
+    InvalidParameterError
+        If `eps` or `delta` is outside its domain.
+    """
+
+    def __init__(self, eps: float, delta: float, *, _parent: Ledger | None = None) -> None:
+        self.eps, self.delta = validated_budget(eps, delta)
+        self._parent = _parent
+        self._charges: list[_Charge] = []
+        self._relation: NeighbourRelation | None = None
+        self._randomness: dict[str, bool] = {}
+
+    def share(self, eps: float, delta: float) -> Ledger:
+        """A ledger of its own (eps, delta) whose every charge is also made, and must also fit, here."""
+        return Ledger(eps, delta, _parent=self)
+
+    def spent(self) -> float:
+        """The epsilon spent so far, at this ledger's delta."""
+        return self._epsilon(self._charges)
+
+    def charge(
+        self, mechanism: Mechanism, count: int, purpose: str, relation: NeighbourRelation, randomness: Randomness
+    ) -> ChargedDraws:
+        """Pay for `count` draws and return the right to make them.
+
+        Raises
+        ------
+        BudgetExceededError
+            If this ledger or the budget it shares would be overspent.
+        RelationMismatchError
+            If an earlier charge was made under another neighbour relation.
+        """
+        new = _Charge(mechanism, count, purpose)
+        for ledger in self._chain():
+            ledger._check(new, relation)
+        for ledger in self._chain():
+            ledger._charges.append(new)
+            ledger._relation = relation
+            ledger._randomness[randomness.description] = randomness.seeded
+        return ChargedDraws(mechanism, count, randomness)
+
+    def calibrate(self, make: Callable[[float], Mechanism], count: int) -> Mechanism:
+        """The least noisy mechanism of a family of which `count` draws still fit.
+
+        Parameters
+        ----------
+        make : callable
+            Maps an intensity in (0, inf) to a mechanism; a larger intensity costs more.
+        count : int
+            Number of draws.
+
+        Raises
+        ------
+        BudgetExceededError
+            If nothing is left.
+        """
+        if math.isinf(self.eps):
+            return make(math.inf)
+
+        def excess(log_intensity: float) -> float:
+            return self._epsilon([*self._charges, _Charge(make(math.exp(log_intensity)), count, "")]) - self.eps
+
+        low, high = -40.0, 0.0
+        if excess(low) >= 0:
+            raise BudgetExceededError(f"Nothing is left of the budget ({self.eps:g}, {self.delta:g}).")
+        while excess(high) < 0 and high < 40.0:
+            high += 4.0
+        root = brentq(excess, low, high, xtol=1e-9) if excess(high) > 0 else high
+        while excess(root) > 0:
+            root -= 1e-9
+        return make(math.exp(root))
+
+    def record(self) -> PrivacyRecord:
+        """What was spent, as an immutable record."""
+        return PrivacyRecord(
+            eps=self.spent(),
+            delta=self.delta if self._charges else 0.0,
+            eps_limit=self.eps,
+            delta_limit=self.delta,
+            entries=self.entries,
+            relation=None if self._relation is None else self._relation.description,
+            randomness=" and ".join(self._randomness) or None,
+            seeded=any(self._randomness.values()),
+        )
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """What was paid for, in order."""
+        return tuple(
+            LedgerEntry(c.purpose, c.mechanism.name, c.mechanism.sensitivity, c.mechanism.parameter, c.count, c.mechanism.arithmetic)
+            for c in self._charges
+        )
+
+    def statement(self) -> Statement:
+        """The guarantee so far; see :meth:`PrivacyRecord.statement`."""
+        return self.record().statement()
+
+    def __str__(self) -> str:
+        return str(self.record())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(eps={self.eps:g}, delta={self.delta:g}, spent={self.spent():.6g})"
+
+    def _chain(self) -> Iterator[Ledger]:
+        ledger: Ledger | None = self
+        while ledger is not None:
+            yield ledger
+            ledger = ledger._parent
+
+    def _check(self, new: _Charge, relation: NeighbourRelation) -> None:
+        if self._relation is not None and not self._relation.compatible_with(relation):
+            raise RelationMismatchError(
+                f"This budget already accounts for '{self._relation.description}'; it cannot also account for "
+                f"'{relation.description}'. Use a Budget of its own for each neighbour relation."
+            )
+        total = self._epsilon([*self._charges, new])
+        if total > self.eps:
+            raise BudgetExceededError(
+                f"{new.count} draws of the {new.mechanism.name} ({new.purpose}) would bring the total to eps = {total:.6g} at "
+                f"delta = {self.delta:g}, beyond the budget of eps = {self.eps:g} (spent so far: {self.spent():.6g}). Nothing "
+                "was drawn and nothing was charged. Ask for a smaller eps, or give a larger Budget."
+            )
+
+    def _epsilon(self, charges: list[_Charge]) -> float:
+        if not charges:
+            return 0.0
+        pure = sum(c.count * c.mechanism.pure_eps for c in charges)
+        if self.delta == 0:
+            return pure
+        return min(pure, events.composed_epsilon((events.repeat(c.mechanism.event(), c.count) for c in charges), self.delta))
+
+
+class Budget(Ledger):
+    """A privacy budget shared by several solves and fits.
+
+    Pass the same ``Budget`` to each call. Each call spends at most its own (eps, delta); together they are composed in
+    one ledger, and a call that would overspend raises :class:`~privlp.errors.BudgetExceededError` before any draw.
+
+    Parameters
+    ----------
+    eps, delta : float
+        Total guarantee, eps in (0, inf], delta in [0, 1).
+
+    Examples
+    --------
+    >>> import privlp
+    >>> budget = privlp.Budget(eps=1.0, delta=1e-6)
+    >>> budget.spent()
+    0.0
+    >>> privlp.Budget(eps=0.0, delta=1e-6)
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: eps must be positive (or inf for no privacy), got 0.0.
+    """
+
+    def __init__(self, eps: float, delta: float) -> None:
+        super().__init__(eps, delta)
+
+
+def validated_budget(eps: float, delta: float) -> tuple[float, float]:
+    """Check an (eps, delta) pair and return it as Python floats.
+
+    Raises
+    ------
+    InvalidParameterError
+        If eps is not in (0, inf] or delta not in [0, 1).
+    """
+    eps, delta = _as_float(eps, "eps"), _as_float(delta, "delta")
+    if not eps > 0:
+        raise InvalidParameterError(f"eps must be positive (or inf for no privacy), got {eps!r}.")
+    if not 0 <= delta < 1:
+        raise InvalidParameterError(f"delta must be in [0, 1), got {delta!r}.")
+    return eps, delta
+
+
+def _as_float(value: Any, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidParameterError(f"{name} must be a number, got {type(value).__name__}.") from None

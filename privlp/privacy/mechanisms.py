@@ -1,0 +1,225 @@
+"""The noise of privlp: every random draw that protects a record is made in this file.
+
+A mechanism knows its sensitivity and its noise, hence its privacy cost; it knows nothing of linear programs.
+Sensitivities come from the neighbour relation (:mod:`privlp.relations`). Draws are obtained only through
+:meth:`privlp.privacy.ledger.Ledger.charge`, so that nothing is drawn before it is paid for.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.errors import InvalidParameterError
+from privlp.privacy import events
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+    from privlp.privacy.randomness import Randomness
+
+FloatArray = npt.NDArray[np.float64]
+
+_LOG_ERROR_OF_A_SELECTION = 2.0**-38
+_FLOAT_NOISE = "double-precision noise: not protected against attacks on the low bits"
+
+
+def _require_positive(value: float, name: str) -> None:
+    if not value > 0:
+        raise InvalidParameterError(f"{name} must be positive, got {value!r}.")
+
+
+class Mechanism(ABC):
+    """A randomised release and its price."""
+
+    name: str
+    sensitivity: float
+
+    @property
+    @abstractmethod
+    def parameter(self) -> str:
+        """The noise parameter in words, for the ledger."""
+
+    @property
+    @abstractmethod
+    def pure_eps(self) -> float:
+        """Price of one draw as pure differential privacy (``inf`` if there is none)."""
+
+    @property
+    @abstractmethod
+    def arithmetic(self) -> str:
+        """What finite-precision arithmetic does to the guarantee, in words."""
+
+    @abstractmethod
+    def event(self) -> DpEvent:
+        """Price of one draw as a dp-accounting event."""
+
+    @abstractmethod
+    def release(self, value: Any, randomness: Randomness) -> Any:
+        """Draw the noisy version of `value`. Call it through a charged draw, never directly."""
+
+
+@dataclass(frozen=True)
+class ExponentialMechanism(Mechanism):
+    """Select index j with probability proportional to exp(eps * score_j / (2 * sensitivity)).
+
+    Neighbour relation: whichever one `sensitivity` was derived for. `sensitivity` bounds the change of every
+    single score; more generally ``2 * sensitivity`` bounds ``max_j d_j - min_j d_j`` for the change d of the score
+    vector.
+
+    *Privacy.* The log-probabilities of two neighbours differ by (d_j - log-normaliser) * eps/(2 sensitivity); over j
+    this spans at most eps, so the mechanism is eps-bounded-range (Durfee and Rogers 2019), hence eps-DP and
+    (eps^2 / 8)-zCDP (Cesar and Rogers 2021). Beyond eps = 8 the pure bound is the smaller price.
+    Proof: ``docs/proofs.md``, "Exponential mechanism".
+
+    *Rounding.* Only an index leaves. It is drawn by rejection: a uniform index j is accepted with probability
+    exp(-x_j), x_j = eps (max score - score_j) / (2 sensitivity), as a product of coin flips of probability at least
+    1/e each. So every acceptance probability has a small *relative* error, however small it is; capping x at 700
+    (which keeps the sensitivity) bounds the log-error of a draw by 2**-38, and `eps` is charged with that much added.
+    No part of delta is needed. The rounding of the scores themselves belongs to `sensitivity`.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Bound on the change of each score between neighbours.
+    eps : float
+        Bounded-range parameter of one draw; ``inf`` selects the largest score without noise.
+    """
+
+    sensitivity: float
+    eps: float
+    name = "exponential mechanism"
+    arithmetic = "an index is selected; rounding is inside the sensitivity and eps"
+
+    def __post_init__(self) -> None:
+        _require_positive(self.sensitivity, "sensitivity")
+        if not self.eps >= 0:
+            raise InvalidParameterError(f"eps of the exponential mechanism must be non-negative, got {self.eps!r}.")
+
+    @property
+    def parameter(self) -> str:
+        return f"eps = {self.eps:.6g}"
+
+    @property
+    def pure_eps(self) -> float:
+        return self.eps + _LOG_ERROR_OF_A_SELECTION
+
+    def event(self) -> DpEvent:
+        if math.isinf(self.eps):
+            return events.no_privacy_event()
+        eps = self.pure_eps
+        return events.zcdp_event(eps**2 / 8) if eps <= 8 else events.pure_dp_event(eps)
+
+    def release(self, value: FloatArray, randomness: Randomness) -> int:
+        gap = value.max() - value
+        if math.isinf(self.eps):
+            return int(gap.argmin())
+        exponents = np.minimum(gap * (self.eps / (2 * self.sensitivity)), 700.0)
+        block = min(4096, 1 + int(2 * exponents.size / np.exp(-exponents).sum()))
+        while True:
+            proposals = randomness.generator.integers(exponents.size, size=block)
+            accepted = np.flatnonzero(_bernoulli_exp(exponents[proposals], randomness.generator))
+            if accepted.size:
+                return int(proposals[accepted[0]])
+
+
+def _bernoulli_exp(exponents: FloatArray, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Independent coins of probability exp(-exponent), each to a small relative error (Canonne, Kamath, Steinke 2020)."""
+    flips_left = np.floor(exponents)
+    success = generator.random(exponents.shape) < np.exp(flips_left - exponents)
+    running = np.flatnonzero(success & (flips_left > 0))
+    while running.size:
+        passed = generator.random(running.shape) < math.exp(-1)
+        success[running[~passed]] = False
+        running = running[passed]
+        flips_left[running] -= 1
+        running = running[flips_left[running] > 0]
+    return success
+
+
+@dataclass(frozen=True)
+class LaplaceMechanism(Mechanism):
+    """Add independent Laplace noise of the given scale to a number or vector.
+
+    `sensitivity` bounds the L1 change between neighbours; the release is (sensitivity / scale)-DP
+    (Dwork, McSherry, Nissim and Smith 2006). Floating-point noise: the result is not safe against attacks on the low
+    bits (Mironov 2012) and says so in the ledger. Proof: ``docs/proofs.md``, "Laplace mechanism".
+
+    Parameters
+    ----------
+    sensitivity, scale : float
+        In the units of the released value.
+    """
+
+    sensitivity: float
+    scale: float
+    name = "Laplace mechanism"
+    arithmetic = _FLOAT_NOISE
+
+    def __post_init__(self) -> None:
+        _require_positive(self.sensitivity, "sensitivity")
+        if not self.scale >= 0:
+            raise InvalidParameterError(f"scale must be non-negative, got {self.scale!r}.")
+
+    @property
+    def parameter(self) -> str:
+        return f"scale = {self.scale:.6g}"
+
+    @property
+    def pure_eps(self) -> float:
+        return self.sensitivity / self.scale if self.scale > 0 else math.inf
+
+    def event(self) -> DpEvent:
+        if self.scale == 0:
+            return events.no_privacy_event()
+        return events.laplace_event(self.scale / self.sensitivity)
+
+    def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
+        exact = np.asarray(value, dtype=float)
+        return exact + randomness.generator.laplace(0.0, self.scale, exact.shape)
+
+
+@dataclass(frozen=True)
+class GaussianMechanism(Mechanism):
+    """Add independent Gaussian noise of the given standard deviation to a number or vector.
+
+    `sensitivity` bounds the L2 change between neighbours; the release is (sensitivity^2 / (2 sigma^2))-zCDP (Bun and
+    Steinke 2016). Floating-point noise: see :class:`LaplaceMechanism`. Proof: ``docs/proofs.md``, "Gaussian mechanism".
+
+    Parameters
+    ----------
+    sensitivity, sigma : float
+        In the units of the released value.
+    """
+
+    sensitivity: float
+    sigma: float
+    name = "Gaussian mechanism"
+    arithmetic = _FLOAT_NOISE
+
+    def __post_init__(self) -> None:
+        _require_positive(self.sensitivity, "sensitivity")
+        if not self.sigma >= 0:
+            raise InvalidParameterError(f"sigma must be non-negative, got {self.sigma!r}.")
+
+    @property
+    def parameter(self) -> str:
+        return f"sigma = {self.sigma:.6g}"
+
+    @property
+    def pure_eps(self) -> float:
+        return math.inf
+
+    def event(self) -> DpEvent:
+        if self.sigma == 0:
+            return events.no_privacy_event()
+        return events.gaussian_event(self.sigma / self.sensitivity)
+
+    def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
+        exact = np.asarray(value, dtype=float)
+        return exact + randomness.generator.normal(0.0, self.sigma, exact.shape)

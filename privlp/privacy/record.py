@@ -1,0 +1,136 @@
+"""What a ledger says to people and to other programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from tabulate import tabulate
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One line of a ledger: a mechanism that was paid for, `draws` times.
+
+    Everything in it is public: sensitivities and noise parameters come from public numbers only.
+    """
+
+    purpose: str
+    mechanism: str
+    sensitivity: float
+    parameter: str
+    draws: int
+    arithmetic: str
+
+
+@dataclass(frozen=True)
+class PrivacyRecord:
+    """The privacy guarantee of one result.
+
+    Attributes
+    ----------
+    eps, delta : float
+        What was spent, composed over all entries: the result is (eps, delta)-differentially private.
+    eps_limit, delta_limit : float
+        What the caller allowed.
+    entries : tuple of LedgerEntry
+        The mechanisms paid for, in order.
+    relation : str or None
+        The neighbour relation, in words; ``None`` while nothing was spent.
+    randomness : str or None
+        Where the random bits came from; ``None`` while nothing was drawn.
+    seeded : bool
+        True if any draw came from a seeded generator: an experiment, not for release.
+    versions : dict
+        Versions of the libraries that computed the noise and its price.
+    """
+
+    eps: float
+    delta: float
+    eps_limit: float
+    delta_limit: float
+    entries: tuple[LedgerEntry, ...]
+    relation: str | None
+    randomness: str | None
+    seeded: bool
+    versions: dict[str, str] = field(default_factory=lambda: {name: version(name) for name in _VERSIONED})
+
+    @property
+    def private(self) -> bool:
+        """Whether any guarantee holds at all (False for ``eps = inf``)."""
+        return math.isfinite(self.eps)
+
+    def statement(self) -> Statement:
+        """The guarantee in words (``str``) and as plain data (a ``dict`` that ``json`` can write).
+
+        Examples
+        --------
+        >>> import privlp
+        >>> print(privlp.Budget(1.0, 1e-6).statement())
+        Nothing was released: (0, 0)-differentially private. The limit is (1, 1e-06).
+        """
+        return Statement(self)
+
+    def __str__(self) -> str:
+        head = f"spent eps = {self.eps:.6g}, delta = {self.delta:.3g} of ({self.eps_limit:g}, {self.delta_limit:g})"
+        if not self.entries:
+            return head
+        rows = [(e.purpose, e.mechanism, f"{e.sensitivity:.4g}", e.parameter, e.draws) for e in self.entries]
+        table = tabulate(rows, headers=("purpose", "mechanism", "sensitivity", "noise", "draws"), disable_numparse=True)
+        return f"{table}\n{head}\n{self.relation}; {self.randomness}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; infinities as the string ``"inf"`` so that the JSON is standard."""
+        return {key: _json_number(value) for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> PrivacyRecord:
+        """Undo :meth:`to_dict`."""
+        numbers = {key: float(data[key]) for key in ("eps", "delta", "eps_limit", "delta_limit")}
+        return cls(**{**data, **numbers, "entries": tuple(LedgerEntry(**entry) for entry in data["entries"])})
+
+
+class Statement(dict[str, Any]):
+    """A privacy guarantee: ``str(statement)`` in words, the mapping itself as data for ``json.dumps``."""
+
+    def __init__(self, record: PrivacyRecord) -> None:
+        super().__init__(record.to_dict())
+        self["entries"] = list(self["entries"])
+        self["words"] = _words(record)
+
+    def __str__(self) -> str:
+        return str(self["words"])
+
+    def to_json(self) -> str:
+        """The statement as a JSON document."""
+        return json.dumps(self, indent=2)
+
+
+def _words(record: PrivacyRecord) -> str:
+    limit = f"The limit is ({record.eps_limit:g}, {record.delta_limit:g})."
+    if not record.entries:
+        return f"Nothing was released: (0, 0)-differentially private. {limit}"
+    if not record.private:
+        return "NOT PRIVATE: computed with eps = inf, that is, without noise. Do not release."
+    sentences = [
+        f"The released values together are ({record.eps:.6g}, {record.delta:.6g})-differentially private. {limit}",
+        f"Neighbour relation: {record.relation}.",
+        "Paid for: " + "; ".join(f"{e.draws} x {e.mechanism} ({e.purpose})" for e in record.entries) + ".",
+        f"Randomness: {record.randomness}.",
+        "Arithmetic: " + "; ".join(dict.fromkeys(e.arithmetic for e in record.entries)) + ".",
+        "Not covered: running time, and anything computed from the data outside this ledger.",
+        "Computed by " + ", ".join(f"{name} {number}" for name, number in record.versions.items()) + ".",
+    ]
+    if record.seeded:
+        sentences.insert(0, "NOT FOR RELEASE: the noise came from a seeded generator.")
+    return " ".join(sentences)
+
+
+_VERSIONED = ("privlp", "numpy", "dp-accounting", "randomgen")
+
+
+def _json_number(value: Any) -> Any:
+    return "inf" if isinstance(value, float) and math.isinf(value) else value

@@ -1,0 +1,97 @@
+"""The bridge to HiGHS: models in, models out. All parsing and writing of model files is HiGHS's."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import highspy
+import numpy as np
+import scipy.sparse as sp
+
+from privlp.errors import ReadError
+
+if TYPE_CHECKING:
+    from privlp.problem.linear_program import LinearProgram
+
+
+def quiet_highs(**options: object) -> highspy.Highs:
+    """A HiGHS instance that prints nothing."""
+    highs = highspy.Highs()
+    for name, value in {"output_flag": False, **options}.items():
+        highs.setOptionValue(name, value)
+    return highs
+
+
+def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
+    """Parse a model file.
+
+    Raises
+    ------
+    ReadError
+        If the file is missing, unreadable, or no linear program.
+    """
+    location = os.fspath(path)
+    if not os.path.isfile(location):
+        raise ReadError(f"There is no file {location!r}.")
+    highs = quiet_highs()
+    if highs.readModel(location) == highspy.HighsStatus.kError:
+        raise ReadError(
+            f"HiGHS cannot read {location!r} as a model. Check that it is an MPS or LP file (plain or .gz) and not cut short."
+        )
+    if highs.getModel().hessian_.dim_ > 0:
+        raise ReadError(f"{location!r} has a quadratic objective; privlp solves linear programs only.")
+    model = highs.getLp()
+    if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):
+        raise ReadError(f"{location!r} has integer variables; privlp solves linear programs only. Relax them first.")
+    return model
+
+
+def to_highs(lp: LinearProgram) -> highspy.HighsLp:
+    """The program as HiGHS holds it; soft rows get one slack column per side, priced by their penalty."""
+    matrix = lp.A if lp.is_sparse else sp.csc_array(lp.A)
+    cost, bounds = lp.c, lp.bounds
+    if lp.penalty is not None:
+        matrix, cost, bounds = _with_slacks(lp, matrix)
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = matrix.shape
+    model.sense_ = highspy.ObjSense.kMinimize if lp.sense == "min" else highspy.ObjSense.kMaximize
+    model.offset_ = lp.offset
+    model.model_name_ = lp.name
+    model.col_cost_ = cost
+    model.col_lower_, model.col_upper_ = np.ascontiguousarray(bounds.T)
+    model.row_lower_, model.row_upper_ = lp.row_lower, lp.b
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
+    model.a_matrix_.value_ = matrix.data
+    if lp.row_names is not None:
+        model.row_names_ = list(lp.row_names)
+    if lp.variable_names is not None and matrix.shape == lp.shape:
+        model.col_names_ = list(lp.variable_names)
+    return model
+
+
+def write_model(lp: LinearProgram, path: str | os.PathLike[str]) -> None:
+    """Write an MPS file.
+
+    Raises
+    ------
+    ReadError
+        If HiGHS cannot write there.
+    """
+    highs = quiet_highs()
+    highs.passModel(to_highs(lp))
+    if highs.writeModel(os.fspath(path)) == highspy.HighsStatus.kError:
+        raise ReadError(f"HiGHS cannot write a model to {os.fspath(path)!r}. Check the folder and the file ending (.mps).")
+
+
+def _with_slacks(lp: LinearProgram, matrix: sp.csc_array) -> tuple[sp.csc_array, np.ndarray, np.ndarray]:
+    identity = sp.eye_array(lp.shape[0], format="csc")
+    above = np.flatnonzero(np.isfinite(lp.penalty) & np.isfinite(lp.b))
+    below = np.flatnonzero(np.isfinite(lp.penalty) & np.isfinite(lp.row_lower))
+    prices = lp.sign * np.concatenate([lp.penalty[above], lp.penalty[below]])
+    return (
+        sp.csc_array(sp.hstack([matrix, -identity[:, above], identity[:, below]], format="csc")),
+        np.concatenate([lp.c, prices]),
+        np.vstack([lp.bounds, np.tile([0.0, np.inf], (len(prices), 1))]),
+    )

@@ -1,0 +1,308 @@
+"""The user's linear program: data, who owns which row, and what neighbours may differ in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.problem import validation
+from privlp.relations import ConstraintPrivate, NeighbourRelation
+
+if TYPE_CHECKING:
+    import cvxpy
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearProgram:
+    """Minimise c·x subject to A x <= b within bounds, some rows of which belong to private records.
+
+    Parameters
+    ----------
+    c : array_like, shape (d,)
+        Objective; public.
+    A : array, sparse array or DataFrame, shape (n, d)
+        Constraint matrix. Copied once, in column order; a sparse matrix stays sparse. A DataFrame gives its names.
+    b : array_like, shape (n,)
+        Right-hand sides.
+    neighbours : NeighbourRelation
+        What two neighbouring programs may differ in.
+    private : mask, indices, names or pattern, optional
+        The private rows: all by default. A string is a glob over row names.
+    groups : array_like, shape (n,), optional
+        Record that owns each row, for records with several rows. Only private rows count.
+    bounds : pair or sequence of pairs
+        Bounds on x as in :func:`scipy.optimize.linprog`; public.
+    penalty : float or array_like, shape (n,), optional
+        Price per unit of violation of soft rows. A number makes every private row soft; in an array ``inf`` marks hard rows.
+    row_lower : array_like, shape (n,), optional
+        Lower sides ``row_lower <= A x``, ``-inf`` where absent; with them `b` may hold ``inf``.
+    sense : {"min", "max"}
+        Direction of optimisation.
+    offset : float
+        Constant added to the objective.
+    variable_names, row_names : sequence of str, optional
+        Names used in messages, files and selections.
+    name : str
+        Name of the program.
+
+    Raises
+    ------
+    InvalidProblemError
+        For anything malformed: shapes, NaN, infinities, contradictory bounds, an empty problem.
+
+    Notes
+    -----
+    The program is immutable. Checks at construction read the private rows, before any privacy is claimed: a malformed
+    program is refused. Nothing after that depends on private rows without noise, except functions named not private.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp import LinearProgram
+    >>> LinearProgram(c=[1, 2], A=-np.eye(2), b=[-1, -1])
+    LinearProgram(min, 2 rows (2 private), 2 variables, dense, constraint-private: the rows of one record replaced)
+    >>> LinearProgram(c=[1, 2], A=np.eye(3), b=[1, 1, 1])
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidProblemError: c has shape (2,), but A asks for (3,): one cost per column of A.
+    """
+
+    c: npt.NDArray[np.float64]
+    A: Any
+    b: npt.NDArray[np.float64]
+    _: KW_ONLY
+    neighbours: NeighbourRelation = field(default_factory=ConstraintPrivate)
+    private: Any = None
+    groups: Any = None
+    bounds: Any = (0, None)
+    penalty: Any = None
+    row_lower: Any = None
+    sense: Literal["min", "max"] = "min"
+    offset: float = 0.0
+    variable_names: Sequence[str] | None = None
+    row_names: Sequence[str] | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        if not isinstance(self.neighbours, NeighbourRelation):
+            raise InvalidParameterError(f"neighbours must be a neighbour relation, got {type(self.neighbours).__name__}.")
+        frame = self.A if hasattr(self.A, "columns") and hasattr(self.A, "index") else None
+        set_field(self, "A", validation.matrix(self.A))
+        n, d = self.A.shape
+        set_field(self, "variable_names", validation.names(_or_names(self.variable_names, frame, "columns"), d, "variable"))
+        set_field(self, "row_names", validation.names(_or_names(self.row_names, frame, "index"), n, "row"))
+        set_field(self, "c", validation.vector(self.c, d, "c", "one cost per column of A"))
+        if self.row_lower is None:
+            set_field(self, "b", validation.vector(self.b, n, "b", "one right-hand side per row of A"))
+            set_field(self, "row_lower", validation.frozen(np.full(n, -np.inf)))
+        else:
+            lower, upper = validation.interval_ends(self.row_lower, self.b, n, self.row_name)
+            set_field(self, "row_lower", lower)
+            set_field(self, "b", upper)
+        lower, upper = validation.interval_ends(*validation.variable_bounds(self.bounds, d), d, self.variable_name)
+        set_field(self, "bounds", validation.frozen(np.column_stack([lower, upper])))
+        set_field(self, "private", validation.row_mask(self.private, n, self.row_names))
+        set_field(self, "groups", _record_ids(self.groups, n))
+        set_field(self, "penalty", _penalties(self.penalty, self.private))
+        if self.sense not in ("min", "max"):
+            raise InvalidParameterError(f"sense must be 'min' or 'max', got {self.sense!r}.")
+        if not np.isfinite(self.offset):
+            raise InvalidProblemError(f"offset must be finite, got {self.offset!r}.")
+        self.neighbours.check(self)
+
+    @classmethod
+    def from_mps(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        neighbours: NeighbourRelation | None = None,
+        private: Any = None,
+        groups: Any = None,
+        box: float | None = None,
+    ) -> LinearProgram:
+        """Read an MPS (or LP, also gzipped) file through HiGHS.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        neighbours, private, groups
+            As for :class:`LinearProgram`; `private` is usually a glob over row names such as ``"patient*"``. By default
+            inequalities are private and equalities public.
+        box : float, optional
+            Public bound on every abs(x_j), intersected with the file's own bounds.
+
+        Raises
+        ------
+        ReadError
+            If HiGHS cannot parse the file, or it holds integer variables or a quadratic objective.
+        InvalidProblemError
+            If what it holds is malformed (for instance a NaN).
+        """
+        from privlp.problem.readers import read_mps  # noqa: PLC0415 (the readers construct this class)
+
+        return cls._read(read_mps(path), neighbours, private, groups, box)
+
+    @classmethod
+    def from_linprog(
+        cls,
+        c: npt.ArrayLike,
+        A_ub: Any = None,
+        b_ub: Any = None,
+        A_eq: Any = None,
+        b_eq: Any = None,
+        bounds: Any = (0, None),
+        *,
+        neighbours: NeighbourRelation | None = None,
+        private: Any = None,
+        groups: Any = None,
+        box: float | None = None,
+    ) -> LinearProgram:
+        """Take the arguments of :func:`scipy.optimize.linprog`, in its order. Rows: first A_ub, then A_eq.
+
+        By default inequalities are private and equalities public; the options are those of :meth:`from_mps`.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, solve_exact
+        >>> lp = LinearProgram.from_linprog([-1, 4], [[-3, 1], [1, 2]], [6, 4], bounds=[(None, None), (-3, None)])
+        >>> solve_exact(lp).x
+        array([10., -3.])
+        """
+        from privlp.problem.readers import read_linprog  # noqa: PLC0415
+
+        return cls._read(read_linprog(c, A_ub, b_ub, A_eq, b_eq, bounds), neighbours, private, groups, box)
+
+    @classmethod
+    def from_cvxpy(
+        cls,
+        problem: cvxpy.Problem,
+        *,
+        neighbours: NeighbourRelation | None = None,
+        private: Sequence[cvxpy.Constraint] | None = None,
+        groups: Any = None,
+        box: float | None = None,
+    ) -> LinearProgram:
+        """Convert a CVXPY problem that is a linear program.
+
+        Parameters
+        ----------
+        problem : cvxpy.Problem
+            Objective and constraints must be affine in the variables.
+        private : list of constraints, optional
+            The private ones. By default inequalities are private and equalities public.
+
+        Raises
+        ------
+        MissingDependencyError
+            If CVXPY is not installed.
+        ReadError
+            If the problem is not a linear program.
+        """
+        from privlp.problem.readers import read_cvxpy  # noqa: PLC0415
+
+        fields, rows = read_cvxpy(problem, private)
+        return cls._read(fields, neighbours, rows, groups, box)
+
+    @classmethod
+    def _read(
+        cls, fields: dict[str, Any], neighbours: NeighbourRelation | None, private: Any, groups: Any, box: float | None
+    ) -> LinearProgram:
+        if private is None:
+            private = fields["row_lower"] != fields["b"]
+        if box is not None:
+            if not 0 < box < np.inf:
+                raise InvalidParameterError(f"box must be a positive finite number, got {box!r}.")
+            bounds = fields["bounds"]
+            fields["bounds"] = np.column_stack([np.maximum(bounds[:, 0], -box), np.minimum(bounds[:, 1], box)])
+        return cls(**fields, neighbours=neighbours or ConstraintPrivate(), private=private, groups=groups)
+
+    def to_mps(self, path: str | os.PathLike[str]) -> None:
+        """Write the program, private rows included, as an MPS file through HiGHS. Who owns which row is not written."""
+        from privlp.problem.highs_model import write_model  # noqa: PLC0415
+
+        write_model(self, path)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of variables."""
+        return self.A.shape  # type: ignore[no-any-return]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether A is a sparse array."""
+        return sp.issparse(self.A)
+
+    @property
+    def sign(self) -> float:
+        """+1 for minimisation, -1 for maximisation."""
+        return 1.0 if self.sense == "min" else -1.0
+
+    def objective(self, x: npt.ArrayLike) -> float:
+        """c·x plus the offset, in the user's sense."""
+        return float(self.c @ np.asarray(x) + self.offset)
+
+    def row_name(self, i: int) -> str:
+        """Name of row i for messages."""
+        return f"row {i}" if self.row_names is None else f"row {self.row_names[i]!r}"
+
+    def variable_name(self, j: int) -> str:
+        """Name of variable j for messages."""
+        return f"variable {j}" if self.variable_names is None else f"variable {self.variable_names[j]!r}"
+
+    def sides(self) -> npt.NDArray[np.int64]:
+        """Number of ``<=`` rows that each row becomes: 2 for an equality or range, 1 for an inequality, 0 for a free row."""
+        return np.isfinite(self.row_lower).astype(np.int64) + np.isfinite(self.b)
+
+    def rows_of_largest_record(self, rows_per_record: int = 1) -> int:
+        """Largest number of private ``<=`` rows owned by one record, from `groups` where given.
+
+        Without groups a record is taken to own any `rows_per_record` private rows.
+        """
+        sides = self.sides()[self.private]
+        if not sides.size:
+            return 0
+        if self.groups is None:
+            return rows_per_record * int(sides.max())
+        _, record = np.unique(self.groups[self.private], return_inverse=True)
+        return int(np.bincount(record, weights=sides).max())
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        rows = f"{n} rows ({int(self.private.sum())} private)"
+        if getattr(self.neighbours, "nominal_n", None) is not None:
+            rows = "number of rows private"
+        storage = "sparse" if self.is_sparse else "dense"
+        title = f"{self.name!r}, " if self.name else ""
+        return f"LinearProgram({title}{self.sense}, {rows}, {d} variables, {storage}, {self.neighbours.description})"
+
+
+def _or_names(given: Any, frame: Any, axis: str) -> Any:
+    return getattr(frame, axis) if given is None and frame is not None else given
+
+
+def _record_ids(groups: Any, n: int) -> Any:
+    if groups is None:
+        return None
+    ids = np.array(groups)
+    if ids.shape != (n,):
+        raise InvalidProblemError(f"groups has shape {ids.shape}; it needs one record id for each of the {n} rows.")
+    return validation.frozen(ids)
+
+
+def _penalties(penalty: Any, private: npt.NDArray[np.bool_]) -> Any:
+    if penalty is None:
+        return None
+    prices = np.array(penalty, dtype=float)
+    prices = np.where(private, prices, np.inf) if prices.ndim == 0 else prices
+    if prices.shape != private.shape or not (prices > 0).all():
+        raise InvalidProblemError("penalty must be a positive number, or one positive number (inf for a hard row) per row.")
+    return validation.frozen(prices)

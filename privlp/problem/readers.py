@@ -1,0 +1,164 @@
+"""Readers: each turns a foreign model into the fields of a :class:`~privlp.LinearProgram`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.errors import InvalidProblemError, MissingDependencyError, ReadError
+from privlp.problem import validation
+from privlp.problem.highs_model import read_model
+
+if TYPE_CHECKING:
+    import cvxpy
+
+
+def read_mps(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Fields of the program in a model file, with the file's own names, sense and offset."""
+    model = read_model(path)
+    parts = (model.a_matrix_.value_, model.a_matrix_.index_, model.a_matrix_.start_)
+    layout = sp.csc_array if model.a_matrix_.format_ == highspy.MatrixFormat.kColwise else sp.csr_array
+    return {
+        "c": model.col_cost_,
+        "A": layout(parts, shape=(model.num_row_, model.num_col_)),
+        "b": np.asarray(model.row_upper_),
+        "row_lower": np.asarray(model.row_lower_),
+        "bounds": np.column_stack([model.col_lower_, model.col_upper_]),
+        "sense": "min" if model.sense_ == highspy.ObjSense.kMinimize else "max",
+        "offset": model.offset_,
+        "variable_names": model.col_names_ or None,
+        "row_names": model.row_names_ or None,
+        "name": model.model_name_,
+    }
+
+
+def read_linprog(c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any) -> dict[str, Any]:
+    """Fields of the program that :func:`scipy.optimize.linprog` would solve."""
+    blocks, lower, upper = [], [], []
+    for matrix, rhs, name, equality in ((A_ub, b_ub, "ub", False), (A_eq, b_eq, "eq", True)):
+        if (matrix is None) != (rhs is None):
+            raise InvalidProblemError(f"A_{name} and b_{name} belong together: give both or neither.")
+        if matrix is None:
+            continue
+        block = matrix if sp.issparse(matrix) else np.atleast_2d(np.asarray(matrix))
+        clean = validation.vector(rhs, block.shape[0], f"b_{name}", f"one right-hand side per row of A_{name}")
+        blocks.append(block)
+        upper.append(clean)
+        lower.append(clean if equality else np.full(len(clean), -np.inf))
+    if not blocks:
+        raise InvalidProblemError("The problem has no constraints: give A_ub and b_ub, or A_eq and b_eq.")
+    if len({block.shape[1] for block in blocks}) > 1:
+        raise InvalidProblemError(f"A_ub has {blocks[0].shape[1]} columns and A_eq has {blocks[1].shape[1]}; they must agree.")
+    stack = sp.vstack if any(sp.issparse(block) for block in blocks) else np.vstack
+    d = blocks[0].shape[1]
+    return {
+        "c": c,
+        "A": blocks[0] if len(blocks) == 1 else stack(blocks),
+        "b": np.concatenate(upper),
+        "row_lower": np.concatenate(lower),
+        "bounds": np.column_stack([np.broadcast_to(end, d) for end in validation.variable_bounds(bounds, d)]),
+    }
+
+
+def read_cvxpy(
+    problem: cvxpy.Problem, private: Sequence[cvxpy.Constraint] | None
+) -> tuple[dict[str, Any], npt.NDArray[np.bool_] | None]:
+    """Fields of a CVXPY problem with affine objective and constraints, and the mask of its private rows.
+
+    Variables are the problem's, in its order, each flattened column by column as CVXPY does.
+    """
+    try:
+        import cvxpy  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingDependencyError("from_cvxpy needs CVXPY: install it by pip install 'privlp[cvxpy]'.") from error
+    variables = problem.variables()
+    _check_affine(problem, variables)
+    pieces = [_affine(_difference(constraint), variables) for constraint in problem.constraints]
+    if not pieces:
+        raise ReadError("The CVXPY problem has no constraints.")
+    equality = np.concatenate(
+        [np.full(rhs.size, isinstance(k, cvxpy.constraints.Equality)) for k, (_, rhs) in zip(problem.constraints, pieces, strict=True)]
+    )
+    upper = np.concatenate([rhs for _, rhs in pieces])
+    gradient, offset = _affine(problem.objective.args[0], variables)
+    fields = {
+        "c": gradient.toarray().ravel(),
+        "A": sp.vstack([matrix for matrix, _ in pieces], format="csc"),
+        "b": upper,
+        "row_lower": np.where(equality, upper, -np.inf),
+        "bounds": np.vstack([_bounds(variable) for variable in variables]),
+        "sense": "min" if isinstance(problem.objective, cvxpy.Minimize) else "max",
+        "offset": -float(offset[0]),
+        "variable_names": [f"{v.name()}[{k}]" if v.size > 1 else v.name() for v in variables for k in range(v.size)],
+    }
+    return fields, _rows_of(private, problem, pieces)
+
+
+def _check_affine(problem: cvxpy.Problem, variables: list[cvxpy.Variable]) -> None:
+    if problem.parameters():
+        raise ReadError("The CVXPY problem has parameters; substitute their values first.")
+    for variable in variables:
+        if variable.attributes["integer"] or variable.attributes["boolean"] or variable.is_complex():
+            raise ReadError(f"CVXPY variable {variable.name()!r} is integer, boolean or complex; privlp solves linear programs only.")
+    named = [("objective", problem.objective.args[0])]
+    named += [(f"constraint {k}", argument) for k, c in enumerate(problem.constraints) for argument in c.args]
+    for name, expression in named:
+        if not expression.is_affine():
+            raise ReadError(
+                f"The {name} of the CVXPY problem is not affine. privlp needs every private row as one linear inequality: "
+                "write abs, max and norm1 out with auxiliary variables."
+            )
+
+
+def _difference(constraint: cvxpy.Constraint) -> cvxpy.Expression:
+    """Expression e of a constraint read as e <= 0 or e == 0."""
+    if len(constraint.args) == 2:
+        return constraint.args[0] - constraint.args[1]
+    raise ReadError(f"CVXPY constraint {type(constraint).__name__} is not a linear inequality or equality.")
+
+
+def _affine(expression: cvxpy.Expression, variables: list[cvxpy.Variable]) -> tuple[sp.csc_array, npt.NDArray[np.float64]]:
+    """Matrix M and right-hand side r with expression = M x - r, flattened column by column."""
+    saved = [variable.value for variable in variables]
+    try:
+        for variable in variables:
+            variable.project_and_assign(np.zeros(variable.shape))
+        value = np.atleast_1d(expression.value)
+        gradients = expression.grad
+    finally:
+        for variable, old in zip(variables, saved, strict=True):
+            variable.save_value(old)
+    blocks = [sp.csc_array(gradients[v]).T if v in gradients else sp.csc_array((expression.size, v.size)) for v in variables]
+    return sp.csc_array(sp.hstack(blocks, format="csc")), -value.ravel(order="F")
+
+
+def _bounds(variable: cvxpy.Variable) -> npt.NDArray[np.float64]:
+    """Bounds that the variable's attributes imply."""
+    lower, upper = np.full(variable.size, -np.inf), np.full(variable.size, np.inf)
+    if variable.is_nonneg():
+        lower[:] = 0.0
+    if variable.is_nonpos():
+        upper[:] = 0.0
+    declared = variable.attributes.get("bounds")
+    if declared is not None:
+        low, high = (np.broadcast_to(np.asarray(end, dtype=float), variable.shape).ravel(order="F") for end in declared)
+        lower, upper = np.maximum(lower, low), np.minimum(upper, high)
+    return np.column_stack([lower, upper])
+
+
+def _rows_of(
+    private: Sequence[cvxpy.Constraint] | None, problem: cvxpy.Problem, pieces: list[tuple[sp.csc_array, npt.NDArray[np.float64]]]
+) -> npt.NDArray[np.bool_] | None:
+    if private is None:
+        return None
+    wanted = {constraint.id for constraint in private}
+    known = {constraint.id for constraint in problem.constraints}
+    if not wanted <= known:
+        raise ReadError("private lists a CVXPY constraint that is not a constraint of the problem.")
+    return np.concatenate([np.full(rhs.size, k.id in wanted) for k, (_, rhs) in zip(problem.constraints, pieces, strict=True)])

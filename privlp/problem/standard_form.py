@@ -1,0 +1,184 @@
+"""Standard form: minimise cost·u over u >= 0, private rows A' u <= b'; and the way back.
+
+Conversion is a pair: :meth:`StandardForm.of` applies it, :meth:`StandardForm.undo` brings a solution home. A is never
+copied: the standard matrix is the user's A seen through index lists (which row and which sign, which column and which
+sign). Conversion keeps who owns what: both sides of an equality are rows of one record; a shift by a lower bound moves
+private A into b'; a free variable shows each private A_ij in two columns. Sensitivities are taken after conversion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from privlp.problem.linear_program import LinearProgram
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class StandardForm:
+    """A linear program in the variables u >= 0, with x = shift + sum of column_sign * u over each variable's columns.
+
+    Attributes
+    ----------
+    row, row_sign : (m,)
+        User's row behind each private ``<=`` row, and -1 where it is the lower side.
+    rhs : (m,)
+        Right-hand sides b' of the private rows, after the shift.
+    column, column_sign : (d',)
+        User's variable behind each u_j, and its sign. Fixed variables have none.
+    shift : (d,)
+        x at u = 0.
+    cost : (d',)
+        Objective to minimise; public.
+    upper : (d',)
+        Upper bounds on u, ``inf`` where absent; public.
+    """
+
+    lp: LinearProgram
+    row: IntArray
+    row_sign: FloatArray
+    rhs: FloatArray
+    column: IntArray
+    column_sign: FloatArray
+    shift: FloatArray
+    cost: FloatArray
+    upper: FloatArray
+
+    @classmethod
+    def of(cls, lp: LinearProgram) -> StandardForm:
+        """Convert `lp`."""
+        lower, upper = lp.bounds.T
+        has_lower, has_upper, fixed = np.isfinite(lower), np.isfinite(upper), lower == upper
+        shift = np.where(has_lower, lower, np.where(has_upper, upper, 0.0))
+        forward = np.flatnonzero((has_lower | ~has_upper) & ~fixed)
+        backward = np.flatnonzero(~has_lower & ~fixed)
+        column = np.concatenate([forward, backward])
+        column_sign = np.concatenate([np.ones(len(forward)), -np.ones(len(backward))])
+        above = np.flatnonzero(lp.private & np.isfinite(lp.b))
+        below = np.flatnonzero(lp.private & np.isfinite(lp.row_lower))
+        row = np.concatenate([above, below])
+        row_sign = np.concatenate([np.ones(len(above)), -np.ones(len(below))])
+        rhs = np.concatenate([lp.b[above], -lp.row_lower[below]])
+        if shift.any():
+            rhs -= row_sign * (lp.A @ shift)[row]
+        return cls(
+            lp=lp,
+            row=row,
+            row_sign=row_sign,
+            rhs=rhs,
+            column=column,
+            column_sign=column_sign,
+            shift=shift,
+            cost=lp.sign * column_sign * lp.c[column],
+            upper=np.where(has_lower[column], upper[column] - lower[column], np.inf),
+        )
+
+    @property
+    def n_private(self) -> int:
+        """Number m of private ``<=`` rows. Private itself under add/remove: formulas ask the relation instead."""
+        return len(self.row)
+
+    @property
+    def has_public_rows(self) -> bool:
+        """Whether any row that constrains x is public."""
+        return bool((~self.lp.private & (self.lp.sides() > 0)).any())
+
+    def cost_of(self, objective: float) -> float:
+        """The value of cost·u at which the user's objective is `objective`."""
+        return self.lp.sign * (objective - self.lp.objective(self.shift))
+
+    def undo(self, u: FloatArray) -> FloatArray:
+        """The user's x behind u."""
+        x = self.shift.copy()
+        np.add.at(x, self.column, self.column_sign * u)
+        return x
+
+    def rows(self) -> PrivateRows:
+        """The private rows as an operator."""
+        return PrivateRows(self)
+
+
+class PrivateRows:
+    """The (m, d') matrix A' of private rows, seen through the user's A.
+
+    In the usual case of an all-private program without two-sided rows, no index list is applied at all.
+    """
+
+    def __init__(self, form: StandardForm) -> None:
+        n = form.lp.shape[0]
+        self._A = form.lp.A
+        self._A_transposed = form.lp.A.T
+        self._form = form
+        self._sparse = form.lp.is_sparse
+        self._plain = len(form.row) == n and bool((form.row_sign > 0).all()) and bool((form.row == np.arange(n)).all())
+        self.shape = (len(form.row), len(form.column))
+
+    def transposed_times(self, z: FloatArray) -> FloatArray:
+        """A'^T z, shape (d',)."""
+        if not self._plain:
+            scattered = np.zeros(self._A.shape[0])
+            np.add.at(scattered, self._form.row, self._form.row_sign * z)
+            z = scattered
+        return self._form.column_sign * (self._A_transposed @ z)[self._form.column]
+
+    def add_column(self, j: int, factor: float, scale: FloatArray, out: FloatArray) -> None:
+        """out += factor * scale * A'[:, j], touching only stored entries of a sparse A."""
+        factor = factor * self._form.column_sign[j]
+        k = self._form.column[j]
+        if self._plain and self._sparse:
+            span = slice(self._A.indptr[k], self._A.indptr[k + 1])
+            stored = self._A.indices[span]
+            out[stored] += factor * scale[stored] * self._A.data[span]
+        else:
+            out += factor * scale * self.column(j, signed=False)
+
+    def column(self, j: int, *, signed: bool = True) -> FloatArray:
+        """A'[:, j] as a dense vector of length m (a view where it can be)."""
+        k = self._form.column[j]
+        if self._sparse:
+            entries: Any = np.zeros(self._A.shape[0])
+            span = slice(self._A.indptr[k], self._A.indptr[k + 1])
+            entries[self._A.indices[span]] = self._A.data[span]
+        else:
+            entries = self._A[:, k]
+        if not self._plain:
+            entries = self._form.row_sign * entries[self._form.row]
+        return entries * self._form.column_sign[j] if signed else entries
+
+    def extremes(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest entry of each row of A' diag(factors), implicit zeros included."""
+        n = self._A.shape[0]
+        low, high = np.full(n, np.inf), np.full(n, -np.inf)
+        stored = np.zeros(n, dtype=np.int64)
+        for j, (k, sign) in enumerate(zip(self._form.column, self._form.column_sign, strict=True)):
+            at: Any = slice(None)
+            if self._sparse:
+                span = slice(self._A.indptr[k], self._A.indptr[k + 1])
+                at, entries = self._A.indices[span], self._A.data[span]
+                stored[at] += 1
+            else:
+                entries = self._A[:, k]
+            values = entries * (sign * factors[j])
+            low[at] = np.minimum(low[at], values)
+            high[at] = np.maximum(high[at], values)
+        if self._sparse:
+            has_zero = stored < self.shape[1]
+            low[has_zero] = np.minimum(low[has_zero], 0.0)
+            high[has_zero] = np.maximum(high[has_zero], 0.0)
+        if self._plain:
+            return low, high
+        low, high, above = low[self._form.row], high[self._form.row], self._form.row_sign > 0
+        return np.where(above, low, -high), np.where(above, high, -low)
+
+    def __matmul__(self, u: FloatArray) -> FloatArray:
+        """A' u, shape (m,)."""
+        x = np.zeros(self._A.shape[1])
+        np.add.at(x, self._form.column, self._form.column_sign * u)
+        return self._form.row_sign * (self._A @ x)[self._form.row]

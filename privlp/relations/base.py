@@ -1,0 +1,43 @@
+"""What every neighbour relation provides."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from privlp.problem import LinearProgram, StandardForm
+
+
+class NeighbourRelation(ABC):
+    """What two neighbouring linear programs may differ in.
+
+    A relation is part of the linear program (``lp.neighbours``) and of every ledger. It checks that a program fits
+    it, names the solvers that protect it, and states the sensitivities those solvers use.
+    """
+
+    #: Names of the methods of :func:`privlp.solve` that protect this relation, the default one first.
+    methods: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """The relation in words, for ledgers and statements."""
+
+    @abstractmethod
+    def check(self, lp: LinearProgram) -> None:
+        """Refuse a program that does not fit the relation, at its construction.
+
+        Raises
+        ------
+        InvalidProblemError
+            With what is wrong and what to do.
+        """
+
+    @abstractmethod
+    def public_rows(self, form: StandardForm) -> int:
+        """The number of private rows that formulas may use: public by definition, whatever the data."""
+
+    def compatible_with(self, other: NeighbourRelation) -> bool:
+        """Whether one ledger may account for both relations."""
+        return self == other

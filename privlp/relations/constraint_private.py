@@ -1,0 +1,121 @@
+"""Constraint-private neighbours: all rows of one record may change at will ("high sensitivity")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Literal
+
+from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.relations.base import NeighbourRelation
+
+if TYPE_CHECKING:
+    from privlp.problem import LinearProgram, StandardForm
+
+
+@dataclass(frozen=True)
+class ConstraintPrivate(NeighbourRelation):
+    """Neighbouring programs differ in the private rows (A_i, b_i) of one record.
+
+    Parameters
+    ----------
+    change : {"replace", "add-remove"}
+        Whether a neighbour replaces the record's rows by others, or adds or removes them. Under ``"replace"`` the number
+        of private rows n, which rows share a record, and which rows are two-sided are public. Under ``"add-remove"`` they
+        are private, and every formula uses `nominal_n`.
+    rows_per_record : int
+        Bound on the number of rows of one record. Under ``"replace"`` the program's ``groups``, where given, say it and
+        an equality or range counts twice by itself. Under ``"add-remove"`` it is the declared bound on the ``<=`` rows of
+        any record that might ever join, an equality or range counting as two.
+    nominal_n : int, optional
+        Public stand-in for n, required for ``"add-remove"``: a round number near the truth that would be the same without
+        any one person.
+
+    Examples
+    --------
+    >>> from privlp import ConstraintPrivate
+    >>> ConstraintPrivate(change="add-remove", nominal_n=5_000).description
+    'constraint-private: one record (at most 1 row) added or removed, nominal n = 5000'
+    >>> ConstraintPrivate(change="add-remove")
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: change='add-remove' makes the number of rows private: give a public nominal_n.
+    """
+
+    change: Literal["replace", "add-remove"] = "replace"
+    rows_per_record: int = 1
+    nominal_n: int | None = None
+
+    methods = ("dmw", "dmw-published")
+
+    def __post_init__(self) -> None:
+        if self.change not in ("replace", "add-remove"):
+            raise InvalidParameterError(f"change must be 'replace' or 'add-remove', got {self.change!r}.")
+        _require_count(self.rows_per_record, "rows_per_record")
+        if self.nominal_n is not None:
+            _require_count(self.nominal_n, "nominal_n")
+        if self.change == "add-remove" and self.nominal_n is None:
+            raise InvalidParameterError("change='add-remove' makes the number of rows private: give a public nominal_n.")
+        if self.change == "replace" and self.nominal_n is not None:
+            raise InvalidParameterError("nominal_n has no use with change='replace', where the number of rows is public.")
+
+    @property
+    def description(self) -> str:
+        rows = f"at most {self.rows_per_record} row{'s' if self.rows_per_record > 1 else ''}"
+        if self.change == "replace":
+            return "constraint-private: the rows of one record replaced"
+        return f"constraint-private: one record ({rows}) added or removed, nominal n = {self.nominal_n}"
+
+    def compatible_with(self, other: NeighbourRelation) -> bool:
+        """Records are the same people in every program of one ledger; how many rows they own may differ."""
+        return isinstance(other, ConstraintPrivate) and self.change == other.change
+
+    def check(self, lp: LinearProgram) -> None:
+        """Refuse records with more rows than declared (where the declaration, not the data, must be public)."""
+        if self.change == "add-remove" and lp.rows_of_largest_record() > self.rows_per_record:
+            raise InvalidProblemError(
+                f"A record has more than rows_per_record={self.rows_per_record} private rows (an equality or range counts "
+                "as two). Declare a rows_per_record that bounds every record that might ever join."
+            )
+
+    def public_rows(self, form: StandardForm) -> int:
+        """n under ``"replace"``; the nominal n under ``"add-remove"``."""
+        return form.n_private if self.nominal_n is None else self.nominal_n
+
+    def rows_of_one_record(self, lp: LinearProgram) -> int:
+        """Public bound k on the ``<=`` rows that one record owns."""
+        if self.change == "add-remove":
+            return self.rows_per_record
+        return max(self.rows_per_record, lp.rows_of_largest_record(self.rows_per_record))
+
+    def dense_average_sensitivity(self, diameter: float, s: float, rows_of_one_record: int) -> float:
+        """Sensitivity min(1, k/s) * W of a dense weighted average of one vector per row.
+
+        Parameters
+        ----------
+        diameter : float
+            W, the largest distance between two possible row vectors, in the norm of the mechanism.
+        s : float
+            Density of the dual weights: no weight exceeds 1/s.
+        rows_of_one_record : int
+            k, from :meth:`rows_of_one_record`.
+
+        Returns
+        -------
+        float
+            The change of q = sum_i (Gamma_s z)_i g_i between neighbours, in the same norm, for both kinds of change.
+
+        Notes
+        -----
+        Add a row: the cap multiplier can only fall, so every old weight falls, and the old rows lose exactly the mass
+        m <= 1/s that the new row takes: q' - q = m (g_new - g_mean), with g_mean a mean of old vectors; its norm is at most
+        W/s. Replace = remove, then add, with masses m <= m': (m' - m)(g' - g_mean) + m (g' - g), again at most W/s. With k
+        rows, mass at most min(1, k/s) moves. Sharpens Lemma 2 of Hsu, Roth, Roughgarden and Ullman (2014).
+        Proof: ``docs/proofs.md``, "Dense average".
+        """
+        return min(1.0, rows_of_one_record / s) * diameter
+
+
+def _require_count(value: object, name: str) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise InvalidParameterError(f"{name} must be a positive integer, got {value!r}.")

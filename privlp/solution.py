@@ -1,0 +1,102 @@
+"""The result of a private solve."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.errors import ReadError
+from privlp.privacy.record import PrivacyRecord
+from privlp.status import Status
+
+_FORMAT = "privlp solution 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A private solution. Everything in it may be released, as far as ``privacy`` says so.
+
+    Attributes
+    ----------
+    x : (d,) array or None
+        The solution in the user's own variables; ``None`` if the solve did not complete.
+    objective : float or None
+        c·x in the user's sense; ``None`` without x.
+    method : str
+        Method that found it.
+    iterations : int
+        Rounds planned, a public number fixed in advance.
+    status : Status
+        ``COMPLETED`` or the limit that stopped it.
+    message : str
+        The status in a sentence.
+    privacy : PrivacyRecord
+        What was spent, on what, and under which neighbour relation.
+    trace : dict of arrays
+        Released values the solution was made from, for instance the variable selected in each round.
+    """
+
+    x: npt.NDArray[np.float64] | None
+    objective: float | None
+    method: str
+    iterations: int
+    status: Status
+    message: str
+    privacy: PrivacyRecord
+    trace: dict[str, npt.NDArray[np.generic]] = field(default_factory=dict, repr=False)
+
+    @property
+    def success(self) -> bool:
+        """Whether the solve played all its rounds."""
+        return self.status.success
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the solution as JSON. The file appears whole or not at all."""
+        target = Path(path)
+        document = {
+            "format": _FORMAT,
+            "x": None if self.x is None else self.x.tolist(),
+            "objective": self.objective,
+            "method": self.method,
+            "iterations": self.iterations,
+            "status": self.status.value,
+            "message": self.message,
+            "privacy": self.privacy.to_dict(),
+            "trace": {name: values.tolist() for name, values in self.trace.items()},
+        }
+        with tempfile.NamedTemporaryFile("w", dir=target.parent, prefix=target.name, delete=False, encoding="utf-8") as file:
+            try:
+                json.dump(document, file, indent=1)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+        os.replace(file.name, target)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Solution:
+        """Read a solution that :meth:`save` wrote.
+
+        Raises
+        ------
+        ReadError
+            If the file is missing or is no such file.
+        """
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            if document.pop("format") != _FORMAT:
+                raise KeyError("format")
+            document["x"] = None if document["x"] is None else np.array(document["x"], dtype=float)
+            document["status"] = Status(document["status"])
+            document["privacy"] = PrivacyRecord.from_dict(document["privacy"])
+            document["trace"] = {name: np.array(values) for name, values in document["trace"].items()}
+            return cls(**document)
+        except OSError as error:
+            raise ReadError(f"Cannot read {os.fspath(path)!r}: {error.strerror}.") from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ReadError(f"{os.fspath(path)!r} is not a solution saved by privlp.") from None

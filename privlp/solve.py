@@ -1,0 +1,159 @@
+"""Solve a linear program under differential privacy."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from privlp.errors import InvalidParameterError, NotPrivateWarning, UnsupportedProblemError
+from privlp.privacy import Budget, Ledger, Randomness
+from privlp.privacy.randomness import RandomSource
+from privlp.problem import LinearProgram, StandardForm
+from privlp.solution import Solution
+from privlp.solvers import METHODS, Task, drive
+from privlp.solvers.task import as_number
+from privlp.status import Status
+
+
+def solve(
+    lp: LinearProgram,
+    eps: float,
+    delta: float,
+    s: float | None = None,
+    alpha: float | None = None,
+    *,
+    opt: float | None = None,
+    method: str = "auto",
+    width: Any = None,
+    feasible: str | None = None,
+    budget: Budget | None = None,
+    rng: RandomSource = None,
+    progress: bool = False,
+    time_limit: float | None = None,
+) -> Solution:
+    """Solve `lp` with (eps, delta)-differential privacy for the neighbour relation ``lp.neighbours``.
+
+    Parameters
+    ----------
+    lp : LinearProgram
+        The program and what its neighbours may differ in.
+    eps : float
+        In (0, inf]; ``inf`` means no noise, and the result is marked as not private.
+    delta : float
+        In [0, 1). At or above 1/n a whole record could be published within the rules: a warning says so.
+    s : float
+        Number of private rows that may be violated by more than alpha; from 1 to n. Larger s, less noise.
+    alpha : float, optional
+        Violation, per unit of ||A_i||_2, that the algorithm would reach without noise; sets the number of rounds. ``None``
+        chooses the best the budget allows. (``"dmw-published"`` counts alpha in units of A x - b.)
+    opt : float
+        Public optimal value, in the user's units and sense.
+    method : {"auto", "dmw", "dmw-published"}
+        ``"auto"`` takes the relation's default.
+    width : float or pair, optional
+        Declared bound on entries of A and b, for ``"dmw-published"`` only.
+    feasible : None
+        Private rows of constraint-private programs cannot be satisfied with certainty; anything else is refused.
+    budget : Budget, optional
+        A budget shared with other calls; this call spends at most (eps, delta) of it.
+    rng : None, int or numpy.random.Generator
+        ``None``: cryptographic randomness. A seed is for experiments, and the result says so.
+    progress : bool
+        Show a progress bar.
+    time_limit : float, optional
+        Seconds. A solve that hits it releases nothing, because where it stopped depends on the machine and the data; what was
+        charged stays charged.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its domain or missing.
+    UnsupportedProblemError
+        If the method cannot solve this program; the message says what it needs.
+    BudgetExceededError
+        If the budget does not allow it. All errors are raised before any draw and leave the budget as it was.
+
+    Warns
+    -----
+    NotPrivateWarning
+        If delta is 1/n or more.
+
+    Notes
+    -----
+    Errors and results depend on private rows through nothing but paid draws. Whether the private rows are feasible is private:
+    only :func:`solve_exact` says.
+
+    Examples
+    --------
+    >>> import numpy as np, privlp
+    >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))  # how far a unit of each supply covers each person
+    >>> lp = privlp.LinearProgram(c=[1, 2, 1, 3], A=-needs, b=-np.ones(500))
+    >>> solution = privlp.solve(lp, eps=2.0, delta=1e-6, s=50, alpha=None, opt=3.0, rng=0)
+    >>> solution.status, round(solution.objective, 6), solution.privacy.eps <= 2.0
+    (<Status.COMPLETED: 'completed'>, 3.0, True)
+    """
+    if not isinstance(lp, LinearProgram):
+        raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
+    if budget is not None and not isinstance(budget, Budget):
+        raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
+    if feasible is not None:
+        raise UnsupportedProblemError(
+            "feasible must be None here: when a whole constraint may change, no private solution can satisfy every private row with "
+            "certainty. The parameters s and alpha say how many may be violated, and by how much."
+        )
+    if time_limit is not None and not as_number(time_limit, "time_limit") > 0:
+        raise InvalidParameterError(f"time_limit must be positive, got {time_limit!r}.")
+    chosen = _method(lp, method)
+    ledger = Ledger(eps, delta) if budget is None else budget.share(eps, delta)
+    task = Task(
+        form=StandardForm.of(lp), s=s, alpha=alpha, opt=opt, width=width, ledger=ledger, randomness=Randomness(rng)
+    )
+    _warn_of_large_delta(task)
+    solver = METHODS[chosen](task)
+    status = drive(solver, progress=progress, time_limit=time_limit)
+    x, trace = None, {}
+    if status.success:
+        released = solver.released()
+        x, trace = task.form.undo(released.u), released.trace
+    return Solution(
+        x=x,
+        objective=None if x is None else lp.objective(x),
+        method=chosen,
+        iterations=solver.rounds,
+        status=status,
+        message=_message(status, solver.rounds, ledger),
+        privacy=ledger.record(),
+        trace=trace,
+    )
+
+
+def _method(lp: LinearProgram, method: str) -> str:
+    available = lp.neighbours.methods
+    if method == "auto":
+        return available[0]
+    if method not in available:
+        raise InvalidParameterError(f"method must be 'auto' or one of {', '.join(map(repr, available))}; got {method!r}.")
+    return method
+
+
+def _warn_of_large_delta(task: Task) -> None:
+    delta = task.ledger.delta
+    if math.isfinite(task.ledger.eps) and delta * task.n >= 1:
+        warnings.warn(
+            f"delta = {delta:g} is at least 1/n = {1 / task.n:g}: publishing one whole record at random would satisfy it. Choose delta "
+            "well below 1/n.",
+            NotPrivateWarning,
+            stacklevel=3,
+        )
+
+
+def _message(status: Status, rounds: int, ledger: Ledger) -> str:
+    privacy = "without noise: NOT PRIVATE" if math.isinf(ledger.eps) else f"within eps = {ledger.eps:g}, delta = {ledger.delta:g}"
+    if status is Status.COMPLETED:
+        return f"Played all {rounds} rounds {privacy}."
+    return "Stopped at the time limit. Nothing is released, and what was charged stays charged. Allow more time, or fewer rounds by a larger alpha."

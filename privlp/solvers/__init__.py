@@ -1,0 +1,14 @@
+"""Private solvers: a dual player and a private primal player, driven by one loop.
+
+A method is a function from a :class:`~privlp.solvers.task.Task` to a :class:`~privlp.solvers.game.Solver`. It checks its own
+requirements, fixes every parameter from public numbers, and charges the ledger for all of its draws.
+"""
+
+from collections.abc import Callable
+
+from privlp.solvers.dmw import published_dmw, tight_dmw
+from privlp.solvers.driver import drive as drive
+from privlp.solvers.game import Solver as Solver
+from privlp.solvers.task import Task as Task
+
+METHODS: dict[str, Callable[[Task], Solver]] = {"dmw": tight_dmw, "dmw-published": published_dmw}

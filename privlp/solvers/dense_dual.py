@@ -1,0 +1,129 @@
+"""The dual player: multiplicative weights over rows, projected onto the 1/s-dense distributions.
+
+Raw log-weights are kept and only projected copies leave: a row's weight depends on that row and on what was released,
+never on other rows. That is what the sensitivity bound of
+:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity` rests on.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+# Newton's passes before falling back to selection; a warm start needs two or three.
+_MAX_PASSES = 40
+# exp() of anything in [-_SAFE, _SAFE] neither overflows nor underflows, also after adding up a million of them.
+_SAFE = 300.0
+
+
+class DenseProjection:
+    """Bregman projection onto the 1/s-dense distributions: (1/s) min(1, zeta z_i) with sum_i min(1, zeta z_i) = s.
+
+    The multiplier is exact: the set of capped rows is found, not approached. Each call takes O(n) expected time, by
+    Newton's method on the concave piecewise-linear function zeta -> sum_i min(1, zeta z_i), warm-started from the last
+    call. Weights come as logarithms and may span any number of orders of magnitude.
+
+    If fewer than s weights are positive there is no such zeta. Those rows get 1/s each and the rest of the mass belongs to
+    a fixed public value, as if s public dummy rows stood by: the returned weights then sum to less than one. They are not
+    renormalised, which would break the sensitivity bound.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    s : float
+        Density, at least 1; need not be an integer.
+    """
+
+    def __init__(self, n: int, s: float) -> None:
+        self.s = s
+        self._log_cap = math.log(max(n, 1) / s)  # log-weight at which a row is capped: right for equal weights
+        self._relative = np.empty(n)
+        self._weights = np.empty(n)
+
+    def __call__(self, log_weights: FloatArray) -> FloatArray:
+        """Project exp(log_weights), ``-inf`` allowed. The result is overwritten by the next call."""
+        if len(log_weights) > self.s and (self._newton(log_weights) or self._select(log_weights)):
+            np.minimum(self._relative, 1.0, out=self._weights)
+        else:
+            np.greater(log_weights, -np.inf, out=self._weights)
+        self._weights /= self.s
+        return self._weights
+
+    def _newton(self, log_weights: FloatArray) -> bool:
+        """Newton from the last cap. False if it does not settle, which leaves the work to :meth:`_select`."""
+        self._set_relative(log_weights)
+        zeta, last_capped = 1.0, -1
+        for _ in range(_MAX_PASSES):
+            cap = 1.0 / zeta
+            capped = int(np.count_nonzero(self._relative >= cap))
+            if capped >= self.s:  # right of the root with a flat tangent: step left, from where Newton climbs
+                zeta, last_capped = zeta / 8, -1
+                continue
+            if capped == last_capped:
+                break
+            np.minimum(self._relative, cap, out=self._weights)
+            uncapped_sum = self._weights.sum() - capped * cap
+            if not uncapped_sum > 0:
+                return False
+            zeta, last_capped = (self.s - capped) / uncapped_sum, capped
+            if not abs(math.log(zeta)) < _SAFE / 4:
+                return False
+        else:
+            return False
+        self._relative *= zeta
+        self._log_cap -= math.log(zeta)
+        return True
+
+    def _select(self, log_weights: FloatArray) -> bool:
+        """Exact cap by selection and sorting. False if fewer than s weights are positive.
+
+        With the k largest weights capped, zeta = (s - k) / (sum of the others). The right k is the smallest for which the
+        next weight stays below its cap; it is less than s, so only weights above the ceil(s)-th largest are candidates.
+        """
+        rank = math.ceil(self.s)
+        anchor = float(np.partition(log_weights, -rank)[-rank])
+        if anchor == -np.inf:
+            return False
+        above = np.sort(log_weights[log_weights > anchor])[::-1]
+        rest = math.log(np.exp(log_weights[log_weights <= anchor] - anchor).sum()) + anchor
+        log_sum_of_others = np.logaddexp.accumulate(np.concatenate([[rest], above[::-1]]))[::-1]
+        log_caps = log_sum_of_others - np.log(self.s - np.arange(len(above) + 1))
+        stays_below = np.flatnonzero(above <= log_caps[:-1])
+        self._log_cap = float(log_caps[stays_below[0] if stays_below.size else -1])
+        self._set_relative(log_weights)
+        return True
+
+    def _set_relative(self, log_weights: FloatArray) -> None:
+        np.subtract(log_weights, self._log_cap, out=self._relative)
+        np.minimum(self._relative, _SAFE, out=self._relative)
+        np.exp(self._relative, out=self._relative)
+
+
+class DenseDual:
+    """Multiplicative weights with raw log-weights inside and dense distributions outside.
+
+    Parameters
+    ----------
+    n : int
+        Number of private rows.
+    s : float
+        Density.
+
+    Attributes
+    ----------
+    log_weights : (n,)
+        Logarithms of the raw weights, all zero at first; private.
+    """
+
+    def __init__(self, n: int, s: float) -> None:
+        self.log_weights = np.zeros(n)
+        self._project = DenseProjection(n, s)
+
+    def weights(self) -> FloatArray:
+        """The dense distribution against which the primal player moves; private."""
+        return self._project(self.log_weights)

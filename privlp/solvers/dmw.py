@@ -1,0 +1,146 @@
+"""Dense multiplicative weights: the constants of the published algorithm, and tight ones.
+
+Both build the same :class:`~privlp.solvers.game.SelectionGame`; they differ in how rows are scaled, in the sensitivity, in
+the split of the budget over the rounds, and in the step.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.privacy import ExponentialMechanism
+from privlp.relations import ConstraintPrivate
+from privlp.solvers.game import SelectionGame
+from privlp.solvers.simplex import RowsOnSimplex, Simplex
+from privlp.solvers.task import Task, as_number
+
+# Values of a row of equal range span 2 on K; a violation, right-hand side included, is between -2 and 2.
+_DIAMETER = 2.0
+_WIDTH = 2.0
+# Spread assumed for the violations of one vertex over dual-weighted rows: see tight_dmw.
+_SPREAD = 0.2
+_MOST_DEFAULT_ROUNDS = 2_000
+_MOST_ROUNDS = 10_000_000
+_PURPOSE = "select a vertex each round"
+
+
+def tight_dmw(task: Task) -> SelectionGame:
+    """Dense multiplicative weights with tight sensitivity and accounting, and nothing declared about A or b.
+
+    *Neighbours*: constraint-private, one record with k rows.
+
+    *Sensitivity.* Rows are shifted and scaled to span [-1, 1] on K (:mod:`privlp.solvers.simplex`), each by numbers that depend
+    on that row alone. So every possible row vector g has ``max_j g_j - min_j g_j <= 2``, any two differ by at most W = 2 in the
+    sup norm, and each score, a dense average of such vectors, changes by at most min(1, k/s)·2 between neighbours
+    (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`), plus twice the rounding error. Right-hand sides
+    never enter a score. Proof: ``docs/proofs.md``, "Dense multiplicative weights".
+
+    *Budget.* T draws of the exponential mechanism at the largest eps' of which T fit into (eps, delta).
+
+    *Rounds.* With L = ln(n/s), T rounds leave a regret of at most 4·sqrt(L/(2T)) and a selection error of at most
+    (2·sensitivity/eps')·ln d each. Given alpha (violation per unit of ||A_i||_2, at most the radius of K times the
+    violation in units of the row's span), T makes the regret alpha; else T minimises the sum of both.
+
+    *Step.* sqrt(2L/T)/spread per unit of violation is the best step when violations of a vertex have standard deviation
+    `spread` over the dual-weighted rows. Two, the most possible, gives the worst-case step of the analysis; 0.2 was best or
+    near best for covering, packing, game and classification programs alike, and is used throughout. The step has no part
+    in the privacy argument.
+    """
+    relation = _constraint_private(task, "dmw")
+    if task.width is not None:
+        raise InvalidParameterError("width has no use with method='dmw', which needs no declared bounds; leave it out.")
+    s, alpha, n = task.density(), task.accuracy(), task.n
+    simplex = Simplex(task.form, task.opt)
+    d = len(simplex.vertices)
+    sensitivity = relation.dense_average_sensitivity(_DIAMETER, s, relation.rows_of_one_record(task.lp))
+    sensitivity += 2 * RowsOnSimplex.rounding_error(n)
+    log_ratio = math.log(n / s)
+    if alpha is not None:
+        rounds = _as_rounds(2 * _WIDTH**2 * log_ratio * (simplex.radius / alpha) ** 2, alpha)
+    else:
+        rounds = _best_rounds(task, log_ratio, sensitivity * math.log(d))
+    mechanism = task.ledger.calibrate(lambda eps: ExponentialMechanism(sensitivity, eps), rounds)
+    step = math.sqrt(2 * log_ratio / rounds) / _SPREAD
+    select = task.charge(mechanism, rounds, _PURPOSE)
+    return SelectionGame(simplex, RowsOnSimplex.of_equal_range(simplex), s=s, rounds=rounds, step=step, select=select)
+
+
+def published_dmw(task: Task) -> SelectionGame:
+    """Dense multiplicative weights with the constants of van der Reijden (2019), for comparison.
+
+    *Neighbours*: constraint-private. `width` declares a bound a on every abs(A_ij) and abs(b_i), or a pair of bounds (for A,
+    for b); rows beyond it are scaled down, each by itself.
+
+    With v = max_j opt/c_j (1 in the source): width rho = a·v + a_b, T = ceil(36 rho^2 ln n / alpha^2), eta = sqrt(ln n / T),
+    sensitivity 3·a·v/s (times k rows per record; twice the entry bound would do), eps' = eps/sqrt(8 T ln(1/delta)). The
+    last is the published composition formula; the ledger charges what T such draws really cost, which is less. alpha is in
+    the source's units, those of A x - b.
+    """
+    relation = _constraint_private(task, "dmw-published")
+    entry_bound, rhs_bound = _declared_bounds(task.width)
+    s, alpha, n = task.density(), task.accuracy(), task.n
+    eps, delta = task.ledger.eps, task.ledger.delta
+    if alpha is None:
+        raise InvalidParameterError("alpha is missing: method='dmw-published' takes its number of rounds from alpha.")
+    if delta == 0:
+        raise InvalidParameterError("delta must be positive: the published composition formula divides by ln(1/delta).")
+    simplex = Simplex(task.form, task.opt)
+    largest_value = entry_bound * float(simplex.vertices.max())
+    rho = largest_value + rhs_bound
+    if not alpha < 9 * rho:
+        raise InvalidParameterError(f"alpha must be below 9 rho = {9 * rho:g} for method='dmw-published', got {alpha:g}.")
+    rounds = _as_rounds(36 * rho**2 * math.log(n) / alpha**2, alpha)
+    eta = math.sqrt(math.log(n) / rounds)
+    sensitivity = 3 * largest_value * relation.rows_of_one_record(task.lp) / s
+    eps_per_round = eps / math.sqrt(8 * rounds * math.log(1 / delta))
+    select = task.charge(ExponentialMechanism(sensitivity, eps_per_round), rounds, _PURPOSE)
+    rows = RowsOnSimplex.within_bounds(simplex, entry_bound, rhs_bound)
+    return SelectionGame(simplex, rows, s=s, rounds=rounds, step=eta / (2 * rho), select=select)
+
+
+def _best_rounds(task: Task, log_ratio: float, selection_factor: float) -> int:
+    """The T that minimises 4 sqrt(L/(2T)) + 2 selection_factor / eps'(T)."""
+    rounds = np.unique(np.geomspace(1, _MOST_DEFAULT_ROUNDS, 400).astype(int))
+    probe = task.ledger.calibrate(lambda eps: ExponentialMechanism(1.0, eps), _MOST_DEFAULT_ROUNDS)
+    eps_at_most_rounds = probe.pure_eps
+    # T draws of eps' each cost T eps' when composed purely, and T eps'^2 / 8 otherwise.
+    power = 1.0 if task.ledger.delta == 0 else 0.5
+    eps_per_round = eps_at_most_rounds * (_MOST_DEFAULT_ROUNDS / rounds) ** power
+    error = 2 * _WIDTH * np.sqrt(log_ratio / (2 * rounds)) + 2 * selection_factor / eps_per_round
+    return int(rounds[np.argmin(error)])
+
+
+def _constraint_private(task: Task, method: str) -> ConstraintPrivate:
+    if not isinstance(task.relation, ConstraintPrivate):
+        raise UnsupportedProblemError(f"method={method!r} protects constraint-private programs, not: {task.relation.description}.")
+    if not task.lp.private.any():
+        raise UnsupportedProblemError("The program has no private rows, so there is nothing to protect: use solve_exact.")
+    if task.lp.penalty is not None:
+        raise UnsupportedProblemError(
+            f"method={method!r} treats every private row as hard; leave out penalty, or write the soft rows with slack variables."
+        )
+    return task.relation
+
+
+def _declared_bounds(width: Any) -> tuple[float, float]:
+    if width is None:
+        raise InvalidParameterError(
+            "width is missing: method='dmw-published' needs a declared public bound on every |A_ij| and |b_i|, or a pair of bounds."
+        )
+    pair = (width, width) if np.ndim(width) == 0 else tuple(width)
+    if len(pair) != 2:
+        raise InvalidParameterError("width must be one bound, or a pair of bounds (for A, for b).")
+    bounds = as_number(pair[0], "width"), as_number(pair[1], "width")
+    if not all(0 < bound < math.inf for bound in bounds):
+        raise InvalidParameterError(f"width must be positive and finite, got {width!r}.")
+    return bounds
+
+
+def _as_rounds(rounds: float, alpha: float) -> int:
+    if not rounds <= _MOST_ROUNDS:
+        raise InvalidParameterError(f"alpha = {alpha:g} asks for {rounds:.3g} rounds, beyond {_MOST_ROUNDS:,}. Give a larger alpha.")
+    return max(1, math.ceil(rounds))

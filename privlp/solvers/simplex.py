@@ -1,0 +1,166 @@
+"""The public region K = {u >= 0, cost·u = V} of Hsu, Roth, Roughgarden and Ullman, and private rows seen from it.
+
+K is a simplex with vertices v_j e_j, v_j = V / cost_j. On it a private row is the vector of its values A'_ij v_j at the
+vertices, and two facts about a row and its half-space hold row by row, so that using them costs no privacy:
+
+* scaling (A'_i, b'_i) by a positive number leaves the half-space alone;
+* adding a constant to A'_i v and to b'_i leaves its intersection with K alone, because sum_j u_j / v_j = 1.
+
+So every private row may be shifted and scaled until its values span exactly [-1, 1] on K. Then nothing about A or b needs
+to be declared. The shift never has to be carried out: it adds the same number to the score of every vertex.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.problem import StandardForm
+
+FloatArray = npt.NDArray[np.float64]
+
+# A row whose values on K vary by less than 1/32 of their size is not stretched all the way to [-1, 1], so that scaled values
+# stay below this number and the rounding error of a score far below its sensitivity.
+_LARGEST_VALUE = 64.0
+_CONSTANT_ROW = 1e-280
+
+
+class Simplex:
+    """The region K of a program and a public optimum.
+
+    Parameters
+    ----------
+    form : StandardForm
+        The program.
+    opt : float or None
+        Public optimal value, in the user's units and sense.
+
+    Raises
+    ------
+    InvalidParameterError
+        If `opt` is missing or not finite.
+    UnsupportedProblemError
+        If the region is no simplex; the message lists each reason and its remedy.
+    """
+
+    def __init__(self, form: StandardForm, opt: float | None) -> None:
+        if opt is None:
+            raise InvalidParameterError(
+                "opt is missing: dense multiplicative weights searches {x >= 0, c·x = opt}. Give the optimal value, or a public "
+                "guess of it, as opt=... in the objective's own units. It must be public: do not compute it from private rows."
+            )
+        value = form.cost_of(float(opt))
+        if not math.isfinite(value):
+            raise InvalidParameterError(f"opt must be a finite number, got {opt!r}.")
+        reasons = _reasons_against(form, value)
+        if reasons:
+            raise UnsupportedProblemError(
+                "Dense multiplicative weights needs the public region {x >= 0, c·x = opt} to be a simplex, and here it is not: "
+                + "; ".join(reasons)
+                + "."
+            )
+        self.form = form
+        self.vertices: FloatArray = value / form.cost
+        if not self.vertices.max() < 1e100:
+            raise UnsupportedProblemError("Some cost is so small against opt that the simplex has no usable size; rescale the costs.")
+
+    @property
+    def radius(self) -> float:
+        """Half the Euclidean diameter of K in the user's variables.
+
+        A private row whose values span [-1, 1] on K has ||A_i||_2 * radius >= 1, so a violation of a in those units is at most
+        a * radius per unit of ||A_i||_2.
+        """
+        longest = np.sort(self.vertices)[-2:]
+        return float(np.hypot(*longest)) / 2 if len(longest) == 2 else float(longest[0])
+
+
+def _reasons_against(form: StandardForm, value: float) -> list[str]:
+    lp = form.lp
+    reasons = []
+    if form.has_public_rows:
+        reasons.append("some rows are public (make every row private, with private=None)")
+    if np.isfinite(form.upper).any():
+        j = form.column[int(np.argmax(np.isfinite(form.upper)))]
+        reasons.append(f"{lp.variable_name(j)} has two finite bounds (state one of them as a private row)")
+    if not np.all(form.cost * value > 0):
+        if value == 0:
+            reasons.append("opt is the value at the bounds, which leaves a single point")
+        else:
+            j = form.column[int(np.argmax(form.cost * value <= 0))]
+            kind = "free" if not np.isfinite(lp.bounds[j]).any() else "of a cost that is zero or of the wrong sign for opt"
+            reasons.append(f"{lp.variable_name(j)} is {kind} (every variable needs one bound and a cost c_j with c_j·opt > 0)")
+    return reasons
+
+
+class RowsOnSimplex:
+    """Private rows on K, each multiplied by a factor of its own: scale_i (A'_i u - b'_i).
+
+    Parameters
+    ----------
+    simplex : Simplex
+        The region.
+    scale : (m,)
+        Positive factor of each row; private, a function of that row alone.
+    rhs : (m,)
+        Scaled right-hand sides; private, likewise.
+    """
+
+    def __init__(self, simplex: Simplex, scale: FloatArray, rhs: FloatArray) -> None:
+        self._rows = simplex.form.rows()
+        self._vertices = simplex.vertices
+        self._scale = scale
+        self._rhs = rhs
+        self._scratch = np.empty_like(rhs)
+
+    @classmethod
+    def of_equal_range(cls, simplex: Simplex) -> RowsOnSimplex:
+        """Rows scaled so that their values span 2 on K, right-hand sides clipped to where the half-space meets K.
+
+        A right-hand side beyond the span is one that all of K satisfies or violates; clipping it bounds the violation by 2
+        either way. Constant rows get scale 0: no point of K is better than another.
+        """
+        low, high = simplex.form.rows().extremes(simplex.vertices)
+        span, size = high - low, np.maximum(np.abs(low), np.abs(high))
+        varies = span > _CONSTANT_ROW
+        scale = np.zeros_like(span)
+        scale[varies] = np.minimum(2.0 / span[varies], _LARGEST_VALUE / size[varies])
+        return cls(simplex, scale, scale * np.clip(simplex.form.rhs, low, high))
+
+    @classmethod
+    def within_bounds(cls, simplex: Simplex, entry_bound: float, rhs_bound: float) -> RowsOnSimplex:
+        """Rows as they are, except that a row beyond the declared bounds on abs(A'_ij) and abs(b'_i) is scaled down to them."""
+        form = simplex.form
+        low, high = form.rows().extremes(np.ones(len(form.column)))
+        excess = np.maximum(np.maximum(np.abs(low), np.abs(high)) / entry_bound, np.abs(form.rhs) / rhs_bound)
+        scale = 1.0 / np.maximum(excess, 1.0)
+        return cls(simplex, scale, scale * form.rhs)
+
+    @staticmethod
+    def rounding_error(n: int) -> float:
+        """Bound on the floating-point error of a score of rows of equal range, for about n rows.
+
+        A score is a sum of n products of size at most 64 z_i with sum_i z_i <= 1. With unit roundoff u = 2**-53, summation in
+        any order costs n u; the multiplier of the projection n u; exponentials of arguments down to -745 cost 745 u; the products
+        a few u. The bound is twice their sum.
+        """
+        return _LARGEST_VALUE * 2 * (2 * n + 1024) * 2.0**-53
+
+    @property
+    def count(self) -> int:
+        """Number of private rows; private under add/remove."""
+        return len(self._rhs)
+
+    def scores(self, z: FloatArray) -> FloatArray:
+        """Score -sum_i z_i scale_i A'_i v_j of each vertex j; larger is better. The b' part is the same for all and left out."""
+        np.multiply(z, self._scale, out=self._scratch)
+        return -self._vertices * self._rows.transposed_times(self._scratch)
+
+    def add_violations(self, j: int, step: float, out: FloatArray) -> None:
+        """out += step * scale * (A' v_j e_j - b'), the scaled violations of vertex j."""
+        np.multiply(self._rhs, step, out=self._scratch)
+        out -= self._scratch
+        self._rows.add_column(j, step * self._vertices[j], self._scale, out)

@@ -1,0 +1,70 @@
+"""What a solver is built from: the request of one call of :func:`privlp.solve`, checked as far as all methods agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from privlp.errors import InvalidParameterError
+from privlp.privacy import Ledger, Mechanism, Randomness
+from privlp.privacy.ledger import ChargedDraws
+from privlp.problem import LinearProgram, StandardForm
+from privlp.relations import NeighbourRelation
+
+
+@dataclass(frozen=True)
+class Task:
+    """One private solve: the program in standard form, the accuracy asked for, and where to pay and draw."""
+
+    form: StandardForm
+    s: float | None
+    alpha: float | None
+    opt: float | None
+    width: Any
+    ledger: Ledger
+    randomness: Randomness
+
+    @property
+    def lp(self) -> LinearProgram:
+        """The user's program."""
+        return self.form.lp
+
+    @property
+    def relation(self) -> NeighbourRelation:
+        """What its neighbours may differ in."""
+        return self.form.lp.neighbours
+
+    @property
+    def n(self) -> int:
+        """Public number of private rows."""
+        return self.relation.public_rows(self.form)
+
+    def density(self) -> float:
+        """The parameter s, checked against the public number of rows."""
+        if self.s is None:
+            raise InvalidParameterError("s is missing: the number of private rows that the solution may violate by more than alpha.")
+        s = as_number(self.s, "s")
+        if not 1 <= s <= self.n:
+            raise InvalidParameterError(f"s must be between 1 and the number of private rows, {self.n}; got {self.s!r}.")
+        return s
+
+    def accuracy(self) -> float | None:
+        """The parameter alpha, positive or None."""
+        if self.alpha is None:
+            return None
+        alpha = as_number(self.alpha, "alpha")
+        if not 0 < alpha < float("inf"):
+            raise InvalidParameterError(f"alpha must be positive and finite (or None for the best the budget allows), got {self.alpha!r}.")
+        return alpha
+
+    def charge(self, mechanism: Mechanism, count: int, purpose: str) -> ChargedDraws:
+        """Pay for draws from this task's ledger."""
+        return self.ledger.charge(mechanism, count, purpose, self.relation, self.randomness)
+
+
+def as_number(value: Any, name: str) -> float:
+    """A real number given as a Python or NumPy scalar."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidParameterError(f"{name} must be a number, got {type(value).__name__}.") from None

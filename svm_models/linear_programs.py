@@ -1,0 +1,92 @@
+"""The matrices of the linear-programming support vector machine (Mangasarian 1998)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp import InvalidProblemError, LinearProgram
+
+
+def hard_margin_lp(X: Any, y: npt.ArrayLike) -> LinearProgram:
+    """Minimise ||w||_1 subject to y_i x_i·w >= 1, with w = w_plus - w_minus.
+
+    Parameters
+    ----------
+    X : array or sparse array, shape (n, p)
+        Records.
+    y : array_like, shape (n,)
+        Labels, -1 or 1.
+
+    Returns
+    -------
+    LinearProgram
+        2p variables (w_plus, w_minus) and one private row per record: c = 1, A = -[M, -M] with rows M_i = y_i x_i, b = -1.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a label is neither -1 nor 1, or shapes disagree.
+
+    Examples
+    --------
+    >>> from privlp import solve_exact
+    >>> from svm_models import hard_margin_lp
+    >>> solve_exact(hard_margin_lp([[2.0, 0.0], [0.0, -1.0]], [1, -1])).x
+    array([0.5, 1. , 0. , 0. ])
+    """
+    M = _signed_records(X, y)
+    p = M.shape[1]
+    return LinearProgram(np.ones(2 * p), _beside(-M, M), -np.ones(M.shape[0]))
+
+
+def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) -> LinearProgram:
+    """Minimise ||w||_1 + C sum_i xi_i subject to y_i x_i·w >= 1 - xi_i, xi >= 0.
+
+    Parameters
+    ----------
+    X, y
+        As for :func:`hard_margin_lp`.
+    C : float
+        Price of a unit of margin error, positive.
+    slack : bool
+        With True the program has 2p + n variables (w_plus, w_minus, xi), a sparse A = -[M, -M, I], c = (1, C). With False it is
+        the same problem with ``penalty=C`` in place of the xi.
+
+    Examples
+    --------
+    >>> from privlp import solve_exact
+    >>> from svm_models import soft_margin_lp
+    >>> X, y = [[1.0], [0.5], [-1.0]], [1, -1, -1]
+    >>> round(solve_exact(soft_margin_lp(X, y, C=1.0)).objective, 6)
+    2.5
+    >>> round(solve_exact(soft_margin_lp(X, y, C=1.0, slack=False)).objective, 6)
+    2.5
+    """
+    if not C > 0:
+        raise InvalidProblemError(f"C must be positive, got {C!r}.")
+    M = _signed_records(X, y)
+    n, p = M.shape
+    if not slack:
+        return LinearProgram(np.ones(2 * p), _beside(-M, M), -np.ones(n), penalty=C)
+    cost = np.concatenate([np.ones(2 * p), np.full(n, C)])
+    signed = sp.csc_array(M)
+    return LinearProgram(cost, sp.hstack([-signed, signed, -sp.eye_array(n)], format="csc"), -np.ones(n))
+
+
+def _signed_records(X: Any, y: npt.ArrayLike) -> Any:
+    """Rows y_i x_i, sparse if X is."""
+    labels = np.asarray(y, dtype=float)
+    records = sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=float)
+    if records.ndim != 2 or labels.shape != (records.shape[0],):
+        raise InvalidProblemError(f"X has shape {records.shape} and y has shape {labels.shape}; expected (n, p) and (n,).")
+    if not np.isin(labels, (-1.0, 1.0)).all():
+        raise InvalidProblemError("Labels must be -1 or 1. Map the two classes to -1 and 1 first.")
+    return sp.diags_array(labels) @ records if sp.issparse(X) else records * labels[:, None]
+
+
+def _beside(left: Any, right: Any) -> Any:
+    return sp.hstack([left, right], format="csc") if sp.issparse(left) else np.hstack([left, right])
