@@ -7,7 +7,7 @@ State a linear program and what its neighbours may differ in, then solve it priv
 >>> privlp.solve_exact(lp).objective  # HiGHS, not private
 2.5
 >>> solution = privlp.solve(lp, eps=float("inf"), delta=0, s=1, alpha=0.05, opt=2.5)  # no noise: not private
->>> privlp.compare(lp, solution).violations.max() < 0.05
+>>> privlp.compare(lp, solution).violation_at(0) < 0.05
 True
 """
 

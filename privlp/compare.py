@@ -89,7 +89,7 @@ class Comparison:
 
 
 def compare(lp: LinearProgram, solution: Solution | ExactSolution | Any, exact: ExactSolution | None = None) -> Comparison:
-    """Compare a solution, or any point, with the exact optimum and with every row. **Not private.**
+    """Compare a solution, or any point, with the exact optimum and with every row: **not private**.
 
     Parameters
     ----------

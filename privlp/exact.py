@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import highspy
 import numpy as np
@@ -71,6 +72,12 @@ class ExactSolution:
     primal_residual: float
     dual_residual: float
     gap: float
+    variable_names: tuple[str, ...] | None = field(default=None, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON; numbers that do not exist are ``None``."""
+        plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in asdict(self).items()}
+        return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in plain.items()}
 
     @property
     def success(self) -> bool:
@@ -79,7 +86,7 @@ class ExactSolution:
 
 
 def solve_exact(lp: LinearProgram, *, time_limit: float | None = None) -> ExactSolution:
-    """Solve `lp` exactly with HiGHS. **Not private.**
+    """Solve `lp` exactly with HiGHS: **not private**.
 
     Parameters
     ----------
@@ -143,4 +150,4 @@ def _certified(lp: LinearProgram, model: highspy.HighsLp, highs: highspy.Highs) 
     if status is not Status.OPTIMAL:
         return ExactSolution(None, None, None, status, _MESSAGES[status], primal, dual_residual, gap)
     x = columns[: lp.shape[1]].copy()
-    return ExactSolution(x, objective, duals.copy(), status, _MESSAGES[status], primal, dual_residual, gap)
+    return ExactSolution(x, objective, duals.copy(), status, _MESSAGES[status], primal, dual_residual, gap, lp.variable_names)

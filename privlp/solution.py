@@ -40,6 +40,8 @@ class Solution:
         What was spent, on what, and under which neighbour relation.
     trace : dict of arrays
         Released values the solution was made from, for instance the variable selected in each round.
+    variable_names : tuple of str or None
+        Names of the entries of x.
     """
 
     x: npt.NDArray[np.float64] | None
@@ -50,15 +52,15 @@ class Solution:
     message: str
     privacy: PrivacyRecord
     trace: dict[str, npt.NDArray[np.generic]] = field(default_factory=dict, repr=False)
+    variable_names: tuple[str, ...] | None = field(default=None, repr=False)
 
     @property
     def success(self) -> bool:
         """Whether the solve played all its rounds."""
         return self.status.success
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the solution as JSON. The file appears whole or not at all."""
-        target = Path(path)
+    def to_json(self) -> str:
+        """The solution as a JSON document, which :meth:`load` can read back from a file."""
         document = {
             "format": _FORMAT,
             "x": None if self.x is None else self.x.tolist(),
@@ -69,14 +71,13 @@ class Solution:
             "message": self.message,
             "privacy": self.privacy.to_dict(),
             "trace": {name: values.tolist() for name, values in self.trace.items()},
+            "variable_names": self.variable_names,
         }
-        with tempfile.NamedTemporaryFile("w", dir=target.parent, prefix=target.name, delete=False, encoding="utf-8") as file:
-            try:
-                json.dump(document, file, indent=1)
-            except BaseException:
-                os.unlink(file.name)
-                raise
-        os.replace(file.name, target)
+        return json.dumps(document, indent=1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the solution as JSON. The file appears whole or not at all."""
+        write_whole(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:
@@ -94,9 +95,24 @@ class Solution:
             document["x"] = None if document["x"] is None else np.array(document["x"], dtype=float)
             document["status"] = Status(document["status"])
             document["privacy"] = PrivacyRecord.from_dict(document["privacy"])
+            names = document["variable_names"]
+            document["variable_names"] = None if names is None else tuple(names)
             document["trace"] = {name: np.array(values) for name, values in document["trace"].items()}
             return cls(**document)
         except OSError as error:
             raise ReadError(f"Cannot read {os.fspath(path)!r}: {error.strerror}.") from None
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ReadError(f"{os.fspath(path)!r} is not a solution saved by privlp.") from None
+
+
+def write_whole(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file that appears whole or not at all."""
+    target = Path(path)
+    with tempfile.NamedTemporaryFile("w", dir=target.parent, prefix=target.name, delete=False, encoding="utf-8") as file:
+        try:
+            file.write(text)
+            file.flush()
+            os.replace(file.name, target)
+        except BaseException:
+            os.unlink(file.name)
+            raise

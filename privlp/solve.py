@@ -85,8 +85,8 @@ def solve(
 
     Notes
     -----
-    Errors and results depend on private rows through nothing but paid draws. Whether the private rows are feasible is private:
-    only :func:`solve_exact` says.
+    Errors and results depend on private rows through nothing but paid draws. Whether the private rows are feasible is
+    private: only :func:`solve_exact` says.
 
     Examples
     --------
@@ -103,16 +103,14 @@ def solve(
         raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
     if feasible is not None:
         raise UnsupportedProblemError(
-            "feasible must be None here: when a whole constraint may change, no private solution can satisfy every private row with "
-            "certainty. The parameters s and alpha say how many may be violated, and by how much."
+            "feasible must be None here: when a whole constraint may change, no private solution can satisfy every private row "
+            "with certainty. The parameters s and alpha say how many may be violated, and by how much."
         )
     if time_limit is not None and not as_number(time_limit, "time_limit") > 0:
         raise InvalidParameterError(f"time_limit must be positive, got {time_limit!r}.")
     chosen = _method(lp, method)
     ledger = Ledger(eps, delta) if budget is None else budget.share(eps, delta)
-    task = Task(
-        form=StandardForm.of(lp), s=s, alpha=alpha, opt=opt, width=width, ledger=ledger, randomness=Randomness(rng)
-    )
+    task = Task(form=StandardForm.of(lp), s=s, alpha=alpha, opt=opt, width=width, ledger=ledger, randomness=Randomness(rng))
     _warn_of_large_delta(task)
     solver = METHODS[chosen](task)
     status = drive(solver, progress=progress, time_limit=time_limit)
@@ -129,6 +127,7 @@ def solve(
         message=_message(status, solver.rounds, ledger),
         privacy=ledger.record(),
         trace=trace,
+        variable_names=lp.variable_names,
     )
 
 
@@ -145,8 +144,8 @@ def _warn_of_large_delta(task: Task) -> None:
     delta = task.ledger.delta
     if math.isfinite(task.ledger.eps) and delta * task.n >= 1:
         warnings.warn(
-            f"delta = {delta:g} is at least 1/n = {1 / task.n:g}: publishing one whole record at random would satisfy it. Choose delta "
-            "well below 1/n.",
+            f"delta = {delta:g} is at least 1/n = {1 / task.n:g}: publishing one whole record at random would satisfy it. "
+            "Choose delta well below 1/n.",
             NotPrivateWarning,
             stacklevel=3,
         )
@@ -156,4 +155,7 @@ def _message(status: Status, rounds: int, ledger: Ledger) -> str:
     privacy = "without noise: NOT PRIVATE" if math.isinf(ledger.eps) else f"within eps = {ledger.eps:g}, delta = {ledger.delta:g}"
     if status is Status.COMPLETED:
         return f"Played all {rounds} rounds {privacy}."
-    return "Stopped at the time limit. Nothing is released, and what was charged stays charged. Allow more time, or fewer rounds by a larger alpha."
+    return (
+        "Stopped at the time limit. Nothing is released, and what was charged stays charged. "
+        "Allow more time, or fewer rounds by a larger alpha."
+    )

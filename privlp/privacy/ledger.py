@@ -152,7 +152,9 @@ class Ledger:
     def entries(self) -> tuple[LedgerEntry, ...]:
         """What was paid for, in order."""
         return tuple(
-            LedgerEntry(c.purpose, c.mechanism.name, c.mechanism.sensitivity, c.mechanism.parameter, c.count, c.mechanism.arithmetic)
+            LedgerEntry(
+                c.purpose, c.mechanism.name, c.mechanism.sensitivity, c.mechanism.parameter, c.count, c.mechanism.arithmetic
+            )
             for c in self._charges
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from numbers import Integral
 
 import numpy as np
 from randomgen import ChaCha
@@ -35,7 +34,7 @@ class Randomness:
             self.generator = np.random.Generator(ChaCha(key=secrets.randbits(256), rounds=20))
         elif isinstance(rng, np.random.Generator):
             self.generator = rng
-        elif isinstance(rng, Integral) and not isinstance(rng, bool) and rng >= 0:
+        elif isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
             self.generator = np.random.default_rng(int(rng))
         else:
             raise InvalidParameterError(

@@ -10,6 +10,8 @@ from typing import Any
 
 from tabulate import tabulate
 
+_VERSIONED = ("privlp", "numpy", "dp-accounting", "randomgen")
+
 
 @dataclass(frozen=True)
 class LedgerEntry:
@@ -127,9 +129,6 @@ def _words(record: PrivacyRecord) -> str:
     if record.seeded:
         sentences.insert(0, "NOT FOR RELEASE: the noise came from a seeded generator.")
     return " ".join(sentences)
-
-
-_VERSIONED = ("privlp", "numpy", "dp-accounting", "randomgen")
 
 
 def _json_number(value: Any) -> Any:

@@ -86,8 +86,8 @@ class LinearProgram:
     row_lower: Any = None
     sense: Literal["min", "max"] = "min"
     offset: float = 0.0
-    variable_names: Sequence[str] | None = None
-    row_names: Sequence[str] | None = None
+    variable_names: Any = None
+    row_names: Any = None
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -234,7 +234,7 @@ class LinearProgram:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of variables."""
-        return self.A.shape  # type: ignore[no-any-return]
+        return self.A.shape
 
     @property
     def is_sparse(self) -> bool:

@@ -83,7 +83,10 @@ def read_cvxpy(
     if not pieces:
         raise ReadError("The CVXPY problem has no constraints.")
     equality = np.concatenate(
-        [np.full(rhs.size, isinstance(k, cvxpy.constraints.Equality)) for k, (_, rhs) in zip(problem.constraints, pieces, strict=True)]
+        [
+            np.full(rhs.size, isinstance(k, cvxpy.constraints.Equality))
+            for k, (_, rhs) in zip(problem.constraints, pieces, strict=True)
+        ]
     )
     upper = np.concatenate([rhs for _, rhs in pieces])
     gradient, offset = _affine(problem.objective.args[0], variables)
@@ -105,7 +108,9 @@ def _check_affine(problem: cvxpy.Problem, variables: list[cvxpy.Variable]) -> No
         raise ReadError("The CVXPY problem has parameters; substitute their values first.")
     for variable in variables:
         if variable.attributes["integer"] or variable.attributes["boolean"] or variable.is_complex():
-            raise ReadError(f"CVXPY variable {variable.name()!r} is integer, boolean or complex; privlp solves linear programs only.")
+            raise ReadError(
+                f"CVXPY variable {variable.name()!r} is integer, boolean or complex; privlp solves linear programs only."
+            )
     named = [("objective", problem.objective.args[0])]
     named += [(f"constraint {k}", argument) for k, c in enumerate(problem.constraints) for argument in c.args]
     for name, expression in named:

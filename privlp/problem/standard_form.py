@@ -129,7 +129,7 @@ class PrivateRows:
         return self._form.column_sign * (self._A_transposed @ z)[self._form.column]
 
     def add_column(self, j: int, factor: float, scale: FloatArray, out: FloatArray) -> None:
-        """out += factor * scale * A'[:, j], touching only stored entries of a sparse A."""
+        """Add factor * scale * A'[:, j] to `out`, touching only stored entries of a sparse A."""
         factor = factor * self._form.column_sign[j]
         k = self._form.column[j]
         if self._plain and self._sparse:

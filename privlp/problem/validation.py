@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from privlp.errors import InvalidProblemError
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-Matrix = FloatArray | sp.csc_array
+Matrix: TypeAlias = FloatArray | sp.csc_array
 
 #: HiGHS takes no matrix entry of this size or larger, and no finite cost, bound or right-hand side beyond LARGEST_VALUE.
 LARGEST_ENTRY = 1e15

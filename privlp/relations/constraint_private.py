@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.relations.base import NeighbourRelation
@@ -79,7 +80,7 @@ class ConstraintPrivate(NeighbourRelation):
             )
 
     def public_rows(self, form: StandardForm) -> int:
-        """n under ``"replace"``; the nominal n under ``"add-remove"``."""
+        """The true n under ``"replace"``; the nominal n under ``"add-remove"``."""
         return form.n_private if self.nominal_n is None else self.nominal_n
 
     def rows_of_one_record(self, lp: LinearProgram) -> int:
@@ -117,5 +118,5 @@ class ConstraintPrivate(NeighbourRelation):
 
 
 def _require_count(value: object, name: str) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise InvalidParameterError(f"{name} must be a positive integer, got {value!r}.")

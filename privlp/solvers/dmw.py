@@ -142,5 +142,7 @@ def _declared_bounds(width: Any) -> tuple[float, float]:
 
 def _as_rounds(rounds: float, alpha: float) -> int:
     if not rounds <= _MOST_ROUNDS:
-        raise InvalidParameterError(f"alpha = {alpha:g} asks for {rounds:.3g} rounds, beyond {_MOST_ROUNDS:,}. Give a larger alpha.")
+        raise InvalidParameterError(
+            f"alpha = {alpha:g} asks for {rounds:.3g} rounds, beyond {_MOST_ROUNDS:,}. Give a larger alpha."
+        )
     return max(1, math.ceil(rounds))

@@ -60,9 +60,7 @@ class SelectionGame:
         T paid draws of an exponential mechanism over the vertices.
     """
 
-    def __init__(
-        self, simplex: Simplex, rows: RowsOnSimplex, *, s: float, rounds: int, step: float, select: ChargedDraws
-    ) -> None:
+    def __init__(self, simplex: Simplex, rows: RowsOnSimplex, *, s: float, rounds: int, step: float, select: ChargedDraws) -> None:
         self.rounds = rounds
         self._simplex = simplex
         self._rows = rows

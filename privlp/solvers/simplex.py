@@ -65,7 +65,9 @@ class Simplex:
         self.form = form
         self.vertices: FloatArray = value / form.cost
         if not self.vertices.max() < 1e100:
-            raise UnsupportedProblemError("Some cost is so small against opt that the simplex has no usable size; rescale the costs.")
+            raise UnsupportedProblemError(
+                "Some cost is so small against opt that the simplex has no usable size; rescale the costs."
+            )
 
     @property
     def radius(self) -> float:
@@ -160,7 +162,7 @@ class RowsOnSimplex:
         return -self._vertices * self._rows.transposed_times(self._scratch)
 
     def add_violations(self, j: int, step: float, out: FloatArray) -> None:
-        """out += step * scale * (A' v_j e_j - b'), the scaled violations of vertex j."""
+        """Add step * scale * (A' v_j e_j - b'), the scaled violations of vertex j, to `out`."""
         np.multiply(self._rhs, step, out=self._scratch)
         out -= self._scratch
         self._rows.add_column(j, step * self._vertices[j], self._scale, out)

@@ -42,7 +42,9 @@ class Task:
     def density(self) -> float:
         """The parameter s, checked against the public number of rows."""
         if self.s is None:
-            raise InvalidParameterError("s is missing: the number of private rows that the solution may violate by more than alpha.")
+            raise InvalidParameterError(
+                "s is missing: the number of private rows that the solution may violate by more than alpha."
+            )
         s = as_number(self.s, "s")
         if not 1 <= s <= self.n:
             raise InvalidParameterError(f"s must be between 1 and the number of private rows, {self.n}; got {self.s!r}.")
@@ -54,7 +56,9 @@ class Task:
             return None
         alpha = as_number(self.alpha, "alpha")
         if not 0 < alpha < float("inf"):
-            raise InvalidParameterError(f"alpha must be positive and finite (or None for the best the budget allows), got {self.alpha!r}.")
+            raise InvalidParameterError(
+                f"alpha must be positive and finite (or None for the best the budget allows), got {self.alpha!r}."
+            )
         return alpha
 
     def charge(self, mechanism: Mechanism, count: int, purpose: str) -> ChargedDraws:

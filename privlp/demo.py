@@ -1,0 +1,107 @@
+"""The demonstration behind ``privlp demo``: real patients, each of whom owns one constraint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tabulate import tabulate
+
+from privlp.compare import compare
+from privlp.errors import MissingDependencyError
+from privlp.exact import solve_exact
+from privlp.problem import LinearProgram
+from privlp.solve import solve
+
+_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+_DELTA = 1e-5
+_GIVEN_UP = 171
+_PUBLIC_RADIUS = 50.0
+
+_INTRODUCTION = """\
+{n} patients were examined for breast cancer; each has {p} measurements and a diagnosis. We look for the weighing of
+measurements with the smallest total weight that puts every patient on the right side of a threshold by at least one point:
+
+    minimise  sum_j |w_j|   subject to   y_i (w·x_i + w_0) >= 1   for every patient i
+
+Each patient owns one constraint, and the exact solution may give one away. The private solutions below must not: whichever
+patient's record is replaced by any other, their distribution hardly changes. Instead, up to s = {s} patients are given up.
+"""
+
+
+def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> None:
+    """Print the demonstration through `echo` and draw the picture.
+
+    Parameters
+    ----------
+    picture : Path
+        PNG file to write.
+    seed : int or None
+        Reproducible noise.
+    echo : callable
+        Takes each piece of text.
+    """
+    lp, n_measurements = _screening_program()
+    echo(_INTRODUCTION.format(n=lp.shape[0], p=n_measurements, s=_GIVEN_UP))
+    exact = solve_exact(lp)
+    echo(
+        f"Exact optimum (HiGHS, not private): {exact.objective:.1f}. The private solves take total weight {_PUBLIC_RADIUS:g}, declared public.\n"
+    )
+    axes, rows, solution = _axes(), [], None
+    for eps in _EPSILONS:
+        solution = solve(lp, eps, _DELTA, _GIVEN_UP, opt=_PUBLIC_RADIUS, rng=seed)
+        comparison = compare(lp, solution, exact)
+        right_side = np.count_nonzero(lp.A @ np.asarray(solution.x) < 0)
+        rows.append(
+            (f"{eps:g}", solution.iterations, comparison.n_violated(), f"{comparison.violation_at(_GIVEN_UP):.3f}", right_side)
+        )
+        comparison.plot(axes, label=f"eps = {eps:g}")
+    headers = ("eps", "rounds", "rows violated*", f"violation after {_GIVEN_UP}*", "patients on the right side*")
+    echo(tabulate(rows, headers=headers, disable_numparse=True))
+    echo("* computed from the patients' records without noise, for this demonstration only.\n")
+    assert solution is not None
+    echo(f"The ledger of the last solve:\n{solution.privacy}\n")
+    echo(f"{solution.privacy.statement()}\n")
+    axes.axhline(_GIVEN_UP, color="0.4", linestyle="--", linewidth=1.5, label=f"s = {_GIVEN_UP} patients given up")
+    axes.set_xlabel("points missing to the required margin")
+    axes.set_ylabel("patients who miss more than that")
+    axes.set_title(f"A private linear program on {lp.shape[0]} patients")
+    axes.legend(frameon=False)
+    axes.figure.savefig(picture, dpi=120)
+    echo(f"Picture: {picture}")
+
+
+def _screening_program() -> tuple[LinearProgram, int]:
+    """The hard-margin program over the patients shipped with scikit-learn, scaled by the documented ranges."""
+    try:
+        from sklearn.datasets import load_breast_cancer  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingDependencyError("The demonstration needs scikit-learn and Matplotlib: pip install 'privlp[demo]'.") from error
+    records = load_breast_cancer()
+    low, high = _documented_ranges(records.DESCR)
+    scaled = np.column_stack([2 * (records.data - low) / (high - low) - 1, np.ones(len(records.data))])
+    sick = np.where(records.target == 0, 1.0, -1.0)
+    margins = sick[:, None] * scaled
+    measurements = [*records.feature_names, "threshold"]
+    names = [f"{sign}{name}" for sign in "+-" for name in measurements]
+    A = np.hstack([-margins, margins])
+    lp = LinearProgram(np.ones(A.shape[1]), A, -np.ones(len(A)), variable_names=names, name="screening")
+    return lp, len(records.feature_names)
+
+
+def _documented_ranges(description: str) -> npt.NDArray[np.float64]:
+    """Smallest and largest value of each measurement as printed in the data set's public description, shape (2, p)."""
+    lines = re.findall(r"^(?:.*\((?:mean|standard error|worst)\)): +([\d.]+) +([\d.]+)$", description, flags=re.MULTILINE)
+    return np.array(lines, dtype=float).T
+
+
+def _axes() -> Any:
+    try:
+        import matplotlib.pyplot as plt  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingDependencyError("The demonstration needs scikit-learn and Matplotlib: pip install 'privlp[demo]'.") from error
+    return plt.subplots(figsize=(8, 5), layout="constrained")[1]
