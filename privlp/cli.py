@@ -132,7 +132,7 @@ def _exact(model: str, time_limit: float | None, json_file: str | None) -> None:
 @click.option("--seed", type=int, help="Reproducible noise.")
 @_plain_errors
 def _demo(output: str, seed: int | None) -> None:
-    """Solve a linear program on real medical records, exactly and privately, and draw what is violated."""
+    """Solve a program on real medical records, and draw the result."""
     from privlp.demo import run_demo  # noqa: PLC0415 (needs optional libraries)
 
     run_demo(Path(output), seed, click.echo)
@@ -142,8 +142,7 @@ def _variables(lp: LinearProgram, x: Any) -> str:
     """Table of the largest variables that are not zero."""
     order = sorted((j for j in range(len(x)) if x[j] != 0), key=lambda j: -abs(x[j]))
     names = lp.variable_names or [f"x[{j}]" for j in range(len(x))]
-    table = tabulate(
-        [(names[j], f"{x[j]:.6g}") for j in order[:_MOST_VARIABLES_SHOWN]], headers=("variable", "value"), disable_numparse=True
-    )
+    rows = [(names[j], f"{x[j]:.6g}") for j in order[:_MOST_VARIABLES_SHOWN]]
+    table = tabulate(rows, headers=("variable", "value"), disable_numparse=True)
     hidden = len(order) - _MOST_VARIABLES_SHOWN
     return f"{table}\n... and {hidden} more that are not zero" if hidden > 0 else table

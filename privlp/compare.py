@@ -69,13 +69,14 @@ class Comparison:
             Mark the number of rows given up.
         """
         ax = _new_axes() if ax is None else ax
-        largest_first = np.sort(self.violations)[::-1]
-        ax.step(np.append(largest_first, 0.0), np.arange(len(largest_first) + 1), where="post", label=label, linewidth=2)
+        largest_first = np.sort(self.violations[self.violations > 0])[::-1]
+        ax.step(np.append(largest_first, 0.0), np.arange(len(largest_first) + 1), where="pre", label=label, linewidth=2)
         if s is not None:
             ax.axhline(s, color="0.4", linestyle="--", linewidth=1.5, label=f"s = {s:g} rows given up")
         ax.set_xlabel("violation (units of the row)")
         ax.set_ylabel("rows violated by more (number)")
         ax.set_yscale("symlog", linthresh=1.0)
+        ax.yaxis.set_major_formatter("{x:g}")
         ax.set_xlim(left=0.0)
         ax.set_ylim(bottom=0.0)
         if label is not None or s is not None:

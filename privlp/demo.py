@@ -14,11 +14,13 @@ from tabulate import tabulate
 from privlp.compare import compare
 from privlp.errors import MissingDependencyError
 from privlp.exact import solve_exact
+from privlp.privacy import Budget
 from privlp.problem import LinearProgram
 from privlp.solve import solve
 
 _EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 _DELTA = 1e-5
+_TOTAL_EPS = 12.0
 _GIVEN_UP = 171
 _PUBLIC_RADIUS = 50.0
 
@@ -48,29 +50,27 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
     lp, n_measurements = _screening_program()
     echo(_INTRODUCTION.format(n=lp.shape[0], p=n_measurements, s=_GIVEN_UP))
     exact = solve_exact(lp)
-    echo(
-        f"Exact optimum (HiGHS, not private): {exact.objective:.1f}. The private solves take total weight {_PUBLIC_RADIUS:g}, declared public.\n"
-    )
-    axes, rows, solution = _axes(), [], None
+    echo(f"Exact optimum (HiGHS, not private): {exact.objective:.1f}.")
+    echo(f"The private solves look for rules of total weight {_PUBLIC_RADIUS:g}, a number declared public.\n")
+    budget = Budget(_TOTAL_EPS, _DELTA)
+    axes, rows = _axes(), []
     for eps in _EPSILONS:
-        solution = solve(lp, eps, _DELTA, _GIVEN_UP, opt=_PUBLIC_RADIUS, rng=seed)
+        solution = solve(lp, eps, _DELTA, _GIVEN_UP, opt=_PUBLIC_RADIUS, budget=budget, rng=seed)
         comparison = compare(lp, solution, exact)
-        right_side = np.count_nonzero(lp.A @ np.asarray(solution.x) < 0)
-        rows.append(
-            (f"{eps:g}", solution.iterations, comparison.n_violated(), f"{comparison.violation_at(_GIVEN_UP):.3f}", right_side)
-        )
         comparison.plot(axes, label=f"eps = {eps:g}")
+        missing = f"{comparison.violation_at(_GIVEN_UP):.3f}"
+        right_side = np.count_nonzero(lp.A @ solution.x < 0)
+        rows.append((f"{eps:g}", solution.iterations, comparison.n_violated(), missing, right_side))
     headers = ("eps", "rounds", "rows violated*", f"violation after {_GIVEN_UP}*", "patients on the right side*")
     echo(tabulate(rows, headers=headers, disable_numparse=True))
     echo("* computed from the patients' records without noise, for this demonstration only.\n")
-    assert solution is not None
-    echo(f"The ledger of the last solve:\n{solution.privacy}\n")
-    echo(f"{solution.privacy.statement()}\n")
+    echo(f"The ledger of all solves together:\n{budget}\n")
+    echo(f"{budget.statement()}\n")
     axes.axhline(_GIVEN_UP, color="0.4", linestyle="--", linewidth=1.5, label=f"s = {_GIVEN_UP} patients given up")
     axes.set_xlabel("points missing to the required margin")
     axes.set_ylabel("patients who miss more than that")
     axes.set_title(f"A private linear program on {lp.shape[0]} patients")
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="right")
     axes.figure.savefig(picture, dpi=120)
     echo(f"Picture: {picture}")
 
@@ -104,4 +104,6 @@ def _axes() -> Any:
         import matplotlib.pyplot as plt  # noqa: PLC0415
     except ImportError as error:
         raise MissingDependencyError("The demonstration needs scikit-learn and Matplotlib: pip install 'privlp[demo]'.") from error
-    return plt.subplots(figsize=(8, 5), layout="constrained")[1]
+    axes = plt.subplots(figsize=(8, 5), layout="constrained")[1]
+    axes.set_prop_cycle(color=plt.get_cmap("viridis")(np.linspace(0.0, 0.9, len(_EPSILONS))))
+    return axes

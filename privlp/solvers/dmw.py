@@ -43,7 +43,8 @@ def tight_dmw(task: Task) -> SelectionGame:
 
     *Rounds.* With L = ln(n/s), T rounds leave a regret of at most 4·sqrt(L/(2T)) and a selection error of at most
     (2·sensitivity/eps')·ln d each. Given alpha (violation per unit of ||A_i||_2, at most the radius of K times the
-    violation in units of the row's span), T makes the regret alpha; else T minimises the sum of both.
+    violation in units of the row's span), T makes the regret alpha; else T minimises the sum of half the first, about what
+    is seen in trials, and the second.
 
     *Step.* sqrt(2L/T)/spread per unit of violation is the best step when violations of a vertex have standard deviation
     `spread` over the dual-weighted rows. Two, the most possible, gives the worst-case step of the analysis; 0.2 was best or
@@ -103,14 +104,14 @@ def published_dmw(task: Task) -> SelectionGame:
 
 
 def _best_rounds(task: Task, log_ratio: float, selection_factor: float) -> int:
-    """The T that minimises 4 sqrt(L/(2T)) + 2 selection_factor / eps'(T)."""
+    """The T that minimises 2 sqrt(L/(2T)) + 2 selection_factor / eps'(T)."""
     rounds = np.unique(np.geomspace(1, _MOST_DEFAULT_ROUNDS, 400).astype(int))
     probe = task.ledger.calibrate(lambda eps: ExponentialMechanism(1.0, eps), _MOST_DEFAULT_ROUNDS)
     eps_at_most_rounds = probe.pure_eps
     # T draws of eps' each cost T eps' when composed purely, and T eps'^2 / 8 otherwise.
     power = 1.0 if task.ledger.delta == 0 else 0.5
     eps_per_round = eps_at_most_rounds * (_MOST_DEFAULT_ROUNDS / rounds) ** power
-    error = 2 * _WIDTH * np.sqrt(log_ratio / (2 * rounds)) + 2 * selection_factor / eps_per_round
+    error = _WIDTH * np.sqrt(log_ratio / (2 * rounds)) + 2 * selection_factor / eps_per_round
     return int(rounds[np.argmin(error)])
 
 
