@@ -64,10 +64,8 @@ class Simplex:
             )
         self.form = form
         self.vertices: FloatArray = value / form.cost
-        if not self.vertices.max() < 1e100:
-            raise UnsupportedProblemError(
-                "Some cost is so small against opt that the simplex has no usable size; rescale the costs."
-            )
+        if not 1e-100 < self.vertices.min() <= self.vertices.max() < 1e100:
+            raise UnsupportedProblemError("Costs and opt differ too much in size for the simplex to be usable; rescale the costs.")
 
     @property
     def radius(self) -> float:
