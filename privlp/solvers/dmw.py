@@ -87,7 +87,7 @@ def published_dmw(task: Task) -> SelectionGame:
     eps, delta = task.ledger.eps, task.ledger.delta
     if alpha is None:
         raise InvalidParameterError("alpha is missing: method='dmw-published' takes its number of rounds from alpha.")
-    if delta == 0:
+    if delta == 0 and math.isfinite(eps):
         raise InvalidParameterError("delta must be positive: the published composition formula divides by ln(1/delta).")
     simplex = Simplex(task.form, task.opt)
     largest_value = entry_bound * float(simplex.vertices.max())
@@ -97,7 +97,7 @@ def published_dmw(task: Task) -> SelectionGame:
     rounds = _as_rounds(36 * rho**2 * math.log(n) / alpha**2, alpha)
     eta = math.sqrt(math.log(n) / rounds)
     sensitivity = 3 * largest_value * relation.rows_of_one_record(task.lp) / s
-    eps_per_round = eps / math.sqrt(8 * rounds * math.log(1 / delta))
+    eps_per_round = math.inf if math.isinf(eps) else eps / math.sqrt(8 * rounds * math.log(1 / delta))
     select = task.charge(ExponentialMechanism(sensitivity, eps_per_round), rounds, _PURPOSE)
     rows = RowsOnSimplex.within_bounds(simplex, entry_bound, rhs_bound)
     return SelectionGame(simplex, rows, s=s, rounds=rounds, step=eta / (2 * rho), select=select)

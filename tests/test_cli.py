@@ -1,0 +1,160 @@
+"""The command line, as a user meets it."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import privlp
+from privlp.cli import main
+
+
+@pytest.fixture
+def model(tmp_path):
+    rng = np.random.default_rng(0)
+    lp = privlp.LinearProgram(
+        rng.uniform(0.5, 2, 4),
+        -rng.uniform(0, 1, (200, 4)),
+        -np.ones(200),
+        variable_names=["bread", "milk", "rice", "fruit"],
+        row_names=[f"person{i}" for i in range(200)],
+    )
+    path = tmp_path / "diet.mps"
+    lp.to_mps(path)
+    return path
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+SOLVE = ("--eps", 1, "--delta", 1e-6, "--s", 20, "--opt", 5)
+
+
+def test_help_names_all_commands_and_exit_codes():
+    result = call("--help")
+    assert result.exit_code == 0
+    assert all(word in result.output for word in ("solve", "exact", "demo", "Exit codes"))
+
+
+def test_version():
+    assert privlp.__version__ in call("--version").output
+
+
+def test_exact_prints_objective_certificate_and_names(model):
+    result = call("exact", model)
+    exact = privlp.solve_exact(privlp.LinearProgram.from_mps(model))
+    assert result.exit_code == 0
+    assert f"{exact.objective:.12g}" in result.output
+    assert all(word in result.output for word in ("optimal", "NOT PRIVATE", "primal residual", "gap", "rice"))
+
+
+def test_exact_json(model, tmp_path):
+    target = tmp_path / "exact.json"
+    assert call("exact", model, "--json", target).exit_code == 0
+    document = json.loads(target.read_text())
+    assert document == json.loads(call("exact", model, "--json", "-").output)
+    assert document["status"] == "optimal"
+    assert document["variable_names"] == ["bread", "milk", "rice", "fruit"]
+
+
+def test_exact_of_an_infeasible_model_exits_with_one(tmp_path):
+    path = tmp_path / "infeasible.mps"
+    privlp.LinearProgram([1.0], [[1.0], [-1.0]], [1.0, -2.0]).to_mps(path)
+    result = call("exact", path)
+    assert result.exit_code == 1
+    assert "infeasible" in result.output
+    document = json.loads(call("exact", path, "--json", "-").output)
+    assert (document["status"], document["x"], document["gap"]) == ("infeasible", None, None)
+
+
+def test_solve_prints_the_solution_and_the_ledger(model):
+    result = call("solve", model, *SOLVE, "--seed", 3)
+    assert result.exit_code == 0
+    assert all(
+        word in result.output for word in ("completed", "objective", "exponential mechanism", "spent eps", "not for release")
+    )
+
+
+def test_solve_json_loads_as_a_solution(model, tmp_path):
+    target = tmp_path / "private.json"
+    assert call("solve", model, *SOLVE, "--json", target).exit_code == 0
+    solution = privlp.Solution.load(target)
+    assert solution.success
+    assert not solution.privacy.seeded
+    assert json.loads(call("solve", model, *SOLVE, "--json", "-").output)["method"] == "dmw"
+
+
+def test_solve_takes_pattern_relation_and_method(model):
+    result = call("solve", model, *SOLVE, "--private", "person*", "--nominal-n", 200, "--rows-per-record", 2)
+    assert "added or removed, nominal n = 200" in result.output
+    published = call("solve", model, *SOLVE, "--method", "dmw-published", "--width", 1, "--alpha", 50)
+    assert published.exit_code == 0
+
+
+def test_solve_at_the_time_limit_exits_with_one(model):
+    result = call("solve", model, *SOLVE, "--time-limit", 1e-9)
+    assert result.exit_code == 1
+    assert "time limit" in result.output
+
+
+def test_warnings_are_one_line(model):
+    result = call("solve", model, "--eps", 1, "--delta", 0.1, "--s", 20, "--opt", 5)
+    assert result.exit_code == 0
+    assert "Warning: delta = 0.1 is at least 1/n" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("exact", "missing.mps"), "There is no file 'missing.mps'"),
+        (("solve", "missing.mps", *SOLVE), "There is no file 'missing.mps'"),
+        (("solve",), "Missing argument"),
+        (("solve", "MODEL"), "Missing option"),
+        (("solve", "MODEL", "--eps", 0, "--delta", 1e-6, "--s", 20, "--opt", 5), "eps must be positive"),
+        (("solve", "MODEL", "--eps", 1, "--delta", 2, "--s", 20, "--opt", 5), "delta must be in [0, 1)"),
+        (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 2000, "--opt", 5), "s must be between 1"),
+        (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20), "opt is missing"),
+        (("solve", "MODEL", *SOLVE, "--private", "nobody*"), "No row name matches"),
+        (("solve", "MODEL", *SOLVE, "--private", "person1*"), "some rows are public"),
+        (("solve", "MODEL", *SOLVE, "--method", "simplex"), "method must be"),
+        (("solve", "MODEL", *SOLVE, "--rows-per-record", 0), "rows_per_record must be a positive integer"),
+        (("solve", "MODEL", *SOLVE, "--json", "no/such/folder/x.json"), "No such file or directory"),
+        (("exact", "MODEL", "--json", "no/such/folder/x.json"), "No such file or directory"),
+    ],
+)
+def test_mistakes_are_told_in_one_line_and_exit_with_two(model, arguments, message):
+    result = call(*[model if a == "MODEL" else a for a in arguments])
+    assert result.exit_code == 2
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+def test_an_interruption_exits_with_130(model, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("privlp.cli.solve", interrupted)
+    result = call("solve", model, *SOLVE)
+    assert result.exit_code == 130
+    assert "what was charged stays charged" in result.output
+
+
+def test_demo_solves_real_records_and_draws(tmp_path):
+    pytest.importorskip("sklearn")
+    picture = tmp_path / "demo.png"
+    result = call("demo", "--output", picture, "--seed", 0)
+    assert result.exit_code == 0, result.output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "569 patients" in result.output
+    assert "Exact optimum" in result.output
+    assert "spent eps" in result.output
+
+
+@pytest.mark.parametrize("library", ["sklearn.datasets", "matplotlib.pyplot"])
+def test_demo_without_its_libraries_says_what_to_install(monkeypatch, tmp_path, library):
+    monkeypatch.setitem(__import__("sys").modules, library, None)
+    result = call("demo", "--output", tmp_path / "demo.png")
+    assert result.exit_code == 2
+    assert "privlp[demo]" in result.output

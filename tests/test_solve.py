@@ -1,0 +1,445 @@
+"""Every method of `solve` keeps the same promises: conformance tests, parametrised over METHODS."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import privlp
+from privlp.solvers import METHODS
+from privlp.solvers.game import SelectionGame
+
+INF = float("inf")
+PLANTED = 0.123454321
+OPTIONS = {"dmw": {}, "dmw-published": {"width": 1.0}}
+ALPHA = {"dmw": 1.0, "dmw-published": 20.0}
+
+
+@pytest.fixture(params=sorted(METHODS))
+def method(request):
+    return request.param
+
+
+def covering(n=300, d=5, seed=0, **fields):
+    rng = np.random.default_rng(seed)
+    return privlp.LinearProgram(rng.uniform(0.5, 2, d), -rng.uniform(0, 1, (n, d)), -np.ones(n), **fields)
+
+
+def run(lp, method, *, eps=1.0, delta=1e-6, s=30, opt=6.0, rng=0, **options):
+    options = {"alpha": ALPHA[method], **OPTIONS[method], **options}
+    return privlp.solve(lp, eps, delta, s, opt=opt, method=method, rng=rng, **options)
+
+
+KNOWN = {
+    "covering": privlp.LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]),
+    "degenerate": privlp.LinearProgram([1, 1], [[-1, -1], [-1, -1], [-2, -2], [-1, 0]], [-1, -1, -2, -0.5]),
+    "maximise": privlp.LinearProgram([3, 5], [[1, 0], [0, 2], [3, 2]], [4, 12, 18], sense="max"),
+    "lower bounds and offset": privlp.LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-4, -7], bounds=(1, None), offset=5.0),
+    "mirrored variable": privlp.LinearProgram([1, -2], [[-1, 1], [-1, 3]], [-2, -3], bounds=[(0, None), (None, 0)]),
+    "private equality": privlp.LinearProgram([1, 2, 3], [[1, 1, 1], [-1, -3, 0]], [2, -3], row_lower=[2, -np.inf]),
+    "fixed variable": privlp.LinearProgram(
+        [1, 2, 7], [[-1, -1, 0.5], [-1, -3, 0]], [-2, -3], bounds=[(0, None), (0, None), (2, 2)]
+    ),
+    "sparse": privlp.LinearProgram([1, 2], sp.csr_array([[-1.0, 0.0], [-1.0, -3.0]]), [-2, -3]),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_without_noise_every_method_approaches_the_exact_optimum(method, name):
+    lp = KNOWN[name]
+    exact = privlp.solve_exact(lp)
+    if method == "dmw-published":  # declare the truth, and ask for a thirtieth of the width
+        form = privlp.problem.StandardForm.of(lp)
+        width = (abs(lp.A).max(), abs(form.rhs).max())
+        alpha = (width[0] * (form.cost_of(exact.objective) / form.cost).max() + width[1]) / 30
+    else:
+        width, alpha = None, 0.1
+    solution = run(lp, method, eps=INF, delta=0, s=1, opt=exact.objective, alpha=alpha, width=width)
+    comparison = privlp.compare(lp, solution, exact)
+    assert solution.objective == pytest.approx(exact.objective, rel=1e-9)
+    assert comparison.violation_at(0) < {"dmw": 0.005, "dmw-published": 0.12}[method]
+
+
+def test_without_noise_smaller_alpha_means_smaller_violation_and_alpha_is_kept(method):
+    lp = covering()
+    opt = privlp.solve_exact(lp).objective
+    alphas = {"dmw": (2.0, 0.5, 0.1), "dmw-published": (20.0, 5.0, 2.0)}[method]
+    left = [privlp.compare(lp, run(lp, method, eps=INF, s=3, opt=opt, alpha=a)).scaled_violations for a in alphas]
+    worst = [np.sort(v)[-4] for v in left]
+    assert worst[0] >= worst[-1]
+    assert all(w <= a for w, a in zip(worst, alphas, strict=True))
+
+
+def test_result_without_noise_is_marked(method):
+    solution = run(covering(), method, eps=INF)
+    assert not solution.privacy.private
+    assert "NOT PRIVATE" in solution.message
+    assert str(solution.privacy.statement()).startswith("NOT PRIVATE")
+
+
+@pytest.mark.parametrize("eps", [0.1, 1.0, 8.0, 60.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
+def test_ledger_stays_within_the_budget(method, eps, delta):
+    solution = run(covering(), method, eps=eps, delta=delta)
+    assert 0 < solution.privacy.eps <= eps
+    assert solution.privacy.delta == delta
+    assert solution.privacy.entries[0].draws == solution.iterations
+
+
+def test_tight_accounting_spends_all_of_it():
+    assert run(covering(), "dmw").privacy.eps == pytest.approx(1.0, rel=1e-6)
+
+
+def test_pure_differential_privacy_composes_by_adding():
+    privacy = run(covering(), "dmw", delta=0.0).privacy
+    assert (privacy.eps, privacy.delta) == (pytest.approx(1.0, rel=1e-6), 0.0)
+
+
+def test_same_seed_same_result_no_seed_different_results(method):
+    lp = covering()
+    options = {"alpha": 2.0} if method == "dmw" else {"alpha": 8.0}
+    first, second = (run(lp, method, rng=5, **options) for _ in range(2))
+    assert np.array_equal(first.x, second.x)
+    assert first.privacy.seeded
+    free = [run(lp, method, rng=None, **options) for _ in range(3)]
+    assert not (np.array_equal(free[0].x, free[1].x) and np.array_equal(free[1].x, free[2].x))
+    assert not free[0].privacy.seeded
+    assert "not for release" in first.privacy.randomness
+
+
+def test_a_generator_may_be_shared():
+    generator = np.random.default_rng(3)
+    first, second = (run(covering(), "dmw", rng=generator) for _ in range(2))
+    assert not np.array_equal(first.x, second.x)
+
+
+def test_global_random_state_is_neither_read_nor_changed(method):
+    np.random.seed(0)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    run(covering(), method, rng=None)
+    assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_solution_lies_on_the_public_region(method):
+    lp = covering()
+    solution = run(lp, method)
+    assert (solution.x >= 0).all()
+    assert solution.objective == pytest.approx(6.0)
+    assert solution.success
+    assert solution.status is privlp.Status.COMPLETED
+
+
+def test_dense_and_sparse_give_the_same(method):
+    lp = covering()
+    sparse = privlp.LinearProgram(lp.c, sp.csc_array(lp.A), lp.b)
+    assert run(lp, method).x == pytest.approx(run(sparse, method).x)
+
+
+def test_positive_multiples_of_rows_change_nothing_in_the_tight_method():
+    lp = covering()
+    factors = np.random.default_rng(1).uniform(1e-6, 1e6, len(lp.b))
+    scaled = privlp.LinearProgram(lp.c, lp.A * factors[:, None], lp.b * factors)
+    assert np.array_equal(run(lp, "dmw").x, run(scaled, "dmw").x)
+
+
+def test_default_method_and_default_alpha():
+    solution = privlp.solve(covering(), 1.0, 1e-6, 30, opt=6.0, rng=0)
+    assert solution.method == "dmw"
+    assert solution.iterations > 1
+
+
+def test_more_budget_means_more_default_rounds():
+    rounds = [run(covering(3000), "dmw", eps=eps, alpha=None).iterations for eps in (0.5, 2.0, 8.0)]
+    assert rounds[0] < rounds[1] < rounds[2]
+
+
+def test_names_come_back(method):
+    lp = covering(variable_names=list("abcde"))
+    assert run(lp, method).variable_names == tuple("abcde")
+
+
+def test_trace_holds_the_released_selections_and_nothing_else(method):
+    lp = covering()
+    solution = run(lp, method)
+    assert set(solution.trace) == {"selected"}
+    share = np.bincount(solution.trace["selected"], minlength=5) / solution.iterations
+    assert solution.x == pytest.approx(share * 6.0 / lp.c)
+
+
+class TestPublishedConstants:
+    """The thesis's case: c = 1, entries in [-1, 1], b = -1."""
+
+    n, opt, s, alpha, eps, delta = 400, 3.0, 300, 10.0, 0.5, 1 / 4000
+
+    def solution(self):
+        rng = np.random.default_rng(0)
+        lp = privlp.LinearProgram(np.ones(4), rng.uniform(-1, 1, (self.n, 4)), -np.ones(self.n))
+        return run(lp, "dmw-published", eps=self.eps, delta=self.delta, s=self.s, alpha=self.alpha, opt=self.opt)
+
+    def test_rounds(self):
+        rho = self.opt + 1
+        assert self.solution().iterations == math.ceil(36 * rho**2 * math.log(self.n) / self.alpha**2)
+
+    def test_sensitivity(self):
+        assert self.solution().privacy.entries[0].sensitivity == pytest.approx(3 * self.opt / self.s)
+
+    def test_budget_per_round(self):
+        solution = self.solution()
+        expected = self.eps / math.sqrt(8 * solution.iterations * math.log(1 / self.delta))
+        assert solution.privacy.entries[0].parameter == f"eps = {expected:.6g}"
+
+    def test_tight_accounting_finds_that_far_less_was_spent(self):
+        assert self.solution().privacy.eps < self.eps / 2
+
+    def test_rows_beyond_the_declared_bound_are_scaled_down_silently(self):
+        rng = np.random.default_rng(0)
+        A = rng.uniform(-1, 1, (50, 4))
+        A[7] = 100.0
+        lp = privlp.LinearProgram(np.ones(4), A, -np.ones(50))
+        clipped = A.copy()
+        clipped[7] = 1.0
+        b = -np.ones(50)
+        b[7] = -0.01
+        same = privlp.LinearProgram(np.ones(4), clipped, b)
+        results = [run(p, "dmw-published", s=10, opt=3.0, alpha=10.0).x for p in (lp, same)]
+        assert np.array_equal(*results)
+
+
+BAD_CALLS = {
+    "eps zero": ({"eps": 0.0}, "eps must be positive"),
+    "eps negative": ({"eps": -1.0}, "eps must be positive"),
+    "eps nan": ({"eps": math.nan}, "eps must be positive"),
+    "eps text": ({"eps": "one"}, "eps must be a number, got str"),
+    "delta negative": ({"delta": -1e-9}, r"delta must be in \[0, 1\)"),
+    "delta one": ({"delta": 1.0}, r"delta must be in \[0, 1\)"),
+    "s missing": ({"s": None}, "s is missing"),
+    "s zero": ({"s": 0}, "s must be between 1 and the number of private rows, 300; got 0"),
+    "s above n": ({"s": 301}, "s must be between 1 and the number of private rows, 300; got 301"),
+    "s nan": ({"s": math.nan}, "s must be between 1"),
+    "alpha zero": ({"alpha": 0.0}, "alpha must be positive"),
+    "alpha infinite": ({"alpha": INF}, "alpha must be positive and finite"),
+    "alpha tiny": ({"alpha": 1e-9}, "Give a larger alpha"),
+    "opt missing": ({"opt": None}, "opt is missing"),
+    "opt nan": ({"opt": math.nan}, "opt must be a finite number"),
+    "opt of the wrong sign": ({"opt": -3.0}, "wrong sign for opt"),
+    "opt zero": ({"opt": 0.0}, "a single point"),
+    "feasible": ({"feasible": "always"}, "feasible must be None here"),
+    "time limit": ({"time_limit": 0}, "time_limit must be positive"),
+    "rng": ({"rng": "seed"}, "rng must be None"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CALLS)
+def test_bad_parameters_are_refused_with_nothing_spent(method, name):
+    change, message = BAD_CALLS[name]
+    budget = privlp.Budget(100.0, 1e-3)
+    with pytest.raises(privlp.PrivLPError, match=message):
+        run(covering(), method, budget=budget, **change)
+    assert budget.spent() == 0
+    assert not budget.entries
+
+
+BAD_PROGRAMS = {
+    "public row": (lambda: covering(private=np.arange(300) > 0), "some rows are public"),
+    "upper bound": (lambda: covering(bounds=(0, 3)), "variable 0 has two finite bounds"),
+    "free variable": (lambda: covering(bounds=[(None, None)] + [(0, None)] * 4), "variable 0 is free"),
+    "cost of both signs": (lambda: privlp.LinearProgram([1, -1], -np.ones((300, 2)), -np.ones(300)), "variable 1 .* wrong sign"),
+    "zero cost": (lambda: privlp.LinearProgram([1, 0], -np.ones((300, 2)), -np.ones(300)), "variable 1 .* cost that is zero"),
+    "soft rows": (lambda: covering(penalty=2.0), "leave out penalty"),
+    "no private rows": (lambda: covering(private=[]), "no private rows|between 1 and the number of private rows, 0"),
+    "costs of wild size": (lambda: privlp.LinearProgram([1, 1e-200], -np.ones((300, 2)), -np.ones(300)), "rescale the costs"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PROGRAMS)
+def test_programs_outside_the_method_are_refused_with_the_reason(method, name):
+    make, message = BAD_PROGRAMS[name]
+    budget = privlp.Budget(100.0, 1e-3)
+    with pytest.raises(privlp.PrivLPError, match=message):
+        run(make(), method, budget=budget)
+    assert budget.spent() == 0
+
+
+@pytest.mark.parametrize(
+    ("method_name", "options", "message"),
+    [
+        ("dmw", {"width": 1.0}, "width has no use"),
+        ("dmw-published", {"width": None}, "width is missing"),
+        ("dmw-published", {"width": -1.0}, "width must be positive"),
+        ("dmw-published", {"width": (1.0, 2.0, 3.0)}, "pair of bounds"),
+        ("dmw-published", {"alpha": None}, "alpha is missing"),
+        ("dmw-published", {"alpha": 1e6}, "alpha must be below 9 rho"),
+        ("dmw-published", {"delta": 0.0}, "delta must be positive"),
+    ],
+)
+def test_method_specific_errors(method_name, options, message):
+    with pytest.raises(privlp.InvalidParameterError, match=message):
+        run(covering(), method_name, **options)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lp": "model.mps"}, "lp must be a LinearProgram, got str"),
+        ({"method": "simplex"}, "method must be 'auto' or one of 'dmw', 'dmw-published'; got 'simplex'"),
+        ({"budget": 1.0}, "budget must be a privlp.Budget, got float"),
+    ],
+)
+def test_wrong_types_are_named(change, message):
+    arguments = {"lp": covering(), "eps": 1.0, "delta": 1e-6, "s": 30, "opt": 6.0, **change}
+    with pytest.raises(privlp.InvalidParameterError, match=re.escape(message)):
+        privlp.solve(**arguments)
+
+
+def test_numpy_scalars_are_accepted(method):
+    solution = run(covering(), method, eps=np.float64(1), delta=np.float32(1e-6), s=np.int64(30), opt=np.float64(6.0))
+    assert solution.success
+
+
+def test_delta_of_one_over_n_warns(method):
+    with pytest.warns(privlp.NotPrivateWarning, match=r"delta = 0.01 is at least 1/n = 0.00333"):
+        run(covering(), method, delta=0.01)
+
+
+class TestAddRemove:
+    """The number of rows is private: everything follows the nominal n."""
+
+    relation = privlp.ConstraintPrivate("add-remove", nominal_n=300)
+
+    def test_rounds_and_noise_do_not_follow_the_true_number(self, method):
+        solutions = [run(covering(n, neighbours=self.relation), method) for n in (280, 300, 301, 500)]
+        assert len({s.iterations for s in solutions}) == 1
+        assert len({s.privacy.entries for s in solutions}) == 1
+        assert len({s.message for s in solutions}) == 1
+
+    def test_fewer_rows_than_s_is_no_error(self, method):
+        assert run(covering(10, neighbours=self.relation), method).success
+
+    def test_s_is_checked_against_the_nominal_number(self, method):
+        with pytest.raises(privlp.InvalidParameterError, match="between 1 and the number of private rows, 300"):
+            run(covering(400, neighbours=self.relation), method, s=350)
+
+    def test_the_true_number_appears_nowhere(self, method):
+        lp = covering(287, neighbours=self.relation)
+        solution = run(lp, method)
+        for text in (repr(lp), repr(solution), str(solution.privacy), str(solution.privacy.statement()), solution.to_json()):
+            assert "287" not in text
+
+
+class TestSeveralRowsPerRecord:
+    def test_sensitivity_grows_with_the_rows_of_a_record(self, method):
+        one = run(covering(), method).privacy.entries[0].sensitivity
+        three = run(covering(neighbours=privlp.ConstraintPrivate(rows_per_record=3)), method).privacy.entries[0].sensitivity
+        assert three == pytest.approx(3 * one, rel=1e-6)
+
+    def test_groups_say_it(self, method):
+        by_groups = run(covering(groups=np.arange(300) // 3), method).privacy.entries[0].sensitivity
+        declared = run(covering(neighbours=privlp.ConstraintPrivate(rows_per_record=3)), method).privacy.entries[0].sensitivity
+        assert by_groups == declared
+
+    def test_a_range_counts_twice(self, method):
+        one = run(covering(), method).privacy.entries[0].sensitivity
+        two = run(covering(row_lower=np.r_[-5.0, np.full(299, -np.inf)]), method).privacy.entries[0].sensitivity
+        assert two == pytest.approx(2 * one, rel=1e-6)
+
+
+def test_interruption_leaves_the_whole_charge_in_the_ledger(method, monkeypatch):
+    def interrupted(self, t):
+        if t == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SelectionGame, "step", interrupted)
+    budget = privlp.Budget(2.0, 1e-6)
+    with pytest.raises(KeyboardInterrupt):
+        run(covering(), method, budget=budget)
+    assert 0 < budget.spent() <= 1.0
+
+
+def test_time_limit_releases_nothing_and_keeps_the_charge(method):
+    solution = run(covering(), method, time_limit=1e-9)
+    assert solution.status is privlp.Status.TIME_LIMIT
+    assert not solution.success
+    assert solution.x is None
+    assert solution.objective is None
+    assert solution.trace == {}
+    assert 0 < solution.privacy.eps <= 1.0
+    assert "what was charged stays charged" in solution.message
+
+
+def test_progress_bar_goes_to_standard_error_and_only_when_asked(method, capfd):
+    run(covering(), method)
+    assert capfd.readouterr().err == ""
+    run(covering(), method, progress=True)
+    assert "round" in capfd.readouterr().err
+
+
+class TestNothingPrivateLeaves:
+    """Recognisable numbers planted in private rows appear in no result, message or warning."""
+
+    def planted(self, **fields):
+        lp = covering(60)
+        A, b = np.array(lp.A), np.array(lp.b)
+        A[:, 1] = -PLANTED
+        A[5] = -1234567.25
+        b[3], b[4] = -PLANTED, 7654321.5
+        return privlp.LinearProgram(lp.c, A, b, **fields)
+
+    def texts(self, solution):
+        yield from (repr(solution), str(solution), solution.message, repr(solution.privacy), str(solution.privacy))
+        yield from (str(solution.privacy.statement()), json.dumps(solution.privacy.statement()), solution.to_json())
+
+    def leaks(self, text):
+        return [number for number in ("12345432", "1234567", "7654321") if number in text.replace("_", "")]
+
+    def test_in_results(self, method, caplog, capfd):
+        lp = self.planted()
+        for text in (*self.texts(run(lp, method, s=10, progress=True)), repr(lp), str(lp), caplog.text, *capfd.readouterr()):
+            assert self.leaks(text) == []
+
+    def test_in_errors(self, method):
+        for name, (change, _) in BAD_CALLS.items():
+            if name == "s above n":
+                continue
+            with pytest.raises(privlp.PrivLPError) as caught:
+                run(self.planted(), method, **{"s": 10, **change})
+            assert self.leaks(str(caught.value)) == [], name
+
+    def test_in_refusals(self, method):
+        for fields in ({"bounds": (0, 2)}, {"private": [1, 2]}, {"penalty": 1.0}):
+            with pytest.raises(privlp.PrivLPError) as caught:
+                run(self.planted(**fields), method, s=2)
+            assert self.leaks(str(caught.value)) == []
+
+    def test_results_do_not_depend_on_feasibility(self, method):
+        infeasible = privlp.LinearProgram([1.0, 1.0], [[1, 0], [-1, 0]] * 10, [-1, -1] * 10)
+        solution = run(infeasible, method, s=5, opt=2.0)
+        assert solution.success
+
+
+def test_one_budget_pays_for_several_solves(method):
+    budget = privlp.Budget(1.5, 1e-6)
+    for _ in range(2):
+        run(covering(), method, eps=0.7, budget=budget)
+    assert 0 < budget.spent() < 1.4
+    assert len(budget.entries) == 2
+
+
+def test_an_overspending_solve_raises_before_any_draw(monkeypatch):
+    budget = privlp.Budget(1.0, 1e-6)
+    run(covering(), "dmw", eps=0.8, budget=budget)
+    spent = budget.spent()
+    monkeypatch.setattr(SelectionGame, "step", lambda self, t: pytest.fail("drew before the budget was checked"))
+    with pytest.raises(privlp.BudgetExceededError, match="Nothing was drawn and nothing was charged"):
+        run(covering(), "dmw", eps=0.8, budget=budget)
+    assert budget.spent() == spent
+
+
+def test_one_budget_speaks_of_one_relation(method):
+    budget = privlp.Budget(5.0, 1e-6)
+    run(covering(), method, budget=budget)
+    other = covering(neighbours=privlp.ConstraintPrivate("add-remove", nominal_n=300))
+    with pytest.raises(privlp.RelationMismatchError, match="cannot also account for"):
+        run(other, method, budget=budget)
