@@ -26,9 +26,7 @@ S, DELTA = 500, 1e-6
 
 def violation(instance: Instance, method: str, eps: float, alpha: float | None, seed: int) -> float:
     """The (s+1)-th largest violation of one private solve."""
-    solution = privlp.solve(
-        instance.lp, eps, DELTA, S, alpha, opt=instance.opt, method=method, rng=seed, **METHODS[method]
-    )
+    solution = privlp.solve(instance.lp, eps, DELTA, S, alpha, opt=instance.opt, method=method, rng=seed, **METHODS[method])
     return left_over(instance, solution.x)
 
 
@@ -45,7 +43,9 @@ def main(seeds: int) -> None:
     instances = [covering(seed) for seed in range(seeds)]
     uniform = np.mean([left_over(i, i.opt / (i.lp.c * i.lp.c.size)) for i in instances])
     exact = [privlp.solve_exact(instance.lp).objective for instance in instances]
-    print(f"covering program, n = {instances[0].lp.shape[0]}, d = {instances[0].lp.shape[1]}, s = {S}, delta = {DELTA:g}, {seeds} seeds")
+    print(
+        f"covering program, n = {instances[0].lp.shape[0]}, d = {instances[0].lp.shape[1]}, s = {S}, delta = {DELTA:g}, {seeds} seeds"
+    )
     print(f"exact optimum (HiGHS): {np.mean(exact):.9f}; uniform x leaves {uniform:.3f}")
     grid = [(m, e, a) for m in METHODS for e in EPSILONS for a in (*ALPHAS, None) if a is not None or m == "dmw"]
     means, errors = {}, {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import real
 from privlp.errors import InvalidParameterError, MissingDependencyError
 from privlp.exact import ExactSolution, solve_exact
 from privlp.problem import LinearProgram
@@ -26,7 +27,7 @@ class Comparison:
     Attributes
     ----------
     objective, exact_objective : float or None
-        c·x of both solutions, in the user's sense.
+        Objectives of both solutions in the user's sense, the price of violated soft rows included.
     violations : (n,)
         How far each row of the user's program is violated, in its own units; 0 where it holds.
     scaled_violations : (n,)
@@ -47,13 +48,17 @@ class Comparison:
 
     def violation_at(self, s: float) -> float:
         """The (s+1)-th largest violation, in the user's units: what remains when s rows are given up (0 if none remain)."""
-        if not s >= 0:
+        if not real(s, "s") >= 0:
             raise InvalidParameterError(f"s must not be negative, got {s!r}.")
-        rank = int(np.floor(s)) + 1
-        return 0.0 if rank > len(self.violations) else float(np.partition(self.violations, -rank)[-rank])
+        if s >= len(self.violations):
+            return 0.0
+        rank = int(s) + 1
+        return float(np.partition(self.violations, -rank)[-rank])
 
     def n_violated(self, alpha: float = 0.0) -> int:
         """Number of rows violated by more than alpha per unit of ||A_i||_2."""
+        if np.isnan(real(alpha, "alpha")):
+            raise InvalidParameterError("alpha must be a number, got nan.")
         return int(np.count_nonzero(self.scaled_violations > alpha))
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None, s: float | None = None) -> Axes:
@@ -109,18 +114,34 @@ def compare(lp: LinearProgram, solution: Solution | ExactSolution | Any, exact: 
     >>> comparison.violations, round(comparison.objective_gap, 3), comparison.n_violated(0.5)
     (array([1., 0.]), -0.333, 1)
     """
+    if not isinstance(lp, LinearProgram):
+        raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
+    if not isinstance(exact, ExactSolution | None):
+        raise InvalidParameterError(f"exact must be an ExactSolution, got {type(exact).__name__}.")
     x = getattr(solution, "x", solution)
     if x is None:
         raise InvalidParameterError("The solution holds no x: it did not complete, so there is nothing to compare.")
-    x = np.asarray(x, dtype=float)
+    x = _vector(x)
     if x.shape != lp.c.shape:
         raise InvalidParameterError(f"The solution has shape {x.shape}, but the program has {lp.c.size} variables.")
+    if not np.isfinite(x).all():
+        raise InvalidParameterError("The solution holds NaN or infinite entries, which no row can be checked against.")
     exact = solve_exact(lp) if exact is None else exact
     activity = lp.A @ x
     violations = np.maximum(np.maximum(activity - lp.b, lp.row_lower - activity), 0.0)
     norms = np.sqrt(np.asarray((lp.A**2).sum(axis=1)).ravel()) if lp.is_sparse else np.linalg.norm(lp.A, axis=1)
     scaled = np.divide(violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0)
-    return Comparison(lp.objective(x), exact.objective, violations, scaled)
+    return Comparison(lp.objective(x) + lp.price_of(violations), exact.objective, violations, scaled)
+
+
+def _vector(x: Any) -> FloatArray:
+    try:
+        entries = np.asarray(x)
+    except ValueError:
+        entries = np.array(None)
+    if entries.dtype.kind not in "fiub":
+        raise InvalidParameterError("The solution must be a vector of real numbers.")
+    return entries.astype(float)
 
 
 def _new_axes() -> Axes:

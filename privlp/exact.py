@@ -10,6 +10,7 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import positive
 from privlp.errors import InvalidParameterError
 from privlp.problem import LinearProgram
 from privlp.problem.highs_model import quiet_highs, to_highs
@@ -105,9 +106,7 @@ def solve_exact(lp: LinearProgram, *, time_limit: float | None = None) -> ExactS
     """
     if not isinstance(lp, LinearProgram):
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
-    if time_limit is not None and not time_limit > 0:
-        raise InvalidParameterError(f"time_limit must be positive, got {time_limit!r}.")
-    highs = quiet_highs(time_limit=float("inf") if time_limit is None else float(time_limit))
+    highs = quiet_highs(time_limit=math.inf if time_limit is None else positive(time_limit, "time_limit"))
     model = to_highs(lp)
     if highs.passModel(model) == highspy.HighsStatus.kError:
         return _without_optimum(Status.NUMERICAL_ERROR)

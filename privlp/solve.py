@@ -6,13 +6,13 @@ import math
 import warnings
 from typing import Any
 
+from privlp.checks import positive
 from privlp.errors import InvalidParameterError, NotPrivateWarning, UnsupportedProblemError
 from privlp.privacy import Budget, Ledger, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.problem import LinearProgram, StandardForm
 from privlp.solution import Solution
 from privlp.solvers import METHODS, Task, drive
-from privlp.solvers.task import as_number
 from privlp.status import Status
 
 
@@ -106,8 +106,8 @@ def solve(
             "feasible must be None here: when a whole constraint may change, no private solution can satisfy every private row "
             "with certainty. The parameters s and alpha say how many may be violated, and by how much."
         )
-    if time_limit is not None and not as_number(time_limit, "time_limit") > 0:
-        raise InvalidParameterError(f"time_limit must be positive, got {time_limit!r}.")
+    if time_limit is not None:
+        time_limit = positive(time_limit, "time_limit")
     chosen = _method(lp, method)
     ledger = Ledger(eps, delta) if budget is None else budget.share(eps, delta)
     task = Task(form=StandardForm.of(lp), s=s, alpha=alpha, opt=opt, width=width, ledger=ledger, randomness=Randomness(rng))

@@ -9,6 +9,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidProblemError, LinearProgram
+from privlp.checks import positive
+from privlp.problem.validation import as_floats
 
 
 def hard_margin_lp(X: Any, y: npt.ArrayLike) -> LinearProgram:
@@ -66,8 +68,7 @@ def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) ->
     >>> round(solve_exact(soft_margin_lp(X, y, C=1.0, slack=False)).objective, 6)
     2.5
     """
-    if not C > 0:
-        raise InvalidProblemError(f"C must be positive, got {C!r}.")
+    C = positive(C, "C", finite=True)
     M = _signed_records(X, y)
     n, p = M.shape
     if not slack:
@@ -79,13 +80,13 @@ def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) ->
 
 def _signed_records(X: Any, y: npt.ArrayLike) -> Any:
     """Rows y_i x_i, sparse if X is."""
-    labels = np.asarray(y, dtype=float)
-    records = sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=float)
+    labels = np.asarray(y)
+    records = sp.csr_array(X, dtype=float) if sp.issparse(X) and X.dtype.kind in "fiub" else as_floats(X, "X")
     if records.ndim != 2 or labels.shape != (records.shape[0],):
         raise InvalidProblemError(f"X has shape {records.shape} and y has shape {labels.shape}; expected (n, p) and (n,).")
-    if not np.isin(labels, (-1.0, 1.0)).all():
+    if labels.dtype.kind not in "fiu" or not np.isin(labels, (-1, 1)).all():
         raise InvalidProblemError("Labels must be -1 or 1. Map the two classes to -1 and 1 first.")
-    return sp.diags_array(labels) @ records if sp.issparse(X) else records * labels[:, None]
+    return sp.diags_array(labels.astype(float)) @ records if sp.issparse(X) else records * labels[:, None]
 
 
 def _beside(left: Any, right: Any) -> Any:

@@ -227,7 +227,7 @@ BAD_CALLS = {
     "opt of the wrong sign": ({"opt": -3.0}, "wrong sign for opt"),
     "opt zero": ({"opt": 0.0}, "a single point"),
     "feasible": ({"feasible": "always"}, "feasible must be None here"),
-    "time limit": ({"time_limit": 0}, "time_limit must be positive"),
+    "time limit": ({"time_limit": 0}, "time_limit must be a positive number"),
     "rng": ({"rng": "seed"}, "rng must be None"),
 }
 

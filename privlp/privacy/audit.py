@@ -130,7 +130,10 @@ def _tabulate(outcomes: list[Any]) -> Any:
     """Arrays become a (runs, k) table; everything else stays a list of labels."""
     sample = outcomes[0]
     if isinstance(sample, np.ndarray | list):
-        table = np.array(outcomes, dtype=float)
+        try:
+            table = np.array(outcomes, dtype=float)
+        except ValueError:
+            table = np.empty(0)
         if table.ndim != 2:
             raise InvalidParameterError("The mechanism must return a hashable outcome or a 1-D array of a fixed length.")
         return table

@@ -17,8 +17,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from scipy.optimize import brentq
 
+from privlp.checks import real
 from privlp.errors import BudgetExceededError, InvalidParameterError, RelationMismatchError
 from privlp.privacy import events
 from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
@@ -95,7 +97,9 @@ class Ledger:
         RelationMismatchError
             If an earlier charge was made under another neighbour relation.
         """
-        new = _Charge(mechanism, count, purpose)
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
+        new = _Charge(mechanism, int(count), purpose)
         for ledger in self._chain():
             ledger._check(new, relation)
         for ledger in self._chain():
@@ -232,16 +236,9 @@ def validated_budget(eps: float, delta: float) -> tuple[float, float]:
     InvalidParameterError
         If eps is not in (0, inf] or delta not in [0, 1).
     """
-    eps, delta = _as_float(eps, "eps"), _as_float(delta, "delta")
+    eps, delta = real(eps, "eps"), real(delta, "delta")
     if not eps > 0:
         raise InvalidParameterError(f"eps must be positive (or inf for no privacy), got {eps!r}.")
     if not 0 <= delta < 1:
         raise InvalidParameterError(f"delta must be in [0, 1), got {delta!r}.")
     return eps, delta
-
-
-def _as_float(value: Any, name: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InvalidParameterError(f"{name} must be a number, got {type(value).__name__}.") from None

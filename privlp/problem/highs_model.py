@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privlp.errors import ReadError
+from privlp.problem.mps_check import check_mps
 
 if TYPE_CHECKING:
     from privlp.problem.linear_program import LinearProgram
@@ -31,7 +32,7 @@ def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
     ReadError
         If the file is missing, unreadable, or no linear program.
     """
-    location = os.fspath(path)
+    location = os.fsdecode(path)
     if not os.path.isfile(location):
         raise ReadError(f"There is no file {location!r}.")
     highs = quiet_highs()
@@ -42,6 +43,7 @@ def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
     if highs.getModel().hessian_.dim_ > 0:
         raise ReadError(f"{location!r} has a quadratic objective; privlp solves linear programs only.")
     model = highs.getLp()
+    check_mps(location, model.row_names_)
     if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):
         raise ReadError(f"{location!r} has integer variables; privlp solves linear programs only. Relax them first.")
     return model

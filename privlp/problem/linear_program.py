@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import positive, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import validation
 from privlp.relations import ConstraintPrivate, NeighbourRelation
@@ -102,9 +103,9 @@ class LinearProgram:
         set_field(self, "c", validation.vector(self.c, d, "c", "one cost per column of A"))
         if self.row_lower is None:
             set_field(self, "b", validation.vector(self.b, n, "b", "one right-hand side per row of A"))
-            set_field(self, "row_lower", validation.frozen(np.full(n, -np.inf)))
+            set_field(self, "row_lower", np.broadcast_to(-np.inf, n))
         else:
-            lower, upper = validation.interval_ends(self.row_lower, self.b, n, self.row_name)
+            lower, upper = validation.interval_ends(self.row_lower, self.b, n, self.row_name, ("row_lower", "b"))
             set_field(self, "row_lower", lower)
             set_field(self, "b", upper)
         lower, upper = validation.interval_ends(*validation.variable_bounds(self.bounds, d), d, self.variable_name)
@@ -114,8 +115,9 @@ class LinearProgram:
         set_field(self, "penalty", _penalties(self.penalty, self.private))
         if self.sense not in ("min", "max"):
             raise InvalidParameterError(f"sense must be 'min' or 'max', got {self.sense!r}.")
+        set_field(self, "offset", real(self.offset, "offset"))
         if not np.isfinite(self.offset):
-            raise InvalidProblemError(f"offset must be finite, got {self.offset!r}.")
+            raise InvalidProblemError(f"offset must be a finite number, got {self.offset!r}.")
         self.neighbours.check(self)
 
     @classmethod
@@ -219,8 +221,7 @@ class LinearProgram:
         if private is None:
             private = fields["row_lower"] != fields["b"]
         if box is not None:
-            if not 0 < box < np.inf:
-                raise InvalidParameterError(f"box must be a positive finite number, got {box!r}.")
+            box = positive(box, "box", finite=True)
             bounds = fields["bounds"]
             fields["bounds"] = np.column_stack([np.maximum(bounds[:, 0], -box), np.minimum(bounds[:, 1], box)])
         return cls(**fields, neighbours=neighbours or ConstraintPrivate(), private=private, groups=groups)
@@ -249,6 +250,13 @@ class LinearProgram:
     def objective(self, x: npt.ArrayLike) -> float:
         """c·x plus the offset, in the user's sense."""
         return float(self.c @ np.asarray(x) + self.offset)
+
+    def price_of(self, violations: npt.NDArray[np.float64]) -> float:
+        """Price, in the user's sense, of the given violations of soft rows (shape (n,)); 0 for a program without any."""
+        if self.penalty is None:
+            return 0.0
+        soft = np.isfinite(self.penalty)
+        return self.sign * float(self.penalty[soft] @ violations[soft])
 
     def row_name(self, i: int) -> str:
         """Name of row i for messages."""
@@ -292,7 +300,11 @@ def _or_names(given: Any, frame: Any, axis: str) -> Any:
 def _record_ids(groups: Any, n: int) -> Any:
     if groups is None:
         return None
-    ids = np.array(groups)
+    try:
+        ids = np.array(groups)
+        np.unique(ids)
+    except (TypeError, ValueError):
+        raise InvalidProblemError(f"groups must hold one record id for each of the {n} rows, all of one type.") from None
     if ids.shape != (n,):
         raise InvalidProblemError(f"groups has shape {ids.shape}; it needs one record id for each of the {n} rows.")
     return validation.frozen(ids)
@@ -301,7 +313,10 @@ def _record_ids(groups: Any, n: int) -> Any:
 def _penalties(penalty: Any, private: npt.NDArray[np.bool_]) -> Any:
     if penalty is None:
         return None
-    prices = np.array(penalty, dtype=float)
+    try:
+        prices = validation.as_floats(penalty, "penalty")
+    except InvalidProblemError:
+        prices = np.array(np.nan)
     prices = np.where(private, prices, np.inf) if prices.ndim == 0 else prices
     if prices.shape != private.shape or not (prices > 0).all():
         raise InvalidProblemError("penalty must be a positive number, or one positive number (inf for a hard row) per row.")

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import cvxpy
 
 
+_STRUCTURED = ("symmetric", "diag", "PSD", "NSD", "hermitian", "sparsity")
+
+
 def read_mps(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Fields of the program in a model file, with the file's own names, sense and offset."""
     model = read_model(path)
@@ -46,7 +49,9 @@ def read_linprog(c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any
             raise InvalidProblemError(f"A_{name} and b_{name} belong together: give both or neither.")
         if matrix is None:
             continue
-        block = matrix if sp.issparse(matrix) else np.atleast_2d(np.asarray(matrix))
+        block = matrix if sp.issparse(matrix) else np.atleast_2d(validation.as_floats(matrix, f"A_{name}"))
+        if block.ndim != 2:
+            raise InvalidProblemError(f"A_{name} must be a matrix of shape (n, d), got shape {block.shape}.")
         clean = validation.vector(rhs, block.shape[0], f"b_{name}", f"one right-hand side per row of A_{name}")
         blocks.append(block)
         upper.append(clean)
@@ -77,14 +82,18 @@ def read_cvxpy(
         import cvxpy  # noqa: PLC0415
     except ImportError as error:
         raise MissingDependencyError("from_cvxpy needs CVXPY: install it by pip install 'privlp[cvxpy]'.") from error
+    if not isinstance(problem, cvxpy.Problem):
+        raise ReadError(f"from_cvxpy takes a cvxpy.Problem, got {type(problem).__name__}.")
     variables = problem.variables()
+    if not variables:
+        raise ReadError("The CVXPY problem has no variables.")
     _check_affine(problem, variables)
     pieces = [_affine(_difference(constraint), variables) for constraint in problem.constraints]
     if not pieces:
         raise ReadError("The CVXPY problem has no constraints.")
     equality = np.concatenate(
         [
-            np.full(rhs.size, isinstance(k, cvxpy.constraints.Equality))
+            np.full(rhs.size, type(k).__name__ in ("Equality", "Zero"))
             for k, (_, rhs) in zip(problem.constraints, pieces, strict=True)
         ]
     )
@@ -107,6 +116,11 @@ def _check_affine(problem: cvxpy.Problem, variables: list[cvxpy.Variable]) -> No
     if problem.parameters():
         raise ReadError("The CVXPY problem has parameters; substitute their values first.")
     for variable in variables:
+        structure = [name for name in _STRUCTURED if variable.attributes.get(name)]
+        if structure:
+            raise ReadError(
+                f"CVXPY variable {variable.name()!r} is declared {structure[0]}; state that by constraints on a plain variable."
+            )
         if variable.attributes["integer"] or variable.attributes["boolean"] or variable.is_complex():
             raise ReadError(
                 f"CVXPY variable {variable.name()!r} is integer, boolean or complex; privlp solves linear programs only."
@@ -123,9 +137,12 @@ def _check_affine(problem: cvxpy.Problem, variables: list[cvxpy.Variable]) -> No
 
 def _difference(constraint: cvxpy.Constraint) -> cvxpy.Expression:
     """Expression e of a constraint read as e <= 0 or e == 0."""
-    if len(constraint.args) == 2:
+    kind = type(constraint).__name__
+    if kind in ("Inequality", "Equality"):
         return constraint.args[0] - constraint.args[1]
-    raise ReadError(f"CVXPY constraint {type(constraint).__name__} is not a linear inequality or equality.")
+    if kind in ("NonPos", "Zero"):
+        return constraint.args[0]
+    raise ReadError(f"CVXPY constraint {kind} is not a linear inequality or equality.")
 
 
 def _affine(expression: cvxpy.Expression, variables: list[cvxpy.Variable]) -> tuple[sp.csc_array, npt.NDArray[np.float64]]:
@@ -133,14 +150,21 @@ def _affine(expression: cvxpy.Expression, variables: list[cvxpy.Variable]) -> tu
     saved = [variable.value for variable in variables]
     try:
         for variable in variables:
-            variable.project_and_assign(np.zeros(variable.shape))
+            variable.save_value(np.zeros(variable.shape))
         value = np.atleast_1d(expression.value)
         gradients = expression.grad
     finally:
         for variable, old in zip(variables, saved, strict=True):
             variable.save_value(old)
-    blocks = [sp.csc_array(gradients[v]).T if v in gradients else sp.csc_array((expression.size, v.size)) for v in variables]
+    blocks = [_jacobian(gradients.get(v), expression.size, v.size) for v in variables]
     return sp.csc_array(sp.hstack(blocks, format="csc")), -value.ravel(order="F")
+
+
+def _jacobian(gradient: Any, size: int, variable_size: int) -> sp.csc_array:
+    """CVXPY's gradient, transposed; it is a plain number for scalars and absent where there is none."""
+    if gradient is None:
+        return sp.csc_array((size, variable_size))
+    return sp.csc_array(gradient if sp.issparse(gradient) else np.reshape(gradient, (variable_size, size))).T
 
 
 def _bounds(variable: cvxpy.Variable) -> npt.NDArray[np.float64]:
@@ -152,7 +176,8 @@ def _bounds(variable: cvxpy.Variable) -> npt.NDArray[np.float64]:
         upper[:] = 0.0
     declared = variable.attributes.get("bounds")
     if declared is not None:
-        low, high = (np.broadcast_to(np.asarray(end, dtype=float), variable.shape).ravel(order="F") for end in declared)
+        ends = (absent if end is None else end for end, absent in zip(declared, (-np.inf, np.inf), strict=True))
+        low, high = (np.broadcast_to(np.asarray(end, dtype=float), variable.shape).ravel(order="F") for end in ends)
         lower, upper = np.maximum(lower, low), np.minimum(upper, high)
     return np.column_stack([lower, upper])
 
@@ -162,6 +187,8 @@ def _rows_of(
 ) -> npt.NDArray[np.bool_] | None:
     if private is None:
         return None
+    if not isinstance(private, list | tuple) or not all(hasattr(constraint, "id") for constraint in private):
+        raise ReadError("private must be a list of constraints of the CVXPY problem.")
     wanted = {constraint.id for constraint in private}
     known = {constraint.id for constraint in problem.constraints}
     if not wanted <= known:

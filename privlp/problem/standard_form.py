@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StandardForm:
     """A linear program in the variables u >= 0, with x = shift + sum of column_sign * u over each variable's columns.
 
@@ -43,7 +43,7 @@ class StandardForm:
 
     lp: LinearProgram
     row: IntArray
-    row_sign: FloatArray
+    row_sign: npt.NDArray[np.int8]
     rhs: FloatArray
     column: IntArray
     column_sign: FloatArray
@@ -64,10 +64,10 @@ class StandardForm:
         above = np.flatnonzero(lp.private & np.isfinite(lp.b))
         below = np.flatnonzero(lp.private & np.isfinite(lp.row_lower))
         row = np.concatenate([above, below])
-        row_sign = np.concatenate([np.ones(len(above)), -np.ones(len(below))])
-        rhs = np.concatenate([lp.b[above], -lp.row_lower[below]])
+        row_sign = np.repeat(np.array([1, -1], dtype=np.int8), [len(above), len(below)])
+        rhs = np.concatenate([lp.b[above], -lp.row_lower[below]]) if len(above) < len(lp.b) or len(below) else lp.b
         if shift.any():
-            rhs -= row_sign * (lp.A @ shift)[row]
+            rhs = rhs - row_sign * (lp.A @ shift)[row]
         return cls(
             lp=lp,
             row=row,

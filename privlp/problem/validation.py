@@ -29,15 +29,17 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def matrix(A: Any) -> Matrix:
     """One private copy of A, in the column order that every solver here reads: Fortran-ordered or CSC."""
-    if sp.issparse(A):
+    if hasattr(A, "columns") and hasattr(A, "sparse") and all(hasattr(dtype, "fill_value") for dtype in A.dtypes):
+        A = A.sparse.to_coo()  # a pandas DataFrame of sparse columns
+    if sp.issparse(A) and A.ndim == 2:
         clean = sp.csc_array(A, dtype=_real_dtype(A.dtype, "A"), copy=True)
         clean.sum_duplicates()
         for part in (clean.data, clean.indices, clean.indptr):
             frozen(part)
         entries = clean.data
     else:
-        raw = A.to_numpy() if hasattr(A, "to_numpy") else A
-        clean = entries = frozen(_as_floats(raw, "A", order="F"))
+        raw = A.to_numpy() if hasattr(A, "to_numpy") else A.toarray() if sp.issparse(A) else A
+        clean = entries = frozen(as_floats(raw, "A", order="F"))
     if clean.ndim != 2:
         raise InvalidProblemError(f"A must be a matrix of shape (n, d), got {clean.ndim} dimension(s), shape {clean.shape}.")
     if 0 in clean.shape:
@@ -50,7 +52,7 @@ def matrix(A: Any) -> Matrix:
 
 def vector(values: Any, size: int, name: str, meaning: str) -> FloatArray:
     """A finite float vector of the given size."""
-    clean = _as_floats(values, name)
+    clean = as_floats(values, name)
     if clean.shape != (size,):
         raise InvalidProblemError(f"{name} has shape {clean.shape}, but A asks for ({size},): {meaning}.")
     if not np.all(np.abs(clean) < LARGEST_VALUE):
@@ -61,14 +63,16 @@ def vector(values: Any, size: int, name: str, meaning: str) -> FloatArray:
     return frozen(clean)
 
 
-def interval_ends(lower: Any, upper: Any, size: int, name: Callable[[int], str]) -> tuple[FloatArray, FloatArray]:
+def interval_ends(
+    lower: Any, upper: Any, size: int, name: Callable[[int], str], arguments: tuple[str, str] = ("bounds", "bounds")
+) -> tuple[FloatArray, FloatArray]:
     """Lower and upper ends, infinite where absent; refuses NaN and empty intervals."""
     ends = []
-    for values, absent in ((lower, -np.inf), (upper, np.inf)):
-        clean = _as_floats(values, "bounds")
+    for values, absent, argument in zip((lower, upper), (-np.inf, np.inf), arguments, strict=True):
+        clean = as_floats(values, argument)
         clean = np.full(size, clean[()]) if clean.ndim == 0 else clean
         if clean.shape != (size,):
-            raise InvalidProblemError(f"bounds have shape {clean.shape}; expected ({size},).")
+            raise InvalidProblemError(f"{argument} has shape {clean.shape}; expected ({size},).")
         clean[np.abs(clean) >= LARGEST_VALUE] = np.copysign(np.inf, clean[np.abs(clean) >= LARGEST_VALUE])
         if np.isnan(clean).any() or (clean == -absent).any():
             where = int(np.argmax(np.isnan(clean) | (clean == -absent)))
@@ -82,6 +86,8 @@ def interval_ends(lower: Any, upper: Any, size: int, name: Callable[[int], str])
 
 def variable_bounds(bounds: Any, size: int) -> tuple[Any, Any]:
     """Split SciPy-style bounds, one (lower, upper) pair or one pair per variable, None meaning absent."""
+    if isinstance(bounds, np.ndarray) and bounds.dtype == float and bounds.shape == (size, 2):
+        return bounds[:, 0], bounds[:, 1]
     try:
         table = np.array([[_end(e, side) for e, side in zip(pair, (-np.inf, np.inf), strict=True)] for pair in _pairs(bounds)])
     except (TypeError, ValueError):
@@ -99,6 +105,8 @@ def names(values: Any, size: int, what: str) -> tuple[str, ...] | None:
     """A tuple of `size` distinct names, or None."""
     if values is None:
         return None
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise InvalidProblemError(f"{what} names must be a sequence of names, got {type(values).__name__}.")
     clean = tuple(str(value) for value in values)
     if len(clean) != size:
         raise InvalidProblemError(f"{len(clean)} {what} names were given for {size} {what}s.")
@@ -113,7 +121,10 @@ def row_mask(selection: Any, size: int, row_names: Sequence[str] | None) -> Bool
         return frozen(np.ones(size, dtype=bool))
     if isinstance(selection, str):
         return frozen(_matching(selection, row_names))
-    chosen = np.asarray(selection)
+    try:
+        chosen = np.asarray(selection)
+    except ValueError:
+        raise InvalidProblemError("private must be a boolean mask, row indices, or row names; got a ragged sequence.") from None
     if chosen.dtype == bool:
         if chosen.shape != (size,):
             raise InvalidProblemError(f"private is a mask of shape {chosen.shape}, but there are {size} rows.")
@@ -158,11 +169,14 @@ def _real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
     return np.float64
 
 
-def _as_floats(values: Any, name: str, order: Any = "K") -> FloatArray:
+def as_floats(values: Any, name: str, order: Any = "K") -> FloatArray:
+    """A new float array of real numbers; a string of digits is no number."""
     if sp.issparse(values):
         values = values.toarray().ravel()
     try:
         raw = np.asarray(values)
+        if raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat):
+            raise TypeError
         return np.array(raw, dtype=float if raw.dtype.kind == "O" else _real_dtype(raw.dtype, name), order=order, copy=True)
     except InvalidProblemError:
         raise

@@ -44,31 +44,35 @@ class DenseProjection:
         self._log_cap = math.log(max(n, 1) / s)  # log-weight at which a row is capped: right for equal weights
         self._relative = np.empty(n)
         self._weights = np.empty(n)
+        self._uncapped = np.empty(n, dtype=bool)
 
     def __call__(self, log_weights: FloatArray) -> FloatArray:
         """Project exp(log_weights), ``-inf`` allowed. The result is overwritten by the next call."""
         if len(log_weights) > self.s and (self._newton(log_weights) or self._select(log_weights)):
-            np.minimum(self._relative, 1.0, out=self._weights)
+            np.clip(self._relative, 0.0, 1.0, out=self._weights)
         else:
             np.greater(log_weights, -np.inf, out=self._weights)
         self._weights /= self.s
         return self._weights
 
     def _newton(self, log_weights: FloatArray) -> bool:
-        """Newton from the last cap. False if it does not settle, which leaves the work to :meth:`_select`."""
+        """Newton from the last cap. False if it does not settle, which leaves the work to :meth:`_select`.
+
+        Capped and uncapped weights are never subtracted from each other: one may be smaller than the rounding error of the
+        other.
+        """
         self._set_relative(log_weights)
         zeta, last_capped = 1.0, -1
         for _ in range(_MAX_PASSES):
-            cap = 1.0 / zeta
-            capped = int(np.count_nonzero(self._relative >= cap))
+            np.less(self._relative, 1.0 / zeta, out=self._uncapped)
+            capped = len(log_weights) - int(np.count_nonzero(self._uncapped))
             if capped >= self.s:  # right of the root with a flat tangent: step left, from where Newton climbs
                 zeta, last_capped = zeta / 8, -1
                 continue
             if capped == last_capped:
                 break
-            np.minimum(self._relative, cap, out=self._weights)
-            uncapped_sum = self._weights.sum() - capped * cap
-            if not uncapped_sum > 0:
+            uncapped_sum = float(np.multiply(self._relative, self._uncapped, out=self._weights).sum())
+            if not uncapped_sum > math.exp(-_SAFE):
                 return False
             zeta, last_capped = (self.s - capped) / uncapped_sum, capped
             if not abs(math.log(zeta)) < _SAFE / 4:
@@ -95,12 +99,12 @@ class DenseProjection:
         log_caps = log_sum_of_others - np.log(self.s - np.arange(len(above) + 1))
         stays_below = np.flatnonzero(above <= log_caps[:-1])
         self._log_cap = float(log_caps[stays_below[0] if stays_below.size else -1])
-        self._set_relative(log_weights)
+        self._newton(log_weights)  # the logarithms were rounded; the last digits are Newton's
         return True
 
     def _set_relative(self, log_weights: FloatArray) -> None:
         np.subtract(log_weights, self._log_cap, out=self._relative)
-        np.minimum(self._relative, _SAFE, out=self._relative)
+        np.clip(self._relative, -np.inf, _SAFE, out=self._relative)
         np.exp(self._relative, out=self._relative)
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import ExponentialMechanism
 from privlp.relations import ConstraintPrivate
 from privlp.solvers.game import SelectionGame
 from privlp.solvers.simplex import RowsOnSimplex, Simplex
-from privlp.solvers.task import Task, as_number
+from privlp.solvers.task import Task
 
 # Values of a row of equal range span 2 on K; a violation, right-hand side included, is between -2 and 2.
 _DIAMETER = 2.0
@@ -135,7 +136,7 @@ def _declared_bounds(width: Any) -> tuple[float, float]:
     pair = (width, width) if np.ndim(width) == 0 else tuple(width)
     if len(pair) != 2:
         raise InvalidParameterError("width must be one bound, or a pair of bounds (for A, for b).")
-    bounds = as_number(pair[0], "width"), as_number(pair[1], "width")
+    bounds = real(pair[0], "width"), real(pair[1], "width")
     if not all(0 < bound < math.inf for bound in bounds):
         raise InvalidParameterError(f"width must be positive and finite, got {width!r}.")
     return bounds

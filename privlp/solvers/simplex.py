@@ -17,6 +17,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem import StandardForm
 
@@ -25,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 # A row whose values on K vary by less than 1/32 of their size is not stretched all the way to [-1, 1], so that scaled values
 # stay below this number and the rounding error of a score far below its sensitivity.
 _LARGEST_VALUE = 64.0
-_CONSTANT_ROW = 1e-280
+_CONSTANT_ROW = 1e-150
 
 
 class Simplex:
@@ -52,7 +53,7 @@ class Simplex:
                 "opt is missing: dense multiplicative weights searches {x >= 0, c·x = opt}. Give the optimal value, or a public "
                 "guess of it, as opt=... in the objective's own units. It must be public: do not compute it from private rows."
             )
-        value = form.cost_of(float(opt))
+        value = form.cost_of(real(opt, "opt"))
         if not math.isfinite(value):
             raise InvalidParameterError(f"opt must be a finite number, got {opt!r}.")
         reasons = _reasons_against(form, value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from privlp.checks import real
 from privlp.errors import InvalidParameterError
 from privlp.privacy import Ledger, Mechanism, Randomness
 from privlp.privacy.ledger import ChargedDraws
@@ -45,7 +46,7 @@ class Task:
             raise InvalidParameterError(
                 "s is missing: the number of private rows that the solution may violate by more than alpha."
             )
-        s = as_number(self.s, "s")
+        s = real(self.s, "s")
         if not 1 <= s <= self.n:
             raise InvalidParameterError(f"s must be between 1 and the number of private rows, {self.n}; got {self.s!r}.")
         return s
@@ -54,7 +55,7 @@ class Task:
         """The parameter alpha, positive or None."""
         if self.alpha is None:
             return None
-        alpha = as_number(self.alpha, "alpha")
+        alpha = real(self.alpha, "alpha")
         if not 0 < alpha < float("inf"):
             raise InvalidParameterError(
                 f"alpha must be positive and finite (or None for the best the budget allows), got {self.alpha!r}."
@@ -64,11 +65,3 @@ class Task:
     def charge(self, mechanism: Mechanism, count: int, purpose: str) -> ChargedDraws:
         """Pay for draws from this task's ledger."""
         return self.ledger.charge(mechanism, count, purpose, self.relation, self.randomness)
-
-
-def as_number(value: Any, name: str) -> float:
-    """A real number given as a Python or NumPy scalar."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InvalidParameterError(f"{name} must be a number, got {type(value).__name__}.") from None

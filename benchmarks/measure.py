@@ -1,0 +1,118 @@
+"""Interleaved timing, time by part, and peak memory: whatever is compared is measured in turns within one run."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from tabulate import tabulate
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Turns:
+    """Times of two actions that took turns, so that both saw the same noise of the machine.
+
+    Parameters
+    ----------
+    ours, baseline : callable
+        What is compared.
+    turns : int
+        Number of turns; who goes first alternates.
+    calls : int
+        Calls in a row that are timed as one block.
+    """
+
+    def __init__(self, ours: Callable[[], Any], baseline: Callable[[], Any], *, turns: int, calls: int = 1) -> None:
+        times = np.empty((turns, 2))
+        gc.collect()
+        for turn in range(turns):
+            for side in (0, 1) if turn % 2 == 0 else (1, 0):
+                action = (ours, baseline)[side]
+                start = time.perf_counter()
+                for _ in range(calls):
+                    action()
+                times[turn, side] = (time.perf_counter() - start) / calls
+        self.ours, self.baseline = times.T
+
+    @property
+    def of_medians(self) -> float:
+        """Median time of ours / median time of the baseline."""
+        return float(np.median(self.ours) / np.median(self.baseline))
+
+    @property
+    def of_minima(self) -> float:
+        """Shortest time of ours / shortest time of the baseline."""
+        return float(self.ours.min() / self.baseline.min())
+
+
+class Parts:
+    """Time spent in named callables while the context is open.
+
+    Parameters
+    ----------
+    places : dict
+        Name of a part to (object, attribute): the callable that is that part.
+
+    Attributes
+    ----------
+    seconds : dict
+        Name of a part to the times of its calls.
+    """
+
+    def __init__(self, places: dict[str, tuple[Any, str]]) -> None:
+        self.seconds: dict[str, list[float]] = {name: [] for name in places}
+        self._places = places
+        self._patches = ExitStack()
+
+    def __enter__(self) -> Parts:
+        for name, (owner, attribute) in self._places.items():
+            timed = self._timed(getattr(owner, attribute), self.seconds[name])
+            self._patches.enter_context(mock.patch.object(owner, attribute, timed))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._patches.close()
+
+    @staticmethod
+    def _timed(part: Callable[..., Any], times: list[float]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return part(*arguments, **options)
+            finally:
+                times.append(time.perf_counter() - start)
+
+        return call
+
+
+def peak_resident_bytes() -> int:
+    """Largest resident memory of this process so far."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would also count the peak of the parent before exec
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def in_fresh_process(module: str, *arguments: object) -> list[float]:
+    """Numbers that ``python -m module arguments`` prints, run in a process of its own."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    return [float(word) for word in done.stdout.split()]
+
+
+def print_table(title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]], **format_options: Any) -> None:
+    """Print a title and a table."""
+    print(f"\n{title}\n")
+    print(tabulate(rows, headers, **{"floatfmt": ".2f", **format_options}), flush=True)

@@ -1,0 +1,262 @@
+"""The audit: it never accuses a correct mechanism, catches gross faults, and promises nothing more."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import privlp
+from privlp import AuditResult, InvalidParameterError, audit
+from privlp.privacy.audit import _bound
+
+RUNS = 4_000
+
+
+def noisy_count(eps):
+    """Laplace noise of the right scale on a count."""
+    return lambda records, rng: np.array([records + rng.laplace(scale=1 / eps)])
+
+
+def coin(eps):
+    """Randomised response: the truth with probability e^eps / (1 + e^eps)."""
+    return lambda bit, rng: bool(rng.random() < 1 / (1 + math.exp(-eps))) == bit
+
+
+def gaussian_delta(eps, sigma):
+    """The exact delta of Gaussian noise on sensitivity 1."""
+    return stats.norm.cdf(0.5 / sigma - eps * sigma) - math.exp(eps) * stats.norm.cdf(-0.5 / sigma - eps * sigma)
+
+
+# ---------------------------------------------------------------------------------------------- verdicts
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", range(6))
+def test_correct_mechanisms_pass(seed):
+    """Four audits at confidence 0.999: false-alarm rate at most 0.004 per seed over the choice of seed; seeds fixed."""
+    gaussian_claim = (1.0, gaussian_delta(1.0, 2.0))
+    for mechanism, eps, delta in (
+        (noisy_count(1.0), 1.0, 0.0),
+        (coin(1.5), 1.5, 0.0),
+        (lambda x, rng: [x + rng.normal(scale=2.0)], *gaussian_claim),
+        (lambda x, rng: tuple(rng.permutation(3).tolist()), 0.1, 0.0),
+    ):
+        result = audit(mechanism, True, False, eps, delta, runs=RUNS, rng=seed)
+        assert result.passed
+        assert result.eps_lower <= eps
+
+
+@pytest.mark.statistical
+def test_the_bound_comes_close_to_the_truth():
+    """Randomised response with 20,000 runs: within 15 % below its exact epsilon. False-alarm rate below 0.001; seed fixed."""
+    result = audit(coin(1.0), True, False, 1.0, 0.0, runs=20_000, rng=0)
+    assert 0.85 <= result.eps_lower <= 1.0
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("mechanism", "data", "neighbour"),
+    [
+        (noisy_count(2.0), 10, 11),
+        (coin(2.0), True, False),
+        (lambda x, rng: x, 0, 1),
+        (lambda x, rng: [float(x), rng.normal()], 0, 1),
+        (lambda x, rng: "rare" if x and rng.random() < 0.05 else "usual", False, True),
+        (lambda x, rng: rng.normal() + np.array([x, -x]), 0, 1),
+    ],
+)
+def test_gross_faults_are_caught(mechanism, data, neighbour):
+    """Claims of eps = 1 that are false by a factor 2 or more, in both orders of the pair. Miss rate below 1e-6; seed fixed."""
+    for pair in ((data, neighbour), (neighbour, data)):
+        result = audit(mechanism, *pair, 1.0, 0.0, runs=RUNS, rng=1)
+        assert not result.passed
+        assert result.eps_lower > 1.0
+
+
+@pytest.mark.statistical
+def test_delta_forgives_what_it_may_and_no_more():
+    """An outcome of probability 0.05 on one input only, caught unless delta covers it. False-alarm rate 0.001; seed fixed."""
+
+    def leak(bit, rng):
+        return "leak" if bit and rng.random() < 0.05 else "nothing"
+
+    assert audit(leak, True, False, 0.5, 0.06, runs=RUNS, rng=2).passed
+    assert not audit(leak, True, False, 0.5, 0.02, runs=RUNS, rng=2).passed
+
+
+@pytest.mark.statistical
+def test_a_mechanism_that_ignores_its_data_has_no_measured_epsilon():
+    """The first of three claims draws at random: false-alarm rate 0.001, seed fixed. The others are constant."""
+    result = audit(lambda x, rng: int(rng.integers(3)), 0, 1, 0.1, 0.0, runs=200, rng=0)
+    assert result.eps_lower < 0.1
+    assert audit(lambda x, rng: "always", 0, 1, 0.1, 0.0, runs=200, rng=0).eps_lower == 0.0
+    assert audit(lambda x, rng: np.zeros(3), 0, 1, 0.1, 0.0, runs=200, rng=0).eps_lower == 0.0
+
+
+def test_infinite_eps_is_always_kept():
+    assert audit(lambda x, rng: x, 0, 1, math.inf, 0.0, runs=200, rng=0).passed
+
+
+# ---------------------------------------------------------------------------------------------- outputs and randomness
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        lambda x: x,
+        lambda x: (x, "a"),
+        lambda x: frozenset({x}),
+        np.int64,
+        lambda x: [x],
+        lambda x: np.array([x, 0.0, -x]),
+    ],
+    ids=["int", "tuple", "frozenset", "numpy integer", "list", "array"],
+)
+def test_hashable_and_array_outputs(outcome):
+    result = audit(lambda x, rng: outcome(x), 3, 4, 1.0, 0.0, runs=400, rng=0)
+    assert result.eps_lower > 2
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        (lambda rng: {1: 2}, "must return a hashable outcome or a 1-D array, got dict"),
+        (lambda rng: {1, 2}, "must return a hashable outcome or a 1-D array, got set"),
+        (lambda rng: np.zeros((2, 2)), "must return a hashable outcome or a 1-D array of a fixed length"),
+        (lambda rng: np.zeros(rng.integers(1, 3)), "must return a hashable outcome or a 1-D array of a fixed length"),
+    ],
+    ids=["dict", "set", "matrix", "ragged"],
+)
+def test_outputs_that_cannot_be_compared(outcome, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        audit(lambda x, rng: outcome(rng), 0, 1, 1.0, 0.0, runs=100, rng=0)
+
+
+def test_the_same_seed_gives_the_same_result():
+    results = [audit(noisy_count(1.0), 0, 1, 1.0, 0.0, runs=500, rng=rng) for rng in (7, np.random.default_rng(7), 8)]
+    assert results[0] == results[1]
+    assert results[0] != results[2]
+
+
+def test_both_inputs_get_fresh_randomness():
+    """Equal noise on both inputs would hide differences and invent others."""
+    seen = {0: [], 1: []}
+    audit(lambda x, rng: seen[x].append(rng.random()) or 0, 0, 1, 1.0, 0.0, runs=100, rng=0)
+    assert len(seen[0]) == len(seen[1]) == 100
+    assert len({*seen[0], *seen[1]}) == 200
+
+
+def test_progress_is_shown_on_request(capfd):
+    audit(coin(1.0), True, False, 1.0, 0.0, runs=100, rng=0)
+    assert capfd.readouterr() == ("", "")
+    audit(coin(1.0), True, False, 1.0, 0.0, runs=100, rng=0, progress=True)
+    assert "100/100" in capfd.readouterr().err
+
+
+# ---------------------------------------------------------------------------------------------- the bound
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("p", "q", "delta"), [(0.5, 0.2, 0.0), (0.05, 0.01, 0.0), (0.3, 0.1, 0.05), (0.01, 0.0, 0.02), (0.9, 0.9, 0.0)]
+)
+def test_clopper_pearson_bound_covers(p, q, delta):
+    """Over 4,000 pairs of binomial draws the 90 % bound exceeds the true epsilon at most as often as it may (half of the error
+    belongs to this direction). Seed fixed; false-alarm rate below 1e-6.
+    """
+    rng = np.random.default_rng(3)
+    trials, confidence = 300, 0.9
+    truth = math.log((p - delta) / q) if p > delta else -math.inf
+    bounds = [_bound(*map(int, hits), trials, delta, confidence) for hits in rng.binomial(trials, [p, q], (4_000, 2))]
+    misses = sum(bound > truth for bound in bounds)
+    allowed = (1 - confidence) / 2
+    assert stats.binomtest(misses, 4_000, allowed, alternative="greater").pvalue > 1e-6
+
+
+@pytest.mark.parametrize(("p", "q"), [(0.5, 0.1), (0.2, 0.2)])
+def test_the_bound_converges(p, q):
+    gaps = [math.log(p / q) - _bound(int(p * trials), int(q * trials), trials, 0.0, 0.999) for trials in (10**3, 10**5, 10**7)]
+    assert gaps[0] > gaps[1] > gaps[2] > 0
+    assert gaps[2] < 0.01
+
+
+def test_the_bound_at_the_edges():
+    """No hits give no bound; only hits against none give the largest."""
+    assert _bound(0, 0, 100, 0.0, 0.99) == -math.inf
+    assert _bound(5, 5, 100, 0.5, 0.99) == -math.inf
+    # p >= error^(1/100) and q <= 1 - error^(1/100) at a quarter of the error each
+    edge = 0.0025**0.01
+    assert _bound(100, 0, 100, 0.0, 0.99) == pytest.approx(math.log(edge / (1 - edge)))
+    assert _bound(100, 100, 100, 0.0, 0.99) == pytest.approx(math.log(edge))
+
+
+# ---------------------------------------------------------------------------------------------- words
+
+
+def test_a_pass_is_no_proof():
+    result = AuditResult(eps=1.0, delta=1e-6, eps_lower=0.8, confidence=0.999, runs=1000, event="some outcomes")
+    assert result.passed
+    assert "no fault found (this is not a proof of privacy)" in str(result)
+    assert "claimed eps = 1 at delta = 1e-06; measured eps >= 0.8 with confidence 0.999 from 1000 runs on each input" in str(result)
+
+
+def test_a_failure_is_called_by_its_name():
+    result = AuditResult(eps=1.0, delta=0.0, eps_lower=1.2, confidence=0.999, runs=1000, event="some outcomes")
+    assert not result.passed
+    assert "THE CLAIM IS FALSE" in str(result)
+    assert "not a proof" not in str(result)
+
+
+def test_result_fields():
+    result = audit(coin(1.0), True, False, 2.0, 1e-3, runs=300, rng=0, confidence=0.95)
+    assert (result.eps, result.delta, result.runs, result.confidence) == (2.0, 1e-3, 300, 0.95)
+    assert result.event == "1 of 2 outcomes"
+    assert audit(noisy_count(1.0), 0, 1, 2.0, 0.0, runs=300, rng=0).event.startswith("projection ")
+
+
+def test_it_is_public():
+    assert privlp.audit is audit
+    assert privlp.AuditResult is AuditResult
+
+
+# ---------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize("runs", [99, 0, -5, 1e4, "many", None])
+def test_too_few_runs(runs):
+    with pytest.raises(InvalidParameterError, match=rf"runs must be an integer of at least 100, got {runs!r}"):
+        audit(coin(1.0), True, False, 1.0, 0.0, runs=runs)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 1.5, -0.1, math.nan])
+def test_bad_confidence(confidence):
+    with pytest.raises(InvalidParameterError, match=rf"confidence must be in \(0, 1\), got {confidence!r}"):
+        audit(coin(1.0), True, False, 1.0, 0.0, runs=100, confidence=confidence)
+
+
+@pytest.mark.parametrize(
+    ("eps", "delta", "message"),
+    [
+        (0, 0, "eps must be positive"),
+        (math.nan, 0, "eps must be positive"),
+        (1, 1, "delta must be in"),
+        (1, -0.1, "delta must be in"),
+    ],
+)
+def test_bad_claims(eps, delta, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        audit(coin(1.0), True, False, eps, delta, runs=100)
+
+
+def test_bad_rng():
+    with pytest.raises(InvalidParameterError, match="rng must be None"):
+        audit(coin(1.0), True, False, 1.0, 0.0, runs=100, rng="seed")
+
+
+def test_errors_of_the_mechanism_come_through():
+    def broken(x, rng):
+        raise ZeroDivisionError("from the mechanism")
+
+    with pytest.raises(ZeroDivisionError, match="from the mechanism"):
+        audit(broken, 0, 1, 1.0, 0.0, runs=100, rng=0)

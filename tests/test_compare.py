@@ -1,0 +1,309 @@
+"""Comparison with the exact optimum and with every row: values by hand, edge cases and the plot."""
+
+import dataclasses
+import math
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from privlp import (
+    Comparison,
+    InvalidParameterError,
+    LinearProgram,
+    MissingDependencyError,
+    PrivLPError,
+    compare,
+    solve,
+    solve_exact,
+)
+
+INF = np.inf
+
+# Rows of norm 5, 0, 13, 1, 2; at x = (1, 2) they read 11, 0, 29, 2, 2.
+A = np.array([[3.0, 4.0], [0.0, 0.0], [5.0, 12.0], [0.0, 1.0], [2.0, 0.0]])
+PROGRAM = {"c": [1.0, 1.0], "A": A, "b": [1.0, 0.0, 16.0, 1.5, 9.0]}
+X = [1.0, 2.0]
+
+
+def comparison_of(violations, scaled=None):
+    return Comparison(1.0, 1.0, np.array(violations, float), np.array(violations if scaled is None else scaled, float))
+
+
+@pytest.fixture
+def pyplot():
+    """Matplotlib that draws on no screen."""
+    before = mpl.get_backend()
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    yield plt
+    plt.close("all")
+    mpl.use(before)
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array, sp.csc_matrix, pd.DataFrame])
+def test_violations_by_hand(storage):
+    lp = LinearProgram(**PROGRAM | {"A": storage(A)})
+    comparison = compare(lp, X)
+    np.testing.assert_allclose(comparison.violations, [10, 0, 13, 0.5, 0])
+    np.testing.assert_allclose(comparison.scaled_violations, [2, 0, 1, 0.5, 0])
+    assert comparison.objective == 3.0
+    assert comparison.exact_objective == 0.0
+    assert comparison.objective_gap == 3.0
+
+
+def test_two_sided_rows_are_violated_on_either_side():
+    lp = LinearProgram([1.0], [[2.0]] * 6, [1, 4, 7, INF, INF, 4], row_lower=[0, 3, 6, 5, -INF, 4], private=[])
+    comparison = compare(lp, [2.0], exact=solve_exact(LinearProgram([1.0], [[1.0]], [1.0])))
+    np.testing.assert_allclose(comparison.violations, [3, 0, 2, 1, 0, 0])
+    np.testing.assert_allclose(comparison.scaled_violations, [1.5, 0, 1, 0.5, 0, 0])
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+def test_rows_of_zeros(storage):
+    lp = LinearProgram([1.0, 1.0], storage(np.zeros((3, 2))), [0.0, 2.0, -3.0])
+    comparison = compare(lp, X)
+    np.testing.assert_array_equal(comparison.violations, [0, 0, 3])
+    np.testing.assert_array_equal(comparison.scaled_violations, [0, 0, INF])
+    assert comparison.n_violated(1e300) == 1
+
+
+def test_scaling_a_row_changes_its_violation_but_not_the_scaled_one():
+    scale = np.array([1.0, 1.0, 1e3, 1e-3, 7.0])
+    comparison = compare(LinearProgram(**PROGRAM), X)
+    scaled = compare(LinearProgram(PROGRAM["c"], A * scale[:, None], PROGRAM["b"] * scale), X)
+    np.testing.assert_allclose(scaled.violations, comparison.violations * scale)
+    np.testing.assert_allclose(scaled.scaled_violations, comparison.scaled_violations, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sense", "objective", "gap"),
+    [("min", 3.5, (3.5 - 2.5) / 3.5), ("max", 3.5, (3.5 - 6.5) / 7.5)],
+)
+def test_objective_gap_in_the_users_sense(sense, objective, gap):
+    lp = LinearProgram([1.0, 1.0], [[-1.0, -1.0], [1.0, 1.0]], [-2.0, 6.0], sense=sense, offset=0.5)
+    comparison = compare(lp, X)
+    assert comparison.objective == objective
+    assert comparison.objective_gap == pytest.approx(gap)
+
+
+def test_no_gap_where_there_is_no_optimum():
+    infeasible = LinearProgram([1.0], [[1.0], [-1.0]], [1.0, -2.0])
+    comparison = compare(infeasible, [1.5])
+    assert comparison.exact_objective is None
+    assert comparison.objective_gap is None
+    np.testing.assert_allclose(comparison.violations, [0.5, 0.5])
+    assert "objective_gap=none" in repr(comparison)
+
+
+def test_the_exact_solution_has_no_gap_and_no_violation():
+    lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+    exact = solve_exact(lp)
+    comparison = compare(lp, exact)
+    assert comparison.objective_gap == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(comparison.violations, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+def test_no_point_beats_the_optimum_of_a_soft_program(sense):
+    sign = {"min": 1.0, "max": -1.0}[sense]
+    lp = LinearProgram([sign], [[-1.0], [-1.0]], [-2.0, -4.0], penalty=[0.7, 0.6], sense=sense)
+    exact = solve_exact(lp)
+    assert exact.objective == pytest.approx(sign * (2.0 + 0.6 * 2.0))  # x = 2, and two units of the second row are paid for
+    assert compare(lp, exact).objective_gap == pytest.approx(0.0, abs=1e-9)
+    for x in (0.0, 1.0, 4.0, 10.0):
+        assert sign * compare(lp, [x]).objective_gap > 0.01, f"x = {x}"
+
+
+def test_a_given_exact_solution_is_used(monkeypatch):
+    lp = LinearProgram(**PROGRAM)
+    exact = dataclasses.replace(solve_exact(lp), objective=1.0)  # recognisable
+    monkeypatch.setattr(sys.modules["privlp.compare"], "solve_exact", None)
+    comparison = compare(lp, X, exact)
+    assert comparison.exact_objective == 1.0
+    assert comparison.objective_gap == 1.0
+
+
+def test_a_private_solution_can_be_compared():
+    lp = LinearProgram([1.0, 1.0], -np.ones((20, 2)), -np.ones(20))
+    solution = solve(lp, eps=INF, delta=0, s=1, alpha=0.5, opt=1.0)
+    comparison = compare(lp, solution)
+    assert comparison.objective == solution.objective
+    np.testing.assert_allclose(comparison.violations, np.maximum(lp.A @ solution.x - lp.b, 0.0))
+
+
+@pytest.mark.parametrize("x", [(1, 2), np.array([1, 2]), pd.Series(X), np.float32(X)])
+def test_any_point_can_be_compared(x):
+    assert compare(LinearProgram(**PROGRAM), x).objective == 3.0
+
+
+# --- counting --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("s", "expected"),
+    [
+        (0, 7.0),
+        (1, 5.0),
+        (2, 5.0),
+        (3, 2.0),
+        (4, 0.0),
+        (5, 0.0),
+        (6, 0.0),
+        (10**9, 0.0),
+        (0.5, 7.0),
+        (1.99, 5.0),
+        (np.int64(3), 2.0),
+    ],
+)
+def test_violation_at(s, expected):
+    result = comparison_of([5.0, 0.0, 7.0, 2.0, 5.0]).violation_at(s)
+    assert result == expected
+    assert type(result) is float
+
+
+def test_violation_at_uses_the_rows_own_units():
+    assert comparison_of([5.0, 1.0], scaled=[0.1, 9.0]).violation_at(0) == 5.0
+
+
+def test_violation_at_infinity_is_zero():
+    assert comparison_of([5.0, 1.0]).violation_at(INF) == 0.0
+
+
+@pytest.mark.parametrize("s", [-1, -0.5, -INF, np.nan])
+def test_violation_at_refuses_negative_numbers_of_rows(s):
+    with pytest.raises(InvalidParameterError, match="s must not be negative, got "):
+        comparison_of([5.0]).violation_at(s)
+
+
+@pytest.mark.parametrize("s", ["all", None, 1j])
+def test_violation_at_refuses_what_is_no_number(s):
+    with pytest.raises(InvalidParameterError, match="s must "):
+        comparison_of([5.0]).violation_at(s)
+
+
+@pytest.mark.parametrize(("alpha", "expected"), [(0.0, 4), (0.5, 3), (0.51, 3), (0.6, 2), (1.0, 1), (2.0, 1), (3.0, 1), (INF, 0)])
+def test_n_violated_counts_scaled_violations_above_alpha(alpha, expected):
+    comparison = comparison_of([9.0, 9.0, 9.0, 9.0, 9.0], scaled=[0.5, 0.0, 1.0, INF, 0.6])
+    assert comparison.n_violated(alpha) == expected
+    assert type(comparison.n_violated(alpha)) is int
+
+
+def test_n_violated_by_default_counts_every_violated_row():
+    assert compare(LinearProgram(**PROGRAM), X).n_violated() == 3
+    assert comparison_of([0.0, 0.0]).n_violated() == 0
+
+
+@pytest.mark.parametrize("alpha", [np.nan, "none", None])
+def test_n_violated_refuses_what_is_no_number(alpha):
+    with pytest.raises(InvalidParameterError, match="alpha must "):
+        comparison_of([1.0]).n_violated(alpha)
+
+
+# --- what is refused, what is shown ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("x", [[1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], 5.0])
+def test_refuses_points_of_another_shape(x):
+    with pytest.raises(InvalidParameterError, match=r"The solution has shape \(.*\), but the program has 2 variables"):
+        compare(LinearProgram(**PROGRAM), x)
+
+
+@pytest.mark.parametrize("x", ["abc", ["a", "b"], [1j, 2.0], [[1.0], [1.0, 2.0]]])
+def test_refuses_points_that_are_no_numbers(x):
+    with pytest.raises(InvalidParameterError, match="The solution "):
+        compare(LinearProgram(**PROGRAM), x)
+
+
+@pytest.mark.parametrize("bad", [np.nan, INF])
+def test_refuses_points_that_are_not_finite(bad):
+    with pytest.raises(InvalidParameterError, match=r"The solution .*(NaN|finite)"):
+        compare(LinearProgram(**PROGRAM), [bad, 0.0])
+
+
+def test_refuses_solutions_without_x():
+    infeasible = LinearProgram([1.0], [[1.0], [-1.0]], [1.0, -2.0])
+    message = "The solution holds no x: it did not complete, so there is nothing to compare"
+    with pytest.raises(InvalidParameterError, match=message):
+        compare(infeasible, solve_exact(infeasible))
+    with pytest.raises(InvalidParameterError, match=message):
+        compare(infeasible, None)
+
+
+@pytest.mark.parametrize("lp", [None, "model.mps", A])
+def test_refuses_what_is_no_program(lp):
+    with pytest.raises(InvalidParameterError, match="lp must be a LinearProgram, got "):
+        compare(lp, X)
+
+
+@pytest.mark.parametrize("exact", [3.0, "optimal", X])
+def test_refuses_what_is_no_exact_solution(exact):
+    with pytest.raises(PrivLPError, match="exact must be "):
+        compare(LinearProgram(**PROGRAM), X, exact)
+
+
+def test_a_comparison_says_that_it_is_not_private():
+    comparison = compare(LinearProgram(**PROGRAM), X)
+    assert repr(comparison) == "Comparison(NOT PRIVATE: objective_gap=+3, rows violated=3, worst violation=13)"
+    assert "Not private" in Comparison.__doc__
+    assert "not private" in compare.__doc__
+
+
+def test_a_comparison_is_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError, match="objective"):
+        compare(LinearProgram(**PROGRAM), X).objective = 0.0
+
+
+# --- the plot --------------------------------------------------------------------------------------------------------
+
+
+def test_plot_draws_labelled_axes(pyplot):
+    ax = compare(LinearProgram(**PROGRAM), X).plot()
+    assert isinstance(ax, pyplot.Axes)
+    assert ax.get_xlabel() == "violation (units of the row)"
+    assert ax.get_ylabel() == "rows violated by more (number)"
+    assert ax.get_legend() is None
+    assert ax.get_xlim()[0] == 0.0
+    assert ax.get_ylim()[0] == 0.0
+    assert ax.get_xlim()[1] >= 13.0
+    assert ax.get_ylim()[1] >= 3.0
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize(("amount", "rows"), [(0.5, 4), (1.9, 4), (2.1, 3), (4.9, 3), (5.1, 1), (6.9, 1)])
+def test_plot_counts_the_rows_above_each_amount(pyplot, amount, rows):
+    line = comparison_of([5.0, 0.0, 7.0, 2.0, 5.0]).plot().lines[0]
+    x, y = mpl.cbook.STEP_LOOKUP_MAP[line.get_drawstyle()](*line.get_data())  # the corners that are drawn
+    here = (np.minimum(x[1:], x[:-1]) < amount) & (np.maximum(x[1:], x[:-1]) > amount)
+    assert np.flatnonzero(here).size == 1
+    assert y[1:][here] == y[:-1][here] == rows
+
+
+def test_plot_on_given_axes_with_label_and_s(pyplot):
+    _, ax = pyplot.subplots()
+    first = comparison_of([3.0, 1.0]).plot(ax, label="eps = 1", s=1.0)
+    second = comparison_of([2.0, 1.0]).plot(ax, label="eps = 2")
+    assert first is second is ax
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["eps = 1", "s = 1 rows given up", "eps = 2"]
+    assert list(ax.lines[1].get_ydata()) == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("violations", [[0.0, 0.0], [0.0], [1e-12], [1e12, 0.0]])
+def test_plot_of_extreme_violations(pyplot, violations):
+    ax = comparison_of(violations).plot(s=0.5)
+    ax.figure.canvas.draw()
+    assert all(math.isfinite(end) for end in (*ax.get_xlim(), *ax.get_ylim()))
+    assert ax.get_xlim()[1] > 0.0
+
+
+def test_plot_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingDependencyError, match=r"Plots need Matplotlib: install it by pip install 'privlp\[plot\]'"):
+        comparison_of([1.0]).plot()

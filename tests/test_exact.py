@@ -1,0 +1,425 @@
+"""The exact solver: known optima with known duals, programs without optimum, soft rows, and agreement with SciPy."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from privlp import ExactSolution, InvalidParameterError, LinearProgram, Status, solve_exact
+
+INF = np.inf
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """A program with its optimum; None where the optimal point or the dual is not unique."""
+
+    name: str
+    program: dict
+    objective: float
+    x: list | None
+    dual: list | None
+
+
+KNOWN = [
+    Known(
+        "covering",
+        {"c": [1, 2], "A": [[-1, -1], [-1, -3]], "b": [-2, -3]},
+        2.5,
+        [1.5, 0.5],
+        [-0.5, -0.5],
+    ),
+    Known(
+        "maximise",
+        {"c": [3, 2], "A": [[1, 1], [1, 3]], "b": [4, 8], "bounds": [(0, 3), (0, None)], "sense": "max"},
+        11.0,
+        [3, 1],
+        [2, 0],
+    ),
+    Known(
+        "equality and upper side of a range",
+        {"c": [2, 3], "A": [[1, 1], [1, -1]], "b": [4, 1], "row_lower": [4, -2]},
+        9.5,
+        [2.5, 1.5],
+        [2.5, -0.5],
+    ),
+    Known(
+        "equality and lower side of a range",
+        {"c": [2, 3], "A": [[1, 1], [1, -1]], "b": [4, 1], "row_lower": [4, -2], "sense": "max"},
+        11.0,
+        [1, 3],
+        [2.5, -0.5],
+    ),
+    Known(
+        "free and upper-bounded variables",
+        {"c": [-1, 4], "A": [[-3, 1], [1, 2]], "b": [6, 4], "bounds": [(None, None), (-3, None)]},
+        -22.0,
+        [10, -3],
+        [0, -1],
+    ),
+    Known(
+        "offset",
+        {"c": [1], "A": [[-1]], "b": [-2], "offset": 100.0},
+        102.0,
+        [2],
+        [-1],
+    ),
+    Known(
+        "rows of no use",
+        {"c": [1, 1], "A": [[0, 0], [-1, -1], [1, 1]], "b": [5, -1, INF], "row_lower": [-INF, -INF, -INF]},
+        1.0,
+        None,
+        [0, -1, 0],
+    ),
+    Known(
+        "fixed variable",
+        {"c": [1, 1], "A": [[-1, -1]], "b": [-5], "bounds": [(2, 2), (0, None)]},
+        5.0,
+        [2, 3],
+        [-1],
+    ),
+    Known(
+        "degenerate (Beale 1955)",
+        {
+            "c": [-0.75, 20, -0.5, 6],
+            "A": [[0.25, -8, -1, 9], [0.5, -12, -0.5, 3], [0, 0, 1, 0]],
+            "b": [0, 0, 1],
+        },
+        -1.25,
+        [1, 0, 1, 0],
+        [0, -1.5, -1.25],
+    ),
+    Known(
+        "degenerate vertex",
+        {"c": [-1, -1], "A": [[1, 0], [0, 1], [1, 1], [2, 2]], "b": [1, 1, 2, 4]},
+        -2.0,
+        [1, 1],
+        None,
+    ),
+    Known(
+        "several optima",
+        {"c": [1, 1], "A": [[-1, -1]], "b": [-1]},
+        1.0,
+        None,
+        [-1],
+    ),
+    Known(
+        "cube (Klee, Minty 1972)",
+        {
+            "c": [100, 10, 1],
+            "A": [[1, 0, 0], [20, 1, 0], [200, 20, 1]],
+            "b": [1, 100, 10_000],
+            "sense": "max",
+        },
+        10_000.0,
+        [0, 0, 10_000],
+        [0, 0, 1],
+    ),
+    Known(
+        "no cost",
+        {"c": [0, 0], "A": [[1, 1]], "b": [1]},
+        0.0,
+        None,
+        [0],
+    ),
+]
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
+def test_known_optima(known, storage):
+    lp = LinearProgram(**known.program | {"A": storage(np.array(known.program["A"], dtype=float))})
+    exact = solve_exact(lp)
+    assert exact.status is Status.OPTIMAL
+    assert exact.success
+    assert exact.message == "Optimal, and certified: see the residuals and the gap."
+    assert exact.objective == pytest.approx(known.objective, rel=1e-12, abs=1e-12)
+    assert lp.objective(exact.x) == pytest.approx(exact.objective, rel=1e-12, abs=1e-12)
+    if known.x is not None:
+        np.testing.assert_allclose(exact.x, known.x, atol=1e-9)
+    if known.dual is not None:
+        np.testing.assert_allclose(exact.dual, known.dual, atol=1e-9)
+    assert exact.dual.shape == lp.b.shape
+    assert 0 <= exact.primal_residual < 1e-9
+    assert 0 <= exact.dual_residual < 1e-9
+    assert 0 <= exact.gap < 1e-9
+
+
+@pytest.mark.parametrize(  # a degenerate optimum is a kink of the objective
+    "known", [k for k in KNOWN if k.dual is not None and not k.name.startswith("degenerate")], ids=lambda known: known.name
+)
+def test_duals_predict_the_change_of_the_objective(known):
+    lp = LinearProgram(**known.program)
+    exact, step = solve_exact(lp), 1e-4
+    for i in range(lp.shape[0]):
+        moved = np.where(np.arange(lp.shape[0]) == i, step, 0.0)
+        shifted = dataclasses.replace(lp, b=lp.b + moved, row_lower=lp.row_lower + moved)
+        assert solve_exact(shifted).objective - exact.objective == pytest.approx(step * exact.dual[i], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("program", "status"),
+    [
+        ({"c": [1], "A": [[1], [-1]], "b": [1, -2]}, Status.INFEASIBLE),
+        ({"c": [1, 1], "A": [[1, 1]], "b": [-1]}, Status.INFEASIBLE),
+        ({"c": [0, 0], "A": [[1, 1], [1, 1]], "b": [1, 2], "row_lower": [1, 2]}, Status.INFEASIBLE),
+        ({"c": [1], "A": [[1]], "b": [9], "row_lower": [5], "bounds": (0, 3)}, Status.INFEASIBLE),
+        ({"c": [1], "A": [[0]], "b": [-1]}, Status.INFEASIBLE),
+        ({"c": [-1], "A": [[-1]], "b": [1]}, Status.UNBOUNDED),
+        ({"c": [1], "A": [[-1]], "b": [1], "sense": "max"}, Status.UNBOUNDED),
+        ({"c": [1, 1], "A": [[1, 1]], "b": [5], "bounds": (None, None)}, Status.UNBOUNDED),
+        ({"c": [-1, 0], "A": [[0, 1]], "b": [1]}, Status.UNBOUNDED),
+    ],
+)
+def test_programs_without_optimum(program, status):
+    exact = solve_exact(LinearProgram(**program))
+    assert exact.status is status
+    assert not exact.success
+    assert exact.x is exact.objective is exact.dual is None
+    assert all(math.isnan(number) for number in (exact.primal_residual, exact.dual_residual, exact.gap))
+    expected = {
+        Status.INFEASIBLE: "No x satisfies all rows and bounds.",
+        Status.UNBOUNDED: "The objective improves without limit over the feasible set.",
+    }
+    assert exact.message == expected[status]
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+COVERING = LinearProgram(**KNOWN[0].program)
+
+
+@pytest.mark.parametrize("lp", [None, [1, 2], "model.mps", LinearProgram])
+def test_refuses_what_is_no_program(lp):
+    with pytest.raises(InvalidParameterError, match=r"lp must be a LinearProgram, got (NoneType|list|str|type)\."):
+        solve_exact(lp)
+
+
+@pytest.mark.parametrize("time_limit", [0, -1.0, np.nan])
+def test_refuses_time_limits_that_are_not_positive(time_limit):
+    with pytest.raises(InvalidParameterError, match="time_limit must be a positive number, got "):
+        solve_exact(COVERING, time_limit=time_limit)
+
+
+@pytest.mark.parametrize("time_limit", ["soon", [1.0], 1j])
+def test_refuses_time_limits_that_are_no_numbers(time_limit):
+    with pytest.raises(InvalidParameterError, match="time_limit must be "):
+        solve_exact(COVERING, time_limit=time_limit)
+
+
+@pytest.mark.parametrize("time_limit", [None, 60, 60.0, np.float32(60), INF])
+def test_generous_time_limits_change_nothing(time_limit):
+    assert solve_exact(COVERING, time_limit=time_limit).objective == 2.5
+
+
+def test_a_time_limit_that_is_hit_gives_no_solution():
+    rng = np.random.default_rng(0)
+    lp = LinearProgram(rng.uniform(1, 2, 60), -rng.uniform(0, 1, (400, 60)), -rng.uniform(1, 2, 400))
+    exact = solve_exact(lp, time_limit=1e-9)
+    assert exact.status is Status.TIME_LIMIT
+    assert not exact.success
+    assert exact.x is None
+    assert exact.message == "HiGHS reached the time limit before an optimum was certified."
+
+
+def test_the_result_is_frozen_and_its_own():
+    exact = solve_exact(COVERING)
+    assert isinstance(exact, ExactSolution)
+    with pytest.raises(dataclasses.FrozenInstanceError, match="objective"):
+        exact.objective = 0.0
+    exact.x[0] = 99.0
+    np.testing.assert_allclose(solve_exact(COVERING).x, [1.5, 0.5])
+
+
+def test_the_result_as_plain_data():
+    lp = LinearProgram(**KNOWN[0].program, variable_names=["x", "y"])
+    plain = json.loads(json.dumps(solve_exact(lp).to_dict(), allow_nan=False))
+    assert plain["status"] == "optimal"
+    assert plain["x"] == pytest.approx([1.5, 0.5])
+    assert plain["dual"] == pytest.approx([-0.5, -0.5])
+    assert plain["variable_names"] == ["x", "y"]
+    infeasible = solve_exact(LinearProgram([1], [[1], [-1]], [1, -2]))
+    plain = json.loads(json.dumps(infeasible.to_dict(), allow_nan=False))
+    assert plain["status"] == "infeasible"
+    assert plain["x"] is plain["objective"] is plain["dual"] is plain["gap"] is None
+
+
+def test_nothing_is_printed(capfd):
+    solve_exact(COVERING)
+    assert capfd.readouterr() == ("", "")
+
+
+# --- soft rows -------------------------------------------------------------------------------------------------------
+
+
+def _slacked(lp):
+    """The soft program with its slack columns written out by hand, row by row."""
+    columns, costs = [], []
+    matrix = lp.A.toarray() if lp.is_sparse else lp.A
+    for i, price in enumerate(lp.penalty):
+        for finite, direction in ((np.isfinite(lp.b[i]), -1.0), (np.isfinite(lp.row_lower[i]), 1.0)):
+            if np.isfinite(price) and finite:
+                columns.append(direction * np.eye(lp.shape[0])[i])
+                costs.append(lp.sign * price)
+    slacks = np.array(columns).reshape(-1, lp.shape[0]).T
+    bounds = [tuple(pair) for pair in lp.bounds] + [(0, None)] * len(costs)
+    return dataclasses.replace(lp, c=np.append(lp.c, costs), A=np.hstack([matrix, slacks]), bounds=bounds, penalty=None)
+
+
+@pytest.mark.parametrize(
+    ("program", "objective", "x"),
+    [
+        # x >= 2 at cost 1 each, or 0.5 for each unit short of it
+        ({"c": [1], "A": [[-1]], "b": [-2], "penalty": 0.5}, 1.0, [0]),
+        ({"c": [1], "A": [[-1]], "b": [-2], "penalty": 1.5}, 2.0, [2]),
+        # contradictory rows: x >= 4 for 0.5 a unit, x <= 3 for 5 a unit
+        ({"c": [1], "A": [[-1], [1]], "b": [-4, 3], "penalty": [0.5, 5]}, 2.0, [0]),
+        ({"c": [0], "A": [[-1], [1]], "b": [-4, 3], "penalty": [0.5, 5]}, 0.5, [3]),
+        ({"c": [0], "A": [[-1], [1]], "b": [-4, 3], "penalty": [0.5, INF]}, 0.5, [3]),
+        ({"c": [0], "A": [[-1], [1]], "b": [-4, 3], "penalty": [INF, 5]}, 5.0, [4]),
+        # maximisation: each unit above 2 brings 3 and costs 4
+        ({"c": [3], "A": [[1]], "b": [2], "penalty": 4, "sense": "max", "bounds": (0, 10)}, 6.0, [2]),
+        ({"c": [3], "A": [[1]], "b": [2], "penalty": 2, "sense": "max", "bounds": (0, 10)}, 14.0, [10]),
+        # soft equality and range
+        ({"c": [1], "A": [[1]], "b": [3], "row_lower": [3], "penalty": 0.5}, 1.5, [0]),
+        ({"c": [-1], "A": [[1]], "b": [3], "row_lower": [1], "penalty": 0.5, "bounds": (0, 10)}, -6.5, [10]),
+        ({"c": [1], "A": [[1]], "b": [3], "row_lower": [1], "penalty": 2}, 1.0, [1]),
+        # the price of a public row is infinite
+        ({"c": [1], "A": [[-1], [-1]], "b": [-2, -5], "private": [0], "penalty": 0.5}, 5.0, [5]),
+        ({"c": [1], "A": [[-1]], "b": [-2], "penalty": 0.5, "offset": 10.0}, 11.0, [0]),
+    ],
+)
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+def test_soft_rows_by_hand(program, objective, x, storage):
+    lp = LinearProgram(**program | {"A": storage(np.array(program["A"], dtype=float))})
+    exact = solve_exact(lp)
+    assert exact.status is Status.OPTIMAL
+    assert exact.objective == pytest.approx(objective, abs=1e-9)
+    np.testing.assert_allclose(exact.x, x, atol=1e-9)
+    assert exact.x.shape == lp.c.shape
+    assert exact.dual.shape == lp.b.shape
+    assert solve_exact(_slacked(lp)).objective == pytest.approx(objective, abs=1e-9)
+
+
+def test_dual_of_a_soft_row_is_at_most_its_penalty():
+    exact = solve_exact(LinearProgram([1], [[-1]], [-2], penalty=0.5))
+    np.testing.assert_allclose(exact.dual, [-0.5])
+    exact = solve_exact(LinearProgram([1], [[-1]], [-2], penalty=1.5))
+    np.testing.assert_allclose(exact.dual, [-1.0])
+
+
+def test_infinite_penalties_are_hard_rows():
+    lp = LinearProgram([1], [[1], [-1]], [1, -2], penalty=[INF, INF])
+    assert solve_exact(lp).status is Status.INFEASIBLE
+    assert solve_exact(dataclasses.replace(lp, penalty=[1.0, INF])).objective == pytest.approx(3.0)
+
+
+def test_residuals_of_soft_rows_are_certified_too():
+    rng = np.random.default_rng(3)
+    lp = LinearProgram(rng.uniform(1, 2, 6), -rng.uniform(0, 1, (40, 6)), -rng.uniform(1, 2, 40), penalty=0.1)
+    exact = solve_exact(lp)
+    assert max(exact.primal_residual, exact.dual_residual, exact.gap) < 1e-9
+    missed = np.maximum(lp.A @ exact.x - lp.b, 0.0)
+    assert exact.objective == pytest.approx(lp.objective(exact.x) + 0.1 * missed.sum(), rel=1e-12)
+
+
+ENTRIES = st.integers(-4, 4).map(float)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_soft_programs_agree_with_slacks_written_out(data):
+    n, d = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 3))
+
+    def vector(size):
+        return np.array(data.draw(st.lists(ENTRIES, min_size=size, max_size=size)))
+
+    lower = vector(n)
+    width = np.array(data.draw(st.lists(st.sampled_from([0.0, 1.0, INF]), min_size=n, max_size=n)))
+    open_below = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    lp = LinearProgram(
+        vector(d),
+        data.draw(st.sampled_from([np.array, sp.csr_array]))(vector(n * d).reshape(n, d)),
+        lower + width,
+        row_lower=np.where(open_below, -INF, lower),
+        bounds=(-5, 5),
+        penalty=np.array(data.draw(st.lists(st.sampled_from([0.5, 2.0, 7.0]), min_size=n, max_size=n))),
+        sense=data.draw(st.sampled_from(["min", "max"])),
+    )
+    exact, written_out = solve_exact(lp), solve_exact(_slacked(lp))
+    assert exact.status is written_out.status is Status.OPTIMAL
+    assert exact.objective == pytest.approx(written_out.objective, abs=1e-8)
+    activity = lp.A @ exact.x
+    missed = np.maximum(np.maximum(activity - lp.b, lp.row_lower - activity), 0.0)
+    assert exact.objective == pytest.approx(lp.objective(exact.x) + lp.sign * lp.penalty @ missed, abs=1e-8)
+
+
+# --- agreement with SciPy, and the certificate -----------------------------------------------------------------------
+
+
+@st.composite
+def solvable_programs(draw):
+    """Feasible programs over a box: an optimum always exists."""
+    n, d = draw(st.integers(1, 6)), draw(st.integers(1, 5))
+
+    def vector(size):
+        return np.array(draw(st.lists(ENTRIES, min_size=size, max_size=size)))
+
+    matrix, inside = vector(n * d).reshape(n, d), vector(d)
+    above, below = (np.array(draw(st.lists(st.sampled_from([0.0, 1.5, INF]), min_size=n, max_size=n))) for _ in range(2))
+    return LinearProgram(
+        vector(d),
+        draw(st.sampled_from([np.array, sp.csr_array]))(matrix),
+        matrix @ inside + above,
+        row_lower=matrix @ inside - below,
+        bounds=draw(st.sampled_from([(-4, 4), (-4, 9), (-7, 4)])),
+        sense=draw(st.sampled_from(["min", "max"])),
+        offset=draw(ENTRIES),
+    )
+
+
+@settings(deadline=None, max_examples=100)
+@given(solvable_programs())
+def test_agrees_with_scipy(lp):
+    exact = solve_exact(lp)
+    matrix = lp.A.toarray() if lp.is_sparse else lp.A
+    upper, lower = np.isfinite(lp.b), np.isfinite(lp.row_lower)
+    reference = linprog(
+        lp.sign * lp.c,
+        A_ub=np.vstack([matrix[upper], -matrix[lower]]),
+        b_ub=np.concatenate([lp.b[upper], -lp.row_lower[lower]]),
+        bounds=lp.bounds,
+        method="highs",
+    )
+    assert exact.status is Status.OPTIMAL
+    assert exact.objective == pytest.approx(lp.sign * reference.fun + lp.offset, abs=1e-7)
+    assert max(exact.primal_residual, exact.dual_residual, exact.gap) < 1e-7
+
+
+@settings(deadline=None, max_examples=100)
+@given(solvable_programs())
+def test_duals_prove_the_optimum(lp):
+    """Weak duality, checked without the solver's own certificate: no x in the box can do better than the duals say."""
+    exact = solve_exact(lp)
+    prices = lp.sign * exact.dual  # at most 0 on an upper side, at least 0 on a lower side
+    sides = np.where(prices > 0, lp.row_lower, lp.b)
+    used = np.abs(prices) > 1e-9
+    assert np.isfinite(sides[used]).all()
+    reduced = lp.sign * lp.c - lp.A.T @ prices
+    lower, upper = lp.bounds.T
+    bound = prices[used] @ sides[used] + np.where(reduced > 0, reduced * lower, reduced * upper).sum()
+    assert lp.sign * (exact.objective - lp.offset) == pytest.approx(bound, abs=1e-7)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_the_certificate_is_relative(scale):
+    lp = LinearProgram(scale * COVERING.c, COVERING.A, scale * COVERING.b)
+    exact = solve_exact(lp)
+    assert exact.objective == pytest.approx(2.5 * scale**2, rel=1e-9)
+    assert max(exact.primal_residual, exact.dual_residual, exact.gap) < 1e-9

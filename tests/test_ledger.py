@@ -1,0 +1,561 @@
+"""The one ledger: paid before drawn, never overspent, composed no worse and no better than it should be."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+import privlp
+from privlp import Budget, BudgetExceededError, ConstraintPrivate, InvalidParameterError, LinearProgram, RelationMismatchError
+from privlp.privacy import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+    Ledger,
+    PrivacyRecord,
+    Randomness,
+)
+
+REPLACE = ConstraintPrivate()
+ADD_REMOVE = ConstraintPrivate("add-remove", nominal_n=100)
+SETTINGS = settings(deadline=None, max_examples=60)
+
+
+def charge(ledger, mechanism, count=1, purpose="test", relation=REPLACE, rng=0):
+    return ledger.charge(mechanism, count, purpose, relation, Randomness(rng))
+
+
+def selection(eps):
+    return ExponentialMechanism(1.0, eps)
+
+
+class BrokenMechanism(LaplaceMechanism):
+    """Priced like any other, but its draw fails."""
+
+    def release(self, value, randomness):
+        raise OSError("the disk is on fire")
+
+
+# ---------------------------------------------------------------------------------------------- paying and drawing
+
+
+def test_a_draw_that_fails_stays_charged():
+    ledger = Ledger(1.0, 0.0)
+    draw = charge(ledger, BrokenMechanism(1.0, 2.0))
+    assert ledger.spent() == pytest.approx(0.5)
+    with pytest.raises(OSError, match="on fire"):
+        draw(0.0)
+    assert ledger.spent() == pytest.approx(0.5)
+    with pytest.raises(BudgetExceededError):
+        draw(0.0)
+
+
+def test_paying_comes_before_drawing():
+    """Seen from inside the draw, the whole cost is on the books already."""
+    ledger, seen = Ledger(10.0, 0.0), []
+
+    class Nosy(LaplaceMechanism):
+        def release(self, value, randomness):
+            seen.append((ledger.spent(), ledger.entries[-1].draws))
+            return super().release(value, randomness)
+
+    draw = charge(ledger, Nosy(1.0, 1.0), count=3)
+    draw(0.0)
+    assert seen == [(3.0, 3)]
+
+
+def test_no_more_draws_than_paid_for():
+    draw = charge(Ledger(1.0, 1e-6), selection(0.1), count=2)
+    draw(np.zeros(3))
+    assert draw.remaining == 1
+    draw(np.zeros(3))
+    with pytest.raises(
+        BudgetExceededError, match="All paid draws of the exponential mechanism are used; charge the ledger for more"
+    ):
+        draw(np.zeros(3))
+    assert draw.remaining == 0
+
+
+def test_draws_come_from_the_randomness_paid_with():
+    first, second = (charge(Ledger(1.0, 0.0), LaplaceMechanism(1.0, 2.0), rng=3)(5.0) for _ in range(2))
+    assert first == second != 5.0
+
+
+def test_overspending_is_refused_and_nothing_is_charged():
+    ledger = Ledger(1.0, 0.0)
+    charge(ledger, selection(0.6), purpose="first")
+    before = ledger.record()
+    with pytest.raises(BudgetExceededError) as refusal:
+        charge(ledger, selection(0.25), count=2, purpose="second")
+    assert ledger.record() == before
+    message = str(refusal.value)
+    assert "2 draws of the exponential mechanism (second) would bring the total to eps = 1.1" in message
+    assert "beyond the budget of eps = 1 (spent so far: 0.6)" in message
+    assert "Nothing was drawn and nothing was charged" in message
+    charge(ledger, selection(0.39), purpose="third")
+    assert [entry.purpose for entry in ledger.entries] == ["first", "third"]
+
+
+@pytest.mark.parametrize(("parent_eps", "child_eps"), [(1.0, 5.0), (5.0, 1.0)])
+def test_overspending_is_refused_in_child_and_parent_alike(parent_eps, child_eps):
+    parent = Budget(parent_eps, 0.0)
+    child = parent.share(child_eps, 0.0)
+    charge(child, selection(0.9))
+    with pytest.raises(BudgetExceededError, match="beyond the budget of eps = 1 "):
+        charge(child, selection(0.5))
+    assert child.spent() == parent.spent() == pytest.approx(0.9)
+    assert len(child.entries) == len(parent.entries) == 1
+
+
+def test_the_limit_itself_can_be_spent():
+    ledger = Ledger(1.0, 0.0)
+    charge(ledger, LaplaceMechanism(1.0, 4.0), count=4)
+    assert ledger.spent() == 1.0
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.5])
+def test_the_number_of_draws_is_a_positive_integer(count):
+    """A negative count would hand budget back, and none at all has no price at delta = 0."""
+    ledger = Ledger(1.0, 0.0)
+    with pytest.raises(InvalidParameterError, match="count"):
+        charge(ledger, selection(0.5), count=count)
+    assert ledger.entries == ()
+
+
+def test_gaussian_noise_has_no_pure_price():
+    with pytest.raises(BudgetExceededError, match="eps = inf at delta = 0"):
+        charge(Ledger(100.0, 0.0), GaussianMechanism(1.0, 1e6))
+
+
+def test_a_value_without_noise_has_no_finite_price():
+    for mechanism in (selection(math.inf), LaplaceMechanism(1.0, 0.0), GaussianMechanism(1.0, 0.0)):
+        with pytest.raises(BudgetExceededError):
+            charge(Ledger(1e9, 0.5), mechanism)
+
+
+# ---------------------------------------------------------------------------------------------- composition
+
+
+def test_without_delta_epsilons_add():
+    ledger = Ledger(10.0, 0.0)
+    charge(ledger, selection(0.25), count=8)
+    charge(ledger, LaplaceMechanism(3.0, 6.0), count=3)
+    assert ledger.spent() == pytest.approx(8 * 0.25 + 3 * 0.5, abs=1e-10)
+    assert ledger.spent() >= 3.5
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "count"),
+    [(selection(0.02), 60), (selection(9.0), 8), (LaplaceMechanism(1.0, 30.0), 40), (GaussianMechanism(1.0, 50.0), 60)],
+)
+def test_a_loop_of_single_charges_equals_one_charge_of_all(mechanism, count):
+    loop, once, half = (Ledger(1e6, 1e-6) for _ in range(3))
+    for _ in range(count):
+        charge(loop, mechanism)
+    charge(once, mechanism, count=count)
+    charge(half, mechanism, count=count // 2)
+    assert loop.spent() == pytest.approx(once.spent(), rel=1e-9)
+    assert half.spent() < 0.8 * once.spent()
+
+
+def conversion(renyi, delta):
+    """The best order of the conversion of Renyi divergences to (epsilon, delta), by a fine grid and a bounded search."""
+
+    def epsilon(log_excess):
+        order = 1 + np.exp(log_excess)
+        return renyi(order) + np.log1p(-1 / order) - (math.log(delta) + np.log(order)) / (order - 1)
+
+    grid = np.linspace(-3.5, 13, 2000)
+    near = grid[np.argmin(epsilon(grid))]
+    return optimize.minimize_scalar(epsilon, bounds=(near - 0.1, near + 0.1), method="bounded").fun
+
+
+def renyi_of_selection(eps):
+    return lambda order: order * eps**2 / 8
+
+
+def renyi_of_gaussian(sigma):
+    return lambda order: order / (2 * sigma**2)
+
+
+def renyi_of_laplace(scale):
+    def divergence(order):
+        first = np.log(order / (2 * order - 1)) + (order - 1) / scale
+        second = np.log((order - 1) / (2 * order - 1)) - order / scale
+        return np.logaddexp(first, second) / (order - 1)
+
+    return divergence
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
+@pytest.mark.parametrize(
+    ("mechanism", "renyi", "count"),
+    [
+        (selection(0.01), renyi_of_selection(0.01), 1000),
+        (selection(0.2), renyi_of_selection(0.2), 300),
+        (selection(0.05), renyi_of_selection(0.05), 20_000),
+        (GaussianMechanism(2.0, 20.0), renyi_of_gaussian(10.0), 7),
+        (GaussianMechanism(1.0, 0.5), renyi_of_gaussian(0.5), 1),
+        (LaplaceMechanism(1.0, 40.0), renyi_of_laplace(40.0), 500),
+    ],
+)
+def test_composition_against_an_independent_conversion(mechanism, renyi, count, delta):
+    """Never below the best order, and within 1 % of it."""
+    ledger = Ledger(1e6, delta)
+    charge(ledger, mechanism, count=count)
+    exact = conversion(lambda order: count * renyi(order), delta)
+    assert exact * (1 - 1e-9) <= ledger.spent() <= exact * 1.01
+
+
+def test_mixed_mechanisms_compose_in_one_sum_of_divergences():
+    ledger = Ledger(10.0, 1e-6)
+    charge(ledger, selection(0.05), count=100)
+    charge(ledger, GaussianMechanism(1.0, 10.0), count=4)
+    charge(ledger, LaplaceMechanism(1.0, 20.0), count=9)
+
+    def renyi(order):
+        return 100 * renyi_of_selection(0.05)(order) + 4 * renyi_of_gaussian(10.0)(order) + 9 * renyi_of_laplace(20.0)(order)
+
+    exact = conversion(renyi, 1e-6)
+    assert exact * (1 - 1e-9) <= ledger.spent() <= exact * 1.01
+
+
+@pytest.mark.parametrize("sigma", [0.7, 3.0, 40.0])
+@pytest.mark.parametrize("count", [1, 25])
+def test_never_below_the_exact_price_of_gaussian_noise(sigma, count):
+    """The hockey-stick divergence of N(0, sigma^2) and its shift, in closed form."""
+    ledger = Ledger(1e6, 1e-5)
+    charge(ledger, GaussianMechanism(1.0, sigma), count=count)
+    shift = math.sqrt(count) / sigma
+
+    def exact_delta(eps):
+        return stats.norm.cdf(shift / 2 - eps / shift) - math.exp(eps + stats.norm.logcdf(-shift / 2 - eps / shift))
+
+    assert exact_delta(ledger.spent()) <= 1e-5
+    assert exact_delta(0.75 * ledger.spent()) > 1e-5
+
+
+@pytest.mark.parametrize(("eps", "count"), [(0.1, 200), (0.5, 50), (2.0, 10), (9.0, 4)])
+def test_never_below_the_exact_price_of_two_candidates(eps, count):
+    """Compositions of a selection between two sets of candidates, at every base rate, by binomial sums: delta holds."""
+    delta = 1e-4
+    ledger = Ledger(1e6, delta)
+    charge(ledger, selection(eps), count=count)
+    claimed = ledger.spent()
+    hits = np.arange(count + 1)
+    for log_odds in np.linspace(-8, 8, 81):
+        p, q = (1 / (1 + math.exp(-log_odds - side * eps / 2)) for side in (1, -1))
+        here, there = stats.binom.logpmf(hits, count, p), stats.binom.logpmf(hits, count, q)
+        assert np.maximum(0, np.exp(here) - np.exp(claimed + there)).sum() <= delta
+        assert np.maximum(0, np.exp(there) - np.exp(claimed + here)).sum() <= delta
+
+
+def test_renyi_composition_is_used_only_where_it_is_smaller():
+    """A single draw costs its pure epsilon, many draws far less than the sum."""
+    one, many = Ledger(100.0, 1e-6), Ledger(100.0, 1e-6)
+    charge(one, selection(1.0))
+    charge(many, selection(0.01), count=1000)
+    assert one.spent() == pytest.approx(1.0, abs=1e-9)
+    assert many.spent() < 1.0
+
+
+def test_a_round_may_cost_four_and_a_half_times_what_the_published_formula_allows():
+    """T = 1000 rounds at (1, 1e-6)."""
+    mechanism = Ledger(1.0, 1e-6).calibrate(selection, 1000)
+    assert mechanism.eps >= 4.6 / math.sqrt(8 * 1000 * math.log(1e6))
+    assert mechanism.eps == pytest.approx(0.01396, rel=1e-2)
+
+
+# ---------------------------------------------------------------------------------------------- calibration
+
+
+FAMILIES = {
+    "exponential": selection,
+    "Laplace": lambda intensity: LaplaceMechanism(0.3, 0.3 / intensity),
+    "Gaussian": lambda intensity: GaussianMechanism(7.0, 7.0 / intensity),
+}
+
+
+@SETTINGS
+@given(
+    st.sampled_from(sorted(FAMILIES)),
+    st.floats(1e-3, 60),
+    st.one_of(st.just(0.0), st.floats(-12, -1.01).map(lambda exponent: 10**exponent)),
+    st.integers(1, 3000),
+)
+def test_calibration_spends_all_and_no_more(family, eps, delta, count):
+    if family == "Gaussian" and delta == 0:
+        delta = 1e-9
+    ledger = Ledger(eps, delta)
+    mechanism = ledger.calibrate(FAMILIES[family], count)
+    assert ledger.spent() == 0
+    charge(ledger, mechanism, count=count)
+    assert eps * (1 - 1e-6) <= ledger.spent() <= eps
+
+
+@SETTINGS
+@given(st.floats(0.1, 5), st.floats(0.05, 0.95), st.integers(1, 300))
+def test_calibration_counts_what_was_spent_before(eps, fraction, count):
+    ledger = Ledger(eps, 1e-6)
+    charge(ledger, selection(eps * fraction))
+    charge(ledger, ledger.calibrate(selection, count), count=count)
+    assert eps * (1 - 1e-6) <= ledger.spent() <= eps
+
+
+def test_nothing_left_to_calibrate():
+    ledger = Ledger(1.0, 0.0)
+    charge(ledger, LaplaceMechanism(1.0, 1.0))
+    with pytest.raises(BudgetExceededError, match=r"Nothing is left of the budget \(1, 0\)"):
+        ledger.calibrate(selection, 5)
+
+
+def test_infinite_eps_calibrates_to_no_noise():
+    assert Ledger(math.inf, 0.0).calibrate(selection, 100).eps == math.inf
+
+
+# ---------------------------------------------------------------------------------------------- relations
+
+
+def test_one_ledger_one_relation():
+    ledger = Ledger(1.0, 1e-6)
+    charge(ledger, selection(0.1))
+    before = ledger.record()
+    with pytest.raises(RelationMismatchError) as refusal:
+        charge(ledger, selection(0.1), relation=ADD_REMOVE)
+    assert ledger.record() == before
+    assert f"'{REPLACE.description}'" in str(refusal.value)
+    assert f"'{ADD_REMOVE.description}'" in str(refusal.value)
+    assert "Use a Budget of its own for each neighbour relation" in str(refusal.value)
+
+
+def test_one_budget_one_relation_across_its_shares():
+    budget = Budget(1.0, 1e-6)
+    charge(budget.share(0.5, 1e-6), selection(0.1))
+    child = budget.share(0.5, 1e-6)
+    with pytest.raises(RelationMismatchError):
+        charge(child, selection(0.1), relation=ADD_REMOVE)
+    assert child.entries == ()
+    assert child.record().relation is None
+
+
+def test_records_may_own_different_numbers_of_rows():
+    ledger = Ledger(1.0, 1e-6)
+    charge(ledger, selection(0.1))
+    charge(ledger, selection(0.1), relation=ConstraintPrivate(rows_per_record=3))
+    assert len(ledger.entries) == 2
+
+
+# ---------------------------------------------------------------------------------------------- a budget shared by solves
+
+
+def program(seed=0, n=40, d=3, **options):
+    return LinearProgram(np.ones(d), -np.random.default_rng(seed).uniform(0.2, 1, (n, d)), -np.ones(n), **options)
+
+
+def solve(budget, eps, rng=0, **options):
+    lp = options.pop("lp", None) or program()
+    return privlp.solve(lp, eps, 1e-6, s=8, alpha=1.5, opt=2.0, budget=budget, rng=rng, **options)
+
+
+def test_two_solves_compose_in_their_budget():
+    budget = Budget(2.0, 1e-6)
+    first, second = solve(budget, 0.5), solve(budget, 0.8, lp=program(1))
+    assert 0.999 * 0.5 <= first.privacy.eps <= 0.5
+    assert 0.999 * 0.8 <= second.privacy.eps <= 0.8
+    both = Ledger(100.0, 1e-6)
+    for result in (first, second):
+        entry = result.privacy.entries[0]
+        eps = float(entry.parameter.removeprefix("eps = "))
+        charge(both, ExponentialMechanism(entry.sensitivity, eps), count=entry.draws)
+    assert budget.spent() == pytest.approx(both.spent(), rel=1e-4)
+    assert max(first.privacy.eps, second.privacy.eps) < budget.spent() <= 1.3
+    assert [entry.draws for entry in budget.entries] == [first.iterations, second.iterations]
+
+
+def test_a_solve_beyond_the_budget_draws_nothing(monkeypatch):
+    budget, generator = Budget(1.0, 1e-6), np.random.default_rng(5)
+    solve(budget, 0.7, rng=generator)
+    before, state = budget.record(), generator.bit_generator.state
+
+    def forbidden(*_):
+        pytest.fail("a draw was made that the budget does not allow")
+
+    monkeypatch.setattr(ExponentialMechanism, "release", forbidden)
+    with pytest.raises(BudgetExceededError, match="Nothing was drawn and nothing was charged"):
+        solve(budget, 0.7, rng=generator)
+    assert budget.record() == before
+    assert generator.bit_generator.state == state
+
+
+def test_a_solve_that_fails_midway_stays_charged(monkeypatch):
+    budget = Budget(1.0, 1e-6)
+
+    def power_cut(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ExponentialMechanism, "release", power_cut)
+    with pytest.raises(KeyboardInterrupt):
+        solve(budget, 0.7)
+    assert budget.spent() == pytest.approx(0.7, rel=1e-6)
+
+
+def test_a_refused_parameter_costs_nothing():
+    budget = Budget(1.0, 1e-6)
+    with pytest.raises(InvalidParameterError):
+        solve(budget, 0.5, width=3.0)
+    assert budget.spent() == 0
+    assert budget.entries == ()
+
+
+def test_a_solve_under_another_relation_is_refused():
+    budget = Budget(1.0, 1e-6)
+    solve(budget, 0.2)
+    with pytest.raises(RelationMismatchError):
+        solve(budget, 0.2, lp=program(neighbours=ADD_REMOVE))
+    assert len(budget.entries) == 1
+
+
+def test_no_noise_is_refused_by_a_finite_budget():
+    budget = Budget(5.0, 1e-6)
+    with pytest.raises(BudgetExceededError, match="eps = inf"):
+        solve(budget, math.inf)
+    assert budget.spent() == 0
+
+
+# ---------------------------------------------------------------------------------------------- words and data
+
+
+def test_statement_is_complete():
+    solution = solve(None, 0.5)
+    statement = solution.privacy.statement()
+    assert json.loads(json.dumps(statement, allow_nan=False)) == json.loads(statement.to_json())
+    words = str(statement)
+    assert words.startswith("NOT FOR RELEASE: the noise came from a seeded generator.")
+    for part in (
+        f"({solution.privacy.eps:.6g}, 1e-06)-differentially private",
+        "The limit is (0.5, 1e-06)",
+        "Neighbour relation: constraint-private: the rows of one record replaced",
+        f"{solution.iterations} x exponential mechanism (select a vertex each round)",
+        "Randomness: seeded generator",
+        "Arithmetic: an index is selected",
+        "Not covered: running time",
+        f"privlp {privlp.__version__}",
+        f"numpy {np.__version__}",
+        "dp-accounting ",
+        "randomgen ",
+    ):
+        assert part in words
+    assert statement["seeded"] is True
+    assert statement["delta"] == 1e-6
+    assert statement["relation"] == REPLACE.description
+    assert set(statement["versions"]) >= {"privlp", "numpy", "dp-accounting"}
+
+
+def test_statement_of_cryptographic_noise_has_no_seed_flag():
+    words = str(solve(None, 0.5, rng=None).privacy.statement())
+    assert "NOT FOR RELEASE" not in words
+    assert "Randomness: ChaCha20 keyed by the operating system." in words
+
+
+def test_one_seeded_draw_marks_the_whole_budget():
+    budget = Budget(2.0, 1e-6)
+    secure, seeded = solve(budget, 0.3, rng=None), solve(budget, 0.3, rng=1)
+    assert (secure.privacy.seeded, seeded.privacy.seeded, budget.record().seeded) == (False, True, True)
+    assert "ChaCha20 keyed by the operating system and seeded generator" in str(budget.statement())
+
+
+def test_statement_of_noise_in_floating_point_says_so():
+    ledger = Ledger(1.0, 0.0)
+    charge(ledger, LaplaceMechanism(1.0, 2.0))
+    assert "not protected against attacks on the low bits" in str(ledger.statement())
+
+
+def test_statement_of_an_unused_budget():
+    record = Budget(1.0, 1e-6).record()
+    assert (record.eps, record.delta, record.relation, record.randomness, record.seeded) == (0.0, 0.0, None, None, False)
+    assert str(record.statement()).startswith("Nothing was released: (0, 0)-differentially private.")
+
+
+def test_infinite_eps_is_marked_as_not_private():
+    solution = solve(None, math.inf)
+    assert not solution.privacy.private
+    words = str(solution.privacy.statement())
+    assert words == "NOT PRIVATE: computed with eps = inf, that is, without noise. Do not release."
+    assert json.loads(json.dumps(solution.privacy.statement(), allow_nan=False))["eps"] == "inf"
+
+
+@pytest.mark.parametrize("eps", [0.5, math.inf])
+def test_record_round_trip(eps):
+    record = solve(None, eps).privacy
+    assert PrivacyRecord.from_dict(record.to_dict()) == record
+    assert PrivacyRecord.from_dict(json.loads(json.dumps(record.to_dict(), allow_nan=False))) == record
+
+
+def test_record_round_trip_before_any_charge():
+    record = Budget(math.inf, 0.0).record()
+    assert PrivacyRecord.from_dict(json.loads(json.dumps(record.to_dict(), allow_nan=False))) == record
+
+
+def test_record_in_a_table():
+    budget = Budget(1.0, 1e-6)
+    assert str(budget) == "spent eps = 0, delta = 0 of (1, 1e-06)"
+    solve(budget, 0.5)
+    for part in (
+        "select a vertex each round",
+        "exponential mechanism",
+        "sensitivity",
+        "draws",
+        "spent eps = 0.5, delta = 1e-06 of (1, 1e-06)",
+    ):
+        assert part in str(budget)
+    assert repr(budget) == "Budget(eps=1, delta=1e-06, spent=0.5)"
+
+
+# ---------------------------------------------------------------------------------------------- domains
+
+
+@pytest.mark.parametrize("make", [Budget, Ledger, Budget(1.0, 0.1).share])
+@pytest.mark.parametrize(
+    ("eps", "message"),
+    [
+        (0, r"eps must be positive \(or inf for no privacy\), got 0.0"),
+        (-1.0, r"eps must be positive \(or inf for no privacy\), got -1.0"),
+        (-math.inf, "eps must be positive"),
+        (math.nan, "eps must be positive .* got nan"),
+        ("strong", "eps must be a number, got str"),
+        ("1", "eps must be a number, got str"),
+        (None, "eps must be a number, got NoneType"),
+        ([1.0], "eps must be a number, got list"),
+        (1j, "eps must be a number, got complex"),
+    ],
+)
+def test_bad_eps(make, eps, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        make(eps, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("delta", "message"),
+    [
+        (-1e-9, r"delta must be in \[0, 1\), got -1e-09"),
+        (1, r"delta must be in \[0, 1\), got 1.0"),
+        (2, r"delta must be in \[0, 1\), got 2.0"),
+        (math.nan, r"delta must be in \[0, 1\), got nan"),
+        ("small", "delta must be a number, got str"),
+        ("0.1", "delta must be a number, got str"),
+        (None, "delta must be a number, got NoneType"),
+    ],
+)
+def test_bad_delta(delta, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        Budget(1.0, delta)
+
+
+def test_numpy_numbers_are_numbers():
+    budget = Budget(np.float32(0.5), np.float64(0.0))
+    assert (budget.eps, budget.delta) == (0.5, 0.0)
+    assert type(budget.eps) is float

@@ -1,0 +1,691 @@
+"""The user's program: what is accepted, what is refused and in which words, and what never changes or leaks."""
+
+import dataclasses
+import functools
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from privlp import ConstraintPrivate, InvalidParameterError, InvalidProblemError, LinearProgram, PrivLPError, solve_exact
+
+A = np.array([[1.0, 0.0, -2.0], [0.0, 3.0, 0.5]])
+B = [4.0, 6.0]
+C = [-1.0, -2.0, 1.0]
+FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+PLANTED = 0.123454321
+
+
+def program(**changes):
+    return LinearProgram(**({"c": C, "A": A, "b": B} | changes))
+
+
+# --- what is refused, and how it is said -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ([1.0, 2.0], r"A must be a matrix of shape \(n, d\), got 1 dimension\(s\), shape \(2,\)"),
+        (np.ones((2, 3, 1)), r"A must be a matrix of shape \(n, d\), got 3 dimension\(s\), shape \(2, 3, 1\)"),
+        (5.0, r"A must be a matrix of shape \(n, d\), got 0 dimension\(s\)"),
+        (None, r"A must be a matrix of shape \(n, d\), got 0 dimension\(s\)"),
+        (sp.coo_array(np.ones(3)), r"A must be a matrix of shape \(n, d\), got 1 dimension\(s\)"),
+        (np.ones((0, 3)), r"The problem is empty: A has shape \(0, 3\); at least one row and one variable are needed"),
+        (np.ones((2, 0)), r"The problem is empty: A has shape \(2, 0\)"),
+        (sp.csr_array((0, 3)), r"The problem is empty: A has shape \(0, 3\)"),
+        (sp.csc_array((2, 0)), r"The problem is empty: A has shape \(2, 0\)"),
+        ([[1, 2, 3], [4, 5]], r"A must hold real numbers in a regular array"),
+        (A * 1j, r"A must hold real numbers, got dtype complex128"),
+        (sp.csr_array(A * 1j), r"A must hold real numbers, got dtype complex128"),
+        ([["a", "b", "c"]] * 2, r"A must hold real numbers, got dtype <U1"),
+        (np.array([["a", 1, 2]] * 2, dtype=object), r"A must hold real numbers"),
+        (np.array([["1", "2", "3"]] * 2, dtype=object), r"A must hold real numbers"),
+        (pd.DataFrame({"x": ["u", "v"], "y": [1, 2], "z": [1, 2]}), r"A must hold real numbers"),
+        (np.array([["2020-01-01"] * 3] * 2, dtype="M8[D]"), r"A must hold real numbers, got dtype datetime64"),
+    ],
+)
+def test_refuses_a_matrix_that_is_none(bad, message):
+    with pytest.raises(InvalidProblemError, match=message):
+        program(A=bad)
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array, sp.coo_matrix, pd.DataFrame])
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (np.nan, r"A contains NaN\. Every coefficient must be finite; rescale the row or remove it"),
+        (np.inf, r"A contains entries that are infinite or not below 1e\+15 in size"),
+        (-np.inf, r"A contains entries that are infinite or not below 1e\+15 in size"),
+        (1e15, r"A contains entries that are infinite or not below 1e\+15 in size"),
+        (-3e17, r"A contains entries that are infinite or not below 1e\+15 in size"),
+    ],
+)
+def test_refuses_bad_entries_of_a(storage, entry, message):
+    bad = A.copy()
+    bad[1, 2] = entry
+    with pytest.raises(InvalidProblemError, match=message):
+        program(A=storage(bad))
+
+
+def test_accepts_the_largest_entries():
+    largest = np.nextafter(1e15, 0)
+    assert program(A=[[largest, -largest, 0.0]], b=[1.0]).A.max() == largest
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"c": [1.0, 2.0]}, r"c has shape \(2,\), but A asks for \(3,\): one cost per column of A"),
+        ({"c": np.ones((3, 1))}, r"c has shape \(3, 1\), but A asks for \(3,\)"),
+        ({"c": 1.0}, r"c has shape \(\), but A asks for \(3,\)"),
+        ({"c": None}, r"c has shape \(\), but A asks for \(3,\)"),
+        ({"b": [1.0]}, r"b has shape \(1,\), but A asks for \(2,\): one right-hand side per row of A"),
+        ({"b": np.ones((2, 1))}, r"b has shape \(2, 1\), but A asks for \(2,\)"),
+        ({"b": None}, r"b has shape \(\), but A asks for \(2,\)"),
+        ({"c": [1.0, np.nan, 0.0]}, r"c\[1\] is NaN, infinite or beyond 1e\+20; every entry must be a finite number"),
+        ({"c": [1.0, 0.0, np.inf]}, r"c\[2\] is NaN, infinite or beyond 1e\+20"),
+        ({"c": [-1e20, 0.0, 0.0]}, r"c\[0\] is NaN, infinite or beyond 1e\+20"),
+        ({"b": [1.0, np.nan]}, r"b\[1\] is NaN, infinite or beyond 1e\+20"),
+        ({"b": [np.inf, 1.0]}, r"b\[0\] is NaN, infinite or beyond 1e\+20"),
+        ({"b": [1.0, None]}, r"b\[1\] is NaN, infinite or beyond 1e\+20"),
+        ({"c": [1j, 0.0, 0.0]}, r"c must hold real numbers, got dtype complex128"),
+        ({"b": ["x", "y"]}, r"b must hold real numbers, got dtype <U1"),
+        ({"b": [[1.0], [1.0, 2.0]]}, r"b must hold real numbers in a regular array"),
+    ],
+)
+def test_refuses_bad_vectors(changes, message):
+    with pytest.raises(InvalidProblemError, match=message):
+        program(**changes)
+
+
+PAIRS = r"bounds must be one \(lower, upper\) pair or a sequence of such pairs, None meaning no bound; for example \(0, None\)"
+SIGN = "contain NaN or an infinity of the wrong sign"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        (5, PAIRS),
+        ("ab", PAIRS),
+        ((0,), PAIRS),
+        ((0, 1, 2), PAIRS),
+        ((0, "x"), PAIRS),
+        ((1j, None), PAIRS),
+        ([(0, 1), (0,), (0, 1)], PAIRS),
+        ([(0, 1), None, (0, 1)], PAIRS),
+        (np.zeros((3, 2, 2)), PAIRS),
+        ([(0, 1), (0, 1)], r"bounds has 2 pairs, but there are 3 variables"),
+        ([(0, 1)] * 4, r"bounds has 4 pairs, but there are 3 variables"),
+        ([], r"bounds has 0 pairs, but there are 3 variables"),
+        ((np.nan, None), f"The bounds of variable 0 {SIGN}"),
+        ([(0, 1), (0, np.nan), (0, 1)], f"The bounds of variable 1 {SIGN}"),
+        ((np.inf, None), f"The bounds of variable 0 {SIGN}"),
+        ([(0, None), (0, None), (None, -np.inf)], f"The bounds of variable 2 {SIGN}"),
+        ((2, 1), r"Contradictory bounds: variable 0 has its lower bound above its upper bound"),
+        ([(0, 1), (0, 1), (0, -1)], r"Contradictory bounds: variable 2 has its lower bound above"),
+    ],
+)
+def test_refuses_bad_bounds(bounds, message):
+    with pytest.raises(InvalidProblemError, match=message):
+        program(bounds=bounds)
+
+
+def test_bounds_messages_use_the_variables_names():
+    with pytest.raises(InvalidProblemError, match="Contradictory bounds: variable 'wheat' has its lower bound above"):
+        program(bounds=[(0, 1), (3, 2), (0, 1)], variable_names=["corn", "wheat", "oats"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"row_lower": [5.0, 0.0]}, r"Contradictory bounds: row 0 has its lower bound above its upper bound"),
+        ({"row_lower": [0.0, 7.0], "row_names": ["r", "q"]}, r"Contradictory bounds: row 'q' has its lower bound above"),
+        ({"row_lower": [0.0, np.nan]}, f"The bounds of row 1 {SIGN}"),
+        ({"row_lower": [np.inf, 0.0], "b": [np.inf, 1.0]}, f"The bounds of row 0 {SIGN}"),
+        ({"row_lower": [0.0, 0.0], "b": [1.0, np.nan]}, f"The bounds of row 1 {SIGN}"),
+        ({"row_lower": [0.0, 0.0, 0.0]}, r"row_lower ha(s|ve) shape \(3,\)"),
+        ({"row_lower": ["u", "v"]}, r"row_lower must hold real numbers"),
+        ({"row_lower": [0.0, 0.0], "b": [1.0, 2.0, 3.0]}, r"\bb has shape \(3,\)"),
+    ],
+)
+def test_refuses_bad_two_sided_rows(changes, message):
+    with pytest.raises(InvalidProblemError, match=message):
+        program(**changes)
+
+
+@pytest.mark.parametrize(
+    ("private", "message"),
+    [
+        ([True], r"private is a mask of shape \(1,\), but there are 2 rows"),
+        (True, r"private is a mask of shape \(\), but there are 2 rows"),
+        (np.ones((2, 3), dtype=bool), r"private is a mask of shape \(2, 3\), but there are 2 rows"),
+        ([0, 2], r"private must be a boolean mask, row indices in \[0, 2\), or row names"),
+        ([-1], r"private must be a boolean mask, row indices in \[0, 2\), or row names"),
+        ([0.0], r"private must be a boolean mask, row indices in \[0, 2\), or row names"),
+        ([1j], r"private must be a boolean mask, row indices"),
+        ([None], r"private must be a boolean mask, row indices"),
+        ({"ann": 1}, r"private must be a boolean mask, row indices"),
+        ([[0], [0, 1]], r"private must be a boolean mask, row indices"),
+        (["ann", "eve"], r"private names rows that do not exist: eve"),
+        ("eve*", r"No row name matches private='eve\*'\. The first row names are: ann, bob"),
+    ],
+)
+def test_refuses_bad_selections_of_private_rows(private, message):
+    with pytest.raises(InvalidProblemError, match=message):
+        program(private=private, row_names=["ann", "bob"])
+
+
+def test_patterns_and_names_need_named_rows():
+    with pytest.raises(InvalidProblemError, match=r"private='a\*' is a pattern over row names, but the rows have no names"):
+        program(private="a*")
+    with pytest.raises(InvalidProblemError, match="private names rows that do not exist: ann"):
+        program(private=["ann"])
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([1], r"groups has shape \(1,\); it needs one record id for each of the 2 rows"),
+        ([[1, 2]], r"groups has shape \(1, 2\); it needs one record id"),
+        ("ab", r"groups has shape \(\); it needs one record id"),
+        ([[1], [1, 2]], r"groups .*one record id"),
+        ([1, None], r"groups .*record id"),
+    ],
+)
+@pytest.mark.parametrize("neighbours", [ConstraintPrivate(), ConstraintPrivate("add-remove", 2, 10)])
+def test_refuses_bad_groups(groups, message, neighbours):
+    with pytest.raises(InvalidProblemError, match=message):
+        program(groups=groups, neighbours=neighbours)
+
+
+@pytest.mark.parametrize(
+    "penalty", [0, -1.0, np.nan, [1.0], [1.0, -1.0], [1.0, np.nan], [[1.0, 2.0]], "high", [1.0, "x"], 1j, [[1], [1, 2]]]
+)
+def test_refuses_bad_penalties(penalty):
+    with pytest.raises(InvalidProblemError, match=r"penalty must be a positive number, or one positive number \(inf"):
+        program(penalty=penalty)
+
+
+@pytest.mark.parametrize("sense", ["Max", "minimise", None, ["min"], 1])
+def test_refuses_unknown_senses(sense):
+    with pytest.raises(InvalidParameterError, match="sense must be 'min' or 'max', got "):
+        program(sense=sense)
+
+
+@pytest.mark.parametrize("offset", [np.nan, np.inf, -np.inf, "a", None, 1j, [1.0, 2.0]])
+def test_refuses_offsets_that_are_no_finite_number(offset):
+    with pytest.raises(PrivLPError, match="offset must be "):
+        program(offset=offset)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"row_names": ["a", "a"]}, "row names must be distinct"),
+        ({"variable_names": ["x", "y", "x"]}, "variable names must be distinct"),
+        ({"row_names": ["a"]}, "1 row names were given for 2 rows"),
+        ({"variable_names": ["x", "y"]}, "2 variable names were given for 3 variables"),
+        ({"row_names": 5}, "row names must be"),
+        ({"A": pd.DataFrame(A, columns=["x", "x", "y"])}, "variable names must be distinct"),
+        ({"A": pd.DataFrame(A, index=["r", "r"])}, "row names must be distinct"),
+    ],
+)
+def test_refuses_bad_names(changes, message):
+    with pytest.raises(InvalidProblemError, match=message):
+        program(**changes)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", None, ConstraintPrivate])
+def test_refuses_what_is_no_relation(neighbours):
+    with pytest.raises(InvalidParameterError, match=r"neighbours must be a neighbour relation, got (str|NoneType|ABCMeta)"):
+        program(neighbours=neighbours)
+
+
+def test_every_refusal_is_also_a_value_error():
+    with pytest.raises(ValueError, match="c has shape"):
+        program(c=[1.0])
+    with pytest.raises(ValueError, match="sense must be"):
+        program(sense="up")
+
+
+# --- one program, however A is given ---------------------------------------------------------------------------------
+
+
+def _np_matrix():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return np.matrix(A)
+
+
+DENSE = {
+    "list": A.tolist(),
+    "C order": np.ascontiguousarray(A),
+    "Fortran order": np.asfortranarray(A),
+    "transposed view": A.T.copy().T,
+    "strided view": np.repeat(A, 2, axis=1)[:, ::2],
+    "read-only": np.frombuffer(A.tobytes()).reshape(A.shape),
+    "float32": A.astype(np.float32),
+    "object": A.astype(object),
+    "np.matrix": _np_matrix(),
+    "DataFrame": pd.DataFrame(A),
+    "mixed DataFrame": pd.DataFrame({"x": [1, 0], "y": [0.0, 3.0], "z": np.array([-2.0, 0.5], dtype=np.float32)}),
+}
+SPARSE = {f"{form}_{kind}": getattr(sp, f"{form}_{kind}")(A) for form in FORMATS for kind in ("array", "matrix")}
+
+
+@pytest.mark.parametrize("given", DENSE.values(), ids=DENSE.keys())
+def test_dense_forms_give_the_same_program(given):
+    lp = program(A=given)
+    assert type(lp.A) is np.ndarray
+    assert lp.A.dtype == np.float64
+    assert lp.A.flags.f_contiguous
+    assert not lp.is_sparse
+    np.testing.assert_array_equal(lp.A, A)
+    assert solve_exact(lp).objective == solve_exact(program()).objective
+
+
+@pytest.mark.parametrize("given", SPARSE.values(), ids=SPARSE.keys())
+def test_sparse_forms_give_the_same_program(given):
+    lp = program(A=given)
+    assert isinstance(lp.A, sp.csc_array)
+    assert lp.A.dtype == np.float64
+    assert lp.is_sparse
+    np.testing.assert_array_equal(lp.A.toarray(), A)
+    assert solve_exact(lp).objective == solve_exact(program()).objective
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint8, bool])
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+def test_integers_and_booleans_become_floats(dtype, storage):
+    whole = np.array([[1, 0], [0, 1]], dtype=dtype)
+    lp = LinearProgram(np.array([1, 2]), storage(whole), np.array([3, 4], dtype=np.int32))
+    assert lp.A.dtype == lp.b.dtype == lp.c.dtype == np.float64
+    np.testing.assert_array_equal(lp.A @ [1.0, 1.0], [1.0, 1.0])
+
+
+def test_vectors_may_be_series_or_sparse():
+    lp = program(c=pd.Series(C, index=["x", "y", "z"]), b=sp.coo_array(np.array([B])))
+    np.testing.assert_array_equal(lp.c, C)
+    np.testing.assert_array_equal(lp.b, B)
+
+
+@pytest.mark.parametrize(
+    "doubled",
+    [
+        sp.coo_array(([1.0, 2.0, 5.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2)),
+        sp.csc_array(([5.0, 1.0, 2.0], [1, 0, 0], [0, 1, 3]), shape=(2, 2)),
+        sp.csr_array(([1.0, 2.0, 5.0], [1, 1, 0], [0, 2, 3]), shape=(2, 2)),
+    ],
+    ids=["coo", "csc", "csr"],
+)
+def test_duplicate_entries_of_a_sparse_matrix_are_summed(doubled):
+    lp = LinearProgram([1.0, 1.0], doubled, [1.0, 1.0])
+    np.testing.assert_array_equal(lp.A.toarray(), [[0.0, 3.0], [5.0, 0.0]])
+    assert lp.A.nnz == 2
+    assert doubled.nnz == 3
+
+
+def test_a_sparse_matrix_may_be_all_zero():
+    lp = LinearProgram([1.0], sp.csc_array((2, 1)), [1.0, 1.0])
+    assert lp.A.nnz == 0
+
+
+def test_a_frame_gives_its_names():
+    lp = program(A=pd.DataFrame(A, index=["ann", "bob"], columns=["x", "y", "z"]), private="a*")
+    assert lp.row_names == ("ann", "bob")
+    assert lp.variable_names == ("x", "y", "z")
+    assert (lp.row_name(1), lp.variable_name(2)) == ("row 'bob'", "variable 'z'")
+    np.testing.assert_array_equal(lp.private, [True, False])
+
+
+def test_given_names_come_before_those_of_a_frame():
+    frame = pd.DataFrame(A, index=["ann", "bob"], columns=["x", "y", "z"])
+    lp = program(A=frame, row_names=["r", "q"])
+    assert (lp.row_names, lp.variable_names) == (("r", "q"), ("x", "y", "z"))
+
+
+def test_a_sparse_frame_stays_sparse():
+    frame = pd.DataFrame.sparse.from_spmatrix(sp.csc_array(A), index=["ann", "bob"], columns=["x", "y", "z"])
+    lp = program(A=frame)
+    np.testing.assert_array_equal(lp.A @ np.ones(3), A.sum(axis=1))
+    assert lp.row_names == ("ann", "bob")
+    assert lp.is_sparse
+
+
+def _memory_of(build):
+    """Bytes still held, and the most held, by what `build` allocates."""
+    tracemalloc.start()
+    try:
+        kept = build()
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    del kept
+    return held, peak
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_dense_matrix_is_copied_once(dtype, order):
+    given = np.ones((500, 400), dtype=dtype, order=order)
+    held, peak = _memory_of(lambda: LinearProgram(np.ones(400), given, np.ones(500)))
+    size = 8 * given.size
+    assert size <= held < 1.1 * size
+    assert peak < 1.2 * size
+
+
+@pytest.mark.parametrize("form", ["csc", "csr", "coo"])
+def test_a_sparse_matrix_is_copied_once_and_never_densified(form):
+    given = sp.random_array((20_000, 1_000), density=0.01, format=form, rng=0)
+    held, peak = _memory_of(lambda: LinearProgram(np.ones(1_000), given, np.ones(20_000)))
+    size = 12 * given.nnz  # a value and a 32-bit row index for each entry
+    others = 8 * (20_000 + 1_000) * 5
+    assert size <= held < 1.1 * size + others
+    assert peak < 2.5 * size + others  # a dense copy would be 67 times the size
+
+
+# --- immutability ----------------------------------------------------------------------------------------------------
+
+
+def _full_program(storage=np.array):
+    return LinearProgram(
+        np.array(C),
+        storage(A),
+        np.array(B),
+        private=[0],
+        groups=[7, 8],
+        bounds=[(0, 1), (None, 2), (-3, None)],
+        penalty=[2.0, np.inf],
+        row_lower=[-1.0, -np.inf],
+        variable_names=["x", "y", "z"],
+        row_names=["ann", "bob"],
+    )
+
+
+@pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(LinearProgram)])
+def test_fields_cannot_be_assigned(name):
+    lp = _full_program()
+    with pytest.raises(dataclasses.FrozenInstanceError, match=name):
+        setattr(lp, name, None)
+
+
+@pytest.mark.parametrize("name", ["c", "A", "b", "bounds", "private", "groups", "penalty", "row_lower"])
+def test_arrays_are_read_only(name):
+    array = getattr(_full_program(), name)
+    before = array.copy()
+    with pytest.raises(ValueError, match="read-only"):
+        array[...] = 1
+    np.testing.assert_array_equal(array, before)
+
+
+@pytest.mark.parametrize("part", ["data", "indices", "indptr"])
+def test_parts_of_a_sparse_matrix_are_read_only(part):
+    array = getattr(_full_program(sp.csr_array).A, part)
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 1
+
+
+@pytest.mark.parametrize("entry", [(0, 0), (1, 0)], ids=["stored", "new"])
+def test_entries_of_a_sparse_matrix_cannot_be_set(entry):
+    lp = _full_program(sp.csr_array)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sp.SparseEfficiencyWarning)
+        with pytest.raises(ValueError, match="read-only"):
+            lp.A[entry] = 9.0
+    np.testing.assert_array_equal(lp.A.toarray(), A)
+
+
+@pytest.mark.parametrize("name", ["row_lower", "b", "private"])
+def test_default_arrays_are_read_only_too(name):
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(program(), name)[0] = 1
+
+
+@pytest.mark.parametrize("form", ["C", "F", *FORMATS])
+def test_later_changes_of_the_callers_data_change_nothing(form):
+    storage = getattr(sp, f"{form}_array") if form in FORMATS else functools.partial(np.array, order=form)
+    given = {
+        "c": np.array(C),
+        "A": storage(A),
+        "b": np.array(B),
+        "bounds": np.array([[0.0, 1.0]] * 3),
+        "private": np.array([True, False]),
+        "groups": np.array([1, 2]),
+        "penalty": np.array([2.0, np.inf]),
+        "row_lower": np.array([-1.0, -2.0]),
+        "variable_names": ["x", "y", "z"],
+        "row_names": ["ann", "bob"],
+    }
+    lp = LinearProgram(**given)
+    if form in ("bsr", "coo", "csc", "csr", "dia"):
+        given["A"].data[...] = 77.0
+    else:
+        given["A"][0, 0] = 77.0
+    for name in ("c", "b", "bounds", "groups", "penalty", "row_lower"):
+        given[name][...] = 77
+    given["private"][...] = ~given["private"]
+    given["variable_names"][0] = given["row_names"][0] = "changed"
+    np.testing.assert_array_equal(lp.A.toarray() if lp.is_sparse else lp.A, A)
+    expected = {
+        "c": C,
+        "b": B,
+        "bounds": [[0.0, 1.0]] * 3,
+        "private": [True, False],
+        "groups": [1, 2],
+        "penalty": [2.0, np.inf],
+        "row_lower": [-1.0, -2.0],
+    }
+    for name, values in expected.items():
+        np.testing.assert_array_equal(getattr(lp, name), values, err_msg=name)
+    assert (lp.variable_names, lp.row_names) == (("x", "y", "z"), ("ann", "bob"))
+
+
+def test_later_changes_of_a_frame_change_nothing():
+    frame = pd.DataFrame(A.copy())
+    lp = program(A=frame)
+    frame.iloc[0, 0] = 77.0
+    np.testing.assert_array_equal(lp.A, A)
+
+
+def test_the_callers_arrays_stay_writable():
+    c, matrix, b = np.array(C), np.asfortranarray(A), np.array(B)
+    columns = sp.csc_array(A)
+    LinearProgram(c, matrix, b)
+    LinearProgram(c, columns, b)
+    assert c.flags.writeable
+    assert matrix.flags.writeable
+    assert b.flags.writeable
+    assert columns.data.flags.writeable
+
+
+def test_replacing_one_field_gives_a_new_program():
+    lp = _full_program(sp.csr_array)
+    other = dataclasses.replace(lp, sense="max", neighbours=ConstraintPrivate("add-remove", 2, 10))
+    assert (lp.sense, other.sense) == ("min", "max")
+    assert other.neighbours.nominal_n == 10
+    for name in ("c", "b", "bounds", "private", "groups", "penalty", "row_lower"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(lp, name), err_msg=name)
+    np.testing.assert_array_equal(other.A.toarray(), A)
+
+
+# --- what is read from it --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        ((0, None), [[0, np.inf]] * 3),
+        (None, [[-np.inf, np.inf]] * 3),
+        ((None, None), [[-np.inf, np.inf]] * 3),
+        ([(-1, 4)], [[-1, 4]] * 3),
+        ([(0, 1), (None, 2), (3, 3)], [[0, 1], [-np.inf, 2], [3, 3]]),
+        (np.array([[0, 1], [-np.inf, 2], [3, np.inf]]), [[0, 1], [-np.inf, 2], [3, np.inf]]),
+        ((-1e20, 1e21), [[-np.inf, np.inf]] * 3),
+    ],
+)
+def test_bounds_are_read_as_scipy_reads_them(bounds, expected):
+    np.testing.assert_array_equal(program(bounds=bounds).bounds, expected)
+
+
+def test_two_variables_with_one_pair_each():
+    lp = LinearProgram([1, 1], [[1, 1]], [1], bounds=[(0, 1), (2, 3)])
+    np.testing.assert_array_equal(lp.bounds, [[0, 1], [2, 3]])
+    lp = LinearProgram([1, 1], [[1, 1]], [1], bounds=[0, 1])
+    np.testing.assert_array_equal(lp.bounds, [[0, 1], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("private", "expected"),
+    [
+        (None, [True, True, True]),
+        ([False, True, False], [False, True, False]),
+        (pd.Series([True, False, True]), [True, False, True]),
+        ([0, 2], [True, False, True]),
+        (np.array([1], dtype=np.uint8), [False, True, False]),
+        ([], [False, False, False]),
+        (["p_ann", "q"], [True, False, True]),
+        ("p_*", [True, True, False]),
+        ("*", [True, True, True]),
+        ("P_*n", None),
+        ("?", [False, False, True]),
+        ("[pq]*", [True, True, True]),
+    ],
+)
+def test_private_rows_by_mask_index_name_and_pattern(private, expected):
+    def build():
+        return LinearProgram([1], [[1], [2], [3]], [1, 2, 3], private=private, row_names=["p_ann", "p_bob", "q"])
+
+    if expected is None:
+        with pytest.raises(InvalidProblemError, match="No row name matches"):
+            build()
+    else:
+        np.testing.assert_array_equal(build().private, expected)
+
+
+def test_shape_objective_and_sides():
+    lp = program(row_lower=[-np.inf, 6.0], b=[np.inf, 6.0], sense="max", offset=10.0)
+    assert lp.shape == (2, 3)
+    assert lp.sign == -1.0
+    assert program().sign == 1.0
+    assert lp.objective([1.0, 1.0, 1.0]) == 8.0
+    np.testing.assert_array_equal(lp.sides(), [0, 2])
+    np.testing.assert_array_equal(program(row_lower=[-np.inf, 0.0]).sides(), [1, 2])
+
+
+def test_one_penalty_makes_the_private_rows_soft():
+    np.testing.assert_array_equal(program(penalty=3, private=[1]).penalty, [np.inf, 3.0])
+    np.testing.assert_array_equal(program(penalty=[4.0, np.inf]).penalty, [4.0, np.inf])
+    assert program().penalty is None
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csc_array])
+@pytest.mark.parametrize("show", [repr, str, "{}".format])
+def test_no_private_number_is_shown(storage, show):
+    matrix = np.array([[PLANTED, 1.0], [2.0, -PLANTED]])
+    lp = LinearProgram(
+        [1.0, 1.0], storage(matrix), [PLANTED, 10 * PLANTED], row_lower=[-PLANTED, -np.inf], groups=["ann", "bob"], name="diet"
+    )
+    shown = show(lp)
+    assert "diet" in shown
+    assert "12345" not in shown
+    assert "ann" not in shown
+    assert "2 rows (2 private), 2 variables" in shown
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_the_number_of_rows_is_hidden_when_it_is_private(n):
+    lp = LinearProgram([1.0], np.ones((n, 1)), np.ones(n), neighbours=ConstraintPrivate("add-remove", nominal_n=1000))
+    assert repr(lp) == (
+        "LinearProgram(min, number of rows private, 1 variables, dense, "
+        "constraint-private: one record (at most 1 row) added or removed, nominal n = 1000)"
+    )
+
+
+# --- constraint-private neighbours -----------------------------------------------------------------------------------
+
+NOMINAL = "change='add-remove' makes the number of rows private: give a public nominal_n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"change": "swap"}, "change must be 'replace' or 'add-remove', got 'swap'"),
+        ({"change": None}, "change must be 'replace' or 'add-remove', got None"),
+        ({"rows_per_record": 0}, "rows_per_record must be a positive integer, got 0"),
+        ({"rows_per_record": -2}, "rows_per_record must be a positive integer, got -2"),
+        ({"rows_per_record": 1.0}, "rows_per_record must be a positive integer, got 1.0"),
+        ({"rows_per_record": True}, "rows_per_record must be a positive integer, got True"),
+        ({"rows_per_record": "2"}, "rows_per_record must be a positive integer, got '2'"),
+        ({"change": "add-remove"}, NOMINAL),
+        ({"change": "add-remove", "nominal_n": 0}, "nominal_n must be a positive integer, got 0"),
+        ({"change": "add-remove", "nominal_n": 1e4}, "nominal_n must be a positive integer, got 10000.0"),
+        ({"nominal_n": 100}, "nominal_n has no use with change='replace', where the number of rows is public"),
+    ],
+)
+def test_refuses_bad_relations(arguments, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        ConstraintPrivate(**arguments)
+
+
+def test_counts_may_be_numpy_integers():
+    relation = ConstraintPrivate("add-remove", np.int64(2), np.int32(100))
+    assert relation.description == "constraint-private: one record (at most 2 rows) added or removed, nominal n = 100"
+
+
+EQUALITY = {"row_lower": [-np.inf, 6.0]}  # row 0 is an inequality, row 1 an equality
+
+
+@pytest.mark.parametrize(
+    ("relation", "changes", "rows"),
+    [
+        (ConstraintPrivate(), {}, 1),
+        (ConstraintPrivate(rows_per_record=3), {}, 3),
+        (ConstraintPrivate(), EQUALITY, 2),
+        (ConstraintPrivate(rows_per_record=3), EQUALITY, 6),
+        (ConstraintPrivate(), EQUALITY | {"private": [0]}, 1),
+        (ConstraintPrivate(), EQUALITY | {"private": [1]}, 2),
+        (ConstraintPrivate(), {"groups": ["ann", "bob"]}, 1),
+        (ConstraintPrivate(), {"groups": ["ann", "ann"]}, 2),
+        (ConstraintPrivate(), EQUALITY | {"groups": ["ann", "ann"]}, 3),
+        (ConstraintPrivate(), EQUALITY | {"groups": ["ann", "ann"], "private": [0]}, 1),
+        (ConstraintPrivate(rows_per_record=5), {"groups": ["ann", "ann"]}, 5),
+        (ConstraintPrivate(), {"private": []}, 1),
+        (ConstraintPrivate("add-remove", 1, 100), {}, 1),
+        (ConstraintPrivate("add-remove", 4, 100), {}, 4),
+        (ConstraintPrivate("add-remove", 4, 100), EQUALITY, 4),
+        (ConstraintPrivate("add-remove", 4, 100), EQUALITY | {"groups": ["ann", "ann"]}, 4),
+    ],
+)
+def test_rows_of_one_record(relation, changes, rows):
+    assert relation.rows_of_one_record(program(neighbours=relation, **changes)) == rows
+
+
+@pytest.mark.parametrize(
+    ("rows_per_record", "changes"),
+    [
+        (1, EQUALITY),
+        (1, {"row_lower": [0.0, -np.inf]}),
+        (1, {"groups": ["ann", "ann"]}),
+        (2, EQUALITY | {"groups": ["ann", "ann"]}),
+    ],
+)
+def test_refuses_records_larger_than_declared(rows_per_record, changes):
+    relation = ConstraintPrivate("add-remove", rows_per_record, nominal_n=100)
+    message = rf"A record has more than rows_per_record={rows_per_record} private rows \(an equality or range counts as two\)"
+    with pytest.raises(InvalidProblemError, match=message):
+        program(neighbours=relation, **changes)
+    larger = ConstraintPrivate("add-remove", rows_per_record + 1, nominal_n=100)
+    assert program(neighbours=larger, **changes).neighbours is larger
+
+
+def test_public_rows_do_not_count_for_a_record():
+    relation = ConstraintPrivate("add-remove", 1, nominal_n=100)
+    assert program(neighbours=relation, private=[0], **EQUALITY).neighbours is relation
+    assert program(neighbours=relation, private=[0], groups=["ann", "ann"]).neighbours is relation

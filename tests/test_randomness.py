@@ -1,0 +1,152 @@
+"""Where random bits come from, and what is said about them."""
+
+import math
+import secrets
+
+import numpy as np
+import pytest
+
+import privlp
+from privlp import InvalidParameterError, LinearProgram
+from privlp.privacy import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, Randomness
+
+
+def solve(rng, **options):
+    lp = LinearProgram(np.ones(4), -np.random.default_rng(0).uniform(0.2, 1, (30, 4)), -np.ones(30))
+    return privlp.solve(lp, 1.0, 1e-6, s=5, alpha=0.8, opt=2.0, rng=rng, **options)
+
+
+def bits(randomness, count=4):
+    return randomness.generator.bit_generator.random_raw(count)
+
+
+# ---------------------------------------------------------------------------------------------- the default source
+
+
+def test_default_is_chacha20_keyed_with_256_bits_of_the_operating_system(monkeypatch):
+    asked = []
+
+    def key(size):
+        asked.append(size)
+        return 0
+
+    monkeypatch.setattr(secrets, "randbits", key)
+    generator = Randomness().generator
+    assert asked == [256]
+    assert type(generator.bit_generator).__name__ == "ChaCha"
+    assert generator.bit_generator.state["state"]["rounds"] == 20
+    # The first block of the ChaCha20 key stream for key 0, nonce 0 and counter 0 (RFC 8439, appendix A.1, test vector 1)
+    stream = generator.bit_generator.random_raw(8).astype("<u8").tobytes()
+    assert stream.hex().startswith(
+        "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7da41597c5157488d7724e03fb8d84a37"
+    )
+
+
+def test_every_bit_of_the_key_matters(monkeypatch):
+    streams = set()
+    for position in (0, 63, 64, 127, 128, 200, 255):
+        monkeypatch.setattr(secrets, "randbits", lambda size, position=position: 1 << position)
+        streams.add(bits(Randomness()).tobytes())
+    assert len(streams) == 7
+
+
+def test_every_default_source_is_new():
+    streams = [bits(Randomness()).tobytes() for _ in range(20)]
+    assert len(set(streams)) == 20
+
+
+def test_default_solves_differ():
+    """The chance that 20 selections of two solves agree is far below 1e-6."""
+    one, other = (solve(None).trace["selected"] for _ in range(2))
+    assert len(one) >= 20
+    assert one.tolist() != other.tolist()
+
+
+# ---------------------------------------------------------------------------------------------- seeds
+
+
+@pytest.mark.parametrize("seed", [0, 5, np.int64(5), np.uint8(5)])
+def test_a_seed_is_numpys_default_generator(seed):
+    randomness = Randomness(seed)
+    np.testing.assert_array_equal(bits(randomness), np.random.default_rng(int(seed)).bit_generator.random_raw(4))
+
+
+def test_a_generator_is_used_as_it_is():
+    generator = np.random.default_rng(1)
+    assert Randomness(generator).generator is generator
+
+
+def test_a_seed_reproduces_a_solve():
+    one, same, other = (solve(seed).trace["selected"].tolist() for seed in (3, np.random.default_rng(3), 4))
+    assert one == same != other
+
+
+def test_a_generator_moves_on_from_solve_to_solve():
+    generator = np.random.default_rng(3)
+    assert solve(generator).trace["selected"].tolist() != solve(generator).trace["selected"].tolist()
+
+
+@pytest.mark.parametrize(
+    "mechanism", [ExponentialMechanism(1.0, 1.0), LaplaceMechanism(1.0, 1.0), GaussianMechanism(1.0, 1.0)], ids=lambda m: m.name
+)
+def test_a_seed_reproduces_a_mechanism(mechanism):
+    sources = (Randomness(1), Randomness(1), Randomness(2))
+    results = [[np.max(mechanism.release(np.zeros(50), source)) for _ in range(20)] for source in sources]
+    assert results[0] == results[1] != results[2]
+
+
+# ---------------------------------------------------------------------------------------------- what is said
+
+
+def test_seeded_is_remembered():
+    assert [Randomness(rng).seeded for rng in (None, 0, np.random.default_rng())] == [False, True, True]
+
+
+def test_words():
+    assert Randomness().description == "ChaCha20 keyed by the operating system"
+    assert Randomness(0).description == "seeded generator (experiments only, not for release)"
+    assert repr(Randomness(0)) == "Randomness(seeded generator (experiments only, not for release))"
+
+
+def test_the_key_is_not_shown(monkeypatch):
+    monkeypatch.setattr(secrets, "randbits", lambda size: 123456789)
+    randomness = Randomness()
+    assert "123456789" not in f"{randomness!r} {randomness} {randomness.description}"
+
+
+def test_a_result_says_where_its_bits_came_from():
+    assert solve(None).privacy.seeded is False
+    for rng in (0, np.random.default_rng()):
+        solution = solve(rng)
+        assert solution.privacy.seeded is True
+        assert "NOT FOR RELEASE" in str(solution.privacy.statement())
+
+
+# ---------------------------------------------------------------------------------------------- no other source
+
+
+def test_the_global_generator_is_never_touched():
+    before = np.random.get_state()  # noqa: NPY002
+    solve(None)
+    solve(0)
+    privlp.audit(lambda x, rng: int(rng.integers(2)), 0, 1, 1.0, 0.0, runs=100, rng=0)
+    after = np.random.get_state()  # noqa: NPY002
+    assert before[2:] == after[2:]
+    np.testing.assert_array_equal(before[1], after[1])
+
+
+def test_no_randomness_is_needed_without_noise():
+    generator = np.random.default_rng(0)
+    state = generator.bit_generator.state
+    lp = LinearProgram([1.0, 2.0], [[-1.0, -1.0], [-1.0, -3.0]], [-2.0, -3.0])
+    privlp.solve(lp, math.inf, 0, s=1, alpha=0.5, opt=2.5, rng=generator)
+    assert generator.bit_generator.state == state
+
+
+@pytest.mark.parametrize("rng", [-1, 1.5, "seed", True, [1, 2], np.random.RandomState(0), np.random.PCG64(0)])
+def test_anything_else_is_refused(rng):
+    with pytest.raises(InvalidParameterError) as refusal:
+        Randomness(rng)
+    message = str(refusal.value)
+    assert message.startswith("rng must be None (cryptographic randomness), a non-negative int or a numpy.random.Generator")
+    assert message.endswith(f"not {type(rng).__name__}.")

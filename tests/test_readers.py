@@ -1,0 +1,848 @@
+"""Readers: MPS files, the arguments of scipy.optimize.linprog, and CVXPY problems."""
+
+import gzip
+import warnings
+from pathlib import Path
+
+import cvxpy as cp
+import highspy
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from privlp import (
+    ConstraintPrivate,
+    InvalidParameterError,
+    InvalidProblemError,
+    LinearProgram,
+    PrivLPError,
+    ReadError,
+    Status,
+    solve_exact,
+)
+
+INF = np.inf
+SHARED = Path(__file__).parents[2] / "shared" / "data" / "lp"
+
+# --- MPS -------------------------------------------------------------------------------------------------------------
+
+MODEL = """\
+NAME diet
+ROWS
+ N cost
+ L patient1
+ L patient2
+ G need
+ E total
+COLUMNS
+ x cost 1 patient1 1
+ x patient2 -1 need 3
+ y cost 2 patient1 1
+ y patient2 1 total 0.5
+ z total 1
+RHS
+ RHS patient1 4 need 1
+ RHS total 2
+BOUNDS
+ UP BND z 5
+ENDATA
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a model file, by default under a usual name, and return its path."""
+
+    def write(content, name="model.mps"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def test_mps_rows_columns_and_names(write):
+    lp = LinearProgram.from_mps(write(MODEL))
+    assert lp.row_names == ("patient1", "patient2", "need", "total")
+    assert lp.variable_names == ("x", "y", "z")
+    assert lp.is_sparse
+    np.testing.assert_array_equal(lp.c, [1, 2, 0])
+    np.testing.assert_array_equal(lp.A.toarray(), [[1, 1, 0], [-1, 1, 0], [3, 0, 0], [0, 0.5, 1]])
+    np.testing.assert_array_equal(lp.row_lower, [-INF, -INF, 1, 2])
+    np.testing.assert_array_equal(lp.b, [4, 0, INF, 2])
+    np.testing.assert_array_equal(lp.bounds, [[0, INF], [0, INF], [0, 5]])
+    assert (lp.sense, lp.offset) == ("min", 0.0)
+    assert lp.neighbours == ConstraintPrivate()
+
+
+def test_mps_inequalities_are_private_and_equalities_public_by_default(write):
+    np.testing.assert_array_equal(LinearProgram.from_mps(write(MODEL)).private, [True, True, True, False])
+
+
+@pytest.mark.parametrize(
+    ("private", "expected"),
+    [
+        ("patient*", [True, True, False, False]),
+        ("*", [True, True, True, True]),
+        (["need", "total"], [False, False, True, True]),
+        ([0], [True, False, False, False]),
+        ([False, False, False, True], [False, False, False, True]),
+        ([], [False] * 4),
+    ],
+)
+def test_mps_private_rows_can_be_chosen(write, private, expected):
+    np.testing.assert_array_equal(LinearProgram.from_mps(write(MODEL), private=private).private, expected)
+
+
+def test_mps_pattern_without_match(write):
+    with pytest.raises(InvalidProblemError, match=r"No row name matches private='doctor\*'\. The first row names are: patient1, "):
+        LinearProgram.from_mps(write(MODEL), private="doctor*")
+
+
+def test_mps_groups_and_neighbours(write):
+    relation = ConstraintPrivate("add-remove", 2, nominal_n=50)
+    lp = LinearProgram.from_mps(write(MODEL), groups=["ann", "ann", "bob", "eve"], neighbours=relation)
+    assert lp.neighbours is relation
+    assert lp.groups.tolist() == ["ann", "ann", "bob", "eve"]
+    assert lp.rows_of_largest_record() == 2
+    with pytest.raises(InvalidProblemError, match=r"groups has shape \(2,\); it needs one record id for each of the 4 rows"):
+        LinearProgram.from_mps(write(MODEL), groups=["ann", "bob"])
+
+
+@pytest.mark.parametrize(
+    ("ranges", "lower", "upper"),
+    [
+        ("patient1 2.5", [1.5, -INF, 1, 2], [4, 0, INF, 2]),
+        ("patient1 -2.5", [1.5, -INF, 1, 2], [4, 0, INF, 2]),
+        ("need 3", [-INF, -INF, 1, 2], [4, 0, 4, 2]),
+        ("total 3", [-INF, -INF, 1, 2], [4, 0, INF, 5]),
+        ("total -3", [-INF, -INF, 1, -1], [4, 0, INF, 2]),
+    ],
+)
+def test_mps_ranges(write, ranges, lower, upper):
+    lp = LinearProgram.from_mps(write(MODEL.replace("BOUNDS", f"RANGES\n RNG {ranges}\nBOUNDS")))
+    np.testing.assert_array_equal(lp.row_lower, lower)
+    np.testing.assert_array_equal(lp.b, upper)
+    np.testing.assert_array_equal(lp.private, np.array(lower) != upper)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["UP BND z 5"], [0, 5]),
+        (["LO BND z -5"], [-5, INF]),
+        (["LO BND z 2", "UP BND z 5"], [2, 5]),
+        (["FX BND z 3"], [3, 3]),
+        (["FR BND z"], [-INF, INF]),
+        (["MI BND z"], [-INF, INF]),
+        (["MI BND z", "UP BND z 5"], [-INF, 5]),
+        (["PL BND z"], [0, INF]),
+        ([], [0, INF]),
+    ],
+)
+def test_mps_bounds(write, lines, expected):
+    text = MODEL.replace(" UP BND z 5\n", "".join(f" {line}\n" for line in lines))
+    np.testing.assert_array_equal(LinearProgram.from_mps(write(text)).bounds[2], expected)
+
+
+@pytest.mark.parametrize("kind", ["BV BND z", "UI BND z 5", "LI BND z 1", "SC BND z 5"])
+def test_mps_integer_variables_are_refused(write, kind):
+    path = write(MODEL.replace("UP BND z 5", kind))
+    with pytest.raises(ReadError, match=r"'.*model\.mps' has integer variables; privlp solves linear programs only\. Relax them"):
+        LinearProgram.from_mps(path)
+
+
+def test_mps_integer_markers_are_refused(write):
+    text = MODEL.replace(" z total 1\n", " M 'MARKER' 'INTORG'\n z total 1\n M 'MARKER' 'INTEND'\n")
+    with pytest.raises(ReadError, match="has integer variables"):
+        LinearProgram.from_mps(write(text))
+
+
+def test_mps_quadratic_objectives_are_refused(write):
+    with pytest.raises(ReadError, match="has a quadratic objective; privlp solves linear programs only"):
+        LinearProgram.from_mps(write(MODEL.replace("ENDATA", "QUADOBJ\n x x 1\nENDATA")))
+
+
+@pytest.mark.parametrize(
+    ("section", "sense"),
+    [
+        ("OBJSENSE\n    MAX\n", "max"),
+        ("OBJSENSE\n    MAXIMIZE\n", "max"),
+        ("OBJSENSE MAX\n", "max"),
+        ("OBJSENSE\n    MIN\n", "min"),
+        ("", "min"),
+    ],
+)
+def test_mps_sense(write, section, sense):
+    lp = LinearProgram.from_mps(write(MODEL.replace("ROWS\n", section + "ROWS\n")))
+    assert lp.sense == sense
+    # max: x + 2y with x + y <= 4, y <= x; min: x >= 1/3, and z takes the equality up
+    assert solve_exact(lp).objective == pytest.approx({"max": 6.0, "min": 1 / 3}[sense], abs=1e-9)
+
+
+def test_mps_objective_offset(write):
+    lp = LinearProgram.from_mps(write(MODEL.replace("RHS total 2", "RHS total 2 cost -10")))
+    assert lp.offset == 10.0
+    assert lp.objective([1, 1, 1]) == 13.0
+    assert solve_exact(lp).objective == pytest.approx(10 + 1 / 3, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["model.mps.gz", "MODEL.MPS", "mödel with spaces.mps"])
+def test_mps_file_names(write, name):
+    lp = LinearProgram.from_mps(write(gzip.compress(MODEL.encode()) if name.endswith(".gz") else MODEL, name))
+    assert lp.shape == (4, 3)
+
+
+def test_mps_in_fixed_columns_may_have_spaces_in_names(write):
+    text = """\
+NAME          DIET
+ROWS
+ N  COST
+ L  ANN B
+ E  TOTAL
+COLUMNS
+    X 1       COST               1.0   ANN B              2.0
+    X 1       TOTAL              3.0
+    Y 1       COST              -1.0   TOTAL              1.0
+RHS
+    RHS       ANN B              4.0   TOTAL              5.0
+BOUNDS
+ UP BND       X 1                7.0
+ENDATA
+"""
+    lp = LinearProgram.from_mps(write(text), private="ANN*")
+    assert (lp.row_names, lp.variable_names) == (("ANN B", "TOTAL"), ("X 1", "Y 1"))
+    np.testing.assert_array_equal(lp.A.toarray(), [[2, 0], [3, 1]])
+    np.testing.assert_array_equal(lp.b, [4, 5])
+    np.testing.assert_array_equal(lp.bounds, [[0, 7], [0, INF]])
+    np.testing.assert_array_equal(lp.private, [True, False])
+
+
+def test_mps_path_may_be_a_string(write):
+    assert LinearProgram.from_mps(str(write(MODEL))).shape == (4, 3)
+
+
+def test_lp_files_are_read_too(write):
+    lp = LinearProgram.from_mps(write("max\n obj: x + 2 y\nst\n a: x + y <= 4\n b: x - y = 1\nbounds\n x free\nend\n", "model.lp"))
+    assert (lp.sense, lp.row_names) == ("max", ("a", "b"))
+    np.testing.assert_array_equal(lp.private, [True, False])
+    assert solve_exact(lp).objective == pytest.approx(5.5)
+
+
+def test_box_is_intersected_with_the_bounds(write):
+    text = MODEL.replace("BOUNDS\n", "BOUNDS\n FR BND x\n LO BND y -1\n")
+    np.testing.assert_array_equal(LinearProgram.from_mps(write(text), box=3).bounds, [[-3, 3], [-1, 3], [0, 3]])
+    np.testing.assert_array_equal(LinearProgram.from_mps(write(text), box=100.0).bounds, [[-100, 100], [-1, 100], [0, 5]])
+    np.testing.assert_array_equal(LinearProgram.from_mps(write(text)).bounds, [[-INF, INF], [-1, INF], [0, 5]])
+
+
+@pytest.mark.parametrize("box", [0, -1, np.nan, np.inf, "a", [1, 2]])
+def test_bad_boxes(write, box):
+    with pytest.raises(InvalidParameterError, match="box must be a positive finite number, got "):
+        LinearProgram.from_mps(write(MODEL), box=box)
+
+
+def test_box_that_contradicts_a_bound(write):
+    with pytest.raises(InvalidProblemError, match="Contradictory bounds: variable 'z' has its lower bound above its upper bound"):
+        LinearProgram.from_mps(write(MODEL.replace("UP BND z 5", "LO BND z 5")), box=3)
+
+
+UNREADABLE = r"HiGHS cannot read '.*' as a model\. Check that it is an MPS or LP file \(plain or \.gz\) and not cut short"
+
+
+JUNK = {
+    "empty": b"",
+    "blank": b"\n\n",
+    "garbage": b"hello world\nthis is no model\n",
+    "zeros": b"\0" * 1000,
+    "bytes": bytes(range(256)) * 20,
+    "high bytes": b"\xff\xfe\x00\x01" * 300,
+    "json": b"{}",
+    "bad section": b"NAME x\nROWS\n???\n",
+}
+
+
+@pytest.mark.parametrize("name", ["model.mps", "model.mps.gz", "model"])
+@pytest.mark.parametrize("content", JUNK.values(), ids=JUNK.keys())
+def test_unreadable_files(write, name, content):
+    with pytest.raises(ReadError, match=UNREADABLE):
+        LinearProgram.from_mps(write(content, name))
+
+
+@pytest.mark.parametrize("content", JUNK.values(), ids=JUNK.keys())
+def test_unreadable_lp_files(write, content):
+    with pytest.raises(PrivLPError, match=f"{UNREADABLE}|The problem is empty"):
+        LinearProgram.from_mps(write(content, "model.lp"))
+
+
+def test_file_with_an_unknown_ending(write):
+    with pytest.raises(ReadError, match=UNREADABLE):
+        LinearProgram.from_mps(write(MODEL, "model.txt"))
+
+
+@pytest.mark.parametrize(
+    "content", [b"no gzip at all", gzip.compress(MODEL.encode())[:-40], gzip.compress(b"hello")], ids=["plain", "cut", "garbage"]
+)
+def test_broken_gzip_files(write, content):
+    with pytest.raises(ReadError, match=r"model\.mps\.gz"):
+        LinearProgram.from_mps(write(content, "model.mps.gz"))
+
+
+def test_missing_file_and_directory(tmp_path):
+    with pytest.raises(ReadError, match=r"There is no file '.*nowhere\.mps'"):
+        LinearProgram.from_mps(tmp_path / "nowhere.mps")
+    with pytest.raises(ReadError, match=r"There is no file '.*'"):
+        LinearProgram.from_mps(tmp_path)
+
+
+@pytest.mark.parametrize(("section", "following"), [("NAME", "ROWS"), ("ROWS", "COLUMNS"), ("COLUMNS", "RHS"), ("RHS", "ENDATA")])
+def test_mps_cut_short(write, section, following):
+    lengths = range(MODEL.index(section), MODEL.index(f"\n{following}"))
+    accepted = []
+    for length in lengths:
+        path = write(MODEL[:length])
+        try:
+            LinearProgram.from_mps(path)
+        except PrivLPError as error:
+            assert "model.mps" in str(error), f"after {length} characters: {error}"  # noqa: PT017 (many files in one test)
+        else:
+            accepted.append(MODEL[:length][-20:])
+    assert accepted == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("x cost 1", "x cost nan"),
+        ("x patient2 -1", "x patient2 nan"),
+        ("y patient2 1", "y patient2 NaN"),
+        ("patient1 4 need", "patient1 nan need"),
+        ("UP BND z 5", "UP BND z nan"),
+        ("RHS total 2", "RHS total 2 cost nan"),
+        ("x patient2 -1", "x patient2 inf"),
+        ("x patient2 -1", "x patient2 1e16"),
+        ("x cost 1", "x cost 1e30"),
+        ("x patient2 -1", "x patient2 one"),
+        ("x patient2 -1", "x patient2 1,5"),
+        ("RHS total 2", "RHS total two"),
+        ("UP BND z 5", "UP BND z five"),
+        ("x patient2 -1", "x nobody -1"),
+    ],
+)
+def test_mps_with_values_that_are_no_finite_numbers(write, old, new):
+    assert MODEL.count(old) == 1
+    with pytest.raises(PrivLPError, match=r"HiGHS cannot read|NaN|finite|number|not below"):
+        LinearProgram.from_mps(write(MODEL.replace(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (" y cost 2 patient1 1\n", " y cost 2 patient1\n"),
+        (" x patient2 -1 need 3\n", " x patient2\n"),
+        (" x patient2 -1 need 3\n", " x\n"),
+        ("RHS patient1 4 need 1", "RHS patient1 4 need"),
+        ("RHS patient1 4 need 1", "RHS nobody 4 need 1"),
+        (" G need\n", " G\n"),
+        (" G need\n", " need\n"),
+    ],
+    ids=["no value", "no value in the only pair", "no pair", "no right-hand side", "unknown row", "no row name", "no row type"],
+)
+def test_mps_with_incomplete_lines(write, old, new):
+    assert MODEL.count(old) == 1
+    with pytest.raises(ReadError, match=r"model\.mps"):
+        LinearProgram.from_mps(write(MODEL.replace(old, new)))
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def _random_program(storage, **changes):
+    rng = np.random.default_rng(5)
+    return LinearProgram(
+        **{
+            "c": rng.normal(size=4),
+            "A": storage(rng.normal(size=(5, 4)) * (rng.random((5, 4)) < 0.7)),
+            "b": np.array([1.0, 2.0, INF, 3.0, 0.1]),
+            "row_lower": np.array([-INF, 2.0, -1 / 3, -2.0, -INF]),
+            "bounds": [(None, None), (-1 / 3, 2 / 3), (None, np.pi), (2, 2)],
+            "offset": 1 / 3,
+        }
+        | changes
+    )
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+@pytest.mark.parametrize("sense", ["min", "max"])
+@pytest.mark.parametrize("names", [{}, {"row_names": list("abcde"), "variable_names": ["u", "v", "w", "x"]}])
+def test_mps_round_trip(tmp_path, storage, sense, names):
+    lp = _random_program(storage, sense=sense, **names)
+    lp.to_mps(tmp_path / "out.mps")
+    back = LinearProgram.from_mps(tmp_path / "out.mps")
+    assert back.sense == sense
+    for name in ("c", "b", "row_lower", "bounds", "offset"):
+        np.testing.assert_allclose(getattr(back, name), getattr(lp, name), rtol=1e-13, err_msg=name)
+    np.testing.assert_allclose(back.A.toarray(), sp.csc_array(lp.A).toarray(), rtol=1e-13)
+    if names:
+        assert (back.row_names, back.variable_names) == (lp.row_names, lp.variable_names)
+    else:
+        assert len(set(back.row_names)) == 5
+
+
+def test_soft_rows_are_written_with_their_slack(tmp_path):
+    lp = LinearProgram([1.0], [[-1.0], [1.0]], [-4.0, 3.0], penalty=[0.5, 5.0])
+    lp.to_mps(tmp_path / "out.mps")
+    back = LinearProgram.from_mps(tmp_path / "out.mps")
+    assert back.shape == (2, 3)
+    assert solve_exact(back).objective == pytest.approx(solve_exact(lp).objective) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("place", ["nowhere/out.mps", "out.txt", "."])
+def test_writing_where_it_cannot_be(tmp_path, place):
+    with pytest.raises(ReadError, match=r"HiGHS cannot write a model to '.*'\. Check the folder and the file ending \(\.mps\)"):
+        _random_program(np.array).to_mps(tmp_path / place)
+
+
+# --- the real instances ----------------------------------------------------------------------------------------------
+
+
+def _instance(name):
+    path = SHARED / f"{name}.mps"
+    if not path.is_file():
+        pytest.skip(f"{name}.mps is not part of the project; put it into shared/data/lp beside the repository")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        ("adlittle", 225494.9631623803),
+        ("afiro", -464.75314285714285),
+        ("avgas", -7.75),
+        ("e226", -11.638929066370537),
+        ("israel", -896644.8218630459),
+        ("scrs8", 904.296953800792),
+        ("shell", 1208825346.0),
+        ("stair", -251.26695119296335),
+    ],
+)
+def test_optimal_instances(name, published):
+    path = _instance(name)
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.readModel(str(path))
+    highs.run()
+    exact = solve_exact(LinearProgram.from_mps(path))
+    assert exact.status is Status.OPTIMAL
+    assert exact.objective == pytest.approx(highs.getInfo().objective_function_value, rel=1e-9)
+    assert exact.objective == pytest.approx(published, rel=1e-9)
+    assert max(exact.primal_residual, exact.dual_residual, exact.gap) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("box1", Status.INFEASIBLE), ("klein1", Status.INFEASIBLE), ("gas11", Status.UNBOUNDED)]
+)
+def test_instances_without_optimum(name, status):
+    exact = solve_exact(LinearProgram.from_mps(_instance(name)))
+    assert exact.status is status
+    assert not exact.success
+    assert exact.x is exact.objective is None
+
+
+@pytest.mark.parametrize(("name", "message"), [("garbage", UNREADABLE), ("nan0", "NaN|finite")])
+def test_malformed_instances(name, message):
+    with pytest.raises(PrivLPError, match=message):
+        LinearProgram.from_mps(_instance(name))
+
+
+# --- scipy.optimize.linprog ------------------------------------------------------------------------------------------
+
+ENTRIES = st.integers(-3, 3).map(float)
+PAIRS = st.one_of(
+    st.just((0, None)),
+    st.just((None, None)),
+    st.integers(-3, 3).map(lambda low: (low, None)),
+    st.integers(-3, 3).map(lambda high: (None, high)),
+    st.tuples(st.integers(-3, 0), st.integers(0, 3)),
+)
+
+
+@st.composite
+def linprog_arguments(draw):
+    """Small programs, many of them feasible and bounded, with any mixture of rows, bounds and storage."""
+    d, n_ub, n_eq = draw(st.integers(1, 4)), draw(st.integers(0, 4)), draw(st.integers(0, 2))
+    if n_ub + n_eq == 0:
+        n_ub = 1
+
+    def vector(size):
+        return np.array(draw(st.lists(ENTRIES, min_size=size, max_size=size)))
+
+    inside = vector(d)
+    arguments = {"c": vector(d), "bounds": draw(st.one_of(PAIRS, st.lists(PAIRS, min_size=d, max_size=d)))}
+    for name, rows in (("ub", n_ub), ("eq", n_eq)):
+        if rows:
+            matrix = vector(rows * d).reshape(rows, d)
+            slack = np.abs(vector(rows)) if name == "ub" else 0.0
+            arguments[f"A_{name}"] = sp.csr_array(matrix) if draw(st.booleans()) else matrix
+            arguments[f"b_{name}"] = matrix @ inside + slack if draw(st.booleans()) else vector(rows)
+    return arguments
+
+
+@settings(deadline=None, max_examples=120)
+@given(linprog_arguments())
+def test_linprog_reader_agrees_with_scipy(arguments):
+    lp = LinearProgram.from_linprog(**arguments)
+    exact = solve_exact(lp)
+    dense = {name: a.toarray() if sp.issparse(a) else a for name, a in arguments.items()}
+    reference = linprog(**dense, method="highs")
+    if reference.status == 0:
+        assert exact.status is Status.OPTIMAL
+        assert exact.objective == pytest.approx(reference.fun, abs=1e-7)
+    else:
+        assert (
+            exact.status
+            in {
+                2: (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED),
+                3: (Status.UNBOUNDED, Status.INFEASIBLE_OR_UNBOUNDED),
+                4: (Status.INFEASIBLE, Status.UNBOUNDED, Status.INFEASIBLE_OR_UNBOUNDED),
+            }[reference.status]
+        )
+    equality = np.arange(lp.shape[0]) >= (len(arguments["b_ub"]) if "b_ub" in arguments else 0)
+    np.testing.assert_array_equal(lp.private, ~equality)
+
+
+def test_linprog_order_of_arguments():
+    lp = LinearProgram.from_linprog([1, 2], [[1, 1]], [5], [[1, -1]], [2], (-1, 7))
+    np.testing.assert_array_equal(lp.A, [[1, 1], [1, -1]])
+    np.testing.assert_array_equal(lp.b, [5, 2])
+    np.testing.assert_array_equal(lp.row_lower, [-INF, 2])
+    np.testing.assert_array_equal(lp.bounds, [[-1, 7], [-1, 7]])
+    np.testing.assert_array_equal(lp.private, [True, False])
+
+
+def test_linprog_options():
+    relation = ConstraintPrivate("add-remove", 2, nominal_n=9)
+    lp = LinearProgram.from_linprog(
+        [1, 2], [[1, 1]], [5], [[1, -1]], [2], neighbours=relation, private=[1], groups=["ann", "bob"], box=4
+    )
+    assert lp.neighbours is relation
+    np.testing.assert_array_equal(lp.private, [False, True])
+    np.testing.assert_array_equal(lp.bounds, [[0, 4], [0, 4]])
+    assert lp.groups.tolist() == ["ann", "bob"]
+
+
+def test_linprog_stays_sparse():
+    block = sp.csr_array([[1.0, 0.0], [0.0, 1.0]])
+    assert LinearProgram.from_linprog([1, 2], block, [1, 1]).is_sparse
+    assert LinearProgram.from_linprog([1, 2], block, [1, 1], [[1, 1]], [1]).is_sparse
+    assert LinearProgram.from_linprog([1, 2], [[1, 1]], [1], block, [1, 1]).is_sparse
+    assert not LinearProgram.from_linprog([1, 2], [[1, 1]], [1], [[1, 1]], [1]).is_sparse
+
+
+def test_linprog_takes_one_row_as_a_vector():
+    assert LinearProgram.from_linprog([1, 2], [1, 1], [5]).shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "The problem has no constraints: give A_ub and b_ub, or A_eq and b_eq"),
+        ({"A_ub": [[1, 1]]}, "A_ub and b_ub belong together: give both or neither"),
+        ({"b_ub": [1]}, "A_ub and b_ub belong together: give both or neither"),
+        ({"A_eq": [[1, 1]]}, "A_eq and b_eq belong together: give both or neither"),
+        ({"A_ub": [[1, 1]], "b_ub": [1, 2]}, r"b_ub has shape \(2,\), but A asks for \(1,\): one right-hand side per row of A_ub"),
+        ({"A_eq": [[1, 1]], "b_eq": [[1]]}, r"b_eq has shape \(1, 1\), but A asks for \(1,\): one right-hand side per row of A_eq"),
+        ({"A_ub": [[1, 1]], "b_ub": [np.nan]}, r"b_ub\[0\] is NaN, infinite"),
+        ({"A_ub": [[1, 1]], "b_ub": [np.inf]}, r"b_ub\[0\] is NaN, infinite"),
+        ({"A_ub": [[1, 1]], "b_ub": [1], "A_eq": [[1]], "b_eq": [1]}, "A_ub has 2 columns and A_eq has 1; they must agree"),
+        ({"A_ub": [[1, 1, 1]], "b_ub": [1]}, r"c has shape \(2,\), but A asks for \(3,\)"),
+        ({"A_ub": [[1, np.nan]], "b_ub": [1]}, "A contains NaN"),
+        ({"A_ub": [[1, "a"]], "b_ub": [1]}, "must hold real numbers"),
+        ({"A_ub": [[1, 2], [3]], "b_ub": [1, 1]}, "must hold real numbers in a regular array"),
+        ({"A_ub": np.ones((1, 2, 2)), "b_ub": [1]}, "must be a matrix"),
+        ({"A_ub": np.ones((1, 2, 2)), "b_ub": [1], "A_eq": [[1, 1]], "b_eq": [1]}, "must be a matrix"),
+        ({"A_ub": [[1, 1]], "b_ub": [1], "bounds": [(0, 1)] * 3}, "bounds has 3 pairs, but there are 2 variables"),
+        ({"A_ub": [[1, 1]], "b_ub": [1], "bounds": "ab"}, r"bounds must be one \(lower, upper\) pair"),
+        ({"A_ub": [[1, 1]], "b_ub": [1], "private": "a*"}, "is a pattern over row names, but the rows have no names"),
+    ],
+)
+def test_bad_linprog_arguments(arguments, message):
+    with pytest.raises(InvalidProblemError, match=message):
+        LinearProgram.from_linprog([1, 2], **arguments)
+
+
+# --- CVXPY -----------------------------------------------------------------------------------------------------------
+
+
+def _vectors():
+    x, y = cp.Variable(2, name="x"), cp.Variable(2, name="y", nonneg=True)
+    return cp.Minimize(x[0] + 2 * x[1] + cp.sum(y)), [x >= -1, x + y >= np.array([1.0, 2.0]), cp.sum(x) == 0.5]
+
+
+def _scalars():
+    x, y = cp.Variable(name="x"), cp.Variable(name="y")
+    return cp.Minimize(3 * x + y), [x + y >= 2, x >= 0, y <= 5, y >= -x + 1, x - y == 1]
+
+
+def _signed():
+    p, q = cp.Variable(2, name="p", nonneg=True), cp.Variable(2, name="q", nonpos=True)
+    return cp.Minimize(cp.sum(p) - cp.sum(q)), [p[0] + p[1] >= 1, q[0] + 2 * q[1] <= -3]
+
+
+def _bounded():
+    x = cp.Variable(2, name="x", bounds=[-2, 3])
+    return cp.Minimize(x[0] - x[1]), [x[0] + x[1] <= 4]
+
+
+def _bounded_away_from_zero():
+    x = cp.Variable(2, name="x", bounds=[np.array([1.0, 2.0]), np.array([3.0, 4.0])])
+    return cp.Minimize(cp.sum(x) + 1), [x[0] + x[1] >= 3.5]
+
+
+def _bounded_below():
+    x = cp.Variable(3, name="x", bounds=[1, None])
+    return cp.Minimize(cp.sum(x)), [x[0] - x[1] >= 2, x[2] <= 8]
+
+
+def _bounded_matrix():
+    low = np.array([[1.0, -2.0, 3.0], [0.0, -1.0, 2.0]])
+    X = cp.Variable((2, 3), name="X", bounds=[low, low + np.array([[1.0, 2.0, 3.0]])])
+    weights = np.array([[1.0, -2.0, 3.0], [-4.0, 5.0, -6.0]])
+    return cp.Minimize(cp.sum(cp.multiply(weights, X))), [cp.sum(X, axis=1) <= 4]
+
+
+def _matrix():
+    X = cp.Variable((2, 3), name="X", nonneg=True)
+    needs = np.array([[1.0, 2.0], [3.0, 4.0]])
+    return cp.Minimize(cp.sum(X @ np.array([1.0, 2.0, 3.0]))), [X @ np.array([[1.0, 0.5]] * 3) >= needs, X.T[0] == 1]
+
+
+def _maximise():
+    x = cp.Variable(2, name="x")
+    return cp.Maximize(3 * x[0] + 2 * x[1] + 7), [x[0] + x[1] <= 4, x[0] + 3 * x[1] <= 6, x >= 0, x[0] <= 3]
+
+
+def _constants():
+    x = cp.Variable(3, name="x")
+    return cp.Minimize(cp.sum(x) - 12.5 + cp.sum(np.ones(4))), [x - 1 >= np.array([1.0, 2.0, 3.0]) - 2]
+
+
+def _constant_objective():
+    x = cp.Variable(2, name="x")
+    return cp.Minimize(4), [x >= 1]
+
+
+def _broadcast():
+    x, y = cp.Variable(3, name="x"), cp.Variable((1, 3), name="y")
+    return cp.Maximize(cp.sum(x) + cp.sum(y)), [x <= 2, cp.reshape(y, (3,), order="F") - 2 * x <= 1]
+
+
+def _epigraph():
+    x, t = cp.Variable(2, name="x"), cp.Variable(1, name="t")
+    return cp.Minimize(cp.sum(t)), [x[0] - 3 <= t, 3 - x[0] <= t, x[1] - x[0] <= t, x[0] - x[1] <= t, cp.sum(x) == 2]
+
+
+def _variable_outside_the_objective():
+    x, y = cp.Variable(2, name="x"), cp.Variable(2, name="y")
+    return cp.Minimize(cp.sum(x)), [x >= y, y >= 3]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        _vectors,
+        _scalars,
+        _signed,
+        _bounded,
+        _bounded_away_from_zero,
+        _bounded_below,
+        _bounded_matrix,
+        _matrix,
+        _maximise,
+        _constants,
+        _constant_objective,
+        _broadcast,
+        _epigraph,
+        _variable_outside_the_objective,
+    ],
+    ids=lambda build: build.__name__.strip("_"),
+)
+def test_cvxpy_values(build):
+    problem = cp.Problem(*build())
+    lp = LinearProgram.from_cvxpy(problem)
+    exact = solve_exact(lp)
+    expected = problem.solve(solver=cp.HIGHS)
+    assert exact.success
+    assert exact.objective == pytest.approx(expected, abs=1e-7)
+    assert lp.sense == ("max" if isinstance(problem.objective, cp.Maximize) else "min")
+    optimum = np.concatenate([np.ravel(v.value, order="F") for v in problem.variables()])  # the variables in privlp's order
+    assert lp.objective(optimum) == pytest.approx(expected, abs=1e-7)
+    activity = lp.A @ optimum
+    assert (activity <= lp.b + 1e-7).all()
+    assert (activity >= lp.row_lower - 1e-7).all()
+
+
+def test_cvxpy_rows_names_and_order():
+    x, y = cp.Variable(2, name="x", nonneg=True), cp.Variable(1, name="y")
+    lp = LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(x) + 3 * y[0]), [x[0] + y >= 1, x == np.array([2.0, 3.0])]))
+    assert lp.variable_names == ("x[0]", "x[1]", "y")
+    assert lp.is_sparse
+    np.testing.assert_array_equal(lp.c, [1, 1, 3])
+    np.testing.assert_array_equal(lp.A.toarray(), [[-1, 0, -1], [1, 0, 0], [0, 1, 0]])
+    np.testing.assert_array_equal(lp.b, [-1, 2, 3])
+    np.testing.assert_array_equal(lp.row_lower, [-INF, 2, 3])
+    np.testing.assert_array_equal(lp.bounds, [[0, INF], [0, INF], [-INF, INF]])
+    np.testing.assert_array_equal(lp.private, [True, False, False])
+
+
+def _pair():
+    x = cp.Variable(2, name="x")
+    rows = [x >= 1, cp.sum(x) == 3, x <= 2]
+    return cp.Problem(cp.Minimize(x[0]), rows), rows
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ([0], [1, 1, 0, 0, 0]),
+        ([1], [0, 0, 1, 0, 0]),
+        ([2, 1], [0, 0, 1, 1, 1]),
+        ([], [0, 0, 0, 0, 0]),
+        (None, [1, 1, 0, 1, 1]),
+    ],
+)
+def test_cvxpy_private_constraints(chosen, expected):
+    problem, rows = _pair()
+    private = None if chosen is None else [rows[k] for k in chosen]
+    np.testing.assert_array_equal(LinearProgram.from_cvxpy(problem, private=private).private, np.array(expected, dtype=bool))
+
+
+def test_cvxpy_options():
+    problem, _ = _pair()
+    relation = ConstraintPrivate("add-remove", 2, nominal_n=9)
+    lp = LinearProgram.from_cvxpy(problem, neighbours=relation, groups=[0, 1, 2, 0, 1], box=7)
+    assert lp.neighbours is relation
+    assert lp.groups.tolist() == [0, 1, 2, 0, 1]
+    np.testing.assert_array_equal(lp.bounds, [[-7, 7], [-7, 7]])
+
+
+def test_cvxpy_foreign_private_constraint():
+    problem, _ = _pair()
+    with pytest.raises(ReadError, match="private lists a CVXPY constraint that is not a constraint of the problem"):
+        LinearProgram.from_cvxpy(problem, private=[cp.Variable(2) >= 1])
+
+
+@pytest.mark.parametrize("private", [[0], "x*", [True, False, True], 1])
+def test_cvxpy_private_must_list_constraints(private):
+    problem, _ = _pair()
+    with pytest.raises(PrivLPError, match=r"private .*constraint"):
+        LinearProgram.from_cvxpy(problem, private=private)
+
+
+def test_cvxpy_private_must_be_a_list():
+    problem, rows = _pair()
+    with pytest.raises(PrivLPError, match=r"private .*constraint"):
+        LinearProgram.from_cvxpy(problem, private=rows[0])
+
+
+def test_cvxpy_keeps_the_values_of_variables():
+    x, y = cp.Variable(2, name="x", bounds=[1, 9]), cp.Variable(1, name="y")
+    x.value = np.array([2.0, 3.0])
+    LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(x)), [x[0] + y >= 1]))
+    np.testing.assert_array_equal(x.value, [2.0, 3.0])
+    assert y.value is None
+
+
+def _foreign(**attributes):
+    x = cp.Variable(2, name="odd", **attributes)
+    return cp.Problem(cp.Minimize(cp.sum(cp.real(x))), [cp.real(x) <= 1])
+
+
+AFFINE = r"is not affine\. privlp needs every private row as one linear inequality: write abs, max and norm1 out"
+INTEGER = "CVXPY variable 'odd' is integer, boolean or complex; privlp solves linear programs only"
+_x = cp.Variable(2, name="x")
+_t = cp.Variable(1, name="t")
+_s = cp.Variable(name="s")
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (cp.Problem(cp.Minimize(cp.sum_squares(_x)), [_x >= 1]), f"The objective of the CVXPY problem {AFFINE}"),
+        (cp.Problem(cp.Minimize(cp.norm1(_x)), [_x >= 1]), f"The objective of the CVXPY problem {AFFINE}"),
+        (cp.Problem(cp.Minimize(cp.sum(_x)), [_x >= 0, cp.abs(_x) <= 1]), f"The constraint 1 of the CVXPY problem {AFFINE}"),
+        (cp.Problem(cp.Minimize(cp.sum(_x)), [cp.square(_x) <= 1]), f"The constraint 0 of the CVXPY problem {AFFINE}"),
+        (cp.Problem(cp.Minimize(cp.sum(_x)), [cp.max(_x) <= 1]), f"The constraint 0 of the CVXPY problem {AFFINE}"),
+        (cp.Problem(cp.Minimize(cp.sum(_x)), [cp.norm2(_x) <= 1]), f"The constraint 0 of the CVXPY problem {AFFINE}"),
+        (_foreign(integer=True), INTEGER),
+        (_foreign(boolean=True), INTEGER),
+        (_foreign(complex=True), INTEGER),
+        (_foreign(integer=[(0,)]), INTEGER),
+        (
+            cp.Problem(cp.Minimize(cp.sum(_x)), [_x >= cp.Parameter(value=1.0)]),
+            "The CVXPY problem has parameters; substitute their values first",
+        ),
+        (cp.Problem(cp.Minimize(cp.sum(_x))), r"The CVXPY problem has no constraints"),
+        (cp.Problem(cp.Minimize(0), [cp.Constant([1.0, 2.0]) <= 2]), r"The CVXPY problem has no variables"),
+    ],
+)
+def test_cvxpy_refuses_what_is_no_linear_program(problem, message):
+    with pytest.raises(ReadError, match=message):
+        LinearProgram.from_cvxpy(problem)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "kind"),
+    [
+        (cp.SOC(_s, _x), "SOC"),
+        (cp.SOC(_t[0], cp.hstack([_t, _x])), "SOC"),
+        (cp.diag(_x) >> 0, "PSD"),
+        (cp.ExpCone(_x, _x, _x), "ExpCone"),
+        (cp.FiniteSet(_x[0], [1.0, 2.0]), "FiniteSet"),
+    ],
+    ids=["SOC", "SOC of a vector", "PSD", "ExpCone", "FiniteSet"],
+)
+def test_cvxpy_refuses_cones_and_finite_sets(constraint, kind):
+    problem = cp.Problem(cp.Minimize(cp.sum(_x)), [_x >= 0, constraint])
+    with pytest.raises(ReadError, match=f"CVXPY constraint {kind} is not a linear inequality or equality"):
+        LinearProgram.from_cvxpy(problem)
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    ["symmetric", "diag", "PSD", "NSD", {"sparsity": [(0, 1), (0, 1)]}],
+    ids=lambda a: a if isinstance(a, str) else "sparsity",
+)
+def test_cvxpy_structured_variables_are_solved_right_or_refused(attribute):
+    options = attribute if isinstance(attribute, dict) else {attribute: True}
+    S = cp.Variable((2, 2), name="S", **options)
+    problem = cp.Problem(cp.Minimize(S[0, 1] - 2 * S[1, 0] + cp.trace(S)), [cp.vec(S, order="F") >= -1, cp.vec(S, order="F") <= 2])
+    try:
+        lp = LinearProgram.from_cvxpy(problem)
+    except ReadError as error:
+        assert "CVXPY variable 'S'" in str(error)  # noqa: PT017 (both outcomes are right)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert solve_exact(lp).objective == pytest.approx(problem.solve(), abs=1e-5)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_cvxpy_refuses_constants_that_are_not_finite(bad):
+    with pytest.raises(InvalidProblemError, match="NaN"):
+        LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(_x)), [_x >= np.array([1.0, bad])]))
+
+
+@pytest.mark.parametrize("foreign", ["x", None, _x])
+def test_cvxpy_refuses_what_is_no_problem(foreign):
+    with pytest.raises(PrivLPError, match=r"cvxpy\.Problem|CVXPY problem"):
+        LinearProgram.from_cvxpy(foreign)
+
+
+def test_cvxpy_missing(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "cvxpy", None)
+    with pytest.raises(PrivLPError, match=r"from_cvxpy needs CVXPY: install it by pip install 'privlp\[cvxpy\]'"):
+        LinearProgram.from_cvxpy(object())

@@ -1,0 +1,443 @@
+"""The lemma under every constraint-private solver: a dense average of one vector per row changes by at most min(1, k/s) W."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram
+from privlp.problem import StandardForm
+from privlp.solvers.dense_dual import DenseDual, DenseProjection
+from privlp.solvers.simplex import RowsOnSimplex, Simplex
+
+SETTINGS = settings(deadline=None, max_examples=150)
+NORMS = [1, 2, np.inf]
+ROUNDING = 1e-11
+
+
+# ---------------------------------------------------------------------------------------------- the lemma itself
+
+
+def dense_average(log_weights, g, s, public):
+    """q = sum_i (Gamma_s z)_i g_i; where fewer than s weights are positive, the missing mass goes to a fixed public vector."""
+    z = DenseProjection(len(log_weights), s)(log_weights).copy()
+    missing = 1 - np.count_nonzero(z) / s if np.isfinite(log_weights).sum() < s else 0.0
+    return z, z @ g + missing * public
+
+
+def diameter(points, norm):
+    differences = (points[:, None, :] - points[None, :, :]).reshape(-1, points.shape[1])
+    return np.linalg.norm(differences, norm, axis=1).max()
+
+
+log_weight = st.one_of(st.just(-math.inf), st.sampled_from([0.0, 1.0]), st.floats(-60, 60), st.floats(-800, 800))
+all_positive = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(-60, 60))
+
+
+def density(most):
+    """Whole numbers and 64ths: any s will do, but sums of weights are ill-conditioned when s is just above a whole number."""
+    return st.one_of(st.integers(1, most), st.integers(64, 64 * most).map(lambda x: x / 64)).map(float)
+
+
+@st.composite
+def neighbouring_rows(draw, change):
+    """Log-weights and row vectors of two neighbours, the rows of one record last; s; k; a public vector."""
+    dimension = draw(st.integers(1, 4))
+    k = draw(st.integers(1, 3))
+    n = k + draw(st.integers(0 if change == "replace" else 1, 8))
+    weight = draw(st.sampled_from([log_weight, all_positive]))
+    log_weights = np.array(draw(st.lists(weight, min_size=n, max_size=n)))
+    g = np.array(draw(st.lists(st.lists(st.floats(-1, 1), min_size=dimension, max_size=dimension), min_size=n + k, max_size=n + k)))
+    s = draw(density(n + 2))
+    public = np.array(draw(st.lists(st.floats(-1, 1), min_size=dimension, max_size=dimension)))
+    if change == "replace":
+        other = log_weights.copy()
+        other[n - k :] = draw(st.lists(weight, min_size=k, max_size=k))
+        other_g = np.vstack([g[: n - k], g[n:]])
+    else:
+        other, other_g = log_weights[: n - k], g[: n - k]
+    return (log_weights, g[:n]), (other, other_g), s, k, public
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("change", ["replace", "add-remove"])
+def test_dense_average_changes_by_at_most_its_sensitivity(change, norm):
+    relation = ConstraintPrivate(change, nominal_n=None if change == "replace" else 10)
+
+    @SETTINGS
+    @given(neighbouring_rows(change))
+    def check(case):
+        (log_weights, g), (other, other_g), s, k, public = case
+        _, q = dense_average(log_weights, g, s, public)
+        _, other_q = dense_average(other, other_g, s, public)
+        width = diameter(np.vstack([g, other_g, public]), norm)
+        bound = relation.dense_average_sensitivity(width, s, k)
+        assert np.linalg.norm(q - other_q, norm) <= bound + ROUNDING
+
+    check()
+
+
+@SETTINGS
+@given(st.sampled_from(["replace", "add-remove"]).flatmap(neighbouring_rows))
+def test_mass_moved_by_one_record(case):
+    """The L1 distance of the two dense distributions is at most 2/s, and min(1, k/s)·2 for k rows."""
+    (log_weights, g), (other, other_g), s, k, public = case
+    z, _ = dense_average(log_weights, g, s, public)
+    other_z, _ = dense_average(other, other_g, s, public)
+    padded = np.zeros_like(z)
+    padded[: len(other_z)] = other_z
+    assert np.abs(z - padded).sum() <= 2 * min(1, k / s) + ROUNDING
+
+
+@SETTINGS
+@given(st.integers(2, 8), st.data())
+def test_raising_one_weight_lowers_every_other(n, data):
+    """Why the lemma holds: the multiplier can only fall, and the others lose exactly what the one row takes."""
+    log_weights = np.array(data.draw(st.lists(st.floats(-30, 30), min_size=n, max_size=n)))
+    s = data.draw(density(n))
+    before = DenseProjection(n, s)(log_weights).copy()
+    log_weights[0] += data.draw(st.floats(0, 50))
+    after = DenseProjection(n, s)(log_weights)
+    assert (after[1:] <= before[1:] * (1 + 1e-12)).all()
+    assert after[0] >= before[0] * (1 - 1e-12)
+    assert after.sum() == pytest.approx(before.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize(("s", "k"), [(1, 1), (2.5, 1), (7, 1), (7, 3), (2, 3)])
+def test_bound_is_attained(s, k, norm):
+    """Rows of one record at full weight flip from one end of the set to the other."""
+    ends = np.array([[1.0, -1.0, 0.5], [-1.0, 0.0, 0.5]])
+    n = 12
+    log_weights = np.zeros(n)
+    log_weights[:k] = 100.0
+    g = np.tile(ends[0], (n, 1))
+    flipped = g.copy()
+    flipped[:k] = ends[1]
+    # With k > s not all rows of the record fit under the caps; they hold all the mass.
+    _, q = dense_average(log_weights, g, s, ends[0])
+    _, other_q = dense_average(log_weights, flipped, s, ends[0])
+    bound = ConstraintPrivate().dense_average_sensitivity(diameter(ends, norm), s, k)
+    assert 0.999 * bound <= np.linalg.norm(q - other_q, norm) <= bound + ROUNDING
+
+
+@pytest.mark.parametrize("s", [1, 2.5, 7])
+def test_bound_is_attained_by_adding_a_row(s):
+    _, q = dense_average(np.zeros(9), np.ones((9, 1)), s, np.ones(1))
+    _, other_q = dense_average(np.append(np.zeros(9), 100.0), np.append(np.ones(9), -1.0)[:, None], s, np.ones(1))
+    bound = ConstraintPrivate("add-remove", nominal_n=10).dense_average_sensitivity(2.0, s, 1)
+    assert 0.999 * bound <= abs(q - other_q)[0] <= bound + ROUNDING
+
+
+def test_mass_bound_is_attained():
+    heavy, light = np.zeros(6), np.zeros(6)
+    heavy[0], light[0] = 100.0, -100.0
+    moved = np.abs(DenseProjection(6, 3.0)(heavy).copy() - DenseProjection(6, 3.0)(light)).sum()
+    assert moved == pytest.approx(2 / 3, rel=1e-3)
+
+
+def test_renormalising_missing_mass_would_break_the_bound():
+    """Three positive weights at s = 15: the answer that is renormalised moves five times the bound."""
+    log_weights = np.array([0.0, 0.0, 0.0, *[-np.inf] * 20])
+    g = np.ones((23, 1))
+    flipped = g.copy()
+    flipped[0] = -1
+    z, q = dense_average(log_weights, g, 15, np.zeros(1))
+    _, other_q = dense_average(log_weights, flipped, 15, np.zeros(1))
+    bound = 2 / 15
+    assert abs(q - other_q)[0] <= bound + ROUNDING
+    assert abs(z @ g - z @ flipped)[0] / z.sum() == pytest.approx(5 * bound)
+
+
+@pytest.mark.parametrize(
+    ("s", "k", "expected"), [(10, 1, 0.2), (10, 4, 0.8), (10, 10, 2.0), (10, 25, 2.0), (1, 1, 2.0), (2.5, 1, 0.8)]
+)
+def test_sensitivity_formula(s, k, expected):
+    assert ConstraintPrivate().dense_average_sensitivity(2.0, s, k) == pytest.approx(expected)
+
+
+# ---------------------------------------------------------------------------------------------- rows of one record
+
+
+def program(A, b=None, c=None, **options):
+    A = np.asarray(A, dtype=float)
+    return LinearProgram(np.ones(A.shape[1]) if c is None else c, A, np.zeros(len(A)) if b is None else b, **options)
+
+
+def test_rows_of_one_record_come_from_the_groups():
+    lp = program(np.ones((5, 2)), groups=["ann", "bob", "ann", "ann", "cid"])
+    assert lp.neighbours.rows_of_one_record(lp) == 3
+
+
+def test_public_rows_do_not_count_for_a_record():
+    lp = program(np.ones((5, 2)), groups=[1, 1, 1, 2, 2], private=[0, 3, 4])
+    assert lp.neighbours.rows_of_one_record(lp) == 2
+
+
+def test_a_two_sided_row_counts_twice():
+    lp = program(np.ones((3, 2)), b=[1, 1, 1], row_lower=[-np.inf, 0, 1], neighbours=ConstraintPrivate(rows_per_record=2))
+    assert lp.neighbours.rows_of_one_record(lp) == 4
+
+
+def test_declared_rows_per_record_are_the_least():
+    lp = program(np.ones((3, 2)), groups=[1, 2, 3], neighbours=ConstraintPrivate(rows_per_record=5))
+    assert lp.neighbours.rows_of_one_record(lp) == 5
+
+
+def test_add_remove_uses_the_declaration_and_refuses_larger_records():
+    relation = ConstraintPrivate("add-remove", rows_per_record=2, nominal_n=100)
+    lp = program(np.ones((3, 2)), groups=[1, 2, 3], neighbours=relation)
+    assert relation.rows_of_one_record(lp) == 2
+    with pytest.raises(InvalidProblemError, match="more than rows_per_record=2 private rows"):
+        program(np.ones((3, 2)), groups=[1, 1, 1], neighbours=relation)
+
+
+# ---------------------------------------------------------------------------------------------- the code path of solve()
+
+
+def play(lp, opt, s, history, step):
+    """Rows and dense weights after some rounds with a public history of vertices."""
+    simplex = Simplex(StandardForm.of(lp), opt)
+    rows = RowsOnSimplex.of_equal_range(simplex)
+    dual = DenseDual(rows.count, s)
+    for vertex in history:
+        rows.add_violations(vertex, step, dual.log_weights)
+    return rows, dual.weights()
+
+
+def violations(rows, d):
+    """Scaled violation of every row at every vertex."""
+    table = np.zeros((rows.count, d))
+    for j in range(d):
+        rows.add_violations(j, 1.0, table[:, j])
+    return table
+
+
+def slack(n):
+    """What solve() adds to the sensitivity for rounding."""
+    return 2 * RowsOnSimplex.rounding_error(n)
+
+
+entry = st.one_of(st.floats(-1, 1), st.sampled_from([0.0, 0.0, 1.0, -1.0, 1e14, -1e14, 9e14, 1e-300, -1e-300, 0.1, 100.0]))
+side = st.one_of(st.floats(-2, 2), st.sampled_from([0.0, 1e19, -1e19, 1e-300, 50.0]))
+cost = st.sampled_from([1.0, 1.0, 0.1, 3.0, 1e3, 1e-3])
+
+
+@st.composite
+def neighbouring_programs(draw):
+    """(A, b) of two neighbours that differ in one row, and everything public."""
+    n, d = draw(st.integers(2, 7)), draw(st.integers(2, 5))
+    matrix = st.lists(st.lists(entry, min_size=d, max_size=d), min_size=n + 1, max_size=n + 1)
+    A, b = np.array(draw(matrix)), np.array(draw(st.lists(side, min_size=n + 1, max_size=n + 1)))
+    c = draw(st.lists(cost, min_size=d, max_size=d))
+    i = draw(st.integers(0, n - 1))
+    other_A, other_b = A[:n].copy(), b[:n].copy()
+    other_A[i], other_b[i] = A[n], b[n]
+    return {
+        "pair": ((A[:n], b[:n]), (other_A, other_b)),
+        "c": c,
+        "opt": draw(st.sampled_from([1.0, 0.01, 250.0])),
+        "s": draw(density(n)),
+        "history": draw(st.lists(st.integers(0, d - 1), max_size=5)),
+        "step": draw(st.sampled_from([0.05, 1.0, 4.0, 12.0])),
+        "storage": draw(st.sampled_from([np.array, sp.csc_array])),
+    }
+
+
+@SETTINGS
+@given(neighbouring_programs())
+def test_scores_of_neighbouring_programs(case):
+    """Up to one number common to all vertices, scores change by at most the sensitivity; so the change spans at most twice it.
+
+    Rows of values centred on zero give centred scores; the library leaves the centre out, which shifts all scores alike.
+    """
+    scores, centred = [], []
+    d, n = len(case["c"]), len(case["pair"][0][1])
+    for A, b in case["pair"]:
+        lp = LinearProgram(case["c"], case["storage"](A), b)
+        rows, z = play(lp, case["opt"], case["s"], case["history"], case["step"])
+        table = violations(rows, d)
+        scores.append(rows.scores(z))
+        centred.append(-z @ (table - (table.max(1) + table.min(1))[:, None] / 2))
+        assert np.isfinite(scores[-1]).all()
+        assert np.ptp(scores[-1] - centred[-1]) <= 2 * slack(n)
+    sensitivity = lp.neighbours.dense_average_sensitivity(2.0, case["s"], lp.neighbours.rows_of_one_record(lp)) + slack(n)
+    assert np.ptp(scores[0] - scores[1]) <= 2 * sensitivity
+    assert np.abs(centred[0] - centred[1]).max() <= sensitivity
+
+
+@SETTINGS
+@given(neighbouring_programs(), st.booleans())
+def test_scores_when_a_row_is_added(case, tight):
+    """Also from fewer rows than s to s rows, where mass is missing on one side only."""
+    A, b = case["pair"][0]
+    relation = ConstraintPrivate("add-remove", nominal_n=50)
+    s = float(len(b)) + 0.5 if tight else case["s"]
+    scores = []
+    for rows_present in (slice(None), slice(1, None)):
+        lp = LinearProgram(case["c"], case["storage"](A[rows_present]), b[rows_present], neighbours=relation)
+        rows, z = play(lp, case["opt"], s, case["history"], case["step"])
+        scores.append(rows.scores(z))
+    assert np.ptp(scores[0] - scores[1]) <= 2 * (relation.dense_average_sensitivity(2.0, s, 1) + slack(50))
+
+
+@SETTINGS
+@given(neighbouring_programs(), st.data())
+def test_scores_when_a_record_owns_several_rows(case, data):
+    """Two-sided rows, and two rows in one group: k = 4."""
+    (A, b), _ = case["pair"]
+    n = len(b)
+    groups = np.arange(n)
+    groups[1] = 0
+    scores = []
+    for first_rows in (A[:2], -A[:2][::-1]):
+        lower, upper = np.full(n, -np.inf), np.ones(n)
+        lower[:2] = -1.0
+        lp = LinearProgram(case["c"], np.vstack([first_rows, A[2:]]), upper, row_lower=lower, groups=groups)
+        rows, z = play(lp, case["opt"], case["s"], case["history"], case["step"])
+        scores.append(rows.scores(z))
+    k = lp.neighbours.rows_of_one_record(lp)
+    assert k == 4
+    assert np.ptp(scores[0] - scores[1]) <= 2 * (lp.neighbours.dense_average_sensitivity(2.0, case["s"], k) + slack(n + 2))
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csc_array])
+def test_a_pair_of_programs_attains_the_bound(storage):
+    """A row that every past vertex violates holds full weight; flipping it elsewhere moves scores by the sensitivity."""
+    n, d, s = 30, 6, 4.0
+    rng = np.random.default_rng(5)
+    A = rng.uniform(-1, 1, (n, d))
+    A[:, 5] = A.min(axis=1)
+    A[0] = [-1, 1, 1, 1, 1, 1]
+    flipped = A.copy()
+    flipped[0] = [1, -1, -1, -1, -1, 1]
+    c = np.array([1.0, 2, 0.5, 10, 1, 0.1])
+    scores = []
+    for matrix in (A, flipped):
+        rows, z = play(LinearProgram(c, storage(matrix * c * [7.0]), np.zeros(n)), 3.0, s, [5] * 6, 2.0)
+        scores.append(rows.scores(z))
+    sensitivity = ConstraintPrivate().dense_average_sensitivity(2.0, s, 1)
+    change = scores[1] - scores[0]
+    assert 0.95 * sensitivity <= np.abs(change).max() <= sensitivity + slack(n)
+    assert 0.95 * 2 * sensitivity <= np.ptp(change) <= 2 * (sensitivity + slack(n))
+
+
+@pytest.mark.parametrize("lead", np.arange(4.0, 44.0))
+def test_one_row_far_ahead_of_the_others(lead):
+    """The weights of the others must not lose digits to the capped weight of one row: they carry almost all of the mass.
+
+    After one vertex every row but the first is far inside its half-space, and its weight has fallen by exp(-lead).
+    """
+    n, s = 60, 20.0
+    A = np.tile([1.0, -1.0, -1.0], (n, 1))
+    ahead = A.copy()
+    ahead[0] = [1.0, -1.0, 1.0]
+    scores = []
+    for matrix in (A, ahead):
+        rows, z = play(program(matrix, b=np.ones(n)), 1.0, s, [2], lead / 2)
+        scores.append(rows.scores(z))
+    assert np.ptp(scores[0] - scores[1]) <= 2 * (2 / s + slack(n))
+
+
+@SETTINGS
+@given(neighbouring_programs())
+def test_rows_of_equal_range(case):
+    """Values of a row span at most 2 on K, violations stay within [-2, 2], and nothing overflows."""
+    (A, b), _ = case["pair"]
+    simplex = Simplex(StandardForm.of(LinearProgram(case["c"], case["storage"](A), b)), case["opt"])
+    table = violations(RowsOnSimplex.of_equal_range(simplex), len(case["c"]))
+    values = A * simplex.vertices
+    assert np.isfinite(table).all()
+    assert np.ptp(table, axis=1).max() <= 2 * (1 + 1e-12)
+    assert np.abs(table).max() <= 2 * (1 + 1e-12)
+    clearly_varying = np.ptp(values, axis=1) > np.maximum(np.abs(values).max(axis=1) / 31, 1e-150)
+    np.testing.assert_allclose(np.ptp(table[clearly_varying], axis=1), 2, rtol=1e-12)
+
+
+@SETTINGS
+@given(neighbouring_programs(), st.data())
+def test_a_positive_multiple_of_a_row_is_the_same_row(case, data):
+    """Scaling (A_i, b_i) changes neither the differences of scores now nor the weights later."""
+    (A, b), _ = case["pair"]
+    moderate = np.where(np.abs(A) > 1e3, 1.0, np.where(np.abs(A) < 1e-200, 0.0, A))
+    b = np.clip(b, -1e3, 1e3)
+    factors = np.array(data.draw(st.lists(st.sampled_from([1.0, 1e-6, 3.0, 0.1, 1e9]), min_size=len(b), max_size=len(b))))
+    results = []
+    for A_now, b_now in ((moderate, b), (moderate * factors[:, None], b * factors)):
+        rows, z = play(LinearProgram(case["c"], case["storage"](A_now), b_now), case["opt"], case["s"], case["history"], 0.5)
+        scores = rows.scores(z)
+        results.append((scores.max() - scores, z.copy()))
+    np.testing.assert_allclose(results[1][0], results[0][0], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(results[1][1], results[0][1], rtol=1e-9)
+
+
+def test_constant_rows_have_no_part_in_the_game():
+    """A row proportional to the costs is the same at every vertex, however hard it is violated."""
+    c = np.array([1.0, 2.0, 4.0])
+    lp = LinearProgram(c, np.array([[5.0, 10.0, 20.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]), [-1e18, -1e18, 0.5])
+    table = violations(RowsOnSimplex.of_equal_range(Simplex(StandardForm.of(lp), 1.0)), 3)
+    assert (table[:2] == 0).all()
+    assert table[2].tolist() == [1.0, -1.0, -1.0]
+
+
+def test_right_hand_sides_beyond_the_span_are_clipped():
+    lp = program([[1.0, -1.0]] * 3, b=[1e19, -1e19, 0.25])
+    table = violations(RowsOnSimplex.of_equal_range(Simplex(StandardForm.of(lp), 1.0)), 2)
+    assert table.tolist() == [[0.0, -2.0], [2.0, 0.0], [0.75, -1.25]]
+
+
+def test_nearly_constant_rows_are_stretched_no_further_than_their_digits_allow():
+    """A row whose values differ in the last digit stays bounded by 64, so its scores keep their accuracy."""
+    lp = program([[1e14, np.nextafter(1e14, 2e14)], [1.0, -1.0]])
+    rows, z = play(lp, 1.0, 2.0, [], 1.0)
+    assert np.abs(rows.scores(z)).max() <= 64
+    assert np.ptp(violations(rows, 2)[0]) <= 1e-12
+
+
+@pytest.mark.parametrize("hostile", [[1e-279, 0.0], [0.0, 3e-310], [1e14, -1e14], [-5e-324, 9e14], [1e-250, 1e-300]])
+@pytest.mark.parametrize("tiny_cost", [1e-15, 1e-30, 1e-90])
+@pytest.mark.parametrize("storage", [np.array, sp.csc_array])
+def test_no_row_makes_a_number_overflow(hostile, tiny_cost, storage):
+    """A record may choose any entries that a program accepts: a NaN or a warning would give it away."""
+    lp = LinearProgram([1.0, tiny_cost], storage(np.array([hostile, [1.0, -0.5], [0.0, 1.0]])), [1e-300, 1.0, 1.0])
+    rows, z = play(lp, 1.0, 2.0, [0, 1, 1], 2.0)
+    assert np.isfinite(z).all()
+    assert np.isfinite(rows.scores(z)).all()
+    assert np.abs(violations(rows, 2)).max() <= 2 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("s", [2.0, 3.5])
+def test_rounding_error_of_scores_is_within_its_bound(s):
+    """Against exact rational arithmetic, with the largest values that scaling leaves."""
+    rng = np.random.default_rng(2)
+    n, d = 12, 4
+    A = rng.uniform(-1, 1, (n, d)) + rng.choice([0.0, 31.0, -60.0], (n, 1))
+    rows, z = play(program(A), 1.0, s, [0, 3, 1], 1.5)
+    low, high = A.min(axis=1), A.max(axis=1)
+    scale = np.minimum(2.0 / (high - low), 64.0 / np.maximum(np.abs(low), np.abs(high)))
+    total = sum(map(Fraction, z))
+    exact = [-sum(Fraction(z[i]) / total * Fraction(scale[i]) * Fraction(A[i, j]) for i in range(n)) for j in range(d)]
+    error = max(abs(float(Fraction(x) - y)) for x, y in zip(rows.scores(z), exact, strict=True))
+    assert error <= RowsOnSimplex.rounding_error(n)
+
+
+@SETTINGS
+@given(neighbouring_programs())
+def test_rows_within_declared_bounds(case):
+    """The published scaling: rows beyond the bounds are scaled down; scores change by at most twice the largest value over s."""
+    a, a_b = 2.0, 5.0
+    scores = []
+    for A, b in case["pair"]:
+        simplex = Simplex(StandardForm.of(LinearProgram(case["c"], case["storage"](A), b)), case["opt"])
+        rows = RowsOnSimplex.within_bounds(simplex, a, a_b)
+        largest = a * simplex.vertices.max()
+        table = violations(rows, len(case["c"]))
+        assert np.abs(table).max() <= (largest + a_b) * (1 + 1e-12)
+        fits = (np.abs(A) <= a).all(axis=1) & (np.abs(b) <= a_b)
+        np.testing.assert_allclose(table[fits], (A * simplex.vertices - b[:, None])[fits], rtol=1e-12, atol=1e-12 * largest)
+        scores.append(rows.scores(DenseProjection(len(b), case["s"])(np.zeros(len(b)))))
+    assert np.abs(scores[0] - scores[1]).max() <= 2 * largest / case["s"] * (1 + 1e-9)

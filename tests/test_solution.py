@@ -1,0 +1,244 @@
+"""Saving and loading of private solutions."""
+
+import dataclasses
+import json
+import math
+import os
+
+import numpy as np
+import pytest
+
+from privlp import LinearProgram, ReadError, Solution, Status, solve
+
+LP = LinearProgram([1.0, 2.0, 1.5], -np.random.default_rng(1).uniform(0.2, 1.0, size=(200, 3)), -np.ones(200))
+
+
+@pytest.fixture(scope="module", params=[1.0, math.inf], ids=["private", "no noise"])
+def solution(request):
+    delta = 1e-6 if math.isfinite(request.param) else 0.0
+    return solve(LP, eps=request.param, delta=delta, s=20, alpha=0.5, opt=3.0, rng=0)
+
+
+def stopped(solution):
+    """The same solve, had it hit its time limit."""
+    return dataclasses.replace(solution, x=None, objective=None, status=Status.TIME_LIMIT, message="Stopped.", trace={})
+
+
+def assert_same(first, second):
+    for name in ("objective", "method", "iterations", "status", "message", "privacy", "success", "variable_names"):
+        assert getattr(first, name) == getattr(second, name), name
+    assert (first.x is None) == (second.x is None)
+    if first.x is not None:
+        np.testing.assert_array_equal(first.x, second.x)
+        assert first.x.dtype == second.x.dtype
+    assert first.trace.keys() == second.trace.keys()
+    for name, values in first.trace.items():
+        np.testing.assert_array_equal(values, second.trace[name], err_msg=name)
+        assert values.dtype == second.trace[name].dtype
+
+
+# --- round trip ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [str, os.fspath, lambda path: path], ids=["str", "fspath", "Path"])
+def test_round_trip(solution, tmp_path, kind):
+    path = kind(tmp_path / "solution.json")
+    solution.save(path)
+    loaded = Solution.load(path)
+    assert isinstance(loaded, Solution)
+    assert isinstance(loaded.status, Status)
+    assert_same(loaded, solution)
+    assert solution.trace
+
+
+def test_round_trip_of_names(solution, tmp_path):
+    named = dataclasses.replace(solution, variable_names=("bread", "butter", "jäm"))
+    named.save(tmp_path / "solution.json")
+    assert_same(Solution.load(tmp_path / "solution.json"), named)
+
+
+def test_round_trip_of_a_solve_that_stopped(solution, tmp_path):
+    path = tmp_path / "solution.json"
+    stopped(solution).save(path)
+    loaded = Solution.load(path)
+    assert_same(loaded, stopped(solution))
+    assert loaded.x is loaded.objective is None
+    assert not loaded.success
+
+
+def test_the_privacy_statement_survives(solution, tmp_path):
+    solution.save(tmp_path / "solution.json")
+    loaded = Solution.load(tmp_path / "solution.json")
+    assert str(loaded.privacy.statement()) == str(solution.privacy.statement())
+    assert loaded.privacy.statement() == solution.privacy.statement()
+    assert loaded.privacy.private == math.isfinite(solution.privacy.eps)
+    assert loaded.privacy.seeded
+
+
+def test_infinite_eps_is_loaded_as_a_number(tmp_path):
+    solve(LP, eps=math.inf, delta=0, s=20, alpha=0.5, opt=3.0, rng=0).save(tmp_path / "solution.json")
+    privacy = Solution.load(tmp_path / "solution.json").privacy
+    assert privacy.eps == privacy.eps_limit == math.inf
+    assert "NOT PRIVATE" in str(privacy.statement())
+
+
+def test_numbers_survive_to_the_last_bit(solution, tmp_path):
+    x = np.array([0.1, 1 / 3, np.pi, 5e-324, 1.7976931348623157e308, -0.0, 1e22])
+    trace = {"selected": np.array([3, 1, 2]), "released": np.array([[0.1, 0.2], [1 / 3, -0.0]]), "kept": np.array([True, False])}
+    changed = dataclasses.replace(solution, x=x, objective=0.1 + 0.2, trace=trace)
+    changed.save(tmp_path / "solution.json")
+    loaded = Solution.load(tmp_path / "solution.json")
+    assert_same(loaded, changed)
+    assert loaded.x.tobytes() == x.tobytes()
+
+
+def test_the_file_is_standard_json(solution, tmp_path):
+    path = tmp_path / "solution.json"
+    solution.save(path)
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not standard JSON")
+
+    document = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    assert document["format"] == "privlp solution 1"
+    assert document["x"] == solution.x.tolist()
+
+
+# --- what cannot be loaded -------------------------------------------------------------------------------------------
+
+
+def test_loading_a_missing_file(tmp_path):
+    with pytest.raises(ReadError, match=r"Cannot read '.*nowhere\.json': No such file or directory\."):
+        Solution.load(tmp_path / "nowhere.json")
+
+
+def test_loading_a_directory(tmp_path):
+    with pytest.raises(ReadError, match=r"Cannot read '.*': Is a directory\."):
+        Solution.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"not json",
+        b"[]",
+        b"null",
+        b"3",
+        b'"privlp solution 1"',
+        b"{}",
+        b'{"format": "privlp solution 1"}',
+        b'{"format": "privlp solution 0", "x": null}',
+        b"\xff\xfe\x00\x01",
+        bytes(range(256)),
+    ],
+)
+def test_loading_what_is_no_solution(tmp_path, content):
+    path = tmp_path / "other.json"
+    path.write_bytes(content)
+    with pytest.raises(ReadError, match=r"'.*other\.json' is not a solution saved by privlp\."):
+        Solution.load(path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda d: d.pop("x"),
+        lambda d: d.pop("privacy"),
+        lambda d: d.pop("trace"),
+        lambda d: d.pop("status"),
+        lambda d: d["privacy"].pop("eps"),
+        lambda d: d["privacy"]["entries"][0].pop("purpose"),
+        lambda d: d.update(format="privlp solution 999"),
+        lambda d: d.update(status="splendid"),
+        lambda d: d.update(x=["a", "b"]),
+        lambda d: d.update(x=[[1.0], [1.0, 2.0]]),
+        lambda d: d.update(privacy=None),
+        lambda d: d.update(trace=[1, 2]),
+        lambda d: d.update(surprise=1),
+        lambda d: d["privacy"].update(eps="much"),
+    ],
+)
+def test_loading_a_damaged_file(solution, tmp_path, damage):
+    path = tmp_path / "solution.json"
+    solution.save(path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    damage(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ReadError, match=r"'.*solution\.json' is not a solution saved by privlp\."):
+        Solution.load(path)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
+def test_loading_a_file_cut_short(solution, tmp_path, share):
+    path = tmp_path / "solution.json"
+    solution.save(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ReadError, match="is not a solution saved by privlp"):
+        Solution.load(path)
+
+
+# --- saving is all or nothing ----------------------------------------------------------------------------------------
+
+
+def test_saving_replaces_an_older_file(solution, tmp_path):
+    path = tmp_path / "solution.json"
+    path.write_text("old")
+    solution.save(path)
+    assert_same(Solution.load(path), solution)
+    assert os.listdir(tmp_path) == ["solution.json"]
+
+
+STEPS = {"encoding": (json, ("dump", "dumps")), "renaming": (os, ("replace", "rename"))}
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=["disk full", "interrupt"])
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("old", [None, "old"], ids=["new file", "old file"])
+def test_a_failure_leaves_no_trace(solution, tmp_path, monkeypatch, error, step, old):
+    path = tmp_path / "solution.json"
+    if old is not None:
+        path.write_text(old)
+
+    def fail(*args, **kwargs):
+        if hasattr(args[-1], "write"):
+            args[-1].write('{"format": ')  # as far as it got
+        raise error
+
+    module, names = STEPS[step]
+    with monkeypatch.context() as patch:
+        for name in names:
+            patch.setattr(module, name, fail)
+        with pytest.raises(type(error)):
+            solution.save(path)
+    assert os.listdir(tmp_path) == ([] if old is None else ["solution.json"])
+    if old is not None:
+        assert path.read_text() == old
+
+
+def test_saving_onto_a_directory_leaves_nothing_behind(solution, tmp_path):
+    (tmp_path / "solution.json").mkdir()
+    with pytest.raises(OSError, match=r"solution\.json"):
+        solution.save(tmp_path / "solution.json")
+    assert os.listdir(tmp_path) == ["solution.json"]
+    assert os.listdir(tmp_path / "solution.json") == []
+
+
+def test_saving_into_a_missing_folder_names_it(solution, tmp_path):
+    with pytest.raises(OSError, match="nowhere"):
+        solution.save(tmp_path / "nowhere" / "solution.json")
+    assert os.listdir(tmp_path) == []
+
+
+# --- the object ------------------------------------------------------------------------------------------------------
+
+
+def test_a_solution_is_frozen(solution):
+    with pytest.raises(dataclasses.FrozenInstanceError, match="privacy"):
+        solution.privacy = None
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_only_completed_solves_are_a_success(solution, status):
+    assert dataclasses.replace(solution, status=status).success == (status in {Status.COMPLETED, Status.OPTIMAL})

@@ -1,0 +1,332 @@
+"""Standard form: what goes in comes out again, and no row changes its owner or its meaning.
+
+All numbers are small multiples of 1/4, so that sums and products are exact and equalities can be tested as such.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privlp import ConstraintPrivate, LinearProgram
+from privlp.problem import StandardForm
+
+INF = np.inf
+PROPERTY = settings(deadline=None, max_examples=80)
+
+QUARTERS = st.integers(-12, 12).map(lambda k: k / 4)
+SIZES = st.integers(0, 12).map(lambda k: k / 4)
+
+
+@st.composite
+def variable_bounds(draw):
+    kind = draw(st.sampled_from(["non-negative", "lower", "upper", "free", "fixed", "boxed"]))
+    low = draw(QUARTERS)
+    return {
+        "non-negative": (0.0, None),
+        "lower": (low, None),
+        "upper": (None, low),
+        "free": (None, None),
+        "fixed": (low, low),
+        "boxed": (low, low + 0.25 + draw(SIZES)),
+    }[kind]
+
+
+@st.composite
+def row_ends(draw):
+    kind = draw(st.sampled_from(["<=", ">=", "==", "range", "free"]))
+    low = draw(QUARTERS)
+    return {
+        "<=": (-INF, low),
+        ">=": (low, INF),
+        "==": (low, low),
+        "range": (low, low + 0.25 + draw(SIZES)),
+        "free": (-INF, INF),
+    }[kind]
+
+
+@st.composite
+def programs(draw):
+    """Programs with every kind of bound, row and owner, dense and sparse, for minimisation and maximisation."""
+    n, d = draw(st.integers(1, 5)), draw(st.integers(1, 4))
+
+    def vector(size):
+        return np.array(draw(st.lists(QUARTERS, min_size=size, max_size=size)))
+
+    matrix = vector(n * d).reshape(n, d)
+    if draw(st.booleans()):
+        matrix[np.array(draw(st.lists(st.booleans(), min_size=n * d, max_size=n * d))).reshape(n, d)] = 0.0
+    plain = draw(st.booleans())
+    ends = [(-INF, draw(QUARTERS)) for _ in range(n)] if plain else draw(st.lists(row_ends(), min_size=n, max_size=n))
+    lower, upper = np.array(ends).T
+    return LinearProgram(
+        vector(d),
+        draw(st.sampled_from([np.array, sp.csr_array, sp.coo_array]))(matrix),
+        upper,
+        row_lower=lower,
+        bounds=draw(st.lists(variable_bounds(), min_size=d, max_size=d)),
+        private=None if plain and draw(st.booleans()) else np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n))),
+        sense=draw(st.sampled_from(["min", "max"])),
+        offset=draw(QUARTERS),
+    )
+
+
+@st.composite
+def points(draw):
+    """A program and a point u of its standard form."""
+    lp = draw(programs())
+    form = StandardForm.of(lp)
+    u = [min(draw(SIZES), upper) for upper in form.upper]
+    return lp, form, np.array(u)
+
+
+def dense_rows(form):
+    """A', column by column from what a step along u_j does to the user's rows."""
+    start = form.undo(np.zeros(len(form.column)))
+    steps = [form.lp.A @ (form.undo(unit) - start) for unit in np.eye(len(form.column))]
+    return np.array([form.row_sign * step[form.row] for step in steps]).reshape(len(form.column), len(form.row)).T
+
+
+# --- the way there and back ------------------------------------------------------------------------------------------
+
+
+@PROPERTY
+@given(points())
+def test_undo_stays_within_the_bounds(drawn):
+    lp, form, u = drawn
+    x = form.undo(u)
+    assert x.shape == lp.c.shape
+    lower, upper = lp.bounds.T
+    assert (x >= lower).all()
+    assert (x <= upper).all()
+
+
+@PROPERTY
+@given(programs(), st.data())
+def test_every_point_within_the_bounds_is_reached(lp, data):
+    form = StandardForm.of(lp)
+    lower, upper = lp.bounds.T
+    x = np.clip(np.array(data.draw(st.lists(QUARTERS, min_size=len(lower), max_size=len(lower)))), lower, upper)
+    steps = np.maximum(form.column_sign * (x - form.shift)[form.column], 0.0)
+    assert (steps <= form.upper).all()
+    np.testing.assert_array_equal(form.undo(steps), x)
+
+
+@PROPERTY
+@given(points())
+def test_cost_is_the_users_objective_in_minimisation_sense(drawn):
+    lp, form, u = drawn
+    objective = lp.objective(form.undo(u))
+    assert form.cost_of(objective) == form.cost @ u
+    constant = lp.sign * lp.objective(form.shift)
+    assert form.cost @ u + constant == lp.sign * objective
+
+
+@PROPERTY
+@given(points())
+def test_private_rows_keep_their_meaning(drawn):
+    lp, form, u = drawn
+    activity = lp.A @ form.undo(u)
+    expected = np.where(form.row_sign > 0, activity[form.row] - lp.b[form.row], lp.row_lower[form.row] - activity[form.row])
+    residual = form.rows() @ u - form.rhs
+    np.testing.assert_array_equal(residual, expected)
+    users = ((activity <= lp.b) & (activity >= lp.row_lower))[lp.private].all()
+    assert (residual <= 0).all() == users
+
+
+@PROPERTY
+@given(programs())
+def test_every_finite_side_of_a_private_row_appears_once(lp):
+    form = StandardForm.of(lp)
+    sides = {(int(i), float(sign)) for i, sign in zip(form.row, form.row_sign, strict=True)}
+    above = {(i, 1.0) for i in np.flatnonzero(lp.private & np.isfinite(lp.b)).tolist()}
+    below = {(i, -1.0) for i in np.flatnonzero(lp.private & np.isfinite(lp.row_lower)).tolist()}
+    assert sides == above | below
+    assert len(form.row) == form.n_private == len(sides) == lp.sides()[lp.private].sum()
+    assert form.has_public_rows == any(lp.sides()[~lp.private])
+
+
+@PROPERTY
+@given(programs())
+def test_costs_bounds_and_variables_do_not_depend_on_private_rows(lp):
+    other = LinearProgram(
+        lp.c,
+        np.full(lp.shape, 7.5),
+        np.full(lp.shape[0], 3.0),
+        bounds=lp.bounds,
+        sense=lp.sense,
+        offset=lp.offset,
+        private=np.ones(lp.shape[0], dtype=bool),
+    )
+    mine, theirs = StandardForm.of(lp), StandardForm.of(other)
+    for name in ("column", "column_sign", "shift", "cost", "upper"):
+        np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name), err_msg=name)
+
+
+# --- A' as an operator -----------------------------------------------------------------------------------------------
+
+
+@PROPERTY
+@given(points(), st.data())
+def test_products_agree_with_a_dense_matrix(drawn, data):
+    _, form, u = drawn
+    rows, dense = form.rows(), dense_rows(form)
+    assert rows.shape == dense.shape
+    z = np.array(data.draw(st.lists(SIZES, min_size=len(form.row), max_size=len(form.row))))
+    np.testing.assert_array_equal(rows @ u, dense @ u)
+    np.testing.assert_array_equal(rows.transposed_times(z), dense.T @ z)
+
+
+@PROPERTY
+@given(programs(), st.data())
+def test_columns_agree_with_a_dense_matrix(lp, data):
+    form = StandardForm.of(lp)
+    rows, dense = form.rows(), dense_rows(form)
+    factor = data.draw(QUARTERS)
+    scale, start = (np.array(data.draw(st.lists(QUARTERS, min_size=len(dense), max_size=len(dense)))) for _ in range(2))
+    for j in range(dense.shape[1]):
+        np.testing.assert_array_equal(rows.column(j), dense[:, j])
+        np.testing.assert_array_equal(rows.column(j, signed=False), form.column_sign[j] * dense[:, j])
+        out = start.copy()
+        rows.add_column(j, factor, scale, out)
+        np.testing.assert_array_equal(out, start + factor * scale * dense[:, j])
+
+
+@PROPERTY
+@given(programs(), st.data())
+def test_extremes_agree_with_a_dense_matrix(lp, data):
+    form = StandardForm.of(lp)
+    if len(form.column) == 0:  # all variables are fixed
+        return
+    factors = np.array(data.draw(st.lists(QUARTERS, min_size=len(form.column), max_size=len(form.column))))
+    scaled = dense_rows(form) * factors
+    low, high = form.rows().extremes(factors)
+    np.testing.assert_array_equal(low, scaled.min(axis=1))
+    np.testing.assert_array_equal(high, scaled.max(axis=1))
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+@pytest.mark.parametrize("private", [None, [0]])
+def test_the_operator_changes_neither_its_arguments_nor_the_program(storage, private):
+    matrix = np.array([[1.0, 2.0], [0.0, 4.0]])
+    lp = LinearProgram([1.0, 1.0], storage(matrix), [1.0, 2.0], bounds=(None, None), private=private)
+    rows = StandardForm.of(lp).rows()
+    z, factors, u = np.arange(rows.shape[0]) + 1.0, np.array([1.0, -2.0, 3.0, -4.0]), np.array([1.0, 2.0, 3.0, 4.0])
+    before = [a.copy() for a in (z, factors, u)]
+    rows.transposed_times(z)
+    rows.extremes(factors)
+    rows.add_column(1, 2.0, z, np.zeros(len(z)))
+    assert (rows @ u).shape == z.shape
+    for given_array, copy in zip((z, factors, u), before, strict=True):
+        np.testing.assert_array_equal(given_array, copy)
+    for column in (rows.column(j, signed=signed) for j in range(4) for signed in (True, False)):
+        if column.flags.writeable:
+            column[:] = 5.0
+    np.testing.assert_array_equal(lp.A.toarray() if lp.is_sparse else lp.A, matrix)
+
+
+# --- by hand ---------------------------------------------------------------------------------------------------------
+
+
+def test_each_kind_of_bound():
+    lp = LinearProgram(
+        [1.0, 2.0, 3.0, 4.0, 5.0], [[1.0] * 5], [10.0], bounds=[(1, None), (None, 2), (None, None), (3, 3), (-1, 4)], offset=0.5
+    )
+    form = StandardForm.of(lp)
+    np.testing.assert_array_equal(form.shift, [1, 2, 0, 3, -1])
+    np.testing.assert_array_equal(form.undo(np.zeros(5)), [1, 2, 0, 3, -1])
+    of = {(int(k), float(sign)): j for j, (k, sign) in enumerate(zip(form.column, form.column_sign, strict=True))}
+    assert set(of) == {(0, 1.0), (1, -1.0), (2, 1.0), (2, -1.0), (4, 1.0)}
+    assert {key: form.cost[j] for key, j in of.items()} == {(0, 1.0): 1, (1, -1.0): -2, (2, 1.0): 3, (2, -1.0): -3, (4, 1.0): 5}
+    assert {key: form.upper[j] for key, j in of.items()} == dict.fromkeys(of, INF) | {(4, 1.0): 5.0}
+    assert form.rhs.tolist() == [10 - (1 + 2 + 3 - 1)]
+    assert form.cost_of(lp.objective(form.shift)) == 0.0
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+def test_two_sided_rows_become_two(storage):
+    lp = LinearProgram(
+        [1.0, 1.0],
+        storage([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]),
+        [1.0, 2.0, 3.0, INF],
+        row_lower=[-INF, 2.0, 0.0, 4.0],
+        private=[1, 2, 3],
+    )
+    form = StandardForm.of(lp)
+    actual = sorted(zip(form.row.tolist(), form.row_sign.tolist(), form.rhs.tolist(), strict=True))
+    assert actual == [(1, -1.0, -2.0), (1, 1.0, 2.0), (2, -1.0, 0.0), (2, 1.0, 3.0), (3, -1.0, -4.0)]
+    assert form.has_public_rows
+    assert sorted((form.rows() @ np.array([1.0, 1.0])).tolist()) == [-15.0, -11.0, -7.0, 7.0, 11.0]
+
+
+def test_maximisation_becomes_minimisation():
+    lp = LinearProgram([3.0, -1.0], [[1.0, 1.0]], [4.0], sense="max", offset=2.0)
+    form = StandardForm.of(lp)
+    np.testing.assert_array_equal(form.cost, [-3.0, 1.0])
+    assert form.cost_of(14.0) == -12.0
+
+
+def test_all_variables_fixed():
+    lp = LinearProgram([1.0, 2.0], [[1.0, 1.0]], [4.0], bounds=[(1, 1), (2, 2)])
+    form = StandardForm.of(lp)
+    assert form.rows().shape == (1, 0)
+    np.testing.assert_array_equal(form.undo(np.array([])), [1.0, 2.0])
+    np.testing.assert_array_equal(form.rows() @ np.array([]), [0.0])
+    assert form.rhs.tolist() == [1.0]
+
+
+def test_no_private_row():
+    form = StandardForm.of(LinearProgram([1.0], [[1.0], [2.0]], [1.0, 2.0], private=[]))
+    assert form.n_private == 0
+    assert form.has_public_rows
+    np.testing.assert_array_equal(form.rows().transposed_times(np.array([])), [0.0])
+
+
+def test_a_free_public_row_constrains_nothing():
+    lp = LinearProgram([1.0], [[1.0], [2.0]], [1.0, INF], row_lower=[-INF, -INF], private=[0])
+    assert not StandardForm.of(lp).has_public_rows
+
+
+@pytest.mark.parametrize(
+    ("relation", "expected"), [(ConstraintPrivate(), 4), (ConstraintPrivate("add-remove", 2, nominal_n=1000), 1000)]
+)
+def test_formulas_use_the_public_number_of_rows(relation, expected):
+    lp = LinearProgram([1.0], [[1.0]] * 3, [1.0, 2.0, 3.0], row_lower=[-INF, 2.0, -INF], neighbours=relation)
+    assert relation.public_rows(StandardForm.of(lp)) == expected
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+def test_nothing_private_is_shown(storage):
+    planted = 0.123454321
+    lp = LinearProgram([1.0], storage([[planted]]), [planted], bounds=(2, None))
+    form = StandardForm.of(lp)
+    shown = repr(form) + str(form.rows())
+    assert form.rhs == [planted - 2 * planted]
+    assert "12345" not in shown
+
+
+def test_the_matrix_is_not_copied():
+    lp = LinearProgram(np.ones(50), np.ones((400, 50)), np.ones(400), bounds=(None, None), private=np.arange(200))
+    rows = StandardForm.of(lp).rows()
+    held = [value for value in vars(rows).values() if isinstance(value, np.ndarray)]
+    assert held
+    assert all(np.shares_memory(value, lp.A) for value in held if value.size >= lp.A.size)
+
+
+# --- rounding --------------------------------------------------------------------------------------------------------
+
+
+@PROPERTY
+@given(st.floats(-1e6, 1e6), st.floats(0.0, 1e6), st.floats(0.0, 1.0))
+def test_undo_is_accurate_to_rounding(lower, width, share):
+    lp = LinearProgram([1.0], [[1.0]], [0.0], bounds=(lower, lower + width))
+    form = StandardForm.of(lp)
+    if len(form.column) == 0:
+        assert form.undo(np.array([])) == [lower]
+        return
+    u = form.upper * share
+    exact = Fraction(lower) + Fraction(float(u[0]))
+    assert abs(Fraction(float(form.undo(u)[0])) - exact) <= Fraction(2) ** -52 * (abs(Fraction(lower)) + abs(exact))
