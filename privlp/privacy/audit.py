@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from privlp.errors import InvalidParameterError
 from privlp.privacy.ledger import validated_budget

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from privlp.solvers.game import Solver
 from privlp.status import Status
