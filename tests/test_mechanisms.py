@@ -93,8 +93,8 @@ def test_selection_leaves_the_scores_alone():
 @pytest.mark.statistical
 @pytest.mark.parametrize("exponent", [1e-3, 0.5, 0.999, 1.0, 1.5, 2.0, 3.7, 8.25])
 def test_coin_frequencies(exponent):
-    """500,000 coins of probability exp(-exponent). Binomial test, false-alarm rate 1e-6, seed fixed."""
-    coins = _bernoulli_exp(np.full(500_000, exponent), np.random.default_rng(5))
+    """3 million coins of probability exp(-exponent). Binomial test, false-alarm rate 1e-6, seed fixed."""
+    coins = _bernoulli_exp(np.full(3_000_000, exponent), np.random.default_rng(5))
     assert stats.binomtest(int(coins.sum()), coins.size, math.exp(-exponent)).pvalue > FALSE_ALARM
 
 

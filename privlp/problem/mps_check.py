@@ -15,26 +15,25 @@ from pathlib import Path
 from privlp.errors import ReadError
 
 _NUMBER = rb"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eEdD][-+]?\d++)?+"
-_NAME = rb"[^\s]++[ \t]++"
-_END = rb"[ \t\r]*+$"
-_SECTION = re.compile(rb"^([A-Z]+)\b", re.MULTILINE)
+_NAME = rb"[ \t]++[^\s]++"
+_PAIRS = rb"(?:" + _NAME + rb"[ \t]++" + _NUMBER + rb"){1,2}"
+_BOUND = rb"[ \t]++(?:UP|LO|FX|LI|UI|SC|BV|MI|PL|FR)" + _NAME
 
 
-def _unlike(*patterns: bytes) -> re.Pattern[bytes]:
-    """A data line (indented, no comment) that matches none of the patterns."""
-    allowed = b"".join(rb"(?!" + pattern + _END + rb")" for pattern in patterns)
-    return re.compile(rb"^[ \t]++(?![*\r\n])" + allowed, re.MULTILINE)
+def _lines(*contents: bytes) -> re.Pattern[bytes]:
+    """As many lines as possible that are empty, a comment, or one of the given contents."""
+    line = rb"(?:" + rb"|".join(contents) + rb")[ \t\r]*+(?:\n|\Z)"
+    return re.compile(rb"(?:" + line + rb"|\*[^\n]*+\n|[ \t\r]*+\n)*+")
 
 
-_PAIRS = rb"(?:" + _NAME + _NUMBER + rb"(?:[ \t]++|(?=[\r\n]|\Z))){1,2}"
-_SUSPICIOUS = {
-    b"ROWS": _unlike(rb"[NLGEnlge][ \t]++[^\s]++"),
-    b"COLUMNS": _unlike(_NAME + _PAIRS, _NAME + rb"'MARKER'[ \t]++'INT(?:ORG|END)'"),
-    b"RHS": _unlike(_PAIRS, _NAME + _PAIRS),
-    b"RANGES": _unlike(_PAIRS, _NAME + _PAIRS),
-    b"BOUNDS": _unlike(
-        rb"(?:UP|LO|FX|LI|UI|SC|BV|MI|PL|FR)[ \t]++(?:" + _NAME + rb"){1,2}(?:" + _NUMBER + rb"|(?i:[-+]?inf(?:inity)?))",
-        rb"(?:FR|MI|PL|BV)[ \t]++(?:" + _NAME + rb")?[^\s]++",
+_UNDERSTOOD = {
+    b"ROWS": _lines(rb"[ \t]++[NLGEnlge]" + _NAME),
+    b"COLUMNS": _lines(_NAME + _PAIRS, _NAME + rb"[ \t]++'MARKER'[ \t]++'INT(?:ORG|END)'"),
+    b"RHS": _lines(_PAIRS, _NAME + _PAIRS),
+    b"RANGES": _lines(_PAIRS, _NAME + _PAIRS),
+    b"BOUNDS": _lines(
+        _BOUND + rb"(?:" + _NAME + rb")?+[ \t]++(?:" + _NUMBER + rb"|(?i:[-+]?inf(?:inity)?))",
+        rb"[ \t]++(?:FR|MI|PL|BV)(?:" + _NAME + rb"){1,2}",
     ),
 }
 
@@ -58,35 +57,34 @@ def check_mps(path: str, row_names: Sequence[str]) -> None:
         return
     try:
         text = Path(path).read_bytes()
-        text = gzip.decompress(text) if path.lower().endswith(".gz") else text
+        text = b"\n" + (gzip.decompress(text) if path.lower().endswith(".gz") else text)
     except (OSError, EOFError, zlib.error):
         raise ReadError(f"{path!r} is damaged or cut short.") from None
-    sections = list(_sections(text))
-    declared: set[bytes] = set()
-    if not sections or sections[-1][0] != b"ENDATA":
+    if b"\nENDATA" not in text:
         raise ReadError(f"{path!r} is cut short: it has no ENDATA line.")
     if any(" " in name for name in row_names):
         return  # fixed-column format with spaces inside names; its fields cannot be told apart by blanks
-    for name, start, end in sections:
-        found = _SUSPICIOUS[name].search(text, start, end) if name in _SUSPICIOUS else None
-        if found:
-            line = text.count(b"\n", 0, found.start()) + 1
-            raise ReadError(f"{path!r}, line {line}: not a line of section {name.decode()} with known names and finite numbers.")
-        if name == b"ROWS":
+    declared: set[bytes] = set()
+    for section, lines in _UNDERSTOOD.items():
+        start = _first_line(text, section)
+        understood = lines.match(text, start)
+        end = understood.end() if understood else start
+        if text[end : end + 1].isspace():
+            number = text.count(b"\n", 0, end)
+            raise ReadError(f"{path!r}, line {number}: not a line of section {section.decode()} with names and finite numbers.")
+        if section == b"ROWS":
             declared = {fields[1] for fields in _data_lines(text[start:end])}
-        if name in (b"RHS", b"RANGES"):
+        elif section in (b"RHS", b"RANGES"):
             unknown = {row for fields in _data_lines(text[start:end]) for row in fields[len(fields) % 2 :: 2]} - declared
             if unknown:
                 rows = b", ".join(sorted(unknown)).decode(errors="replace")
-                raise ReadError(f"{path!r}: section {name.decode()} names rows that do not exist: {rows}.")
+                raise ReadError(f"{path!r}: section {section.decode()} names rows that do not exist: {rows}.")
 
 
-def _sections(text: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Name, start and end of each section's lines."""
-    heads = [(match[1], match.start(), text.find(b"\n", match.start()) + 1) for match in _SECTION.finditer(text)]
-    ends = [start for _, start, _ in heads[1:]] + [len(text)]
-    for (name, _, start), end in zip(heads, ends, strict=True):
-        yield name, start or len(text), end
+def _first_line(text: bytes, section: bytes) -> int:
+    """Where the first line of a section starts; the end of the text if there is no such section."""
+    head = text.find(b"\n" + section)
+    return text.find(b"\n", head + 1) + 1 if head >= 0 else len(text)
 
 
 def _data_lines(lines: bytes) -> Iterator[list[bytes]]:
