@@ -2,6 +2,7 @@
 
 import gzip
 import warnings
+from importlib.metadata import version
 from pathlib import Path
 
 import cvxpy as cp
@@ -192,6 +193,8 @@ def test_mps_objective_offset(write):
 
 @pytest.mark.parametrize("name", ["model.mps.gz", "MODEL.MPS", "mödel with spaces.mps"])
 def test_mps_file_names(write, name):
+    if name.endswith(".gz") and tuple(map(int, version("highspy").split(".")[:2])) < (1, 15):
+        pytest.skip("this HiGHS cannot read gzipped files")
     lp = LinearProgram.from_mps(write(gzip.compress(MODEL.encode()) if name.endswith(".gz") else MODEL, name))
     assert lp.shape == (4, 3)
 

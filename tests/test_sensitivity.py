@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram
+from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, solve
 from privlp.problem import StandardForm
 from privlp.solvers.dense_dual import DenseDual, DenseProjection
 from privlp.solvers.simplex import RowsOnSimplex, Simplex
@@ -441,3 +441,27 @@ def test_rows_within_declared_bounds(case):
         np.testing.assert_allclose(table[fits], (A * simplex.vertices - b[:, None])[fits], rtol=1e-12, atol=1e-12 * largest)
         scores.append(rows.scores(DenseProjection(len(b), case["s"])(np.zeros(len(b)))))
     assert np.abs(scores[0] - scores[1]).max() <= 2 * largest / case["s"] * (1 + 1e-9)
+
+
+# ---------------------------------------------------------------------------------------------- what solve() charges
+
+
+@pytest.mark.parametrize(
+    ("relation", "groups", "k"),
+    [
+        (ConstraintPrivate(), None, 1),
+        (ConstraintPrivate(rows_per_record=3), None, 3),
+        (ConstraintPrivate(), [0, 0, *range(1, 11)], 2),
+        (ConstraintPrivate("add-remove", rows_per_record=2, nominal_n=20), None, 2),
+    ],
+)
+@pytest.mark.parametrize("s", [2.0, 5.5, 12.0])
+def test_solve_charges_the_sensitivity_of_the_lemma(relation, groups, k, s):
+    """Tight: W = 2 whatever A, b and the costs are. Published: 3 opt/c_min times the declared bound, for each row, over s."""
+    A = 50 * np.random.default_rng(1).uniform(-1, 1, (12, 3))
+    lp = LinearProgram([1.0, 0.1, 2.0], A, np.ones(12), neighbours=relation, groups=groups)
+    tight = solve(lp, 1.0, 1e-4, s=s, alpha=500.0, opt=4.0, rng=0).privacy.entries[0]
+    assert tight.sensitivity == pytest.approx(2 * min(1, k / s), rel=1e-9)
+    assert tight.sensitivity >= 2 * min(1, k / s)
+    published = solve(lp, 1.0, 1e-4, s=s, alpha=500.0, opt=4.0, width=3.0, method="dmw-published", rng=0).privacy.entries[0]
+    assert published.sensitivity == pytest.approx(3 * 3.0 * 40.0 * k / s)

@@ -8,6 +8,7 @@ Contract
 * Costs of one ledger compose by Rényi divergence through dp-accounting, or by adding pure epsilons where that is
   smaller. Adaptive composition: later mechanisms may depend on earlier releases.
 * One ledger speaks of one neighbour relation. Mixing two raises.
+* Charging is not atomic across threads: give each thread a share of its own, or charge from one.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -58,7 +59,7 @@ class PrivacyRecord:
     relation: str | None
     randomness: str | None
     seeded: bool
-    versions: dict[str, str] = field(default_factory=lambda: {name: version(name) for name in _VERSIONED})
+    versions: dict[str, str] = field(default_factory=lambda: dict(_versions()))
 
     @property
     def private(self) -> bool:
@@ -129,6 +130,11 @@ def _words(record: PrivacyRecord) -> str:
     if record.seeded:
         sentences.insert(0, "NOT FOR RELEASE: the noise came from a seeded generator.")
     return " ".join(sentences)
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    return tuple((name, version(name)) for name in _VERSIONED)
 
 
 def _json_number(value: Any) -> Any:

@@ -130,7 +130,7 @@ class LinearProgram:
         groups: Any = None,
         box: float | None = None,
     ) -> LinearProgram:
-        """Read an MPS (or LP, also gzipped) file through HiGHS.
+        """Read an MPS or LP file through HiGHS (gzipped too, from HiGHS 1.15).
 
         Parameters
         ----------

@@ -37,8 +37,9 @@ def tight_dmw(task: Task) -> SelectionGame:
     *Sensitivity.* Rows are shifted and scaled to span [-1, 1] on K (:mod:`privlp.solvers.simplex`), each by numbers that depend
     on that row alone. So every possible row vector g has ``max_j g_j - min_j g_j <= 2``, any two differ by at most W = 2 in the
     sup norm, and each score, a dense average of such vectors, changes by at most min(1, k/s)·2 between neighbours
-    (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`), plus twice the rounding error. Right-hand sides
-    never enter a score. Proof: ``docs/proofs.md``, "Dense multiplicative weights".
+    (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`), plus twice the rounding error. Scores are computed
+    without the rows' shifts, which add the same number to all of them and so change no selection probability. Right-hand
+    sides never enter a score. Proof: ``docs/proofs.md``, "Dense multiplicative weights".
 
     *Budget.* T draws of the exponential mechanism at the largest eps' of which T fit into (eps, delta).
 
