@@ -14,6 +14,11 @@ from tabulate import tabulate
 _VERSIONED = ("privlp", "numpy", "dp-accounting", "randomgen")
 
 
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    return tuple((name, version(name)) for name in _VERSIONED)
+
+
 @dataclass(frozen=True)
 class LedgerEntry:
     """One line of a ledger: a mechanism that was paid for, `draws` times.
@@ -130,11 +135,6 @@ def _words(record: PrivacyRecord) -> str:
     if record.seeded:
         sentences.insert(0, "NOT FOR RELEASE: the noise came from a seeded generator.")
     return " ".join(sentences)
-
-
-@cache
-def _versions() -> tuple[tuple[str, str], ...]:
-    return tuple((name, version(name)) for name in _VERSIONED)
 
 
 def _json_number(value: Any) -> Any:
