@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta
+from scipy.special import betaincinv
 from tqdm import tqdm
 
 from privlp.errors import InvalidParameterError
@@ -121,8 +121,8 @@ def audit(
 def _bound(hits: int, other_hits: int, trials: int, delta: float, confidence: float) -> float:
     """Lower bound on eps from one event's counts; each probability is bounded at a quarter of the error (two directions)."""
     error = (1 - confidence) / 4
-    low = float(beta.ppf(error, hits, trials - hits + 1)) if hits > 0 else 0.0
-    high = float(beta.ppf(1 - error, other_hits + 1, trials - other_hits)) if other_hits < trials else 1.0
+    low = float(betaincinv(hits, trials - hits + 1, error)) if hits > 0 else 0.0
+    high = float(betaincinv(other_hits + 1, trials - other_hits, 1 - error)) if other_hits < trials else 1.0
     return math.log((low - delta) / high) if low > delta else -math.inf
 
 

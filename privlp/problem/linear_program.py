@@ -14,6 +14,8 @@ import scipy.sparse as sp
 from privlp.checks import positive, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import validation
+from privlp.problem.highs_model import write_model
+from privlp.problem.readers import read_cvxpy, read_linprog, read_mps
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 
 if TYPE_CHECKING:
@@ -149,8 +151,6 @@ class LinearProgram:
         InvalidProblemError
             If what it holds is malformed (for instance a NaN).
         """
-        from privlp.problem.readers import read_mps  # noqa: PLC0415 (the readers construct this class)
-
         return cls._read(read_mps(path), neighbours, private, groups, box)
 
     @classmethod
@@ -179,8 +179,6 @@ class LinearProgram:
         >>> solve_exact(lp).x
         array([10., -3.])
         """
-        from privlp.problem.readers import read_linprog  # noqa: PLC0415
-
         return cls._read(read_linprog(c, A_ub, b_ub, A_eq, b_eq, bounds), neighbours, private, groups, box)
 
     @classmethod
@@ -209,8 +207,6 @@ class LinearProgram:
         ReadError
             If the problem is not a linear program.
         """
-        from privlp.problem.readers import read_cvxpy  # noqa: PLC0415
-
         fields, rows = read_cvxpy(problem, private)
         return cls._read(fields, neighbours, rows, groups, box)
 
@@ -228,8 +224,6 @@ class LinearProgram:
 
     def to_mps(self, path: str | os.PathLike[str]) -> None:
         """Write the program, private rows included, as an MPS file through HiGHS. Who owns which row is not written."""
-        from privlp.problem.highs_model import write_model  # noqa: PLC0415
-
         write_model(self, path)
 
     @property
