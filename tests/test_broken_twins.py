@@ -14,7 +14,6 @@ from scipy import stats
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, Ledger, Randomness, events, record
-from privlp.privacy.ledger import ChargedDraws
 from privlp.problem import StandardForm
 from privlp.solvers.dense_dual import DenseDual
 from privlp.solvers.simplex import RowsOnSimplex, Simplex
@@ -390,9 +389,10 @@ def test_solve_that_forgets_the_count(solved, monkeypatch, rounds, eps, delta):
     """Charged once, drawn in every round: caught. Miss rate below 0.01."""
     calibrate, charge = Ledger.calibrate, Ledger.charge
 
-    def charge_one(self, mechanism, count, *details):
-        charge(self, mechanism, 1, *details)
-        return ChargedDraws(mechanism, count, details[-1])
+    def charge_one(self, mechanism, count, *details, **words):
+        draws = charge(self, mechanism, 1, *details, **words)
+        draws.remaining = count
+        return draws
 
     monkeypatch.setattr(Ledger, "calibrate", lambda self, make, count: calibrate(self, make, 1))
     monkeypatch.setattr(Ledger, "charge", charge_one)

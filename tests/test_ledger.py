@@ -438,7 +438,7 @@ def test_statement_is_complete():
     for part in (
         f"({solution.privacy.eps:.6g}, 1e-06)-differentially private",
         "The limit is (0.5, 1e-06)",
-        "Neighbour relation: constraint-private: the rows of one record replaced",
+        "Neighbour relation: constraint-private: one record (at most 1 row) replaced",
         f"{solution.iterations} x exponential mechanism (select a vertex each round)",
         "Randomness: seeded generator",
         "Arithmetic: an index is selected",

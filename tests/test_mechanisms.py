@@ -8,8 +8,9 @@ import pytest
 from scipy import stats
 
 from privlp.errors import InvalidParameterError
-from privlp.privacy import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, Randomness, events
+from privlp.privacy import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, Ledger, Randomness, events
 from privlp.privacy.mechanisms import _bernoulli_exp
+from privlp.relations import ConstraintPrivate
 
 FALSE_ALARM = 1e-6
 
@@ -179,12 +180,19 @@ def test_selection_costs_an_eighth_of_eps_squared(eps):
     assert eps < mechanism.pure_eps <= eps + 1e-11
 
 
-@pytest.mark.parametrize("eps", [8.001, 12.0, 200.0, 5000.0])
+@pytest.mark.parametrize("eps", [8.001, 12.0, 200.0, 699.0])
 def test_beyond_eight_a_selection_costs_its_pure_epsilon(eps):
     """Then pure eps-DP, dominated by randomised response, is the smaller price: never more than eps itself."""
     price = events.composed_epsilon([ExponentialMechanism(1.0, eps).event()], 1e-9)
     assert price <= eps * (1 + 1e-6)
-    assert price > 0.8 * min(eps, 700)
+    assert price > 0.8 * eps
+
+
+def test_far_beyond_eight_only_the_pure_epsilon_is_left():
+    """Randomised response leaves the floating-point range at eps = 700; the ledger then adds pure epsilons."""
+    ledger = Ledger(6000.0, 1e-6)
+    ledger.charge(ExponentialMechanism(1.0, 5000.0), 1, "test", ConstraintPrivate(), Randomness(0))
+    assert ledger.spent() == pytest.approx(5000.0)
 
 
 def test_infinite_eps_has_no_finite_price():
@@ -232,7 +240,7 @@ def test_gaussian_price_is_its_zcdp():
 @pytest.mark.parametrize("make", [ExponentialMechanism, LaplaceMechanism, GaussianMechanism])
 @pytest.mark.parametrize("sensitivity", [0.0, -1.0, math.nan])
 def test_sensitivity_must_be_positive(make, sensitivity):
-    with pytest.raises(InvalidParameterError, match=rf"sensitivity must be positive, got {sensitivity!r}"):
+    with pytest.raises(InvalidParameterError, match=rf"sensitivity must be positive and finite, got {sensitivity!r}"):
         make(sensitivity, 1.0)
 
 

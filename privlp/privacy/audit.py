@@ -109,6 +109,8 @@ def audit(
         [mechanism(source, generator) for _ in tqdm(range(runs), disable=not progress, unit="run")] for source in (data, neighbour)
     ]
     first, second = (_tabulate(side) for side in outcomes)
+    if getattr(first, "shape", None) != getattr(second, "shape", None):
+        raise InvalidParameterError("The mechanism must return outcomes of the same kind and length on both inputs.")
     half = int(runs) // 2
     choose = _likeliest_labels if isinstance(first, list) else _best_threshold
     membership, event = choose(first[:half], second[:half], delta, confidence)
@@ -127,8 +129,10 @@ def _bound(hits: int, other_hits: int, trials: int, delta: float, confidence: fl
 
 
 def _tabulate(outcomes: list[Any]) -> Any:
-    """Arrays become a (runs, k) table; everything else stays a list of labels."""
+    """Arrays, and floats as arrays of length one, become a (runs, k) table; everything else stays a list of labels."""
     sample = outcomes[0]
+    if isinstance(sample, float | np.floating):
+        return np.array(outcomes, dtype=float)[:, None]
     if isinstance(sample, np.ndarray | list):
         try:
             table = np.array(outcomes, dtype=float)

@@ -46,8 +46,13 @@ def laplace_event(noise_multiplier: float) -> DpEvent:
 
 
 def pure_dp_event(eps: float) -> DpEvent:
-    """Cost of an arbitrary ``eps``-DP mechanism: binary randomised response dominates them all."""
-    return _dp_accounting().RandomizedResponseDpEvent(noise_parameter=2.0 / (1.0 + math.exp(min(eps, 700.0))), num_buckets=2)
+    """Cost of an arbitrary ``eps``-DP mechanism: binary randomised response dominates them all.
+
+    Beyond eps = 700 its probabilities leave the floating-point range; then only the sum of pure epsilons is of use.
+    """
+    if eps > 700:
+        return no_privacy_event()
+    return _dp_accounting().RandomizedResponseDpEvent(noise_parameter=2.0 / (1.0 + math.exp(eps)), num_buckets=2)
 
 
 def no_privacy_event() -> DpEvent:

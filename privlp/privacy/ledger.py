@@ -8,15 +8,16 @@ Contract
 * Costs of one ledger compose by Rényi divergence through dp-accounting, or by adding pure epsilons where that is
   smaller. Adaptive composition: later mechanisms may depend on earlier releases.
 * One ledger speaks of one neighbour relation. Mixing two raises.
-* Charging is not atomic across threads: give each thread a share of its own, or charge from one.
+* Threads may share a ledger; it can be neither copied nor sent to another process.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from privlp.privacy.randomness import Randomness
     from privlp.relations import NeighbourRelation
 
+    RLock = threading.RLock
+
 
 @dataclass(frozen=True)
 class _Charge:
@@ -39,23 +42,41 @@ class _Charge:
     purpose: str
 
 
-class ChargedDraws:
+class _Unique:
+    """An object that must not be duplicated: what it paid for would be spent twice."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise BudgetExceededError(
+            f"A {type(self).__name__} cannot be copied to a file or to another process, where it could be spent a second time. "
+            "Give each process a Budget of its own, or use threads."
+        )
+
+
+class ChargedDraws(_Unique):
     """The right to draw from one mechanism `count` times: already paid for, usable once each."""
 
-    def __init__(self, mechanism: Mechanism, count: int, randomness: Randomness) -> None:
+    def __init__(self, mechanism: Mechanism, count: int, randomness: Randomness, lock: RLock) -> None:
         self.mechanism = mechanism
         self.remaining = count
         self._randomness = randomness
+        self._lock = lock
 
     def __call__(self, value: Any) -> Any:
         """Release `value` through the mechanism."""
-        if self.remaining <= 0:
-            raise BudgetExceededError(f"All paid draws of the {self.mechanism.name} are used; charge the ledger for more.")
-        self.remaining -= 1
+        with self._lock:
+            if self.remaining <= 0:
+                raise BudgetExceededError(f"All paid draws of the {self.mechanism.name} are used; charge the ledger for more.")
+            self.remaining -= 1
         return self.mechanism.release(value, self._randomness)
 
 
-class Ledger:
+class Ledger(_Unique):
     """Privacy accounting against a fixed (eps, delta).
 
     Parameters
@@ -74,8 +95,9 @@ class Ledger:
     def __init__(self, eps: float, delta: float, *, _parent: Ledger | None = None) -> None:
         self.eps, self.delta = validated_budget(eps, delta)
         self._parent = _parent
+        self._lock: RLock = threading.RLock() if _parent is None else _parent._lock
         self._charges: list[_Charge] = []
-        self._relation: NeighbourRelation | None = None
+        self._relations: dict[str, NeighbourRelation] = {}
         self._randomness: dict[str, bool] = {}
 
     def share(self, eps: float, delta: float) -> Ledger:
@@ -87,9 +109,19 @@ class Ledger:
         return self._epsilon(self._charges)
 
     def charge(
-        self, mechanism: Mechanism, count: int, purpose: str, relation: NeighbourRelation, randomness: Randomness
+        self,
+        mechanism: Mechanism,
+        count: int,
+        purpose: str,
+        relation: NeighbourRelation,
+        randomness: Randomness,
+        *,
+        description: str | None = None,
     ) -> ChargedDraws:
         """Pay for `count` draws and return the right to make them.
+
+        `description` words the relation for the statement, for instance with the number of rows of the largest record; by
+        default ``relation.description``.
 
         Raises
         ------
@@ -101,13 +133,14 @@ class Ledger:
         if not isinstance(count, int | np.integer) or count < 1:
             raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
         new = _Charge(mechanism, int(count), purpose)
-        for ledger in self._chain():
-            ledger._check(new, relation)
-        for ledger in self._chain():
-            ledger._charges.append(new)
-            ledger._relation = relation
-            ledger._randomness[randomness.description] = randomness.seeded
-        return ChargedDraws(mechanism, count, randomness)
+        with self._lock:
+            for ledger in self._chain():
+                ledger._check(new, relation)
+            for ledger in self._chain():
+                ledger._charges.append(new)
+                ledger._relations[description or relation.description] = relation
+                ledger._randomness[randomness.description] = randomness.seeded
+        return ChargedDraws(mechanism, new.count, randomness, self._lock)
 
     def calibrate(self, make: Callable[[float], Mechanism], count: int) -> Mechanism:
         """The least noisy mechanism of a family of which `count` draws still fit.
@@ -148,7 +181,7 @@ class Ledger:
             eps_limit=self.eps,
             delta_limit=self.delta,
             entries=self.entries,
-            relation=None if self._relation is None else self._relation.description,
+            relation=" and ".join(self._relations) or None,
             randomness=" and ".join(self._randomness) or None,
             seeded=any(self._randomness.values()),
         )
@@ -180,13 +213,14 @@ class Ledger:
             ledger = ledger._parent
 
     def _check(self, new: _Charge, relation: NeighbourRelation) -> None:
-        if self._relation is not None and not self._relation.compatible_with(relation):
-            raise RelationMismatchError(
-                f"This budget already accounts for '{self._relation.description}'; it cannot also account for "
-                f"'{relation.description}'. Use a Budget of its own for each neighbour relation."
-            )
+        for description, earlier in self._relations.items():
+            if not earlier.compatible_with(relation):
+                raise RelationMismatchError(
+                    f"This budget already accounts for '{description}'; it cannot also account for '{relation.description}'. "
+                    "Use a Budget of its own for each neighbour relation."
+                )
         total = self._epsilon([*self._charges, new])
-        if total > self.eps:
+        if not total <= self.eps:
             raise BudgetExceededError(
                 f"{new.count} draws of the {new.mechanism.name} ({new.purpose}) would bring the total to eps = {total:.6g} at "
                 f"delta = {self.delta:g}, beyond the budget of eps = {self.eps:g} (spent so far: {self.spent():.6g}). Nothing "

@@ -30,8 +30,8 @@ _FLOAT_NOISE = "double-precision noise: not protected against attacks on the low
 
 
 def _require_positive(value: float, name: str) -> None:
-    if not value > 0:
-        raise InvalidParameterError(f"{name} must be positive, got {value!r}.")
+    if not 0 < value < math.inf:
+        raise InvalidParameterError(f"{name} must be positive and finite, got {value!r}.")
 
 
 class Mechanism(ABC):

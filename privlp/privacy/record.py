@@ -132,6 +132,8 @@ def _words(record: PrivacyRecord) -> str:
         "Not covered: running time, and anything computed from the data outside this ledger.",
         "Computed by " + ", ".join(f"{name} {number}" for name, number in record.versions.items()) + ".",
     ]
+    if len(record.entries) > 1:
+        sentences.insert(1, "If a later request was chosen in view of an earlier release, the limit is the guarantee.")
     if record.seeded:
         sentences.insert(0, "NOT FOR RELEASE: the noise came from a seeded generator.")
     return " ".join(sentences)

@@ -70,7 +70,7 @@ class LinearProgram:
     >>> import numpy as np
     >>> from privlp import LinearProgram
     >>> LinearProgram(c=[1, 2], A=-np.eye(2), b=[-1, -1])
-    LinearProgram(min, 2 rows (2 private), 2 variables, dense, constraint-private: the rows of one record replaced)
+    LinearProgram(min, 2 rows (2 private), 2 variables, dense, constraint-private: one record (at most 1 row) replaced)
     >>> LinearProgram(c=[1, 2], A=np.eye(3), b=[1, 1, 1])
     Traceback (most recent call last):
         ...

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 if TYPE_CHECKING:
     from privlp.problem.linear_program import LinearProgram
@@ -67,7 +68,7 @@ class StandardForm:
         row_sign = np.repeat(np.array([1, -1], dtype=np.int8), [len(above), len(below)])
         rhs = np.concatenate([lp.b[above], -lp.row_lower[below]]) if len(above) < len(lp.b) or len(below) else lp.b
         if shift.any():
-            rhs = rhs - row_sign * (lp.A @ shift)[row]
+            rhs = rhs - row_sign * _row_by_row(lp.A, shift)[row]
         return cls(
             lp=lp,
             row=row,
@@ -103,6 +104,20 @@ class StandardForm:
     def rows(self) -> PrivateRows:
         """The private rows as an operator."""
         return PrivateRows(self)
+
+
+def _row_by_row(A: Any, x: FloatArray) -> FloatArray:
+    """A @ x with the same order of additions in every row.
+
+    BLAS may round the last rows of a dense matrix differently from the others. Then a row's right-hand side would depend on
+    how many rows there are, and with it on other people's records.
+    """
+    if sp.issparse(A):
+        return np.asarray(A @ x)
+    total = np.zeros(A.shape[0])
+    for k in np.flatnonzero(x):
+        total += A[:, k] * x[k]
+    return total
 
 
 class PrivateRows:

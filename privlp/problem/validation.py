@@ -66,14 +66,21 @@ def vector(values: Any, size: int, name: str, meaning: str) -> FloatArray:
 def interval_ends(
     lower: Any, upper: Any, size: int, name: Callable[[int], str], arguments: tuple[str, str] = ("bounds", "bounds")
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends, infinite where absent; refuses NaN and empty intervals."""
+    """Lower and upper ends, infinite where absent; refuses NaN and empty intervals.
+
+    A finite end of a row that HiGHS would take for absent is refused: whether a private row has a side must not follow from the
+    size of a private number. Bounds are public, and for them it means absent.
+    """
     ends = []
     for values, absent, argument in zip((lower, upper), (-np.inf, np.inf), arguments, strict=True):
         clean = as_floats(values, argument)
         clean = np.full(size, clean[()]) if clean.ndim == 0 else clean
         if clean.shape != (size,):
             raise InvalidProblemError(f"{argument} has shape {clean.shape}; expected ({size},).")
-        clean[np.abs(clean) >= LARGEST_VALUE] = np.copysign(np.inf, clean[np.abs(clean) >= LARGEST_VALUE])
+        huge = np.isfinite(clean) & (np.abs(clean) >= LARGEST_VALUE)
+        if huge.any() and argument != "bounds":
+            raise InvalidProblemError(f"{argument} holds finite values beyond {LARGEST_VALUE:g}; use inf for an absent side.")
+        clean[huge] = np.copysign(np.inf, clean[huge])
         if np.isnan(clean).any() or (clean == -absent).any():
             where = int(np.argmax(np.isnan(clean) | (clean == -absent)))
             raise InvalidProblemError(f"The bounds of {name(where)} contain NaN or an infinity of the wrong sign.")

@@ -25,6 +25,10 @@ class NeighbourRelation(ABC):
         """The relation in words, for ledgers and statements."""
 
     @abstractmethod
+    def describe(self, lp: LinearProgram) -> str:
+        """The relation in words, as it stands for `lp`."""
+
+    @abstractmethod
     def check(self, lp: LinearProgram) -> None:
         """Refuse a program that does not fit the relation, at its construction.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -21,16 +21,17 @@ class ConstraintPrivate(NeighbourRelation):
     Parameters
     ----------
     change : {"replace", "add-remove"}
-        Whether a neighbour replaces the record's rows by others, or adds or removes them. Under ``"replace"`` the number
-        of private rows n, which rows share a record, and which rows are two-sided are public. Under ``"add-remove"`` they
-        are private, and every formula uses `nominal_n`.
+        Whether a neighbour replaces the record's rows by others, or adds or removes them. Under ``"replace"`` everything but the
+        numbers in the rows is public: n, row names, which rows are private, which share a record (``groups``), and which are
+        equalities, ranges or one-sided. Under ``"add-remove"`` all of that is private, and every formula uses `nominal_n`.
     rows_per_record : int
         Bound on the number of rows of one record. Under ``"replace"`` the program's ``groups``, where given, say it and
         an equality or range counts twice by itself. Under ``"add-remove"`` it is the declared bound on the ``<=`` rows of
         any record that might ever join, an equality or range counting as two.
     nominal_n : int, optional
         Public stand-in for n, required for ``"add-remove"``: a round number near the truth that would be the same without
-        any one person.
+        any one person. Programs of more than ten times as many private rows are outside the relation and refused at
+        construction.
 
     Examples
     --------
@@ -64,8 +65,12 @@ class ConstraintPrivate(NeighbourRelation):
     def description(self) -> str:
         rows = f"at most {self.rows_per_record} row{'s' if self.rows_per_record > 1 else ''}"
         if self.change == "replace":
-            return "constraint-private: the rows of one record replaced"
+            return f"constraint-private: one record ({rows}) replaced"
         return f"constraint-private: one record ({rows}) added or removed, nominal n = {self.nominal_n}"
+
+    def describe(self, lp: LinearProgram) -> str:
+        """The relation in words, with the rows that a record of `lp` owns."""
+        return replace(self, rows_per_record=max(1, self.rows_of_one_record(lp))).description
 
     def compatible_with(self, other: NeighbourRelation) -> bool:
         """Records are the same people in every program of one ledger; how many rows they own may differ."""
@@ -73,7 +78,14 @@ class ConstraintPrivate(NeighbourRelation):
 
     def check(self, lp: LinearProgram) -> None:
         """Refuse records with more rows than declared (where the declaration, not the data, must be public)."""
-        if self.change == "add-remove" and lp.rows_of_largest_record() > self.rows_per_record:
+        if self.nominal_n is None:
+            return
+        if lp.sides()[lp.private].sum() > self.largest_n():
+            raise InvalidProblemError(
+                f"The program has more than ten times nominal_n={self.nominal_n} private rows. "
+                "Declare a nominal_n of the right order."
+            )
+        if lp.rows_of_largest_record() > self.rows_per_record:
             raise InvalidProblemError(
                 f"A record has more than rows_per_record={self.rows_per_record} private rows (an equality or range counts "
                 "as two). Declare a rows_per_record that bounds every record that might ever join."
@@ -82,6 +94,10 @@ class ConstraintPrivate(NeighbourRelation):
     def public_rows(self, form: StandardForm) -> int:
         """The true n under ``"replace"``; the nominal n under ``"add-remove"``."""
         return form.n_private if self.nominal_n is None else self.nominal_n
+
+    def largest_n(self, n: int = 0) -> int:
+        """Public bound on the number of private rows: `n` itself under ``"replace"``, ten times the nominal n otherwise."""
+        return n if self.nominal_n is None else 10 * self.nominal_n
 
     def rows_of_one_record(self, lp: LinearProgram) -> int:
         """Public bound k on the ``<=`` rows that one record owns."""

@@ -93,13 +93,20 @@ class DenseProjection:
         anchor = float(np.partition(log_weights, -rank)[-rank])
         if anchor == -np.inf:
             return False
-        above = np.sort(log_weights[log_weights > anchor])[::-1]
-        rest = math.log(np.exp(log_weights[log_weights <= anchor] - anchor).sum()) + anchor
+        ahead = log_weights - anchor
+        above = np.sort(ahead[ahead > 0])[::-1]
+        rest = math.log(np.exp(ahead[ahead <= 0]).sum())
         log_sum_of_others = np.logaddexp.accumulate(np.concatenate([[rest], above[::-1]]))[::-1]
         log_caps = log_sum_of_others - np.log(self.s - np.arange(len(above) + 1))
         stays_below = np.flatnonzero(above <= log_caps[:-1])
-        self._log_cap = float(log_caps[stays_below[0] if stays_below.size else -1])
-        self._newton(log_weights)  # the logarithms were rounded; the last digits are Newton's
+        k = int(stays_below[0]) if stays_below.size else len(above)
+        self._log_cap = anchor + float(log_caps[k])
+        np.exp(np.minimum(ahead - log_caps[k], _SAFE), out=self._relative)
+        np.less(ahead, above[k - 1] if k else np.inf, out=self._uncapped)
+        uncapped = self._relative[self._uncapped]
+        # The logarithms were rounded: the mass that the capped weights leave is dealt out exactly.
+        self._relative[:] = 1.0
+        self._relative[self._uncapped] = uncapped * ((self.s - len(ahead) + uncapped.size) / uncapped.sum())
         return True
 
     def _set_relative(self, log_weights: FloatArray) -> None:

@@ -60,10 +60,10 @@ def tight_dmw(task: Task) -> SelectionGame:
     simplex = Simplex(task.form, task.opt)
     d = len(simplex.vertices)
     sensitivity = relation.dense_average_sensitivity(_DIAMETER, s, relation.rows_of_one_record(task.lp))
-    sensitivity += 2 * RowsOnSimplex.rounding_error(n)
+    sensitivity += 2 * RowsOnSimplex.rounding_error(relation.largest_n(n))
     log_ratio = math.log(n / s)
     if alpha is not None:
-        rounds = _as_rounds(2 * _WIDTH**2 * log_ratio * (simplex.radius / alpha) ** 2, alpha)
+        rounds = _as_rounds(2 * _WIDTH**2 * log_ratio, simplex.radius / alpha, alpha)
     else:
         rounds = _best_rounds(task, log_ratio, sensitivity * math.log(d))
     mechanism = task.ledger.calibrate(lambda eps: ExponentialMechanism(sensitivity, eps), rounds)
@@ -96,7 +96,7 @@ def published_dmw(task: Task) -> SelectionGame:
     rho = largest_value + rhs_bound
     if not alpha < 9 * rho:
         raise InvalidParameterError(f"alpha must be below 9 rho = {9 * rho:g} for method='dmw-published', got {alpha:g}.")
-    rounds = _as_rounds(36 * rho**2 * math.log(n) / alpha**2, alpha)
+    rounds = _as_rounds(36 * math.log(n), rho / alpha, alpha)
     eta = math.sqrt(math.log(n) / rounds)
     sensitivity = 3 * largest_value * relation.rows_of_one_record(task.lp) / s
     eps_per_round = math.inf if math.isinf(eps) else eps / math.sqrt(8 * rounds * math.log(1 / delta))
@@ -120,7 +120,7 @@ def _best_rounds(task: Task, log_ratio: float, selection_factor: float) -> int:
 def _constraint_private(task: Task, method: str) -> ConstraintPrivate:
     if not isinstance(task.relation, ConstraintPrivate):
         raise UnsupportedProblemError(f"method={method!r} protects constraint-private programs, not: {task.relation.description}.")
-    if not task.lp.private.any():
+    if not task.lp.private.any() and task.relation.change == "replace":
         raise UnsupportedProblemError("The program has no private rows, so there is nothing to protect: use solve_exact.")
     if task.lp.penalty is not None:
         raise UnsupportedProblemError(
@@ -143,7 +143,9 @@ def _declared_bounds(width: Any) -> tuple[float, float]:
     return bounds
 
 
-def _as_rounds(rounds: float, alpha: float) -> int:
+def _as_rounds(factor: float, ratio: float, alpha: float) -> int:
+    """Round factor * ratio**2 up, if it is within reason."""
+    rounds = factor * ratio * ratio
     if not rounds <= _MOST_ROUNDS:
         raise InvalidParameterError(
             f"alpha = {alpha:g} asks for {rounds:.3g} rounds, beyond {_MOST_ROUNDS:,}. Give a larger alpha."

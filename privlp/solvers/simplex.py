@@ -87,6 +87,8 @@ def _reasons_against(form: StandardForm, value: float) -> list[str]:
     if np.isfinite(form.upper).any():
         j = form.column[int(np.argmax(np.isfinite(form.upper)))]
         reasons.append(f"{lp.variable_name(j)} has two finite bounds (state one of them as a private row)")
+    if not form.column.size:
+        reasons.append("every variable is fixed by its bounds, which leaves a single point")
     if not np.all(form.cost * value > 0):
         if value == 0:
             reasons.append("opt is the value at the bounds, which leaves a single point")

@@ -64,4 +64,5 @@ class Task:
 
     def charge(self, mechanism: Mechanism, count: int, purpose: str) -> ChargedDraws:
         """Pay for draws from this task's ledger."""
-        return self.ledger.charge(mechanism, count, purpose, self.relation, self.randomness)
+        description = self.relation.describe(self.lp)
+        return self.ledger.charge(mechanism, count, purpose, self.relation, self.randomness, description=description)
