@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test coverage lint types wheel bench bench-covering clean
+.PHONY: help demo test coverage lint types wheel bench bench-step bench-covering clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -44,6 +44,9 @@ bench: $(VENV)/dev  ## All quick benchmarks: reading, accounting, one round
 	$(BIN)/python -m benchmarks.exact
 	$(BIN)/python -m benchmarks.accounting
 	$(BIN)/python -m benchmarks.rounds
+
+bench-step: $(VENV)/dev  ## The step size, tried on four families of programs
+	$(BIN)/python -m benchmarks.step
 
 bench-covering: $(VENV)/dev  ## Published against tight multiplicative weights on the covering program (resumable)
 	$(BIN)/python -m benchmarks.covering

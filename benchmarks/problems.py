@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privlp import LinearProgram
+from privlp import LinearProgram, solve_exact
+from svm_models import hard_margin_lp
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A program, its optimal value, and an optimal point."""
+    """A program and a public objective value to solve for, the optimum where it is known."""
 
     lp: LinearProgram
     opt: float
-    x: np.ndarray
 
 
 def covering(seed: int = 0, *, n: int = 20_000, d: int = 80, good: int = 10, per_row: int = 3, margin: float = 2.5) -> Instance:
@@ -42,4 +42,29 @@ def covering(seed: int = 0, *, n: int = 20_000, d: int = 80, good: int = 10, per
     A[:, others] = np.where(present, rng.random((n, d - good)), 0.0) * (popularity[others] / popularity.max())
     c = opt / n * A.sum(axis=0)
     c[others] *= 1 + margin * rng.uniform(0.6, 1.4, d - good)
-    return Instance(LinearProgram(c, -A, -np.ones(n), name=f"covering {n} x {d}"), opt, x)
+    return Instance(LinearProgram(c, -A, -np.ones(n), name=f"covering {n} x {d}"), opt)
+
+
+def packing(seed: int = 0, *, n: int = 20_000, d: int = 60) -> Instance:
+    """Earn the most within n capacities: maximise c·x subject to A x <= b, a tenth of A filled, rows of very different size."""
+    rng = np.random.default_rng(seed)
+    A = np.where(rng.random((n, d)) < 0.1, rng.random((n, d)), 0.0) * np.exp(rng.normal(0, 0.5, (n, 1)))
+    lp = LinearProgram(np.exp(rng.uniform(-1, 1, d)), A, rng.uniform(0.5, 1.5, n), sense="max", name=f"packing {n} x {d}")
+    return Instance(lp, solve_exact(lp).objective)
+
+
+def game(seed: int = 0, *, n: int = 20_000, d: int = 50) -> Instance:
+    """Find a mixed strategy of value 0 against n opponents: A x <= 0, sum x = 1, some pure strategies better than others."""
+    rng = np.random.default_rng(seed)
+    A = rng.uniform(-1, 1, (n, d))
+    A[:, :5] -= 0.3 * (rng.random((n, 5)) < 0.6)
+    return Instance(LinearProgram(np.ones(d), A, np.zeros(n), name=f"game {n} x {d}"), 1.0)
+
+
+def classification(seed: int = 0, *, n: int = 20_000, p: int = 50) -> Instance:
+    """Separate n noisy labelled points on the sphere by a rule of 1-norm 40: the hard-margin support vector machine."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * np.exp(rng.normal(0, 0.7, p))
+    weights = np.where(rng.random(p) < 0.2, rng.normal(size=p), 0.0)
+    y = np.where(X @ weights + 0.5 * rng.normal(size=n) > 0, 1, -1)
+    return Instance(hard_margin_lp(X / np.linalg.norm(X, axis=1, keepdims=True), y), 40.0)

@@ -49,9 +49,9 @@ def tight_dmw(task: Task) -> SelectionGame:
     is seen in trials, and the second.
 
     *Step.* sqrt(2L/T)/spread per unit of violation is the best step when violations of a vertex have standard deviation
-    `spread` over the dual-weighted rows. Two, the most possible, gives the worst-case step of the analysis; 0.2 was best or
-    near best for covering, packing, game and classification programs alike, and is used throughout. The step has no part
-    in the privacy argument.
+    `spread` over the dual-weighted rows. Two, the most possible, gives the worst-case step of the analysis; 0.2 was
+    near the best for covering, packing, game and classification programs alike (``benchmarks/step.py``) and is used
+    throughout. The step has no part in the privacy argument.
     """
     relation = _constraint_private(task, "dmw")
     if task.width is not None:
