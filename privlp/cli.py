@@ -82,6 +82,7 @@ def _solve(
     seed: int | None, **options: Any,
 ) -> None:  # fmt: skip
     """Solve MODEL (an MPS or LP file) privately."""
+    _require_folder(json_file)
     change = "replace" if nominal_n is None else "add-remove"
     relation = ConstraintPrivate(change, rows_per_record, nominal_n)  # type: ignore[arg-type]
     lp = LinearProgram.from_mps(model, neighbours=relation, private=pattern, box=box)
@@ -107,6 +108,7 @@ def _solve(
 @_plain_errors
 def _exact(model: str, time_limit: float | None, json_file: str | None) -> None:
     """Solve MODEL (an MPS or LP file) exactly with HiGHS. Not private."""
+    _require_folder(json_file)
     lp = LinearProgram.from_mps(model)
     exact = solve_exact(lp, time_limit=time_limit)
     document = json.dumps(exact.to_dict(), indent=1)
@@ -133,9 +135,18 @@ def _exact(model: str, time_limit: float | None, json_file: str | None) -> None:
 @_plain_errors
 def _demo(output: str, seed: int | None) -> None:
     """Solve a program on real medical records, and draw the result."""
+    _require_folder(output)
+    if Path(output).suffix not in (".png", ".pdf", ".svg"):
+        raise _Failure(f"The picture must be a .png, .pdf or .svg file, not {output!r}.")
     from privlp.demo import run_demo  # noqa: PLC0415 (needs optional libraries)
 
     run_demo(Path(output), seed, click.echo)
+
+
+def _require_folder(target: str | None) -> None:
+    """Refuse an output file that cannot be written before anything is computed or spent."""
+    if target not in (None, "-") and not Path(str(target)).resolve().parent.is_dir():
+        raise _Failure(f"No such file or directory: there is no folder to hold {target!r}.")
 
 
 def _variables(lp: LinearProgram, x: Any) -> str:

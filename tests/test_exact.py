@@ -423,3 +423,30 @@ def test_the_certificate_is_relative(scale):
     exact = solve_exact(lp)
     assert exact.objective == pytest.approx(2.5 * scale**2, rel=1e-9)
     assert max(exact.primal_residual, exact.dual_residual, exact.gap) < 1e-9
+
+
+class _Claims:
+    """A HiGHS that claims an optimum which it does not have."""
+
+    def __init__(self, columns, duals):
+        self.col_value, self.row_dual = columns, duals
+        self.row_value, self.col_dual = [-sum(columns)], [1.0 - -1.0 * duals[0] - 0.0, 2.0 - -1.0 * duals[0]]
+
+    def getSolution(self):  # noqa: N802
+        return self
+
+
+@pytest.mark.parametrize(
+    ("columns", "duals", "certified"),
+    [([2.0, 0.0], [-1.0], True), ([1.0, 0.0], [-1.0], False), ([2.0, 0.0], [-0.5], False), ([2.0, 0.0], [1.0], False)],
+    ids=["right", "primal infeasible", "wrong dual", "dual of the wrong sign"],
+)
+def test_a_claimed_optimum_is_checked(columns, duals, certified):
+    """Minimise x + 2y subject to x + y >= 2: only the true primal and dual pair passes."""
+    from privlp.exact import _certified
+    from privlp.problem.highs_model import to_highs
+
+    lp = LinearProgram([1.0, 2.0], [[-1.0, -1.0]], [-2.0])
+    exact = _certified(lp, to_highs(lp), _Claims(columns, duals))
+    assert exact.success is certified
+    assert (exact.x is not None) is certified

@@ -360,6 +360,23 @@ def test_mps_with_incomplete_lines(write, old, new):
         LinearProgram.from_mps(write(MODEL.replace(old, new)))
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (" x patient2 -1 need 3\n", " x patient9 -1 need 3\n"),
+        ("COLUMNS\n x cost 1 patient1 1", "columns\n x cost abc patient1 1"),
+        (" y cost 2 patient1 1\n", " z cost 2 patient1 1\n"),
+        ("COLUMNS\n", "COLUMNZ\n"),
+        (" L patient1\n", " L patient2\n"),
+    ],
+    ids=["undeclared row", "header in small letters", "column in two blocks", "no such section", "row declared twice"],
+)
+def test_mps_that_highs_reads_as_another_program(write, old, new):
+    assert MODEL.count(old) == 1
+    with pytest.raises(ReadError, match=r"model\.mps"):
+        LinearProgram.from_mps(write(MODEL.replace(old, new)))
+
+
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import privlp
 from privlp.solvers import METHODS
-from privlp.solvers.game import SelectionGame
+from privlp.solvers.game import Game
 
 INF = float("inf")
 PLANTED = 0.123454321
@@ -191,6 +191,14 @@ class TestPublishedConstants:
         expected = self.eps / math.sqrt(8 * solution.iterations * math.log(1 / self.delta))
         assert solution.privacy.entries[0].parameter == f"eps = {expected:.6g}"
 
+    def test_step(self, monkeypatch):
+        """Log-weights move by eta per unit of loss, and a loss is a violation over twice the width."""
+        steps = []
+        monkeypatch.setattr("privlp.solvers.dmw.Game", lambda *a, step, **k: steps.append(step) or Game(*a, step=step, **k))
+        solution = self.solution()
+        eta = math.sqrt(math.log(self.n) / solution.iterations)
+        assert steps == [pytest.approx(eta / (2 * (self.opt + 1)))]
+
     def test_tight_accounting_finds_that_far_less_was_spent(self):
         assert self.solution().privacy.eps < self.eps / 2
 
@@ -351,7 +359,7 @@ def test_interruption_leaves_the_whole_charge_in_the_ledger(method, monkeypatch)
         if t == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(SelectionGame, "step", interrupted)
+    monkeypatch.setattr(Game, "step", interrupted)
     budget = privlp.Budget(2.0, 1e-6)
     with pytest.raises(KeyboardInterrupt):
         run(covering(), method, budget=budget)
@@ -431,7 +439,7 @@ def test_an_overspending_solve_raises_before_any_draw(monkeypatch):
     budget = privlp.Budget(1.0, 1e-6)
     run(covering(), "dmw", eps=0.8, budget=budget)
     spent = budget.spent()
-    monkeypatch.setattr(SelectionGame, "step", lambda self, t: pytest.fail("drew before the budget was checked"))
+    monkeypatch.setattr(Game, "step", lambda self, t: pytest.fail("drew before the budget was checked"))
     with pytest.raises(privlp.BudgetExceededError, match="Nothing was drawn and nothing was charged"):
         run(covering(), "dmw", eps=0.8, budget=budget)
     assert budget.spent() == spent

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import highspy
@@ -35,18 +37,35 @@ def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
     location = os.fsdecode(path)
     if not os.path.isfile(location):
         raise ReadError(f"There is no file {location!r}.")
-    highs = quiet_highs()
-    if highs.readModel(location) == highspy.HighsStatus.kError:
+    highs, status, warnings = _parse(location)
+    if status == highspy.HighsStatus.kError:
         raise ReadError(
             f"HiGHS cannot read {location!r} as a model. Check that it is an MPS or LP file (plain or .gz) and not cut short."
         )
+    if warnings:
+        raise ReadError(f"{location!r} would be read as another program. HiGHS says: {warnings[0]}")
     if highs.getModel().hessian_.dim_ > 0:
         raise ReadError(f"{location!r} has a quadratic objective; privlp solves linear programs only.")
     model = highs.getLp()
     check_mps(location, model.row_names_)
+    if location.lower().endswith((".mps", ".mps.gz")) and model.num_col_ and not model.col_names_:
+        raise ReadError(f"HiGHS found no usable variable names in {location!r}: the columns of a variable must stand together.")
     if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):
         raise ReadError(f"{location!r} has integer variables; privlp solves linear programs only. Relax them first.")
     return model
+
+
+def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]]:
+    """Read a file, and what HiGHS's log says it passed over; entries too small to matter to it are no matter here either."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        highs = quiet_highs(output_flag=True, log_to_console=False, log_file=str(log))
+        status = highs.readModel(location)
+        highs.setOptionValue("log_file", "")
+        highs.setOptionValue("output_flag", False)
+        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    passed_over = [line.removeprefix("WARNING:").strip() for line in lines if line.startswith("WARNING") and "ignored" in line]
+    return highs, status, [line for line in passed_over if "packed vector contains" not in line]
 
 
 def to_highs(lp: LinearProgram) -> highspy.HighsLp:

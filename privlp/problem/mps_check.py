@@ -55,30 +55,42 @@ def check_mps(path: str, row_names: Sequence[str]) -> None:
     """
     if not path.lower().endswith((".mps", ".mps.gz")):
         return
-    try:
-        text = Path(path).read_bytes()
-        text = b"\n" + (gzip.decompress(text) if path.lower().endswith(".gz") else text)
-    except (OSError, EOFError, zlib.error):
-        raise ReadError(f"{path!r} is damaged or cut short.") from None
-    if b"\nENDATA" not in text:
-        raise ReadError(f"{path!r} is cut short: it has no ENDATA line.")
+    text = _read(path)
+    upper = text.upper()
+    for section in (b"ROWS", b"COLUMNS", b"ENDATA"):
+        if b"\n" + section not in upper:
+            raise ReadError(f"{path!r} is cut short: it has no {section.decode()} line.")
+    kinds = _declared_rows(text[_first_line(upper, b"ROWS") : upper.find(b"\nCOLUMNS") + 1])
+    if {row.decode(errors="replace") for row, kind in kinds.items() if kind not in b"Nn"} != set(row_names):
+        raise ReadError(f"{path!r}: HiGHS reads other rows than are declared. Is every row in COLUMNS declared, and once?")
     if any(" " in name for name in row_names):
         return  # fixed-column format with spaces inside names; its fields cannot be told apart by blanks
-    declared: set[bytes] = set()
-    for section, lines in _UNDERSTOOD.items():
-        start = _first_line(text, section)
-        understood = lines.match(text, start)
-        end = understood.end() if understood else start
-        if text[end : end + 1].isspace():
-            number = text.count(b"\n", 0, end)
-            raise ReadError(f"{path!r}, line {number}: not a line of section {section.decode()} with names and finite numbers.")
-        if section == b"ROWS":
-            declared = {fields[1] for fields in _data_lines(text[start:end])}
-        elif section in (b"RHS", b"RANGES"):
-            unknown = {row for fields in _data_lines(text[start:end]) for row in fields[len(fields) % 2 :: 2]} - declared
+    for section, understood in _UNDERSTOOD.items():
+        lines = _lines_of(path, text, section, _first_line(upper, section), understood)
+        if section in (b"RHS", b"RANGES"):
+            unknown = {row for fields in _data_lines(lines) for row in fields[len(fields) % 2 :: 2]} - set(kinds)
             if unknown:
                 rows = b", ".join(sorted(unknown)).decode(errors="replace")
                 raise ReadError(f"{path!r}: section {section.decode()} names rows that do not exist: {rows}.")
+
+
+def _read(path: str) -> bytes:
+    """The whole text, with a line break before its first line."""
+    try:
+        raw = Path(path).read_bytes()
+        return b"\n" + (gzip.decompress(raw) if path.lower().endswith(".gz") else raw)
+    except (OSError, EOFError, zlib.error):
+        raise ReadError(f"{path!r} is damaged or cut short.") from None
+
+
+def _lines_of(path: str, text: bytes, section: bytes, start: int, understood: re.Pattern[bytes]) -> bytes:
+    """The lines of a section, all of which must be understood."""
+    found = understood.match(text, start)
+    end = found.end() if found else start
+    if text[end : end + 1].isspace():
+        number = text.count(b"\n", 0, end)
+        raise ReadError(f"{path!r}, line {number}: not a line of section {section.decode()} with names and finite numbers.")
+    return text[start:end]
 
 
 def _first_line(text: bytes, section: bytes) -> int:
@@ -90,3 +102,9 @@ def _first_line(text: bytes, section: bytes) -> int:
 def _data_lines(lines: bytes) -> Iterator[list[bytes]]:
     """Fields of each line that is neither empty nor a comment."""
     return (line.split() for line in lines.splitlines() if line.strip() and not line.lstrip().startswith(b"*"))
+
+
+def _declared_rows(lines: bytes) -> dict[bytes, bytes]:
+    """Kind of each row by its name, which in fixed-column files may hold spaces."""
+    declarations = (line.split(maxsplit=1) for line in lines.splitlines() if line.strip() and not line.lstrip().startswith(b"*"))
+    return {fields[-1].strip(): fields[0] for fields in declarations}

@@ -1,6 +1,6 @@
 """Dense multiplicative weights: the constants of the published algorithm, and tight ones.
 
-Both build the same :class:`~privlp.solvers.game.SelectionGame`; they differ in how rows are scaled, in the sensitivity, in
+Both build the same :class:`~privlp.solvers.game.Game`; they differ in how rows are scaled, in the sensitivity, in
 the split of the budget over the rounds, and in the step.
 """
 
@@ -15,7 +15,7 @@ from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import ExponentialMechanism
 from privlp.relations import ConstraintPrivate
-from privlp.solvers.game import SelectionGame
+from privlp.solvers.game import Game, SelectionPlayer
 from privlp.solvers.simplex import RowsOnSimplex, Simplex
 from privlp.solvers.task import Task
 
@@ -29,7 +29,7 @@ _MOST_ROUNDS = 10_000_000
 _PURPOSE = "select a vertex each round"
 
 
-def tight_dmw(task: Task) -> SelectionGame:
+def tight_dmw(task: Task) -> Game:
     """Dense multiplicative weights with tight sensitivity and accounting, and nothing declared about A or b.
 
     *Neighbours*: constraint-private, one record with k rows.
@@ -69,10 +69,10 @@ def tight_dmw(task: Task) -> SelectionGame:
     mechanism = task.ledger.calibrate(lambda eps: ExponentialMechanism(sensitivity, eps), rounds)
     step = math.sqrt(2 * log_ratio / rounds) / _SPREAD
     select = task.charge(mechanism, rounds, _PURPOSE)
-    return SelectionGame(simplex, RowsOnSimplex.of_equal_range(simplex), s=s, rounds=rounds, step=step, select=select)
+    return Game(RowsOnSimplex.of_equal_range(simplex), SelectionPlayer(simplex, select), s=s, rounds=rounds, step=step)
 
 
-def published_dmw(task: Task) -> SelectionGame:
+def published_dmw(task: Task) -> Game:
     """Dense multiplicative weights with the constants of van der Reijden (2019), for comparison.
 
     *Neighbours*: constraint-private. `width` declares a bound a on every abs(A_ij) and abs(b_i), or a pair of bounds (for A,
@@ -102,7 +102,7 @@ def published_dmw(task: Task) -> SelectionGame:
     eps_per_round = math.inf if math.isinf(eps) else eps / math.sqrt(8 * rounds * math.log(1 / delta))
     select = task.charge(ExponentialMechanism(sensitivity, eps_per_round), rounds, _PURPOSE)
     rows = RowsOnSimplex.within_bounds(simplex, entry_bound, rhs_bound)
-    return SelectionGame(simplex, rows, s=s, rounds=rounds, step=eta / (2 * rho), select=select)
+    return Game(rows, SelectionPlayer(simplex, select), s=s, rounds=rounds, step=eta / (2 * rho))
 
 
 def _best_rounds(task: Task, log_ratio: float, selection_factor: float) -> int:

@@ -39,43 +39,77 @@ class Solver(Protocol):
         """The outcome after all rounds."""
 
 
-class SelectionGame:
-    """Dense multiplicative weights against a player that selects one vertex a round by the exponential mechanism.
+class Player(Protocol):
+    """A private primal player: sees private scores, answers with something released."""
 
-    Algorithm 2 of Hsu, Roth, Roughgarden and Ullman (2014). Constants come from :mod:`privlp.solvers.dmw`.
+    def respond(self, scores: FloatArray) -> int:
+        """Answer the scores of this round through a paid draw."""
+
+    def released(self) -> Released:
+        """The outcome of all answers."""
+
+
+class SelectionPlayer:
+    """Selects one vertex of the simplex a round by the exponential mechanism.
 
     Parameters
     ----------
     simplex : Simplex
         Public region.
+    select : ChargedDraws
+        Paid draws of an exponential mechanism over the vertices, one for each round.
+    """
+
+    def __init__(self, simplex: Simplex, select: ChargedDraws) -> None:
+        self._simplex = simplex
+        self._select = select
+        self._selected: list[int] = []
+
+    def respond(self, scores: FloatArray) -> int:
+        """Select a vertex."""
+        vertex: int = self._select(scores)
+        self._selected.append(vertex)
+        return vertex
+
+    def released(self) -> Released:
+        """The average of the selected vertices."""
+        vertices = self._simplex.vertices
+        share = np.bincount(self._selected, minlength=len(vertices)) / len(self._selected)
+        return Released(share * vertices, {"selected": self._simplex.form.column[self._selected]})
+
+
+class Game:
+    """Multiplicative weights over private rows against a private primal player.
+
+    With a :class:`SelectionPlayer` this is Algorithm 2 of Hsu, Roth, Roughgarden and Ullman (2014). Constants come from
+    :mod:`privlp.solvers.dmw`.
+
+    Parameters
+    ----------
     rows : RowsOnSimplex
-        Private rows on it.
+        Private rows as the player's region sees them.
+    player : Player
+        The private primal player.
     s : float
         Density of the dual weights.
     rounds : int
         Number of rounds T, fixed in advance from public numbers.
     step : float
         Step of the log-weights per unit of scaled violation.
-    select : ChargedDraws
-        T paid draws of an exponential mechanism over the vertices.
     """
 
-    def __init__(self, simplex: Simplex, rows: RowsOnSimplex, *, s: float, rounds: int, step: float, select: ChargedDraws) -> None:
+    def __init__(self, rows: RowsOnSimplex, player: Player, *, s: float, rounds: int, step: float) -> None:
         self.rounds = rounds
-        self._simplex = simplex
         self._rows = rows
+        self._player = player
         self._dual = DenseDual(rows.count, s)
         self._step = step
-        self._select = select
-        self._selected = np.zeros(rounds, dtype=np.int64)
 
-    def step(self, t: int) -> None:
-        """Play round t: weigh the rows, select a vertex, make the rows it violates heavier."""
-        vertex = self._select(self._rows.scores(self._dual.weights()))
-        self._rows.add_violations(vertex, self._step, self._dual.log_weights)
-        self._selected[t] = vertex
+    def step(self, t: int) -> None:  # noqa: ARG002 (every round is alike)
+        """Play a round: weigh the rows, let the player answer, make the rows that the answer violates heavier."""
+        answer = self._player.respond(self._rows.scores(self._dual.weights()))
+        self._rows.add_violations(answer, self._step, self._dual.log_weights)
 
     def released(self) -> Released:
-        """The average of the selected vertices."""
-        share = np.bincount(self._selected, minlength=len(self._simplex.vertices)) / self.rounds
-        return Released(share * self._simplex.vertices, {"selected": self._simplex.form.column[self._selected]})
+        """What the player's answers come to."""
+        return self._player.released()
