@@ -368,13 +368,27 @@ def test_mps_with_incomplete_lines(write, old, new):
         (" y cost 2 patient1 1\n", " z cost 2 patient1 1\n"),
         ("COLUMNS\n", "COLUMNZ\n"),
         (" L patient1\n", " L patient2\n"),
+        (" UP BND z 5", " UP BND zz 5"),
+        ("RHS patient1 4 need 1\n", "RHS patient1 4 patient1 7\n"),
     ],
-    ids=["undeclared row", "header in small letters", "column in two blocks", "no such section", "row declared twice"],
+    ids=[
+        "undeclared row",
+        "header in small letters",
+        "column in two blocks",
+        "no such section",
+        "row declared twice",
+        "bound of an unknown variable",
+        "two right-hand sides of one row",
+    ],
 )
 def test_mps_that_highs_reads_as_another_program(write, old, new):
     assert MODEL.count(old) == 1
     with pytest.raises(ReadError, match=r"model\.mps"):
         LinearProgram.from_mps(write(MODEL.replace(old, new)))
+
+
+def test_mps_variable_without_coefficients_is_no_mistake(write):
+    assert LinearProgram.from_mps(write(MODEL.replace(" z total 1\n", " z total 0\n"))).shape == (4, 3)
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

@@ -47,12 +47,22 @@ def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
     if highs.getModel().hessian_.dim_ > 0:
         raise ReadError(f"{location!r} has a quadratic objective; privlp solves linear programs only.")
     model = highs.getLp()
-    check_mps(location, model.row_names_)
+    check_mps(location, model.row_names_, _unused_variables(model))
     if location.lower().endswith((".mps", ".mps.gz")) and model.num_col_ and not model.col_names_:
         raise ReadError(f"HiGHS found no usable variable names in {location!r}: the columns of a variable must stand together.")
     if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):
         raise ReadError(f"{location!r} has integer variables; privlp solves linear programs only. Relax them first.")
     return model
+
+
+def _unused_variables(model: highspy.HighsLp) -> list[str]:
+    """Names of the variables without any coefficient."""
+    used = np.asarray(model.col_cost_) != 0
+    if model.a_matrix_.format_ == highspy.MatrixFormat.kColwise:
+        used |= np.diff(model.a_matrix_.start_) > 0
+    else:
+        used[np.asarray(model.a_matrix_.index_, dtype=int)] = True
+    return [model.col_names_[j] for j in np.flatnonzero(~used)] if model.col_names_ else []
 
 
 def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]]:

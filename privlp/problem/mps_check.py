@@ -38,7 +38,7 @@ _UNDERSTOOD = {
 }
 
 
-def check_mps(path: str, row_names: Sequence[str]) -> None:
+def check_mps(path: str, row_names: Sequence[str], unused: Sequence[str] = ()) -> None:
     """Look for lines that HiGHS reads over.
 
     Parameters
@@ -47,6 +47,8 @@ def check_mps(path: str, row_names: Sequence[str]) -> None:
         A file that HiGHS has read; anything but ``.mps`` and ``.mps.gz`` is passed over.
     row_names : sequence of str
         Names of the rows that HiGHS found.
+    unused : sequence of str
+        Names of the variables without any coefficient that HiGHS found; some may come from a misspelt bound.
 
     Raises
     ------
@@ -65,6 +67,9 @@ def check_mps(path: str, row_names: Sequence[str]) -> None:
         raise ReadError(f"{path!r}: HiGHS reads other rows than are declared. Is every row in COLUMNS declared, and once?")
     if any(" " in name for name in row_names):
         return  # fixed-column format with spaces inside names; its fields cannot be told apart by blanks
+    invented = [name for name in unused if re.search(rb"\n[ \t]+" + re.escape(name.encode()) + rb"\s", text) is None]
+    if invented:
+        raise ReadError(f"{path!r}: section BOUNDS names variables that do not exist: {', '.join(invented)}.")
     for section, understood in _UNDERSTOOD.items():
         lines = _lines_of(path, text, section, _first_line(upper, section), understood)
         if section in (b"RHS", b"RANGES"):
