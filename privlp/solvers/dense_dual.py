@@ -43,15 +43,16 @@ class DenseProjection:
         self.s = s
         self._log_cap = math.log(max(n, 1) / s)  # log-weight at which a row is capped: right for equal weights
         self._relative = np.empty(n)
+        self._zeta = 1.0  # multiplier of the weights in _relative
         self._weights = np.empty(n)
         self._uncapped = np.empty(n, dtype=bool)
 
     def __call__(self, log_weights: FloatArray) -> FloatArray:
         """Project exp(log_weights), ``-inf`` allowed. The result is overwritten by the next call."""
         if len(log_weights) > self.s and (self._newton(log_weights) or self._select(log_weights)):
-            np.clip(self._relative, 0.0, 1.0, out=self._weights)
-        else:
-            np.greater(log_weights, -np.inf, out=self._weights)
+            np.multiply(self._relative, self._zeta / self.s, out=self._weights)
+            return np.clip(self._weights, 0.0, 1.0 / self.s, out=self._weights)
+        np.greater(log_weights, -np.inf, out=self._weights)
         self._weights /= self.s
         return self._weights
 
@@ -79,7 +80,7 @@ class DenseProjection:
                 return False
         else:
             return False
-        self._relative *= zeta
+        self._zeta = zeta
         self._log_cap -= math.log(zeta)
         return True
 
@@ -104,6 +105,7 @@ class DenseProjection:
         np.exp(np.minimum(ahead - log_caps[k], _SAFE), out=self._relative)
         np.less(ahead, above[k - 1] if k else np.inf, out=self._uncapped)
         uncapped = self._relative[self._uncapped]
+        self._zeta = 1.0
         # The logarithms were rounded: the mass that the capped weights leave is dealt out exactly.
         self._relative[:] = 1.0
         self._relative[self._uncapped] = uncapped * ((self.s - len(ahead) + uncapped.size) / uncapped.sum())
