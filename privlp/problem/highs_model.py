@@ -43,7 +43,7 @@ def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
             f"HiGHS cannot read {location!r} as a model. Check that it is an MPS or LP file (plain or .gz) and not cut short."
         )
     if warnings:
-        raise ReadError(f"{location!r} would be read as another program. HiGHS says: {warnings[0]}")
+        raise ReadError(f"{location!r} has undeclared or duplicate entries, which HiGHS would pass over.")
     if highs.getModel().hessian_.dim_ > 0:
         raise ReadError(f"{location!r} has a quadratic objective; privlp solves linear programs only.")
     model = highs.getLp()
