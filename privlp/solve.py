@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from privlp.checks import positive
 from privlp.errors import InvalidParameterError, NotPrivateWarning, UnsupportedProblemError
-from privlp.privacy import Budget, Ledger, Randomness
+from privlp.privacy import Ledger, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.problem import LinearProgram, StandardForm
 from privlp.solution import Solution
-from privlp.solvers import METHODS, Task, drive
+from privlp.solvers import METHODS, Solver, Task, drive
 from privlp.status import Status
 
 
 def solve(
     lp: LinearProgram,
-    eps: float,
-    delta: float,
+    eps: float | None,
+    delta: float | None,
     s: float | None = None,
     alpha: float | None = None,
     *,
     opt: float | None = None,
-    method: str = "auto",
+    method: str | Callable[[Task], Solver] = "auto",
     width: Any = None,
     feasible: str | None = None,
-    budget: Budget | None = None,
+    budget: Ledger | None = None,
     rng: RandomSource = None,
     progress: bool = False,
     time_limit: float | None = None,
@@ -39,7 +40,8 @@ def solve(
     lp : LinearProgram
         The program and what its neighbours may differ in.
     eps : float
-        In (0, inf]; ``inf`` means no noise, and the result is marked as not private.
+        In (0, inf]; ``inf`` means no noise, and the result is marked as not private. ``None`` together with ``delta=None`` and a
+        budget: all that is left of it.
     delta : float
         In [0, 1). At or above 1/n a whole record could be published within the rules: a warning says so.
     s : float
@@ -49,8 +51,8 @@ def solve(
         chooses the best the budget allows. (``"dmw-published"`` counts alpha in units of A x - b.)
     opt : float
         Public optimal value, in the user's units and sense.
-    method : {"auto", "dmw", "dmw-published"}
-        ``"auto"`` takes the relation's default.
+    method : {"auto", "dmw", "dmw-published"} or callable
+        ``"auto"`` takes the relation's default. A callable builds a solver of your own from a :class:`~privlp.solvers.Task`.
     width : float or pair, optional
         Declared bound on entries of A and b, for ``"dmw-published"`` only.
     feasible : None
@@ -99,7 +101,7 @@ def solve(
     """
     if not isinstance(lp, LinearProgram):
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
-    if budget is not None and not isinstance(budget, Budget):
+    if budget is not None and not isinstance(budget, Ledger):
         raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
     if feasible is not None:
         raise UnsupportedProblemError(
@@ -108,11 +110,11 @@ def solve(
         )
     if time_limit is not None:
         time_limit = positive(time_limit, "time_limit")
-    chosen = _method(lp, method)
-    ledger = Ledger(eps, delta) if budget is None else budget.share(eps, delta)
+    build = method if callable(method) else METHODS[_method(lp, method)]
+    ledger = _ledger(eps, delta, budget)
     task = Task(form=StandardForm.of(lp), s=s, alpha=alpha, opt=opt, width=width, ledger=ledger, randomness=Randomness(rng))
     _warn_of_large_delta(task)
-    solver = METHODS[chosen](task)
+    solver = build(task)
     status = drive(solver, progress=progress, time_limit=time_limit)
     x, trace = None, {}
     if status.success:
@@ -121,7 +123,7 @@ def solve(
     return Solution(
         x=x,
         objective=None if x is None else lp.objective(x),
-        method=chosen,
+        method=getattr(method, "__name__", type(method).__name__) if callable(method) else _method(lp, method),
         iterations=solver.rounds,
         status=status,
         message=_message(status, solver.rounds, ledger),
@@ -138,6 +140,14 @@ def _method(lp: LinearProgram, method: str) -> str:
     if method not in available:
         raise InvalidParameterError(f"method must be 'auto' or one of {', '.join(map(repr, available))}; got {method!r}.")
     return method
+
+
+def _ledger(eps: float | None, delta: float | None, budget: Ledger | None) -> Ledger:
+    if eps is None and delta is None and budget is not None:
+        return budget
+    if eps is None or delta is None:
+        raise InvalidParameterError("Give eps and delta, or eps=None, delta=None and a budget to spend all that is left of it.")
+    return Ledger(eps, delta) if budget is None else budget.share(eps, delta)
 
 
 def _warn_of_large_delta(task: Task) -> None:

@@ -1,4 +1,69 @@
-"""Support vector machines as linear programs, on top of :mod:`privlp`."""
+"""Support vector machines as linear programs, on top of :mod:`privlp`, and private ones to compare with.
 
+The matrices need nothing but privlp; the estimators follow scikit-learn's conventions and need it (``pip install 'privlp[svm]'``).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from privlp import MissingDependencyError
 from svm_models.linear_programs import hard_margin_lp as hard_margin_lp
 from svm_models.linear_programs import soft_margin_lp as soft_margin_lp
+
+if TYPE_CHECKING:
+    from svm_models.datasets import fetch_adult as fetch_adult
+    from svm_models.datasets import fetch_kddcup99 as fetch_kddcup99
+    from svm_models.datasets import make_nested_balls as make_nested_balls
+    from svm_models.datasets import make_separable_sphere as make_separable_sphere
+    from svm_models.datasets import make_unseparable_ball as make_unseparable_ball
+    from svm_models.exact import LPSVC as LPSVC
+    from svm_models.exact import QPSVC as QPSVC
+    from svm_models.exact import HuberSVC as HuberSVC
+    from svm_models.exact import RegularizedLogisticRegression as RegularizedLogisticRegression
+    from svm_models.losses import MarginLoss as MarginLoss
+    from svm_models.perturbation import ObjectivePerturbationClassifier as ObjectivePerturbationClassifier
+    from svm_models.perturbation import ObjectivePerturbationLogisticRegression as ObjectivePerturbationLogisticRegression
+    from svm_models.perturbation import ObjectivePerturbationSVC as ObjectivePerturbationSVC
+    from svm_models.perturbation import OutputPerturbationClassifier as OutputPerturbationClassifier
+    from svm_models.perturbation import OutputPerturbationLogisticRegression as OutputPerturbationLogisticRegression
+    from svm_models.perturbation import OutputPerturbationSVC as OutputPerturbationSVC
+
+_HOMES = {
+    "datasets": ("fetch_adult", "fetch_kddcup99", "make_nested_balls", "make_separable_sphere", "make_unseparable_ball"),
+    "dmw_svc": ("DMWSVC",),
+    "dual_perturbation": ("DualPerturbationSVC",),
+    "evaluation": ("cross_validate",),
+    "exact": ("LPSVC", "QPSVC", "HuberSVC", "RegularizedLogisticRegression"),
+    "kernel": ("RandomFourierFeatures",),
+    "losses": ("MarginLoss",),
+    "perturbation": (
+        "ObjectivePerturbationClassifier",
+        "ObjectivePerturbationLogisticRegression",
+        "ObjectivePerturbationSVC",
+        "OutputPerturbationClassifier",
+        "OutputPerturbationLogisticRegression",
+        "OutputPerturbationSVC",
+    ),
+    "selection": ("PrivateModelSelector",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["hard_margin_lp", "soft_margin_lp", *_HOME_OF]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Import an estimator when it is first asked for, so that the matrices do not need scikit-learn."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'svm_models' has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"svm_models.{_HOME_OF[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("sklearn", "pandas"):
+            raise MissingDependencyError(f"{name} needs scikit-learn: install it by pip install 'privlp[svm]'.") from error
+        raise
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

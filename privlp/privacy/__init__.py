@@ -4,10 +4,13 @@ from privlp.privacy.audit import AuditResult as AuditResult
 from privlp.privacy.audit import audit as audit
 from privlp.privacy.ledger import Budget as Budget
 from privlp.privacy.ledger import Ledger as Ledger
+from privlp.privacy.mechanisms import EuclideanLaplaceMechanism as EuclideanLaplaceMechanism
 from privlp.privacy.mechanisms import ExponentialMechanism as ExponentialMechanism
 from privlp.privacy.mechanisms import GaussianMechanism as GaussianMechanism
+from privlp.privacy.mechanisms import GaussianObjectivePerturbation as GaussianObjectivePerturbation
 from privlp.privacy.mechanisms import LaplaceMechanism as LaplaceMechanism
 from privlp.privacy.mechanisms import Mechanism as Mechanism
+from privlp.privacy.mechanisms import ObjectivePerturbation as ObjectivePerturbation
 from privlp.privacy.randomness import Randomness as Randomness
 from privlp.privacy.record import LedgerEntry as LedgerEntry
 from privlp.privacy.record import PrivacyRecord as PrivacyRecord

@@ -30,9 +30,9 @@ def _dp_accounting() -> ModuleType:
     return dp_accounting
 
 
-def zcdp_event(rho: float) -> DpEvent:
-    """Cost of a ``rho``-zCDP mechanism."""
-    return _dp_accounting().ZCDpEvent(rho)
+def zcdp_event(rho: float, xi: float = 0.0) -> DpEvent:
+    """Cost of a mechanism whose Rényi divergence of every order a is at most ``xi + rho a``."""
+    return _dp_accounting().ZCDpEvent(rho, xi)
 
 
 def gaussian_event(noise_multiplier: float) -> DpEvent:

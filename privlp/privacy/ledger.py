@@ -13,10 +13,11 @@ Contract
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -35,11 +36,16 @@ if TYPE_CHECKING:
     RLock = threading.RLock
 
 
+_PARTITIONS = itertools.count()
+
+
 @dataclass(frozen=True)
 class _Charge:
     mechanism: Mechanism
     count: int
     purpose: str
+    #: (partition, part) pairs: the charge touches only the records of that part of that partition.
+    parts: tuple[tuple[int, int], ...] = ()
 
 
 class _Unique:
@@ -92,9 +98,12 @@ class Ledger(_Unique):
         If `eps` or `delta` is outside its domain.
     """
 
-    def __init__(self, eps: float, delta: float, *, _parent: Ledger | None = None) -> None:
+    def __init__(
+        self, eps: float, delta: float, *, _parent: Ledger | None = None, _part: tuple[tuple[int, int], ...] = ()
+    ) -> None:
         self.eps, self.delta = validated_budget(eps, delta)
         self._parent = _parent
+        self._part = _part
         self._lock: RLock = threading.RLock() if _parent is None else _parent._lock
         self._charges: list[_Charge] = []
         self._relations: dict[str, NeighbourRelation] = {}
@@ -103,6 +112,15 @@ class Ledger(_Unique):
     def share(self, eps: float, delta: float) -> Ledger:
         """A ledger of its own (eps, delta) whose every charge is also made, and must also fit, here."""
         return Ledger(eps, delta, _parent=self)
+
+    def disjoint(self, count: int) -> list[Ledger]:
+        """One ledger for each of `count` disjoint parts of the records; together they cost what the dearest part costs.
+
+        Which record falls into which part must not depend on the records. Then neighbours differ in one part alone, and all
+        that was charged for the other parts has the same distribution on both (McSherry 2009, parallel composition).
+        """
+        partition = next(_PARTITIONS)
+        return [Ledger(self.eps, self.delta, _parent=self, _part=((partition, part),)) for part in range(count)]
 
     def spent(self) -> float:
         """The epsilon spent so far, at this ledger's delta."""
@@ -134,10 +152,10 @@ class Ledger(_Unique):
             raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
         new = _Charge(mechanism, int(count), purpose)
         with self._lock:
-            for ledger in self._chain():
-                ledger._check(new, relation)
-            for ledger in self._chain():
-                ledger._charges.append(new)
+            for ledger, charge in self._chain(new):
+                ledger._check(charge, relation)
+            for ledger, charge in self._chain(new):
+                ledger._charges.append(charge)
                 ledger._relations[description or relation.description] = relation
                 ledger._randomness[randomness.description] = randomness.seeded
         return ChargedDraws(mechanism, new.count, randomness, self._lock)
@@ -206,10 +224,12 @@ class Ledger(_Unique):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(eps={self.eps:g}, delta={self.delta:g}, spent={self.spent():.6g})"
 
-    def _chain(self) -> Iterator[Ledger]:
+    def _chain(self, charge: _Charge) -> Iterator[tuple[Ledger, _Charge]]:
+        """This ledger and those it shares, each with the charge as it appears there."""
         ledger: Ledger | None = self
         while ledger is not None:
-            yield ledger
+            yield ledger, charge
+            charge = replace(charge, parts=charge.parts + ledger._part)
             ledger = ledger._parent
 
     def _check(self, new: _Charge, relation: NeighbourRelation) -> None:
@@ -228,12 +248,21 @@ class Ledger(_Unique):
             )
 
     def _epsilon(self, charges: list[_Charge]) -> float:
+        """Epsilon of the dearest record: one that lies in this part of that partition, and so on."""
+        partitions: dict[int, set[int]] = {}
+        for partition, part in itertools.chain.from_iterable(c.parts for c in charges):
+            partitions.setdefault(partition, set()).add(part)
+        places = (set(zip(partitions, parts, strict=True)) for parts in itertools.product(*partitions.values()))
+        return max(self._epsilon_of_one_record([c for c in charges if place.issuperset(c.parts)]) for place in places)
+
+    def _epsilon_of_one_record(self, charges: list[_Charge]) -> float:
         if not charges:
             return 0.0
         pure = sum(c.count * c.mechanism.pure_eps for c in charges)
         if self.delta == 0:
             return pure
-        return min(pure, events.composed_epsilon((events.repeat(c.mechanism.event(), c.count) for c in charges), self.delta))
+        delta = self.delta / math.prod(c.mechanism.delta_factor**c.count for c in charges)
+        return min(pure, events.composed_epsilon((events.repeat(c.mechanism.event(), c.count) for c in charges), delta))
 
 
 class Budget(Ledger):

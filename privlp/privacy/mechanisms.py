@@ -39,6 +39,9 @@ class Mechanism(ABC):
 
     name: str
     sensitivity: float
+    #: A draw whose Rényi divergences of every order a exceed its event's by ln(delta_factor)/(a - 1): it is charged by
+    #: converting at delta / delta_factor.
+    delta_factor: float = 1.0
 
     @property
     @abstractmethod
@@ -223,3 +226,111 @@ class GaussianMechanism(Mechanism):
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
         exact = np.asarray(value, dtype=float)
         return exact + randomness.generator.normal(0.0, self.sigma, exact.shape)
+
+
+@dataclass(frozen=True)
+class EuclideanLaplaceMechanism(Mechanism):
+    """Add noise of density proportional to exp(-||v||_2 / scale) to a vector.
+
+    `sensitivity` bounds the L2 change between neighbours; densities at any output differ by a factor of at most
+    exp(sensitivity / scale), so the release is (sensitivity / scale)-DP (Chaudhuri, Monteleoni and Sarwate 2011). The noise is a
+    uniform direction times a Gamma(p, scale) length; it is *not* made of independent Laplace draws. Floating-point noise: see
+    :class:`LaplaceMechanism`. Proof: ``docs/proofs.md``, "Euclidean Laplace mechanism".
+
+    Parameters
+    ----------
+    sensitivity, scale : float
+        In the units of the released vector.
+    """
+
+    sensitivity: float
+    scale: float
+    name = "Euclidean Laplace mechanism"
+    arithmetic = _FLOAT_NOISE
+
+    def __post_init__(self) -> None:
+        _require_positive(self.sensitivity, "sensitivity")
+        if not self.scale >= 0:
+            raise InvalidParameterError(f"scale must be non-negative, got {self.scale!r}.")
+
+    @property
+    def parameter(self) -> str:
+        return f"scale = {self.scale:.6g}"
+
+    @property
+    def pure_eps(self) -> float:
+        return self.sensitivity / self.scale if self.scale > 0 else math.inf
+
+    def event(self) -> DpEvent:
+        return events.pure_dp_event(self.pure_eps)
+
+    def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
+        exact = np.asarray(value, dtype=float)
+        direction = randomness.generator.normal(size=exact.shape)
+        length = randomness.generator.gamma(exact.size, self.scale) if self.scale > 0 else 0.0
+        return exact + direction * (length / np.linalg.norm(direction))
+
+
+def _require_curvature_cost(value: float) -> None:
+    if not 0 <= value < math.inf:
+        raise InvalidParameterError(f"curvature_cost must be non-negative and finite, got {value!r}.")
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbation(EuclideanLaplaceMechanism):
+    """The linear term of a perturbed objective whose exact minimiser is released; noise of density ~ exp(-||v||_2 / scale).
+
+    `sensitivity` bounds the L2 change of the gradient of the summed losses between neighbours. The minimiser is a function of
+    the linear term with a Jacobian that depends on the records; `curvature_cost` bounds the change of the logarithm of its
+    determinant. Together (sensitivity / scale + curvature_cost)-DP. What is private is the release of the *exact* minimiser:
+    the linear term itself stays secret. Proof: ``docs/proofs.md``, "Objective perturbation".
+
+    Parameters
+    ----------
+    sensitivity, scale : float
+        In units of the gradient of the summed losses.
+    curvature_cost : float
+        ln(1 + q R^2 / (n reg)) for curvature q, rows of norm R, and an objective of strong convexity `reg`.
+    """
+
+    curvature_cost: float
+    name = "objective perturbation"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_curvature_cost(self.curvature_cost)
+
+    @property
+    def pure_eps(self) -> float:
+        return super().pure_eps + self.curvature_cost
+
+
+@dataclass(frozen=True)
+class GaussianObjectivePerturbation(GaussianMechanism):
+    """As :class:`ObjectivePerturbation`, with Gaussian noise.
+
+    The privacy loss is at most ``curvature_cost + sensitivity^2/(2 sigma^2) + b·g/sigma^2`` for noise b and a change g of the
+    gradient that *depends on b*, so that this is no Gaussian mechanism. For losses of a margin, g = a x - a' x' with bounded a and a',
+    and b·g is at most the largest of four centred Gaussians of standard deviation sigma·sensitivity. So the Rényi divergence of
+    order a is at most that of a Gaussian mechanism plus curvature_cost plus ln(4)/(a - 1). Proof: ``docs/proofs.md``.
+
+    Parameters
+    ----------
+    sensitivity, sigma : float
+        In units of the gradient of the summed losses; `sensitivity` bounds ||a x|| + ||a' x'||.
+    curvature_cost : float
+        As for :class:`ObjectivePerturbation`.
+    """
+
+    curvature_cost: float
+    name = "Gaussian objective perturbation"
+    delta_factor = 4.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_curvature_cost(self.curvature_cost)
+
+    def event(self) -> DpEvent:
+        if self.sigma == 0:
+            return events.no_privacy_event()
+        return events.zcdp_event((self.sensitivity / self.sigma) ** 2 / 2, self.curvature_cost)

@@ -1,0 +1,183 @@
+"""What every linear classifier here shares: labels as signs, decisions, and for private ones the ledger.
+
+Private estimators declare the norm of a record (`data_norm`) and may be told the two classes; both are public. Longer records are
+scaled down silently: how many there are is private.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from privlp import Budget, ConstraintPrivate, InvalidParameterError, InvalidProblemError
+from privlp.checks import positive
+from privlp.privacy import Ledger, Mechanism, PrivacyRecord, Randomness
+from privlp.privacy.ledger import ChargedDraws
+
+FloatArray = npt.NDArray[np.float64]
+
+_RELATION = ConstraintPrivate()
+_RECORDS = "one record (x_i, y_i) replaced; the number of records and the two classes are public"
+
+
+class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
+    """Sign of x·w for two classes, without intercept: append a constant column to X for one.
+
+    Attributes
+    ----------
+    coef_ : (1, p) array
+    intercept_ : (1,) array
+        Zero.
+    classes_ : (2,) array
+        The label of a negative and of a positive decision.
+    n_features_in_ : int
+    """
+
+    classes: Any = None
+
+    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
+        """Train on n records.
+
+        Parameters
+        ----------
+        X : array or sparse array, shape (n, p)
+        y : array_like, shape (n,)
+            Two classes.
+
+        Raises
+        ------
+        InvalidProblemError
+            If y has other than two classes, or shapes disagree.
+        InvalidParameterError
+            If a parameter is outside its domain, or weights of records are asked for.
+        """
+        if unsupported:
+            raise InvalidParameterError(
+                f"{type(self).__name__}.fit takes X and y only, not {', '.join(sorted(unsupported))}: sensitivities are derived "
+                "for records of equal weight."
+            )
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        self.classes_, signs = self._signs(y)
+        self.intercept_ = np.zeros(1)
+        self.coef_ = np.asarray(self._train(X, signs), dtype=float)[None, :]
+        return self
+
+    def _train(self, X: Any, signs: FloatArray) -> FloatArray:
+        """The weights for records X and labels -1.0 or 1.0."""
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """x·w for each row of X, shape (n,)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return np.asarray(X @ self.coef_[0] + self.intercept_[0])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of each row of X, shape (n,)."""
+        decisions = self.decision_function(X)
+        return self.classes_[(decisions > 0).astype(int)]
+
+    def _signs(self, y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], FloatArray]:
+        check_classification_targets(y)
+        if self.classes is None:
+            classes = np.unique(y)
+            if len(classes) == 1:
+                raise InvalidProblemError("y has one class only; give labels of two classes, or name both by classes=(a, b).")
+            if len(classes) > 2:
+                raise InvalidProblemError(
+                    f"Only binary classification is supported. The type of the target is {type_of_target(y)}. "
+                    "Train one class against the rest."
+                )
+        else:
+            classes = np.unique(np.asarray(self.classes))
+            if classes.shape != (2,):
+                raise InvalidParameterError("classes must name two different labels.")
+            if not np.isin(y, classes).all():
+                raise InvalidProblemError("Only binary classification is supported. y holds labels other than the two of classes.")
+        return classes, np.where(y == classes[1], 1.0, -1.0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+
+class PrivateLinearClassifier(LinearBinaryClassifier):
+    """A linear classifier that protects each record it was trained on.
+
+    Attributes
+    ----------
+    privacy_ : PrivacyRecord
+        What was spent on what, after :meth:`fit`.
+    """
+
+    eps: float
+    delta: float = 0.0
+    data_norm: float
+    budget: Budget | None
+    random_state: Any
+
+    privacy_: PrivacyRecord
+
+    def _train(self, X: Any, signs: FloatArray) -> FloatArray:
+        data_norm = positive(self.data_norm, "data_norm", finite=True)
+        randomness = Randomness(_as_rng(self.random_state))
+        budget = self.budget
+        if budget is not None and not isinstance(budget, Ledger):
+            raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
+        ledger = Ledger(self.eps, self.delta) if budget is None else budget.share(self.eps, self.delta)
+        w = self._train_privately(within_norm(X, data_norm), signs, Account(ledger, randomness))
+        self.privacy_ = ledger.record()
+        return w
+
+    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
+        """The weights, from records of norm at most ``data_norm``; every draw goes through `account`."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+class Account:
+    """Where one fit pays and draws: its ledger, and its randomness."""
+
+    def __init__(self, ledger: Ledger, randomness: Randomness) -> None:
+        self.ledger = ledger
+        self.randomness = randomness
+
+    def charge(self, mechanism: Mechanism, purpose: str) -> ChargedDraws:
+        """Pay for one draw."""
+        return self.ledger.charge(mechanism, 1, purpose, _RELATION, self.randomness, description=_RECORDS)
+
+
+def within_norm(X: Any, data_norm: float) -> Any:
+    """X with rows longer than `data_norm` scaled down to it, each by itself."""
+    sparse = sp.issparse(X)
+    norms = np.sqrt((X.multiply(X) if sparse else np.square(X)).sum(axis=1))
+    if not (norms > data_norm).any():
+        return X
+    scale = data_norm / np.maximum(norms, data_norm)
+    return (sp.diags_array(scale) @ sp.csr_array(X)).tocsr() if sparse else X * scale[:, None]
+
+
+def signed(X: Any, signs: FloatArray) -> Any:
+    """Rows y_i x_i."""
+    return (sp.diags_array(signs) @ sp.csr_array(X)).tocsr() if sp.issparse(X) else X * signs[:, None]
+
+
+def _as_rng(random_state: Any) -> Any:
+    """A random source of privlp, and scikit-learn's legacy RandomState, from which a seed is taken."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    return random_state

@@ -1,0 +1,190 @@
+"""Where the raw records come from: a folder with the original files, or scikit-learn's fetchers and their cache."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import http.client
+import io
+import math
+import os
+import warnings
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from privlp.errors import ReadError
+from svm_models.datasets.records import Records, from_frame, joined, optional
+from svm_models.datasets.schema import ADULT, KDDCUP99, Numeric, Schema
+
+VARIABLE = "PRIVLP_DATA"
+_ADULT_FILES = ("adult.data", "adult.test")
+_KDDCUP99_FILES = ("kddcup.data_10_percent",)
+_ADULT_ON_OPENML = 1590
+_RETRIES = "A network error occurred|Retry downloading|Invalid cache"
+DataHome = None | str | os.PathLike[str]
+
+
+def read_adult(data_home: DataHome) -> Records:
+    """All 48,842 records of Adult, those with missing values included, in canonical order: sources store them differently.
+
+    Raises
+    ------
+    ReadError
+        If they cannot be found, fetched or read.
+    """
+    folder = _folder()
+    if folder is not None:
+        records = _from_files(folder, _ADULT_FILES, ADULT)
+    else:
+        records = _from_sklearn(ADULT, lambda datasets: _adult_on_openml(datasets, data_home))
+    return records.in_canonical_order(ADULT)
+
+
+def read_kddcup99(data_home: DataHome) -> Records:
+    """The 494,021 records of KDD Cup 1999's "10 percent" file, in the file's order.
+
+    Raises
+    ------
+    ReadError
+        If they cannot be found, fetched or read.
+    """
+    folder = _folder()
+    if folder is not None:
+        return _from_files(folder, _KDDCUP99_FILES, KDDCUP99)
+    return _from_sklearn(KDDCUP99, lambda datasets: _kddcup99_of_sklearn(datasets, data_home))
+
+
+def _adult_on_openml(datasets: Any, data_home: DataHome) -> Any:
+    return datasets.fetch_openml(data_id=_ADULT_ON_OPENML, as_frame=True, data_home=data_home).frame
+
+
+def _kddcup99_of_sklearn(datasets: Any, data_home: DataHome) -> Any:
+    bunch = datasets.fetch_kddcup99(percent10=True, as_frame=False, shuffle=False, data_home=data_home)
+    frame = optional("pandas").DataFrame(bunch.data, columns=KDDCUP99.names[:-1])
+    return frame.assign(**{KDDCUP99.label: bunch.target})
+
+
+def _from_sklearn(schema: Schema, fetch: Callable[[Any], Any]) -> Records:
+    """Records that scikit-learn fetches; every failure is told as what to do about it."""
+    optional("pandas")
+    datasets = optional("sklearn.datasets")
+    advice = f"or set the environment variable {VARIABLE} to a folder that holds its original files."
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", _RETRIES)  # the error says it once
+            frame = fetch(datasets)
+    except (OSError, http.client.HTTPException) as error:
+        raise ReadError(
+            f"{schema.title} could neither be read from scikit-learn's cache nor downloaded ({type(error).__name__}). "
+            f"Connect to the internet, {advice}"
+        ) from error
+    except ValueError as error:
+        raise ReadError(
+            f"scikit-learn could not fetch {schema.title} ({type(error).__name__}). Check data_home, delete the data set from "
+            f"scikit-learn's cache and fetch it again, {advice}"
+        ) from None  # a parser's message may quote data
+    try:
+        return from_frame(frame, schema)
+    except ValueError as error:
+        raise ReadError(
+            f"scikit-learn's copy of {schema.title} is malformed: {error}. Delete it from scikit-learn's cache and fetch it "
+            f"again, {advice}"
+        ) from None
+
+
+def _folder() -> Path | None:
+    """The folder that the environment names, if it names one."""
+    named = os.environ.get(VARIABLE)
+    if not named:
+        return None
+    folder = Path(named).expanduser()
+    if not folder.is_dir():
+        raise ReadError(f"{VARIABLE} names {folder}, which is no folder. Name a folder with the original files, or unset it.")
+    return folder
+
+
+def _from_files(folder: Path, names: tuple[str, ...], schema: Schema) -> Records:
+    parts = [_read(_find(folder, name, schema), schema) for name in names]
+    return parts[0] if len(parts) == 1 else joined(parts)
+
+
+def _find(folder: Path, name: str, schema: Schema) -> Path:
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.is_file():
+            return path
+    raise ReadError(
+        f"The folder {folder}, named by {VARIABLE}, holds neither {name} nor {name}.gz. Copy the original files of "
+        f"{schema.title} into it, or unset {VARIABLE} to download them through scikit-learn."
+    )
+
+
+def _read(path: Path, schema: Schema) -> Records:
+    """Records of a file without header; comments start with a bar, as in adult.test.
+
+    The quick parser either accepts a file or is followed by a slow look for the first line at fault: its own messages quote data.
+    """
+    lines = _lines(path)
+    kept = [line for line in lines if _is_record(line)]
+    if not kept:
+        raise ReadError(f"{path} holds no records. Copy the original file there.")
+    if {line.count(b",") for line in kept} != {len(schema.columns)}:
+        raise _fault(path, lines, schema)
+    try:
+        frame = optional("pandas").read_csv(
+            io.BytesIO(b"\n".join(kept)),
+            names=schema.names,
+            header=None,
+            dtype={c.name: float if isinstance(c, Numeric) else "category" for c in schema.columns} | {schema.label: "category"},
+            skipinitialspace=True,
+            na_filter=False,
+            quoting=csv.QUOTE_NONE,
+        )  # pandas' quick reading of numbers is exact for integers and for two decimals: all there are
+        return from_frame(frame, schema)
+    except ValueError:
+        raise _fault(path, lines, schema) from None
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            return file.read().splitlines()
+    except (OSError, EOFError, zlib.error) as error:
+        raise ReadError(f"{path} cannot be read ({type(error).__name__}). Copy the original file there again.") from error
+
+
+def _is_record(line: bytes) -> bool:
+    return bool(line.strip()) and not line.startswith(b"|")
+
+
+def _fault(path: Path, lines: list[bytes], schema: Schema) -> ReadError:
+    """What is wrong with the first line that is wrong, without its content."""
+    problems = ((number, _problem(line, schema)) for number, line in enumerate(lines, 1) if _is_record(line))
+    number, problem = next(((number, problem) for number, problem in problems if problem), (None, "it cannot be parsed"))
+    place = str(path) if number is None else f"{path}, line {number}"
+    return ReadError(f"{place}: {problem}. Correct it, or copy the original file of {schema.title} there again.")
+
+
+def _problem(line: bytes, schema: Schema) -> str:
+    try:
+        fields = [field.strip() for field in line.decode().split(",")]
+    except UnicodeDecodeError:
+        return "it is not text in UTF-8"
+    if len(fields) != len(schema.columns) + 1:
+        return f"expected {len(schema.columns) + 1} values separated by commas, got {len(fields)}"
+    for column, field in zip(schema.columns, fields, strict=False):
+        if not field:
+            return f"column {column.name} is empty"
+        if isinstance(column, Numeric) and not _is_number(field):
+            return f"column {column.name} must hold a finite number"
+    if fields[-1].removesuffix(".") not in (schema.positive, *schema.negative):
+        return "the label in the last column is not one of those documented"
+    return ""
+
+
+def _is_number(field: str) -> bool:
+    try:
+        return math.isfinite(float(field)) and "_" not in field
+    except ValueError:
+        return False

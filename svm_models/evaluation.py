@@ -1,0 +1,181 @@
+"""Cross-validated test error of classifiers that are noisy: folds times repeats, in parallel, resumable. **Not private**."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from tqdm import tqdm
+
+from privlp import InvalidParameterError
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Test errors of one classifier. **Not private**: computed from held-out records without noise.
+
+    Attributes
+    ----------
+    errors : (folds, repeats) array
+        Share of test records classified wrongly.
+    """
+
+    errors: FloatArray
+
+    @property
+    def mean(self) -> float:
+        """Mean over folds and repeats."""
+        return float(self.errors.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the mean over folds, each fold averaged over its repeats."""
+        folds = self.errors.mean(axis=1)
+        return float(folds.std(ddof=1) / np.sqrt(len(folds)))
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} ± {self.standard_error:.4f}"
+
+
+class ResultStore:
+    """A file of finished measurements, one JSON line each, so that an interrupted run goes on where it stopped.
+
+    Parameters
+    ----------
+    path : path
+        Created with its folder if absent. A line cut short by an interruption counts as not done.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._known = dict(self._lines())
+
+    def __contains__(self, settings: dict[str, Any]) -> bool:
+        return _key(settings) in self._known
+
+    def __getitem__(self, settings: dict[str, Any]) -> Any:
+        return self._known[_key(settings)]
+
+    def add(self, settings: dict[str, Any], result: Any) -> None:
+        """Keep a finished measurement."""
+        self._known[_key(settings)] = result
+        with self._path.open("a") as file:
+            file.write(json.dumps([_key(settings), result]) + "\n")
+
+    def _lines(self) -> Iterator[tuple[str, Any]]:
+        for line in self._path.read_text().splitlines() if self._path.exists() else ():
+            try:
+                key, result = json.loads(line)
+            except ValueError:
+                continue
+            yield key, result
+
+
+def cross_validate(
+    classifiers: dict[str, Any],
+    X: Any,
+    y: npt.ArrayLike,
+    *,
+    folds: int = 10,
+    repeats: int = 1,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    store: ResultStore | None = None,
+    name: str = "",
+) -> dict[str, CrossValidation]:
+    """Test error of each classifier on the same folds. **Not private**: for choosing among methods on public data.
+
+    Parameters
+    ----------
+    classifiers : dict
+        Name to estimator. Those with a ``random_state`` are trained `repeats` times on each fold, each time with a seed of its
+        own, the others once.
+    X, y
+        All records.
+    folds, repeats : int
+    random_state : int
+        Of the split and of the repeats: the same for all classifiers, so that differences are paired.
+    n_jobs : int, optional
+        Parallel processes, as in joblib.
+    progress : bool
+        Show a progress bar.
+    store : ResultStore, optional
+        Finished fits are kept there and not run again.
+    name : str
+        Name of the data in the store; another data set or preprocessing needs another name.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from svm_models import HuberSVC, make_separable_sphere
+    >>> X, y = make_separable_sphere(300, random_state=0)
+    >>> found = cross_validate({"fixed": DummyClassifier(), "huber": HuberSVC(reg=1e-3)}, X, y, folds=5)
+    >>> found["huber"].mean < 0.1 < found["fixed"].mean
+    True
+    """
+    y = np.asarray(y)
+    if not classifiers:
+        raise InvalidParameterError("classifiers is empty: give a dict of name to estimator.")
+    if repeats < 1:
+        raise InvalidParameterError(f"repeats must be at least 1, got {repeats!r}.")
+    splits = list(KFold(folds, shuffle=True, random_state=random_state).split(X))
+    times = {key: repeats if "random_state" in model.get_params() else 1 for key, model in classifiers.items()}
+    wanted = [
+        _settings(name, model, key, fold, repeat, (folds, random_state, len(y)))
+        for fold in range(folds)
+        for key, model in classifiers.items()
+        for repeat in range(times[key])
+    ]
+    found = {_key(settings): store[settings] for settings in wanted if store is not None and settings in store}
+    missing = [settings for settings in wanted if _key(settings) not in found]
+    runs = (delayed(_one_fit)(classifiers[s["classifier"]], X, y, splits[s["fold"]], s) for s in missing)
+    finished: Iterable[tuple[dict[str, Any], float]] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(runs)
+    for settings, error in tqdm(finished, total=len(missing), disable=not progress, unit="fit"):
+        found[_key(settings)] = error
+        if store is not None:
+            store.add(settings, error)
+    results: dict[str, list[list[float]]] = {key: [[] for _ in range(folds)] for key in classifiers}
+    for settings in wanted:
+        results[settings["classifier"]][settings["fold"]].append(found[_key(settings)])
+    return {key: CrossValidation(np.array(errors)) for key, errors in results.items()}
+
+
+def _settings(name: str, model: Any, key: str, fold: int, repeat: int, split: tuple[int, ...]) -> dict[str, Any]:
+    parameters = {k: v for k, v in model.get_params().items() if k not in ("random_state", "budget")}
+    return {
+        "data": name,
+        "model": type(model).__name__,
+        "parameters": {k: v if isinstance(v, str | int | float | bool | None) else repr(v) for k, v in parameters.items()},
+        "classifier": key,
+        "split": split,
+        "fold": fold,
+        "repeat": repeat,
+    }
+
+
+def _one_fit(
+    model: Any, X: Any, y: npt.NDArray[Any], split: tuple[Any, Any], settings: dict[str, Any]
+) -> tuple[dict[str, Any], float]:
+    train, test = split
+    seed = int(np.random.SeedSequence([settings["fold"], settings["repeat"]]).generate_state(1)[0])
+    fitted = clone(model)
+    if "random_state" in fitted.get_params():
+        fitted.set_params(random_state=seed)
+    fitted.fit(X[train], y[train])
+    return settings, float(np.mean(fitted.predict(X[test]) != y[test]))
+
+
+def _key(settings: dict[str, Any]) -> str:
+    return json.dumps(settings, sort_keys=True)

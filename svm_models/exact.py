@@ -1,0 +1,236 @@
+"""Support vector machines and logistic regression without privacy, each trained to a certified optimum: **not private**."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp import LinearProgram, MissingDependencyError, PrivLPError, solve_exact
+from privlp.checks import positive
+from svm_models.base import LinearBinaryClassifier, signed
+from svm_models.losses import MarginLoss, huber, logistic
+from svm_models.minimise import RegularizedRisk
+
+FloatArray = npt.NDArray[np.float64]
+
+_GAP = 1e-6
+
+
+class UncertifiedOptimumError(PrivLPError, RuntimeError):
+    """A solver ended without a certified optimum."""
+
+
+class LPSVC(LinearBinaryClassifier):
+    """The exact linear-programming SVM: minimise ||w||_1 + C sum_i max(0, 1 - y_i x_i·w). **Not private**.
+
+    HiGHS solves the dual, maximise sum_i a_i subject to -1 <= sum_i a_i y_i x_ij <= 1 and 0 <= a_i <= C: p ranged rows in place of
+    n rows; w are the duals of its rows (Mangasarian 1998).
+
+    Parameters
+    ----------
+    C : float
+        Price of a unit of margin error, positive.
+    classes : pair of labels, optional
+
+    Attributes
+    ----------
+    coef_ : (1, p) array
+    intercept_ : (1,) array
+        Zero.
+    classes_ : (2,) array
+    objective_ : float
+        ||w||_1 + C sum_i max(0, 1 - y_i x_i·w), computed from ``coef_``.
+    gap_ : float
+        (objective - dual objective) / (1 + objective): the certificate.
+
+    Examples
+    --------
+    >>> from svm_models import LPSVC
+    >>> LPSVC(C=10.0).fit([[2.0, 0.0], [0.0, -1.0]], [1, -1]).coef_
+    array([[0.5, 1. ]])
+    """
+
+    def __init__(self, C: float = 1.0, *, classes: Any = None) -> None:
+        self.C = C
+        self.classes = classes
+
+    def _train(self, X: Any, signs: FloatArray) -> FloatArray:
+        C = positive(self.C, "C", finite=True)
+        M = signed(X, signs)
+        n, p = M.shape
+        dual = LinearProgram(
+            np.ones(n),
+            sp.csr_array(M.T),
+            np.ones(p),
+            row_lower=-np.ones(p),
+            bounds=(0.0, C),
+            sense="max",
+            private=np.zeros(p, dtype=bool),
+        )
+        solved = solve_exact(dual)
+        if solved.dual is None or solved.objective is None:
+            raise UncertifiedOptimumError(f"HiGHS found no certified optimum of the dual linear program: {solved.message}")
+        self.objective_ = float(np.abs(solved.dual).sum() + C * np.maximum(0.0, 1 - M @ solved.dual).sum())
+        self.gap_ = _certified_gap(self.objective_, solved.objective)
+        return solved.dual
+
+
+class QPSVC(LinearBinaryClassifier):
+    """The exact quadratic-programming SVM by CVXPY: minimise ||w||_2^2 + C sum_i max(0, 1 - y_i x_i·w). **Not private**.
+
+    Parameters
+    ----------
+    C : float
+        Price of a unit of margin error, positive.
+    solver : str, optional
+        A CVXPY solver; CVXPY's choice by default.
+    classes : pair of labels, optional
+
+    Attributes
+    ----------
+    coef_ : (1, p) array
+    intercept_ : (1,) array
+        Zero.
+    classes_ : (2,) array
+    objective_ : float
+        Computed from ``coef_``.
+    gap_ : float
+        (objective - dual objective) / (1 + objective): the certificate. The dual objective is
+        sum_i a_i - ||sum_i a_i y_i x_i||^2 / 4 at multipliers a clipped to [0, C].
+
+    Examples
+    --------
+    >>> from svm_models import QPSVC
+    >>> QPSVC(C=10.0).fit([[2.0, 0.0], [0.0, -1.0]], [1, -1]).coef_.round(6)
+    array([[0.5, 1. ]])
+    """
+
+    def __init__(self, C: float = 1.0, *, solver: str | None = None, classes: Any = None) -> None:
+        self.C = C
+        self.solver = solver
+        self.classes = classes
+
+    def _train(self, X: Any, signs: FloatArray) -> FloatArray:
+        try:
+            import cvxpy  # noqa: PLC0415
+        except ImportError as error:
+            raise MissingDependencyError("QPSVC needs CVXPY: install it by pip install 'privlp[cvxpy]'.") from error
+        C = positive(self.C, "C", finite=True)
+        M = signed(X, signs)
+        w, slack = cvxpy.Variable(M.shape[1]), cvxpy.Variable(M.shape[0], nonneg=True)
+        margins = M @ w >= 1 - slack
+        problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(w) + C * cvxpy.sum(slack)), [margins])
+        try:
+            problem.solve(solver=self.solver)
+        except cvxpy.SolverError as error:
+            raise UncertifiedOptimumError(f"CVXPY's solver failed ({self.solver or 'default'}); try another solver=.") from error
+        if w.value is None:
+            raise UncertifiedOptimumError(f"CVXPY found no optimum (status {problem.status}); try another solver=.")
+        weights = np.asarray(w.value, dtype=float)
+        multipliers = np.clip(np.asarray(margins.dual_value, dtype=float), 0.0, C)
+        self.objective_ = float(weights @ weights + C * np.maximum(0.0, 1 - M @ weights).sum())
+        self.gap_ = _certified_gap(self.objective_, float(multipliers.sum() - np.sum(np.square(M.T @ multipliers)) / 4))
+        return weights
+
+
+class _SmoothClassifier(LinearBinaryClassifier):
+    """Minimiser of a regularised risk.
+
+    Attributes
+    ----------
+    gradient_norm_ : float
+        Norm of the gradient at ``coef_``: the certificate.
+    """
+
+    reg: float
+
+    def _loss(self) -> MarginLoss:
+        raise NotImplementedError
+
+    def _train(self, X: Any, signs: FloatArray) -> FloatArray:
+        norms = np.sqrt((X.multiply(X) if sp.issparse(X) else np.square(X)).sum(axis=1))
+        longest = float(norms.max()) or 1.0
+        risk = RegularizedRisk(signed(X, signs), self._loss(), positive(self.reg, "reg", finite=True), longest)
+        w = risk.minimise()
+        self.gradient_norm_ = float(np.linalg.norm(risk.gradient(w)))
+        return w
+
+
+class HuberSVC(_SmoothClassifier):
+    """SVM with Huber hinge: minimise reg/2 ||w||_2^2 + mean_i l_h(y_i x_i·w), by Newton's method. **Not private**.
+
+    Parameters
+    ----------
+    reg : float
+        Strength of ||w||^2/2 beside the mean loss, positive.
+    h : float
+        Half-width of the quadratic part, 0 < h <= 1/2.
+    classes : pair of labels, optional
+
+    Attributes
+    ----------
+    coef_ : (1, p) array
+    intercept_ : (1,) array
+        Zero.
+    classes_ : (2,) array
+    gradient_norm_ : float
+        Norm of the gradient at ``coef_``: the certificate.
+
+    Examples
+    --------
+    >>> from svm_models import HuberSVC
+    >>> svm = HuberSVC(reg=0.1).fit([[1.0, 0.0], [0.0, -1.0]], [1, -1])
+    >>> svm.predict([[3.0, 0.0]]), svm.gradient_norm_ < 1e-10
+    (array([1]), True)
+    """
+
+    def __init__(self, reg: float = 1e-3, *, h: float = 0.5, classes: Any = None) -> None:
+        self.reg = reg
+        self.h = h
+        self.classes = classes
+
+    def _loss(self) -> MarginLoss:
+        return huber(self.h)
+
+
+class RegularizedLogisticRegression(_SmoothClassifier):
+    """Logistic regression: minimise reg/2 ||w||_2^2 + mean_i ln(1 + exp(-y_i x_i·w)), by Newton's method. **Not private**.
+
+    Parameters
+    ----------
+    reg : float
+        Strength of ||w||^2/2 beside the mean loss, positive.
+    classes : pair of labels, optional
+
+    Attributes
+    ----------
+    coef_ : (1, p) array
+    intercept_ : (1,) array
+        Zero.
+    classes_ : (2,) array
+    gradient_norm_ : float
+        Norm of the gradient at ``coef_``: the certificate.
+
+    Examples
+    --------
+    >>> from svm_models import RegularizedLogisticRegression
+    >>> RegularizedLogisticRegression(reg=0.1).fit([[1.0, 0.0], [0.0, -1.0]], [1, -1]).predict([[3.0, 0.0]])
+    array([1])
+    """
+
+    def __init__(self, reg: float = 1e-3, *, classes: Any = None) -> None:
+        self.reg = reg
+        self.classes = classes
+
+    def _loss(self) -> MarginLoss:
+        return logistic()
+
+
+def _certified_gap(objective: float, dual_objective: float) -> float:
+    gap = (objective - dual_objective) / (1 + abs(objective))
+    if not gap <= _GAP:
+        raise UncertifiedOptimumError(f"The optimum could not be certified: relative gap {gap:.2g}. Rescale the records or C.")
+    return gap

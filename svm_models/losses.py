@@ -1,0 +1,95 @@
+"""Convex losses of a margin z = y x·w, with the two bounds that privacy needs: on the slope and on the curvature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from privlp import InvalidParameterError
+from privlp.checks import positive, real
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MarginLoss:
+    """A convex, differentiable loss of the margin with Lipschitz derivative.
+
+    The two bounds are part of the privacy guarantee and must hold for every real z: a loss that breaks them breaks it.
+
+    Parameters
+    ----------
+    value, slope, curvature : callable
+        Map an array of margins to l(z), l'(z) and l''(z) (at a kink of l', either one-sided value).
+    slope_bound : float
+        Bound on abs(l').
+    curvature_bound : float
+        Lipschitz constant of l', a bound on l''.
+    name : str
+    """
+
+    value: Callable[[FloatArray], FloatArray]
+    slope: Callable[[FloatArray], FloatArray]
+    curvature: Callable[[FloatArray], FloatArray]
+    slope_bound: float
+    curvature_bound: float
+    name: str = "user-defined"
+
+    def __post_init__(self) -> None:
+        positive(self.slope_bound, "slope_bound", finite=True)
+        positive(self.curvature_bound, "curvature_bound", finite=True)
+
+
+def logistic() -> MarginLoss:
+    """ln(1 + exp(-z)): slope in [-1, 0], curvature at most 1/4.
+
+    Examples
+    --------
+    >>> from svm_models.losses import logistic
+    >>> logistic().slope(np.array([0.0]))
+    array([-0.5])
+    """
+    return MarginLoss(
+        value=lambda z: np.logaddexp(0.0, -z),
+        slope=lambda z: -expit(-z),
+        curvature=lambda z: expit(z) * expit(-z),
+        slope_bound=1.0,
+        curvature_bound=0.25,
+        name="logistic",
+    )
+
+
+def huber(h: float = 0.5) -> MarginLoss:
+    """Huber hinge of Chapelle (2007): 0 above 1 + h, 1 - z below 1 - h, (1 + h - z)^2 / (4h) between; curvature at most 1/(2h).
+
+    Parameters
+    ----------
+    h : float
+        Half-width of the quadratic part, 0 < h <= 1/2.
+
+    Examples
+    --------
+    >>> from svm_models.losses import huber
+    >>> huber().value(np.array([2.0, 1.0, 0.0]))
+    array([0.   , 0.125, 1.   ])
+    """
+    h = real(h, "h")
+    if not 0 < h <= 0.5:
+        raise InvalidParameterError(f"h must be in (0, 0.5], got {h!r}.")
+
+    def value(z: FloatArray) -> FloatArray:
+        inside = np.clip(1 + h - z, 0.0, 2 * h)
+        return inside * inside / (4 * h) + np.maximum(1 - h - z, 0.0)
+
+    return MarginLoss(
+        value=value,
+        slope=lambda z: -np.clip((1 + h - z) / (2 * h), 0.0, 1.0),
+        curvature=lambda z: np.where(np.abs(1 - z) <= h, 1 / (2 * h), 0.0),
+        slope_bound=1.0,
+        curvature_bound=1 / (2 * h),
+        name="Huber hinge",
+    )

@@ -1,0 +1,286 @@
+"""Output and objective perturbation of regularised risk minimisers (Chaudhuri, Monteleoni and Sarwate 2011), corrected.
+
+*Neighbours*: one record (x_i, y_i) of n replaced; ||x_i||_2 <= R = data_norm. J(w) = reg/2 ||w||^2 + mean_i loss(y_i x_i·w)
+with abs(loss') <= c and loss'' <= q. A minimiser is computed to a gradient of norm g = 2^-36 c R (:mod:`svm_models.minimise`),
+and every guarantee covers that error.
+
+*Output perturbation.* Two objectives differ by a function of Lipschitz constant 2cR/n and are reg-strongly convex: their minimisers
+are within 2cR/(n reg), the computed ones within (2cR/n + 2g)/reg.
+
+*Objective perturbation.* b·w/n is added. Released w and secret b determine each other; between neighbours b moves by at most 2cR,
+and the Jacobians' determinants differ by a factor of at most 1 + qR^2/(n reg): *one* such factor, because both Hessians share
+the other n - 1 records (the sources pay for two). The computed minimiser gets noise of its own to cover g.
+
+Proofs: ``docs/proofs.md``, "Output perturbation", "Objective perturbation".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp import Budget, InvalidParameterError
+from privlp.checks import positive
+from privlp.privacy import (
+    EuclideanLaplaceMechanism,
+    GaussianMechanism,
+    GaussianObjectivePerturbation,
+    Ledger,
+    Mechanism,
+    ObjectivePerturbation,
+)
+from svm_models.base import Account, PrivateLinearClassifier, signed
+from svm_models.losses import MarginLoss, huber, logistic
+from svm_models.minimise import RegularizedRisk
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Share of eps that covers the error of the computed minimiser in objective perturbation.
+_SHARE_OF_THE_CERTIFICATE = 0.01
+#: Largest share of eps that may go to the change of curvature before regularisation is added.
+_SHARE_OF_THE_CURVATURE = 0.5
+
+
+def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
+    """Minimise, then add noise: pure eps if the ledger's delta is 0, else Gaussian."""
+    sensitivity = 2 * (_slope(risk) / risk.M.shape[0] + risk.tolerance) / risk.reg
+    release = account.charge(_vector_noise(account.ledger, sensitivity), "perturb the minimiser")
+    return np.asarray(release(risk.minimise()))
+
+
+def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regularization: bool = True) -> FloatArray:
+    """Minimise a perturbed objective: pure eps if the ledger's delta is 0, else Gaussian.
+
+    Where the curvature would cost more than half of eps, regularisation is raised until it costs half (the published rule,
+    which does so only where nothing is left, makes the noise infinite just before).
+    """
+    ledger, n = account.ledger, risk.M.shape[0]
+    if math.isinf(ledger.eps):
+        return risk.minimise()
+    eps = ledger.eps * (1 - _SHARE_OF_THE_CERTIFICATE)
+    curvature = risk.loss.curvature_bound * risk.data_norm**2 / n
+    reg = risk.reg
+    if add_regularization:
+        reg = max(reg, curvature / math.expm1(_SHARE_OF_THE_CURVATURE * eps))
+    curvature_cost = math.log1p(curvature / reg)
+    covering = EuclideanLaplaceMechanism(
+        2 * risk.tolerance / reg, 2 * risk.tolerance / (reg * _SHARE_OF_THE_CERTIFICATE * ledger.eps)
+    )
+    cover = account.charge(covering, "cover the error of the computed minimiser")
+    draw = account.charge(_objective_noise(ledger, 2 * _slope(risk), eps - curvature_cost, curvature_cost), "perturb the objective")
+    linear = draw(np.zeros(risk.M.shape[1])) / n
+    return np.asarray(cover(RegularizedRisk(risk.M, risk.loss, reg, risk.data_norm, linear).minimise()))
+
+
+def _slope(risk: RegularizedRisk) -> float:
+    """Bound on the gradient of one record's loss."""
+    return risk.loss.slope_bound * risk.data_norm
+
+
+def _vector_noise(ledger: Ledger, sensitivity: float) -> Mechanism:
+    if ledger.delta == 0:
+        return EuclideanLaplaceMechanism(sensitivity, sensitivity / ledger.eps)
+    return ledger.calibrate(lambda intensity: GaussianMechanism(sensitivity, sensitivity / intensity), 1)
+
+
+def _objective_noise(ledger: Ledger, sensitivity: float, eps: float, curvature_cost: float) -> Mechanism:
+    if ledger.delta > 0:
+        return ledger.calibrate(
+            lambda intensity: GaussianObjectivePerturbation(sensitivity, sensitivity / intensity, curvature_cost), 1
+        )
+    return ObjectivePerturbation(sensitivity, sensitivity / eps, curvature_cost)
+
+
+class _RiskMinimizer(PrivateLinearClassifier):
+    """From parameters to a regularised risk, and from there to a release."""
+
+    reg: float
+
+    def _loss(self) -> MarginLoss:
+        raise NotImplementedError
+
+    def _release(self, risk: RegularizedRisk, account: Account) -> FloatArray:
+        raise NotImplementedError
+
+    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
+        reg = positive(self.reg, "reg", finite=True)
+        return self._release(RegularizedRisk(signed(X, signs), self._loss(), reg, float(self.data_norm)), account)
+
+
+class _Output(_RiskMinimizer):
+    def _release(self, risk: RegularizedRisk, account: Account) -> FloatArray:
+        return perturb_output(risk, account)
+
+
+class _Objective(_RiskMinimizer):
+    def _release(self, risk: RegularizedRisk, account: Account) -> FloatArray:
+        return perturb_objective(risk, account)
+
+
+class _HuberSVC(_RiskMinimizer):
+    def __init__(
+        self,
+        eps: float = 1.0,
+        reg: float = 1e-3,
+        delta: float = 0.0,
+        *,
+        h: float = 0.5,
+        data_norm: float = 1.0,
+        classes: Any = None,
+        budget: Budget | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.eps = eps
+        self.reg = reg
+        self.delta = delta
+        self.h = h
+        self.data_norm = data_norm
+        self.classes = classes
+        self.budget = budget
+        self.random_state = random_state
+
+    def _loss(self) -> MarginLoss:
+        return huber(self.h)
+
+
+class _LogisticRegression(_RiskMinimizer):
+    def __init__(
+        self,
+        eps: float = 1.0,
+        reg: float = 1e-3,
+        delta: float = 0.0,
+        *,
+        data_norm: float = 1.0,
+        classes: Any = None,
+        budget: Budget | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.eps = eps
+        self.reg = reg
+        self.delta = delta
+        self.data_norm = data_norm
+        self.classes = classes
+        self.budget = budget
+        self.random_state = random_state
+
+    def _loss(self) -> MarginLoss:
+        return logistic()
+
+
+class _Classifier(_RiskMinimizer):
+    def __init__(
+        self,
+        loss: MarginLoss | None = None,
+        eps: float = 1.0,
+        reg: float = 1e-3,
+        delta: float = 0.0,
+        *,
+        data_norm: float = 1.0,
+        classes: Any = None,
+        budget: Budget | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.eps = eps
+        self.reg = reg
+        self.delta = delta
+        self.data_norm = data_norm
+        self.classes = classes
+        self.budget = budget
+        self.random_state = random_state
+
+    def _loss(self) -> MarginLoss:
+        loss = logistic() if self.loss is None else self.loss
+        if not isinstance(loss, MarginLoss):
+            raise InvalidParameterError(f"loss must be a svm_models.MarginLoss, got {type(loss).__name__}.")
+        return loss
+
+
+_PARAMETERS = """
+
+    Parameters
+    ----------{loss}
+    eps : float
+        In (0, inf]; ``inf`` adds no noise, and ``privacy_`` says so.
+    reg : float
+        Strength of ||w||^2/2 beside the *mean* loss, positive and public (tuning it on the records costs privacy:
+        :class:`PrivateModelSelector`).
+    delta : float
+        In [0, 1); 0 for pure differential privacy, else Gaussian noise.{h}
+    data_norm : float
+        Public bound on the Euclidean norm of a record; longer ones are scaled down to it, and how many is not told.
+    classes : pair of labels, optional
+        The two labels, where they must not be read from y.
+    budget : privlp.Budget, optional
+        A budget shared with other fits.
+    random_state : None, int or numpy.random.Generator
+        ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.
+
+    Attributes
+    ----------
+    coef_ : (1, p) array
+    intercept_ : (1,) array
+        Zero.
+    classes_ : (2,) array
+    privacy_ : privlp.privacy.PrivacyRecord
+        What was spent on what.
+"""
+_LOSS = """
+    loss : MarginLoss
+        The loss, with bounds on its slope and curvature that the guarantee rests on; logistic by default."""
+_H = """
+    h : float
+        Half-width of the quadratic part of the Huber hinge, 0 < h <= 1/2."""
+
+
+def _documented(loss: str = "", h: str = "") -> Any:
+    """Append the parameters, which all six share, to a class's docstring."""
+
+    def decorate(cls: type) -> type:
+        summary, heading, examples = (cls.__doc__ or "").partition("\n\n    Examples")
+        cls.__doc__ = f"{summary}{_PARAMETERS.format(loss=loss, h=h)}{heading[1:]}{examples}"
+        return cls
+
+    return decorate
+
+
+@_documented(h=_H)
+class OutputPerturbationSVC(_Output, _HuberSVC):
+    """Huber support vector machine, private by noise on its weights (see the module's derivation)."""
+
+
+@_documented(h=_H)
+class ObjectivePerturbationSVC(_Objective, _HuberSVC):
+    """Huber support vector machine, private by noise in its objective (see the module's derivation).
+
+    Examples
+    --------
+    >>> from svm_models import ObjectivePerturbationSVC, make_separable_sphere
+    >>> X, y = make_separable_sphere(2000, random_state=0)
+    >>> svm = ObjectivePerturbationSVC(eps=1.0, reg=1e-2, random_state=0).fit(X, y)
+    >>> svm.score(X, y) > 0.9, round(svm.privacy_.eps, 6)
+    (True, 1.0)
+    """
+
+
+@_documented()
+class OutputPerturbationLogisticRegression(_Output, _LogisticRegression):
+    """Logistic regression, private by noise on its weights (see the module's derivation)."""
+
+
+@_documented()
+class ObjectivePerturbationLogisticRegression(_Objective, _LogisticRegression):
+    """Logistic regression, private by noise in its objective (see the module's derivation)."""
+
+
+@_documented(loss=_LOSS)
+class OutputPerturbationClassifier(_Output, _Classifier):
+    """Any convex margin loss of bounded slope and curvature, private by noise on the weights."""
+
+
+@_documented(loss=_LOSS)
+class ObjectivePerturbationClassifier(_Objective, _Classifier):
+    """Any convex margin loss of bounded slope and curvature, private by noise in the objective."""
