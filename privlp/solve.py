@@ -110,7 +110,8 @@ def solve(
         )
     if time_limit is not None:
         time_limit = positive(time_limit, "time_limit")
-    build = method if callable(method) else METHODS[_method(lp, method)]
+    name = getattr(method, "__name__", "custom") if callable(method) else _method(lp, method)
+    build = method if callable(method) else METHODS[name]
     ledger = _ledger(eps, delta, budget)
     task = Task(form=StandardForm.of(lp), s=s, alpha=alpha, opt=opt, width=width, ledger=ledger, randomness=Randomness(rng))
     _warn_of_large_delta(task)
@@ -123,7 +124,7 @@ def solve(
     return Solution(
         x=x,
         objective=None if x is None else lp.objective(x),
-        method=getattr(method, "__name__", type(method).__name__) if callable(method) else _method(lp, method),
+        method=name,
         iterations=solver.rounds,
         status=status,
         message=_message(status, solver.rounds, ledger),

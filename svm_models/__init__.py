@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from svm_models.datasets import make_nested_balls as make_nested_balls
     from svm_models.datasets import make_separable_sphere as make_separable_sphere
     from svm_models.datasets import make_unseparable_ball as make_unseparable_ball
+    from svm_models.dmw_svc import DMWSVC as DMWSVC
+    from svm_models.dual_perturbation import DualPerturbationSVC as DualPerturbationSVC
+    from svm_models.evaluation import cross_validate as cross_validate
     from svm_models.exact import LPSVC as LPSVC
     from svm_models.exact import QPSVC as QPSVC
     from svm_models.exact import HuberSVC as HuberSVC
     from svm_models.exact import RegularizedLogisticRegression as RegularizedLogisticRegression
+    from svm_models.kernel import RandomFourierFeatures as RandomFourierFeatures
     from svm_models.losses import MarginLoss as MarginLoss
     from svm_models.perturbation import ObjectivePerturbationClassifier as ObjectivePerturbationClassifier
     from svm_models.perturbation import ObjectivePerturbationLogisticRegression as ObjectivePerturbationLogisticRegression
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from svm_models.perturbation import OutputPerturbationClassifier as OutputPerturbationClassifier
     from svm_models.perturbation import OutputPerturbationLogisticRegression as OutputPerturbationLogisticRegression
     from svm_models.perturbation import OutputPerturbationSVC as OutputPerturbationSVC
+    from svm_models.selection import PrivateModelSelector as PrivateModelSelector
 
 _HOMES = {
     "datasets": ("fetch_adult", "fetch_kddcup99", "make_nested_balls", "make_separable_sphere", "make_unseparable_ball"),

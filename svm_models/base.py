@@ -64,7 +64,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
                 "for records of equal weight."
             )
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        self.classes_, signs = self._signs(y)
+        self.classes_, signs = two_classes(y, self.classes)
         self.intercept_ = np.zeros(1)
         self.coef_ = np.asarray(self._train(X, signs), dtype=float)[None, :]
         return self
@@ -83,25 +83,6 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         """The class of each row of X, shape (n,)."""
         decisions = self.decision_function(X)
         return self.classes_[(decisions > 0).astype(int)]
-
-    def _signs(self, y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], FloatArray]:
-        check_classification_targets(y)
-        if self.classes is None:
-            classes = np.unique(y)
-            if len(classes) == 1:
-                raise InvalidProblemError("y has one class only; give labels of two classes, or name both by classes=(a, b).")
-            if len(classes) > 2:
-                raise InvalidProblemError(
-                    f"Only binary classification is supported. The type of the target is {type_of_target(y)}. "
-                    "Train one class against the rest."
-                )
-        else:
-            classes = np.unique(np.asarray(self.classes))
-            if classes.shape != (2,):
-                raise InvalidParameterError("classes must name two different labels.")
-            if not np.isin(y, classes).all():
-                raise InvalidProblemError("Only binary classification is supported. y holds labels other than the two of classes.")
-        return classes, np.where(y == classes[1], 1.0, -1.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -129,11 +110,8 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         data_norm = positive(self.data_norm, "data_norm", finite=True)
-        randomness = Randomness(_as_rng(self.random_state))
-        budget = self.budget
-        if budget is not None and not isinstance(budget, Ledger):
-            raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
-        ledger = Ledger(self.eps, self.delta) if budget is None else budget.share(self.eps, self.delta)
+        randomness = Randomness(as_rng(self.random_state))
+        ledger = open_ledger(self.eps, self.delta, self.budget)
         w = self._train_privately(within_norm(X, data_norm), signs, Account(ledger, randomness))
         self.privacy_ = ledger.record()
         return w
@@ -161,6 +139,31 @@ class Account:
         return self.ledger.charge(mechanism, 1, purpose, _RELATION, self.randomness, description=_RECORDS)
 
 
+def open_ledger(eps: float, delta: float, budget: Ledger | None) -> Ledger:
+    """A ledger of (eps, delta), its own or a share of `budget`."""
+    if budget is not None and not isinstance(budget, Ledger):
+        raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
+    return Ledger(eps, delta) if budget is None else budget.share(eps, delta)
+
+
+def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], FloatArray]:
+    """The two labels in order, as declared or else as found, and y as signs."""
+    check_classification_targets(y)
+    classes = np.unique(y if declared is None else np.asarray(declared))
+    if declared is not None and classes.shape != (2,):
+        raise InvalidParameterError("classes must name two different labels.")
+    if len(classes) == 1:
+        raise InvalidProblemError("y has one class only; give labels of two classes, or name both by classes=(a, b).")
+    if len(classes) > 2:
+        raise InvalidProblemError(
+            f"Only binary classification is supported. The type of the target is {type_of_target(y)}. "
+            "Train one class against the rest."
+        )
+    if not np.isin(y, classes).all():
+        raise InvalidProblemError("Only binary classification is supported. y holds labels other than the two of classes.")
+    return classes, np.where(y == classes[1], 1.0, -1.0)
+
+
 def within_norm(X: Any, data_norm: float) -> Any:
     """X with rows longer than `data_norm` scaled down to it, each by itself."""
     sparse = sp.issparse(X)
@@ -176,7 +179,7 @@ def signed(X: Any, signs: FloatArray) -> Any:
     return (sp.diags_array(signs) @ sp.csr_array(X)).tocsr() if sp.issparse(X) else X * signs[:, None]
 
 
-def _as_rng(random_state: Any) -> Any:
+def as_rng(random_state: Any) -> Any:
     """A random source of privlp, and scikit-learn's legacy RandomState, from which a seed is taken."""
     if isinstance(random_state, np.random.RandomState):
         return int(check_random_state(random_state).randint(2**31 - 1))

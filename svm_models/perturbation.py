@@ -17,6 +17,7 @@ Proofs: ``docs/proofs.md``, "Output perturbation", "Objective perturbation".
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,6 @@ from privlp.privacy import (
     EuclideanLaplaceMechanism,
     GaussianMechanism,
     GaussianObjectivePerturbation,
-    Ledger,
-    Mechanism,
     ObjectivePerturbation,
 )
 from svm_models.base import Account, PrivateLinearClassifier, signed
@@ -47,51 +46,60 @@ _SHARE_OF_THE_CURVATURE = 0.5
 def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
     """Minimise, then add noise: pure eps if the ledger's delta is 0, else Gaussian."""
     sensitivity = 2 * (_slope(risk) / risk.M.shape[0] + risk.tolerance) / risk.reg
-    release = account.charge(_vector_noise(account.ledger, sensitivity), "perturb the minimiser")
+    pure = account.ledger.delta == 0
+    release = account.charge(
+        account.ledger.calibrate(
+            lambda eps: (EuclideanLaplaceMechanism if pure else GaussianMechanism)(sensitivity, sensitivity / eps), 1
+        ),
+        "perturb the minimiser",
+    )
     return np.asarray(release(risk.minimise()))
 
 
 def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regularization: bool = True) -> FloatArray:
     """Minimise a perturbed objective: pure eps if the ledger's delta is 0, else Gaussian.
 
-    Where the curvature would cost more than half of eps, regularisation is raised until it costs half (the published rule,
-    which does so only where nothing is left, makes the noise infinite just before).
+    Where the curvature would cost more than half of eps, regularisation is raised until it costs half. (The published rule, which
+    does so only where the curvature costs all of eps, lets the noise grow without limit just before.)
     """
     ledger, n = account.ledger, risk.M.shape[0]
-    if math.isinf(ledger.eps):
-        return risk.minimise()
-    eps = ledger.eps * (1 - _SHARE_OF_THE_CERTIFICATE)
-    curvature = risk.loss.curvature_bound * risk.data_norm**2 / n
-    reg = risk.reg
     if add_regularization:
-        reg = max(reg, curvature / math.expm1(_SHARE_OF_THE_CURVATURE * eps))
-    curvature_cost = math.log1p(curvature / reg)
-    covering = EuclideanLaplaceMechanism(
-        2 * risk.tolerance / reg, 2 * risk.tolerance / (reg * _SHARE_OF_THE_CERTIFICATE * ledger.eps)
+        enough = _curvature(risk) / math.expm1(min(_SHARE_OF_THE_CURVATURE * ledger.eps, 700.0))
+        risk = replace(risk, reg=max(risk.reg, enough))
+    error = 2 * risk.tolerance / risk.reg
+    cover = account.charge(
+        EuclideanLaplaceMechanism(error, error / (_SHARE_OF_THE_CERTIFICATE * ledger.eps)),
+        "cover the error of the computed minimiser",
     )
-    cover = account.charge(covering, "cover the error of the computed minimiser")
-    draw = account.charge(_objective_noise(ledger, 2 * _slope(risk), eps - curvature_cost, curvature_cost), "perturb the objective")
+    sensitivity, cost, pure = 2 * _slope(risk), curvature_cost(risk), ledger.delta == 0
+    draw = account.charge(
+        ledger.calibrate(
+            lambda eps: (ObjectivePerturbation if pure else GaussianObjectivePerturbation)(sensitivity, sensitivity / eps, cost), 1
+        ),
+        "perturb the objective",
+    )
     linear = draw(np.zeros(risk.M.shape[1])) / n
-    return np.asarray(cover(RegularizedRisk(risk.M, risk.loss, reg, risk.data_norm, linear).minimise()))
+    return np.asarray(cover(replace(risk, linear=linear).minimise()))
+
+
+def curvature_cost(risk: RegularizedRisk) -> float:
+    """ln(1 + q R^2 / (n reg)): what the change of one record's curvature costs in objective perturbation."""
+    return math.log1p(_curvature(risk) / risk.reg)
+
+
+def eps_for_noise(risk: RegularizedRisk, eps: float) -> float:
+    """What :func:`perturb_objective` has left of a pure `eps` for its noise, without added regularisation."""
+    return eps * (1 - _SHARE_OF_THE_CERTIFICATE) - curvature_cost(risk)
 
 
 def _slope(risk: RegularizedRisk) -> float:
-    """Bound on the gradient of one record's loss."""
+    """Bound c R on the gradient of one record's loss."""
     return risk.loss.slope_bound * risk.data_norm
 
 
-def _vector_noise(ledger: Ledger, sensitivity: float) -> Mechanism:
-    if ledger.delta == 0:
-        return EuclideanLaplaceMechanism(sensitivity, sensitivity / ledger.eps)
-    return ledger.calibrate(lambda intensity: GaussianMechanism(sensitivity, sensitivity / intensity), 1)
-
-
-def _objective_noise(ledger: Ledger, sensitivity: float, eps: float, curvature_cost: float) -> Mechanism:
-    if ledger.delta > 0:
-        return ledger.calibrate(
-            lambda intensity: GaussianObjectivePerturbation(sensitivity, sensitivity / intensity, curvature_cost), 1
-        )
-    return ObjectivePerturbation(sensitivity, sensitivity / eps, curvature_cost)
+def _curvature(risk: RegularizedRisk) -> float:
+    """Bound q R^2 / n on the curvature of one record's share of the mean loss."""
+    return risk.loss.curvature_bound * risk.data_norm**2 / risk.M.shape[0]
 
 
 class _RiskMinimizer(PrivateLinearClassifier):

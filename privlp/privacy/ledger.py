@@ -48,6 +48,10 @@ class _Charge:
     parts: tuple[tuple[int, int], ...] = ()
 
 
+def _in_words(charge: _Charge) -> str:
+    return charge.purpose + "".join(f", part {part + 1} of the records" for _, part in charge.parts)
+
+
 class _Unique:
     """An object that must not be duplicated: what it paid for would be spent twice."""
 
@@ -98,9 +102,7 @@ class Ledger(_Unique):
         If `eps` or `delta` is outside its domain.
     """
 
-    def __init__(
-        self, eps: float, delta: float, *, _parent: Ledger | None = None, _part: tuple[tuple[int, int], ...] = ()
-    ) -> None:
+    def __init__(self, eps: float, delta: float, *, _parent: Ledger | None = None, _part: tuple[tuple[int, int], ...] = ()) -> None:
         self.eps, self.delta = validated_budget(eps, delta)
         self._parent = _parent
         self._part = _part
@@ -209,7 +211,7 @@ class Ledger(_Unique):
         """What was paid for, in order."""
         return tuple(
             LedgerEntry(
-                c.purpose, c.mechanism.name, c.mechanism.sensitivity, c.mechanism.parameter, c.count, c.mechanism.arithmetic
+                _in_words(c), c.mechanism.name, c.mechanism.sensitivity, c.mechanism.parameter, c.count, c.mechanism.arithmetic
             )
             for c in self._charges
         )
@@ -225,7 +227,7 @@ class Ledger(_Unique):
         return f"{type(self).__name__}(eps={self.eps:g}, delta={self.delta:g}, spent={self.spent():.6g})"
 
     def _chain(self, charge: _Charge) -> Iterator[tuple[Ledger, _Charge]]:
-        """This ledger and those it shares, each with the charge as it appears there."""
+        """Yield this ledger and those it shares, each with the charge as it appears there."""
         ledger: Ledger | None = self
         while ledger is not None:
             yield ledger, charge

@@ -310,9 +310,10 @@ class GaussianObjectivePerturbation(GaussianMechanism):
     """As :class:`ObjectivePerturbation`, with Gaussian noise.
 
     The privacy loss is at most ``curvature_cost + sensitivity^2/(2 sigma^2) + b·g/sigma^2`` for noise b and a change g of the
-    gradient that *depends on b*, so that this is no Gaussian mechanism. For losses of a margin, g = a x - a' x' with bounded a and a',
-    and b·g is at most the largest of four centred Gaussians of standard deviation sigma·sensitivity. So the Rényi divergence of
-    order a is at most that of a Gaussian mechanism plus curvature_cost plus ln(4)/(a - 1). Proof: ``docs/proofs.md``.
+    gradient that *depends on b*, so that this is no Gaussian mechanism. For losses of a margin, g = a x - a' x' with bounded a
+    and a', and b·g is at most the largest of four centred Gaussians of standard deviation sigma·sensitivity. So the Rényi
+    divergence of order a is at most that of a Gaussian mechanism plus curvature_cost plus ln(4)/(a - 1). Proof:
+    ``docs/proofs.md``, "Objective perturbation".
 
     Parameters
     ----------

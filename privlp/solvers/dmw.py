@@ -15,12 +15,13 @@ from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import ExponentialMechanism
 from privlp.relations import ConstraintPrivate
-from privlp.solvers.game import Game, SelectionPlayer
-from privlp.solvers.simplex import RowsOnSimplex, Simplex
+from privlp.solvers.game import Game, Rows, SelectionPlayer
+from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
 from privlp.solvers.task import Task
 
 # Values of a row of equal range span 2 on K; a violation, right-hand side included, is between -2 and 2.
 _DIAMETER = 2.0
+_DIAMETER_OF_A_COUNT = 1.0
 _WIDTH = 2.0
 # Spread assumed for the violations of one vertex over dual-weighted rows: see tight_dmw.
 _SPREAD = 0.2
@@ -29,7 +30,7 @@ _MOST_ROUNDS = 10_000_000
 _PURPOSE = "select a vertex each round"
 
 
-def tight_dmw(task: Task) -> Game:
+def tight_dmw(task: Task, *, phi: float | None = None) -> Game:
     """Dense multiplicative weights with tight sensitivity and accounting, and nothing declared about A or b.
 
     *Neighbours*: constraint-private, one record with k rows.
@@ -52,6 +53,9 @@ def tight_dmw(task: Task) -> Game:
     `spread` over the dual-weighted rows. Two, the most possible, gives the worst-case step of the analysis; 0.2 was
     near the best for covering, packing, game and classification programs alike (``benchmarks/step.py``) and is used
     throughout. The step has no part in the privacy argument.
+
+    *Count score.* Given `phi`, a vertex is scored by the dual weight of the rows it satisfies up to phi
+    (:class:`~privlp.solvers.simplex.CountedRows`), of diameter 1 in place of 2; all else is alike.
     """
     relation = _constraint_private(task, "dmw")
     if task.width is not None:
@@ -59,7 +63,8 @@ def tight_dmw(task: Task) -> Game:
     s, alpha, n = task.density(), task.accuracy(), task.n
     simplex = Simplex(task.form, task.opt)
     d = len(simplex.vertices)
-    sensitivity = relation.dense_average_sensitivity(_DIAMETER, s, relation.rows_of_one_record(task.lp))
+    diameter = _DIAMETER if phi is None else _DIAMETER_OF_A_COUNT
+    sensitivity = relation.dense_average_sensitivity(diameter, s, relation.rows_of_one_record(task.lp))
     sensitivity += 2 * RowsOnSimplex.rounding_error(relation.largest_n(n))
     log_ratio = math.log(n / s)
     if alpha is not None:
@@ -69,10 +74,11 @@ def tight_dmw(task: Task) -> Game:
     mechanism = task.ledger.calibrate(lambda eps: ExponentialMechanism(sensitivity, eps), rounds)
     step = math.sqrt(2 * log_ratio / rounds) / _SPREAD
     select = task.charge(mechanism, rounds, _PURPOSE)
-    return Game(RowsOnSimplex.of_equal_range(simplex), SelectionPlayer(simplex, select), s=s, rounds=rounds, step=step)
+    rows = _scored(simplex, RowsOnSimplex.of_equal_range(simplex), phi)
+    return Game(rows, SelectionPlayer(simplex, select), s=s, rounds=rounds, step=step)
 
 
-def published_dmw(task: Task) -> Game:
+def published_dmw(task: Task, *, phi: float | None = None) -> Game:
     """Dense multiplicative weights with the constants of van der Reijden (2019), for comparison.
 
     *Neighbours*: constraint-private. `width` declares a bound a on every abs(A_ij) and abs(b_i), or a pair of bounds (for A,
@@ -81,7 +87,7 @@ def published_dmw(task: Task) -> Game:
     With v = max_j opt/c_j (1 in the source): width rho = a·v + a_b, T = ceil(36 rho^2 ln n / alpha^2), eta = sqrt(ln n / T),
     sensitivity 3·a·v/s (times k rows per record; twice the entry bound would do), eps' = eps/sqrt(8 T ln(1/delta)). The
     last is the published composition formula; the ledger charges what T such draws really cost, which is less. alpha is in
-    the source's units, those of A x - b.
+    the source's units, those of A x - b. Given `phi`, the source's count score with its sensitivity 2/s.
     """
     relation = _constraint_private(task, "dmw-published")
     entry_bound, rhs_bound = _declared_bounds(task.width)
@@ -98,11 +104,15 @@ def published_dmw(task: Task) -> Game:
         raise InvalidParameterError(f"alpha must be below 9 rho = {9 * rho:g} for method='dmw-published', got {alpha:g}.")
     rounds = _as_rounds(36 * math.log(n), rho / alpha, alpha)
     eta = math.sqrt(math.log(n) / rounds)
-    sensitivity = 3 * largest_value * relation.rows_of_one_record(task.lp) / s
+    sensitivity = (3 * largest_value if phi is None else 2.0) * relation.rows_of_one_record(task.lp) / s
     eps_per_round = math.inf if math.isinf(eps) else eps / math.sqrt(8 * rounds * math.log(1 / delta))
     select = task.charge(ExponentialMechanism(sensitivity, eps_per_round), rounds, _PURPOSE)
-    rows = RowsOnSimplex.within_bounds(simplex, entry_bound, rhs_bound)
+    rows = _scored(simplex, RowsOnSimplex.within_bounds(simplex, entry_bound, rhs_bound), phi)
     return Game(rows, SelectionPlayer(simplex, select), s=s, rounds=rounds, step=eta / (2 * rho))
+
+
+def _scored(simplex: Simplex, rows: RowsOnSimplex, phi: float | None) -> Rows:
+    return rows if phi is None else CountedRows(simplex, rows, real(phi, "phi"))
 
 
 def _best_rounds(task: Task, log_ratio: float, selection_factor: float) -> int:

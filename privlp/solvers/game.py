@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from privlp.privacy.ledger import ChargedDraws
 from privlp.solvers.dense_dual import DenseDual
-from privlp.solvers.simplex import RowsOnSimplex, Simplex
+from privlp.solvers.simplex import Simplex
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -47,6 +47,20 @@ class Player(Protocol):
 
     def released(self) -> Released:
         """The outcome of all answers."""
+
+
+class Rows(Protocol):
+    """Private rows as the player's region sees them."""
+
+    @property
+    def count(self) -> int:
+        """Number of private rows."""
+
+    def scores(self, z: FloatArray) -> FloatArray:
+        """Score of each possible answer against dual weights z; larger is better."""
+
+    def add_violations(self, j: int, step: float, out: FloatArray) -> None:
+        """Add step times the scaled violations of answer j to `out`."""
 
 
 class SelectionPlayer:
@@ -86,7 +100,7 @@ class Game:
 
     Parameters
     ----------
-    rows : RowsOnSimplex
+    rows : Rows
         Private rows as the player's region sees them.
     player : Player
         The private primal player.
@@ -98,7 +112,7 @@ class Game:
         Step of the log-weights per unit of scaled violation.
     """
 
-    def __init__(self, rows: RowsOnSimplex, player: Player, *, s: float, rounds: int, step: float) -> None:
+    def __init__(self, rows: Rows, player: Player, *, s: float, rounds: int, step: float) -> None:
         self.rounds = rounds
         self._rows = rows
         self._player = player

@@ -27,6 +27,7 @@ FloatArray = npt.NDArray[np.float64]
 # stay below this number and the rounding error of a score far below its sensitivity.
 _LARGEST_VALUE = 64.0
 _CONSTANT_ROW = 1e-150
+_BLOCK = 4096
 
 
 class Simplex:
@@ -167,3 +168,44 @@ class RowsOnSimplex:
         np.multiply(self._rhs, step, out=self._scratch)
         out -= self._scratch
         self._rows.add_column(j, step * self._vertices[j], self._scale, out)
+
+
+class CountedRows:
+    """Private rows on K that a vertex is scored by in number: the dual weight of rows it satisfies up to a tolerance.
+
+    The count score of van der Reijden (2019), section 3.5: Q_j = sum_i z_i 1[A_i x_j <= b_i + phi]. Whether a row is satisfied
+    depends on that row alone, and an indicator spans 1, so Q is a dense average of diameter W = 1.
+
+    Parameters
+    ----------
+    simplex : Simplex
+        The region.
+    rows : RowsOnSimplex
+        What the dual weights learn from, as ever.
+    phi : float
+        Tolerance, in the user's units of A x - b.
+    """
+
+    def __init__(self, simplex: Simplex, rows: RowsOnSimplex, phi: float) -> None:
+        private, rhs = simplex.form.rows(), simplex.form.rhs + phi
+        self._satisfied = np.empty((len(simplex.vertices), len(rhs)), dtype=bool)
+        for j, value in enumerate(simplex.vertices):
+            np.less_equal(private.column(j) * value, rhs, out=self._satisfied[j])
+        self._rows = rows
+
+    @property
+    def count(self) -> int:
+        """Number of private rows; private under add/remove."""
+        return self._rows.count
+
+    def add_violations(self, j: int, step: float, out: FloatArray) -> None:
+        """Add step times the scaled violations of vertex j to `out`."""
+        self._rows.add_violations(j, step, out)
+
+    def scores(self, z: FloatArray) -> FloatArray:
+        """Dual weight of the rows that each vertex satisfies."""
+        total = np.zeros(len(self._satisfied))
+        for start in range(0, len(z), _BLOCK):
+            span = slice(start, start + _BLOCK)
+            total += self._satisfied[:, span].astype(float) @ z[span]
+        return total

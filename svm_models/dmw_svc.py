@@ -1,0 +1,207 @@
+"""Algorithm 3 of van der Reijden (2019): the hard-margin LP-SVM by private dense multiplicative weights, end to end."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp import Budget, InvalidParameterError, Solution, solve
+from privlp.checks import positive, real
+from privlp.privacy import LaplaceMechanism
+from privlp.solvers.dmw import published_dmw, tight_dmw
+from svm_models.base import Account, PrivateLinearClassifier, signed
+from svm_models.linear_programs import hard_margin_lp, soft_margin_lp
+from svm_models.losses import huber
+from svm_models.minimise import RegularizedRisk
+from svm_models.perturbation import perturb_objective
+
+FloatArray = npt.NDArray[np.float64]
+
+_BUILDERS = {"dmw": tight_dmw, "dmw-published": published_dmw}
+
+
+class DMWSVC(PrivateLinearClassifier):
+    """Linear-programming SVM trained by private dense multiplicative weights on the vertices of ||w||_1 = radius.
+
+    Each round selects one feature and sign, +-radius e_j, by the exponential mechanism, against dual weights on the records;
+    w is the average of the selections. With ``eps=inf`` the best vertex is taken: the non-private (argmax) algorithm.
+
+    *Neighbours*: one record replaced. *Budget*: one ledger. With ``radius=None`` the share `radius_share` of eps buys it, as the
+    1-norm of a Huber SVM trained by objective perturbation (pure eps; for ``form="soft"`` half of the share, the other half
+    buying the sum of its hinge losses by Laplace noise: a record's hinge loss lies in [0, 1 + ||w||_2 R]). All that is left goes to
+    the selections, whose sensitivity is derived in :mod:`privlp.solvers.dmw`. A given radius costs nothing and must be public.
+
+    Parameters
+    ----------
+    eps : float
+        In (0, inf].
+    delta : float
+        In [0, 1), well below 1/n.
+    s : float
+        Density of the dual weights: a share of the records if below 1, else their number.
+    alpha : float, optional
+        Accuracy, which sets the number of rounds, as in :func:`privlp.solve`; ``None`` lets ``"dmw"`` choose. With
+        ``"dmw-published"`` it is required, counts in units of the margin, and is lowered to 9 (radius + 1) if above.
+    score : {"distance", "count"}
+        How vertices are scored: weighted sum of margins, or weight of the records whose margin is at least 1 - phi.
+    phi : float
+        Tolerance of the count score.
+    radius : float, optional
+        Public ||w||_1 (``form="soft"``: public value of ||w||_1 + C sum_i xi_i).
+    method : {"dmw", "dmw-published"}
+        Tight constants, or the published ones.
+    form : {"hard", "soft"}
+        ``"soft"`` keeps one slack variable for each record: 2p + n vertices.
+    C : float
+        Price of a unit of slack, for ``form="soft"``.
+    radius_share : float
+        Share of eps that buys the radius, in (0, 1).
+    reg : float
+        Regularisation of the SVM behind the radius.
+    data_norm : float
+        Public bound on the Euclidean norm of a record; longer ones are scaled down to it, and how many is not told.
+    classes : pair of labels, optional
+        The two labels, where they must not be read from y.
+    budget : privlp.Budget, optional
+        A budget shared with other fits.
+    random_state : None, int or numpy.random.Generator
+        ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.
+
+    Attributes
+    ----------
+    coef_ : (1, p) array
+    intercept_ : (1,) array
+        Zero.
+    classes_ : (2,) array
+    radius_ : float
+        Given, or bought.
+    solution_ : privlp.Solution
+        The private solve; ``solution_.trace["selected"]`` holds the columns selected (w_plus first, then w_minus).
+    privacy_ : privlp.privacy.PrivacyRecord
+
+    Examples
+    --------
+    >>> from svm_models import DMWSVC, make_separable_sphere
+    >>> X, y = make_separable_sphere(4000, random_state=0)
+    >>> svm = DMWSVC(eps=1.0, delta=1e-6, radius=20.0, random_state=0).fit(X, y)
+    >>> svm.score(X, y) > 0.8, float(abs(svm.coef_).sum()) <= 20.0 + 1e-9
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        eps: float = 1.0,
+        delta: float = 1e-6,
+        s: float = 0.75,
+        alpha: float | None = None,
+        *,
+        score: str = "distance",
+        phi: float = 0.0,
+        radius: float | None = None,
+        method: str = "dmw",
+        form: str = "hard",
+        C: float = 1.0,
+        radius_share: float = 0.5,
+        reg: float = 1e-3,
+        data_norm: float = 1.0,
+        classes: Any = None,
+        budget: Budget | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.eps = eps
+        self.delta = delta
+        self.s = s
+        self.alpha = alpha
+        self.score = score
+        self.phi = phi
+        self.radius = radius
+        self.method = method
+        self.form = form
+        self.C = C
+        self.radius_share = radius_share
+        self.reg = reg
+        self.data_norm = data_norm
+        self.classes = classes
+        self.budget = budget
+        self.random_state = random_state
+
+    radius_: float
+    solution_: Solution
+
+    # The field's name for how vertices are scored is also scikit-learn's name for a method; both must work.
+    @property
+    def score(self) -> Any:
+        """Mean accuracy on (X, y), as in scikit-learn; assigning sets how vertices are scored."""
+        return super().score
+
+    @score.setter
+    def score(self, rule: str) -> None:
+        self.__dict__["score"] = rule
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name."""
+        return {**super().get_params(deep), "score": self.__dict__["score"]}
+
+    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
+        self._check()
+        n, p = X.shape
+        lp = hard_margin_lp(X, signs) if self.form == "hard" else soft_margin_lp(X, signs, self.C)
+        self.radius_ = self._buy_radius(X, signs, account) if self.radius is None else float(self.radius)
+        published = self.method == "dmw-published"
+        builder = partial(_BUILDERS[self.method], phi=float(self.phi) if self.get_params()["score"] == "count" else None)
+        builder.__name__ = self.method  # type: ignore[attr-defined]
+        alpha = self.alpha
+        if published and alpha is not None:
+            alpha = min(alpha, 9 * (self.radius_ + 1) * (1 - 1e-9))
+        self.solution_ = solve(
+            lp,
+            None,
+            None,
+            s=self.s * n if self.s < 1 else self.s,
+            alpha=alpha,
+            opt=self.radius_,
+            method=builder,
+            width=(self._entry_bound(), 1.0) if published else None,
+            budget=account.ledger,
+            rng=account.randomness.source,
+        )
+        x = self.solution_.x
+        assert x is not None  # noqa: S101 (no time limit was given)
+        return np.asarray(x[:p] - x[p : 2 * p])
+
+    def _entry_bound(self) -> float:
+        return max(self.data_norm, 1.0) if self.form == "soft" else float(self.data_norm)
+
+    def _check(self) -> None:
+        choices = {"score": ("distance", "count"), "method": tuple(_BUILDERS), "form": ("hard", "soft")}
+        parameters = self.get_params()
+        for name, allowed in choices.items():
+            if parameters[name] not in allowed:
+                raise InvalidParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {parameters[name]!r}.")
+        real(self.phi, "phi")
+        positive(self.s, "s", finite=True)
+        positive(self.C, "C", finite=True)
+        positive(self.reg, "reg", finite=True)
+        if self.radius is not None:
+            positive(self.radius, "radius", finite=True)
+        if not 0 < real(self.radius_share, "radius_share") < 1:
+            raise InvalidParameterError(f"radius_share must be between 0 and 1, got {self.radius_share!r}.")
+        if self.method == "dmw-published" and self.alpha is None:
+            raise InvalidParameterError("alpha is missing: method='dmw-published' takes its number of rounds from alpha.")
+
+    def _buy_radius(self, X: Any, signs: FloatArray, account: Account) -> float:
+        """The 1-norm of a private Huber SVM; for the soft form plus C times the noisy sum of its hinge losses."""
+        soft = self.form == "soft"
+        eps = account.ledger.eps * self.radius_share / (2 if soft else 1)
+        data_norm = float(self.data_norm)
+        risk = RegularizedRisk(signed(X, signs), huber(), self.reg, data_norm)
+        w = perturb_objective(risk, Account(account.ledger.share(eps, 0.0), account.randomness))
+        radius = float(np.abs(w).sum())
+        if soft:
+            sensitivity = 1 + float(np.linalg.norm(w)) * data_norm
+            add_noise = account.charge(LaplaceMechanism(sensitivity, sensitivity / eps), "sum of hinge losses, for the radius")
+            radius += self.C * max(0.0, float(add_noise(np.maximum(0.0, 1 - risk.M @ w).sum())))
+        return radius
