@@ -45,14 +45,11 @@ _SHARE_OF_THE_CURVATURE = 0.5
 
 def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
     """Minimise, then add noise: pure eps if the ledger's delta is 0, else Gaussian."""
+    ledger = account.ledger
+    noise = EuclideanLaplaceMechanism if ledger.delta == 0 else GaussianMechanism
     sensitivity = 2 * (_slope(risk) / risk.M.shape[0] + risk.tolerance) / risk.reg
-    pure = account.ledger.delta == 0
-    release = account.charge(
-        account.ledger.calibrate(
-            lambda eps: (EuclideanLaplaceMechanism if pure else GaussianMechanism)(sensitivity, sensitivity / eps), 1
-        ),
-        "perturb the minimiser",
-    )
+    mechanism = ledger.calibrate(lambda eps: noise(sensitivity, sensitivity / eps), 1)
+    release = account.charge(mechanism, "perturb the minimiser")
     return np.asarray(release(risk.minimise()))
 
 
@@ -66,20 +63,15 @@ def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regulariza
     if add_regularization:
         enough = _curvature(risk) / math.expm1(min(_SHARE_OF_THE_CURVATURE * ledger.eps, 700.0))
         risk = replace(risk, reg=max(risk.reg, enough))
-    error = 2 * risk.tolerance / risk.reg
-    cover = account.charge(
-        EuclideanLaplaceMechanism(error, error / (_SHARE_OF_THE_CERTIFICATE * ledger.eps)),
-        "cover the error of the computed minimiser",
-    )
-    sensitivity, cost, pure = 2 * _slope(risk), curvature_cost(risk), ledger.delta == 0
-    draw = account.charge(
-        ledger.calibrate(
-            lambda eps: (ObjectivePerturbation if pure else GaussianObjectivePerturbation)(sensitivity, sensitivity / eps, cost), 1
-        ),
-        "perturb the objective",
-    )
-    linear = draw(np.zeros(risk.M.shape[1])) / n
-    return np.asarray(cover(replace(risk, linear=linear).minimise()))
+    pure = ledger.delta == 0
+    noise = EuclideanLaplaceMechanism if pure else GaussianMechanism
+    perturbation = ObjectivePerturbation if pure else GaussianObjectivePerturbation
+    error, sensitivity, cost = 2 * risk.tolerance / risk.reg, 2 * _slope(risk), curvature_cost(risk)
+    covering = noise(error, error / (_SHARE_OF_THE_CERTIFICATE * ledger.eps))
+    cover = account.charge(covering, "cover the error of the computed minimiser")
+    perturbing = ledger.calibrate(lambda eps: perturbation(sensitivity, sensitivity / eps, cost), 1)
+    draw = account.charge(perturbing, "perturb the objective")
+    return np.asarray(cover(replace(risk, linear=draw(np.zeros(risk.M.shape[1])) / n).minimise()))
 
 
 def curvature_cost(risk: RegularizedRisk) -> float:
