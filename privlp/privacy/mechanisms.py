@@ -146,22 +146,11 @@ def _bernoulli_exp(exponents: FloatArray, generator: np.random.Generator) -> npt
 
 
 @dataclass(frozen=True)
-class LaplaceMechanism(Mechanism):
-    """Add independent Laplace noise of the given scale to a number or vector.
-
-    `sensitivity` bounds the L1 change between neighbours; the release is (sensitivity / scale)-DP
-    (Dwork, McSherry, Nissim and Smith 2006). Floating-point noise: the result is not safe against attacks on the low
-    bits (Mironov 2012) and says so in the ledger. Proof: ``docs/proofs.md``, "Laplace mechanism".
-
-    Parameters
-    ----------
-    sensitivity, scale : float
-        In the units of the released value.
-    """
+class _ScaledNoise(Mechanism):
+    """Noise under which densities at distance `sensitivity` differ by a factor of at most exp(sensitivity / scale)."""
 
     sensitivity: float
     scale: float
-    name = "Laplace mechanism"
     arithmetic = _FLOAT_NOISE
 
     def __post_init__(self) -> None:
@@ -176,6 +165,26 @@ class LaplaceMechanism(Mechanism):
     @property
     def pure_eps(self) -> float:
         return self.sensitivity / self.scale if self.scale > 0 else math.inf
+
+    def event(self) -> DpEvent:
+        return events.pure_dp_event(self.pure_eps)
+
+
+@dataclass(frozen=True)
+class LaplaceMechanism(_ScaledNoise):
+    """Add independent Laplace noise of the given scale to a number or vector.
+
+    `sensitivity` bounds the L1 change between neighbours; the release is (sensitivity / scale)-DP
+    (Dwork, McSherry, Nissim and Smith 2006). Floating-point noise: the result is not safe against attacks on the low
+    bits (Mironov 2012) and says so in the ledger. Proof: ``docs/proofs.md``, "Laplace mechanism".
+
+    Parameters
+    ----------
+    sensitivity, scale : float
+        In the units of the released value.
+    """
+
+    name = "Laplace mechanism"
 
     def event(self) -> DpEvent:
         if self.scale == 0:
@@ -229,7 +238,7 @@ class GaussianMechanism(Mechanism):
 
 
 @dataclass(frozen=True)
-class EuclideanLaplaceMechanism(Mechanism):
+class EuclideanLaplaceMechanism(_ScaledNoise):
     """Add noise of density proportional to exp(-||v||_2 / scale) to a vector.
 
     `sensitivity` bounds the L2 change between neighbours; densities at any output differ by a factor of at most
@@ -243,26 +252,7 @@ class EuclideanLaplaceMechanism(Mechanism):
         In the units of the released vector.
     """
 
-    sensitivity: float
-    scale: float
     name = "Euclidean Laplace mechanism"
-    arithmetic = _FLOAT_NOISE
-
-    def __post_init__(self) -> None:
-        _require_positive(self.sensitivity, "sensitivity")
-        if not self.scale >= 0:
-            raise InvalidParameterError(f"scale must be non-negative, got {self.scale!r}.")
-
-    @property
-    def parameter(self) -> str:
-        return f"scale = {self.scale:.6g}"
-
-    @property
-    def pure_eps(self) -> float:
-        return self.sensitivity / self.scale if self.scale > 0 else math.inf
-
-    def event(self) -> DpEvent:
-        return events.pure_dp_event(self.pure_eps)
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
         exact = np.asarray(value, dtype=float)
