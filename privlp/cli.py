@@ -30,7 +30,7 @@ class _Failure(click.ClickException):
     exit_code = 2
 
 
-def _plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
+def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     """Show privlp's errors and warnings as one line each, without a traceback."""
 
     @functools.wraps(command)
@@ -76,7 +76,7 @@ def main() -> None:
 @click.option("--time-limit", type=float, help="Seconds.")
 @click.option("--progress/--no-progress", help="Show a progress bar.")
 @click.option("--json", "json_file", help="Write the result as JSON to this file, or to standard output for '-'.")
-@_plain_errors
+@plain_errors
 def _solve(
     model: str, pattern: str | None, json_file: str | None, rows_per_record: int, nominal_n: int | None, box: float | None,
     seed: int | None, **options: Any,
@@ -105,7 +105,7 @@ def _solve(
 @click.argument("model", type=click.Path())
 @click.option("--time-limit", type=float, help="Seconds.")
 @click.option("--json", "json_file", help="Write the result as JSON to this file, or to standard output for '-'.")
-@_plain_errors
+@plain_errors
 def _exact(model: str, time_limit: float | None, json_file: str | None) -> None:
     """Solve MODEL (an MPS or LP file) exactly with HiGHS. Not private."""
     _require_folder(json_file)
@@ -132,7 +132,7 @@ def _exact(model: str, time_limit: float | None, json_file: str | None) -> None:
 @main.command("demo", epilog=_EXIT_CODES)
 @click.option("--output", default="privlp-demo.png", show_default=True, type=click.Path(dir_okay=False), help="Picture to write.")
 @click.option("--seed", type=int, help="Reproducible noise.")
-@_plain_errors
+@plain_errors
 def _demo(output: str, seed: int | None) -> None:
     """Solve a program on real medical records, and draw the result."""
     _require_folder(output)

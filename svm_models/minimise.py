@@ -22,8 +22,9 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Norm of the gradient at which a minimiser is certified, in units of slope_bound * data_norm.
 TOLERANCE = 2.0**-36
-_NEWTON_STEPS = 60
+_NEWTON_STEPS = 200
 _HALVINGS = 40
+_NEAR_ENOUGH = 0.1
 _ACTIVE_SHARE = 0.7  # below it, gathering the rows of positive curvature beats weighing all of them
 
 
@@ -91,7 +92,6 @@ class RegularizedRisk:
 
     def _newton(self, w: FloatArray) -> FloatArray:
         z = self.M @ w
-        value = self.value(w)
         for _ in range(_NEWTON_STEPS):
             gradient = self._gradient_at(w, z)
             if np.linalg.norm(gradient) <= self.tolerance:
@@ -100,18 +100,30 @@ class RegularizedRisk:
                 step = -cho_solve(cho_factor(self._hessian_at(z)), gradient)
             except LinAlgError:
                 break
-            slope, change = float(gradient @ step), self.M @ step
-            for halving in range(_HALVINGS):
-                length = 0.5**halving
-                trial, trial_z = w + length * step, z + length * change
-                trial_value = float(
-                    self.loss.value(trial_z).mean() + 0.5 * self.reg * (trial @ trial) + np.sum(self.linear * trial)
-                )
-                # Near the minimum the decrease drowns in rounding; then the full step is right.
-                if trial_value <= value + 1e-4 * length * slope + 1e-14 * abs(value):
-                    break
-            w, z, value = trial, trial_z, trial_value
+            change = self.M @ step
+            length = self._length(w, step, z, change)
+            w, z = w + length * step, z + length * change
         return w
+
+    def _length(self, w: FloatArray, step: FloatArray, z: FloatArray, change: FloatArray) -> float:
+        """Nearly the length at which J is least along `step`, at most 1: only an exact search gets past the kinks of a small h."""
+
+        def slope(length: float) -> float:
+            rest = self.reg * (w + length * step) + self.linear
+            return float(self.loss.slope(z + length * change) @ change) / len(z) + float(np.sum(rest * step))
+
+        low, high = 0.0, 1.0
+        if slope(high) <= _NEAR_ENOUGH * abs(slope(low)):
+            return high
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            if slope(middle) <= 0:
+                low = middle
+            else:
+                high = middle
+            if high - low <= _NEAR_ENOUGH * high:
+                break
+        return low or high
 
     def _accelerated_gradient(self, w: FloatArray) -> FloatArray:
         """Constant-momentum descent; after k steps ||gradient||^2 <= L (L + reg) ||w0 - w*||^2 exp(-k sqrt(reg/L))."""

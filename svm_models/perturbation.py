@@ -38,7 +38,7 @@ from svm_models.minimise import RegularizedRisk
 FloatArray = npt.NDArray[np.float64]
 
 #: Share of eps that covers the error of the computed minimiser in objective perturbation.
-_SHARE_OF_THE_CERTIFICATE = 0.01
+SHARE_OF_THE_CERTIFICATE = 0.01
 #: Largest share of eps that may go to the change of curvature before regularisation is added.
 _SHARE_OF_THE_CURVATURE = 0.5
 
@@ -67,7 +67,7 @@ def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regulariza
     noise = EuclideanLaplaceMechanism if pure else GaussianMechanism
     perturbation = ObjectivePerturbation if pure else GaussianObjectivePerturbation
     error, sensitivity, cost = 2 * risk.tolerance / risk.reg, 2 * _slope(risk), curvature_cost(risk)
-    covering = noise(error, error / (_SHARE_OF_THE_CERTIFICATE * ledger.eps))
+    covering = noise(error, error / (SHARE_OF_THE_CERTIFICATE * ledger.eps))
     cover = account.charge(covering, "cover the error of the computed minimiser")
     perturbing = ledger.calibrate(lambda eps: perturbation(sensitivity, sensitivity / eps, cost), 1)
     draw = account.charge(perturbing, "perturb the objective")
@@ -81,7 +81,7 @@ def curvature_cost(risk: RegularizedRisk) -> float:
 
 def eps_for_noise(risk: RegularizedRisk, eps: float) -> float:
     """What :func:`perturb_objective` has left of a pure `eps` for its noise, without added regularisation."""
-    return eps * (1 - _SHARE_OF_THE_CERTIFICATE) - curvature_cost(risk)
+    return eps * (1 - SHARE_OF_THE_CERTIFICATE) - curvature_cost(risk)
 
 
 def _slope(risk: RegularizedRisk) -> float:
