@@ -24,6 +24,14 @@ from privlp.privacy.ledger import ChargedDraws
 FloatArray = npt.NDArray[np.float64]
 
 _RELATION = ConstraintPrivate()
+_TINY = 1e-300
+_SMALLEST_NORM, _LARGEST_NORM = 1e-100, 1e14
+_QUOTING = {
+    "Complex data not supported": "Give real numbers.",
+    "Expected 2D array, got 1D array instead": "Use X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one record.",
+    "Expected 2D array, got": "X must have shape (n, p).",
+    "could not convert string to float": "Encode categories as numbers first.",
+}
 _RECORDS = "one record (x_i, y_i) replaced; the number of records and the two classes are public"
 
 
@@ -63,7 +71,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__}.fit takes X and y only, not {', '.join(sorted(unsupported))}: sensitivities are derived "
                 "for records of equal weight."
             )
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X, y = validated(self, X, y, dtype=np.float64)
         self.classes_, signs = two_classes(y, self.classes)
         self.intercept_ = np.zeros(1)
         self.coef_ = np.asarray(self._train(X, signs), dtype=float)[None, :]
@@ -76,7 +84,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> FloatArray:
         """x·w for each row of X, shape (n,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validated(self, X, dtype=np.float64, reset=False)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -109,12 +117,20 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     privacy_: PrivacyRecord
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
-        data_norm = positive(self.data_norm, "data_norm", finite=True)
+        data_norm = positive(self.data_norm, "data_norm")
+        if not _SMALLEST_NORM <= data_norm <= _LARGEST_NORM:
+            raise InvalidParameterError(
+                f"data_norm must be between {_SMALLEST_NORM:g} and {_LARGEST_NORM:g}, got {data_norm:g}. Measure the records in "
+                "other units."
+            )
         randomness = Randomness(as_rng(self.random_state))
         ledger = open_ledger(self.eps, self.delta, self.budget)
-        w = self._train_privately(within_norm(X, data_norm), signs, Account(ledger, randomness))
-        self.privacy_ = ledger.record()
-        return w
+        try:
+            # Whether a number overflows on the way depends on the records; nobody may learn it from a warning.
+            with np.errstate(all="ignore"):
+                return self._train_privately(within_norm(X, data_norm), signs, Account(ledger, randomness))
+        finally:
+            self.privacy_ = ledger.record()
 
     def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
         """The weights, from records of norm at most ``data_norm``; every draw goes through `account`."""
@@ -136,7 +152,25 @@ class Account:
 
     def charge(self, mechanism: Mechanism, purpose: str) -> ChargedDraws:
         """Pay for one draw."""
-        return self.ledger.charge(mechanism, 1, purpose, _RELATION, self.randomness, description=_RECORDS)
+        return self.charge_together((mechanism, purpose))[0]
+
+    def charge_together(self, *requests: tuple[Mechanism, str]) -> list[ChargedDraws]:
+        """Pay for one draw of each mechanism, or for none."""
+        return self.ledger.charge_together(
+            [(mechanism, 1, purpose) for mechanism, purpose in requests], _RELATION, self.randomness, description=_RECORDS
+        )
+
+
+def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    """scikit-learn's ``validate_data``, whose messages may quote records: such a message is cut before the quotation."""
+    try:
+        return validate_data(estimator, X, y, accept_sparse="csr", **options)
+    except (ValueError, TypeError) as raised:
+        error, message = type(raised), str(raised)
+    for beginning, cure in _QUOTING.items():
+        if message.startswith(beginning):
+            raise InvalidProblemError(f"{beginning}. {cure}")
+    raise error(message)
 
 
 def open_ledger(eps: float, delta: float, budget: Ledger | None) -> Ledger:
@@ -165,18 +199,32 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
 
 
 def within_norm(X: Any, data_norm: float) -> Any:
-    """X with rows longer than `data_norm` scaled down to it, each by itself."""
-    sparse = sp.issparse(X)
-    norms = np.sqrt((X.multiply(X) if sparse else np.square(X)).sum(axis=1))
-    if not (norms > data_norm).any():
+    """X with rows longer than `data_norm` scaled down to it, each by itself; entries that are not finite become zero."""
+    X = sp.csr_array(X) if sp.issparse(X) else X
+    finite = np.isfinite(X.data if sp.issparse(X) else X)
+    if not finite.all():
+        X = X.copy()
+        (X.data if sp.issparse(X) else X)[~finite] = 0.0
+    # Squares of rows of largest entry 1 neither overflow nor vanish.
+    largest = np.asarray(abs(X).max(axis=1).toarray() if sp.issparse(X) else np.abs(X).max(axis=1)).ravel()
+    largest = np.maximum(largest, _TINY)
+    shape = _scaled(X, 1 / largest)
+    norms = np.sqrt(np.asarray((shape.multiply(shape) if sp.issparse(X) else np.square(shape)).sum(axis=1)).ravel())
+    with np.errstate(over="ignore"):
+        long = norms * largest > data_norm
+    if not long.any():
         return X
-    scale = data_norm / np.maximum(norms, data_norm)
-    return (sp.diags_array(scale) @ sp.csr_array(X)).tocsr() if sparse else X * scale[:, None]
+    return _scaled(_scaled(X, np.where(long, 1 / largest, 1.0)), np.where(long, data_norm / np.where(long, norms, 1.0), 1.0))
+
+
+def _scaled(X: Any, factors: FloatArray) -> Any:
+    """Rows of X times a factor each."""
+    return sp.csr_array(sp.diags_array(factors) @ X) if sp.issparse(X) else X * factors[:, None]
 
 
 def signed(X: Any, signs: FloatArray) -> Any:
     """Rows y_i x_i."""
-    return (sp.diags_array(signs) @ sp.csr_array(X)).tocsr() if sp.issparse(X) else X * signs[:, None]
+    return _scaled(sp.csr_array(X) if sp.issparse(X) else X, signs)
 
 
 def as_rng(random_state: Any) -> Any:

@@ -44,7 +44,7 @@ class DMWSVC(PrivateLinearClassifier):
         Density of the dual weights: a share of the records if below 1, else their number.
     alpha : float, optional
         Accuracy, which sets the number of rounds, as in :func:`privlp.solve`; ``None`` lets ``"dmw"`` choose. With
-        ``"dmw-published"`` it is required, counts in units of the margin, and is lowered to 9 (radius + 1) if above.
+        ``"dmw-published"`` it is required, counts in units of the margin, and is lowered to 9 (data_norm radius + 1) if above.
     score : {"distance", "count"}
         How vertices are scored: weighted sum of margins, or weight of the records whose margin is at least 1 - phi.
     phi : float
@@ -146,8 +146,8 @@ class DMWSVC(PrivateLinearClassifier):
         return {**super().get_params(deep), "score": self.__dict__["score"]}
 
     def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        self._check()
         n, p = X.shape
+        self._check(n)
         lp = hard_margin_lp(X, signs) if self.form == "hard" else soft_margin_lp(X, signs, self.C)
         self.radius_ = self._buy_radius(X, signs, account) if self.radius is None else float(self.radius)
         published = self.method == "dmw-published"
@@ -155,7 +155,7 @@ class DMWSVC(PrivateLinearClassifier):
         builder.__name__ = self.method  # type: ignore[attr-defined]
         alpha = self.alpha
         if published and alpha is not None:
-            alpha = min(alpha, 9 * (self.radius_ + 1) * (1 - 1e-9))
+            alpha = min(alpha, 9 * (self._entry_bound() * self.radius_ + 1) * (1 - 1e-9))
         self.solution_ = solve(
             lp,
             None,
@@ -166,7 +166,7 @@ class DMWSVC(PrivateLinearClassifier):
             method=builder,
             width=(self._entry_bound(), 1.0) if published else None,
             budget=account.ledger,
-            rng=account.randomness.source,
+            rng=account.randomness.generator if account.randomness.seeded else None,
         )
         x = self.solution_.x
         assert x is not None  # noqa: S101 (no time limit was given)
@@ -175,14 +175,21 @@ class DMWSVC(PrivateLinearClassifier):
     def _entry_bound(self) -> float:
         return max(self.data_norm, 1.0) if self.form == "soft" else float(self.data_norm)
 
-    def _check(self) -> None:
+    def _check(self, n: int) -> None:
         choices = {"score": ("distance", "count"), "method": tuple(_BUILDERS), "form": ("hard", "soft")}
         parameters = self.get_params()
         for name, allowed in choices.items():
             if parameters[name] not in allowed:
                 raise InvalidParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {parameters[name]!r}.")
-        real(self.phi, "phi")
-        positive(self.s, "s", finite=True)
+        if not np.isfinite(real(self.phi, "phi")):
+            raise InvalidParameterError(f"phi must be finite, got {self.phi!r}.")
+        if not positive(self.s, "s") <= n or (self.s < 1 and self.s * n < 1):
+            raise InvalidParameterError(
+                f"s must be a share of the records below 1, at least 1/{n} here, or a number of records from 1 to {n}; got "
+                f"{self.s!r}."
+            )
+        if self.alpha is not None:
+            positive(self.alpha, "alpha", finite=True)
         positive(self.C, "C", finite=True)
         positive(self.reg, "reg", finite=True)
         if self.radius is not None:

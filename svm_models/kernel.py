@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from privlp import InvalidParameterError
 from privlp.checks import positive
 from privlp.privacy import Randomness
-from svm_models.base import as_rng
+from svm_models.base import as_rng, validated
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         count = self.n_components
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
             raise InvalidParameterError(f"n_components must be a positive integer, got {count!r}.")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        X = validated(self, X, dtype=np.float64)
         generator = Randomness(as_rng(self.random_state)).generator
         self.frequencies_ = generator.normal(0.0, np.sqrt(2 * gamma), (X.shape[1], int(count)))
         return self
@@ -65,8 +65,11 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> FloatArray:
         """The features of each row of X, shape (n, 2D)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        phases = np.asarray(X @ self.frequencies_)
+        X = validated(self, X, dtype=np.float64, reset=False)
+        with np.errstate(all="ignore"):
+            phases = np.asarray(X @ self.frequencies_)
+        # Records so large that a phase overflows must not be noticed: their features are those of phase zero.
+        phases[~np.isfinite(phases)] = 0.0
         features = np.empty((len(phases), 2 * phases.shape[1]))
         np.cos(phases, out=features[:, : phases.shape[1]])
         np.sin(phases, out=features[:, phases.shape[1] :])

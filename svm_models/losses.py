@@ -14,6 +14,9 @@ from privlp.checks import positive, real
 
 FloatArray = npt.NDArray[np.float64]
 
+#: Margins at which a loss is tried; no proof that its bounds hold, but a false bound is usually seen.
+_PROBES = np.concatenate([-np.geomspace(1e4, 1e-3, 400), np.linspace(-1e-3, 3.0, 3001), np.geomspace(3.001, 1e4, 400)])
+
 
 @dataclass(frozen=True)
 class MarginLoss:
@@ -42,6 +45,20 @@ class MarginLoss:
     def __post_init__(self) -> None:
         positive(self.slope_bound, "slope_bound", finite=True)
         positive(self.curvature_bound, "curvature_bound", finite=True)
+        z = _PROBES
+        value, slope, curvature = (np.asarray(f(z), dtype=float) for f in (self.value, self.slope, self.curvature))
+        rise = np.diff(slope)
+        holds = (
+            all(numbers.shape == z.shape and np.isfinite(numbers).all() for numbers in (value, slope, curvature))
+            and bool((np.abs(slope) <= self.slope_bound * (1 + 1e-9)).all())
+            and bool(((curvature >= 0) & (curvature <= self.curvature_bound * (1 + 1e-9))).all())
+            and bool(((rise >= -1e-12) & (rise <= self.curvature_bound * np.diff(z) * (1 + 1e-6) + 1e-12)).all())
+        )
+        if not holds:
+            raise InvalidParameterError(
+                f"The loss '{self.name}' is not convex with abs(l') <= {self.slope_bound:g} and 0 <= l'' <= "
+                f"{self.curvature_bound:g} at every margin tried. The guarantee rests on these bounds: correct them, or the loss."
+            )
 
 
 def logistic() -> MarginLoss:

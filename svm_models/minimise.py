@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Norm of the gradient at which a minimiser is certified, in units of slope_bound * data_norm.
 TOLERANCE = 2.0**-36
-_NEWTON_STEPS = 200
+_NEWTON_STEPS = 500
 _HALVINGS = 40
 _NEAR_ENOUGH = 0.1
 _ACTIVE_SHARE = 0.7  # below it, gathering the rows of positive curvature beats weighing all of them
@@ -83,8 +83,11 @@ class RegularizedRisk:
 
     def minimise(self) -> FloatArray:
         """A point at which the norm of the gradient is at most :attr:`tolerance`, hence within tolerance/reg of the minimiser."""
-        w = self._newton(np.zeros(self.M.shape[1]))
-        return w if self.certified(w) else self._accelerated_gradient(w)
+        start = np.zeros(self.M.shape[1])
+        w = self._newton(start)
+        if self.certified(w):
+            return w
+        return self._accelerated_gradient(w if np.isfinite(w).all() else start)
 
     def certified(self, w: FloatArray) -> bool:
         """Whether the gradient at w is as small as promised."""
@@ -98,7 +101,7 @@ class RegularizedRisk:
                 break
             try:
                 step = -cho_solve(cho_factor(self._hessian_at(z)), gradient)
-            except LinAlgError:
+            except (LinAlgError, ValueError):
                 break
             change = self.M @ step
             length = self._length(w, step, z, change)

@@ -39,12 +39,14 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Share of eps that covers the error of the computed minimiser in objective perturbation.
 SHARE_OF_THE_CERTIFICATE = 0.01
+_LEAST_CONDITION = 1e-10
 #: Largest share of eps that may go to the change of curvature before regularisation is added.
 _SHARE_OF_THE_CURVATURE = 0.5
 
 
 def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
     """Minimise, then add noise: pure eps if the ledger's delta is 0, else Gaussian."""
+    _require_enough_regularization(risk)
     ledger = account.ledger
     noise = EuclideanLaplaceMechanism if ledger.delta == 0 else GaussianMechanism
     sensitivity = 2 * (_slope(risk) / risk.M.shape[0] + risk.tolerance) / risk.reg
@@ -63,14 +65,16 @@ def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regulariza
     if add_regularization:
         enough = _curvature(risk) / math.expm1(min(_SHARE_OF_THE_CURVATURE * ledger.eps, 700.0))
         risk = replace(risk, reg=max(risk.reg, enough))
+    _require_enough_regularization(risk)
     pure = ledger.delta == 0
     noise = EuclideanLaplaceMechanism if pure else GaussianMechanism
     perturbation = ObjectivePerturbation if pure else GaussianObjectivePerturbation
     error, sensitivity, cost = 2 * risk.tolerance / risk.reg, 2 * _slope(risk), curvature_cost(risk)
     covering = noise(error, error / (SHARE_OF_THE_CERTIFICATE * ledger.eps))
-    cover = account.charge(covering, "cover the error of the computed minimiser")
-    perturbing = ledger.calibrate(lambda eps: perturbation(sensitivity, sensitivity / eps, cost), 1)
-    draw = account.charge(perturbing, "perturb the objective")
+    perturbing = ledger.calibrate(lambda eps: perturbation(sensitivity, sensitivity / eps, cost), 1, beside=[covering])
+    draw, cover = account.charge_together(
+        (perturbing, "perturb the objective"), (covering, "cover the error of the computed minimiser")
+    )
     return np.asarray(cover(replace(risk, linear=draw(np.zeros(risk.M.shape[1])) / n).minimise()))
 
 
@@ -82,6 +86,16 @@ def curvature_cost(risk: RegularizedRisk) -> float:
 def eps_for_noise(risk: RegularizedRisk, eps: float) -> float:
     """What :func:`perturb_objective` has left of a pure `eps` for its noise, without added regularisation."""
     return eps * (1 - SHARE_OF_THE_CERTIFICATE) - curvature_cost(risk)
+
+
+def _require_enough_regularization(risk: RegularizedRisk) -> None:
+    """Refuse a public `reg` so small that the worst case of the minimiser takes for ever."""
+    least = _LEAST_CONDITION * risk.loss.curvature_bound * risk.data_norm**2
+    if risk.reg < least:
+        raise InvalidParameterError(
+            f"reg = {risk.reg:g} is too small for the minimiser to be certified; give at least {least:g} "
+            f"({_LEAST_CONDITION:g} times the curvature bound times data_norm squared)."
+        )
 
 
 def _slope(risk: RegularizedRisk) -> float:

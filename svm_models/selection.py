@@ -8,11 +8,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.privacy import ExponentialMechanism, Ledger, PrivacyRecord, Randomness
-from svm_models.base import Account, as_rng, open_ledger, two_classes
+from svm_models.base import Account, PrivateLinearClassifier, as_rng, open_ledger, two_classes, validated
+from svm_models.kernel import RandomFourierFeatures
 
 
 class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -26,13 +28,13 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     eps. So the whole costs the dearest of these (parallel composition), not their sum: ``eps`` once if none asks for more.
     Proof: ``docs/proofs.md``, "Private model selection".
 
-    In a pipeline, steps before the classifier must not learn from the records (:class:`RandomFourierFeatures` does not).
     ``GridSearchCV`` around private estimators is not private: it pays for no comparison, and trains on each record many times.
 
     Parameters
     ----------
     estimators : sequence of private classifiers
-        Each with a parameter ``budget`` (its own or, in a pipeline, of its last step). The list must not depend on the records.
+        Private classifiers of this package, or pipelines of :class:`RandomFourierFeatures` and one of them: steps that learn
+        from records, such as a scaler, are refused. The list must not depend on the records.
     eps : float
         Of the choice, and limit of each candidate, in (0, inf].
     delta : float
@@ -96,26 +98,39 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ledger = open_ledger(self.eps, self.delta, self.budget)
         _check(candidates, ledger)
         randomness = Randomness(as_rng(self.random_state))
-        X, y = validate_data(self, X, y, accept_sparse="csr")
+        X, y = validated(self, X, y)
         self.classes_, _ = two_classes(y, self.classes)
         parts = len(candidates) + 1
         if len(y) < 2 * parts:
             raise InvalidProblemError(f"{len(y)} records are too few for {parts} parts; give at least {2 * parts}.")
         ledgers = ledger.disjoint(parts)
-        deal = np.array_split(randomness.generator.permutation(len(y)), parts)
-        *_, held_out = deal
-        mistakes = np.empty(len(candidates))
-        choose = Account(ledgers[-1], randomness).charge(
-            ledgers[-1].calibrate(lambda eps: ExponentialMechanism(1.0, eps), 1), "choose a candidate"
-        )
-        for i, candidate in enumerate(candidates):
-            candidate.set_params(**_inside(candidate, ledgers[i], self.classes_, randomness))
-            candidate.fit(X[deal[i]], y[deal[i]])
-            mistakes[i] = np.count_nonzero(candidate.predict(X[held_out]) != y[held_out])
-        self.best_index_ = choose(-mistakes)
+        *deal, held_out = np.array_split(randomness.generator.permutation(len(y)), parts)
+        choosing = ledgers[-1].calibrate(lambda eps: ExponentialMechanism(1.0, eps), 1)
+        choose = Account(ledgers[-1], randomness).charge(choosing, "choose a candidate")
+        try:
+            mistakes = [
+                self._mistakes(candidate, part, randomness, (X[rows], y[rows]), (X[held_out], y[held_out]))
+                for candidate, part, rows in zip(candidates, ledgers, deal, strict=False)
+            ]
+        finally:
+            for part in ledgers:  # a part pays for its own records alone: nobody may fit on others through it
+                part.close()
+            self.privacy_ = ledger.record()
+        self.best_index_ = choose(-np.array(mistakes, dtype=float))
         self.best_estimator_ = candidates[self.best_index_]
-        self.privacy_ = ledger.record()
         return self
+
+    def _mistakes(self, candidate: Any, part: Ledger, randomness: Randomness, train: Any, test: Any) -> int:
+        """Train the candidate on its part; how many records of the last part it gets wrong."""
+        given = {"budget": part, "classes": self.classes_, "random_state": randomness.generator if randomness.seeded else None}
+        before = candidate.get_params()
+        mine = {key: given[last] for key in before if (last := key.rpartition("__")[2]) in given and before[key] is None}
+        candidate.set_params(**mine)
+        try:
+            with np.errstate(all="ignore"):
+                return int(np.count_nonzero(candidate.fit(*train).predict(test[0]) != test[1]))
+        finally:
+            candidate.set_params(**dict.fromkeys(mine))
 
     def decision_function(self, X: Any) -> npt.NDArray[Any]:
         """The chosen candidate's decisions, shape (n,)."""
@@ -131,7 +146,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, accept_sparse="csr", reset=False)
+        return validated(self, X, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -146,23 +161,25 @@ def _check(candidates: list[Any], ledger: Ledger) -> None:
     if not candidates:
         raise InvalidParameterError("estimators is empty: give private classifiers to choose among.")
     for i, candidate in enumerate(candidates):
-        asked = {key.rpartition("__")[2]: value for key, value in candidate.get_params().items()}
-        if "budget" not in asked:
+        classifier = _classifier(candidate)
+        if classifier is None:
             raise InvalidParameterError(
-                f"Candidate {i} ({type(candidate).__name__}) has no parameter 'budget', so what it spends cannot be accounted for. "
-                "Give private classifiers of svm_models."
+                f"Candidate {i} ({type(candidate).__name__}) may learn from records without paying. Give private classifiers of "
+                "svm_models, or pipelines of RandomFourierFeatures and one of them."
             )
-        if asked["budget"] is not None:
+        if classifier.budget is not None:
             raise InvalidParameterError(f"Candidate {i} has a budget of its own; leave it out and give budget to the selector.")
-        if asked["eps"] > ledger.eps or asked.get("delta", 0.0) > ledger.delta:
+        if classifier.eps > ledger.eps or classifier.delta > ledger.delta:
             raise InvalidParameterError(
-                f"Candidate {i} asks for eps = {asked['eps']:g}, delta = {asked.get('delta', 0.0):g}, more than the selector's "
+                f"Candidate {i} asks for eps = {classifier.eps:g}, delta = {classifier.delta:g}, more than the selector's "
                 f"({ledger.eps:g}, {ledger.delta:g})."
             )
 
 
-def _inside(candidate: Any, ledger: Ledger, classes: Any, randomness: Randomness) -> dict[str, Any]:
-    """Parameters that a candidate is given here: where to pay, where to draw, and the classes."""
-    given = {"budget": ledger, "classes": classes, "random_state": randomness.generator if randomness.seeded else None}
-    parameters = candidate.get_params()
-    return {key: given[last] for key in parameters if (last := key.rpartition("__")[2]) in given and parameters[key] is None}
+def _classifier(candidate: Any) -> Any:
+    """The private classifier that a candidate is, or ends in after steps that learn nothing from records; else None."""
+    if isinstance(candidate, Pipeline):
+        *steps, candidate = (step for _, step in candidate.steps)
+        if not all(isinstance(step, RandomFourierFeatures) or step in ("passthrough", None) for step in steps):
+            return None
+    return candidate if isinstance(candidate, PrivateLinearClassifier | PrivateModelSelector) else None

@@ -48,8 +48,11 @@ def laplace_event(noise_multiplier: float) -> DpEvent:
 def pure_dp_event(eps: float) -> DpEvent:
     """Cost of an arbitrary ``eps``-DP mechanism: binary randomised response dominates them all.
 
-    Beyond eps = 700 its probabilities leave the floating-point range; then only the sum of pure epsilons is of use.
+    Beyond eps = 700 its probabilities leave the floating-point range; then only the sum of pure epsilons is of use. Below 1e-3 its
+    Rényi divergences would drown in cancellation; there the bound eps^2/2 of zCDP (Bun and Steinke 2016) loses nothing to speak of.
     """
+    if eps < 1e-3:
+        return zcdp_event(eps**2 / 2)
     if eps > 700:
         return no_privacy_event()
     return _dp_accounting().RandomizedResponseDpEvent(noise_parameter=2.0 / (1.0 + math.exp(eps)), num_buckets=2)

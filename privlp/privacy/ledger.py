@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -108,6 +108,7 @@ class Ledger(_Unique):
         self._part = _part
         self._lock: RLock = threading.RLock() if _parent is None else _parent._lock
         self._charges: list[_Charge] = []
+        self._closed = False
         self._relations: dict[str, NeighbourRelation] = {}
         self._randomness: dict[str, bool] = {}
 
@@ -150,19 +151,36 @@ class Ledger(_Unique):
         RelationMismatchError
             If an earlier charge was made under another neighbour relation.
         """
-        if not isinstance(count, int | np.integer) or count < 1:
-            raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
-        new = _Charge(mechanism, int(count), purpose)
+        return self.charge_together([(mechanism, count, purpose)], relation, randomness, description=description)[0]
+
+    def charge_together(
+        self,
+        requests: Sequence[tuple[Mechanism, int, str]],
+        relation: NeighbourRelation,
+        randomness: Randomness,
+        *,
+        description: str | None = None,
+    ) -> list[ChargedDraws]:
+        """Pay for several (mechanism, count, purpose) at once, or for none of them; see :meth:`charge`."""
+        for _, count, _ in requests:
+            if not isinstance(count, int | np.integer) or count < 1:
+                raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
+        new = [_Charge(mechanism, int(count), purpose) for mechanism, count, purpose in requests]
         with self._lock:
-            for ledger, charge in self._chain(new):
-                ledger._check(charge, relation)
-            for ledger, charge in self._chain(new):
-                ledger._charges.append(charge)
+            for ledger, charges in self._chain(new):
+                ledger._check(charges, relation)
+            for ledger, charges in self._chain(new):
+                ledger._charges.extend(charges)
                 ledger._relations[description or relation.description] = relation
                 ledger._randomness[randomness.description] = randomness.seeded
-        return ChargedDraws(mechanism, new.count, randomness, self._lock)
+        return [ChargedDraws(charge.mechanism, charge.count, randomness, self._lock) for charge in new]
 
-    def calibrate(self, make: Callable[[float], Mechanism], count: int) -> Mechanism:
+    def close(self) -> None:
+        """Refuse all later charges: whoever still holds this ledger cannot spend through it any more."""
+        with self._lock:
+            self._closed = True
+
+    def calibrate(self, make: Callable[[float], Mechanism], count: int, *, beside: Sequence[Mechanism] = ()) -> Mechanism:
         """The least noisy mechanism of a family of which `count` draws still fit.
 
         Parameters
@@ -171,6 +189,8 @@ class Ledger(_Unique):
             Maps an intensity in (0, inf) to a mechanism; a larger intensity costs more.
         count : int
             Number of draws.
+        beside : sequence of Mechanism
+            Mechanisms that one draw each is still to be charged for.
 
         Raises
         ------
@@ -180,8 +200,10 @@ class Ledger(_Unique):
         if math.isinf(self.eps):
             return make(math.inf)
 
+        fixed = [*self._charges, *(_Charge(mechanism, 1, "") for mechanism in beside)]
+
         def excess(log_intensity: float) -> float:
-            return self._epsilon([*self._charges, _Charge(make(math.exp(log_intensity)), count, "")]) - self.eps
+            return self._epsilon([*fixed, _Charge(make(math.exp(log_intensity)), count, "")]) - self.eps
 
         low, high = -40.0, 0.0
         if excess(low) >= 0:
@@ -226,27 +248,30 @@ class Ledger(_Unique):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(eps={self.eps:g}, delta={self.delta:g}, spent={self.spent():.6g})"
 
-    def _chain(self, charge: _Charge) -> Iterator[tuple[Ledger, _Charge]]:
-        """Yield this ledger and those it shares, each with the charge as it appears there."""
+    def _chain(self, charges: list[_Charge]) -> Iterator[tuple[Ledger, list[_Charge]]]:
+        """Yield this ledger and those it shares, each with the charges as they appear there."""
         ledger: Ledger | None = self
         while ledger is not None:
-            yield ledger, charge
-            charge = replace(charge, parts=charge.parts + ledger._part)
+            yield ledger, charges
+            charges = [replace(charge, parts=charge.parts + ledger._part) for charge in charges]
             ledger = ledger._parent
 
-    def _check(self, new: _Charge, relation: NeighbourRelation) -> None:
+    def _check(self, new: list[_Charge], relation: NeighbourRelation) -> None:
+        if self._closed:
+            raise BudgetExceededError("This ledger is closed: what it paid for is finished. Open a new one, or give a Budget.")
         for description, earlier in self._relations.items():
             if not earlier.compatible_with(relation):
                 raise RelationMismatchError(
                     f"This budget already accounts for '{description}'; it cannot also account for '{relation.description}'. "
                     "Use a Budget of its own for each neighbour relation."
                 )
-        total = self._epsilon([*self._charges, new])
+        total = self._epsilon([*self._charges, *new])
         if not total <= self.eps:
+            wanted = " and ".join(f"{c.count} draws of the {c.mechanism.name} ({c.purpose})" for c in new)
             raise BudgetExceededError(
-                f"{new.count} draws of the {new.mechanism.name} ({new.purpose}) would bring the total to eps = {total:.6g} at "
-                f"delta = {self.delta:g}, beyond the budget of eps = {self.eps:g} (spent so far: {self.spent():.6g}). Nothing "
-                "was drawn and nothing was charged. Ask for a smaller eps, or give a larger Budget."
+                f"{wanted} would bring the total to eps = {total:.6g} at delta = {self.delta:g}, beyond the budget of eps = "
+                f"{self.eps:g} (spent so far: {self.spent():.6g}). Nothing was drawn and nothing was charged. Ask for a smaller "
+                "eps, or give a larger Budget."
             )
 
     def _epsilon(self, charges: list[_Charge]) -> float:

@@ -187,8 +187,8 @@ class LaplaceMechanism(_ScaledNoise):
     name = "Laplace mechanism"
 
     def event(self) -> DpEvent:
-        if self.scale == 0:
-            return events.no_privacy_event()
+        if self.scale == 0 or self.pure_eps < 1e-3:
+            return super().event()
         return events.laplace_event(self.scale / self.sensitivity)
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:

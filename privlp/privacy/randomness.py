@@ -30,7 +30,6 @@ class Randomness:
 
     def __init__(self, rng: RandomSource = None) -> None:
         self.seeded = rng is not None
-        self.source = rng
         if rng is None:
             self.generator = np.random.Generator(ChaCha(key=secrets.randbits(256), rounds=20))
         elif isinstance(rng, np.random.Generator):

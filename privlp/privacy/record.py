@@ -117,6 +117,12 @@ class Statement(dict[str, Any]):
         return json.dumps(self, indent=2)
 
 
+_ADAPTIVE = (
+    "If later requests were chosen in view of earlier releases, the limit is the guarantee, and for mechanisms of different kinds "
+    "at delta > 0 only if the requests were planned beforehand."
+)
+
+
 def _words(record: PrivacyRecord) -> str:
     limit = f"The limit is ({record.eps_limit:g}, {record.delta_limit:g})."
     if not record.entries:
@@ -133,7 +139,7 @@ def _words(record: PrivacyRecord) -> str:
         "Computed by " + ", ".join(f"{name} {number}" for name, number in record.versions.items()) + ".",
     ]
     if len(record.entries) > 1:
-        sentences.insert(1, "If a later request was chosen in view of an earlier release, the limit is the guarantee.")
+        sentences.insert(1, _ADAPTIVE)
     if record.seeded:
         sentences.insert(0, "NOT FOR RELEASE: the noise came from a seeded generator.")
     return " ".join(sentences)

@@ -1,0 +1,53 @@
+"""Random Fourier features: exact norm, the kernel they approximate, messages."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privlp import InvalidParameterError
+from svm_models import RandomFourierFeatures
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(1e-3, 1e3), st.integers(1, 50), st.integers(0, 100))
+def test_every_row_has_norm_one(gamma, count, seed):
+    X = np.random.default_rng(seed).normal(0, 10, (7, 3))
+    features = RandomFourierFeatures(gamma, count, random_state=seed).fit_transform(X)
+    assert features.shape == (7, 2 * count)
+    np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1.0, rtol=1e-12)
+
+
+@pytest.mark.statistical
+def test_products_approximate_the_gaussian_kernel():
+    """Averages of D bounded terms: by Hoeffding, any is off by 5/sqrt(D) with probability below 36 * 2 exp(-12.5) < 3e-4."""
+    X = np.random.default_rng(0).uniform(-1, 1, (6, 3))
+    features = RandomFourierFeatures(0.7, 20_000, random_state=1).fit_transform(X)
+    kernel = np.exp(-0.7 * np.square(X[:, None] - X[None]).sum(axis=2))
+    assert np.abs(features @ features.T - kernel).max() < 5 / np.sqrt(20_000)
+
+
+def test_frequencies_do_not_depend_on_the_records():
+    one, two = (RandomFourierFeatures(random_state=0).fit(np.full((n, 2), x)) for n, x in ((3, 0.0), (50, 9.0)))
+    np.testing.assert_array_equal(one.frequencies_, two.frequencies_)
+
+
+def test_sparse_and_dense_records_agree():
+    X = np.eye(4)
+    features = RandomFourierFeatures(random_state=0).fit(X)
+    np.testing.assert_allclose(features.transform(sp.csr_array(X)), features.transform(X))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"gamma": 0.0}, "gamma must be a positive finite number"),
+        ({"n_components": 0}, "n_components must be a positive integer, got 0"),
+        ({"n_components": 2.5}, "n_components must be a positive integer, got 2.5"),
+        ({"random_state": "x"}, "rng must be None"),
+    ],
+)
+def test_wrong_parameters_are_refused(parameters, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        RandomFourierFeatures(**parameters).fit(np.eye(2))

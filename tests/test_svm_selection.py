@@ -1,0 +1,162 @@
+"""Private model selection: the price of one, the right choice without noise, audit and broken twin, messages."""
+
+import math
+import pickle
+import re
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from privlp import Budget, BudgetExceededError, InvalidParameterError, InvalidProblemError, audit
+from privlp.privacy import ExponentialMechanism, Randomness
+from svm_models import (
+    DMWSVC,
+    HuberSVC,
+    ObjectivePerturbationSVC,
+    OutputPerturbationLogisticRegression,
+    PrivateModelSelector,
+    RandomFourierFeatures,
+    make_nested_balls,
+    make_separable_sphere,
+)
+
+X, Y = make_separable_sphere(3_000, n_features=4, random_state=0)
+GRID = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (100.0, 1e-2, 1e-3)]
+
+
+def test_it_costs_what_one_candidate_costs():
+    tuned = PrivateModelSelector(GRID, eps=1.0, random_state=0).fit(X, Y)
+    assert 0.999 < tuned.privacy_.eps <= 1.0
+    assert tuned.privacy_.delta == 0.0
+    assert len(tuned.privacy_.entries) == 7
+    assert re.search(r"choose a candidate, part 4 of the records", str(tuned.privacy_))
+
+
+def test_candidates_of_several_kinds_cost_the_dearest():
+    mixed = [ObjectivePerturbationSVC(eps=0.3), OutputPerturbationLogisticRegression(eps=0.5, delta=1e-7), DMWSVC(0.8, 1e-6)]
+    tuned = PrivateModelSelector(mixed, eps=0.8, delta=1e-6, random_state=0).fit(X, Y)
+    assert 0.6 < tuned.privacy_.eps <= 0.8
+
+
+def test_without_noise_the_fewest_mistakes_win():
+    grid = [ObjectivePerturbationSVC(eps=math.inf, reg=reg) for reg in (1e-3, 1e-1)]
+    tuned = PrivateModelSelector(grid, eps=math.inf, random_state=0).fit(X, Y)
+    scores = [PrivateModelSelector([g], eps=math.inf, random_state=0).fit(X, Y).score(X, Y) for g in grid]
+    assert tuned.score(X, Y) >= min(scores)
+    assert not tuned.privacy_.private
+
+
+def test_pipelines_are_paid_by_their_last_step():
+    records, labels = make_nested_balls(3_000, random_state=0)
+    features = RandomFourierFeatures(5.0, 30, random_state=0)
+    grid = [make_pipeline(features, ObjectivePerturbationSVC(eps=2.0, reg=reg)) for reg in (10.0, 1e-2)]
+    tuned = PrivateModelSelector(grid, eps=2.0, random_state=1).fit(records, labels)
+    assert tuned.privacy_.eps <= 2.0
+    assert len(tuned.privacy_.entries) == 5
+    assert tuned.predict(records).shape == labels.shape
+
+
+def test_the_chosen_candidate_cannot_be_refitted_at_the_price_of_a_part():
+    """Parts pay for their own records; a refit on all of them opens an account of its own."""
+    budget = Budget(1.0, 0.0)
+    tuned = PrivateModelSelector(GRID, eps=1.0, budget=budget, random_state=0).fit(X, Y)
+    refitted = tuned.best_estimator_.fit(X, Y)
+    assert refitted.budget is None
+    assert len(refitted.privacy_.entries) == 2
+    assert len(budget.entries) == 7
+
+
+def test_a_part_is_closed_after_the_fit(monkeypatch):
+    seen = []
+    original = ObjectivePerturbationSVC.fit
+
+    def spy(self, records, labels):
+        seen.append(self.budget)
+        return original(self, records, labels)
+
+    monkeypatch.setattr(ObjectivePerturbationSVC, "fit", spy)
+    PrivateModelSelector([ObjectivePerturbationSVC(eps=0.1)], eps=1.0, random_state=0).fit(X, Y)
+    with pytest.raises(BudgetExceededError, match="This ledger is closed"):
+        ObjectivePerturbationSVC(eps=0.1, budget=seen[0]).fit(X, Y)
+
+
+def test_a_fitted_selector_can_be_pickled():
+    tuned = PrivateModelSelector(GRID, eps=1.0, random_state=0).fit(X, Y)
+    again = pickle.loads(pickle.dumps(tuned))
+    np.testing.assert_array_equal(again.predict(X), tuned.predict(X))
+
+
+def test_the_originals_stay_untrained():
+    PrivateModelSelector(GRID, eps=1.0, random_state=0).fit(X, Y)
+    assert not hasattr(GRID[0], "coef_")
+    assert GRID[0].budget is None
+
+
+def test_the_deal_depends_on_the_number_of_records_and_on_coins_alone(monkeypatch):
+    seen = []
+    original = ObjectivePerturbationSVC.fit
+
+    def spy(self, records, labels):
+        seen.append(np.flatnonzero(np.isin(X[:, 0], records[:, 0])))
+        return original(self, records, labels)
+
+    monkeypatch.setattr(ObjectivePerturbationSVC, "fit", spy)
+    PrivateModelSelector(GRID[:1], eps=1.0, random_state=5).fit(X, Y)
+    changed = Y.copy()
+    changed[0] *= -1
+    PrivateModelSelector(GRID[:1], eps=1.0, random_state=5).fit(X, changed)
+    np.testing.assert_array_equal(seen[0], seen[1])
+
+
+def test_a_shared_budget_is_charged_once():
+    budget = Budget(1.5, 0.0)
+    PrivateModelSelector(GRID, eps=1.0, budget=budget, random_state=0).fit(X, Y)
+    assert budget.spent() == pytest.approx(1.0, rel=1e-3)
+    with pytest.raises(BudgetExceededError):
+        PrivateModelSelector(GRID, eps=1.0, budget=budget, random_state=0).fit(X, Y)
+    assert budget.spent() <= 1.5
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("sensitivity", "passed"), [(1.0, True), (0.5, False)])
+def test_audit_of_the_choice(sensitivity, passed):
+    """Worst pair: one candidate one mistake fewer, the others one more. False-alarm rate 0.001; the twin forgets the 2."""
+    worst = -np.array([5.0] + [4.0] * 6), -np.array([4.0] + [5.0] * 6)
+
+    def choose(scores, rng):
+        return ExponentialMechanism(sensitivity, 1.0).release(scores, Randomness(rng))
+
+    assert audit(choose, *worst, 1.0, 0.0, runs=60_000, rng=1).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("estimators", "options", "message"),
+    [
+        ([], {}, "estimators is empty"),
+        ([HuberSVC()], {}, r"Candidate 0 \(HuberSVC\) may learn from records without paying"),
+        ([make_pipeline(StandardScaler(), GRID[0])], {}, r"Candidate 0 \(Pipeline\) may learn from records without paying"),
+        ([GRID[0], GridSearchCV(GRID[0], {"reg": [1.0]})], {}, r"Candidate 1 \(GridSearchCV\) may learn from records"),
+        ([GRID[0], ObjectivePerturbationSVC(eps=2.0)], {}, "Candidate 1 asks for eps = 2, delta = 0, more than the selector's"),
+        ([ObjectivePerturbationSVC(eps=0.5, delta=1e-6)], {}, "Candidate 0 asks for eps = 0.5, delta = 1e-06"),
+        ([ObjectivePerturbationSVC(eps=0.5, budget=Budget(1.0, 0.0))], {}, "Candidate 0 has a budget of its own"),
+        (GRID, {"eps": -1.0}, "eps must be positive"),
+    ],
+)
+def test_wrong_candidates_are_refused_before_anything_is_spent(estimators, options, message):
+    budget = Budget(10.0, 0.0)
+    with pytest.raises(InvalidParameterError, match=message):
+        PrivateModelSelector(estimators, **{"eps": 1.0, "budget": budget, **options}).fit(X, Y)
+    assert budget.spent() == 0.0
+
+
+def test_too_few_records_are_refused():
+    with pytest.raises(InvalidProblemError, match="6 records are too few for 4 parts; give at least 8"):
+        PrivateModelSelector(GRID, eps=1.0).fit(X[:6], np.array([1, -1, 1, -1, 1, -1]))
+
+
+def test_weights_of_records_are_refused():
+    with pytest.raises(InvalidParameterError, match="takes X and y only, not sample_weight"):
+        PrivateModelSelector(GRID, eps=1.0).fit(X, Y, sample_weight=np.ones(len(Y)))

@@ -1,0 +1,162 @@
+"""Nothing about a record leaves a private classifier through a warning, an exception or a message."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import config_context
+
+from privlp import Budget, BudgetExceededError, InvalidParameterError, InvalidProblemError, PrivLPError
+from svm_models import (
+    DMWSVC,
+    HuberSVC,
+    MarginLoss,
+    ObjectivePerturbationClassifier,
+    ObjectivePerturbationLogisticRegression,
+    ObjectivePerturbationSVC,
+    OutputPerturbationLogisticRegression,
+    OutputPerturbationSVC,
+    PrivateModelSelector,
+    RandomFourierFeatures,
+)
+from svm_models.base import within_norm
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(0, 1, (60, 3))
+Y = np.where(X[:, 0] > 0, 1, -1)
+PRIVATE = [
+    ObjectivePerturbationSVC(random_state=0),
+    ObjectivePerturbationSVC(delta=1e-6, random_state=0),
+    OutputPerturbationSVC(random_state=0),
+    ObjectivePerturbationLogisticRegression(random_state=0),
+    OutputPerturbationLogisticRegression(delta=1e-6, random_state=0),
+    DMWSVC(radius=5.0, random_state=0),
+    DMWSVC(radius=5.0, random_state=0, score="count"),
+    PrivateModelSelector([ObjectivePerturbationSVC(), OutputPerturbationSVC()], random_state=0),
+]
+#: What one record may hold: each is a neighbour of an ordinary data set, and must be met with silence.
+ROWS = {
+    "zero": [0.0, 0.0, 0.0],
+    "huge": [1.7e308, -1.7e308, 1e308],
+    "one huge entry": [1e200, 0.0, 1.0],
+    "subnormal": [5e-324, 0.0, 0.0],
+    "duplicate": X[1].tolist(),
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("classifier", PRIVATE, ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize("data_norm", [1e-100, 1.0, 1e14])
+@pytest.mark.parametrize("container", [np.array, sp.csr_array])
+def test_one_record_never_raises_or_warns(classifier, row, data_norm, container):
+    records = X.copy()
+    records[0] = row
+    parameters = classifier.get_params()
+    scaled = {"data_norm": data_norm} if "data_norm" in parameters else {}
+    if "reg" in parameters:
+        scaled["reg"] = 1e-2 * data_norm**2
+    type(classifier)(**{**parameters, **scaled}).fit(container(records), Y)  # warnings are errors here
+
+
+def test_one_class_is_no_news_where_the_classes_are_declared():
+    for classifier in (ObjectivePerturbationSVC(classes=(-1, 1)), DMWSVC(radius=5.0, classes=(-1, 1))):
+        assert classifier.fit(X, np.ones(60)).predict(X).shape == (60,)
+
+
+def test_even_unchecked_infinities_are_met_with_silence():
+    records = X.copy()
+    records[0] = [np.inf, np.nan, 1.0]
+    with config_context(assume_finite=True):
+        ObjectivePerturbationSVC(random_state=0).fit(records, Y)
+        DMWSVC(radius=5.0, random_state=0).fit(records, Y)
+
+
+def test_features_of_a_huge_record_are_features():
+    features = RandomFourierFeatures(1e3, 20, random_state=0).fit_transform(np.array([[1.7e308, -1.7e308], [0.1, 0.2]]))
+    np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1.0)
+
+
+@pytest.mark.parametrize("norm", [1e-100, 1e-3, 1.0, 1e14])
+@pytest.mark.parametrize("container", [np.array, sp.csr_array])
+def test_no_row_is_longer_than_the_declared_norm(norm, container):
+    rows = np.array([[3.0, 4.0], [1e308, 1e308], [0.0, 0.0], [1e-170, 0.0], [1e-320, 1e-320], [0.3 * norm, 0.4 * norm]])
+    scaled = within_norm(container(rows), norm)
+    scaled = scaled.toarray() if sp.issparse(scaled) else scaled
+    shape = scaled / np.maximum(np.abs(scaled).max(axis=1, keepdims=True), 1e-300)
+    lengths = np.linalg.norm(shape, axis=1) * np.maximum(np.abs(scaled).max(axis=1), 1e-300)
+    assert (lengths <= norm * (1 + 1e-12)).all()
+    np.testing.assert_array_equal(scaled[5], rows[5])
+    np.testing.assert_allclose(scaled[1], norm / np.sqrt(2))
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        (np.array([["0.123456secret", 1.0]] * 60, dtype=object), "could not convert string to float. Encode"),
+        (X + 0.123456j, "Complex data not supported. Give real"),
+        (np.full(60, 0.123456), r"Expected 2D array, got 1D array instead. Use X.reshape\(-1, 1\)"),
+    ],
+)
+@pytest.mark.parametrize("classifier", [HuberSVC(), *PRIVATE[:1], PRIVATE[-1]], ids=lambda c: type(c).__name__)
+def test_messages_hold_no_record(classifier, records, message):
+    with pytest.raises(InvalidProblemError, match=message) as caught:
+        classifier.fit(records, Y)
+    assert "123456" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("norm", [0.0, 1e-101, 1e15, np.inf])
+def test_norms_out_of_range_are_refused(norm):
+    with pytest.raises(InvalidParameterError, match="data_norm must be"):
+        ObjectivePerturbationSVC(data_norm=norm).fit(X, Y)
+
+
+@pytest.mark.parametrize("classifier", [OutputPerturbationSVC(reg=1e-11), ObjectivePerturbationSVC(eps=np.inf, reg=1e-11)])
+def test_hopeless_regularisation_is_refused(classifier):
+    with pytest.raises(
+        InvalidParameterError, match="reg = 1e-11 is too small for the minimiser to be certified; give at least 1e-10"
+    ):
+        classifier.fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "bounds", [{"slope_bound": 0.5}, {"curvature_bound": 0.2}], ids=["a false bound on the slope", "a false bound on the curvature"]
+)
+def test_a_loss_with_false_bounds_is_refused(bounds):
+    def slope(z):
+        return -1 / (1 + np.exp(np.minimum(z, 700.0)))
+
+    claims = {"slope_bound": 1.0, "curvature_bound": 0.25, **bounds}
+    with pytest.raises(InvalidParameterError, match="The guarantee rests on these bounds"):
+        MarginLoss(lambda z: np.logaddexp(0, -z), slope, lambda z: -slope(z) * (1 + slope(z)), **claims)
+
+
+def test_a_refused_fit_charges_nothing():
+    budget = Budget(1.0, 0.0)
+    ObjectivePerturbationClassifier(eps=0.95, budget=budget).fit(X, Y)
+    spent = budget.spent()
+    for _ in range(3):
+        with pytest.raises(BudgetExceededError, match="nothing was charged"):
+            ObjectivePerturbationClassifier(eps=0.5, budget=budget).fit(X, Y)
+    assert budget.spent() == spent
+
+
+def test_a_fit_that_fails_after_a_draw_still_says_what_it_spent(monkeypatch):
+    def fail(*arguments, **options):
+        raise PrivLPError("planted")
+
+    monkeypatch.setattr("svm_models.dmw_svc.solve", fail)
+    svm = DMWSVC(eps=1.0)
+    with pytest.raises(PrivLPError, match="planted"):
+        svm.fit(X, Y)
+    assert svm.privacy_.eps == pytest.approx(0.5, rel=1e-4)
+
+
+def test_a_seeded_fit_draws_from_one_stream(monkeypatch):
+    seen = []
+    from svm_models import dmw_svc
+
+    original = dmw_svc.solve
+    monkeypatch.setattr(dmw_svc, "solve", lambda *a, **k: seen.append(k["rng"]) or original(*a, **k))
+    DMWSVC(eps=1.0, random_state=0).fit(X, Y)
+    assert isinstance(seen[0], np.random.Generator)
+    assert seen[0].bit_generator.state != np.random.default_rng(0).bit_generator.state
