@@ -1,0 +1,193 @@
+"""DMWSVC end to end, and the count score underneath: sensitivity, audit and broken twin."""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from privlp import Budget, BudgetExceededError, InvalidParameterError, LinearProgram, NotPrivateWarning, audit, solve
+from privlp.privacy import ExponentialMechanism, Randomness
+from privlp.problem import StandardForm
+from privlp.solvers.dense_dual import DenseDual
+from privlp.solvers.dmw import tight_dmw
+from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
+from svm_models import DMWSVC, LPSVC, make_separable_sphere, soft_margin_lp
+
+X, Y = make_separable_sphere(1_500, n_features=4, margin=0.1, random_state=0)
+
+
+def counted(lp, phi=0.0, opt=1.0):
+    simplex = Simplex(StandardForm.of(lp), opt)
+    return CountedRows(simplex, RowsOnSimplex.of_equal_range(simplex), phi)
+
+
+# ---------------------------------------------------------------------------------------------------------- count score
+
+
+def test_the_count_score_is_the_weight_of_the_satisfied_rows():
+    lp = LinearProgram([1.0, 2.0], [[1.0, 4.0], [-1.0, 0.0], [3.0, 1.0]], [2.0, -1.5, 0.5])
+    z = np.array([0.2, 0.3, 0.5])
+    # The vertices are (1, 0) and (0, 0.5); the values of the rows there are (1, -1, 3) and (2, 0, 0.5).
+    np.testing.assert_allclose(counted(lp).scores(z), [0.2, 0.7])
+    np.testing.assert_allclose(counted(lp, phi=0.5).scores(z), [0.5, 0.7])
+    np.testing.assert_allclose(counted(lp, phi=10.0).scores(z), [1.0, 1.0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 6), st.floats(-0.5, 0.5))
+def test_no_count_score_changes_by_more_than_one_over_s(seed, s, phi):
+    rng = np.random.default_rng(seed)
+    A, b = rng.uniform(-1, 1, (12, 3)), rng.uniform(-1, 1, 12)
+    log_weights = rng.normal(0, 3, 12)
+    other_A, other_b, other_log_weights = A.copy(), b.copy(), log_weights.copy()
+    other_A[0], other_b[0], other_log_weights[0] = rng.uniform(-1, 1, 3), rng.uniform(-1, 1), rng.normal(0, 10)
+    scores = []
+    for a, rhs, logs in ((A, b, log_weights), (other_A, other_b, other_log_weights)):
+        dual = DenseDual(12, s)
+        dual.log_weights[:] = logs
+        scores.append(counted(LinearProgram(np.ones(3), a, rhs), phi).scores(dual.weights()))
+    assert np.abs(scores[0] - scores[1]).max() <= 1 / s + 1e-12
+
+
+def test_some_pair_of_neighbours_attains_the_sensitivity_of_the_count():
+    A, b, s = np.zeros((12, 2)), np.ones(12), 3
+    A[0] = [2.0, 0.0]  # violated at the first vertex
+    other = A.copy()
+    other[0] = 0.0
+    scores = []
+    for a in (A, other):
+        dual = DenseDual(12, s)
+        dual.log_weights[0] = 50.0  # at its cap
+        scores.append(counted(LinearProgram(np.ones(2), a, b)).scores(dual.weights()))
+    assert np.abs(scores[0] - scores[1]).max() == pytest.approx(1 / s, rel=1e-9)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("sensitivity", "passed"), [(1.0, True), (0.5, False)])
+def test_audit_of_one_selection_by_count(sensitivity, passed):
+    """Worst pair at s = 1: one score falls by 1, the others rise. False-alarm rate 0.001; the twin halves the sensitivity."""
+    worst = np.array([1.0] + [0.0] * 30), np.array([0.0] + [1.0] * 30)
+
+    def select(scores, rng):
+        return ExponentialMechanism(sensitivity, 1.0).release(scores, Randomness(rng))
+
+    assert audit(select, *worst, 1.0, 0.0, runs=60_000, rng=3).passed is passed
+
+
+def test_a_solver_of_ones_own_is_driven_like_any_other():
+    lp = LinearProgram([1.0, 1.0], [[-1.0, -2.0], [-2.0, -1.0]], [-1.0, -1.0])
+    assert solve(lp, math.inf, 0.0, s=1, alpha=0.2, opt=0.7, method=tight_dmw).method == "tight_dmw"
+
+
+# --------------------------------------------------------------------------------------------------------------- DMWSVC
+
+
+@pytest.mark.parametrize(
+    ("method", "score", "form"), list(itertools.product(["dmw", "dmw-published"], ["distance", "count"], ["hard", "soft"]))
+)
+@pytest.mark.parametrize("radius", [None, 8.0])
+def test_every_variant_stays_within_its_budget(method, score, form, radius):
+    alpha = 20.0 if method == "dmw-published" else None
+    svm = DMWSVC(2.0, 1e-6, 0.5, alpha, score=score, method=method, form=form, radius=radius, reg=0.05, random_state=0)
+    svm.fit(X[:200], Y[:200])
+    assert 0 < svm.privacy_.eps <= 2.0
+    assert svm.privacy_.delta == 1e-6
+    assert svm.privacy_.seeded
+    assert np.abs(svm.coef_).sum() <= svm.radius_ * (1 + 1e-9)
+    bought = {None: 3 if form == "hard" else 4}.get(radius, 1)
+    assert len(svm.privacy_.entries) == bought
+
+
+def test_the_tight_method_spends_all_that_is_left_after_the_radius():
+    svm = DMWSVC(1.0, 1e-6, radius_share=0.3, random_state=0).fit(X, Y)
+    assert svm.privacy_.eps == pytest.approx(1.0, rel=1e-3)
+
+
+def test_a_public_radius_costs_nothing():
+    svm = DMWSVC(1.0, 1e-6, radius=8.0, random_state=0).fit(X, Y)
+    assert [entry.purpose for entry in svm.privacy_.entries] == ["select a vertex each round"]
+    assert svm.radius_ == 8.0
+
+
+def test_without_noise_and_with_many_rounds_the_margin_of_all_but_s_records_is_kept():
+    """The non-private limit: at the radius of the LP's optimum, all but s margins are within alpha of 1."""
+    radius = float(np.abs(LPSVC(C=100.0).fit(X, Y).coef_).sum())
+    svm = DMWSVC(math.inf, 0.0, s=0.05, alpha=0.5, radius=radius).fit(X, Y)
+    margins = Y * svm.decision_function(X)
+    assert np.count_nonzero(margins < 1 - 0.5 * math.sqrt(2)) <= 75
+    assert not svm.privacy_.private
+    assert "NOT PRIVATE" in str(svm.privacy_.statement())
+
+
+def test_without_noise_the_soft_form_is_the_solve_of_its_program():
+    lp = soft_margin_lp(X[:100], Y[:100].astype(float), 0.5)
+    svm = DMWSVC(math.inf, 0.0, s=5, alpha=2.0, form="soft", C=0.5, radius=30.0, data_norm=2.0).fit(X[:100], Y[:100])
+    x = solve(lp, math.inf, 0.0, s=5, alpha=2.0, opt=30.0).x
+    np.testing.assert_allclose(svm.coef_[0], x[:4] - x[4:8])
+
+
+def test_s_is_a_share_below_one_and_a_number_above():
+    share = DMWSVC(1.0, 1e-6, s=0.5, radius=8.0, random_state=0).fit(X, Y)
+    number = DMWSVC(1.0, 1e-6, s=750, radius=8.0, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(share.coef_, number.coef_)
+
+
+def test_the_published_alpha_is_lowered_where_the_radius_is_small():
+    svm = DMWSVC(1.0, 1e-6, alpha=200.0, method="dmw-published", radius=1.0, random_state=0).fit(X, Y)
+    assert svm.solution_.success
+
+
+def test_score_is_both_a_parameter_and_a_method():
+    svm = DMWSVC(math.inf, 0.0, score="count", radius=8.0)
+    assert svm.get_params()["score"] == "count"
+    assert clone(svm).get_params()["score"] == "count"
+    assert clone(svm).set_params(score="distance").get_params()["score"] == "distance"
+    assert 0.5 < svm.fit(X, Y).score(X, Y) <= 1.0
+    assert "score='count'" in repr(svm)
+
+
+def test_a_shared_budget_is_spent_once():
+    budget = Budget(1.0, 1e-6)
+    DMWSVC(0.6, 1e-6, random_state=0, budget=budget).fit(X, Y)
+    with pytest.raises(BudgetExceededError, match="Nothing was drawn"):
+        DMWSVC(0.9, 1e-6, random_state=0, radius=8.0, budget=budget).fit(X, Y)
+    assert budget.spent() <= 1.0
+
+
+def test_a_large_delta_is_warned_of():
+    with pytest.warns(NotPrivateWarning, match="1/n"):
+        DMWSVC(1.0, 1e-3, radius=8.0, random_state=0).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"score": "margin"}, "score must be one of 'distance', 'count'; got 'margin'"),
+        ({"method": "mirror"}, "method must be one of 'dmw', 'dmw-published'; got 'mirror'"),
+        ({"form": "elastic"}, "form must be one of 'hard', 'soft'; got 'elastic'"),
+        ({"radius": -1.0}, "radius must be a positive finite number"),
+        ({"radius_share": 1.0}, "radius_share must be between 0 and 1"),
+        ({"s": 0.0}, "s must be a positive"),
+        ({"s": 2_000}, "s must be a share of the records below 1, at least 1/1500 here, or a number of records from 1 to 1500"),
+        ({"s": 1e-5}, "s must be a share of the records below 1"),
+        ({"C": math.inf}, "C must be a positive finite number"),
+        ({"reg": 0.0}, "reg must be a positive finite number"),
+        ({"phi": "much"}, "phi must be a"),
+        ({"phi": math.nan}, "phi must be finite"),
+        ({"method": "dmw-published"}, "alpha is missing"),
+        ({"eps": 0.0}, "eps must be positive"),
+        ({"delta": 1.0}, r"delta must be in \[0, 1\)"),
+        ({"data_norm": 0.0}, "data_norm must be a positive number"),
+        ({"budget": 1.0}, "budget must be a privlp.Budget, got float"),
+    ],
+)
+def test_wrong_parameters_are_refused_before_anything_is_spent(parameters, message):
+    budget = Budget(10.0, 1e-3)
+    with pytest.raises(InvalidParameterError, match=message), warnings.catch_warnings():
+        DMWSVC(**{"eps": 1.0, "delta": 1e-6, "budget": budget, "random_state": 0, **parameters}).fit(X, Y)
+    assert budget.spent() == 0.0
