@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel methods_over_eps lp_svm
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test coverage lint types wheel bench bench-step bench-covering clean
+.PHONY: help demo test coverage lint types wheel bench bench-step bench-covering bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -50,6 +51,9 @@ bench-step: $(VENV)/dev  ## The step size, tried on four families of programs
 
 bench-covering: $(VENV)/dev  ## Published against tight multiplicative weights on the covering program (resumable)
 	$(BIN)/python -m benchmarks.covering
+
+bench-svm: $(VENV)/dev  ## Published tables and figures of private support vector machines, re-run (hours; resumable; needs the data)
+	for page in $(SVM_PAGES); do $(BIN)/python -m benchmarks.$$page || exit 1; done
 
 clean:  ## Remove everything that was made here
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
