@@ -28,7 +28,7 @@ _TINY = 1e-300
 _SMALLEST_NORM, _LARGEST_NORM = 1e-100, 1e14
 _QUOTING = {
     "Complex data not supported": "Give real numbers.",
-    "Expected 2D array, got 1D array instead": "Use X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one record.",
+    "Expected 2D array, got 1D array instead": "Reshape your data by X.reshape(-1, 1) (one feature) or X.reshape(1, -1).",
     "Expected 2D array, got": "X must have shape (n, p).",
     "could not convert string to float": "Encode categories as numbers first.",
 }

@@ -93,7 +93,7 @@ def test_no_row_is_longer_than_the_declared_norm(norm, container):
     [
         (np.array([["0.123456secret", 1.0]] * 60, dtype=object), "could not convert string to float. Encode"),
         (X + 0.123456j, "Complex data not supported. Give real"),
-        (np.full(60, 0.123456), r"Expected 2D array, got 1D array instead. Use X.reshape\(-1, 1\)"),
+        (np.full(60, 0.123456), r"Expected 2D array, got 1D array instead. Reshape your data by X.reshape\(-1, 1\)"),
     ],
 )
 @pytest.mark.parametrize("classifier", [HuberSVC(), *PRIVATE[:1], PRIVATE[-1]], ids=lambda c: type(c).__name__)
