@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold
 from tqdm import tqdm
 
 from privlp import InvalidParameterError
+from svm_models.losses import MarginLoss
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -60,6 +61,9 @@ class ResultStore:
         self._path = Path(path)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._known = dict(self._lines())
+        if self._path.exists() and not self._path.read_bytes().endswith(b"\n"):  # cut short: what follows begins a line of its own
+            with self._path.open("a") as file:
+                file.write("\n")
 
     def __contains__(self, settings: dict[str, Any]) -> bool:
         return _key(settings) in self._known
@@ -157,7 +161,7 @@ def _settings(name: str, model: Any, key: str, fold: int, repeat: int, split: tu
     return {
         "data": name,
         "model": type(model).__name__,
-        "parameters": {k: v if isinstance(v, str | int | float | bool | None) else repr(v) for k, v in parameters.items()},
+        "parameters": {k: _plain(v) for k, v in parameters.items()},
         "classifier": key,
         "split": split,
         "fold": fold,
@@ -165,11 +169,18 @@ def _settings(name: str, model: Any, key: str, fold: int, repeat: int, split: tu
     }
 
 
+def _plain(value: Any) -> Any:
+    """What a store can hold of a parameter: the same in every run, unlike the address in the repr of a function."""
+    if isinstance(value, MarginLoss):
+        return f"{value.name} loss, {value.slope_bound!r}, {value.curvature_bound!r}"
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)
+
+
 def _one_fit(
     model: Any, X: Any, y: npt.NDArray[Any], split: tuple[Any, Any], settings: dict[str, Any]
 ) -> tuple[dict[str, Any], float]:
     train, test = split
-    seed = int(np.random.SeedSequence([settings["fold"], settings["repeat"]]).generate_state(1)[0])
+    seed = int(np.random.SeedSequence([settings["fold"], settings["repeat"], settings["split"][1]]).generate_state(1)[0])
     fitted = clone(model)
     if "random_state" in fitted.get_params():
         fitted.set_params(random_state=seed)

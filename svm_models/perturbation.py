@@ -70,7 +70,8 @@ def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regulariza
     noise = EuclideanLaplaceMechanism if pure else GaussianMechanism
     perturbation = ObjectivePerturbation if pure else GaussianObjectivePerturbation
     error, sensitivity, cost = 2 * risk.tolerance / risk.reg, 2 * _slope(risk), curvature_cost(risk)
-    covering = noise(error, error / (SHARE_OF_THE_CERTIFICATE * ledger.eps))
+    share = SHARE_OF_THE_CERTIFICATE * ledger.eps
+    covering = noise(error, error / (share if pure else min(share, math.sqrt(share))))  # of zCDP, at most share/2
     perturbing = ledger.calibrate(lambda eps: perturbation(sensitivity, sensitivity / eps, cost), 1, beside=[covering])
     draw, cover = account.charge_together(
         (perturbing, "perturb the objective"), (covering, "cover the error of the computed minimiser")
