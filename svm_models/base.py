@@ -83,7 +83,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> FloatArray:
         """x·w for each row of X, shape (n,)."""
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         X = validated(self, X, dtype=np.float64, reset=False)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 

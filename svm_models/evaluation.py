@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.model_selection import KFold
+from sklearn.utils import _safe_indexing
 from tqdm import tqdm
 
 from privlp import InvalidParameterError
-from svm_models.losses import MarginLoss
+from svm_models.losses import PROBES, MarginLoss
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -104,8 +106,8 @@ def cross_validate(
     Parameters
     ----------
     classifiers : dict
-        Name to estimator. Those with a ``random_state`` are trained `repeats` times on each fold, each time with a seed of its
-        own, the others once.
+        Name to estimator. Those with a ``random_state``, their own or that of a step, are trained `repeats` times on each
+        fold, each time with a seed of its own, the others once.
     X, y
         All records.
     folds, repeats : int
@@ -135,7 +137,7 @@ def cross_validate(
     if repeats < 1:
         raise InvalidParameterError(f"repeats must be at least 1, got {repeats!r}.")
     splits = list(KFold(folds, shuffle=True, random_state=random_state).split(X))
-    times = {key: repeats if "random_state" in model.get_params() else 1 for key, model in classifiers.items()}
+    times = {key: repeats if _seeds_of(model) else 1 for key, model in classifiers.items()}
     wanted = [
         _settings(name, model, key, fold, repeat, (folds, random_state, len(y)))
         for fold in range(folds)
@@ -157,7 +159,7 @@ def cross_validate(
 
 
 def _settings(name: str, model: Any, key: str, fold: int, repeat: int, split: tuple[int, ...]) -> dict[str, Any]:
-    parameters = {k: v for k, v in model.get_params().items() if k not in ("random_state", "budget")}
+    parameters = {k: v for k, v in model.get_params().items() if k.rpartition("__")[2] not in ("random_state", "budget")}
     return {
         "data": name,
         "model": type(model).__name__,
@@ -172,7 +174,7 @@ def _settings(name: str, model: Any, key: str, fold: int, repeat: int, split: tu
 def _plain(value: Any) -> Any:
     """What a store can hold of a parameter: the same in every run, unlike the address in the repr of a function."""
     if isinstance(value, MarginLoss):
-        return f"{value.name} loss, {value.slope_bound!r}, {value.curvature_bound!r}"
+        return f"{value.name} loss, slopes {hashlib.sha256(value.slope(PROBES).tobytes()).hexdigest()[:16]}"
     return value if isinstance(value, str | int | float | bool | None) else repr(value)
 
 
@@ -182,10 +184,14 @@ def _one_fit(
     train, test = split
     seed = int(np.random.SeedSequence([settings["fold"], settings["repeat"], settings["split"][1]]).generate_state(1)[0])
     fitted = clone(model)
-    if "random_state" in fitted.get_params():
-        fitted.set_params(random_state=seed)
-    fitted.fit(X[train], y[train])
-    return settings, float(np.mean(fitted.predict(X[test]) != y[test]))
+    fitted.set_params(**dict.fromkeys(_seeds_of(fitted), seed))
+    fitted.fit(_safe_indexing(X, train), y[train])
+    return settings, float(np.mean(fitted.predict(_safe_indexing(X, test)) != y[test]))
+
+
+def _seeds_of(model: Any) -> list[str]:
+    """Names of the model's parameters that seed it or, in a pipeline, a step of it."""
+    return [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
 
 
 def _key(settings: dict[str, Any]) -> str:

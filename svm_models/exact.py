@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from privlp import LinearProgram, MissingDependencyError, PrivLPError, solve_exact
 from privlp.checks import positive
@@ -157,8 +158,15 @@ class _SmoothClassifier(LinearBinaryClassifier):
         norms = np.sqrt((X.multiply(X) if sp.issparse(X) else np.square(X)).sum(axis=1))
         longest = float(norms.max()) or 1.0
         risk = RegularizedRisk(signed(X, signs), self._loss(), positive(self.reg, "reg", finite=True), longest)
-        w = risk.minimise()
+        w = risk.minimise(at_any_cost=False)
         self.gradient_norm_ = float(np.linalg.norm(risk.gradient(w)))
+        if not self.gradient_norm_ <= risk.tolerance:
+            warnings.warn(
+                f"Newton's method stopped at a gradient of norm {self.gradient_norm_:.2g}; {risk.tolerance:.2g} would certify the "
+                "optimum. Scale the records down, or give a larger reg.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         return w
 
 

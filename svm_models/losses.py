@@ -15,7 +15,7 @@ from privlp.checks import positive, real
 FloatArray = npt.NDArray[np.float64]
 
 #: Margins at which a loss is tried; no proof that its bounds hold, but a false bound is usually seen.
-_PROBES = np.concatenate([-np.geomspace(1e4, 1e-3, 400), np.linspace(-1e-3, 3.0, 3001), np.geomspace(3.001, 1e4, 400)])
+PROBES = np.concatenate([-np.geomspace(1e4, 1e-3, 400), np.linspace(-1e-3, 3.0, 3001), np.geomspace(3.001, 1e4, 400)])
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class MarginLoss:
     def __post_init__(self) -> None:
         positive(self.slope_bound, "slope_bound", finite=True)
         positive(self.curvature_bound, "curvature_bound", finite=True)
-        z = _PROBES
+        z = PROBES
         value, slope, curvature = (np.asarray(f(z), dtype=float) for f in (self.value, self.slope, self.curvature))
         rise = np.diff(slope)
         holds = (

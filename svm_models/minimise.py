@@ -16,12 +16,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from privlp import InvalidParameterError
 from svm_models.losses import MarginLoss
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Norm of the gradient at which a minimiser is certified, in units of slope_bound * data_norm.
-TOLERANCE = 2.0**-36
+#: Norm of the gradient at which a minimiser is certified: 2 to this power, in units of slope_bound * data_norm.
+_EXPONENT = -36
+TOLERANCE = 2.0**_EXPONENT
+_LEAST_CONDITION = 1e-10
 _NEWTON_STEPS = 500
 _HALVINGS = 40
 _NEAR_ENOUGH = 0.1
@@ -41,6 +44,8 @@ class RegularizedRisk:
         Strong convexity, positive.
     linear : (p,) array or 0.0
         Linear term.
+    exponent : int
+        The tolerance is 2**exponent * slope_bound * data_norm. Public.
     data_norm : float
         Bound on the rows' norms.
     """
@@ -50,11 +55,27 @@ class RegularizedRisk:
     reg: float
     data_norm: float
     linear: FloatArray | float = 0.0
+    exponent: int = _EXPONENT
 
     @property
     def tolerance(self) -> float:
         """Norm of the gradient that counts as zero: public."""
-        return TOLERANCE * self.loss.slope_bound * self.data_norm
+        return 2.0**self.exponent * self.loss.slope_bound * self.data_norm
+
+    def require_certifiable(self) -> None:
+        """Refuse a `reg` so small that the worst case of the minimiser takes for ever.
+
+        Raises
+        ------
+        InvalidParameterError
+            Depends on public numbers only.
+        """
+        least = _LEAST_CONDITION * self.loss.curvature_bound * self.data_norm**2
+        if self.reg < least:
+            raise InvalidParameterError(
+                f"reg = {self.reg:g} is too small for the minimiser to be certified; give at least {least:g} "
+                f"({_LEAST_CONDITION:g} times the curvature bound times data_norm squared)."
+            )
 
     def value(self, w: FloatArray) -> float:
         """J(w)."""
@@ -81,11 +102,14 @@ class RegularizedRisk:
         product[np.diag_indices_from(product)] += self.reg
         return product
 
-    def minimise(self) -> FloatArray:
-        """A point at which the norm of the gradient is at most :attr:`tolerance`, hence within tolerance/reg of the minimiser."""
+    def minimise(self, *, at_any_cost: bool = True) -> FloatArray:
+        """A point at which the norm of the gradient is at most :attr:`tolerance`, hence within tolerance/reg of the minimiser.
+
+        With ``at_any_cost=False`` Newton's method alone is tried, and the point may be uncertified.
+        """
         start = np.zeros(self.M.shape[1])
         w = self._newton(start)
-        if self.certified(w):
+        if not at_any_cost or self.certified(w):
             return w
         return self._accelerated_gradient(w if np.isfinite(w).all() else start)
 

@@ -39,14 +39,13 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Share of eps that covers the error of the computed minimiser in objective perturbation.
 SHARE_OF_THE_CERTIFICATE = 0.01
-_LEAST_CONDITION = 1e-10
 #: Largest share of eps that may go to the change of curvature before regularisation is added.
 _SHARE_OF_THE_CURVATURE = 0.5
 
 
 def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
     """Minimise, then add noise: pure eps if the ledger's delta is 0, else Gaussian."""
-    _require_enough_regularization(risk)
+    risk.require_certifiable()
     ledger = account.ledger
     noise = EuclideanLaplaceMechanism if ledger.delta == 0 else GaussianMechanism
     sensitivity = 2 * (_slope(risk) / risk.M.shape[0] + risk.tolerance) / risk.reg
@@ -65,16 +64,18 @@ def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regulariza
     if add_regularization:
         enough = _curvature(risk) / math.expm1(min(_SHARE_OF_THE_CURVATURE * ledger.eps, 700.0))
         risk = replace(risk, reg=max(risk.reg, enough))
-    _require_enough_regularization(risk)
+    risk.require_certifiable()
     pure = ledger.delta == 0
     noise = EuclideanLaplaceMechanism if pure else GaussianMechanism
     perturbation = ObjectivePerturbation if pure else GaussianObjectivePerturbation
-    error, sensitivity, cost = 2 * risk.tolerance / risk.reg, 2 * _slope(risk), curvature_cost(risk)
-    share = SHARE_OF_THE_CERTIFICATE * ledger.eps
-    covering = noise(error, error / (share if pure else min(share, math.sqrt(share))))  # of zCDP, at most share/2
+    sensitivity, cost, share = 2 * _slope(risk), curvature_cost(risk), SHARE_OF_THE_CERTIFICATE * ledger.eps
+    intensity = share if pure else min(share, math.sqrt(share))  # of zCDP, at most share/2
+    covering = noise(1.0, 1 / intensity)
     perturbing = ledger.calibrate(lambda eps: perturbation(sensitivity, sensitivity / eps, cost), 1, beside=[covering])
+    risk = replace(risk, exponent=_exponent(risk, perturbing))
+    error = 2 * risk.tolerance / risk.reg
     draw, cover = account.charge_together(
-        (perturbing, "perturb the objective"), (covering, "cover the error of the computed minimiser")
+        (perturbing, "perturb the objective"), (noise(error, error / intensity), "cover the error of the computed minimiser")
     )
     return np.asarray(cover(replace(risk, linear=draw(np.zeros(risk.M.shape[1])) / n).minimise()))
 
@@ -89,14 +90,12 @@ def eps_for_noise(risk: RegularizedRisk, eps: float) -> float:
     return eps * (1 - SHARE_OF_THE_CERTIFICATE) - curvature_cost(risk)
 
 
-def _require_enough_regularization(risk: RegularizedRisk) -> None:
-    """Refuse a public `reg` so small that the worst case of the minimiser takes for ever."""
-    least = _LEAST_CONDITION * risk.loss.curvature_bound * risk.data_norm**2
-    if risk.reg < least:
-        raise InvalidParameterError(
-            f"reg = {risk.reg:g} is too small for the minimiser to be certified; give at least {least:g} "
-            f"({_LEAST_CONDITION:g} times the curvature bound times data_norm squared)."
-        )
+def _exponent(risk: RegularizedRisk, perturbing: ObjectivePerturbation | GaussianObjectivePerturbation) -> int:
+    """Exponent of a tolerance above the rounding error of a gradient with this much noise in it: public, like the noise level."""
+    scale = perturbing.sigma if isinstance(perturbing, GaussianObjectivePerturbation) else perturbing.scale
+    rows, columns = risk.M.shape
+    noise = 4 * (columns + 16) * scale / (rows * _slope(risk))
+    return max(risk.exponent, math.frexp(noise)[1] - 46)
 
 
 def _slope(risk: RegularizedRisk) -> float:

@@ -141,11 +141,11 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self._chosen().predict(self._validated(X))
 
     def _chosen(self) -> Any:
-        check_is_fitted(self)
+        check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
     def _validated(self, X: Any) -> Any:
-        check_is_fitted(self)
+        check_is_fitted(self, "best_estimator_")
         return validated(self, X, reset=False)
 
     def __sklearn_tags__(self) -> Any:

@@ -560,7 +560,7 @@ SIMULATIONS = (make_nested_balls, make_separable_sphere, make_unseparable_ball)
 
 
 @pytest.mark.parametrize("make", [*SIMULATIONS, fetch_kddcup99])
-@pytest.mark.parametrize("seed", [-1, 1.0, "0", True, np.random.RandomState(0)], ids=repr)
+@pytest.mark.parametrize("seed", [-1, 1.0, "0", True, np.random.RandomState(0)], ids=lambda seed: type(seed).__name__)
 def test_bad_random_states(make, seed):
     with pytest.raises(InvalidParameterError, match=r"must be None, a non-negative int or a numpy\.random\.Generator, not"):
         make(5, random_state=seed)

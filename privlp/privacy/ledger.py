@@ -16,9 +16,10 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 
 _PARTITIONS = itertools.count()
+_M = TypeVar("_M", bound="Mechanism")
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,8 @@ class Ledger(_Unique):
         Which record falls into which part must not depend on the records. Then neighbours differ in one part alone, and all
         that was charged for the other parts has the same distribution on both (McSherry 2009, parallel composition).
         """
+        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
+            raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
         partition = next(_PARTITIONS)
         return [Ledger(self.eps, self.delta, _parent=self, _part=((partition, part),)) for part in range(count)]
 
@@ -180,7 +184,7 @@ class Ledger(_Unique):
         with self._lock:
             self._closed = True
 
-    def calibrate(self, make: Callable[[float], Mechanism], count: int, *, beside: Sequence[Mechanism] = ()) -> Mechanism:
+    def calibrate(self, make: Callable[[float], _M], count: int, *, beside: Sequence[Mechanism] = ()) -> _M:
         """The least noisy mechanism of a family of which `count` draws still fit.
 
         Parameters
@@ -276,10 +280,16 @@ class Ledger(_Unique):
 
     def _epsilon(self, charges: list[_Charge]) -> float:
         """Epsilon of the dearest record: one that lies in this part of that partition, and so on."""
-        partitions: dict[int, set[int]] = {}
-        for partition, part in itertools.chain.from_iterable(c.parts for c in charges):
-            partitions.setdefault(partition, set()).add(part)
-        places = (set(zip(partitions, parts, strict=True)) for parts in itertools.product(*partitions.values()))
+        partitions: dict[int, dict[int, Counter[Any]]] = {}
+        for charge in charges:
+            for partition, part in charge.parts:
+                partitions.setdefault(partition, {}).setdefault(part, Counter())[charge.mechanism, charge.parts] += charge.count
+        # Of parts that were charged alike, one stands for all.
+        alike = [
+            {frozenset(((m, parts[1:]), n) for (m, parts), n in paid.items()): part for part, paid in of_parts.items()}
+            for of_parts in partitions.values()
+        ]
+        places = (set(zip(partitions, parts, strict=True)) for parts in itertools.product(*(a.values() for a in alike)))
         return max(self._epsilon_of_one_record([c for c in charges if place.issuperset(c.parts)]) for place in places)
 
     def _epsilon_of_one_record(self, charges: list[_Charge]) -> float:

@@ -1,0 +1,103 @@
+"""Figures printed in the sources, with their citations, and the pages on which ours stand beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from tabulate import tabulate
+
+from svm_models.evaluation import CrossValidation, ResultStore
+
+CM = (
+    "K. Chaudhuri and C. Monteleoni (2008). Privacy-preserving logistic regression. "
+    "Advances in Neural Information Processing Systems 21."
+)
+SCM = "A. D. Sarwate, K. Chaudhuri and C. Monteleoni (2009). Differentially private support vector machines. arXiv:0912.0071."
+
+#: [CM] Figure 1, mean and standard deviation over five folds: (sensitivity method, new method, standard).
+CM_FIGURE_1 = {
+    "separable": (("0.2962", "0.0617"), ("0.1426", "0.1284"), ("0", "0.0016")),
+    "unseparable": (("0.3257", "0.0536"), ("0.1903", "0.1105"), ("0.0530", "0.1105")),
+}
+
+#: [SCM] Figure 2: learner to error on Adult at eps 0.2 and 0.1, and on KDDCup99 at 0.1 and 0.05.
+SCM_FIGURE_2 = {
+    "non-private": (0.1536, 0.1536, 0.0063, 0.0063),
+    "output": (0.2469, 0.2456, 0.0207, 0.0784),
+    "logistic": (0.1819, 0.1988, 0.0148, 0.0216),
+    "objective": (0.1762, 0.1853, 0.0179, 0.0181),
+}
+SCM_FIGURE_2_KERNEL = {"non-private, hinge loss, exact kernel": "< 0.0506", "non-private": "0.0508", "objective": "0.1141"}
+
+#: [SCM] Figure 3: (learner, eps) to errors at 1e-2, 1e-3, ... (Adult), and at 1e-1, 1e-2, ... (KDDCup99).
+SCM_FIGURE_3_ADULT = {
+    ("non-private", None): (0.24784, 0.17279, 0.16496, 0.15512, 0.15362, 0.15364),
+    ("objective", 0.2): (0.2478, 0.1762, 0.1845, 0.2053, 0.2646, 0.2909),
+    ("objective", 0.15): (0.2478, 0.1793, 0.1921, 0.2262, 0.2717, 0.3002),
+    ("objective", 0.1): (0.2477, 0.1853, 0.2149, 0.2376, 0.3063, 0.3301),
+    ("objective", 0.05): (0.2439, 0.2181, 0.2539, 0.2604, 0.3628, 0.3595),
+}
+SCM_FIGURE_3_KDD = {
+    ("non-private", None): (0.0682, 0.0225, 0.0132, 0.0088, 0.0074, 0.0067, 0.0068),
+    ("objective", 0.1): (0.0688, 0.0202, 0.0156, 0.0295, 0.0358, 0.0853, 0.2446),
+    ("output", 0.1): (0.0753, 0.0226, 0.3741, 0.5048, 0.4961, 0.4962, 0.4982),
+    ("objective", 0.05): (0.0730, 0.0182, 0.0207, 0.0308, 0.0468, 0.0908, 0.2516),
+    ("output", 0.05): (0.0846, 0.1045, 0.4466, 0.4974, 0.4992, 0.5089, 0.5037),
+    ("objective", 0.01): (0.0912, 0.0346, 0.0494, 0.0677, 0.1522, 0.3464, 0.4332),
+    ("output", 0.01): (0.1110, 0.3994, 0.5003, 0.4954, 0.5061, 0.5020, 0.5244),
+}
+
+#: Colours that the colour-blind can tell apart (Okabe and Ito 2008), with markers and dashes for the rest of us.
+STYLES: dict[str, dict[str, Any]] = {
+    "non-private": {"color": "#000000", "marker": None, "linestyle": "--"},
+    "objective": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
+    "output": {"color": "#D55E00", "marker": "s", "linestyle": "-"},
+    "logistic": {"color": "#009E73", "marker": "^", "linestyle": "-"},
+    "two logs": {"color": "#CC79A7", "marker": "D", "linestyle": "-."},
+}
+#: Published points: hollow, in the colour of the learner.
+PUBLISHED_STYLE: dict[str, Any] = {"linestyle": "", "markerfacecolor": "none", "markersize": 9, "markeredgewidth": 1.6}
+
+_ROOT = Path(__file__).parents[1]
+
+
+def store(name: str) -> ResultStore:
+    """Finished measurements of a command; delete ``benchmarks/.cache/<name>.jsonl`` to measure anew, as after a change of code."""
+    return ResultStore(Path(__file__).parent / ".cache" / f"{name}.jsonl")
+
+
+def write_page(name: str, title: str, parts: Iterable[str | tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> None:
+    """Write docs/results/<name>.md, and print it: paragraphs, and tables as (headers, rows)."""
+    texts = [
+        part if isinstance(part, str) else tabulate(part[1], part[0], tablefmt="github", disable_numparse=True) for part in parts
+    ]
+    page = "\n\n".join([f"# {title}", *texts]) + "\n"
+    (_results() / f"{name}.md").write_text(page)
+    print(page)
+
+
+def save_picture(name: str, figure: Any) -> None:
+    """Write docs/results/<name>.png."""
+    figure.savefig(_results() / f"{name}.png", dpi=120)
+    plt.close(figure)
+    print(f"page and picture: docs/results/{name}.md, {name}.png")
+
+
+def power_of_ten(value: float) -> str:
+    """1e-3 for 0.001, as the sources' grids of regularisation are."""
+    mantissa, _, exponent = f"{value:.0e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def best(found: dict[float, CrossValidation]) -> float:
+    """The regularisation of the smallest mean test error."""
+    return min(found, key=lambda reg: found[reg].mean)
+
+
+def _results() -> Path:
+    folder = _ROOT / "docs" / "results"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

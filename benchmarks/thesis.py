@@ -1,0 +1,149 @@
+"""What the commands on van der Reijden's thesis share: its citation, the data sets, and fits of which more than errors is kept."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.model_selection import KFold
+from tqdm import tqdm
+
+from benchmarks.published import store
+from privlp import NotPrivateWarning
+from privlp.privacy import events
+from svm_models.datasets import fetch_adult, fetch_kddcup99
+from svm_models.evaluation import CrossValidation
+
+VDR = (
+    "P. van der Reijden (2019). Solving Linear Programs to Train Support Vector Machines Under Differential Privacy. "
+    "Master's thesis, Erasmus University Rotterdam."
+)
+
+#: An estimator for n training records.
+Model = Callable[[int], Any]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Records with the thesis's preprocessing, and its regularisation."""
+
+    name: str
+    title: str
+    reg: float
+    X: Any
+    y: npt.NDArray[np.int64]
+    columns: list[str]
+
+
+@cache
+def data_set(name: str, preprocessing: str = "thesis") -> DataSet:
+    """Adult (45,222 records, sparse: fewer entries than zeros) or 70,000 random records of KDD Cup 1999."""
+    if name == "adult":
+        found, title, reg = fetch_adult(preprocessing=preprocessing), "Adult", 1e-3
+        return DataSet(name, title, reg, sp.csr_array(found.data), found.target, found.feature_names)
+    found = fetch_kddcup99(70_000, random_state=0, preprocessing=preprocessing)
+    return DataSet(name, "KDDCup99", 1e-2, found.data, found.target, found.feature_names)
+
+
+@dataclass(frozen=True)
+class Fits:
+    """What came of one model on all folds: one mapping per fit, in the order (fold, draw)."""
+
+    fits: list[list[dict[str, Any]]]
+
+    @property
+    def errors(self) -> CrossValidation:
+        """Test errors, folds times draws."""
+        return CrossValidation(np.array([[fit["error"] for fit in fold] for fold in self.fits]))
+
+    def each(self, key: str) -> list[Any]:
+        """One number of each fit."""
+        return [fit[key] for fold in self.fits for fit in fold]
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct vertices selected over all fits."""
+        return len({column for columns in self.each("selected") for column in columns})
+
+
+def measure(
+    data: DataSet, models: dict[str, Model], *, draws: int = 1, folds: int = 10, only: int | None = None
+) -> dict[str, Fits]:
+    """Train each model on the same folds, `draws` times where it is noisy; finished fits are not run again.
+
+    Repeats have seeds of their own, the same for all models: what two models have in common, such as the radius that a share of
+    eps buys, is then the same draw. `only` stops after so many of the folds.
+    """
+    finished = store(f"thesis_{data.name}")
+    found: dict[str, Fits] = {name: Fits([]) for name in models}
+    splits = list(KFold(folds, shuffle=True, random_state=0).split(data.y))[:only]
+    with _shortcuts():
+        for fold, (train, test) in enumerate(tqdm(splits, desc=data.title, unit="fold")):
+            parts = None
+            for name, model in models.items():
+                estimator = model(len(train))
+                noisy = "random_state" in estimator.get_params() and getattr(estimator, "eps", None) != np.inf
+                row = []
+                for draw in range(draws if noisy else 1):
+                    settings = _settings(estimator, fold, folds, draw)
+                    if settings not in finished:
+                        parts = parts or (data.X[train], data.y[train], data.X[test], data.y[test])
+                        finished.add(settings, _fit(estimator, parts, fold, draw))
+                    row.append(finished[settings])
+                found[name].fits.append(row)
+    return found
+
+
+def cpu_seconds(found: dict[str, Fits]) -> float:
+    """CPU time of all fits."""
+    return float(sum(sum(fits.each("seconds")) for fits in found.values()))
+
+
+def _fit(estimator: Any, parts: tuple[Any, ...], fold: int, draw: int) -> dict[str, Any]:
+    X, y, X_test, y_test = parts
+    if "random_state" in estimator.get_params():
+        estimator.set_params(random_state=int(np.random.SeedSequence([fold, draw]).generate_state(1)[0]))
+    start = time.process_time()
+    estimator.fit(X, y)
+    result = {"error": float(np.mean(estimator.predict(X_test) != y_test)), "seconds": time.process_time() - start}
+    if hasattr(estimator, "solution_"):
+        selected, times = np.unique(estimator.solution_.trace["selected"], return_counts=True)
+        result |= {
+            "radius": estimator.radius_,
+            "rounds": estimator.solution_.iterations,
+            "selected": selected.tolist() if len(selected) < 1000 else [],
+            "times": times.tolist() if len(selected) < 1000 else [],
+            "distinct": len(selected),
+            "slack_share": float(times[selected >= 2 * X.shape[1]].sum() / times.sum()),
+        }
+    return result
+
+
+def _settings(estimator: Any, fold: int, folds: int, draw: int) -> dict[str, Any]:
+    parameters = {k: v for k, v in estimator.get_params().items() if k not in ("random_state", "budget", "classes")}
+    return {"model": type(estimator).__name__, "parameters": parameters, "fold": [fold, folds], "draw": draw}
+
+
+@contextmanager
+def _shortcuts() -> Iterator[None]:
+    """The thesis has delta = 1/n, so the warning is expected; and a composition that was computed is not computed again."""
+    compose, known = events.composed_epsilon, {}
+
+    def composed(parts: Any, delta: float) -> float:
+        key = (tuple(parts), delta)
+        if key not in known:
+            known[key] = compose(key[0], delta)
+        return known[key]
+
+    with warnings.catch_warnings(), mock.patch.object(events, "composed_epsilon", composed):
+        warnings.simplefilter("ignore", NotPrivateWarning)
+        yield

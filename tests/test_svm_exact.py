@@ -1,0 +1,288 @@
+"""Non-private classifiers against independent solvers and known answers, and their certificates."""
+
+import builtins
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+import privlp
+from privlp import InvalidParameterError, InvalidProblemError, MissingDependencyError, PrivLPError
+from svm_models import LPSVC, QPSVC, HuberSVC, RegularizedLogisticRegression, exact, soft_margin_lp
+from svm_models.base import signed
+from svm_models.exact import UncertifiedOptimumError
+from svm_models.losses import huber, logistic
+from svm_models.minimise import TOLERANCE, RegularizedRisk
+
+ALL = [LPSVC, QPSVC, HuberSVC, RegularizedLogisticRegression]
+PRICED = [LPSVC, QPSVC]
+SMOOTH = [HuberSVC, RegularizedLogisticRegression]
+
+
+def records(n=40, p=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1, -1)
+    y[:2] = 1, -1
+    return X, y
+
+
+@st.composite
+def problems(draw):
+    """Records of few digits, with ties, zeros and repetitions, and labels of both classes."""
+    n, p = draw(st.integers(2, 8)), draw(st.integers(1, 4))
+    X = np.array(draw(st.lists(st.lists(st.integers(-6, 6), min_size=p, max_size=p), min_size=n, max_size=n))) / 2
+    y = np.array(draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n)))
+    y[:2] = 1, -1
+    return X, y
+
+
+# ---------------------------------------------------------------------------------------------- LPSVC
+
+
+@given(problems(), st.floats(0.01, 100.0), st.sampled_from([np.asarray, sp.csr_array]))
+@settings(deadline=None, max_examples=60)
+def test_the_dual_finds_the_objective_of_the_primal(problem, C, form):
+    X, y = problem
+    svm = LPSVC(C).fit(form(X), y)
+    primal = privlp.solve_exact(soft_margin_lp(X, y, C))
+    assert svm.objective_ == pytest.approx(primal.objective, rel=1e-8, abs=1e-8)
+    w = svm.coef_[0]
+    assert svm.objective_ == pytest.approx(np.abs(w).sum() + C * np.maximum(0, 1 - y * (X @ w)).sum())
+    assert abs(svm.gap_) <= 1e-8
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_matrix])
+def test_lpsvc_on_records_of_any_scale(scale, C, form):
+    X, y = records()
+    svm = LPSVC(C).fit(form(scale * X), y)
+    primal = privlp.solve_exact(soft_margin_lp(scale * X, y, C))
+    assert svm.objective_ == pytest.approx(primal.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "C", "w", "objective"),
+    [
+        ([[1.0], [-1.0]], [1, -1], 10.0, [1.0], 1.0),
+        ([[1.0], [-1.0]], [1, -1], 0.25, [0.0], 0.5),  # sum of C |x| below 1: a margin is not worth its price
+        ([[2.0, 0.0], [0.0, -1.0]], [1, -1], 10.0, [0.5, 1.0], 1.5),
+        ([[3.0, 1.0], [-3.0, -1.0]], [1, -1], 10.0, [1 / 3, 0.0], 1 / 3),  # the 1-norm takes the longest entry alone
+        ([[0.0, 0.0], [0.0, 0.0]], [1, -1], 2.0, [0.0, 0.0], 4.0),
+        ([[1.0], [0.5], [-1.0]], [1, -1, -1], 1.0, [1.0], 2.5),
+    ],
+)
+def test_known_answers_of_lpsvc(X, y, C, w, objective):
+    svm = LPSVC(C).fit(X, y)
+    np.testing.assert_allclose(svm.coef_[0], w, atol=1e-9)
+    assert svm.objective_ == pytest.approx(objective)
+    np.testing.assert_array_equal(svm.intercept_, [0.0])
+
+
+# ---------------------------------------------------------------------------------------------- QPSVC
+
+
+def reference_qp(X, y, C):
+    """min ||w||^2 + C sum of hinges, that is twice ||w||^2/2 + C/2 sum of hinges."""
+    return LinearSVC(loss="hinge", dual=True, fit_intercept=False, C=C / 2, tol=1e-9, max_iter=10**7).fit(X, y).coef_[0]
+
+
+def qp_objective(w, X, y, C):
+    return w @ w + C * np.maximum(0, 1 - y * (X @ w)).sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_qpsvc_agrees_with_liblinear(seed, C):
+    X, y = records(seed=seed)
+    svm = QPSVC(C).fit(X, y)
+    w = reference_qp(X, y, C)
+    np.testing.assert_allclose(svm.coef_[0], w, atol=1e-4)
+    assert svm.objective_ == pytest.approx(qp_objective(w, X, y, C), rel=1e-5)
+    assert abs(svm.gap_) <= 1e-6
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL"])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+def test_qpsvc_with_a_chosen_solver(solver, scale):
+    X, y = records()
+    svm = QPSVC(3.0, solver=solver).fit(sp.csr_array(scale * X), y)
+    assert svm.objective_ == pytest.approx(qp_objective(svm.coef_[0], scale * X, y, 3.0))
+    assert abs(svm.gap_) <= 1e-6
+
+
+def test_qpsvc_certifies_ordinary_records_by_default():
+    for seed in (4, 12, 37, 52):
+        rng = np.random.default_rng(seed)
+        n, p = rng.integers(2, 60), rng.integers(1, 6)
+        X = rng.normal(size=(n, p)) * 10.0 ** rng.uniform(-2, 2)
+        y = np.where(rng.random(n) < 0.5, 1, -1)
+        y[:2] = 1, -1
+        QPSVC(10 ** rng.uniform(-2, 2)).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "C", "w"),
+    [
+        ([[1.0], [-1.0]], [1, -1], 10.0, [1.0]),
+        ([[1.0], [-1.0]], [1, -1], 0.5, [0.5]),  # 2 w = 2 C
+        ([[2.0, 0.0], [0.0, -1.0]], [1, -1], 10.0, [0.5, 1.0]),
+        ([[3.0, 1.0], [-3.0, -1.0]], [1, -1], 10.0, [0.3, 0.1]),
+    ],
+)
+def test_known_answers_of_qpsvc(X, y, C, w):
+    np.testing.assert_allclose(QPSVC(C).fit(X, y).coef_[0], w, atol=1e-5)
+
+
+def test_qpsvc_names_cvxpy_if_it_is_missing(monkeypatch):
+    imports = builtins.__import__
+
+    def without_cvxpy(name, *details):
+        if name == "cvxpy":
+            raise ModuleNotFoundError("No module named 'cvxpy'", name="cvxpy")
+        return imports(name, *details)
+
+    monkeypatch.setattr(builtins, "__import__", without_cvxpy)
+    with pytest.raises(MissingDependencyError, match=r"QPSVC needs CVXPY: install it by pip install 'privlp\[cvxpy\]'"):
+        QPSVC().fit(*records())
+
+
+def test_qpsvc_with_a_solver_that_does_not_exist():
+    with pytest.raises(UncertifiedOptimumError, match=r"solver failed \(NONE_SUCH\); try another solver="):
+        QPSVC(solver="NONE_SUCH").fit(*records())
+
+
+def test_an_optimum_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setattr(exact, "_GAP", -1.0)
+    for svm in (LPSVC(), QPSVC()):
+        with pytest.raises(UncertifiedOptimumError, match=r"could not be certified: relative gap .* Rescale the records or C"):
+            svm.fit(*records())
+    assert issubclass(UncertifiedOptimumError, PrivLPError)
+
+
+# ---------------------------------------------------------------------------------------------- smooth losses
+
+
+@pytest.mark.parametrize("estimator", SMOOTH)
+@pytest.mark.parametrize("reg", [1e-9, 1e-3, 10.0])
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 100.0])
+def test_gradient_is_certified(estimator, reg, scale):
+    X, y = records()
+    svm = estimator(reg).fit(scale * X, y)
+    longest = np.linalg.norm(scale * X, axis=1).max()
+    assert svm.gradient_norm_ <= TOLERANCE * longest
+    loss = huber() if estimator is HuberSVC else logistic()
+    gradient = RegularizedRisk(signed(scale * X, y), loss, reg, longest).gradient(svm.coef_[0])
+    assert np.linalg.norm(gradient) <= TOLERANCE * longest * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("reg", [1e-3, 0.1, 10.0])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix])
+def test_logistic_regression_agrees_with_scikit_learn(reg, form):
+    X, y = records()
+    reference = LogisticRegression(fit_intercept=False, C=1 / (len(y) * reg), tol=1e-12, max_iter=10_000, solver="newton-cg")
+    ours = RegularizedLogisticRegression(reg).fit(form(X), y)
+    np.testing.assert_allclose(ours.coef_, reference.fit(X, y).coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("h", [0.5, 0.1, 1e-3])
+def test_the_huber_svm_tends_to_the_quadratic_program(h):
+    """The Huber hinge is within h/4 of the hinge, so that J is."""
+    X, y = records()
+    reg, n = 0.1, len(y)
+    w = HuberSVC(reg, h=h).fit(X, y).coef_[0]
+    best = reference_qp(X, y, 2 / (n * reg))
+
+    def hinge_risk(w):
+        return reg / 2 * (w @ w) + np.maximum(0, 1 - y * (X @ w)).mean()
+
+    assert hinge_risk(best) - 1e-9 <= hinge_risk(w) <= hinge_risk(best) + h / 2
+
+
+# ---------------------------------------------------------------------------------------------- all of them
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_names_of_classes(estimator):
+    X, y = records()
+    names = np.where(y > 0, "yes", "no")
+    svm, plain = estimator().fit(X, names), estimator().fit(X, y)
+    np.testing.assert_array_equal(svm.coef_, plain.coef_)
+    assert svm.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(svm.predict(X) == "yes", plain.predict(X) == 1)
+    np.testing.assert_allclose(svm.decision_function(sp.csr_matrix(X)), X @ svm.coef_[0])
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_negated_labels_negate_the_weights(estimator):
+    X, y = records()
+    np.testing.assert_allclose(estimator().fit(X, -y).coef_, -estimator().fit(X, y).coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_declared_classes(estimator):
+    X, _ = records()
+    svm = estimator(classes=(0, 1)).fit(np.abs(X), np.ones(len(X)))
+    assert svm.classes_.tolist() == [0, 1]
+    assert svm.predict(np.abs(X)).all()
+    with pytest.raises(InvalidParameterError, match="classes must name two different labels"):
+        estimator(classes=(1, 1)).fit(X, np.ones(len(X)))
+    with pytest.raises(InvalidProblemError, match="labels other than the two of classes"):
+        estimator(classes=(0, 1)).fit(X, np.full(len(X), 2))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_labels_of_other_than_two_classes(estimator):
+    X, _ = records()
+    with pytest.raises(InvalidProblemError, match=r"y has one class only; give labels of two classes, or name both by classes="):
+        estimator().fit(X, np.ones(len(X)))
+    with pytest.raises(
+        InvalidProblemError, match=r"Only binary classification is supported.*multiclass.*one class against the rest"
+    ):
+        estimator().fit(X, np.arange(len(X)) % 3)
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        estimator().fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("hole", [math.nan, math.inf])
+def test_holes_in_the_records(estimator, hole):
+    X, y = records()
+    X[3, 1] = hole
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+        estimator().fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_weights_of_records_are_refused(estimator):
+    X, y = records()
+    with pytest.raises(InvalidParameterError, match="fit takes X and y only, not sample_weight"):
+        estimator().fit(X, y, sample_weight=np.ones(len(y)))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, "1", None, True])
+def test_parameters_out_of_their_domain(estimator, value):
+    name = "C" if estimator in PRICED else "reg"
+    with pytest.raises(InvalidParameterError, match=f"{name} must be a positive finite number, got {value!r}"):
+        estimator(value).fit(*records())
+
+
+@pytest.mark.parametrize("h", [0.0, -0.1, 0.5000001, math.nan])
+def test_h_out_of_its_domain(h):
+    with pytest.raises(InvalidParameterError, match=r"h must be in \(0, 0\.5\], got"):
+        HuberSVC(h=h).fit(*records())
+
+
+def test_an_uncertified_gradient_is_warned_of():
+    X = 1e9 * np.random.default_rng(0).normal(size=(40, 3))
+    y = np.where(np.arange(40) % 2, 1, -1)
+    with pytest.warns(ConvergenceWarning, match="would certify the optimum. Scale the records down"):
+        HuberSVC(1e-12, h=1e-4).fit(X, y)

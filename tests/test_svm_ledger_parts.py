@@ -1,0 +1,316 @@
+"""Disjoint parts of the records cost what the dearest costs; draws with a slack in delta are converted at a smaller one."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privlp import Budget, BudgetExceededError, ConstraintPrivate
+from privlp.privacy import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    GaussianObjectivePerturbation,
+    LaplaceMechanism,
+    Ledger,
+    ObjectivePerturbation,
+    Randomness,
+    events,
+)
+from privlp.privacy.mechanisms import Mechanism
+
+REPLACE = ConstraintPrivate()
+SETTINGS = settings(deadline=None, max_examples=40)
+
+
+def charge(ledger, mechanism, count=1, purpose="test"):
+    return ledger.charge(mechanism, count, purpose, REPLACE, Randomness(0))
+
+
+def laplace(eps):
+    return LaplaceMechanism(1.0, 1.0 / eps)
+
+
+def gaussian(sigma):
+    return GaussianMechanism(1.0, sigma)
+
+
+def spent_on(mechanisms, delta):
+    """One ledger that pays for all."""
+    ledger = Ledger(1e6, delta)
+    for mechanism in mechanisms:
+        charge(ledger, mechanism)
+    return ledger.spent()
+
+
+# ---------------------------------------------------------------------------------------------- disjoint parts
+
+
+@given(st.lists(st.lists(st.floats(0.01, 2.0), max_size=3), min_size=1, max_size=5), st.lists(st.floats(0.01, 2.0), max_size=2))
+@SETTINGS
+def test_pure_parts_cost_what_the_dearest_costs(parts, common):
+    budget = Ledger(1e6, 0.0)
+    for ledger, epsilons in zip(budget.disjoint(len(parts)), parts, strict=True):
+        for eps in epsilons:
+            charge(ledger, laplace(eps))
+        assert ledger.spent() == pytest.approx(sum(epsilons))
+    for eps in common:
+        charge(budget, laplace(eps))
+    assert budget.spent() == pytest.approx(sum(common) + max(sum(epsilons) for epsilons in parts))
+
+
+@given(st.lists(st.lists(st.floats(0.5, 20.0), max_size=2), min_size=1, max_size=3), st.lists(st.floats(0.5, 20.0), max_size=2))
+@settings(deadline=None, max_examples=12)
+def test_gaussian_parts_cost_what_the_dearest_costs(parts, common):
+    budget = Ledger(1e6, 1e-6)
+    ledgers = budget.disjoint(len(parts))
+    for sigma in common[:1]:
+        charge(budget, gaussian(sigma))
+    for ledger, sigmas in zip(ledgers, parts, strict=True):
+        for sigma in sigmas:
+            charge(ledger, gaussian(sigma))
+    for sigma in common[1:]:
+        charge(budget, gaussian(sigma))
+    each = [spent_on([gaussian(sigma) for sigma in [*common, *sigmas]], 1e-6) for sigmas in parts]
+    assert budget.spent() == pytest.approx(max(each))
+
+
+MECHANISMS = st.one_of(
+    st.floats(0.01, 3.0).map(laplace),
+    st.floats(0.01, 3.0).map(lambda eps: ExponentialMechanism(1.0, eps)),
+    st.floats(0.5, 20.0).map(gaussian),
+    st.floats(0.5, 20.0).map(lambda sigma: GaussianObjectivePerturbation(1.0, sigma, 0.1)),
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), MECHANISMS), min_size=1, max_size=4))
+@settings(deadline=None, max_examples=15)
+def test_parts_cost_no_less_than_the_dearest_and_no_more_than_all(charges):
+    """Any mechanisms at delta > 0, among them such with a slack."""
+    delta = 1e-6
+    budget = Ledger(1e6, delta)
+    parts = budget.disjoint(2)
+    for part, mechanism in charges:
+        charge(parts[part], mechanism)
+    dearest = max(spent_on([m for p, m in charges if p == part], delta) for part in (0, 1))
+    assert budget.spent() == pytest.approx(dearest)
+    assert budget.spent() <= spent_on([m for _, m in charges], delta) * (1 + 1e-12)
+    assert budget.spent() >= max(part.spent() for part in parts) * (1 - 1e-12)
+
+
+def test_two_partitions():
+    """A record lies in one part of each: the dearest of the first and the dearest of the second add up."""
+    budget = Ledger(10.0, 0.0)
+    for first, second in ((0.5, 0.1), (0.2, 0.7)):
+        parts = budget.disjoint(2)
+        charge(parts[0], laplace(first))
+        charge(parts[1], laplace(second))
+    assert budget.spent() == pytest.approx(0.5 + 0.7)
+
+
+def test_dearest_place_is_not_the_dearest_part_of_each_partition_alone():
+    """With Rényi composition the costs of a place are composed, not added."""
+    budget = Ledger(100.0, 1e-6)
+    for _ in range(2):
+        parts = budget.disjoint(2)
+        charge(parts[0], gaussian(3.0))
+        charge(parts[1], gaussian(2.0))
+    assert budget.spent() == pytest.approx(spent_on([gaussian(2.0)] * 2, 1e-6))
+    assert budget.spent() < 2 * spent_on([gaussian(2.0)], 1e-6)
+
+
+def test_nested_parts():
+    """Part 0 is divided further; the records of part 1 see none of what was paid for its parts."""
+    budget = Ledger(10.0, 0.0)
+    left, right = budget.disjoint(2)
+    charge(left, laplace(0.1))
+    inner = left.disjoint(3)
+    for ledger, eps in zip(inner, (0.2, 0.3, 0.4), strict=True):
+        charge(ledger, laplace(eps))
+    assert left.spent() == pytest.approx(0.5)
+    charge(right, laplace(0.45))
+    assert budget.spent() == pytest.approx(0.5)
+    charge(right, laplace(0.1))
+    assert budget.spent() == pytest.approx(0.55)
+    charge(budget, laplace(1.0))
+    assert budget.spent() == pytest.approx(1.55)
+    assert left.spent() == pytest.approx(0.5)
+
+
+def test_share_of_a_part():
+    budget = Budget(1.0, 0.0)
+    parts = budget.disjoint(2)
+    for part in parts:
+        charge(part.share(0.8, 0.0), laplace(0.8))
+    assert budget.spent() == pytest.approx(0.8)
+    assert [part.spent() for part in parts] == pytest.approx([0.8, 0.8])
+
+
+def test_a_part_that_nothing_was_charged_for():
+    budget = Ledger(1.0, 1e-6)
+    parts = budget.disjoint(4)
+    assert budget.spent() == parts[0].spent() == 0.0
+    charge(parts[2], laplace(0.5))
+    assert budget.spent() == pytest.approx(0.5, rel=1e-4)
+    assert parts[0].spent() == 0.0
+
+
+# ---------------------------------------------------------------------------------------------- refusals and entries
+
+
+def test_a_refusal_leaves_every_ledger_as_it_was():
+    budget = Budget(1.0, 0.0)
+    left, right = budget.disjoint(2)
+    inner = left.disjoint(2)
+    charge(budget, laplace(0.3), purpose="common")
+    charge(inner[0], laplace(0.6), purpose="inner")
+    ledgers = [budget, left, right, *inner]
+    before = [ledger.record() for ledger in ledgers]
+    for ledger in (budget, left, inner[0]):
+        with pytest.raises(BudgetExceededError, match="Nothing was drawn and nothing was charged"):
+            charge(ledger, laplace(0.2))
+    assert [ledger.record() for ledger in ledgers] == before
+    charge(inner[1], laplace(0.7))
+    charge(right, laplace(0.7))
+    assert budget.spent() == pytest.approx(1.0)
+
+
+def test_a_part_may_not_spend_more_than_the_whole():
+    budget = Ledger(0.5, 0.0)
+    (part,) = budget.disjoint(1)
+    assert (part.eps, part.delta) == (0.5, 0.0)
+    with pytest.raises(BudgetExceededError, match=r"beyond the budget of eps = 0\.5"):
+        charge(part, laplace(0.6))
+
+
+def test_every_charge_is_listed_with_its_part():
+    budget = Ledger(10.0, 0.0)
+    parts = budget.disjoint(2)
+    charge(budget, laplace(0.1), purpose="common")
+    charge(parts[1], laplace(0.2), count=3, purpose="second")
+    charge(parts[0], laplace(0.3), purpose="first")
+    assert [(entry.purpose, entry.draws) for entry in budget.entries] == [
+        ("common", 1),
+        ("second, part 2 of the records", 3),
+        ("first, part 1 of the records", 1),
+    ]
+    assert [entry.purpose for entry in parts[1].entries] == ["second"]
+    assert "second, part 2 of the records" in str(budget.statement())
+
+
+def test_calibration_inside_a_part():
+    budget = Ledger(2.0, 1e-6)
+    parts = budget.disjoint(2)
+    for part in parts:
+        mechanism = part.calibrate(lambda intensity: gaussian(1 / intensity), 3)
+        charge(part, mechanism, count=3)
+    assert budget.spent() <= 2.0
+    assert budget.spent() == pytest.approx(2.0, rel=1e-6)
+
+
+def test_draws_of_a_part():
+    parts = Ledger(1.0, 0.0).disjoint(2)
+    draw = charge(parts[0], laplace(0.5))
+    assert np.isfinite(draw(3.0))
+    with pytest.raises(BudgetExceededError, match="All paid draws"):
+        draw(3.0)
+
+
+# ---------------------------------------------------------------------------------------------- slack in delta
+
+
+def objective(sigma, cost=0.0):
+    return GaussianObjectivePerturbation(1.0, sigma, cost)
+
+
+@pytest.mark.parametrize("draws", [1, 2, 3])
+@pytest.mark.parametrize("apart", [False, True])
+def test_each_draw_divides_delta_by_four(draws, apart):
+    """One charge of several draws, or several charges."""
+    delta = 1e-5
+    ledger = Ledger(100.0, delta)
+    for _ in range(draws if apart else 1):
+        charge(ledger, objective(3.0), count=1 if apart else draws)
+    plain = Ledger(100.0, delta / 4**draws)
+    charge(plain, gaussian(3.0), count=draws)
+    assert ledger.spent() == pytest.approx(plain.spent(), rel=1e-12)
+
+
+def test_other_mechanisms_are_converted_at_the_smaller_delta_too():
+    ledger, plain = Ledger(100.0, 1e-5), Ledger(100.0, 1e-5 / 16)
+    for mechanism in (objective(3.0), gaussian(2.0), objective(3.0)):
+        charge(ledger, mechanism)
+    charge(plain, gaussian(3.0), count=2)
+    charge(plain, gaussian(2.0))
+    assert ledger.spent() == pytest.approx(plain.spent(), rel=1e-12)
+
+
+def test_slack_of_another_part_is_not_paid():
+    budget = Ledger(100.0, 1e-5)
+    parts = budget.disjoint(2)
+    charge(parts[0], gaussian(2.0))
+    charge(parts[1], objective(50.0), count=3)
+    assert budget.spent() == pytest.approx(spent_on([gaussian(2.0)], 1e-5))
+
+
+def test_curvature_is_paid_as_pure_eps():
+    ledger, without = Ledger(100.0, 1e-5), Ledger(100.0, 1e-5)
+    charge(ledger, objective(3.0, 0.25), count=2)
+    charge(without, objective(3.0), count=2)
+    assert ledger.spent() == pytest.approx(without.spent() + 0.5)
+    pure = Ledger(10.0, 0.0)
+    charge(pure, ObjectivePerturbation(1.0, 2.0, 0.25))
+    assert pure.spent() == pytest.approx(0.75)
+
+
+def test_the_slack_is_that_of_the_bound():
+    """Largest Rényi divergence of the bound on the loss, max of four standard Gaussians, against what is charged."""
+    sigma, delta = 2.0, 1e-6
+    rho = 1 / (2 * sigma**2)
+    orders = 1 + np.geomspace(0.02, 1e6, 4000)
+    renyi = rho * orders + math.log(4) / (orders - 1)
+    bound = np.min(renyi + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1))
+    ledger = Ledger(100.0, delta)
+    charge(ledger, objective(sigma))
+    assert ledger.spent() == pytest.approx(bound, rel=1e-3)
+
+
+def test_gaussian_objective_perturbation_has_no_pure_price():
+    assert math.isinf(objective(2.0).pure_eps)
+    with pytest.raises(BudgetExceededError, match="eps = inf at delta = 0"):
+        charge(Ledger(100.0, 0.0), objective(1e6))
+    with pytest.raises(BudgetExceededError):
+        charge(Ledger(1e9, 0.5), objective(0.0))
+
+
+def test_only_gaussian_objective_perturbation_has_a_slack():
+    assert Mechanism.delta_factor == laplace(1.0).delta_factor == gaussian(1.0).delta_factor == 1.0
+    assert objective(1.0).delta_factor == 4.0
+
+
+def test_composition_is_asked_for_each_place_once(monkeypatch):
+    """Charges of other parts are left out before anything is composed."""
+    asked = []
+    compose = events.composed_epsilon
+    monkeypatch.setattr(events, "composed_epsilon", lambda costs, delta: asked.append(len(c := list(costs))) or compose(c, delta))
+    budget = Ledger(100.0, 1e-6)
+    parts = budget.disjoint(3)
+    for i, part in enumerate(parts):
+        charge(part, gaussian(3.0 + i))
+    asked.clear()
+    budget.spent()
+    assert asked == [1, 1, 1]
+
+
+def test_partitions_alike_do_not_multiply(monkeypatch):
+    """Three times four parts that cost the same need few compositions, not 64: ten selections on one budget need 4^10."""
+    asked = []
+    monkeypatch.setattr(events, "composed_epsilon", lambda costs, delta: asked.append(1) or 1.0)
+    budget = Ledger(100.0, 1e-6)
+    for _ in range(3):
+        for part in budget.disjoint(4):
+            charge(part, gaussian(3.0))
+    asked.clear()
+    budget.spent()
+    assert len(asked) <= 12

@@ -1,0 +1,666 @@
+"""Output and objective perturbation: what is charged, how much noise that buys, and the bounds on the data that both rest on."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from privlp import Budget, BudgetExceededError, ConstraintPrivate, InvalidParameterError, InvalidProblemError
+from privlp.privacy import EuclideanLaplaceMechanism, GaussianMechanism, LaplaceMechanism, Ledger, Randomness
+from svm_models import (
+    MarginLoss,
+    ObjectivePerturbationClassifier,
+    ObjectivePerturbationLogisticRegression,
+    ObjectivePerturbationSVC,
+    OutputPerturbationClassifier,
+    OutputPerturbationLogisticRegression,
+    OutputPerturbationSVC,
+)
+from svm_models.base import Account, signed, within_norm
+from svm_models.losses import huber, logistic
+from svm_models.minimise import TOLERANCE, RegularizedRisk
+from svm_models.perturbation import curvature_cost, eps_for_noise, perturb_objective, perturb_output
+
+OUTPUT = [OutputPerturbationSVC, OutputPerturbationLogisticRegression, OutputPerturbationClassifier]
+OBJECTIVE = [ObjectivePerturbationSVC, ObjectivePerturbationLogisticRegression, ObjectivePerturbationClassifier]
+ALL = OUTPUT + OBJECTIVE
+SETTINGS = settings(deadline=None, max_examples=60)
+
+
+def loss_of(estimator):
+    return huber() if "SVC" in estimator.__name__ else logistic()
+
+
+def records(n=60, p=3, seed=0, norm=1.0):
+    """Unit records of two classes that a plane separates, with some labels flipped."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    X *= norm / np.linalg.norm(X, axis=1)[:, None]
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=n) * norm > 0, 1, -1)
+    return X, y
+
+
+X, Y = records(norm=1 - 1e-9)
+
+
+def charged(perturb, risk, eps, delta=0.0, **options):
+    """The weights, and the mechanisms paid for."""
+    ledger = Ledger(eps, delta)
+    w = perturb(risk, Account(ledger, Randomness(0)), **options)
+    return w, [charge.mechanism for charge in ledger._charges]
+
+
+def paying_for_the_curvature(mechanisms):
+    (mechanism,) = [m for m in mechanisms if hasattr(m, "curvature_cost")]
+    return mechanism
+
+
+def replace_draws(monkeypatch, draw):
+    for mechanism in (EuclideanLaplaceMechanism, LaplaceMechanism, GaussianMechanism):
+        monkeypatch.setattr(mechanism, "release", draw)
+
+
+@pytest.fixture
+def no_noise(monkeypatch):
+    """Everything is paid for, and nothing is added."""
+    replace_draws(monkeypatch, lambda self, value, randomness: value)
+
+
+@pytest.fixture
+def no_draws(monkeypatch):
+    """From the call on, a draw fails."""
+
+    def draw(self, value, randomness):
+        raise AssertionError("drawn")
+
+    return lambda: replace_draws(monkeypatch, draw)
+
+
+# ---------------------------------------------------------------------------------------------- what is spent
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("eps", [1e-3, 0.1, 1.0, 20.0])
+def test_pure_eps_is_spent_to_the_last(estimator, eps):
+    privacy = estimator(eps=eps, random_state=0).fit(X, Y).privacy_
+    assert privacy.eps <= eps
+    assert privacy.eps == pytest.approx(eps, rel=1e-6)
+    assert (privacy.delta, privacy.eps_limit, privacy.delta_limit) == (0.0, eps, 0.0)
+    assert privacy.relation.startswith("one record (x_i, y_i) replaced")
+
+
+@pytest.mark.parametrize("estimator", [OutputPerturbationSVC, ObjectivePerturbationSVC, ObjectivePerturbationLogisticRegression])
+@pytest.mark.parametrize(("eps", "delta"), [(0.1, 1e-6), (1.0, 1e-9), (10.0, 0.01)])
+def test_gaussian_eps_is_not_overspent(estimator, eps, delta):
+    privacy = estimator(eps=eps, delta=delta, random_state=0).fit(X, Y).privacy_
+    assert privacy.eps <= eps
+    assert privacy.eps == pytest.approx(eps, rel=1e-5)
+    assert privacy.delta == delta
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_what_is_paid_for(estimator):
+    entries = estimator(random_state=0).fit(X, Y).privacy_.entries
+    if estimator in OUTPUT:
+        assert [(e.purpose, e.mechanism, e.draws) for e in entries] == [("perturb the minimiser", "Euclidean Laplace mechanism", 1)]
+    else:
+        assert sorted((e.purpose, e.mechanism, e.draws) for e in entries) == [
+            ("cover the error of the computed minimiser", "Euclidean Laplace mechanism", 1),
+            ("perturb the objective", "objective perturbation", 1),
+        ]
+
+
+@pytest.mark.parametrize("estimator", [OutputPerturbationSVC, ObjectivePerturbationSVC])
+def test_fits_share_a_budget(estimator):
+    budget = Budget(1.0, 0.0)
+    first = estimator(eps=0.4, budget=budget, random_state=0).fit(X, Y)
+    second = estimator(eps=0.6, budget=budget, random_state=1).fit(X, Y)
+    assert (first.privacy_.eps, second.privacy_.eps) == (pytest.approx(0.4), pytest.approx(0.6))
+    assert budget.spent() == pytest.approx(1.0)
+    assert len(budget.entries) == len(first.privacy_.entries) + len(second.privacy_.entries)
+
+
+@pytest.mark.parametrize("estimator", [OutputPerturbationSVC, ObjectivePerturbationSVC])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_overspending_is_refused_before_any_draw(no_draws, estimator, delta):
+    budget = Budget(1.0, 1e-6)
+    estimator(eps=0.6, budget=budget, random_state=0).fit(X, Y)
+    svm = estimator(eps=0.6, delta=delta, budget=budget, random_state=0)
+    no_draws()
+    before = budget.record()
+    with pytest.raises(BudgetExceededError, match=r"beyond the budget of eps = 1 .*Nothing was drawn and nothing was charged"):
+        svm.fit(X, Y)
+    assert budget.record() == before
+    assert not hasattr(svm, "coef_")
+
+
+def test_a_budget_of_another_relation():
+    budget = Budget(10.0, 0.0)
+    budget.charge(LaplaceMechanism(1.0, 1.0), 1, "other", ConstraintPrivate("add-remove", nominal_n=9), Randomness(0))
+    with pytest.raises(Exception, match="cannot also account for"):
+        OutputPerturbationSVC(budget=budget).fit(X, Y)
+
+
+# ---------------------------------------------------------------------------------------------- no noise, little noise
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_without_noise_it_is_the_minimiser(estimator, delta):
+    svm = estimator(eps=math.inf, delta=delta, reg=0.01, random_state=0).fit(X, Y)
+    risk = RegularizedRisk(signed(X, Y), loss_of(estimator), 0.01, 1.0)
+    np.testing.assert_array_equal(svm.coef_[0], risk.minimise())
+    assert not svm.privacy_.private
+    assert str(svm.privacy_.statement()).startswith("NOT PRIVATE")
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+def test_little_noise_does_little(estimator, delta):
+    exact = estimator(eps=math.inf, reg=0.1, random_state=0).fit(X, Y).coef_
+    near = estimator(eps=1e4 if delta else 1e7, delta=delta, reg=0.1, random_state=0).fit(X, Y).coef_
+    np.testing.assert_allclose(near, exact, atol=0.05 if delta else 1e-3)
+    assert (near != exact).all()
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("eps", [1e-12, 1e-4, 1e9])
+def test_extreme_eps(estimator, eps):
+    svm = estimator(eps=eps, random_state=0).fit(X, Y)
+    assert np.isfinite(svm.coef_).all()
+    assert svm.privacy_.eps == pytest.approx(eps, rel=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("eps", [1e-3, 100.0, 1e3])
+def test_extreme_eps_with_gaussian_noise(estimator, eps):
+    svm = estimator(eps=eps, delta=1e-9, random_state=0).fit(X, Y)
+    assert np.isfinite(svm.coef_).all()
+    assert 0.99 * eps < svm.privacy_.eps <= eps
+
+
+@pytest.mark.parametrize("estimator", [OutputPerturbationSVC, ObjectivePerturbationSVC])
+def test_an_enormous_eps_with_gaussian_noise(estimator):
+    assert 0.99e5 < estimator(eps=1e5, delta=1e-9, random_state=0).fit(X, Y).privacy_.eps <= 1e5
+
+
+# ---------------------------------------------------------------------------------------------- how much noise
+
+FORMULAS = pytest.mark.parametrize(
+    ("n", "eps", "reg", "data_norm", "loss"),
+    [(7, 0.5, 0.3, 1.0, huber()), (50, 1.0, 2.0, 3.0, logistic()), (20, 4.0, 0.01, 0.25, huber(0.1))],
+)
+
+
+@FORMULAS
+def test_noise_of_output_perturbation(n, eps, reg, data_norm, loss):
+    M, _ = records(n, norm=data_norm)
+    _, (mechanism,) = charged(perturb_output, RegularizedRisk(M, loss, reg, data_norm), eps)
+    g = 2.0**-36 * 1.0 * data_norm
+    sensitivity = 2 * (1.0 * data_norm / n + g) / reg
+    assert type(mechanism) is EuclideanLaplaceMechanism
+    assert mechanism.sensitivity == pytest.approx(sensitivity, rel=1e-14)
+    assert mechanism.scale == pytest.approx(sensitivity / eps, rel=1e-6)
+    assert mechanism.scale >= sensitivity / eps
+
+
+@FORMULAS
+def test_noise_of_objective_perturbation(n, eps, reg, data_norm, loss):
+    M, _ = records(n, norm=data_norm)
+    risk = RegularizedRisk(M, loss, reg, data_norm)
+    q = {"logistic": 1 / 4, "Huber hinge": 1.0 if eps != 4.0 else 5.0}[loss.name]
+    cost = math.log(1 + q * data_norm**2 / (n * reg))
+    assert curvature_cost(risk) == pytest.approx(cost, rel=1e-12)
+    assert eps_for_noise(risk, eps) == pytest.approx(0.99 * eps - cost)
+    if cost > eps / 2:
+        reg = q * data_norm**2 / (n * math.expm1(eps / 2))
+        cost = eps / 2
+    _, mechanisms = charged(perturb_objective, risk, eps)
+    cover, noise = sorted(mechanisms, key=lambda mechanism: mechanism.sensitivity)
+    assert noise.sensitivity == pytest.approx(2 * data_norm)
+    assert noise.curvature_cost == pytest.approx(cost)
+    assert noise.scale == pytest.approx(2 * data_norm / (0.99 * eps - cost), rel=1e-6)
+    assert cover.sensitivity == pytest.approx(2 * 2.0**-36 * data_norm / reg)
+    assert cover.scale == pytest.approx(cover.sensitivity / (0.01 * eps))
+    assert TOLERANCE == 2.0**-36
+
+
+@pytest.mark.parametrize(("reg", "eps"), [(1e-3, 0.1), (1e-6, 1.0), (1e-3, 3.0)])
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_regularisation_is_added_until_the_curvature_costs_half(no_noise, reg, eps, delta):
+    """Seen in the weights: without noise they minimise the objective of the raised regularisation."""
+    M = signed(X, Y)
+    raised = max(reg, 1 / (len(M) * math.expm1(eps / 2)))
+    assert raised > reg
+    w, mechanisms = charged(perturb_objective, RegularizedRisk(M, huber(), reg, 1.0), eps, delta)
+    np.testing.assert_allclose(w, RegularizedRisk(M, huber(), raised, 1.0).minimise(), atol=2e-10 / raised)
+    assert paying_for_the_curvature(mechanisms).curvature_cost == pytest.approx(eps / 2)
+
+
+def test_no_regularisation_is_added_where_the_curvature_is_cheap(no_noise):
+    risk = RegularizedRisk(signed(X, Y), huber(), 0.5, 1.0)
+    np.testing.assert_array_equal(charged(perturb_objective, risk, 1.0)[0], risk.minimise())
+
+
+def test_no_regularisation_is_added_if_not_wanted(no_noise):
+    risk = RegularizedRisk(signed(X, Y), huber(), 0.02, 1.0)
+    w, mechanisms = charged(perturb_objective, risk, 1.0, add_regularization=False)
+    np.testing.assert_array_equal(w, risk.minimise())
+    assert paying_for_the_curvature(mechanisms).scale == pytest.approx(2 / eps_for_noise(risk, 1.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_curvature_that_costs_more_than_eps_is_refused(no_draws, delta):
+    no_draws()
+    risk = RegularizedRisk(signed(X, Y), huber(), 1e-3, 1.0)
+    assert curvature_cost(risk) > 1.0
+    with pytest.raises(BudgetExceededError, match="Nothing is left"):
+        charged(perturb_objective, risk, 1.0, delta, add_regularization=False)
+
+
+@pytest.mark.parametrize("perturb", [perturb_output, perturb_objective])
+@pytest.mark.parametrize("reg", [1e-3, 5.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_no_more_noise_than_needed(perturb, reg, delta):
+    """More of it is no fault of privacy, but one of use."""
+    ledger = Ledger(1.0, delta)
+    perturb(RegularizedRisk(signed(X, Y), logistic(), reg, 1.0), Account(ledger, Randomness(0)))
+    assert 0.999 < ledger.spent() <= 1.0
+
+
+# ---------------------------------------------------------------------------------------------- bounds that both rest on
+
+VECTOR = st.lists(st.floats(-1, 1), min_size=2, max_size=2).map(np.array)
+LOSS = st.sampled_from([huber(), huber(0.1), logistic()])
+
+
+def in_the_ball(v):
+    return v / max(1.0, float(np.linalg.norm(v)))
+
+
+@given(st.lists(VECTOR, max_size=5), VECTOR, VECTOR, LOSS, st.floats(1e-3, 10.0))
+@SETTINGS
+def test_minimisers_of_neighbours_are_close(common, x, other, loss, reg):
+    """Within 2cR/(n reg), and the errors of the computed ones."""
+    M, N = (np.array([in_the_ball(v) for v in [*common, last]]) for last in (x, other))
+    first, second = (RegularizedRisk(side, loss, reg, 1.0) for side in (M, N))
+    bound = 2 * (1 / len(M) + first.tolerance) / reg
+    assert np.linalg.norm(first.minimise() - second.minimise()) <= bound * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("loss", [huber(), logistic()])
+@pytest.mark.parametrize("n", [1, 4])
+def test_some_neighbours_are_as_far_apart_as_the_bound_allows(loss, n):
+    """Within 10 % of it: the others without influence, the last flipped, where the loss is steep."""
+    common = np.zeros((n - 1, 2))
+    reg = 4.0
+    if loss.name == "logistic":  # shifted, so that it is steep around weights of zero
+        loss = MarginLoss(
+            value=lambda z: logistic().value(z - 8.0),
+            slope=lambda z: logistic().slope(z - 8.0),
+            curvature=lambda z: logistic().curvature(z - 8.0),
+            slope_bound=1.0,
+            curvature_bound=0.25,
+        )
+    sides = (np.vstack([common, [[sign, 0.0]]]) for sign in (1, -1))
+    first, second = (RegularizedRisk(side, loss, reg, 1.0).minimise() for side in sides)
+    assert np.linalg.norm(first - second) > 0.9 * 2 / (n * reg)
+
+
+@given(st.integers(1, 4), st.integers(0, 6), st.floats(0.01, 10.0), st.floats(0.1, 5.0), st.integers(0, 2**32 - 1))
+@SETTINGS
+def test_determinants_of_neighbours(p, common, reg_times_n, q, seed):
+    """The ratio of the Jacobians' determinants: one factor 1 + qR^2/(n reg), in both directions."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(common, p))
+    H = reg_times_n * np.eye(p) + rows.T @ rows
+    logs = []
+    for _ in range(2):
+        x = rng.normal(size=p)
+        x *= rng.choice([1.0, rng.random()]) / np.linalg.norm(x)
+        logs.append(np.linalg.slogdet(H + rng.choice([0.0, rng.random(), 1.0]) * q * np.outer(x, x))[1])
+    assert abs(logs[0] - logs[1]) <= math.log1p(q / reg_times_n) + 1e-9
+
+
+def test_determinants_of_some_neighbours_differ_by_as_much():
+    """Within 10 %, through the Hessians of the code: a record in the curved part against one without influence."""
+    n, reg, w = 3, 0.05, np.array([1.0, 0.0])
+    common = np.array([[0.0, 0.3], [0.0, -0.2]])
+    first, second = (
+        RegularizedRisk(np.vstack([common, [last]]), huber(), reg, 1.0)._hessian_at(np.vstack([common, [last]]) @ w)
+        for last in ([1.0, 0.0], [0.0, 0.0])
+    )
+    ratio = np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1]
+    cost = curvature_cost(RegularizedRisk(np.zeros((n, 2)), huber(), reg, 1.0))
+    assert 0.9 * cost < ratio <= cost + 1e-12
+
+
+@given(st.floats(-4, 4), st.floats(-4, 4), VECTOR, VECTOR, LOSS)
+@SETTINGS
+def test_gradient_of_one_record(z, other, x, x_other, loss):
+    """The linear term that leads to given weights moves by at most 2cR."""
+    x, x_other = in_the_ball(x), in_the_ball(x_other)
+    slopes = loss.slope(np.array([z, other]))
+    assert np.linalg.norm(slopes[0] * x - slopes[1] * x_other) <= 2 * loss.slope_bound * (1 + 1e-12)
+
+
+# ---------------------------------------------------------------------------------------------- the norm of records
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("t", [1e-3, 7.0])
+def test_scale_of_the_records(estimator, delta, t):
+    """Records and their bound t times as long, regularisation t^2 times as strong: weights 1/t times as long."""
+    base = estimator(eps=0.7, reg=0.1, delta=delta, random_state=3).fit(X, Y).coef_
+    scaled = estimator(eps=0.7, reg=0.1 * t**2, delta=delta, data_norm=t, random_state=3).fit(t * X, Y).coef_
+    np.testing.assert_allclose(t * scaled, base, rtol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_array])
+def test_long_records_are_scaled_down_each_by_itself(estimator, form):
+    rng = np.random.default_rng(1)
+    stretched = X * np.where(rng.random(len(X)) < 0.5, rng.uniform(1, 50, len(X)), rng.uniform(0.1, 1, len(X)))[:, None]
+    shortened = stretched / np.maximum(1.0, np.linalg.norm(stretched, axis=1))[:, None]
+    first, second = (estimator(random_state=5).fit(form(side), Y) for side in (stretched, shortened))
+    np.testing.assert_allclose(first.coef_, second.coef_, rtol=1e-6)
+    assert first.privacy_ == second.privacy_
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize(
+    ("form", "stretch"),
+    [
+        (sp.csr_array, 1.0),
+        (sp.csr_matrix, 1.0),
+        (sp.csr_matrix, 9.0),
+        (sp.coo_array, 9.0),
+    ],
+)
+def test_sparse_is_dense(estimator, form, stretch):
+    dense, sparse = (estimator(random_state=5).fit(form(stretch * X), Y).coef_ for form in (np.asarray, form))
+    np.testing.assert_allclose(sparse, dense, rtol=1e-6)
+
+
+def test_the_input_is_left_alone():
+    for form in (np.array, sp.csr_array):
+        records_ = form(9 * X)
+        OutputPerturbationSVC(random_state=0).fit(records_, Y)
+        np.testing.assert_array_equal(records_.toarray() if sp.issparse(records_) else records_, 9 * X)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("factor", [1e20, 1e200, 1e305])
+def test_an_enormous_record_is_no_news(estimator, form, factor):
+    """It is scaled down like any other; a warning would tell that there is one."""
+    stretched = X.copy()
+    stretched[0] *= factor
+    first, second = (estimator(random_state=5).fit(form(side), Y).coef_ for side in (X, stretched))
+    np.testing.assert_allclose(first, second, rtol=1e-6)
+
+
+@pytest.mark.parametrize("data_norm", [1e-90, 1e-3, 1e3, 1e13])
+def test_extreme_norms(data_norm):
+    svm = ObjectivePerturbationSVC(eps=math.inf, reg=data_norm**2, data_norm=data_norm).fit(1e10 * data_norm * X, Y)
+    reference = RegularizedRisk(signed(X / (1 - 1e-9), Y), huber(), 1.0, 1.0).minimise()
+    np.testing.assert_allclose(data_norm * svm.coef_[0], reference, rtol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("data_norm", [1e-180, 1e170])
+def test_norms_whose_squares_vanish_or_overflow_are_refused(estimator, data_norm):
+    with pytest.raises(InvalidParameterError, match=r"data_norm must be between .* other units"):
+        estimator(data_norm=data_norm).fit(X, Y)
+
+
+@given(
+    st.lists(st.lists(st.floats(-1e300, 1e300), min_size=2, max_size=2), min_size=1, max_size=5),
+    st.floats(1e-90, 1e13),
+    st.sampled_from([np.array, sp.csr_array]),
+)
+@SETTINGS
+def test_no_record_is_longer_than_the_norm(rows, data_norm, form):
+    """And those that are not are left alone."""
+    rows = np.array(rows)
+    scaled = within_norm(form(rows), data_norm)
+    scaled = scaled.toarray() if sp.issparse(scaled) else scaled
+    lengths, before = np.hypot(*scaled.T), np.hypot(*rows.T)
+    assert (lengths <= data_norm * (1 + 1e-12)).all()
+    long = before > data_norm * (1 + 1e-12)
+    np.testing.assert_allclose(lengths[long], data_norm, rtol=1e-9)
+    short = before < data_norm * (1 - 1e-12)
+    np.testing.assert_array_equal(scaled[short], rows[short])
+
+
+# ---------------------------------------------------------------------------------------------- classes, seeds
+
+
+def test_classes_are_found_or_declared():
+    names = np.where(Y > 0, "yes", "no")
+    svm = OutputPerturbationSVC(eps=1e9, reg=0.1, random_state=0).fit(X, names)
+    assert svm.classes_.tolist() == ["no", "yes"]
+    declared = clone(svm).set_params(classes=("yes", "no")).fit(X, names)
+    assert declared.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(svm.coef_, declared.coef_)
+    assert (svm.predict(X) == names).mean() > 0.7
+    np.testing.assert_array_equal(svm.predict(X) == "yes", svm.decision_function(X) > 0)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_one_class_is_enough_if_both_are_declared(estimator):
+    svm = estimator(eps=1e9, classes=(-1, 1), random_state=0).fit(np.abs(X), np.ones(len(X), dtype=int))
+    assert svm.classes_.tolist() == [-1, 1]
+    assert svm.predict(np.abs(X)).min() == 1
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_a_seed_repeats_a_fit_and_is_owned_up_to(estimator):
+    first, again, other = (estimator(random_state=seed).fit(X, Y) for seed in (7, 7, 8))
+    np.testing.assert_array_equal(first.coef_, again.coef_)
+    assert (first.coef_ != other.coef_).all()
+    assert first.privacy_.seeded
+    assert str(first.privacy_.statement()).startswith("NOT FOR RELEASE")
+
+
+@pytest.mark.parametrize("source", [np.random.default_rng(3), np.random.RandomState(3), np.int64(3)])
+def test_every_seeded_source_is_owned_up_to(source):
+    assert OutputPerturbationSVC(random_state=source).fit(X, Y).privacy_.seeded
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_without_a_seed_every_fit_differs(estimator):
+    first, again = (estimator().fit(X, Y) for _ in range(2))
+    assert (first.coef_ != again.coef_).all()
+    assert not first.privacy_.seeded
+    assert "ChaCha20" in first.privacy_.randomness
+
+
+# ---------------------------------------------------------------------------------------------- losses of one's own
+
+PSEUDO_HUBER = MarginLoss(
+    value=lambda z: 0.5 * (np.sqrt(1 + (1 - z) ** 2) + 1 - z),
+    slope=lambda z: -0.5 * ((1 - z) / np.sqrt(1 + (1 - z) ** 2) + 1),
+    curvature=lambda z: 0.5 * (1 + (1 - z) ** 2) ** -1.5,
+    slope_bound=1.0,
+    curvature_bound=0.5,
+    name="pseudo-Huber",
+)
+#: Squared hinge, continued by its tangent where its slope reaches -4.
+CLIPPED_SQUARED_HINGE = MarginLoss(
+    value=lambda z: np.where(z < -1, 4 - 4 * (z + 1), np.maximum(0.0, 1 - z) ** 2),
+    slope=lambda z: -2 * np.clip(1 - z, 0.0, 2.0),
+    curvature=lambda z: np.where(np.abs(z) < 1, 2.0, 0.0),
+    slope_bound=4.0,
+    curvature_bound=2.0,
+)
+
+
+@pytest.mark.parametrize("estimator", [OutputPerturbationClassifier, ObjectivePerturbationClassifier])
+@pytest.mark.parametrize("loss", [PSEUDO_HUBER, CLIPPED_SQUARED_HINGE])
+def test_a_loss_of_ones_own(estimator, loss):
+    svm = estimator(loss, eps=1.0, reg=0.05, random_state=0).fit(X, Y)
+    assert svm.privacy_.eps == pytest.approx(1.0)
+    exact = clone(svm).set_params(eps=math.inf).fit(X, Y)
+    risk = RegularizedRisk(signed(X, Y), loss, 0.05, 1.0)
+    assert risk.certified(exact.coef_[0])
+    assert exact.score(X, Y) > 0.8
+    assert max(e.sensitivity for e in svm.privacy_.entries) == pytest.approx(
+        2 * loss.slope_bound * (1.0 if estimator is ObjectivePerturbationClassifier else 1 / (len(X) * 0.05)), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("name", ["slope_bound", "curvature_bound"])
+@pytest.mark.parametrize("bound", [0.0, -1.0, math.inf, math.nan, "1", True, None])
+def test_bounds_of_a_loss(name, bound):
+    bounds = {"slope_bound": 1.0, "curvature_bound": 1.0, name: bound}
+    with pytest.raises(InvalidParameterError, match=f"{name} must be a positive finite number"):
+        MarginLoss(np.abs, np.sign, np.zeros_like, **bounds)
+
+
+@pytest.mark.parametrize("estimator", [OutputPerturbationClassifier, ObjectivePerturbationClassifier])
+def test_the_default_loss_is_logistic(estimator):
+    named = {OutputPerturbationClassifier: OutputPerturbationLogisticRegression}.get(
+        estimator, ObjectivePerturbationLogisticRegression
+    )
+    np.testing.assert_array_equal(estimator(random_state=2).fit(X, Y).coef_, named(random_state=2).fit(X, Y).coef_)
+
+
+# ---------------------------------------------------------------------------------------------- messages
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"eps": 0.0}, "eps must be positive"),
+        ({"eps": -1.0}, "eps must be positive"),
+        ({"eps": math.nan}, "eps must be positive"),
+        ({"eps": "1"}, "eps must be a number, got str"),
+        ({"eps": None}, "eps must be a number, got NoneType"),
+        ({"delta": 1.0}, r"delta must be in \[0, 1\)"),
+        ({"delta": -1e-9}, r"delta must be in \[0, 1\)"),
+        ({"delta": math.nan}, r"delta must be in \[0, 1\)"),
+        ({"reg": 0.0}, "reg must be a positive finite number"),
+        ({"reg": math.inf}, "reg must be a positive finite number"),
+        ({"reg": "auto"}, "reg must be a positive finite number"),
+        ({"data_norm": 0.0}, "data_norm must be "),
+        ({"data_norm": math.inf}, "data_norm must be "),
+        ({"data_norm": math.nan}, "data_norm must be "),
+        ({"data_norm": None}, "data_norm must be "),
+        ({"budget": 1.0}, "budget must be a privlp.Budget, got float"),
+        ({"random_state": "seed"}, "must be None"),
+        ({"random_state": -1}, "must be None"),
+        ({"classes": (1, 1)}, "classes must name two different labels"),
+        ({"classes": (1, 2, 3)}, "classes must name two different labels"),
+        ({"classes": 1}, "classes must name two different labels"),
+    ],
+)
+def test_parameters_out_of_their_domain(estimator, parameters, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        estimator(**parameters).fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", [OutputPerturbationSVC, ObjectivePerturbationSVC])
+@pytest.mark.parametrize("h", [0.0, 0.51, math.nan, "0.5"])
+def test_h_out_of_its_domain(estimator, h):
+    with pytest.raises(InvalidParameterError, match="h must be"):
+        estimator(h=h).fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", [OutputPerturbationClassifier, ObjectivePerturbationClassifier])
+@pytest.mark.parametrize("loss", ["hinge", np.abs, MarginLoss])
+def test_a_loss_of_another_type(estimator, loss):
+    with pytest.raises(InvalidParameterError, match=r"loss must be a svm_models\.MarginLoss, got \w+"):
+        estimator(loss).fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_labels_that_are_not_two_classes(estimator):
+    for y, message in [
+        (np.arange(len(X)) % 3, "Only binary classification is supported"),
+        (np.ones(len(X)), r"one class only.*classes=\(a, b\)"),
+    ]:
+        with pytest.raises(InvalidProblemError, match=message):
+            estimator().fit(X, y)
+    with pytest.raises(InvalidProblemError, match="labels other than the two of classes"):
+        estimator(classes=(0, 1)).fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_weights_of_records_are_refused(estimator):
+    with pytest.raises(InvalidParameterError, match=r"fit takes X and y only, not sample_weight: .* equal weight"):
+        estimator().fit(X, Y, sample_weight=np.ones(len(X)))
+
+
+# ---------------------------------------------------------------------------------------------- nothing leaks
+
+SECRET = 0.48151623426
+SECRET_DIGITS = "4815162"
+
+
+def planted():
+    secret = X.copy()
+    secret[3] = 0.0
+    secret[3, 1] = SECRET
+    return secret
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_planted_number_is_told_nowhere(estimator, delta):
+    svm = estimator(delta=delta).fit(planted(), Y)
+    told = [repr(svm), str(svm), repr(svm.privacy_), str(svm.privacy_), svm.privacy_.statement().to_json()]
+    assert not any(SECRET_DIGITS in text for text in told)
+    assert not any(np.isclose(value, SECRET, rtol=1e-5).any() for value in vars(svm).values() if isinstance(value, np.ndarray))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_record_of_privacy_depends_on_public_numbers_alone(estimator, delta):
+    other, flipped = np.random.default_rng(9).normal(size=X.shape), np.where(np.arange(len(X)) % 2, 1, -1)
+    first, second = (estimator(delta=delta, random_state=0).fit(*data).privacy_ for data in ((planted(), Y), (other, flipped)))
+    assert first == second
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize(
+    ("parameters", "labels"),
+    [
+        ({"eps": -1.0}, Y),
+        ({"budget": Budget(0.1, 0.0)}, Y),
+        ({}, np.arange(len(X))),
+        ({}, X[:, 0]),
+        ({"classes": (5, 6)}, Y),
+        ({}, Y[1:]),
+    ],
+)
+def test_a_planted_number_is_in_no_refusal(estimator, parameters, labels):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(Exception, match=r"\w") as refusal:
+            estimator(**parameters).fit(planted(), labels)
+    assert not any(SECRET_DIGITS in str(text) for text in [refusal.value, *(warning.message for warning in caught)])
+
+
+@pytest.mark.parametrize("hole", [math.nan, math.inf])
+def test_a_planted_number_is_not_in_the_refusal_of_a_hole(hole):
+    holed = planted()
+    holed[0, 0] = hole
+    with pytest.raises(ValueError, match=r"NaN|infinity") as refusal:
+        OutputPerturbationSVC().fit(holed, Y)
+    assert SECRET_DIGITS not in str(refusal.value)
+
+
+def test_an_entry_that_is_no_number_is_not_quoted():
+    text = planted().astype(object)
+    text[3, 1] = f"{SECRET}kg"
+    with pytest.raises(Exception, match=r"\w") as refusal:
+        OutputPerturbationSVC().fit(text, Y)
+    assert SECRET_DIGITS not in str(refusal.value)
