@@ -95,7 +95,8 @@ def _exponent(risk: RegularizedRisk, perturbing: ObjectivePerturbation | Gaussia
     scale = perturbing.sigma if isinstance(perturbing, GaussianObjectivePerturbation) else perturbing.scale
     rows, columns = risk.M.shape
     noise = 4 * (columns + 16) * scale / (rows * _slope(risk))
-    return max(risk.exponent, math.frexp(noise)[1] - 46)
+    margins = noise * risk.loss.curvature_bound * risk.data_norm**2 / risk.reg  # of a w as large as noise / reg
+    return max(risk.exponent, math.frexp(noise)[1] - 46, math.frexp(margins)[1] - 50)
 
 
 def _slope(risk: RegularizedRisk) -> float:
