@@ -157,7 +157,8 @@ SETTINGS = (
     'constants”: `method="dmw-published"`, alpha = 200; “tight”: `method="dmw"`, number of rounds from the budget except in '
     "Figure 1b. Where not varied: eps = 0.1, s = 0.75 n. The published number of rounds, 36 (OPT + 1)² ln n/alpha², counts in "
     "thousands where OPT is bought for eps = 0.05 on Adult: Figures 1a and 3 use alpha = 1000 there with the published "
-    "constants; Figure 1b shows what that changes, and Figure 2 has alpha = 200 throughout."
+    "constants; Figure 1b shows what that changes, and Figure 2 has alpha = 200 throughout. alpha counts in units of A x - b "
+    "with the published constants, per unit of ||A_i||_2 with the tight ones."
 )
 SOFT = (
     "The thesis drops the slack variables because n more vertices would make selection inaccurate. Here both forms get the exact "
@@ -240,9 +241,9 @@ def _judge_s(found: Curves) -> list[str]:
         first = _gain(found["1a", way, 0.1], found["1a", way, 0.5])
         second = _gain(found["1a", way, 0.5], found["1a", way, 0.99])
         whole = _gain(found["1a", way, 0.1], found["1a", way, 0.99])
-        holds = _clear(whole) and second[0] < first[0]
-        verdict = "holds" if holds else "refuted" if not _clear(whole) else "larger is better, but the return does not diminish"
         best = min(DENSITIES, key=lambda s, way=way: found["1a", way, s].errors.mean)
+        past_the_best = _clear(_gain(found["1a", way, 0.99], found["1a", way, best]))
+        verdict = "holds" if _clear(whole) and second[0] < first[0] and not past_the_best else "refuted"
         said.append(
             f"{NAMES[way]}: {verdict} (gain from s = 0.1 n to 0.5 n {_said(first)}, from 0.5 n to 0.99 n {_said(second)}; best "
             f"{found['1a', way, best].errors.mean:.4f} at {best:g} n)."
@@ -256,7 +257,10 @@ def _judge_alpha(found: Curves) -> list[str]:
         means = {alpha: found["1b", way, alpha].errors.mean for alpha in _values(found, "1b", way)}
         low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
         gain = _gain(found["1b", way, high], found["1b", way, low])
+        fixed = found[("fixed",)].errors.mean
         verdict = "holds" if gain[0] <= NOTHING else "refuted"
+        if gain[0] <= NOTHING and abs(means[low] - fixed) <= 2e-3:
+            verdict = "holds, but every point is the fixed class"
         if gain[0] > NOTHING and not _clear(gain):
             verdict = "not refuted: the spread is within the noise"
         said.append(
@@ -269,13 +273,12 @@ def _judge_eps(found: Curves) -> list[str]:
     said = []
     for way, reference in (("objective", "QP-SVM"), ("published", "argmax"), ("tight", "argmax")):
         gaps = {eps: _gain(found["2", way, eps], found[(reference,)]) for eps in EPSILONS}
-        holds = all(gaps[eps][0] <= NOTHING for eps in EPSILONS if eps >= 0.5)
+        verdict = "holds" if all(gaps[eps][0] <= NOTHING for eps in EPSILONS if eps >= 0.5) else "refuted"
         listed = ", ".join(f"{_said(gap)} at {eps:g}" for eps, gap in gaps.items())
         fixed = _gain(found[("fixed",)], found["2", way, 0.5])
-        said.append(
-            f"{NAMES[way]}: {'holds' if holds else 'refuted'} (above {reference}: {listed}; at 0.5 better than the fixed class by "
-            f"{_said(fixed)})."
-        )
+        if verdict == "holds" and not _clear(fixed):
+            verdict = "holds in name only: at 0.5 it is the fixed class"
+        said.append(f"{NAMES[way]}: {verdict} (above {reference}: {listed}; at 0.5 better than the fixed class by {_said(fixed)}).")
     return said
 
 
@@ -284,7 +287,10 @@ def _judge_count(found: Curves) -> list[str]:
     for way in ("published", "tight"):
         curve = {phi: found["3", f"{way}, count", phi] for phi in PHIS}
         gain = _gain(found["3", way, 0.0], curve[0.0])
-        better = "holds" if _clear(gain) else "refuted"
+        within = (
+            "no difference" if abs(gain[0]) <= 1e-3 else "not shown, within the noise" if abs(gain[0]) <= 2 * gain[1] else "refuted"
+        )
+        better = "holds" if _clear(gain) else within
         best = min(PHIS, key=lambda phi, curve=curve: curve[phi].errors.mean)
         beaten = best != 0.0 and _clear(_gain(curve[0.0], curve[best]))
         worst = max(curve[phi].errors.mean for phi in PHIS)
@@ -326,15 +332,22 @@ def _soft_verdicts(soft: dict[str, Curves], curves: dict[str, Curves]) -> list[s
             gains = {eps: _gain(found[method, "soft", eps], found[method, "hard", eps]) for eps in SOFT_EPSILONS}
             verdicts.append(
                 f"**{data_set(name).title}, {method}.** “Accuracy suffers from n more candidates”: "
-                f"{'holds' if _clear(gains[EPS]) else 'refuted'} (the hard form's error is smaller by "
+                f"{'holds' if _clear(gains[EPS]) else 'not seen'} (the hard form's error is smaller by "
                 f"{', '.join(f'{_said(gain)} at eps = {eps:g}' for eps, gain in gains.items())}; fixed class {fixed:.4f})."
             )
+    share = ", ".join(f"{np.mean(found['dmw-published', 'soft', EPS].each('slack_share')):.1%}" for found in soft.values())
+    verdicts.append(
+        f"The reason given for the claim is right for the published constants: at eps = {EPS:g} the selections of the soft form "
+        f"fall on slack variables in {share} of the rounds, what blind chance would give (n of 2p + n vertices: 99.5 % and 99.6 "
+        "%). But the hard form is no better than the fixed class there, so no error is lost by it. With tight constants the "
+        "noise is small enough for all these candidates, whose number enters by its logarithm only."
+    )
     return verdicts
 
 
 AXES = {
     "1a": "density s / n",
-    "1b": "alpha (units of the margin)",
+    "1b": "alpha (largest violation aimed at)",
     "2": "eps (delta = 1/n)",
     "3": "tolerance phi (units of the margin)",
 }
