@@ -1,6 +1,6 @@
 """All private classifiers over eps on Adult and KDDCup99, at one preprocessing, on the same folds.
 
-Run with ``python -m benchmarks.methods_over_eps``; an interrupted run goes on where it stopped. About 25 minutes of one core;
+Run with ``python -m benchmarks.methods_over_eps``; an interrupted run goes on where it stopped. About 20 minutes of one core;
 ``--data adult`` and ``--data kdd`` measure the two data sets side by side, then the command without options writes the page.
 """
 
@@ -172,6 +172,7 @@ def _draw(curves: dict[str, dict[Any, Fits]], lines: dict[str, dict[Any, Fits]])
     ticks = (0.003, 0.01, 0.03, 0.1, 0.2)
     axes[1].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes[0].set_ylabel("test error (share of records)")
+    axes[1].set_ylabel("test error, logarithmic")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     save_picture("methods_over_eps", figure)
 

@@ -152,7 +152,7 @@ def _caption() -> str:
         "are those of its Figure 2, or the best of its Figure 3. Pure ε-differential privacy (δ = 0); neighbours: one record "
         'replaced. Preprocessing of Adult and KDDCup99: "unit", as in the source; the ranges come from the records, and no ε here '
         "pays for that. Nested balls: features of norm 1 by construction. ± one standard error.\n\n"
-        f"(a), (b): 10 folds × 10 draws (logistic on KDDCup99: {KDD.draws_of_logistic}); best Λ chosen by test error, as in the "
+        f"(a), (b): 10 folds × 10 draws; best Λ chosen by test error, as in the "
         f"source; that choice is not paid for. (c): 5 projections × {DRAWS_OF_KERNEL} draws (10 at ε = {EPS:g}), 240,000 records, "
         f"a tenth held out. (d)–(f): Λ among {', '.join(map(power_of_ten, GRID))} by private tuning (`PrivateModelSelector`: each "
         "candidate on an eighth of the training records, the choice on the last eighth), so that ε covers everything but the "

@@ -1,6 +1,6 @@
 """Figures 1 to 3 of van der Reijden (2019), and the soft margin that the thesis rejects: each of its claims against our curves.
 
-Run with ``python -m benchmarks.thesis_figures``; an interrupted run goes on where it stopped. About 25 minutes of one core;
+Run with ``python -m benchmarks.thesis_figures``; an interrupted run goes on where it stopped. About 35 minutes of one core;
 ``--data adult`` and ``--data kdd`` measure the two data sets side by side, then the command without options writes the page.
 """
 

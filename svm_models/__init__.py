@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from svm_models.datasets import make_unseparable_ball as make_unseparable_ball
     from svm_models.dmw_svc import DMWSVC as DMWSVC
     from svm_models.dual_perturbation import DualPerturbationSVC as DualPerturbationSVC
+    from svm_models.evaluation import CrossValidation as CrossValidation
+    from svm_models.evaluation import ResultStore as ResultStore
     from svm_models.evaluation import cross_validate as cross_validate
     from svm_models.exact import LPSVC as LPSVC
     from svm_models.exact import QPSVC as QPSVC
@@ -39,7 +41,7 @@ _HOMES = {
     "datasets": ("fetch_adult", "fetch_kddcup99", "make_nested_balls", "make_separable_sphere", "make_unseparable_ball"),
     "dmw_svc": ("DMWSVC",),
     "dual_perturbation": ("DualPerturbationSVC",),
-    "evaluation": ("cross_validate",),
+    "evaluation": ("CrossValidation", "ResultStore", "cross_validate"),
     "exact": ("LPSVC", "QPSVC", "HuberSVC", "RegularizedLogisticRegression"),
     "kernel": ("RandomFourierFeatures",),
     "losses": ("MarginLoss",),

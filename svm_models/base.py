@@ -46,9 +46,12 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
     classes_ : (2,) array
         The label of a negative and of a positive decision.
     n_features_in_ : int
+    privacy_ : PrivacyRecord or None
+        What was spent on what; ``None`` where there is no privacy.
     """
 
     classes: Any = None
+    privacy_: PrivacyRecord | None
 
     def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
         """Train on n records.
@@ -62,7 +65,9 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         InvalidProblemError
-            If y has other than two classes, or shapes disagree.
+            If y has other than two classes.
+        ValueError
+            From scikit-learn, if shapes disagree or a number is not finite.
         InvalidParameterError
             If a parameter is outside its domain, or weights of records are asked for.
         """
@@ -74,6 +79,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         X, y = validated(self, X, y, dtype=np.float64)
         self.classes_, signs = two_classes(y, self.classes)
         self.intercept_ = np.zeros(1)
+        self.privacy_ = None
         self.coef_ = np.asarray(self._train(X, signs), dtype=float)[None, :]
         return self
 
@@ -170,7 +176,7 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
     for beginning, cure in _QUOTING.items():
         if message.startswith(beginning):
             raise InvalidProblemError(f"{beginning}. {cure}")
-    raise error(message)
+    raise (TypeError if issubclass(error, TypeError) else ValueError)(message)
 
 
 def open_ledger(eps: float, delta: float, budget: Ledger | None) -> Ledger:

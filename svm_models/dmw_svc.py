@@ -46,7 +46,8 @@ class DMWSVC(PrivateLinearClassifier):
         Accuracy, which sets the number of rounds, as in :func:`privlp.solve`; ``None`` lets ``"dmw"`` choose. With
         ``"dmw-published"`` it is required, counts in units of the margin, and is lowered to 9 (data_norm radius + 1) if above.
     score : {"distance", "count"}
-        How vertices are scored: weighted sum of margins, or weight of the records whose margin is at least 1 - phi.
+        How vertices are scored: weighted sum of margins, or weight of the records whose margin is at least 1 - phi. (The name is
+        also that of a method; read the parameter by ``get_params()``.)
     phi : float
         Tolerance of the count score.
     radius : float, optional
@@ -97,11 +98,11 @@ class DMWSVC(PrivateLinearClassifier):
         delta: float = 1e-6,
         s: float = 0.75,
         alpha: float | None = None,
-        *,
         score: str = "distance",
         phi: float = 0.0,
         radius: float | None = None,
         method: str = "dmw",
+        *,
         form: str = "hard",
         C: float = 1.0,
         radius_share: float = 0.5,

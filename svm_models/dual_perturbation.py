@@ -57,8 +57,6 @@ class DualPerturbationSVC(LinearBinaryClassifier):
     True
     """
 
-    privacy_: None
-
     def __init__(self, eps: float = 1.0, C: float = 1.0, *, classes: Any = None, random_state: Any = None) -> None:
         self.eps = eps
         self.C = C
@@ -83,7 +81,6 @@ class DualPerturbationSVC(LinearBinaryClassifier):
         noisy = np.abs(svc.dual_coef_[0] if not hasattr(svc.dual_coef_, "toarray") else svc.dual_coef_.toarray()[0])
         noisy = noisy + generator.laplace(0.0, scale)
         self.intercept_ = np.array(svc.intercept_, dtype=float)
-        self.privacy_ = None
         return np.asarray(vectors.T @ (noisy * signs[svc.support_]))
 
     def __sklearn_tags__(self) -> Any:

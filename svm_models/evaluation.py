@@ -132,8 +132,8 @@ def cross_validate(
     True
     """
     y = np.asarray(y)
-    if not classifiers:
-        raise InvalidParameterError("classifiers is empty: give a dict of name to estimator.")
+    if not isinstance(classifiers, dict) or not classifiers:
+        raise InvalidParameterError("classifiers must be a dict of name to estimator, with one at least.")
     if repeats < 1:
         raise InvalidParameterError(f"repeats must be at least 1, got {repeats!r}.")
     splits = list(KFold(folds, shuffle=True, random_state=random_state).split(X))

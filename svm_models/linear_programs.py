@@ -26,7 +26,8 @@ def hard_margin_lp(X: Any, y: npt.ArrayLike) -> LinearProgram:
     Returns
     -------
     LinearProgram
-        2p variables (w_plus, w_minus) and one private row per record: c = 1, A = -[M, -M] with rows M_i = y_i x_i, b = -1.
+        2p variables (w_plus, w_minus) and one private row per record: c = 1, sparse A = -[M, -M] with rows M_i = y_i x_i,
+        b = -1.
 
     Raises
     ------
@@ -41,8 +42,8 @@ def hard_margin_lp(X: Any, y: npt.ArrayLike) -> LinearProgram:
     array([0.5, 1. , 0. , 0. ])
     """
     M = _signed_records(X, y)
-    p = M.shape[1]
-    return LinearProgram(np.ones(2 * p), _beside(-M, M), -np.ones(M.shape[0]))
+    n, p = M.shape
+    return LinearProgram(np.ones(2 * p), sp.hstack([-M, M], format="csc"), -np.ones(n))
 
 
 def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) -> LinearProgram:
@@ -72,22 +73,17 @@ def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) ->
     M = _signed_records(X, y)
     n, p = M.shape
     if not slack:
-        return LinearProgram(np.ones(2 * p), _beside(-M, M), -np.ones(n), penalty=C)
+        return LinearProgram(np.ones(2 * p), sp.hstack([-M, M], format="csc"), -np.ones(n), penalty=C)
     cost = np.concatenate([np.ones(2 * p), np.full(n, C)])
-    signed = sp.csc_array(M)
-    return LinearProgram(cost, sp.hstack([-signed, signed, -sp.eye_array(n)], format="csc"), -np.ones(n))
+    return LinearProgram(cost, sp.hstack([-M, M, -sp.eye_array(n)], format="csc"), -np.ones(n))
 
 
 def _signed_records(X: Any, y: npt.ArrayLike) -> Any:
-    """Rows y_i x_i, sparse if X is."""
+    """Rows y_i x_i, sparse."""
     labels = np.asarray(y)
     records = sp.csr_array(X, dtype=float) if sp.issparse(X) and X.dtype.kind in "fiub" else as_floats(X, "X")
     if records.ndim != 2 or labels.shape != (records.shape[0],):
         raise InvalidProblemError(f"X has shape {records.shape} and y has shape {labels.shape}; expected (n, p) and (n,).")
     if labels.dtype.kind not in "fiu" or not np.isin(labels, (-1, 1)).all():
         raise InvalidProblemError("Labels must be -1 or 1. Map the two classes to -1 and 1 first.")
-    return sp.diags_array(labels.astype(float)) @ records if sp.issparse(X) else records * labels[:, None]
-
-
-def _beside(left: Any, right: Any) -> Any:
-    return sp.hstack([left, right], format="csc") if sp.issparse(left) else np.hstack([left, right])
+    return sp.csc_array(sp.diags_array(labels.astype(float)) @ sp.csr_array(records))

@@ -57,8 +57,8 @@ def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
 def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regularization: bool = True) -> FloatArray:
     """Minimise a perturbed objective: pure eps if the ledger's delta is 0, else Gaussian.
 
-    Where the curvature would cost more than half of eps, regularisation is raised until it costs half. (The published rule, which
-    does so only where the curvature costs all of eps, lets the noise grow without limit just before.)
+    Where the curvature would cost more than half of eps, regularisation is raised until it costs half, so that half is left for
+    the noise. A `reg` well above that, ten times or so, usually errs less: see ``docs/results/scm_tables.md``.
     """
     ledger, n = account.ledger, risk.M.shape[0]
     if add_regularization:

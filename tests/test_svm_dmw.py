@@ -142,6 +142,12 @@ def test_the_published_alpha_is_lowered_where_the_radius_is_small():
     assert svm.solution_.success
 
 
+def test_parameters_by_position():
+    svm = DMWSVC(1.0, 1e-6, 0.75, 200.0, "count", 0.5, 20.0, "dmw-published")
+    given = {"alpha": 200.0, "score": "count", "phi": 0.5, "radius": 20.0, "method": "dmw-published"}
+    assert given.items() <= svm.get_params().items()
+
+
 def test_score_is_both_a_parameter_and_a_method():
     svm = DMWSVC(math.inf, 0.0, score="count", radius=8.0)
     assert svm.get_params()["score"] == "count"

@@ -277,7 +277,7 @@ def test_records_are_not_in_the_store(tmp_path):
 
 
 def test_no_classifiers():
-    with pytest.raises(InvalidParameterError, match="classifiers is empty: give a dict"):
+    with pytest.raises(InvalidParameterError, match="classifiers must be a dict of name to estimator"):
         cross_validate({}, X, Y)
 
 

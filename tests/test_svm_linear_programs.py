@@ -70,10 +70,10 @@ def test_sparse_records_stay_sparse(storage):
     assert soft_margin_lp(records, Y, 1.0, slack=False).A.nnz == 2 * records.nnz
 
 
-def test_slack_columns_are_sparse_even_for_dense_records():
+def test_matrices_are_sparse_even_for_dense_records():
     assert soft_margin_lp(X, Y, 1.0).is_sparse
-    assert not hard_margin_lp(X, Y).is_sparse
-    assert not soft_margin_lp(X, Y, 1.0, slack=False).is_sparse
+    assert hard_margin_lp(X, Y).is_sparse
+    assert soft_margin_lp(X, Y, 1.0, slack=False).is_sparse
 
 
 def test_large_sparse_records_are_never_densified():
