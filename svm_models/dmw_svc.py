@@ -29,6 +29,10 @@ class DMWSVC(PrivateLinearClassifier):
     Each round selects one feature and sign, +-radius e_j, by the exponential mechanism, against dual weights on the records;
     w is the average of the selections. With ``eps=inf`` the best vertex is taken: the non-private (argmax) algorithm.
 
+    With s near n the dual weights hardly move, and one feature is selected throughout: the sign of that feature is the classifier
+    (``docs/results/thesis_table1.md``). A smaller s selects more features, with more noise. The rounds of ``"dmw-published"`` grow
+    with the square of the radius, to tens of thousands where it is bought at a small eps.
+
     *Neighbours*: one record replaced. *Budget*: one ledger. With ``radius=None`` the share `radius_share` of eps buys it, as the
     1-norm of a Huber SVM trained by objective perturbation (pure eps; for ``form="soft"`` half of the share, the other half
     buying the sum of its hinge losses by Laplace noise: a record's hinge loss lies in [0, 1 + ||w||_2 R]). All that is left goes to
