@@ -70,14 +70,22 @@ def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regulariza
     perturbation = ObjectivePerturbation if pure else GaussianObjectivePerturbation
     sensitivity, cost, share = 2 * _slope(risk), curvature_cost(risk), SHARE_OF_THE_CERTIFICATE * ledger.eps
     intensity = share if pure else min(share, math.sqrt(share))  # of zCDP, at most share/2
-    covering = noise(1.0, 1 / intensity)
+    covering = _covering(noise, risk, intensity)
     perturbing = ledger.calibrate(lambda eps: perturbation(sensitivity, sensitivity / eps, cost), 1, beside=[covering])
+    # A tolerance larger by a power of two: the price of covering it stays the same to the last bit.
     risk = replace(risk, exponent=_exponent(risk, perturbing))
-    error = 2 * risk.tolerance / risk.reg
-    draw, cover = account.charge_together(
-        (perturbing, "perturb the objective"), (noise(error, error / intensity), "cover the error of the computed minimiser")
+    cover, draw = account.charge_together(
+        (_covering(noise, risk, intensity), "cover the error of the computed minimiser"), (perturbing, "perturb the objective")
     )
     return np.asarray(cover(replace(risk, linear=draw(np.zeros(risk.M.shape[1])) / n).minimise()))
+
+
+def _covering(
+    noise: type[EuclideanLaplaceMechanism | GaussianMechanism], risk: RegularizedRisk, intensity: float
+) -> EuclideanLaplaceMechanism | GaussianMechanism:
+    """Noise for the error of a computed minimiser: two of them are within 2 tolerance/reg of each other, given the exact one."""
+    error = 2 * risk.tolerance / risk.reg
+    return noise(error, error / intensity)
 
 
 def curvature_cost(risk: RegularizedRisk) -> float:

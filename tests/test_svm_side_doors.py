@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn import config_context
 
 from privlp import Budget, BudgetExceededError, InvalidParameterError, InvalidProblemError, PrivLPError
+from privlp.privacy import Ledger, Randomness
 from svm_models import (
     DMWSVC,
     HuberSVC,
@@ -18,7 +19,10 @@ from svm_models import (
     PrivateModelSelector,
     RandomFourierFeatures,
 )
-from svm_models.base import within_norm
+from svm_models.base import Account, within_norm
+from svm_models.losses import logistic
+from svm_models.minimise import RegularizedRisk
+from svm_models.perturbation import perturb_objective, perturb_output
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(0, 1, (60, 3))
@@ -160,3 +164,13 @@ def test_a_seeded_fit_draws_from_one_stream(monkeypatch):
     DMWSVC(eps=1.0, random_state=0).fit(X, Y)
     assert isinstance(seen[0], np.random.Generator)
     assert seen[0].bit_generator.state != np.random.default_rng(0).bit_generator.state
+
+
+def test_no_fit_is_refused_for_its_own_rounding():
+    """All of eps is spent, to the last bit: the sum charged must be the sum that was calibrated."""
+    rng = np.random.default_rng(0)
+    for _ in range(2_000):
+        n, eps, reg, norm = int(rng.integers(1, 60)), 10 ** rng.uniform(-3, 1.5), 10 ** rng.uniform(-5, 0), 10 ** rng.uniform(-1, 1)
+        risk = RegularizedRisk(np.zeros((n, 2)), logistic(), reg * norm**2, norm)
+        for perturb in (perturb_output, perturb_objective):
+            perturb(risk, Account(Ledger(eps, 0.0), Randomness(0)))
