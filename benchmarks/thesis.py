@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +17,6 @@ from tqdm import tqdm
 
 from benchmarks.published import store
 from privlp import NotPrivateWarning
-from privlp.privacy import events
 from svm_models.datasets import fetch_adult, fetch_kddcup99
 from svm_models.evaluation import CrossValidation
 
@@ -86,7 +83,7 @@ def measure(
     finished = store(f"thesis_{data.name}")
     found: dict[str, Fits] = {name: Fits([]) for name in models}
     splits = list(KFold(folds, shuffle=True, random_state=0).split(data.y))[:only]
-    with _shortcuts():
+    with warnings.catch_warnings(action="ignore", category=NotPrivateWarning):  # the thesis has delta = 1/n
         for fold, (train, test) in enumerate(tqdm(splits, desc=data.title, unit="fold")):
             parts = None
             for name, model in models.items():
@@ -131,19 +128,3 @@ def _fit(estimator: Any, parts: tuple[Any, ...], fold: int, draw: int) -> dict[s
 def _settings(estimator: Any, fold: int, folds: int, draw: int) -> dict[str, Any]:
     parameters = {k: v for k, v in estimator.get_params().items() if k not in ("random_state", "budget", "classes")}
     return {"model": type(estimator).__name__, "parameters": parameters, "fold": [fold, folds], "draw": draw}
-
-
-@contextmanager
-def _shortcuts() -> Iterator[None]:
-    """The thesis has delta = 1/n, so the warning is expected; and a composition that was computed is not computed again."""
-    compose, known = events.composed_epsilon, {}
-
-    def composed(parts: Any, delta: float) -> float:
-        key = (tuple(parts), delta)
-        if key not in known:
-            known[key] = compose(key[0], delta)
-        return known[key]
-
-    with warnings.catch_warnings(), mock.patch.object(events, "composed_epsilon", composed):
-        warnings.simplefilter("ignore", NotPrivateWarning)
-        yield

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.svm import SVC
 
-from privlp import InvalidParameterError, NotPrivateWarning
+from privlp import InvalidProblemError, NotPrivateWarning
 from privlp.checks import positive
 from privlp.privacy import Randomness
 from svm_models.base import LinearBinaryClassifier, as_rng
@@ -67,7 +67,7 @@ class DualPerturbationSVC(LinearBinaryClassifier):
         eps, C = positive(self.eps, "eps"), positive(self.C, "C", finite=True)
         generator = Randomness(as_rng(self.random_state)).generator
         if len(np.unique(signs)) < 2:
-            raise InvalidParameterError("SMO needs records of both classes.")
+            raise InvalidProblemError("SMO needs records of both classes.")
         warnings.warn(
             "DualPerturbationSVC has no proof of privacy, and audits refute its claim. Do not release what it learns.",
             NotPrivateWarning,

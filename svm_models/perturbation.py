@@ -120,7 +120,24 @@ def _curvature(risk: RegularizedRisk) -> float:
 class _RiskMinimizer(PrivateLinearClassifier):
     """From parameters to a regularised risk, and from there to a release."""
 
-    reg: float
+    def __init__(
+        self,
+        eps: float = 1.0,
+        reg: float = 1e-3,
+        delta: float = 0.0,
+        *,
+        data_norm: float = 1.0,
+        classes: Any = None,
+        budget: Budget | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.eps = eps
+        self.reg = reg
+        self.delta = delta
+        self.data_norm = data_norm
+        self.classes = classes
+        self.budget = budget
+        self.random_state = random_state
 
     def _loss(self) -> MarginLoss:
         raise NotImplementedError
@@ -143,6 +160,11 @@ class _Objective(_RiskMinimizer):
         return perturb_objective(risk, account)
 
 
+class _LogisticRegression(_RiskMinimizer):
+    def _loss(self) -> MarginLoss:
+        return logistic()
+
+
 class _HuberSVC(_RiskMinimizer):
     def __init__(
         self,
@@ -156,41 +178,11 @@ class _HuberSVC(_RiskMinimizer):
         budget: Budget | None = None,
         random_state: Any = None,
     ) -> None:
-        self.eps = eps
-        self.reg = reg
-        self.delta = delta
+        super().__init__(eps, reg, delta, data_norm=data_norm, classes=classes, budget=budget, random_state=random_state)
         self.h = h
-        self.data_norm = data_norm
-        self.classes = classes
-        self.budget = budget
-        self.random_state = random_state
 
     def _loss(self) -> MarginLoss:
         return huber(self.h)
-
-
-class _LogisticRegression(_RiskMinimizer):
-    def __init__(
-        self,
-        eps: float = 1.0,
-        reg: float = 1e-3,
-        delta: float = 0.0,
-        *,
-        data_norm: float = 1.0,
-        classes: Any = None,
-        budget: Budget | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.eps = eps
-        self.reg = reg
-        self.delta = delta
-        self.data_norm = data_norm
-        self.classes = classes
-        self.budget = budget
-        self.random_state = random_state
-
-    def _loss(self) -> MarginLoss:
-        return logistic()
 
 
 class _Classifier(_RiskMinimizer):
@@ -206,14 +198,8 @@ class _Classifier(_RiskMinimizer):
         budget: Budget | None = None,
         random_state: Any = None,
     ) -> None:
+        super().__init__(eps, reg, delta, data_norm=data_norm, classes=classes, budget=budget, random_state=random_state)
         self.loss = loss
-        self.eps = eps
-        self.reg = reg
-        self.delta = delta
-        self.data_norm = data_norm
-        self.classes = classes
-        self.budget = budget
-        self.random_state = random_state
 
     def _loss(self) -> MarginLoss:
         loss = logistic() if self.loss is None else self.loss

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from privlp import InvalidParameterError, NotPrivateWarning, audit
+from privlp import InvalidProblemError, NotPrivateWarning, audit
 from svm_models import DualPerturbationSVC
 
 LABELS = np.array([1, -1, 1])
@@ -41,5 +41,5 @@ def test_without_noise_it_is_the_support_vector_machine():
 
 
 def test_one_class_is_refused():
-    with pytest.raises(InvalidParameterError, match="both classes"):
+    with pytest.raises(InvalidProblemError, match="both classes"):
         DualPerturbationSVC(classes=(-1, 1)).fit(DATA, np.ones(3))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,12 @@ def repeat(event: DpEvent, count: int) -> DpEvent:
 
 def composed_epsilon(events: Iterable[DpEvent], delta: float) -> float:
     """Smallest epsilon, by Rényi composition, at which the adaptive composition of ``events`` is (epsilon, ``delta``)-DP."""
+    return _composed_epsilon(tuple(events), delta)
+
+
+@lru_cache(maxsize=4096)
+def _composed_epsilon(events: tuple[DpEvent, ...], delta: float) -> float:
+    """Remembered: fits on folds of equal size, say, calibrate to the same prices again and again."""
     library = _dp_accounting()
     accountant = library.rdp.RdpAccountant(_RENYI_ORDERS, library.NeighboringRelation.REPLACE_ONE)
     for event in events:
