@@ -28,7 +28,11 @@ from privlp.privacy import AuditResult as AuditResult
 from privlp.privacy import Budget as Budget
 from privlp.privacy import audit as audit
 from privlp.problem import LinearProgram as LinearProgram
+from privlp.relations import ColumnPrivate as ColumnPrivate
 from privlp.relations import ConstraintPrivate as ConstraintPrivate
+from privlp.relations import ObjectivePrivate as ObjectivePrivate
+from privlp.relations import RowPrivate as RowPrivate
+from privlp.relations import ScalarPrivate as ScalarPrivate
 from privlp.solution import Solution as Solution
 from privlp.solve import solve as solve
 from privlp.status import Status as Status

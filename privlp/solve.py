@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from privlp.checks import positive
@@ -13,7 +13,8 @@ from privlp.privacy import Ledger, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.problem import LinearProgram, StandardForm
 from privlp.solution import Solution
-from privlp.solvers import METHODS, Solver, Task, drive
+from privlp.solvers import METHODS, Solver, Task, best_method, drive
+from privlp.solvers.game import Released
 from privlp.status import Status
 
 
@@ -28,6 +29,7 @@ def solve(
     method: str | Callable[[Task], Solver] = "auto",
     width: Any = None,
     feasible: str | None = None,
+    split: Sequence[float] | None = None,
     budget: Ledger | None = None,
     rng: RandomSource = None,
     progress: bool = False,
@@ -103,41 +105,60 @@ def solve(
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
     if budget is not None and not isinstance(budget, Ledger):
         raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
-    if feasible is not None:
-        raise UnsupportedProblemError(
-            "feasible must be None here: when a whole constraint may change, no private solution can satisfy every private row "
-            "with certainty. The parameters s and alpha say how many may be violated, and by how much."
-        )
     if time_limit is not None:
         time_limit = positive(time_limit, "time_limit")
-    name = getattr(method, "__name__", "custom") if callable(method) else _method(lp, method)
-    build = method if callable(method) else METHODS[name]
     ledger = _ledger(eps, delta, budget)
-    task = Task(form=StandardForm.of(lp), s=s, alpha=alpha, opt=opt, width=width, ledger=ledger, randomness=Randomness(rng))
+    task = Task(
+        form=StandardForm.of(lp),
+        s=s,
+        alpha=alpha,
+        opt=opt,
+        width=width,
+        ledger=ledger,
+        randomness=Randomness(rng),
+        split=split,
+        time_limit=time_limit,
+    )
+    available = _available(lp, feasible)
     _warn_of_large_delta(task)
+    if callable(method):
+        name, build = getattr(method, "__name__", "custom"), method
+    else:
+        name = _method(task, method, available)
+        build = METHODS[name]
     solver = build(task)
     status = drive(solver, progress=progress, time_limit=time_limit)
-    x, trace = None, {}
-    if status.success:
-        released = solver.released()
-        x, trace = task.form.undo(released.u), released.trace
+    released = solver.released() if status.success else Released(None, None, status=status)
     return Solution(
-        x=x,
-        objective=None if x is None else lp.objective(x),
+        x=released.x,
+        objective=released.objective,
         method=name,
         iterations=solver.rounds,
-        status=status,
-        message=_message(status, solver.rounds, ledger),
+        status=released.status,
+        message=_message(released, solver.rounds, ledger),
         privacy=ledger.record(),
-        trace=trace,
+        trace=released.trace,
         variable_names=lp.variable_names,
     )
 
 
-def _method(lp: LinearProgram, method: str) -> str:
-    available = lp.neighbours.methods
+def _available(lp: LinearProgram, feasible: str | None) -> tuple[str, ...]:
+    """The methods that protect the program's relation and keep what `feasible` asks for."""
+    if feasible is None:
+        return (*lp.neighbours.methods, *lp.neighbours.never_violating)
+    if feasible != "always":
+        raise InvalidParameterError(f"feasible must be None or 'always', got {feasible!r}.")
+    if not lp.neighbours.never_violating:
+        raise UnsupportedProblemError(
+            "feasible must be None here: when a whole constraint may change, no private solution can satisfy every private row "
+            "with certainty. The parameters s and alpha say how many may be violated, and by how much."
+        )
+    return lp.neighbours.never_violating
+
+
+def _method(task: Task, method: str, available: tuple[str, ...]) -> str:
     if method == "auto":
-        return available[0]
+        return best_method(task, available)
     if method not in available:
         raise InvalidParameterError(f"method must be 'auto' or one of {', '.join(map(repr, available))}; got {method!r}.")
     return method
@@ -153,20 +174,21 @@ def _ledger(eps: float | None, delta: float | None, budget: Ledger | None) -> Le
 
 def _warn_of_large_delta(task: Task) -> None:
     delta = task.ledger.delta
-    if math.isfinite(task.ledger.eps) and delta * task.n >= 1:
+    records = task.relation.records(task.form)
+    if math.isfinite(task.ledger.eps) and delta * records >= 1:
         warnings.warn(
-            f"delta = {delta:g} is at least 1/n = {1 / task.n:g}: publishing one whole record at random would satisfy it. "
+            f"delta = {delta:g} is at least 1/n = {1 / records:g}: publishing one whole record at random would satisfy it. "
             "Choose delta well below 1/n.",
             NotPrivateWarning,
             stacklevel=3,
         )
 
 
-def _message(status: Status, rounds: int, ledger: Ledger) -> str:
+def _message(released: Released, rounds: int, ledger: Ledger) -> str:
     privacy = "without noise: NOT PRIVATE" if math.isinf(ledger.eps) else f"within eps = {ledger.eps:g}, delta = {ledger.delta:g}"
-    if status is Status.COMPLETED:
-        return f"Played all {rounds} rounds {privacy}."
-    return (
-        "Stopped at the time limit. Nothing is released, and what was charged stays charged. "
-        "Allow more time, or fewer rounds by a larger alpha."
-    )
+    if released.status is Status.TIME_LIMIT:
+        return (
+            "Stopped at the time limit. Nothing is released, and what was charged stays charged. "
+            "Allow more time, or fewer rounds by a larger alpha."
+        )
+    return f"{released.message or f'Played all {rounds} rounds'} {privacy}."

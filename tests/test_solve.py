@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 
 import privlp
-from privlp.solvers import METHODS
 from privlp.solvers.game import Game
 
 INF = float("inf")
@@ -18,7 +17,7 @@ OPTIONS = {"dmw": {}, "dmw-published": {"width": 1.0}}
 ALPHA = {"dmw": 1.0, "dmw-published": 20.0}
 
 
-@pytest.fixture(params=sorted(METHODS))
+@pytest.fixture(params=sorted(privlp.ConstraintPrivate.methods))
 def method(request):
     return request.param
 

@@ -6,7 +6,8 @@ Contract
   records the whole cost and hands out the only object that can draw, :class:`ChargedDraws`.
 * What was charged stays charged: an interrupted or failed computation does not get its budget back.
 * Costs of one ledger compose by Rényi divergence through dp-accounting, or by adding pure epsilons where that is
-  smaller. Adaptive composition: later mechanisms may depend on earlier releases.
+  smaller; the (eps, delta) of mechanisms without Rényi divergence are added to the rest. Adaptive composition: later
+  mechanisms may depend on earlier releases.
 * One ledger speaks of one neighbour relation. Mixing two raises.
 * Threads may share a ledger; it can be neither copied nor sent to another process.
 """
@@ -201,13 +202,26 @@ class Ledger(_Unique):
         BudgetExceededError
             If nothing is left.
         """
-        if math.isinf(self.eps):
-            return make(math.inf)
+        return make(
+            self.calibrate_together(lambda intensity: [*((mechanism, 1) for mechanism in beside), (make(intensity), count)])
+        )
 
-        fixed = [*self._charges, *(_Charge(mechanism, 1, "") for mechanism in beside)]
+    def calibrate_together(self, make: Callable[[float], Sequence[tuple[Mechanism, int]]]) -> float:
+        """The largest intensity at which several mechanisms, each with its number of draws, still fit together.
+
+        `make` maps an intensity in (0, inf) to (mechanism, count) pairs; a larger intensity costs more. Charge them in that order.
+
+        Raises
+        ------
+        BudgetExceededError
+            If nothing is left.
+        """
+        if math.isinf(self.eps):
+            return math.inf
 
         def excess(log_intensity: float) -> float:
-            return self._epsilon([*fixed, _Charge(make(math.exp(log_intensity)), count, "")]) - self.eps
+            new = [_Charge(mechanism, count, "") for mechanism, count in make(math.exp(log_intensity))]
+            return self._epsilon([*self._charges, *new]) - self.eps
 
         low, high = -40.0, 0.0
         if excess(low) >= 0:
@@ -217,7 +231,14 @@ class Ledger(_Unique):
         root = brentq(excess, low, high, xtol=1e-9) if excess(high) > 0 else high
         while excess(root) > 0:
             root -= 1e-9
-        return make(math.exp(root))
+        return math.exp(root)
+
+    @property
+    def delta_left(self) -> float:
+        """What mechanisms outside Rényi composition may take of delta: all that is left, or half of it beside mechanisms inside."""
+        apart = [c for c in self._charges if c.mechanism.own_delta > 0]
+        left = max(0.0, self.delta - math.fsum(c.count * c.mechanism.own_delta for c in apart))
+        return left if len(apart) == len(self._charges) else left / 2
 
     def record(self) -> PrivacyRecord:
         """What was spent, as an immutable record."""
@@ -295,11 +316,17 @@ class Ledger(_Unique):
     def _epsilon_of_one_record(self, charges: list[_Charge]) -> float:
         if not charges:
             return 0.0
-        pure = sum(c.count * c.mechanism.pure_eps for c in charges)
-        if self.delta == 0:
+        pure = math.fsum(c.count * c.mechanism.pure_eps for c in charges)
+        apart = [c for c in charges if c.mechanism.own_delta > 0]
+        delta = self.delta - math.fsum(c.count * c.mechanism.own_delta for c in apart)
+        if delta < 0:
+            return math.inf
+        rest = [c for c in charges if c.mechanism.own_delta == 0]
+        delta /= math.prod(c.mechanism.delta_factor**c.count for c in rest)
+        if delta == 0 or not rest:
             return pure
-        delta = self.delta / math.prod(c.mechanism.delta_factor**c.count for c in charges)
-        return min(pure, events.composed_epsilon((events.repeat(c.mechanism.event(), c.count) for c in charges), delta))
+        eps_apart = math.fsum(c.count * c.mechanism.pure_eps for c in apart)
+        return min(pure, eps_apart + events.composed_epsilon((events.repeat(c.mechanism.event(), c.count) for c in rest), delta))
 
 
 class Budget(Ledger):

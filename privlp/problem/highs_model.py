@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import highspy
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import ReadError
@@ -16,6 +17,8 @@ from privlp.problem.mps_check import check_mps
 
 if TYPE_CHECKING:
     from privlp.problem.linear_program import LinearProgram
+
+FloatArray = npt.NDArray[np.float64]
 
 
 def quiet_highs(**options: object) -> highspy.Highs:
@@ -78,23 +81,41 @@ def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]
     return highs, status, [line for line in passed_over if "packed vector contains" not in line]
 
 
+def model_of(
+    cost: FloatArray, A: Any, row_lower: FloatArray, row_upper: FloatArray, bounds: FloatArray, *, sense: str = "min"
+) -> highspy.HighsLp:
+    """Optimise cost·x subject to row_lower <= A x <= row_upper within bounds, (d, 2), as HiGHS holds it."""
+    matrix = A if isinstance(A, sp.csc_array) else sp.csc_array(A)
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = matrix.shape
+    model.sense_ = highspy.ObjSense.kMinimize if sense == "min" else highspy.ObjSense.kMaximize
+    model.col_cost_ = cost
+    model.col_lower_, model.col_upper_ = np.ascontiguousarray(bounds.T)
+    model.row_lower_, model.row_upper_ = row_lower, row_upper
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
+    model.a_matrix_.value_ = matrix.data
+    return model
+
+
+def optimum(model: highspy.HighsLp, **options: object) -> tuple[highspy.HighsModelStatus, FloatArray]:
+    """Run HiGHS on a model; the point is of use only if the status is optimal."""
+    highs = quiet_highs(**options)
+    if highs.passModel(model) == highspy.HighsStatus.kError:
+        return highspy.HighsModelStatus.kModelError, np.zeros(model.num_col_)
+    highs.run()
+    return highs.getModelStatus(), np.asarray(highs.getSolution().col_value)
+
+
 def to_highs(lp: LinearProgram) -> highspy.HighsLp:
     """The program as HiGHS holds it; soft rows get one slack column per side, priced by their penalty."""
     matrix = lp.A if lp.is_sparse else sp.csc_array(lp.A)
     cost, bounds = lp.c, lp.bounds
     if lp.penalty is not None:
         matrix, cost, bounds = _with_slacks(lp, matrix)
-    model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = matrix.shape
-    model.sense_ = highspy.ObjSense.kMinimize if lp.sense == "min" else highspy.ObjSense.kMaximize
+    model = model_of(cost, matrix, lp.row_lower, lp.b, bounds, sense=lp.sense)
     model.offset_ = lp.offset
     model.model_name_ = lp.name
-    model.col_cost_ = cost
-    model.col_lower_, model.col_upper_ = np.ascontiguousarray(bounds.T)
-    model.row_lower_, model.row_upper_ = lp.row_lower, lp.b
-    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
-    model.a_matrix_.value_ = matrix.data
     if lp.row_names is not None:
         model.row_names_ = list(lp.row_names)
     if lp.variable_names is not None and matrix.shape == lp.shape:

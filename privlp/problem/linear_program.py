@@ -16,7 +16,7 @@ from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.highs_model import write_model
 from privlp.problem.readers import read_cvxpy, read_linprog, read_mps
-from privlp.relations import ConstraintPrivate, NeighbourRelation
+from privlp.relations import Combined, ConstraintPrivate, NeighbourRelation
 
 if TYPE_CHECKING:
     import cvxpy
@@ -34,8 +34,8 @@ class LinearProgram:
         Constraint matrix. Copied once, in column order; a sparse matrix stays sparse. A DataFrame gives its names.
     b : array_like, shape (n,)
         Right-hand sides.
-    neighbours : NeighbourRelation
-        What two neighbouring programs may differ in.
+    neighbours : NeighbourRelation or tuple of them
+        What two neighbouring programs may differ in; a tuple where one record touches several parts.
     private : mask, indices, names or pattern, optional
         The private rows: all by default. A string is a glob over row names.
     groups : array_like, shape (n,), optional
@@ -95,6 +95,8 @@ class LinearProgram:
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
+        if isinstance(self.neighbours, tuple | list):
+            set_field(self, "neighbours", Combined(tuple(self.neighbours)))
         if not isinstance(self.neighbours, NeighbourRelation):
             raise InvalidParameterError(f"neighbours must be a neighbour relation, got {type(self.neighbours).__name__}.")
         frame = self.A if hasattr(self.A, "columns") and hasattr(self.A, "index") else None

@@ -53,8 +53,8 @@ class StandardForm:
     upper: FloatArray
 
     @classmethod
-    def of(cls, lp: LinearProgram) -> StandardForm:
-        """Convert `lp`."""
+    def of(cls, lp: LinearProgram, *, every_row: bool = False) -> StandardForm:
+        """Convert `lp`; with `every_row`, public rows stand among the private ones, for solvers that treat them alike."""
         lower, upper = lp.bounds.T
         has_lower, has_upper, fixed = np.isfinite(lower), np.isfinite(upper), lower == upper
         shift = np.where(has_lower, lower, np.where(has_upper, upper, 0.0))
@@ -62,8 +62,9 @@ class StandardForm:
         backward = np.flatnonzero(~has_lower & ~fixed)
         column = np.concatenate([forward, backward])
         column_sign = np.concatenate([np.ones(len(forward)), -np.ones(len(backward))])
-        above = np.flatnonzero(lp.private & np.isfinite(lp.b))
-        below = np.flatnonzero(lp.private & np.isfinite(lp.row_lower))
+        wanted = lp.private | every_row
+        above = np.flatnonzero(wanted & np.isfinite(lp.b))
+        below = np.flatnonzero(wanted & np.isfinite(lp.row_lower))
         row = np.concatenate([above, below])
         row_sign = np.repeat(np.array([1, -1], dtype=np.int8), [len(above), len(below)])
         rhs = np.concatenate([lp.b[above], -lp.row_lower[below]]) if len(above) < len(lp.b) or len(below) else lp.b
@@ -88,8 +89,8 @@ class StandardForm:
 
     @property
     def has_public_rows(self) -> bool:
-        """Whether any row that constrains x is public."""
-        return bool((~self.lp.private & (self.lp.sides() > 0)).any())
+        """Whether any row that constrains x is public, and not among the rows of this form."""
+        return len(self.row) < int(self.lp.sides().sum())
 
     def cost_of(self, objective: float) -> float:
         """The value of cost·u at which the user's objective is `objective`."""

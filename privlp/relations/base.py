@@ -18,6 +18,8 @@ class NeighbourRelation(ABC):
 
     #: Names of the methods of :func:`privlp.solve` that protect this relation, the default one first.
     methods: tuple[str, ...]
+    #: Those of them whose solutions never violate a private row.
+    never_violating: tuple[str, ...] = ()
 
     @property
     @abstractmethod
@@ -41,6 +43,10 @@ class NeighbourRelation(ABC):
     @abstractmethod
     def public_rows(self, form: StandardForm) -> int:
         """The number of private rows that formulas may use: public by definition, whatever the data."""
+
+    def records(self, form: StandardForm) -> int:
+        """Public number of records, against which delta is held."""
+        return self.public_rows(form)
 
     def compatible_with(self, other: NeighbourRelation) -> bool:
         """Whether one ledger may account for both relations."""

@@ -16,6 +16,7 @@ from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import ExponentialMechanism
 from privlp.relations import ConstraintPrivate
 from privlp.solvers.game import Game, Rows, SelectionPlayer
+from privlp.solvers.rounds import as_rounds
 from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
 from privlp.solvers.task import Task
 
@@ -26,7 +27,6 @@ _WIDTH = 2.0
 # Spread assumed for the violations of one vertex over dual-weighted rows: see tight_dmw.
 _SPREAD = 0.2
 _MOST_DEFAULT_ROUNDS = 2_000
-_MOST_ROUNDS = 10_000_000
 _PURPOSE = "select a vertex each round"
 
 
@@ -68,7 +68,7 @@ def tight_dmw(task: Task, *, phi: float | None = None) -> Game:
     sensitivity += 2 * RowsOnSimplex.rounding_error(relation.largest_n(n))
     log_ratio = math.log(n / s)
     if alpha is not None:
-        rounds = _as_rounds(2 * _WIDTH**2 * log_ratio, simplex.radius / alpha, alpha)
+        rounds = as_rounds(2 * _WIDTH**2 * log_ratio, simplex.radius / alpha, alpha)
     else:
         rounds = _best_rounds(task, log_ratio, sensitivity * math.log(d))
     mechanism = task.ledger.calibrate(lambda eps: ExponentialMechanism(sensitivity, eps), rounds)
@@ -102,7 +102,7 @@ def published_dmw(task: Task, *, phi: float | None = None) -> Game:
     rho = largest_value + rhs_bound
     if not alpha < 9 * rho:
         raise InvalidParameterError(f"alpha must be below 9 rho = {9 * rho:g} for method='dmw-published', got {alpha:g}.")
-    rounds = _as_rounds(36 * math.log(n), rho / alpha, alpha)
+    rounds = as_rounds(36 * math.log(n), rho / alpha, alpha)
     eta = math.sqrt(math.log(n) / rounds)
     sensitivity = (3 * largest_value if phi is None else 2.0) * relation.rows_of_one_record(task.lp) / s
     eps_per_round = math.inf if math.isinf(eps) else eps / math.sqrt(8 * rounds * math.log(1 / delta))
@@ -151,13 +151,3 @@ def _declared_bounds(width: Any) -> tuple[float, float]:
     if not all(0 < bound < math.inf for bound in bounds):
         raise InvalidParameterError(f"width must be positive and finite, got {width!r}.")
     return bounds
-
-
-def _as_rounds(factor: float, ratio: float, alpha: float) -> int:
-    """Round factor * ratio**2 up, if it is within reason."""
-    rounds = factor * ratio * ratio
-    if not rounds <= _MOST_ROUNDS:
-        raise InvalidParameterError(
-            f"alpha = {alpha:g} asks for {rounds:.3g} rounds, beyond {_MOST_ROUNDS:,}. Give a larger alpha."
-        )
-    return max(1, math.ceil(rounds))

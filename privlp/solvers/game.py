@@ -13,18 +13,43 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.privacy.ledger import ChargedDraws
+from privlp.problem import StandardForm
 from privlp.solvers.dense_dual import DenseDual
 from privlp.solvers.simplex import Simplex
+from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Released:
-    """What a solver gives away: a point in standard-form variables, and the released values it was made from."""
+    """What a solver gives away.
 
-    u: FloatArray
+    Attributes
+    ----------
+    x : (d,) array or None
+        A point in the user's variables, None if none was found.
+    objective : float or None
+        Its value: of public costs, or of released ones.
+    trace : dict of arrays
+        The released values that x was made from.
+    status : Status
+        How the solver ended.
+    message : str
+        What it did, as the beginning of a sentence.
+    """
+
+    x: FloatArray | None
+    objective: float | None
     trace: dict[str, npt.NDArray[np.generic]] = field(default_factory=dict)
+    status: Status = Status.COMPLETED
+    message: str = ""
+
+    @classmethod
+    def at(cls, form: StandardForm, u: FloatArray, trace: dict[str, npt.NDArray[np.generic]]) -> Released:
+        """The point u of a standard form with public costs."""
+        x = form.undo(u)
+        return cls(x, form.lp.objective(x), trace)
 
 
 class Solver(Protocol):
@@ -89,7 +114,7 @@ class SelectionPlayer:
         """The average of the selected vertices."""
         vertices = self._simplex.vertices
         share = np.bincount(self._selected, minlength=len(vertices)) / len(self._selected)
-        return Released(share * vertices, {"selected": self._simplex.form.column[self._selected]})
+        return Released.at(self._simplex.form, share * vertices, {"selected": self._simplex.form.column[self._selected]})
 
 
 class Game:

@@ -51,7 +51,7 @@ class Simplex:
     def __init__(self, form: StandardForm, opt: float | None) -> None:
         if opt is None:
             raise InvalidParameterError(
-                "opt is missing: dense multiplicative weights searches {x >= 0, c·x = opt}. Give the optimal value, or a public "
+                "opt is missing: multiplicative weights searches {x >= 0, c·x = opt}. Give the optimal value, or a public "
                 "guess of it, as opt=... in the objective's own units. It must be public: do not compute it from private rows."
             )
         value = form.cost_of(real(opt, "opt"))
@@ -60,7 +60,7 @@ class Simplex:
         reasons = _reasons_against(form, value)
         if reasons:
             raise UnsupportedProblemError(
-                "Dense multiplicative weights needs the public region {x >= 0, c·x = opt} to be a simplex, and here it is not: "
+                "Multiplicative weights needs the public region {x >= 0, c·x = opt} to be a simplex, and here it is not: "
                 + "; ".join(reasons)
                 + "."
             )

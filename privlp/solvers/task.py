@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,8 @@ class Task:
     width: Any
     ledger: Ledger
     randomness: Randomness
+    split: Sequence[float] | None = None
+    time_limit: float | None = None
 
     @property
     def lp(self) -> LinearProgram:
@@ -62,7 +65,24 @@ class Task:
             )
         return alpha
 
+    def refuse(self, method: str, **unused: str) -> None:
+        """Refuse arguments that a method has no use for, each with the reason.
+
+        Raises
+        ------
+        InvalidParameterError
+            If one of them was given.
+        """
+        for name, reason in unused.items():
+            if getattr(self, name) is not None:
+                raise InvalidParameterError(f"{name} has no use with method={method!r}: {reason}. Leave it out.")
+
     def charge(self, mechanism: Mechanism, count: int, purpose: str) -> ChargedDraws:
         """Pay for draws from this task's ledger."""
         description = self.relation.describe(self.lp)
         return self.ledger.charge(mechanism, count, purpose, self.relation, self.randomness, description=description)
+
+    def charge_together(self, requests: Sequence[tuple[Mechanism, int, str]]) -> list[ChargedDraws]:
+        """Pay for draws from several mechanisms at once, or for none."""
+        description = self.relation.describe(self.lp)
+        return self.ledger.charge_together(requests, self.relation, self.randomness, description=description)

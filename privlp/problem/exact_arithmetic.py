@@ -1,0 +1,46 @@
+"""Whether rows hold in exact arithmetic: floating point where its error bound decides, fractions where it does not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def satisfied(A: Any, x: FloatArray, rhs: FloatArray) -> bool:
+    """Whether A x <= rhs, every number taken for the exact value of its double.
+
+    Parameters
+    ----------
+    A : (m, d) array or sparse array
+    x : (d,)
+    rhs : (m,)
+        May hold ``inf``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> satisfied(np.array([[0.1, 0.2]]), np.ones(2), np.array([0.3]))  # the doubles 0.1 and 0.2 sum to more than the double 0.3
+    False
+    >>> satisfied(np.array([[0.25, 0.5]]), np.ones(2), np.array([0.75]))
+    True
+    """
+    rows = sp.csr_array(A)
+    total, size = rows @ x, abs(rows) @ np.abs(x)
+    # Summation of k products in any order: at most k + 1 roundings each; the last product here has one more. Doubled.
+    error = 2.0**-52 * (rows.shape[1] + 4) * (size + np.where(np.isfinite(rhs), np.abs(rhs), 0.0)) + 1e-290
+    if (total - error > rhs).any():
+        return False
+    doubtful = np.flatnonzero(~(total + error <= rhs)).tolist()
+    return all(_exactly(rows, i, x) <= Fraction(float(rhs[i])) for i in doubtful)
+
+
+def _exactly(rows: sp.csr_array, i: int, x: FloatArray) -> Fraction:
+    span = slice(rows.indptr[i], rows.indptr[i + 1])
+    terms = zip(rows.data[span].tolist(), x[rows.indices[span]].tolist(), strict=True)
+    return sum((Fraction(a) * Fraction(b) for a, b in terms), Fraction(0))

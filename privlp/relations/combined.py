@@ -1,0 +1,115 @@
+"""Several low-sensitivity relations at once, where one record touches several parts of a program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.errors import InvalidParameterError
+from privlp.relations.base import NeighbourRelation
+from privlp.relations.low_sensitivity import BoundedChange, FloatArray, LowSensitivity
+from privlp.relations.private_numbers import PrivateNumbers
+
+if TYPE_CHECKING:
+    from privlp.problem import LinearProgram, StandardForm
+
+
+@dataclass(frozen=True)
+class Combined(LowSensitivity):
+    """Neighbouring programs differ in all of the given ways together: what a tuple of relations becomes.
+
+    Parameters
+    ----------
+    parts : tuple of relations
+        Two or more different ones among ScalarPrivate, RowPrivate, ColumnPrivate and ObjectivePrivate.
+
+    Notes
+    -----
+    *Sensitivity.* Changes add: where two parts move the same numbers or the same violation, their bounds are summed (triangle
+    inequality); numbers of different parts are released by mechanisms of their own, whose prices add up in one ledger.
+
+    Examples
+    --------
+    >>> from privlp import LinearProgram, ObjectivePrivate, RowPrivate
+    >>> lp = LinearProgram([1, 1], [[-1, -2]], [-1], neighbours=(RowPrivate(0.1), ObjectivePrivate(0.2)))
+    >>> lp.neighbours.description
+    'all at once: row-private: one row of A changes, each entry by at most 0.1; objective-private: c changes by at most 0.2 in sum'
+    """
+
+    parts: tuple[BoundedChange, ...]
+
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            if not isinstance(part, BoundedChange):
+                what = part.description if isinstance(part, NeighbourRelation) else type(part).__name__
+                raise InvalidParameterError(
+                    f"Only ScalarPrivate, RowPrivate, ColumnPrivate and ObjectivePrivate can be combined in a tuple, not: {what}."
+                )
+        if len(self.parts) < 2 or len({type(part) for part in self.parts}) < len(self.parts):
+            raise InvalidParameterError("A tuple of neighbour relations needs two or more, each of another kind.")
+
+    @property
+    def methods(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What every part allows."""
+        return tuple(method for method in super().methods if all(method in part.methods for part in self.parts))
+
+    @property
+    def description(self) -> str:
+        return "all at once: " + "; ".join(part.description for part in self.parts)
+
+    def compatible_with(self, other: NeighbourRelation) -> bool:
+        """The same step in every program of one ledger; how far it moves each program may differ."""
+        return isinstance(other, Combined) and {type(p) for p in self.parts} == {type(p) for p in other.parts}
+
+    def check(self, lp: LinearProgram) -> None:
+        """Every part must fit."""
+        for part in self.parts:
+            part.check(lp)
+
+    def records(self, form: StandardForm) -> int:
+        """The fewest records that any part knows of."""
+        return min(part.records(form) for part in self.parts)
+
+    def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
+        """The private numbers of each part; numbers that two relations move are listed once, with both changes."""
+        found: dict[str, PrivateNumbers] = {}
+        for part in self.parts:
+            for numbers in part.private_numbers(form):
+                known = found.get(numbers.part)
+                found[numbers.part] = numbers if known is None else _both(known, numbers)
+        return list(found.values())
+
+    def violation_change(self, form: StandardForm, x: FloatArray) -> float:
+        """Spans add."""
+        return sum(part.violation_change(form, x) for part in self.parts)
+
+    def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
+        """Changes add."""
+        changes = [part.row_change(form, scale) for part in self.parts]
+        return sum(l1 for l1, _ in changes), sum(l2 for _, l2 in changes)
+
+    def private_entries(self, form: StandardForm, row: int) -> npt.NDArray[np.bool_]:
+        """Private under any part."""
+        return np.logical_or.reduce([part.private_entries(form, row) for part in self.parts])
+
+    def entry_bounds(self, form: StandardForm) -> tuple[FloatArray, FloatArray] | None:
+        """What the parts allow together."""
+        bounds = [part.entry_bounds(form) for part in self.parts if part.row_change(form, np.ones(form.lp.shape[1])) != (0, 0)]
+        bounds = bounds or [self.parts[0].entry_bounds(form)]
+        known = [pair for pair in bounds if pair is not None]
+        return known[0] if len(known) == len(bounds) else None
+
+
+def _both(one: PrivateNumbers, other: PrivateNumbers) -> PrivateNumbers:
+    if any(not np.array_equal(a, b) for a, b in zip(one.at, other.at, strict=True)):
+        raise InvalidParameterError("RowPrivate and ColumnPrivate must declare the same entries public, if they are combined.")
+    return replace(
+        one,
+        l1=one.l1 + other.l1,
+        l2=one.l2 + other.l2,
+        low=np.maximum(one.low, other.low),
+        high=np.minimum(one.high, other.high),
+    )

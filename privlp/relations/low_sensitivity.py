@@ -1,0 +1,173 @@
+"""Low-sensitivity relations: neighbours differ a little in b, in A or in c, by a declared amount."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.checks import real
+from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.problem.validation import as_floats, frozen
+from privlp.relations.base import NeighbourRelation
+from privlp.relations.private_numbers import PrivateNumbers
+
+if TYPE_CHECKING:
+    from privlp.problem import LinearProgram, StandardForm
+
+FloatArray = npt.NDArray[np.float64]
+
+# Beyond this many times the sensitivity a number cannot carry its noise in double precision.
+_LARGEST_MULTIPLE = 2.0**36
+
+
+class LowSensitivity(NeighbourRelation):
+    """A relation under which private numbers move by a bounded amount; it states how far everything computed from them moves."""
+
+    methods: tuple[str, ...] = ("mw", "direct-noise")
+    never_violating: tuple[str, ...] = ("truncated-laplace", "truncated-laplace-published")
+
+    @abstractmethod
+    def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
+        """The private numbers of each part of the program, with their sensitivities."""
+
+    @abstractmethod
+    def violation_change(self, form: StandardForm, x: FloatArray) -> float:
+        """Bound on max_i d_i - min_i d_i for the change d of the violations of all ``<=`` rows at a public point x, (d,)."""
+
+    @abstractmethod
+    def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
+        """L1 and L2 sensitivity of any one row of A, its entries multiplied by `scale`, (d,); zeros where A is public."""
+
+    @abstractmethod
+    def private_entries(self, form: StandardForm, row: int) -> npt.NDArray[np.bool_]:
+        """Which entries of a row of A are private, (d,)."""
+
+    @abstractmethod
+    def entry_bounds(self, form: StandardForm) -> tuple[FloatArray, FloatArray] | None:
+        """Public ranges of the entries of A, each broadcastable to (n, d): the entries themselves where A is public.
+
+        ``None`` where A is private and no range was declared.
+        """
+
+    def describe(self, lp: LinearProgram) -> str:  # noqa: ARG002 (it says the same of every program)
+        """The relation in words."""
+        return self.description
+
+    def public_rows(self, form: StandardForm) -> int:
+        """The number of private rows is public."""
+        return form.n_private
+
+
+@dataclass(frozen=True)
+class BoundedChange(LowSensitivity):
+    """What ScalarPrivate, RowPrivate, ColumnPrivate and ObjectivePrivate have in common.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Bound on the change, positive and finite, in the units of the numbers that change.
+    lower, upper : float or array_like, optional
+        Declared public range of the private numbers, the same for every neighbour. Where both ends meet, the number is public.
+    """
+
+    sensitivity: float
+    _: KW_ONLY
+    lower: Any = field(default=None, compare=False, repr=False)
+    upper: Any = field(default=None, compare=False, repr=False)
+
+    #: What the numbers are called, and why no bound on their change makes the program unsolvable.
+    numbers_are: ClassVar[str]
+    unbounded: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        value = real(self.sensitivity, "sensitivity")
+        if value == math.inf:
+            raise InvalidParameterError(f"sensitivity must be finite: {self.unbounded}")
+        if not value > 0:
+            raise InvalidParameterError(f"sensitivity must be positive and finite, got {self.sensitivity!r}.")
+        object.__setattr__(self, "sensitivity", value)
+        for name, absent in (("lower", -np.inf), ("upper", np.inf)):
+            given = getattr(self, name)
+            try:
+                end = np.array(absent) if given is None else _matrix_or_floats(given, name)
+            except InvalidProblemError as error:
+                raise InvalidParameterError(str(error)) from None
+            if np.isnan(end).any():
+                raise InvalidParameterError(f"{name} holds NaN; a declared range must be of numbers.")
+            object.__setattr__(self, name, frozen(end))
+        try:
+            contradictory = bool((self.lower > self.upper).any())
+        except ValueError:
+            raise InvalidParameterError(
+                f"lower has shape {self.lower.shape} and upper {self.upper.shape}: they must agree."
+            ) from None
+        if contradictory:
+            raise InvalidParameterError("lower must not exceed upper anywhere.")
+
+    def compatible_with(self, other: NeighbourRelation) -> bool:
+        """The same step in every program of one ledger; how far it moves each program may differ."""
+        return type(self) is type(other)
+
+    def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
+        """The private numbers with their sensitivities."""
+        numbers = self._numbers(form)
+        return [numbers] if len(numbers) else []
+
+    @abstractmethod
+    def _numbers(self, form: StandardForm) -> PrivateNumbers:
+        """The private numbers with their sensitivities, where there are any."""
+
+    @abstractmethod
+    def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+        """The declared ends and the numbers they are declared for, in one shape, and which of these are private."""
+
+    def check(self, lp: LinearProgram) -> None:
+        """Refuse numbers outside their declared range, or too large for their noise to be seen."""
+        try:
+            lower, upper, values, private = self._range_of(lp)
+        except ValueError:
+            raise InvalidProblemError(
+                f"lower and upper must be numbers, or arrays of the shape of {self.numbers_are}; "
+                f"got {self.lower.shape} and {self.upper.shape} for {lp.shape[0]} rows and {lp.shape[1]} variables."
+            ) from None
+        inside = (lower <= values) & (values <= upper)
+        if not inside[private].all():
+            raise InvalidProblemError(
+                f"Some of {self.numbers_are} lie outside the declared range. Declare a public lower and upper that hold for every "
+                "neighbour; do not read them off the data."
+            )
+        if (np.abs(values[private]) > _LARGEST_MULTIPLE * self.sensitivity).any():
+            raise InvalidProblemError(
+                f"Some of {self.numbers_are} exceed {_LARGEST_MULTIPLE:.3g} times the sensitivity, {self.sensitivity:g}: double "
+                "precision cannot hold them together with their noise. Check the sensitivity, or rescale."
+            )
+
+    def _largest(self) -> float:
+        """Public bound on the size of every private number."""
+        declared = float(np.max(np.maximum(np.abs(self.lower), np.abs(self.upper)), initial=0.0))
+        return min(declared, _LARGEST_MULTIPLE * self.sensitivity)
+
+
+def _matrix_or_floats(values: Any, name: str) -> FloatArray:
+    return as_floats(values.toarray() if hasattr(values, "toarray") else values, name)
+
+
+class PublicMatrix:
+    """What relations that leave A public have in common."""
+
+    def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:  # noqa: ARG002
+        """No change."""
+        return 0.0, 0.0
+
+    def private_entries(self, form: StandardForm, row: int) -> npt.NDArray[np.bool_]:  # noqa: ARG002
+        """None."""
+        return np.zeros(form.lp.shape[1], dtype=bool)
+
+    def entry_bounds(self, form: StandardForm) -> tuple[Any, Any]:
+        """The entries themselves."""
+        return form.lp.A, form.lp.A

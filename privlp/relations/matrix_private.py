@@ -1,0 +1,189 @@
+"""Row-private and column-private neighbours: coefficients of one row, or of one column, change a little."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.relations.low_sensitivity import BoundedChange, FloatArray
+from privlp.relations.private_numbers import PrivateNumbers
+
+if TYPE_CHECKING:
+    from privlp.problem import LinearProgram, StandardForm
+
+_UNIT_ROUNDOFF = 2.0**-53
+
+
+@dataclass(frozen=True)
+class _MatrixPrivate(BoundedChange):
+    """Entries of A in private rows are private; those whose declared range is a point are public."""
+
+    numbers_are = "the coefficients of the private rows"
+
+    def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+        A = lp.A.toarray() if sp.issparse(lp.A) else lp.A
+        lower, upper = (np.broadcast_to(end, lp.shape) for end in (self.lower, self.upper))
+        return lower, upper, A, np.broadcast_to(lp.private[:, None], lp.shape)
+
+    def support(self, form: StandardForm) -> npt.NDArray[np.bool_]:
+        """Which entries of A are private, (n, d)."""
+        movable = np.broadcast_to(np.asarray(self.lower < self.upper), form.lp.shape)
+        constrains = form.lp.private & (form.lp.sides() > 0)
+        return movable & constrains[:, None]
+
+    def _numbers(self, form: StandardForm) -> PrivateNumbers:
+        lp = form.lp
+        support = self.support(form)
+        row, column = np.nonzero(support)
+        values = np.asarray(lp.A.toarray() if sp.issparse(lp.A) else lp.A)[row, column]
+        low, high = (np.broadcast_to(end, lp.shape)[row, column] for end in (self.lower, self.upper))
+        l1, l2 = self._entries_change(support)
+        return PrivateNumbers("A", values, low, high, l1, l2, (row, column))
+
+    @abstractmethod
+    def _entries_change(self, support: npt.NDArray[np.bool_]) -> tuple[float, float]:
+        """L1 and L2 sensitivity of the private entries."""
+
+    def private_entries(self, form: StandardForm, row: int) -> npt.NDArray[np.bool_]:
+        """In a private row, the entries whose declared range is no point."""
+        movable = np.broadcast_to(np.asarray(self.lower < self.upper), form.lp.shape)[row]
+        return movable & form.lp.private[row]
+
+    def entry_bounds(self, form: StandardForm) -> tuple[FloatArray, FloatArray] | None:
+        """The declared ranges in private rows, the entries themselves in public ones."""
+        if not (np.isfinite(self.lower).all() and np.isfinite(self.upper).all()):
+            return None
+        private = form.lp.private[:, None]
+        if private.all():
+            return self.lower, self.upper
+        A = form.lp.A.toarray() if sp.issparse(form.lp.A) else form.lp.A
+        return np.where(private, self.lower, A), np.where(private, self.upper, A)
+
+    def _rounding(self, form: StandardForm, x: FloatArray) -> float:
+        """Twice a bound on the rounding error of a row times x, minus its (public) right-hand side."""
+        size = self._largest() * float(np.abs(x).sum())
+        rhs = form.lp.b[form.row[form.row_sign > 0]], form.lp.row_lower[form.row[form.row_sign < 0]]
+        largest_rhs = max((float(np.abs(side).max(initial=0.0)) for side in rhs), default=0.0)
+        return 4 * (len(x) + 3) * _UNIT_ROUNDOFF * (size + largest_rhs)
+
+
+@dataclass(frozen=True)
+class RowPrivate(_MatrixPrivate):
+    """Neighbouring programs differ in one private row of A, each entry by at most `sensitivity`; b and c are public.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Bound D on the change of each entry of the row, in the units of A.
+    lower, upper : float or array_like of shape (n, d), optional
+        Declared public range of the entries of private rows, needed by ``feasible="always"`` and by ``method="mw"``. Where the
+        ends meet the entry is public: so declared zeros cost nothing. Without ranges every entry counts, stored or not.
+
+    Notes
+    -----
+    *Sensitivity.* Only the row that changes moves. With k private entries in a row, A moves by k·D in L1 and sqrt(k)·D in L2.
+    At a public x its violation moves by at most D·||x||_1 (over the private entries), all others by nothing: the changes span
+    D·||x||_1, twice that if a private row has two sides. After the change of variables A'_ij = V A_ij/c_j a row moves by at most
+    D·V·sqrt(sum_j c_j^-2) in L2, and a score by at most D' = D·V/min c_j, since ||x||_1 <= V/min c_j on K. This scaling is missing
+    in Hsu, Roth, Roughgarden and Ullman (2014). A row that may change without bound is constraint-private.
+
+    Examples
+    --------
+    >>> from privlp import RowPrivate
+    >>> RowPrivate(0.1, lower=0, upper=1).description
+    'row-private: one row of A changes, each entry by at most 0.1'
+    """
+
+    unbounded = "a row that may change without bound is constraint-private: use ConstraintPrivate(), and give up s rows."
+
+    @property
+    def description(self) -> str:
+        return f"row-private: one row of A changes, each entry by at most {self.sensitivity:g}"
+
+    def _entries_change(self, support: npt.NDArray[np.bool_]) -> tuple[float, float]:
+        count = int(support.sum(axis=1).max(initial=0))
+        return count * self.sensitivity, math.sqrt(count) * self.sensitivity
+
+    def violation_change(self, form: StandardForm, x: FloatArray) -> float:
+        """D times the largest ||x||_1 over the private entries of a row, twice that for two-sided rows, and rounding."""
+        reach = self.sensitivity * self._largest_over_rows(form, np.abs(x))
+        sides = int(form.lp.sides()[form.lp.private].max(initial=0))
+        return sides * (reach + self._rounding(form, x))
+
+    def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
+        """D times the largest norm of `scale` over the private entries of a row."""
+        l1, squared = (self._largest_over_rows(form, weights) for weights in (np.abs(scale), scale**2))
+        return self.sensitivity * l1, self.sensitivity * math.sqrt(squared)
+
+    def _largest_over_rows(self, form: StandardForm, weights: FloatArray) -> float:
+        """The largest sum of `weights` over the private entries of one row."""
+        if np.ndim(self.lower < self.upper) == 0:
+            return float(weights.sum())
+        return float(np.max(self.support(form) @ weights, initial=0.0))
+
+
+@dataclass(frozen=True)
+class ColumnPrivate(_MatrixPrivate):
+    """Neighbouring programs differ in one column of A, each entry in a private row by at most `sensitivity`; b and c are public.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Bound D on the change of each entry of the column, in the units of A.
+    lower, upper : float or array_like of shape (n, d), optional
+        As for :class:`RowPrivate`.
+
+    Notes
+    -----
+    *Sensitivity.* With k private entries in a column, A moves by k·D in L1 and sqrt(k)·D in L2. At a public x every violation
+    may move, by at most D·|x_j| for the column j that changes: the changes span 2 D·max_j |x_j|. After the change of variables
+    A'_ij = V A_ij/c_j a row moves in one entry, by at most D' = D·V/min c_j, which also bounds the change of a score.
+
+    An unbounded change is refused, as for b: Hsu, Roth, Roughgarden and Ullman (2014).
+
+    Examples
+    --------
+    >>> from privlp import ColumnPrivate
+    >>> ColumnPrivate(0.5).description
+    'column-private: one column of A changes, each entry by at most 0.5'
+    >>> ColumnPrivate(float("inf"))
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: sensitivity must be finite: if a column of A may change without bound, no private solver \
+can be accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be reconstructed). Declare how far one record moves \
+its entries.
+    """
+
+    unbounded = (
+        "if a column of A may change without bound, no private solver can be accurate (Hsu, Roth, Roughgarden and Ullman 2014: it "
+        "would let the data be reconstructed). Declare how far one record moves its entries."
+    )
+
+    @property
+    def description(self) -> str:
+        return f"column-private: one column of A changes, each entry by at most {self.sensitivity:g}"
+
+    def records(self, form: StandardForm) -> int:
+        """Records own columns."""
+        return form.lp.shape[1]
+
+    def _entries_change(self, support: npt.NDArray[np.bool_]) -> tuple[float, float]:
+        count = int(support.sum(axis=0).max(initial=0))
+        return count * self.sensitivity, math.sqrt(count) * self.sensitivity
+
+    def violation_change(self, form: StandardForm, x: FloatArray) -> float:
+        """2 D max_j |x_j| over the columns with private entries, and rounding."""
+        movable = self.support(form).any(axis=0)
+        return 2 * (self.sensitivity * float(np.abs(x[movable]).max(initial=0.0)) + self._rounding(form, x))
+
+    def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
+        """D max_j |scale_j|: one entry of a row moves."""
+        movable = self.support(form).any(axis=0)
+        reach = self.sensitivity * float(np.abs(scale[movable]).max(initial=0.0))
+        return reach, reach

@@ -1,0 +1,73 @@
+"""Objective-private neighbours: costs change a little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privlp.relations.low_sensitivity import BoundedChange, FloatArray, PublicMatrix
+from privlp.relations.private_numbers import PrivateNumbers
+
+if TYPE_CHECKING:
+    from privlp.problem import LinearProgram, StandardForm
+
+
+@dataclass(frozen=True)
+class ObjectivePrivate(PublicMatrix, BoundedChange):
+    """Neighbouring programs differ in the costs c, by at most `sensitivity` in L1; A and b are public, private rows or not.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Bound on ||c - c'||_1, in the units of c.
+    lower, upper : float or array_like of shape (d,), optional
+        Declared public range of the costs. Where the ends meet the cost is public.
+
+    Notes
+    -----
+    *Sensitivity.* ||c - c'||_2 <= ||c - c'||_1 <= D. The objective of a result is that of the released costs, c_hat·x: the true
+    c·x is private.
+
+    An unbounded change is refused: Hsu, Roth, Roughgarden and Ullman (2014).
+
+    Examples
+    --------
+    >>> from privlp import ObjectivePrivate
+    >>> ObjectivePrivate(2.0).description
+    'objective-private: c changes by at most 2 in sum'
+    >>> ObjectivePrivate(float("inf"))
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: sensitivity must be finite: if c may change without bound, no private solver can be \
+accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be reconstructed). Declare how far one record moves c.
+    """
+
+    methods: tuple[str, ...] = ("direct-noise",)
+    numbers_are = "the costs c"
+    unbounded = (
+        "if c may change without bound, no private solver can be accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let "
+        "the data be reconstructed). Declare how far one record moves c."
+    )
+
+    @property
+    def description(self) -> str:
+        return f"objective-private: c changes by at most {self.sensitivity:g} in sum"
+
+    def records(self, form: StandardForm) -> int:
+        """Records own costs."""
+        return form.lp.shape[1]
+
+    def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+        d = lp.shape[1]
+        return np.broadcast_to(self.lower, d), np.broadcast_to(self.upper, d), lp.c, slice(None)
+
+    def _numbers(self, form: StandardForm) -> PrivateNumbers:
+        lower, upper, c, _ = self._range_of(form.lp)
+        at = np.flatnonzero(lower < upper)
+        return PrivateNumbers("c", c[at], lower[at], upper[at], self.sensitivity, self.sensitivity, (at,))
+
+    def violation_change(self, form: StandardForm, x: FloatArray) -> float:  # noqa: ARG002
+        """Rows are public."""
+        return 0.0

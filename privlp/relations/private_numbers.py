@@ -1,0 +1,109 @@
+"""The numbers of a program that a low-sensitivity relation calls private: where they stand and how far they move together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+if TYPE_CHECKING:
+    from privlp.problem import StandardForm
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivateNumbers:
+    """The private numbers of one part of a program, as a vector.
+
+    Attributes
+    ----------
+    part : {"b", "A", "c"}
+        Right-hand sides (of the rows as ``<=`` rows), coefficients or costs.
+    values : (m,)
+        The numbers; private.
+    low, high : (m,)
+        Declared public range of each number, infinite where nothing was declared.
+    l1, l2 : float
+        Largest L1 and L2 distance between the numbers of two neighbours.
+    at : tuple of index arrays
+        Where they stand: (side,) for "b", (row, column) for "A", (column,) for "c".
+    """
+
+    part: Literal["b", "A", "c"]
+    values: FloatArray
+    low: FloatArray
+    high: FloatArray
+    l1: float
+    l2: float
+    at: tuple[IntArray, ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Figures:
+    """What a program says about x, in the user's variables: c·x, public rows, and private ``<=`` rows sign·A x <= rhs.
+
+    Any of the private numbers may have been exchanged for released ones.
+
+    Attributes
+    ----------
+    c : (d,)
+        Costs in the user's sense.
+    A : (n, d) array or sparse array
+        All rows.
+    rhs : (m,)
+        Right-hand side of each private ``<=`` row (``form.row``, ``form.row_sign``).
+    """
+
+    form: StandardForm
+    c: FloatArray
+    A: Any
+    rhs: FloatArray
+
+    @classmethod
+    def of(cls, form: StandardForm) -> Figures:
+        """The true figures of a program."""
+        lp = form.lp
+        above = form.row_sign > 0
+        return cls(form, lp.c, lp.A, np.where(above, lp.b[form.row], -lp.row_lower[form.row]))
+
+    def having(self, numbers: PrivateNumbers, values: FloatArray) -> Figures:
+        """These figures with other values in place of private numbers; a private equality keeps its two sides equal."""
+        if numbers.part == "c":
+            c = self.c.copy()
+            c[numbers.at] = values
+            return replace(self, c=c)
+        if numbers.part == "A":
+            A = self.A.toarray() if sp.issparse(self.A) else self.A.copy()
+            A[numbers.at] = values
+            return replace(self, A=A)
+        rhs = self.rhs.copy()
+        rhs[numbers.at] = values
+        for upper, lower in equal_sides(self.form):
+            rhs[lower] = -rhs[upper]
+        return replace(self, rhs=rhs)
+
+    def private_rows(self) -> Any:
+        """Coefficients of the private ``<=`` rows, (m, d)."""
+        form = self.form
+        if len(form.row) == self.A.shape[0] and (form.row_sign > 0).all():
+            return self.A
+        if sp.issparse(self.A):
+            return sp.csr_array(sp.diags_array(form.row_sign.astype(float)) @ sp.csr_array(self.A)[form.row])
+        return form.row_sign[:, None] * self.A[form.row]
+
+
+def equal_sides(form: StandardForm) -> npt.NDArray[np.int64]:
+    """The two ``<=`` rows (upper side, lower side) of each private equality, shape (k, 2)."""
+    lp = form.lp
+    below = np.flatnonzero((form.row_sign < 0) & (lp.row_lower[form.row] == lp.b[form.row]))
+    above = np.flatnonzero(form.row_sign > 0)
+    position = {int(row): int(side) for row, side in zip(form.row[above], above, strict=True)} if len(below) else {}
+    return np.array([(position[int(form.row[side])], side) for side in below], dtype=np.int64).reshape(-1, 2)

@@ -1,0 +1,92 @@
+"""Scalar-private neighbours: right-hand sides change a little."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from privlp.errors import InvalidParameterError
+from privlp.relations.low_sensitivity import BoundedChange, FloatArray, PublicMatrix
+from privlp.relations.private_numbers import Figures, PrivateNumbers, equal_sides
+
+if TYPE_CHECKING:
+    from privlp.problem import LinearProgram, StandardForm
+
+
+@dataclass(frozen=True)
+class ScalarPrivate(PublicMatrix, BoundedChange):
+    """Neighbouring programs differ in the right-hand sides b of the private rows, by at most `sensitivity`; A and c are public.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Bound on the change of b, in its units.
+    norm : {"inf", "1"}
+        Whether it bounds the change of every entry, or the sum of all changes.
+    lower, upper : float or array_like of shape (n,), optional
+        Declared public range of the right-hand sides, in the user's sense; needed by ``feasible="always"``.
+
+    Notes
+    -----
+    *Sensitivity.* With m private numbers (one for each side of a row, one for an equality), b moves by m·D in L1 and sqrt(m)·D
+    in L2 under ``norm="inf"``, by D in both under ``norm="1"``. At a public x the violation A_i x - b_i moves by as much as b_i:
+    all changes lie in [-D, D], a span of 2 D; under ``norm="1"`` they span at most D, or 2 D where a private equality shows one
+    number in two rows. Rounding of the difference is added. The change of variables u_j = c_j x_j/V leaves b alone.
+
+    An unbounded change is refused: Hsu, Roth, Roughgarden and Ullman (2014) show that any private solver would allow the data
+    to be reconstructed.
+
+    Examples
+    --------
+    >>> from privlp import ScalarPrivate
+    >>> ScalarPrivate(10.0, norm="1", lower=0).description
+    'scalar-private: b changes by at most 10 in sum'
+    >>> ScalarPrivate(float("inf"))
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: sensitivity must be finite: if b may change without bound, no private solver can be \
+accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be reconstructed). Declare how far one record moves b.
+    """
+
+    norm: Literal["inf", "1"] = "inf"
+
+    numbers_are = "the right-hand sides of the private rows"
+    unbounded = (
+        "if b may change without bound, no private solver can be accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let "
+        "the data be reconstructed). Declare how far one record moves b."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "norm", {1: "1", math.inf: "inf"}.get(self.norm, self.norm))  # type: ignore[call-overload]
+        if self.norm not in ("inf", "1"):
+            raise InvalidParameterError(f"norm must be 'inf' or '1', got {self.norm!r}.")
+
+    @property
+    def description(self) -> str:
+        each = "each" if self.norm == "inf" else "in sum"
+        return f"scalar-private: b changes by at most {self.sensitivity:g} {each}"
+
+    def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+        n = lp.shape[0]
+        values = np.concatenate([lp.b, lp.row_lower])
+        lower, upper = (np.tile(np.broadcast_to(end, n), 2) for end in (self.lower, self.upper))
+        return lower, upper, values, np.tile(lp.private, 2) & np.isfinite(values)
+
+    def _numbers(self, form: StandardForm) -> PrivateNumbers:
+        sides = np.setdiff1d(np.arange(form.n_private), equal_sides(form)[:, 1])
+        n, above = form.lp.shape[0], form.row_sign[sides] > 0
+        lower, upper = (np.broadcast_to(end, n)[form.row[sides]] for end in (self.lower, self.upper))
+        low, high = np.where(above, lower, -upper), np.where(above, upper, -lower)
+        count = len(sides) if self.norm == "inf" else 1
+        delta = self.sensitivity
+        return PrivateNumbers("b", Figures.of(form).rhs[sides], low, high, count * delta, math.sqrt(count) * delta, (sides,))
+
+    def violation_change(self, form: StandardForm, x: FloatArray) -> float:
+        """The span 2 D (D where sums are bounded and no equality is private), and the rounding of a difference."""
+        span = self.sensitivity if self.norm == "1" and not len(equal_sides(form)) else 2 * self.sensitivity
+        size = self._largest() + float(np.abs(form.lp.A @ x).max())
+        return span + 16 * 2.0**-53 * size

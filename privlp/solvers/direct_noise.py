@@ -1,0 +1,197 @@
+"""Direct perturbation: release the private numbers with noise, then let HiGHS solve the noisy program."""
+
+from __future__ import annotations
+
+import math
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.checks import real
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.privacy.ledger import ChargedDraws
+from privlp.problem import StandardForm
+from privlp.problem.highs_model import model_of, optimum
+from privlp.problem.public_region import require_bounded
+from privlp.relations import Figures, PrivateNumbers
+from privlp.solvers.game import Released
+from privlp.solvers.noisy_numbers import (
+    NAMES,
+    AdditiveNoise,
+    largest_of,
+    low_sensitivity,
+    private_numbers,
+    quieter_noise,
+    shares,
+)
+from privlp.solvers.task import Task
+from privlp.status import Status
+
+FloatArray = npt.NDArray[np.float64]
+
+_METHOD = "direct-noise"
+_NO_ROUNDS = "the noisy program is solved at once"
+# Measured largest violation over the largest noise of a row: see docs/results/low_sensitivity.md.
+_TYPICAL_SHARE = 0.4
+_STATUS = {
+    highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
+    highspy.HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
+}
+
+
+def direct_noise(task: Task) -> DirectNoise:
+    """Noise on b, A or c (the output of one mechanism each), then HiGHS: everything after the release is post-processing.
+
+    *Neighbours*: scalar-, row-, column- or objective-private, or several at once.
+
+    *Sensitivity.* That of the numbers themselves, in the user's units: no change of variables is made
+    (:meth:`~privlp.relations.LowSensitivity.private_numbers`). Laplace noise on the L1 sensitivity or Gaussian noise on the L2
+    sensitivity, whichever is smaller at the largest of all entries. Proof: ``docs/proofs.md``, "Direct noise".
+
+    *Noisy program.* With a public `opt`, x minimises the largest violation of the noisy rows among points whose objective is
+    no worse. Without one, x minimises the objective over the noisy rows; if they contradict each other, over the rows
+    relaxed by twice the least amount, the same for all, that reconciles them. Where c is private the released costs count.
+
+    *Budget.* Parts of a combined relation take the shares given by `split`, or shares proportional to the square roots of the
+    errors they cause.
+    """
+    relation = low_sensitivity(task, _METHOD)
+    task.refuse(_METHOD, s="only constraint-private solvers give up rows", alpha=_NO_ROUNDS, width=_NO_ROUNDS)
+    numbers = private_numbers(task, relation)
+    parts = {part.part for part in numbers}
+    require_bounded(task.lp, parts)
+    value = _public_optimum(task, costs_are_private="c" in parts)
+    kinds = {part.part: quieter_noise(task, part.l1, part.l2, len(part)) for part in numbers}
+    split = shares(task, numbers, lambda part: _effect(task.form, part, largest_of(kinds[part.part][1], len(part))))
+
+    def mechanisms(intensity: float) -> list[tuple[AdditiveNoise, int]]:
+        pairs = zip(numbers, split, strict=True)
+        return [(kinds[part.part][0].mechanism(part.l1, part.l2, share, intensity), 1) for part, share in pairs]
+
+    requests = mechanisms(task.ledger.calibrate_together(mechanisms))
+    draws = task.charge_together([(m, 1, f"noise on {NAMES[p.part]}") for p, (m, _) in zip(numbers, requests, strict=True)])
+    slack = max(largest_of(mechanism, len(part)) for part, (mechanism, _) in zip(numbers, requests, strict=True))
+    return DirectNoise(task.form, numbers, draws, value=value, slack=slack, time_limit=task.time_limit)
+
+
+def predicted_violation(task: Task, x: FloatArray) -> float:
+    """Largest violation to expect at points of the size of x, (d,), from public numbers alone."""
+    relation = low_sensitivity(task, _METHOD)
+    total = 0.0
+    for part in private_numbers(task, relation):
+        _, mechanism = quieter_noise(task, part.l1, part.l2, len(part))
+        rows = max(1, task.form.n_private)
+        size = 1.0 if part.part == "b" else float(np.linalg.norm(x))
+        total += _TYPICAL_SHARE * size * largest_of(mechanism, rows)
+    return total
+
+
+def _effect(form: StandardForm, part: PrivateNumbers, noise: float) -> float:
+    """Effect of noise on one violation: as it is on b, times ||x||_1 on A, of which bounds may give a public bound."""
+    if part.part == "c":
+        return 0.0
+    return noise if part.part == "b" else noise * float(np.abs(form.lp.bounds).max(axis=1).sum())
+
+
+def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:
+    """The public optimum c·x without offset, checked against the public region."""
+    if task.opt is None:
+        return None
+    if costs_are_private:
+        raise InvalidParameterError("opt has no use where c is private: the optimum of the released costs is found. Leave it out.")
+    value = real(task.opt, "opt")
+    if not math.isfinite(value):
+        raise InvalidParameterError(f"opt must be a finite number, got {task.opt!r}.")
+    lp = task.lp
+    public = ~lp.private
+    status, point = optimum(model_of(lp.c, lp.A[public], lp.row_lower[public], lp.b[public], lp.bounds, sense=lp.sense))
+    best = float(lp.c @ point)
+    if status == highspy.HighsModelStatus.kOptimal and lp.sign * (best - (value - lp.offset)) > 1e-7 * (1 + abs(best)):
+        raise UnsupportedProblemError(f"opt = {value:g} is out of reach: no x within the public rows and bounds is that good.")
+    return value - lp.offset
+
+
+class DirectNoise:
+    """One release of all private numbers, and HiGHS on what was released.
+
+    Parameters
+    ----------
+    form : StandardForm
+        The program.
+    numbers : list of PrivateNumbers
+    draws : list of ChargedDraws
+        One paid draw for each.
+    value : float or None
+        Public optimum.
+    slack : float
+        How far below zero the largest violation may be pushed, against noise that hides violations.
+    time_limit : float or None
+        Seconds for HiGHS.
+    """
+
+    rounds = 1
+
+    def __init__(
+        self,
+        form: StandardForm,
+        numbers: list[PrivateNumbers],
+        draws: list[ChargedDraws],
+        *,
+        value: float | None,
+        slack: float,
+        time_limit: float | None,
+    ) -> None:
+        self._form, self._numbers, self._draws = form, numbers, draws
+        self._value, self._slack, self._time_limit = value, slack, time_limit
+        self._trace: dict[str, npt.NDArray[np.generic]] = {}
+        self._figures = Figures.of(form)
+
+    def step(self, t: int) -> None:  # noqa: ARG002 (the only round)
+        """Release the private numbers; only the noisy ones are kept."""
+        for numbers, draw in zip(self._numbers, self._draws, strict=True):
+            noisy = draw(numbers.values)
+            self._figures = self._figures.having(numbers, noisy)
+            self._trace[f"noisy {numbers.part}"] = noisy
+
+    def released(self) -> Released:
+        """The solution of the noisy program."""
+        status, x = self._solve()
+        message = "Released the private numbers with noise and solved the noisy program"
+        if x is None:
+            return Released(None, None, self._trace, status, f"{message}; HiGHS ended without a solution: {status}.")
+        objective = float(self._figures.c @ x) + self._form.lp.offset
+        return Released(x, objective, self._trace, message=message)
+
+    def _solve(self) -> tuple[Status, FloatArray | None]:
+        """Optimise over (x, t), every private row being relaxed by t."""
+        lp, figures, d = self._form.lp, self._figures, self._form.lp.shape[1]
+        public, rows = ~lp.private & (lp.sides() > 0), figures.private_rows()
+        no_worse = np.empty((0, d)) if self._value is None else lp.sign * figures.c[None, :]
+        relaxed = np.concatenate([np.zeros(public.sum()), -np.ones(rows.shape[0]), np.zeros(len(no_worse))])
+        left = sp.vstack([sp.csc_array(lp.A[public]), sp.csc_array(rows), sp.csc_array(no_worse)])
+        matrix = sp.csc_array(sp.hstack([left, sp.csc_array(relaxed[:, None])]))
+        best = np.array([]) if self._value is None else np.array([lp.sign * self._value])
+        upper = np.concatenate([lp.b[public], figures.rhs, best])
+        lower = np.concatenate([lp.row_lower[public], np.full(len(upper) - int(public.sum()), -np.inf)])
+
+        def best_point(cost: FloatArray, least: float, most: float) -> tuple[highspy.HighsModelStatus, FloatArray]:
+            bounds = np.vstack([lp.bounds, [least, most]])
+            limit = {} if self._time_limit is None else {"time_limit": self._time_limit}
+            return optimum(model_of(cost, matrix, lower, upper, bounds), **limit)
+
+        cheap, tight = np.append(lp.sign * figures.c, 0.0), np.append(np.zeros(d), 1.0)
+        optimal = highspy.HighsModelStatus.kOptimal
+        if self._value is None:
+            status, point = best_point(cheap, 0.0, 0.0)
+            if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
+                status, point = best_point(tight, 0.0, np.inf)
+                if status == optimal:
+                    relaxed_by = 2 * float(point[-1])
+                    status, point = best_point(cheap, relaxed_by, relaxed_by)
+        else:
+            status, point = best_point(tight, -self._slack, np.inf)
+        if status != optimal:
+            return _STATUS.get(status, Status.NUMERICAL_ERROR), None
+        return Status.COMPLETED, np.clip(point[:d], *lp.bounds.T)

@@ -1,0 +1,260 @@
+"""Multiplicative weights over the variables against privately selected rows (Hsu, Roth, Roughgarden and Ullman 2014, section 4)."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.errors import UnsupportedProblemError
+from privlp.privacy import ExponentialMechanism, Mechanism
+from privlp.privacy.ledger import ChargedDraws
+from privlp.problem import StandardForm
+from privlp.relations.low_sensitivity import LowSensitivity
+from privlp.solvers.game import Released
+from privlp.solvers.noisy_numbers import AdditiveNoise, deviation, low_sensitivity, quieter_noise
+from privlp.solvers.rounds import as_rounds
+from privlp.solvers.simplex import Simplex
+from privlp.solvers.task import Task
+
+FloatArray = npt.NDArray[np.float64]
+
+_METHOD = "mw"
+_MOST_DEFAULT_ROUNDS = 2_000
+# Measured over worst-case errors: see docs/results/low_sensitivity.md.
+_TYPICAL_REGRET = 0.25
+_TYPICAL_SELECTION = 0.2
+
+
+def multiplicative_weights(task: Task) -> MultiplicativeWeights:
+    """Multiplicative weights on K = {u >= 0, cost·u = V} against the most violated row, selected by the exponential mechanism.
+
+    *Neighbours*: scalar-, row- or column-private, or several at once; the costs are public, and so is V (`opt`).
+
+    *Sensitivity.* At the public point x of a round the violations of two neighbours differ by a vector that spans at most
+    :meth:`~privlp.relations.LowSensitivity.violation_change`, a number of that round: violations are scored in units of it. Where
+    A is private, the selected row is released with noise on its sensitivity after the change of variables,
+    :meth:`~privlp.relations.LowSensitivity.row_change` at v_j = V/c_j. Where only b is private the row may be read. Proof:
+    ``docs/proofs.md``, "Multiplicative weights over the variables".
+
+    *Budget.* T selections and, where A is private, T releases, half of the budget each.
+
+    *Step.* AdaHedge (de Rooij, van Erven, Grünwald and Koolen 2014) sets it from the released rows, which is post-processing.
+
+    *Rounds.* With rows that span r on K, T rounds leave a regret of at most r sqrt(ln d/(2T)). Given alpha (in units of A x - b),
+    T makes that alpha; else T minimises the predicted violation.
+    """
+    plan = Plan(task)
+    rounds = plan.rounds()
+    select, release = plan.mechanisms(rounds)
+    requests: list[tuple[Mechanism, int, str]] = [(select, rounds, "select a violated row each round")]
+    if release is not None:
+        requests.append((release, rounds, "release the selected row"))
+    draws = task.charge_together(requests)
+    return MultiplicativeWeights(plan.relation, plan.simplex, *draws, rounds=rounds)
+
+
+class Plan:
+    """What is known before anything is spent: the region, the sensitivities, and from them rounds and noise.
+
+    Raises
+    ------
+    UnsupportedProblemError, InvalidParameterError
+        If the method does not apply.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.relation = low_sensitivity(task, _METHOD)
+        task.refuse(_METHOD, s="only constraint-private solvers give up rows", width="ranges are declared by the relation")
+        task.refuse(_METHOD, split="it spends on violations and rows, not on parts of the program")
+        if _METHOD not in self.relation.methods:
+            raise UnsupportedProblemError("method='mw' moves on {c·x = opt}, which shows c: where c is private use 'direct-noise'.")
+        if not task.form.n_private:
+            raise UnsupportedProblemError("The program has no private numbers, so there is nothing to protect: use solve_exact.")
+        self._task = task
+        form = StandardForm.of(task.lp, every_row=True)
+        self.simplex = Simplex(form, task.opt)
+        vertices = self.simplex.vertices
+        self._log_d = math.log(max(2, len(vertices)))
+        self._n = len(form.row)
+        self.change = self.relation.violation_change(form, self.typical_point())
+        scale = np.zeros(task.lp.shape[1])
+        scale[form.column] = vertices
+        self._row_change = self.relation.row_change(form, scale)
+        self.span = self._span_of_rows()
+        self._release = None if self._row_change[1] == 0 else quieter_noise(task, *self._row_change, len(vertices))[0]
+
+    def predicted_violation(self) -> float:
+        """Largest violation to expect, from public numbers alone."""
+        return float(self.error(self.rounds()))
+
+    def typical_point(self) -> FloatArray:
+        """The centre of the region, in the user's variables."""
+        return self.simplex.form.undo(self.simplex.vertices / len(self.simplex.vertices))
+
+    def rounds(self) -> int:
+        """T from alpha, or the one of the least predicted error."""
+        alpha = self._task.accuracy()
+        if alpha is not None:
+            return as_rounds(self._log_d / 2, self.span / alpha, alpha)
+        rounds = np.unique(np.geomspace(1, _MOST_DEFAULT_ROUNDS, 200).astype(int))
+        return int(rounds[np.argmin(self.error(rounds))])
+
+    def mechanisms(self, rounds: int) -> tuple[ExponentialMechanism, AdditiveNoise | None]:
+        """Selection, and release of a row where A is private, of which `rounds` draws each take half of the budget."""
+
+        def make(intensity: float) -> tuple[ExponentialMechanism, AdditiveNoise | None]:
+            if self._release is None:
+                return ExponentialMechanism(self.change / 2, intensity), None
+            # eps^2/8 for a selection is 1/(2 sigma^2) for Gaussian noise of one unit.
+            eps = 2 * intensity if self._release.gaussian else intensity
+            return ExponentialMechanism(self.change / 2, eps), self._release.mechanism(*self._row_change, 1.0, intensity)
+
+        def with_counts(intensity: float) -> list[tuple[Mechanism, int]]:
+            return [(mechanism, rounds) for mechanism in make(intensity) if mechanism is not None]
+
+        return make(self._task.ledger.calibrate_together(with_counts))
+
+    def error(self, rounds: npt.ArrayLike) -> FloatArray:
+        """Predicted largest violation after T rounds: typical shares of the regret and of the selection error, and the noise."""
+        rounds = np.asarray(rounds, dtype=float)
+        # T draws of eps' each cost T eps' when composed purely, and T eps'^2 / 8 otherwise.
+        power = 1.0 if self._task.ledger.delta == 0 else 0.5
+        scarcity = (rounds / _MOST_DEFAULT_ROUNDS) ** power
+        select, release = self._most_rounds()
+        noise = 0.0 if release is None else deviation(release) * scarcity
+        regret = (self.span + 2 * noise * math.sqrt(2 * self._log_d)) * np.sqrt(self._log_d / (2 * rounds))
+        selection = self.change / select.eps * scarcity * math.log(max(2, self._n))
+        drift = noise * np.sqrt(2 * self._log_d / rounds)
+        return _TYPICAL_REGRET * regret + _TYPICAL_SELECTION * selection + drift
+
+    @cache  # noqa: B019 (a plan lives for one solve)
+    def _most_rounds(self) -> tuple[ExponentialMechanism, AdditiveNoise | None]:
+        return self.mechanisms(_MOST_DEFAULT_ROUNDS)
+
+    def _span_of_rows(self) -> float:
+        """Public bound on max_j A'_ij - min_j A'_ij over all rows i."""
+        form, vertices = self.simplex.form, self.simplex.vertices
+        bounds = self.relation.entry_bounds(form)
+        if bounds is None:
+            raise UnsupportedProblemError(
+                "method='mw' plans its rounds from a public range of the entries of A, and none was declared: give lower and upper "
+                "to the neighbour relation, or use method='direct-noise'."
+            )
+        if bounds[0] is form.lp.A:
+            low, high = form.rows().extremes(vertices)
+            return float((high - low).max())
+        scale = form.column_sign * vertices
+        lower, upper = (np.broadcast_to(end, form.lp.shape)[:, form.column] * scale for end in bounds)
+        return float((np.maximum(lower, upper).max(axis=1) - np.minimum(lower, upper).min(axis=1)).max())
+
+
+class MultiplicativeWeights:
+    """Hedge over the variables; each round answers one privately selected row.
+
+    Parameters
+    ----------
+    relation : LowSensitivity
+        What neighbours differ in.
+    simplex : Simplex
+        Public region, with every row of the program in its form.
+    select : ChargedDraws
+        Paid draws of an exponential mechanism over rows.
+    release : ChargedDraws, optional
+        Paid draws that release a row, where A is private.
+    rounds : int
+        Number of rounds T.
+    """
+
+    def __init__(
+        self, relation: LowSensitivity, simplex: Simplex, select: ChargedDraws, release: ChargedDraws | None = None, *, rounds: int
+    ) -> None:
+        self.rounds = rounds
+        self._relation, self._simplex, self._select, self._release = relation, simplex, select, release
+        self._unit = 2 * select.mechanism.sensitivity
+        form = simplex.form
+        self._rows = sp.csr_array(form.lp.A) if form.lp.is_sparse else form.lp.A
+        above = form.row_sign > 0
+        self._rhs = np.where(above, form.lp.b[form.row], -form.lp.row_lower[form.row])
+        self._plain = len(form.row) == form.lp.shape[0] and bool(above.all())
+        self._weights = AdaHedge(len(simplex.vertices))
+        self._total = np.zeros(len(simplex.vertices))
+        self._selected: list[int] = []
+
+    def step(self, t: int) -> None:  # noqa: ARG002 (every round is alike)
+        """Select a row that the current point violates, and move weight to variables that satisfy it."""
+        form = self._simplex.form
+        share = self._weights.distribution()
+        self._total += share
+        x = form.undo(share * self._simplex.vertices)
+        change = self._relation.violation_change(form, x)
+        side = self._select(self._violations(x) * (self._unit / change))
+        self._selected.append(int(form.row[side]))
+        self._weights.learn(self._row(side) * form.column_sign * self._simplex.vertices)
+
+    def released(self) -> Released:
+        """The average of the points of all rounds."""
+        form = self._simplex.form
+        average = self._total / self._total.sum()
+        return Released.at(form, average * self._simplex.vertices, {"selected rows": np.array(self._selected)})
+
+    def _violations(self, x: FloatArray) -> FloatArray:
+        activity = np.asarray(self._rows @ x)
+        if self._plain:
+            return activity - self._rhs
+        return self._simplex.form.row_sign * activity[self._simplex.form.row] - self._rhs
+
+    def _row(self, side: int) -> FloatArray:
+        """The coefficients of a ``<=`` row at the variables of the region, private ones with noise."""
+        form = self._simplex.form
+        row = int(form.row[side])
+        coefficients = self._rows[[row]].toarray()[0] if form.lp.is_sparse else self._rows[row]
+        coefficients = form.row_sign[side] * coefficients[form.column]
+        private = self._relation.private_entries(form, row)[form.column]
+        if self._release is None or not private.any():
+            return coefficients
+        vertices = self._simplex.vertices[private]
+        noisy = coefficients.copy()
+        noisy[private] = self._release(coefficients[private] * vertices) / vertices
+        return noisy
+
+
+class AdaHedge:
+    """Exponential weights whose step follows from the losses (de Rooij, van Erven, Grünwald and Koolen 2014).
+
+    Parameters
+    ----------
+    size : int
+        Number of experts.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._losses = np.zeros(size)
+        self._gap = 0.0
+
+    def _rate(self) -> float:
+        return math.log(max(2, len(self._losses))) / self._gap if self._gap > 0 else math.inf
+
+    def distribution(self) -> FloatArray:
+        """Weights of the experts, which sum to one."""
+        ahead = self._losses - self._losses.min()
+        with np.errstate(over="ignore", invalid="ignore"):  # an infinite step at no lead is no lead
+            weights = np.where(ahead > 0, np.exp(-self._rate() * ahead), 1.0)
+        return weights / weights.sum()
+
+    def learn(self, losses: FloatArray) -> None:
+        """Take in the losses of a round."""
+        rate, before = self._rate(), self._mixed_loss()
+        expected = float(self.distribution() @ losses)
+        self._losses += losses
+        self._gap += max(0.0, expected - (self._mixed_loss(rate) - before))
+
+    def _mixed_loss(self, rate: float | None = None) -> float:
+        rate = self._rate() if rate is None else rate
+        least = float(self._losses.min())
+        if math.isinf(rate):
+            return least
+        return least - math.log(np.exp(-rate * (self._losses - least)).mean()) / rate

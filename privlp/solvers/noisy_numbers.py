@@ -1,0 +1,113 @@
+"""Release of a program's private numbers: which noise, how much of the budget for each part, and the draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.checks import real
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.privacy import GaussianMechanism, LaplaceMechanism
+from privlp.relations import PrivateNumbers
+from privlp.relations.low_sensitivity import LowSensitivity
+from privlp.solvers.task import Task
+
+FloatArray = npt.NDArray[np.float64]
+
+NAMES = {"b": "right-hand sides b", "A": "coefficients A", "c": "costs c"}
+
+
+def low_sensitivity(task: Task, method: str) -> LowSensitivity:
+    """The relation of a task, if it is one that bounds the change of numbers.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        If it is another one, or the program has soft rows.
+    """
+    if not isinstance(task.relation, LowSensitivity):
+        raise UnsupportedProblemError(
+            f"method={method!r} protects programs whose numbers change a little (ScalarPrivate, RowPrivate, ColumnPrivate, "
+            f"ObjectivePrivate), not: {task.relation.description}."
+        )
+    if task.lp.penalty is not None:
+        raise UnsupportedProblemError(
+            f"method={method!r} treats every row as hard; leave out penalty, or write the soft rows with slack variables."
+        )
+    return task.relation
+
+
+def private_numbers(task: Task, relation: LowSensitivity) -> list[PrivateNumbers]:
+    """The private numbers of each part.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        If there are none.
+    """
+    numbers = relation.private_numbers(task.form)
+    if not numbers:
+        raise UnsupportedProblemError("The program has no private numbers, so there is nothing to protect: use solve_exact.")
+    return numbers
+
+
+def shares(task: Task, numbers: Sequence[PrivateNumbers], reach: Callable[[PrivateNumbers], float]) -> list[float]:
+    """Share of the budget for each part: as given by ``split``, or chosen from public numbers.
+
+    Noise on a part is inverse to its share f, so that errors e_k/f_k have the least sum at f_k proportional to sqrt(e_k). `reach`
+    gives e_k, the effect of the whole budget's noise on a violation. Costs move no violation; they get an equal part.
+    """
+    if task.split is None:
+        weights = np.array([math.sqrt(reach(part)) for part in numbers])
+        is_cost = np.array([part.part == "c" for part in numbers])
+        if not np.isfinite(weights).all():
+            weights[:] = 1.0
+        rest = weights[~is_cost].sum()
+        chosen = np.where(is_cost, 1.0, (~is_cost).sum() * weights / rest if rest > 0 else 1.0)
+        return [float(share) for share in chosen / chosen.sum()]
+    given = [real(share, "split") for share in task.split]
+    if len(given) != len(numbers) or not all(0 < share < math.inf for share in given):
+        parts = ", ".join(NAMES[part.part] for part in numbers)
+        raise InvalidParameterError(f"split needs {len(numbers)} positive number(s), one for each of: {parts}.")
+    return [share / sum(given) for share in given]
+
+
+AdditiveNoise = LaplaceMechanism | GaussianMechanism
+
+
+@dataclass(frozen=True)
+class Noise:
+    """A kind of additive noise, scaled by an intensity."""
+
+    gaussian: bool
+
+    def mechanism(self, l1: float, l2: float, share: float, intensity: float) -> AdditiveNoise:
+        """The mechanism that takes `share` of what `intensity` costs."""
+        if self.gaussian:
+            return GaussianMechanism(l2, l2 / (math.sqrt(share) * intensity))
+        return LaplaceMechanism(l1, l1 / (share * intensity))
+
+
+def deviation(mechanism: AdditiveNoise) -> float:
+    """Standard deviation of the noise on one entry."""
+    return mechanism.sigma if isinstance(mechanism, GaussianMechanism) else math.sqrt(2) * mechanism.scale
+
+
+def largest_of(mechanism: AdditiveNoise, count: int) -> float:
+    """About the largest of `count` draws of the noise."""
+    if isinstance(mechanism, GaussianMechanism):
+        return mechanism.sigma * math.sqrt(2 * math.log(2 * count))
+    return mechanism.scale * (1 + math.log(count))
+
+
+def quieter_noise(task: Task, l1: float, l2: float, count: int) -> tuple[Noise, AdditiveNoise]:
+    """Laplace or Gaussian noise, whichever is smaller at the largest of `count` entries when it takes the whole budget."""
+    found = []
+    for kind in [Noise(False)] if task.ledger.delta == 0 else [Noise(False), Noise(True)]:
+        intensity = task.ledger.calibrate_together(lambda t, kind=kind: [(kind.mechanism(l1, l2, 1.0, t), 1)])  # type: ignore[misc]
+        found.append((kind, kind.mechanism(l1, l2, 1.0, intensity)))
+    return min(found, key=lambda pair: largest_of(pair[1], count))
