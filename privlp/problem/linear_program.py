@@ -81,7 +81,7 @@ class LinearProgram:
     A: Any
     b: npt.NDArray[np.float64]
     _: KW_ONLY
-    neighbours: NeighbourRelation = field(default_factory=ConstraintPrivate)
+    neighbours: Any = field(default_factory=ConstraintPrivate)
     private: Any = None
     groups: Any = None
     bounds: Any = (0, None)

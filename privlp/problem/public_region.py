@@ -50,6 +50,18 @@ def require_bounded(lp: LinearProgram, private_parts: Collection[str]) -> None:
             raise UnsupportedProblemError(_message(lp, direction, matrix_is_private))
 
 
+def largest_size(lp: LinearProgram) -> float:
+    """Public bound on sum_j |x_j| from bounds and public rows; infinite where there is none."""
+    lower, upper = lp.bounds.T
+    mixed = (lower < 0) & (upper > 0)
+    sign = np.where(mixed, 0.0, np.where(lower >= 0, 1.0, -1.0))
+    rows = ~lp.private
+    status, point = optimum(model_of(-sign, lp.A[rows], lp.row_lower[rows], lp.b[rows], lp.bounds))
+    if status != highspy.HighsModelStatus.kOptimal:
+        return float("inf")
+    return float(sign @ point) + float(np.abs(lp.bounds[mixed]).max(axis=1, initial=0.0).sum())
+
+
 def _costs(lp: LinearProgram, box: FloatArray, costs_are_private: bool) -> list[FloatArray]:
     """Objectives to minimise over the directions: the true one, or enough of them to find any direction at all."""
     if not costs_are_private:

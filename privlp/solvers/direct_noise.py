@@ -64,7 +64,7 @@ def direct_noise(task: Task) -> DirectNoise:
     require_bounded(task.lp, parts)
     value = _public_optimum(task, costs_are_private="c" in parts)
     kinds = {part.part: quieter_noise(task, part.l1, part.l2, len(part)) for part in numbers}
-    split = shares(task, numbers, lambda part: _effect(task.form, part, largest_of(kinds[part.part][1], len(part))))
+    split = shares(task, numbers, lambda part: largest_of(kinds[part.part][1], len(part)))
 
     def mechanisms(intensity: float) -> list[tuple[AdditiveNoise, int]]:
         pairs = zip(numbers, split, strict=True)
@@ -86,13 +86,6 @@ def predicted_violation(task: Task, x: FloatArray) -> float:
         size = 1.0 if part.part == "b" else float(np.linalg.norm(x))
         total += _TYPICAL_SHARE * size * largest_of(mechanism, rows)
     return total
-
-
-def _effect(form: StandardForm, part: PrivateNumbers, noise: float) -> float:
-    """Effect of noise on one violation: as it is on b, times ||x||_1 on A, of which bounds may give a public bound."""
-    if part.part == "c":
-        return 0.0
-    return noise if part.part == "b" else noise * float(np.abs(form.lp.bounds).max(axis=1).sum())
 
 
 def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:

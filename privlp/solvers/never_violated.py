@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.privacy.ledger import ChargedDraws
-from privlp.problem import LinearProgram, StandardForm
+from privlp.problem import StandardForm
 from privlp.problem.exact_arithmetic import satisfied
 from privlp.problem.highs_model import model_of, optimum
 from privlp.problem.public_region import require_bounded
@@ -74,7 +74,7 @@ def _never_violated(task: Task, *, published: bool) -> NeverViolated:
     _require_ranges(task.form, numbers)
     require_bounded(task.lp, parts)
     fallback = _surely_feasible(Rows.tightest(task.form, numbers))
-    split = shares(task, numbers, lambda part: _effect(task.lp, part))
+    split = shares(task, numbers, lambda part: part.l1)
     mechanisms = _mechanisms(task, numbers, split, published=published)
     requests = [(m, 1, f"tighten {NAMES[p.part]}") for m, p in zip(mechanisms, numbers, strict=True)]
     draws = task.charge_together(requests)
@@ -94,12 +94,6 @@ def _mechanisms(
         ]
 
     return [mechanism for mechanism, _ in make(task.ledger.calibrate_together(make))]
-
-
-def _effect(lp: LinearProgram, part: PrivateNumbers) -> float:
-    """Effect of the width on one row: as it is on b, times ||x||_1 on A, of which bounds may give a public bound."""
-    size = float(np.abs(lp.bounds).max(axis=1).sum()) if part.part == "A" else 1.0
-    return 0.0 if part.part == "c" else part.l1 * size
 
 
 def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import GaussianMechanism, LaplaceMechanism
+from privlp.problem.public_region import largest_size
 from privlp.relations import PrivateNumbers
 from privlp.relations.low_sensitivity import LowSensitivity
 from privlp.solvers.task import Task
@@ -55,25 +56,34 @@ def private_numbers(task: Task, relation: LowSensitivity) -> list[PrivateNumbers
     return numbers
 
 
-def shares(task: Task, numbers: Sequence[PrivateNumbers], reach: Callable[[PrivateNumbers], float]) -> list[float]:
+def shares(task: Task, numbers: Sequence[PrivateNumbers], noise: Callable[[PrivateNumbers], float]) -> list[float]:
     """Share of the budget for each part: as given by ``split``, or chosen from public numbers.
 
-    Noise on a part is inverse to its share f, so that errors e_k/f_k have the least sum at f_k proportional to sqrt(e_k). `reach`
-    gives e_k, the effect of the whole budget's noise on a violation. Costs move no violation; they get an equal part.
+    `noise` is that of the whole budget on a part. A share f makes it noise/f, so that effects e_k/f_k on a row have the least sum
+    at f_k proportional to sqrt(e_k): e is the noise on b, and on A the noise times a row's part of a typical sum_j |x_j|. Costs
+    have no effect on rows, and get an equal part.
     """
     if task.split is None:
-        weights = np.array([math.sqrt(reach(part)) for part in numbers])
-        is_cost = np.array([part.part == "c" for part in numbers])
-        if not np.isfinite(weights).all():
-            weights[:] = 1.0
-        rest = weights[~is_cost].sum()
-        chosen = np.where(is_cost, 1.0, (~is_cost).sum() * weights / rest if rest > 0 else 1.0)
-        return [float(share) for share in chosen / chosen.sum()]
+        reach = {"b": 1.0, "A": _size_seen_by_a_row(task, numbers), "c": 0.0}
+        effects = np.array([noise(part) * reach[part.part] for part in numbers])
+        on_rows = effects > 0
+        weights = np.ones(len(numbers))
+        if np.isfinite(effects).all() and on_rows.any():
+            weights[on_rows] = on_rows.sum() * np.sqrt(effects[on_rows]) / np.sqrt(effects[on_rows]).sum()
+        return [float(share) for share in weights / weights.sum()]
     given = [real(share, "split") for share in task.split]
     if len(given) != len(numbers) or not all(0 < share < math.inf for share in given):
         parts = ", ".join(NAMES[part.part] for part in numbers)
         raise InvalidParameterError(f"split needs {len(numbers)} positive number(s), one for each of: {parts}.")
     return [share / sum(given) for share in given]
+
+
+def _size_seen_by_a_row(task: Task, numbers: Sequence[PrivateNumbers]) -> float:
+    """Half the largest sum_j |x_j|, times the share of the variables that have a private coefficient in a row."""
+    entries = sum(len(part) for part in numbers if part.part == "A")
+    if not entries or len(numbers) == 1:
+        return 1.0
+    return largest_size(task.lp) / 2 * entries / (int(task.lp.private.sum()) * task.lp.shape[1])
 
 
 AdditiveNoise = LaplaceMechanism | GaussianMechanism

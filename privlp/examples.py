@@ -1,0 +1,168 @@
+"""Small programs that a user recognises, one for each way in which numbers can be private. Made from a seed.
+
+>>> from privlp import examples, solve
+>>> lp = examples.advertising(private="budgets")
+>>> solution = solve(lp, eps=1.0, delta=1e-3, feasible="always", rng=0)
+>>> solution.status, bool((lp.A @ solution.x <= lp.b).all())
+(<Status.COMPLETED: 'completed'>, True)
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from privlp.errors import InvalidParameterError
+from privlp.problem import LinearProgram
+from privlp.relations import ColumnPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
+
+_LARGEST_BUDGET_STEP = 0.1
+_LARGEST_PRICE_STEP = 0.001
+
+
+def advertising(
+    seed: int = 0, *, pages: int = 10, advertisers: int = 5, private: Literal["budgets", "prices", "both"] = "budgets"
+) -> LinearProgram:
+    """Sell impressions on pages to advertisers: earn the most within each advertiser's budget and each page's visitors.
+
+    Variable x_ij is the number of impressions (in thousands) of advertiser i on page j, at a price p_ij per thousand: 0 with
+    probability 0.2, else uniform in [0, 1]. Rows: sum_j p_ij x_ij <= budget_i for each advertiser (private) and
+    sum_i x_ij <= visitors_j for each page (public). At the optimum the budgets bind. After Muñoz Medina, Syed, Vassilvitskii and
+    Vitercik (2021), where the budgets are private, and Benvenuti et al. (2026), where the prices are.
+
+    Parameters
+    ----------
+    seed : int
+        Of prices, budgets and visitors.
+    pages, advertisers : int
+        Sizes.
+    private : {"budgets", "prices", "both"}
+        One record is an advertiser. ``"budgets"``: its budget moves by at most 0.1, in a public range of [2, 10].
+        ``"prices"``: its prices move by at most 0.001 each, in a public range of [0, 1], and with them its row of A and its part
+        of c. ``"both"``: all of this at once.
+
+    Examples
+    --------
+    >>> from privlp import examples
+    >>> examples.advertising(private="prices").shape
+    (15, 50)
+    """
+    if private not in ("budgets", "prices", "both"):
+        raise InvalidParameterError(f"private must be 'budgets', 'prices' or 'both', got {private!r}.")
+    rng = np.random.default_rng(seed)
+    prices = np.where(rng.random((advertisers, pages)) < 0.2, 0.0, rng.random((advertisers, pages)))
+    budgets, visitors = rng.uniform(4.0, 8.0, advertisers), rng.uniform(8.0, 16.0, pages)
+    own = np.kron(np.eye(advertisers), np.ones(pages))
+    budget_rows = np.vstack([own, np.zeros((pages, own.shape[1]))])
+    relations = {
+        "budgets": (ScalarPrivate(_LARGEST_BUDGET_STEP, norm="1", lower=2.0, upper=10.0),),
+        "prices": (
+            RowPrivate(_LARGEST_PRICE_STEP, lower=0.0, upper=budget_rows),
+            ObjectivePrivate(_LARGEST_PRICE_STEP * pages, lower=0.0, upper=1.0),
+        ),
+    }
+    touched = relations["budgets"] + relations["prices"] if private == "both" else relations[private]
+    return LinearProgram(
+        prices.ravel(),
+        np.vstack([own * prices.ravel(), np.tile(np.eye(pages), advertisers)]),
+        np.concatenate([budgets, visitors]),
+        sense="max",
+        private=np.arange(advertisers + pages) < advertisers,
+        neighbours=touched[0] if len(touched) == 1 else touched,
+        row_names=[f"budget {i + 1}" for i in range(advertisers)] + [f"page {j + 1}" for j in range(pages)],
+        variable_names=[f"advertiser {i + 1} on page {j + 1}" for i in range(advertisers) for j in range(pages)],
+        name="advertising",
+    )
+
+
+def hospital_capacities(seed: int = 0, *, hospitals: int = 12, districts: int = 40) -> LinearProgram:
+    """Send patients from districts to hospitals at the least total distance, within capacities that are private.
+
+    Variable x_ij is the number of patients sent from district j to hospital i. Rows: everyone is sent somewhere (public), and no
+    hospital takes more than it has free beds (private: one bed more or less at one hospital, in a public range of [150, 400]).
+
+    Examples
+    --------
+    >>> from privlp import examples, solve
+    >>> lp = examples.hospital_capacities()
+    >>> solve(lp, eps=1.0, delta=1e-6, feasible="always", rng=0).message
+    'Solved the tightened program; x satisfies every inequality row with certainty within eps = 1, delta = 1e-06.'
+    """
+    rng = np.random.default_rng(seed)
+    homes, places = rng.uniform(0, 50, (districts, 2)), rng.uniform(0, 50, (hospitals, 2))
+    distance = np.linalg.norm(places[:, None] - homes, axis=2)
+    patients, beds = rng.integers(10, 60, districts), rng.integers(180, 300, hospitals)
+    into = sp.kron(sp.eye_array(hospitals), np.ones((1, districts)))
+    out_of = sp.kron(np.ones((1, hospitals)), sp.eye_array(districts))
+    return LinearProgram(
+        distance.ravel(),
+        sp.vstack([into, -out_of]),
+        np.concatenate([beds, -patients]),
+        private=np.arange(hospitals + districts) < hospitals,
+        neighbours=ScalarPrivate(1.0, norm="1", lower=150.0, upper=400.0),
+        row_names=[f"beds of hospital {i + 1}" for i in range(hospitals)] + [f"district {j + 1}" for j in range(districts)],
+        name="hospital capacities",
+    )
+
+
+def diet(seed: int = 0, *, foods: int = 20, nutrients: int = 6) -> LinearProgram:
+    """Buy the cheapest food that holds enough of each nutrient, at prices that suppliers keep private.
+
+    Variable x_j is an amount of food j, at most 10. One supplier's offer moves the prices by at most 0.2 in sum.
+
+    Examples
+    --------
+    >>> from privlp import examples, solve
+    >>> lp = examples.diet()
+    >>> solution = solve(lp, eps=1.0, delta=0.0, rng=0)
+    >>> bool((lp.A @ solution.x <= lp.b + 1e-6).all())  # the rows are public: they hold
+    True
+    """
+    rng = np.random.default_rng(seed)
+    content = rng.gamma(2.0, 1.0, (nutrients, foods))
+    return LinearProgram(
+        rng.uniform(1.0, 5.0, foods),
+        -content,
+        -rng.uniform(10.0, 20.0, nutrients),
+        bounds=(0, 10),
+        neighbours=ObjectivePrivate(0.2, lower=0.0, upper=10.0),
+        name="diet",
+    )
+
+
+def matrix_game(seed: int = 0, *, ours: int = 8, theirs: int = 30, private: Literal["row", "column"] = "row") -> LinearProgram:
+    """Play a zero-sum game well: a mixed strategy of small loss against every opponent, each of whom keeps the losses private.
+
+    Minimise v subject to sum_j A_ij x_j <= v for each opponent i and sum_j x_j = 1 (public): variables x and v. Losses lie in
+    [-1, 1]; those of one opponent (a row), or of one of our strategies (a column), move by at most 0.002 each.
+
+    Examples
+    --------
+    >>> from privlp import examples, solve
+    >>> lp = examples.matrix_game()
+    >>> solution = solve(lp, eps=1.0, delta=1e-6, feasible="always", rng=0)
+    >>> float((lp.A[:30, :8] @ solution.x[:8]).max()) <= solution.objective  # the loss that is promised is never exceeded
+    True
+    """
+    rng = np.random.default_rng(seed)
+    losses = rng.uniform(-1.0, 1.0, (theirs, ours))
+    A = np.vstack([np.column_stack([losses, -np.ones(theirs)]), np.append(np.ones(ours), 0.0)])
+    own = np.zeros(A.shape)
+    own[:theirs, :ours] = 1.0
+    relation = {"row": RowPrivate, "column": ColumnPrivate}.get(private)
+    if relation is None:
+        raise InvalidParameterError(f"private must be 'row' or 'column', got {private!r}.")
+    value = np.where(own == 0, A, 0.0)
+    return LinearProgram(
+        np.append(np.zeros(ours), 1.0),
+        A,
+        np.append(np.zeros(theirs), 1.0),
+        row_lower=np.append(np.full(theirs, -np.inf), 1.0),
+        bounds=[*[(0, 1)] * ours, (-1, 1)],
+        private=np.arange(theirs + 1) < theirs,
+        neighbours=relation(0.002, lower=value - own, upper=value + own),
+        variable_names=[*(f"strategy {j + 1}" for j in range(ours)), "value"],
+        name="matrix game",
+    )
