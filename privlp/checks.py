@@ -1,4 +1,4 @@
-"""Checks of scalar arguments, shared by everything that takes some."""
+"""Checks of arguments, shared by everything that takes some: numbers and arrays of numbers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
-from privlp.errors import InvalidParameterError
+from privlp.errors import InvalidParameterError, InvalidProblemError
 
 
 def real(value: Any, name: str) -> float:
@@ -35,3 +37,31 @@ def positive(value: Any, name: str, *, finite: bool = False) -> float:
     if not number > 0 or (finite and number == np.inf):
         raise InvalidParameterError(f"{name} must be a positive {'finite ' if finite else ''}number, got {value!r}.")
     return number
+
+
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Make an array read-only and return it."""
+    array.setflags(write=False)
+    return array
+
+
+def real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
+    """Refuse a dtype that holds no real numbers."""
+    if dtype.kind not in "fiub":
+        raise InvalidProblemError(f"{name} must hold real numbers, got dtype {dtype}.")
+    return np.float64
+
+
+def as_floats(values: Any, name: str, order: Any = "K") -> npt.NDArray[np.float64]:
+    """A new float array of real numbers; a string of digits is no number."""
+    if sp.issparse(values):
+        values = values.toarray().ravel()
+    try:
+        raw = np.asarray(values)
+        if raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat):
+            raise TypeError
+        return np.array(raw, dtype=float if raw.dtype.kind == "O" else real_dtype(raw.dtype, name), order=order, copy=True)
+    except InvalidProblemError:
+        raise
+    except (TypeError, ValueError):
+        raise InvalidProblemError(f"{name} must hold real numbers in a regular array.") from None

@@ -17,7 +17,7 @@ from privlp import __version__
 from privlp.errors import NotPrivateWarning, PrivLPError
 from privlp.exact import solve_exact
 from privlp.problem import LinearProgram
-from privlp.relations import ConstraintPrivate
+from privlp.relations import ColumnPrivate, ConstraintPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
 from privlp.solution import write_whole
 from privlp.solve import solve
 
@@ -63,11 +63,19 @@ def main() -> None:
 @click.argument("model", type=click.Path())
 @click.option("--eps", type=float, required=True, help="Privacy parameter eps; inf for no privacy.")
 @click.option("--delta", type=float, required=True, help="Privacy parameter delta, well below one over the number of rows.")
-@click.option("--s", type=float, required=True, help="Number of private rows that may be violated by more than alpha.")
+@click.option("--s", type=float, help="Number of private rows that may be violated by more than alpha (constraint-private).")
 @click.option("--alpha", type=float, help="Violation per unit of row norm aimed at; the best the budget allows by default.")
 @click.option("--opt", type=float, help="Public optimal value, in the model's units and sense.")
 @click.option("--private", "pattern", help="Glob over row names of the private rows. Default: all inequalities.")
-@click.option("--method", default="auto", show_default=True, help="auto, dmw or dmw-published.")
+@click.option("--scalar-private", type=float, metavar="D", help="Right-hand sides of private rows move by at most D.")
+@click.option("--row-private", type=float, metavar="D", help="One private row of A moves, each entry by at most D.")
+@click.option("--column-private", type=float, metavar="D", help="One column of A moves, each private entry by at most D.")
+@click.option("--objective-private", type=float, metavar="D", help="Costs move by at most D in sum. Several: all at once.")
+@click.option("--norm", type=click.Choice(["inf", "1"]), default="inf", help="--scalar-private bounds each move, or their sum (1).")
+@click.option("--b-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private right-hand sides.")
+@click.option("--a-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private coefficients.")
+@click.option("--feasible", type=click.Choice(["always"]), help="Never violate a private row (not for constraint-private).")
+@click.option("--method", default="auto", show_default=True, help="auto, or a method of the relation, such as dmw or direct-noise.")
 @click.option("--width", type=float, help="Declared bound on entries of A and b (dmw-published only).")
 @click.option("--box", type=float, help="Public bound on every variable's size.")
 @click.option("--rows-per-record", type=int, default=1, show_default=True, help="Largest number of rows that one record owns.")
@@ -79,12 +87,24 @@ def main() -> None:
 @plain_errors
 def _solve(
     model: str, pattern: str | None, json_file: str | None, rows_per_record: int, nominal_n: int | None, box: float | None,
-    seed: int | None, **options: Any,
+    seed: int | None, scalar_private: float | None, row_private: float | None, column_private: float | None,
+    objective_private: float | None, norm: str, b_range: tuple[float, float] | None, a_range: tuple[float, float] | None,
+    **options: Any,
 ) -> None:  # fmt: skip
-    """Solve MODEL (an MPS or LP file) privately."""
+    """Solve MODEL (an MPS or LP file) privately. By default whole rows are private: one record owns a constraint."""
     _require_folder(json_file)
+    b_ends, a_ends = (dict(zip(("lower", "upper"), ends or (None, None), strict=True)) for ends in (b_range, a_range))
+    low = [
+        None if scalar_private is None else ScalarPrivate(scalar_private, norm, **b_ends),  # type: ignore[arg-type]
+        None if row_private is None else RowPrivate(row_private, **a_ends),
+        None if column_private is None else ColumnPrivate(column_private, **a_ends),
+        None if objective_private is None else ObjectivePrivate(objective_private),
+    ]
+    touched = tuple(relation for relation in low if relation is not None)
     change = "replace" if nominal_n is None else "add-remove"
-    relation = ConstraintPrivate(change, rows_per_record, nominal_n)  # type: ignore[arg-type]
+    relation: Any = ConstraintPrivate(change, rows_per_record, nominal_n)  # type: ignore[arg-type]
+    if touched:
+        relation = touched[0] if len(touched) == 1 else touched
     lp = LinearProgram.from_mps(model, neighbours=relation, private=pattern, box=box)
     solution = solve(lp, rng=seed, **options)
     if json_file == "-":

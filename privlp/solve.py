@@ -47,18 +47,27 @@ def solve(
     delta : float
         In [0, 1). At or above 1/n a whole record could be published within the rules: a warning says so.
     s : float
-        Number of private rows that may be violated by more than alpha; from 1 to n. Larger s, less noise.
+        For constraint-private programs: number of private rows that may be violated by more than alpha; from 1 to n. Larger s, less
+        noise. Other relations have no use for it.
     alpha : float, optional
-        Violation, per unit of ||A_i||_2, that the algorithm would reach without noise; sets the number of rounds. ``None``
-        chooses the best the budget allows. (``"dmw-published"`` counts alpha in units of A x - b.)
+        Violation that the algorithm would reach without noise; sets the number of rounds. Per unit of ||A_i||_2 with ``"dmw"``, in
+        units of A x - b with ``"dmw-published"`` and ``"mw"``. ``None`` chooses the best the budget allows.
     opt : float
-        Public optimal value, in the user's units and sense.
-    method : {"auto", "dmw", "dmw-published"} or callable
-        ``"auto"`` takes the relation's default. A callable builds a solver of your own from a :class:`~privlp.solvers.Task`.
+        Public optimal value, in the user's units and sense. Needed by ``"dmw"`` and ``"mw"``; with ``"direct-noise"`` x
+        minimises the largest violation among points of that value.
+    method : str or callable
+        ``"auto"`` or one of the methods that protect ``lp.neighbours``: ``"dmw"``, ``"dmw-published"`` for whole constraints;
+        ``"mw"``, ``"direct-noise"``, ``"truncated-laplace"``, ``"truncated-laplace-published"`` for numbers that move a little. Of
+        ``"mw"`` and ``"direct-noise"``, ``"auto"`` takes the one of smaller predicted error. A callable builds a solver of your own
+        from a :class:`~privlp.solvers.Task`.
     width : float or pair, optional
         Declared bound on entries of A and b, for ``"dmw-published"`` only.
-    feasible : None
-        Private rows of constraint-private programs cannot be satisfied with certainty; anything else is refused.
+    feasible : {None, "always"}
+        ``"always"``: x satisfies every inequality row of the true program with certainty, in exact arithmetic (public equalities to
+        the precision of HiGHS). Needs ranges declared in the neighbour relation. Refused where a whole constraint may change.
+    split : sequence of float, optional
+        Where several parts of the program are private: share of the budget for each, in the order in which the relations were given
+        (b, A, c each count once). Chosen from public numbers by default.
     budget : Budget, optional
         A budget shared with other calls; this call spends at most (eps, delta) of it.
     rng : None, int or numpy.random.Generator
@@ -92,6 +101,8 @@ def solve(
     Errors and results depend on private rows through nothing but paid draws. Whether the private rows are feasible is
     private: only :func:`solve_exact` says.
 
+    Where c is private, ``solution.objective`` is the value under the released costs.
+
     Examples
     --------
     >>> import numpy as np, privlp
@@ -100,6 +111,14 @@ def solve(
     >>> solution = privlp.solve(lp, eps=2.0, delta=1e-6, s=50, alpha=None, opt=3.0, rng=0)
     >>> solution.status, round(solution.objective, 6), solution.privacy.eps <= 2.0
     (<Status.COMPLETED: 'completed'>, 3.0, True)
+
+    Capacities that one record moves by at most 1, between 10 and 40, and that the result must never exceed:
+
+    >>> relation = privlp.ScalarPrivate(1.0, norm="1", lower=10, upper=40)
+    >>> lp = privlp.LinearProgram(c=[3, 5], A=[[1, 2], [3, 1]], b=[20, 30], sense="max", neighbours=relation)
+    >>> solution = privlp.solve(lp, eps=1.0, delta=1e-6, feasible="always", rng=0)
+    >>> solution.method, bool((lp.A @ solution.x <= lp.b).all())
+    ('truncated-laplace', True)
     """
     if not isinstance(lp, LinearProgram):
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")

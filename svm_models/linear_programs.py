@@ -9,8 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidProblemError, LinearProgram
-from privlp.checks import positive
-from privlp.problem.validation import as_floats
+from privlp.checks import as_floats, positive
 
 
 def hard_margin_lp(X: Any, y: npt.ArrayLike) -> LinearProgram:

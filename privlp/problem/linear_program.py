@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import positive, real
+from privlp.checks import as_floats, frozen, positive, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.highs_model import write_model
@@ -113,7 +113,7 @@ class LinearProgram:
             set_field(self, "row_lower", lower)
             set_field(self, "b", upper)
         lower, upper = validation.interval_ends(*validation.variable_bounds(self.bounds, d), d, self.variable_name)
-        set_field(self, "bounds", validation.frozen(np.column_stack([lower, upper])))
+        set_field(self, "bounds", frozen(np.column_stack([lower, upper])))
         set_field(self, "private", validation.row_mask(self.private, n, self.row_names))
         set_field(self, "groups", _record_ids(self.groups, n))
         set_field(self, "penalty", _penalties(self.penalty, self.private))
@@ -303,17 +303,17 @@ def _record_ids(groups: Any, n: int) -> Any:
         raise InvalidProblemError(f"groups must hold one record id for each of the {n} rows, all of one type.") from None
     if ids.shape != (n,):
         raise InvalidProblemError(f"groups has shape {ids.shape}; it needs one record id for each of the {n} rows.")
-    return validation.frozen(ids)
+    return frozen(ids)
 
 
 def _penalties(penalty: Any, private: npt.NDArray[np.bool_]) -> Any:
     if penalty is None:
         return None
     try:
-        prices = validation.as_floats(penalty, "penalty")
+        prices = as_floats(penalty, "penalty")
     except InvalidProblemError:
         prices = np.array(np.nan)
     prices = np.where(private, prices, np.inf) if prices.ndim == 0 else prices
     if prices.shape != private.shape or not (prices > 0).all():
         raise InvalidProblemError("penalty must be a positive number, or one positive number (inf for a hard row) per row.")
-    return validation.frozen(prices)
+    return frozen(prices)

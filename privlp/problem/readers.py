@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import as_floats
 from privlp.errors import InvalidProblemError, MissingDependencyError, ReadError
 from privlp.problem import validation
 from privlp.problem.highs_model import read_model
@@ -49,7 +50,7 @@ def read_linprog(c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any
             raise InvalidProblemError(f"A_{name} and b_{name} belong together: give both or neither.")
         if matrix is None:
             continue
-        block = matrix if sp.issparse(matrix) else np.atleast_2d(validation.as_floats(matrix, f"A_{name}"))
+        block = matrix if sp.issparse(matrix) else np.atleast_2d(as_floats(matrix, f"A_{name}"))
         if block.ndim != 2:
             raise InvalidProblemError(f"A_{name} must be a matrix of shape (n, d), got shape {block.shape}.")
         clean = validation.vector(rhs, block.shape[0], f"b_{name}", f"one right-hand side per row of A_{name}")

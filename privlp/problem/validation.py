@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import as_floats, frozen, real_dtype
 from privlp.errors import InvalidProblemError
 
 FloatArray = npt.NDArray[np.float64]
@@ -21,18 +22,12 @@ LARGEST_ENTRY = 1e15
 LARGEST_VALUE = 1e20
 
 
-def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Make an array read-only and return it."""
-    array.setflags(write=False)
-    return array
-
-
 def matrix(A: Any) -> Matrix:
     """One private copy of A, in the column order that every solver here reads: Fortran-ordered or CSC."""
     if hasattr(A, "columns") and hasattr(A, "sparse") and all(hasattr(dtype, "fill_value") for dtype in A.dtypes):
         A = A.sparse.to_coo()  # a pandas DataFrame of sparse columns
     if sp.issparse(A) and A.ndim == 2:
-        clean = sp.csc_array(A, dtype=_real_dtype(A.dtype, "A"), copy=True)
+        clean = sp.csc_array(A, dtype=real_dtype(A.dtype, "A"), copy=True)
         clean.sum_duplicates()
         for part in (clean.data, clean.indices, clean.indptr):
             frozen(part)
@@ -168,24 +163,3 @@ def _pairs(bounds: Any) -> Any:
 
 def _end(value: Any, absent: float) -> float:
     return absent if value is None else float(value)
-
-
-def _real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
-    if dtype.kind not in "fiub":
-        raise InvalidProblemError(f"{name} must hold real numbers, got dtype {dtype}.")
-    return np.float64
-
-
-def as_floats(values: Any, name: str, order: Any = "K") -> FloatArray:
-    """A new float array of real numbers; a string of digits is no number."""
-    if sp.issparse(values):
-        values = values.toarray().ravel()
-    try:
-        raw = np.asarray(values)
-        if raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat):
-            raise TypeError
-        return np.array(raw, dtype=float if raw.dtype.kind == "O" else _real_dtype(raw.dtype, name), order=order, copy=True)
-    except InvalidProblemError:
-        raise
-    except (TypeError, ValueError):
-        raise InvalidProblemError(f"{name} must hold real numbers in a regular array.") from None

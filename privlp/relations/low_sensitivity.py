@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import real
+from privlp.checks import as_floats, frozen, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.problem.validation import as_floats, frozen
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.private_numbers import PrivateNumbers
 

@@ -22,4 +22,4 @@ def best_method(task: Task, available: Sequence[str]) -> str:
         plan = Plan(task)
     except (UnsupportedProblemError, InvalidParameterError):
         return "direct-noise"
-    return "mw" if plan.predicted_violation() < predicted_violation(task, plan.typical_point()) else "direct-noise"
+    return "mw" if plan.predicted_violation() < predicted_violation(task, plan.typical_size()) else "direct-noise"

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy.ledger import ChargedDraws
-from privlp.problem import StandardForm
+from privlp.problem import LinearProgram, StandardForm
 from privlp.problem.highs_model import model_of, optimum
 from privlp.problem.public_region import require_bounded
 from privlp.relations import Figures, PrivateNumbers
@@ -50,8 +50,8 @@ def direct_noise(task: Task) -> DirectNoise:
     (:meth:`~privlp.relations.LowSensitivity.private_numbers`). Laplace noise on the L1 sensitivity or Gaussian noise on the L2
     sensitivity, whichever is smaller at the largest of all entries. Proof: ``docs/proofs.md``, "Direct noise".
 
-    *Noisy program.* With a public `opt`, x minimises the largest violation of the noisy rows among points whose objective is
-    no worse. Without one, x minimises the objective over the noisy rows; if they contradict each other, over the rows
+    *Noisy program.* With a public `opt`, x minimises the largest violation of the noisy rows among points of that
+    objective. Without one, x minimises the objective over the noisy rows; if they contradict each other, over the rows
     relaxed by twice the least amount, the same for all, that reconciles them. Where c is private the released costs count.
 
     *Budget.* Parts of a combined relation take the shares given by `split`, or shares proportional to the square roots of the
@@ -61,8 +61,9 @@ def direct_noise(task: Task) -> DirectNoise:
     task.refuse(_METHOD, s="only constraint-private solvers give up rows", alpha=_NO_ROUNDS, width=_NO_ROUNDS)
     numbers = private_numbers(task, relation)
     parts = {part.part for part in numbers}
-    require_bounded(task.lp, parts)
     value = _public_optimum(task, costs_are_private="c" in parts)
+    if value is None:
+        require_bounded(task.lp, parts)
     kinds = {part.part: quieter_noise(task, part.l1, part.l2, len(part)) for part in numbers}
     split = shares(task, numbers, lambda part: largest_of(kinds[part.part][1], len(part)))
 
@@ -76,15 +77,14 @@ def direct_noise(task: Task) -> DirectNoise:
     return DirectNoise(task.form, numbers, draws, value=value, slack=slack, time_limit=task.time_limit)
 
 
-def predicted_violation(task: Task, x: FloatArray) -> float:
-    """Largest violation to expect at points of the size of x, (d,), from public numbers alone."""
+def predicted_violation(task: Task, size: float) -> float:
+    """Largest violation to expect at points of the given ||x||_2, from public numbers alone."""
     relation = low_sensitivity(task, _METHOD)
     total = 0.0
     for part in private_numbers(task, relation):
         _, mechanism = quieter_noise(task, part.l1, part.l2, len(part))
         rows = max(1, task.form.n_private)
-        size = 1.0 if part.part == "b" else float(np.linalg.norm(x))
-        total += _TYPICAL_SHARE * size * largest_of(mechanism, rows)
+        total += _TYPICAL_SHARE * (1.0 if part.part == "b" else size) * largest_of(mechanism, rows)
     return total
 
 
@@ -97,13 +97,20 @@ def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:
     value = real(task.opt, "opt")
     if not math.isfinite(value):
         raise InvalidParameterError(f"opt must be a finite number, got {task.opt!r}.")
-    lp = task.lp
-    public = ~lp.private
-    status, point = optimum(model_of(lp.c, lp.A[public], lp.row_lower[public], lp.b[public], lp.bounds, sense=lp.sense))
-    best = float(lp.c @ point)
-    if status == highspy.HighsModelStatus.kOptimal and lp.sign * (best - (value - lp.offset)) > 1e-7 * (1 + abs(best)):
-        raise UnsupportedProblemError(f"opt = {value:g} is out of reach: no x within the public rows and bounds is that good.")
-    return value - lp.offset
+    lp, value = task.lp, value - task.lp.offset
+    matrix, lower, upper = _rows_and_value(lp, ~lp.private, value)
+    status, _ = optimum(model_of(np.zeros(len(lp.c)), matrix, lower, upper, lp.bounds))
+    if status == highspy.HighsModelStatus.kInfeasible:
+        raise UnsupportedProblemError(
+            f"opt = {task.opt:g} is out of reach: no x within the public rows and bounds has that objective."
+        )
+    return value
+
+
+def _rows_and_value(lp: LinearProgram, rows: npt.NDArray[np.bool_], value: float) -> tuple[sp.csc_array, FloatArray, FloatArray]:
+    """Some rows of the program, and c·x = value, as (matrix, lower, upper)."""
+    matrix = sp.vstack([sp.csc_array(lp.A[rows]), sp.csc_array(lp.c[None, :])])
+    return sp.csc_array(matrix), np.append(lp.row_lower[rows], value), np.append(lp.b[rows], value)
 
 
 class DirectNoise:
@@ -161,13 +168,12 @@ class DirectNoise:
         """Optimise over (x, t), every private row being relaxed by t."""
         lp, figures, d = self._form.lp, self._figures, self._form.lp.shape[1]
         public, rows = ~lp.private & (lp.sides() > 0), figures.private_rows()
-        no_worse = np.empty((0, d)) if self._value is None else lp.sign * figures.c[None, :]
-        relaxed = np.concatenate([np.zeros(public.sum()), -np.ones(rows.shape[0]), np.zeros(len(no_worse))])
-        left = sp.vstack([sp.csc_array(lp.A[public]), sp.csc_array(rows), sp.csc_array(no_worse)])
-        matrix = sp.csc_array(sp.hstack([left, sp.csc_array(relaxed[:, None])]))
-        best = np.array([]) if self._value is None else np.array([lp.sign * self._value])
-        upper = np.concatenate([lp.b[public], figures.rhs, best])
-        lower = np.concatenate([lp.row_lower[public], np.full(len(upper) - int(public.sum()), -np.inf)])
+        matrix, lower, upper = sp.csc_array(lp.A[public]), lp.row_lower[public], lp.b[public]
+        if self._value is not None:
+            matrix, lower, upper = _rows_and_value(lp, public, self._value)
+        relaxed = np.concatenate([np.zeros(len(upper)), -np.ones(rows.shape[0])])
+        matrix = sp.csc_array(sp.hstack([sp.vstack([matrix, sp.csc_array(rows)]), sp.csc_array(relaxed[:, None])]))
+        lower, upper = np.concatenate([lower, np.full(rows.shape[0], -np.inf)]), np.concatenate([upper, figures.rhs])
 
         def best_point(cost: FloatArray, least: float, most: float) -> tuple[highspy.HighsModelStatus, FloatArray]:
             bounds = np.vstack([lp.bounds, [least, most]])

@@ -25,8 +25,8 @@ FloatArray = npt.NDArray[np.float64]
 _METHOD = "mw"
 _MOST_DEFAULT_ROUNDS = 2_000
 # Measured over worst-case errors: see docs/results/low_sensitivity.md.
-_TYPICAL_REGRET = 0.25
-_TYPICAL_SELECTION = 0.2
+_TYPICAL_REGRET = 0.125
+_TYPICAL_SELECTION = 0.1
 
 
 def multiplicative_weights(task: Task) -> MultiplicativeWeights:
@@ -80,7 +80,8 @@ class Plan:
         vertices = self.simplex.vertices
         self._log_d = math.log(max(2, len(vertices)))
         self._n = len(form.row)
-        self.change = self.relation.violation_change(form, self.typical_point())
+        self.change = self.relation.violation_change(form, self._centre())
+        self._typical_change = math.sqrt(self.change * self.relation.violation_change(form, self._farthest()))
         scale = np.zeros(task.lp.shape[1])
         scale[form.column] = vertices
         self._row_change = self.relation.row_change(form, scale)
@@ -91,9 +92,9 @@ class Plan:
         """Largest violation to expect, from public numbers alone."""
         return float(self.error(self.rounds()))
 
-    def typical_point(self) -> FloatArray:
-        """The centre of the region, in the user's variables."""
-        return self.simplex.form.undo(self.simplex.vertices / len(self.simplex.vertices))
+    def typical_size(self) -> float:
+        """||x||_2 of a solution, which lies between the centre and the vertices: the geometric mean of their largest sizes."""
+        return float(math.sqrt(np.linalg.norm(self._centre()) * np.linalg.norm(self._farthest())))
 
     def rounds(self) -> int:
         """T from alpha, or the one of the least predicted error."""
@@ -127,9 +128,16 @@ class Plan:
         select, release = self._most_rounds()
         noise = 0.0 if release is None else deviation(release) * scarcity
         regret = (self.span + 2 * noise * math.sqrt(2 * self._log_d)) * np.sqrt(self._log_d / (2 * rounds))
-        selection = self.change / select.eps * scarcity * math.log(max(2, self._n))
+        selection = self._typical_change / select.eps * scarcity * math.log(max(2, self._n))
         drift = noise * np.sqrt(2 * self._log_d / rounds)
         return _TYPICAL_REGRET * regret + _TYPICAL_SELECTION * selection + drift
+
+    def _centre(self) -> FloatArray:
+        return self.simplex.form.undo(self.simplex.vertices / len(self.simplex.vertices))
+
+    def _farthest(self) -> FloatArray:
+        largest = self.simplex.vertices == self.simplex.vertices.max()
+        return self.simplex.form.undo(np.where(largest, self.simplex.vertices, 0.0) / largest.sum())
 
     @cache  # noqa: B019 (a plan lives for one solve)
     def _most_rounds(self) -> tuple[ExponentialMechanism, AdditiveNoise | None]:
