@@ -12,8 +12,8 @@ import scipy.sparse as sp
 FloatArray = npt.NDArray[np.float64]
 
 
-def satisfied(A: Any, x: FloatArray, rhs: FloatArray) -> bool:
-    """Whether A x <= rhs, every number taken for the exact value of its double.
+def violated(A: Any, x: FloatArray, rhs: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which rows of A x <= rhs fail, every number taken for the exact value of its double.
 
     Parameters
     ----------
@@ -25,19 +25,18 @@ def satisfied(A: Any, x: FloatArray, rhs: FloatArray) -> bool:
     Examples
     --------
     >>> import numpy as np
-    >>> satisfied(np.array([[0.1, 0.2]]), np.ones(2), np.array([0.3]))  # the doubles 0.1 and 0.2 sum to more than the double 0.3
-    False
-    >>> satisfied(np.array([[0.25, 0.5]]), np.ones(2), np.array([0.75]))
-    True
+    >>> A = np.array([[0.1, 0.2], [0.25, 0.5]])  # the doubles 0.1 and 0.2 sum to more than the double 0.3
+    >>> violated(A, np.ones(2), np.array([0.3, 0.75])).tolist()
+    [True, False]
     """
     rows = sp.csr_array(A)
     total, size = rows @ x, abs(rows) @ np.abs(x)
     # Summation of k products in any order: at most k + 1 roundings each; the last product here has one more. Doubled.
     error = 2.0**-52 * (rows.shape[1] + 4) * (size + np.where(np.isfinite(rhs), np.abs(rhs), 0.0)) + 1e-290
-    if (total - error > rhs).any():
-        return False
-    doubtful = np.flatnonzero(~(total + error <= rhs)).tolist()
-    return all(_exactly(rows, i, x) <= Fraction(float(rhs[i])) for i in doubtful)
+    fails = total - error > rhs
+    for i in np.flatnonzero(~fails & ~(total + error <= rhs)).tolist():
+        fails[i] = _exactly(rows, i, x) > Fraction(float(rhs[i]))
+    return fails
 
 
 def _exactly(rows: sp.csr_array, i: int, x: FloatArray) -> Fraction:
