@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from privlp.checks import positive
@@ -145,6 +146,8 @@ def solve(
     else:
         name = _method(task, method, available)
         build = METHODS[name]
+        if method == "auto" and name == "direct-noise":
+            task = replace(task, alpha=None)  # the number of rounds of the other method
     solver = build(task)
     status = drive(solver, progress=progress, time_limit=time_limit)
     released = solver.released() if status.success else Released(None, None, status=status)
@@ -206,8 +209,6 @@ def _warn_of_large_delta(task: Task) -> None:
 def _message(released: Released, rounds: int, ledger: Ledger) -> str:
     privacy = "without noise: NOT PRIVATE" if math.isinf(ledger.eps) else f"within eps = {ledger.eps:g}, delta = {ledger.delta:g}"
     if released.status is Status.TIME_LIMIT:
-        return (
-            "Stopped at the time limit. Nothing is released, and what was charged stays charged. "
-            "Allow more time, or fewer rounds by a larger alpha."
-        )
+        fewer = ", or fewer rounds by a larger alpha" if rounds > 1 else ""
+        return f"Stopped at the time limit. Nothing is released, and what was charged stays charged. Allow more time{fewer}."
     return f"{released.message or f'Played all {rounds} rounds'} {privacy}."

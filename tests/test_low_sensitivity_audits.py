@@ -9,10 +9,10 @@ without cause, at a rate of at most 0.001 per audit; runs are chosen so that a t
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 import privlp
 from privlp import ColumnPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate, audit
@@ -39,10 +39,10 @@ DELTA = 0.02
 
 
 def passes(mechanism, pair, eps, delta=0.0, *, runs=10_000, seed=1, sharp=0.0):
-    """The audit finds no fault, and the measured bound exceeds the share `sharp` of the claim."""
+    """The audit finds no fault, and the measured bound is at least the share `sharp` of the claim."""
     result = audit(mechanism, *pair, eps, delta, runs=runs, rng=seed)
     assert result.passed, str(result)
-    assert result.eps_lower > sharp * eps, str(result)
+    assert result.eps_lower >= sharp * eps, str(result)
 
 
 def is_caught(mechanism, pair, eps, delta=0.0, *, runs=10_000, seed=1):
@@ -91,7 +91,7 @@ class Draw:
 class OnceCalibrated(Ledger):
     """Noise depends on public numbers alone: it is calibrated once for all runs."""
 
-    known = {}
+    known: ClassVar[dict] = {}
 
     def calibrate_together(self, make):
         key = (self.eps, self.delta, *make(1.0))
@@ -141,7 +141,7 @@ def log_density(mechanism, value, output):
     """Logarithm of the density, up to a constant that does not depend on the value."""
     if isinstance(mechanism, ExponentialMechanism):
         scores = value * (mechanism.eps / (2 * mechanism.sensitivity))
-        return scores[output] - logsumexp(scores)
+        return scores[output] - math.log(np.exp(scores - scores.max()).sum()) - scores.max()
     noise = output - value
     if isinstance(mechanism, GaussianMechanism):
         return -0.5 * float(noise @ noise) / mechanism.sigma**2
@@ -262,7 +262,8 @@ PAIRS = {
     ),
 }
 SINGLE = [name for name in PAIRS if "+" not in name]
-TUPLES = [name for name in PAIRS if "+" in name]
+#: Tuples whose parts are released by mechanisms of their own.
+PARTS_APART = ["scalar+row", "scalar+objective", "scalar+column+objective"]
 
 #: Pairs in so many numbers that Gaussian noise is the quieter one where delta > 0.
 MANY = {
@@ -279,9 +280,10 @@ MANY = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_direct_noise(name):
-    """Laplace noise. False-alarm rate 0.001."""
-    passes(losses(PAIRS[name](), "direct-noise", EPS, 0.0), BOTH, EPS, sharp=0.6)
+@pytest.mark.parametrize("delta", [0.0, DELTA], ids=["pure", "with delta"])
+def test_direct_noise(name, delta):
+    """Laplace noise at delta = 0, the quieter one otherwise. False-alarm rate 0.001."""
+    passes(losses(PAIRS[name](), "direct-noise", EPS, delta), BOTH, EPS, delta, runs=8_000, sharp=0.55)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -301,11 +303,10 @@ def the_whole_eps(mechanisms):
     return [replace(mechanism, scale=mechanism.sensitivity / EPS) for mechanism in mechanisms]
 
 
-@pytest.mark.parametrize("name", TUPLES)
+@pytest.mark.parametrize("name", PARTS_APART)
 def test_direct_noise_with_the_whole_eps_for_every_part(name):
-    """Caught, unless the parts move the same numbers, which are one part. Miss rate below 0.01."""
-    mechanism = losses(PAIRS[name](), "direct-noise", EPS, 0.0, twin=the_whole_eps)
-    (passes if name == "row+column" else is_caught)(mechanism, BOTH, EPS)
+    """Caught. Miss rate below 0.01."""
+    is_caught(losses(PAIRS[name](), "direct-noise", EPS, 0.0, twin=the_whole_eps), BOTH, EPS)
 
 
 def one_number(kind):
@@ -343,3 +344,617 @@ def test_direct_gaussian_noise_too_small(name):
     """Half of the noise: caught. Miss rate below 0.01."""
     eps, delta = GAUSSIAN_CLAIM.get(name, (EPS, DELTA))
     is_caught(losses(MANY[name](), "direct-noise", eps, delta, twin=scaled(0.5)), BOTH, eps, delta)
+
+
+def noise_of_the_parts_apart(lines, solver):
+    """The difference of the first outputs of two draws, in units of their noise."""
+    one, other = (output[0] / mechanism.scale for mechanism, _, output in lines)
+    return float(one - other)
+
+
+def one_noise_for_all(mechanisms):
+    """All draws of a run from the same stretch of random bits."""
+
+    def release(self, value, randomness):
+        bits = randomness.generator.bit_generator
+        start = bits.state
+        output = super(type(self), self).release(value, randomness)
+        bits.state = start
+        return output
+
+    return [*(faulty(type(mechanism), release=release)(**vars(mechanism)) for mechanism in mechanisms[:-1]), mechanisms[-1]]
+
+
+@pytest.mark.parametrize(("method", "delta", "up"), [("direct-noise", 0.0, 1), ("truncated-laplace", DELTA, -1)])
+def test_noise_on_right_hand_sides_used_again_for_coefficients(method, delta, up):
+    """Right-hand sides fall while what is drawn on for A rises. Fresh noise passes, shared noise is caught. Rates 0.001."""
+    programs = pair_of((scalar("1"), row()), d=1, A=up * first_row(3, 1), b=-first(3))
+    passes(outcomes(programs, method, EPS, delta, noise_of_the_parts_apart), BOTH, EPS, delta)
+    twin = outcomes(programs, method, EPS, delta, noise_of_the_parts_apart, twin=one_noise_for_all)
+    is_caught(twin, BOTH, EPS, delta, runs=500)
+
+
+# ---------------------------------------------------------------------------------------------- truncated Laplace mechanism
+
+TRUNCATED = TruncatedLaplaceMechanism.of_budget(1.0, EPS, DELTA)
+#: An L1 change of 1, spread over the entries.
+SPREAD = {1: np.ones(1), 3: np.array([0.6, -0.3, 0.1]), 10: np.array([0.7, *[-0.3 / 9] * 9])}
+
+
+def width_of_delta(delta, sensitivity=1.0):
+    return TruncatedLaplaceMechanism.of_budget(sensitivity, EPS, delta).width
+
+
+def loss_of(mechanism, change):
+    """Privacy loss of one release of entries that move by `change`, from 0 or from `change` itself."""
+    values = np.zeros_like(change), change
+
+    def run(which, rng):
+        output = mechanism.release(values[which], Randomness(rng))
+        loss = log_density(mechanism, values[1], output) - log_density(mechanism, values[0], output)
+        return round(min(max(loss, -50.0), 50.0), 9)
+
+    return run
+
+
+@pytest.mark.parametrize("m", SPREAD)
+def test_truncated_laplace_mechanism(m):
+    """One width for any number of entries. False-alarm rate 0.001."""
+    passes(loss_of(TRUNCATED, SPREAD[m]), BOTH, EPS, DELTA, sharp=0.6)
+
+
+def test_truncated_laplace_mechanism_by_projection():
+    """As anyone would audit it: half-spaces. False-alarm rate 0.001."""
+    passes(through(TRUNCATED), (np.zeros(1), np.ones(1)), EPS, DELTA, sharp=0.8)
+    passes(through(TRUNCATED), (np.zeros(3), SPREAD[3]), EPS, DELTA)
+
+
+def resized(factor):
+    return replace(TRUNCATED, width=factor * TRUNCATED.width, scale=factor * TRUNCATED.scale)
+
+
+@pytest.mark.parametrize("m", SPREAD)
+@pytest.mark.parametrize(
+    ("twin", "runs"),
+    [
+        pytest.param(replace(TRUNCATED, width=width_of_delta(10 * DELTA)), 6_000, id="width of ten times delta"),
+        pytest.param(
+            replace(TRUNCATED, width=TRUNCATED.scale * math.log(0.5 / DELTA)), 10_000, id="width of a tail, the step left out"
+        ),
+        pytest.param(replace(TRUNCATED, width=0.4), 3_000, id="narrower than the step"),
+        pytest.param(resized(0.5), 6_000, id="half of the noise"),
+        pytest.param(resized(0.65), 20_000, id="35 % too small"),
+    ],
+)
+def test_truncated_laplace_twins(twin, runs, m):
+    """Broken: caught. Miss rate below 0.01."""
+    is_caught(loss_of(twin, SPREAD[m]), BOTH, EPS, DELTA, runs=runs)
+
+
+@pytest.mark.parametrize("m", SPREAD)
+def test_truncated_laplace_mechanism_whose_delta_is_forgotten(m):
+    """The release beyond what the neighbour can release: caught, as the label an auditor would choose. Miss rate below 0.01."""
+    change = SPREAD[m]
+
+    def beyond_the_neighbour(values, rng):
+        noise = TRUNCATED.release(values, Randomness(rng)) + TRUNCATED.width
+        return bool((np.abs(noise) > TRUNCATED.width).any())
+
+    is_caught(beyond_the_neighbour, (np.zeros(m), change), EPS, 0.0, runs=20_000)
+    passes(beyond_the_neighbour, (np.zeros(m), change), EPS, DELTA)
+
+
+# The exact divergence. On a grid of cells that the steps and the width are multiples of, the loss of a cell is a multiple of the
+# cell: the losses of independent entries add, by convolution of their masses. A grid can lose divergence, but loses none at eps.
+
+CELLS_PER_UNIT = 200
+
+
+def cell_masses(width):
+    """Masses of noise of scale 1, truncated to [-width, width], in cells of a grid."""
+    cells = np.exp(-np.arange(round(width * CELLS_PER_UNIT)) / CELLS_PER_UNIT)
+    return np.concatenate([cells[::-1], cells]) / (2 * cells.sum())
+
+
+def losses_of_one_entry(step, width):
+    """Masses of the losses -step, ..., step in steps of a cell, and the mass that only one of the two inputs can release."""
+    cells = round(step * CELLS_PER_UNIT)
+    masses = np.concatenate([np.zeros(cells), cell_masses(width)])
+    other = np.concatenate([cell_masses(width), np.zeros(cells)])
+    both = (masses > 0) & (other > 0)
+    index = np.rint(np.log(masses[both] / other[both]) * CELLS_PER_UNIT).astype(int) + cells
+    assert np.allclose(np.log(masses[both] / other[both]) * CELLS_PER_UNIT, index - cells, atol=1e-4)
+    return np.bincount(index, masses[both], 2 * cells + 1), masses[~both].sum()
+
+
+def exact_delta(eps, steps, width):
+    """Hockey-stick divergence at `eps` of entries that move by `steps`, in units of their scales."""
+    pieces = [losses_of_one_entry(step, width) for step in steps]
+    total = np.ones(1)
+    for masses, _ in pieces:
+        total = np.convolve(total, masses)
+    loss = (np.arange(len(total)) - len(total) // 2) / CELLS_PER_UNIT
+    alone = 1 - math.prod(1 - mass for _, mass in pieces)
+    return alone + float(total @ np.maximum(0.0, -np.expm1(eps - loss)))
+
+
+def on_the_grid(mechanism):
+    """The width in units of the scale, and the delta of the formula there, where the width is a multiple of a cell."""
+    width = math.floor(mechanism.width / mechanism.scale * CELLS_PER_UNIT) / CELLS_PER_UNIT
+    return width, replace(mechanism, width=width * mechanism.scale).own_delta
+
+
+CLAIMS = [(0.5, 0.1), (1.0, 1e-3), (2.0, 0.02), (4.0, 1e-6)]
+
+
+@pytest.mark.parametrize(("eps", "delta"), CLAIMS)
+def test_delta_of_one_entry_is_exact(eps, delta):
+    """The divergence is the delta of the formula, no less. No randomness."""
+    mechanism = TruncatedLaplaceMechanism.of_budget(1.0, eps, delta)
+    assert mechanism.own_delta == pytest.approx(delta, rel=1e-9)
+    width, claimed = on_the_grid(mechanism)
+    assert exact_delta(eps, [eps], width) == pytest.approx(claimed, rel=1e-9)
+    assert exact_delta(0.9 * eps, [eps], width) > 1.1 * claimed  # eps is no larger than it has to be
+
+
+@pytest.mark.parametrize(("eps", "delta"), CLAIMS)
+@pytest.mark.parametrize("m", [2, 3, 4, 5, 6])
+def test_delta_of_several_entries(m, eps, delta):
+    """However the change is split, the divergence is at most the delta of one entry, and near it where one entry moves most of it.
+
+    The same holds of parts with noise of their own that share one delta, each in units of its scale. No randomness.
+    """
+    width, claimed = on_the_grid(TruncatedLaplaceMechanism.of_budget(1.0, eps, delta))
+    even, geometric = np.full(m, 1.0 / m), 2.0 ** -np.arange(m)
+    lopsided = np.array([1 - 0.02 * (m - 1), *[0.02] * (m - 1)])
+    for split in (even, geometric / geometric.sum(), lopsided):
+        steps = np.floor(split * eps * CELLS_PER_UNIT) / CELLS_PER_UNIT
+        steps[0] += eps - steps.sum()
+        assert 0 < exact_delta(eps, steps, width) <= claimed * (1 + 1e-9)
+    assert exact_delta(eps, steps, width) > 0.5 * claimed
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_published_width_is_wider(m):
+    """It keeps the same claim, with room to spare. No randomness."""
+    published = TruncatedLaplaceMechanism.of_budget(1.0, EPS, DELTA, published_for=m)
+    assert published.width > TRUNCATED.width
+    assert published.own_delta == pytest.approx(DELTA / (2 * m))
+    assert exact_delta(EPS, [EPS], on_the_grid(published)[0]) < DELTA
+
+
+# ---------------------------------------------------------------------------------------------- never violated
+
+NEVER = ["truncated-laplace", "truncated-laplace-published"]
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("method", NEVER)
+def test_never_violated(method, name):
+    """False-alarm rate 0.001."""
+    passes(losses(PAIRS[name](), method, EPS, DELTA), BOTH, EPS, DELTA, runs=8_000, sharp=0.5)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("method", NEVER)
+def test_half_of_the_truncated_noise(method, name):
+    """Caught, whatever the width. Miss rate below 0.01."""
+    is_caught(losses(PAIRS[name](), method, EPS, DELTA, twin=scaled(0.5)), BOTH, EPS, DELTA, runs=5_000)
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_truncated_noise_for_a_sensitivity_25_percent_too_small(name):
+    """Caught. Miss rate below 0.01."""
+    is_caught(losses(PAIRS[name](), "truncated-laplace", EPS, DELTA, twin=scaled(0.75)), BOTH, EPS, DELTA, runs=20_000)
+
+
+@pytest.mark.parametrize("name", ["scalar-inf", "row", "column"])
+def test_truncated_noise_for_the_change_of_a_single_number(name):
+    """Caught. Miss rate below 0.01."""
+    is_caught(losses(PAIRS[name](one_number), "truncated-laplace", EPS, DELTA), BOTH, EPS, DELTA, runs=4_000)
+
+
+def width_of_ten_times_delta(mechanism):
+    odds = math.expm1(mechanism.width / mechanism.scale)
+    return mechanism.scale * math.log1p(odds / 10)
+
+
+def half_a_step(mechanism):
+    return 0.5 * D
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize(
+    ("width_of", "runs"),
+    [pytest.param(width_of_ten_times_delta, 6_000, id="ten times delta"), pytest.param(half_a_step, 2_000, id="half a step")],
+)
+def test_truncated_noise_that_is_too_narrow(width_of, runs, name):
+    """Some releases are impossible on the neighbour, with more than delta: caught. Miss rate below 0.01."""
+    is_caught(losses(PAIRS[name](), "truncated-laplace", EPS, DELTA, twin=narrowed(width_of)), BOTH, EPS, DELTA, runs=runs)
+
+
+@pytest.mark.parametrize("name", PARTS_APART)
+def test_truncated_noise_with_the_whole_budget_for_every_part(name):
+    """Caught. Miss rate below 0.01."""
+
+    def twin(mechanisms):
+        return [TruncatedLaplaceMechanism.of_budget(mechanism.sensitivity, EPS, DELTA) for mechanism in mechanisms]
+
+    is_caught(losses(PAIRS[name](), "truncated-laplace", EPS, DELTA, twin=twin), BOTH, EPS, DELTA, runs=5_000)
+
+
+def least_right_hand_side(lines, solver):
+    return float(solver.released().trace["tightened b"].min())
+
+
+def test_range_read_off_the_data():
+    """Releases are clipped: to a public end they pass, to an end at a distance from the data they show the data.
+
+    False-alarm rate 0.001, miss rate below 0.01.
+    """
+
+    def programs(end):
+        pairs = (LinearProgram([-1.0], [[1.0]], [b], neighbours=ScalarPrivate(D, lower=end(b))) for b in (4.0, 4.0 + D))
+        return tuple(pairs)
+
+    passes(outcomes(programs(lambda b: 3.5), "truncated-laplace", EPS, DELTA, least_right_hand_side), BOTH, EPS, DELTA, runs=400)
+    twin = outcomes(programs(lambda b: b - D), "truncated-laplace", EPS, DELTA, least_right_hand_side)
+    is_caught(twin, BOTH, EPS, DELTA, runs=200)
+
+
+def test_fallback_from_the_private_program():
+    """Where the tightened program may contradict itself, a point of the true one must not take its place. Rates 0.001."""
+    programs = [LinearProgram([-1.0], [[1.0]], [b], neighbours=ScalarPrivate(D, lower=0)) for b in (D, 2 * D)]
+    mechanism = outcomes(programs, "truncated-laplace", EPS, DELTA, lambda lines, solver: solver.released().x)
+    passes(mechanism, BOTH, EPS, DELTA, runs=400)
+
+    def twin(b, rng):
+        lp = LinearProgram([-1.0], [[1.0]], [b], neighbours=ScalarPrivate(D))
+        form = StandardForm.of(lp)
+        tape = Tape()
+        tape.randomness = Randomness(rng)
+        draw = Draw(TruncatedLaplaceMechanism.of_budget(D, EPS, DELTA), tape)
+        solver = NeverViolated(form, lp.neighbours.private_numbers(form), [draw], fallback=np.array([b / 2]), time_limit=None)
+        solver.step(0)
+        return solver.released().x
+
+    is_caught(twin, (D, 2 * D), EPS, DELTA, runs=300)
+
+
+# ---------------------------------------------------------------------------------------------- multiplicative weights
+
+N = 5
+OPT = 6.0
+COST = np.array([1.0, 2.0])
+CENTRE = OPT / COST / 2
+VERTICES = OPT / COST
+RANGE = {"lower": -20, "upper": 20}
+#: One round, whatever the span of the rows.
+ONE_ROUND = 1e9
+FEW_ROUNDS = 3
+
+
+def alpha_for(rounds, span):
+    """The accuracy at which rows of that span are answered in so many rounds: T = ceil(ln(d)/2 (span/alpha)^2)."""
+    return span * math.sqrt(math.log(2) / 2 / (rounds - 0.5))
+
+
+def weights_pair(relation, *, rise, A=0.0, b=0.0):
+    """Programs of equal rows, but that the violation of row 0 rises by `rise` from one to the other, from below to above."""
+    base, rhs = np.ones((N, 2)), np.full(N, 4.0)
+    rhs[0] += rise / 2
+    options = {"neighbours": relation}
+    return LinearProgram(COST, base, rhs, **options), LinearProgram(COST, base + A, rhs + b, **options)
+
+
+#: Row 0 is violated by more, all the others by less.
+ONE_UP = np.array([D, *[-D] * (N - 1)])
+
+
+def mw_scalar(norm, of=correct):
+    return of(ScalarPrivate)(D, norm, lower=-100, upper=100)
+
+
+def mw_row(of=correct):
+    return of(RowPrivate)(D, **RANGE)
+
+
+def mw_column(of=correct):
+    return of(ColumnPrivate)(D, **RANGE)
+
+
+ROW_UP, COLUMN_UP = first_row(N, 2), np.outer(ONE_UP, [1.0, 0.0])
+SPAN_OF_ROW, SPAN_OF_COLUMN, SPAN_OF_SCALAR = D * CENTRE.sum(), 2 * D * CENTRE[0], 2 * D
+
+#: Pairs at the full distance: row 0 is violated by more and, where they may move, all the others by less.
+WEIGHTS = {
+    "scalar-inf": lambda of=correct: weights_pair(mw_scalar("inf", of), b=-ONE_UP, rise=SPAN_OF_SCALAR),
+    "scalar-1": lambda of=correct: weights_pair(mw_scalar("1", of), b=-first(N), rise=D),
+    "row": lambda of=correct: weights_pair(mw_row(of), A=ROW_UP, rise=SPAN_OF_ROW),
+    "column": lambda of=correct: weights_pair(mw_column(of), A=COLUMN_UP, rise=SPAN_OF_COLUMN),
+    "scalar+row": lambda of=correct: weights_pair(
+        (mw_scalar("inf", of), mw_row(of)), A=ROW_UP, b=-ONE_UP, rise=SPAN_OF_SCALAR + SPAN_OF_ROW
+    ),
+    "row+column": lambda of=correct: weights_pair(
+        (mw_row(of), mw_column(of)), A=ROW_UP + COLUMN_UP, rise=SPAN_OF_ROW + SPAN_OF_COLUMN
+    ),
+    "scalar+row+column": lambda of=correct: weights_pair(
+        (mw_scalar("1", of), mw_row(of), mw_column(of)),
+        A=ROW_UP + COLUMN_UP,
+        b=-first(N),
+        rise=D + SPAN_OF_ROW + SPAN_OF_COLUMN,
+    ),
+}
+MW_EPS = 3.0
+
+
+def weighed(name, of=correct, *, eps=MW_EPS, delta=0.0, alpha=ONE_ROUND, **options):
+    return losses(WEIGHTS[name](of), "mw", eps, delta, alpha=alpha, opt=OPT, **options)
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_one_round(name):
+    """Selection and, where A is private, the release of the selected row, on a pair that moves both as far as can be.
+
+    False-alarm rate 0.001.
+    """
+    passes(weighed(name), BOTH, MW_EPS, runs=6_000, sharp=0.5)
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_one_round_with_delta(name):
+    """Gaussian noise on rows where it is quieter. False-alarm rate 0.001."""
+    passes(weighed(name, delta=DELTA), BOTH, MW_EPS, DELTA, runs=4_000, sharp=0.3)
+
+
+@pytest.mark.parametrize(("name", "span"), [("scalar-inf", 3.0), ("scalar-1", 3.0), ("row", 240.0), ("column", 240.0)])
+def test_a_few_rounds(name, span):
+    """All rounds together keep the claim. False-alarm rate 0.001."""
+    mechanism = weighed(name, alpha=alpha_for(FEW_ROUNDS, span))
+    passes(mechanism, BOTH, MW_EPS, runs=3_000, sharp=0.2)
+
+
+def spans(factor):
+    """Relations whose violations are taken to move by this part of what they do."""
+
+    def of(kind):
+        def violation_span(self, form):
+            span = kind.violation_span(self, form)
+            return lambda x: factor * span(x)
+
+        return faulty(kind, violation_span=violation_span)
+
+    return of
+
+
+def spans_of_right_hand_sides_only(kind):
+    return kind if kind is ScalarPrivate else spans(0)(kind)
+
+
+def spans_of_d(kind):
+    """Every violation moves by D: no ||x||_1, no factor 2 for violations that move apart."""
+    return faulty(kind, violation_span=lambda self, form: lambda x: self.sensitivity)
+
+
+def rows_by_d(kind):
+    """A row moves by D in each entry: V/c_j left out."""
+    return faulty(kind, row_change=lambda self, form, scale: kind.row_change(self, form, np.sign(scale)))
+
+
+def half_of_everything(kind):
+    return faulty(spans(0.5)(kind), row_change=lambda self, form, scale: np.array(kind.row_change(self, form, scale)) / 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [
+        pytest.param("scalar-inf", spans_of_d, id="scalar: violations that move apart taken for one"),
+        pytest.param("scalar-1", spans(0.5), id="scalar in sum: half"),
+        pytest.param("row", spans_of_d, id="row: violations without the size of x"),
+        pytest.param("row", rows_by_d, id="row: release before the change of variables"),
+        pytest.param("row", half_of_everything, id="row: half"),
+        pytest.param("column", spans_of_d, id="column: violations without the size of x"),
+        pytest.param("column", rows_by_d, id="column: release before the change of variables"),
+        pytest.param("column", half_of_everything, id="column: half"),
+        pytest.param("scalar+row", spans_of_right_hand_sides_only, id="tuple: violations by one part only"),
+        pytest.param("row+column", half_of_everything, id="tuple: half"),
+        pytest.param("scalar+row+column", rows_by_d, id="tuple: release before the change of variables"),
+    ],
+)
+def test_weights_twins(name, of):
+    """Broken sensitivities: caught. Miss rate below 0.01."""
+    is_caught(weighed(name, of), BOTH, MW_EPS, runs=6_000)
+
+
+@pytest.mark.parametrize("name", ["scalar-inf", "scalar-1", "row", "column"])
+def test_selection_for_a_sensitivity_20_percent_too_small(name):
+    """The first selection at its own price, from scores as the solver sees them. Rates 0.001 and 0.01."""
+
+    def mechanism_and_scores(of):
+        both = [Rehearsal(lp, "mw", 2 * MW_EPS, 0.0, alpha=ONE_ROUND, opt=OPT) for lp in WEIGHTS[name](of)]
+        (mechanism, scores, _), (_, others, _) = (rehearsal.play()[0] for rehearsal in both)
+        return mechanism, (scores, others)
+
+    mechanism, pair = mechanism_and_scores(correct)
+    passes(through(mechanism), pair, mechanism.pure_eps, sharp=0.6)
+    mechanism, pair = mechanism_and_scores(spans(0.75))
+    is_caught(through(mechanism), pair, mechanism.pure_eps, runs=20_000)
+
+
+@pytest.mark.parametrize("name", ["row", "column"])
+def test_row_before_the_change_of_variables_with_gaussian_noise(name):
+    """Many entries, so that the noise is Gaussian: D sqrt(k) or D where it should be D V sqrt(sum_j c_j^-2) or D V/min c_j.
+
+    False-alarm rate 0.001, miss rate below 0.01.
+    """
+    d = 30
+    change = {"row": first_row(2, d), "column": first_column(2, d)}[name]
+    cost = np.full(d, 0.5)
+    kind = {"row": RowPrivate, "column": ColumnPrivate}[name]
+
+    def programs(of):
+        base, options = np.ones((2, d)), {"neighbours": of(kind)(D, **RANGE)}
+        return [LinearProgram(cost, matrix, np.full(2, 4.0), **options) for matrix in (base, base + change)]
+
+    options = {"alpha": ONE_ROUND, "opt": 2.0}
+    if name == "row":
+        names = {charge.mechanism for charge in Rehearsal(programs(correct)[0], "mw", MW_EPS, DELTA, **options).charges}
+        assert names == {"exponential mechanism", "Gaussian mechanism"}
+    passes(losses(programs(correct), "mw", MW_EPS, DELTA, **options), BOTH, MW_EPS, DELTA, runs=3_000, sharp=0.2)
+    is_caught(losses(programs(rows_by_d), "mw", MW_EPS, DELTA, **options), BOTH, MW_EPS, DELTA, runs=2_000)
+
+
+def solution(lines, solver):
+    return solver.released().x
+
+
+@pytest.mark.parametrize("name", ["row", "column", "scalar+row"])
+def test_true_row_not_released(name):
+    """Two rounds: the second point is made from the row of the first. From a noisy row it passes, from the true row it is caught.
+
+    Rates 0.001.
+    """
+
+    def nothing_is_private(kind):
+        return faulty(kind, private_entries=lambda self, form, row: np.zeros(2, dtype=bool))
+
+    options = {"alpha": alpha_for(2, 240.0), "opt": OPT}
+    tilt = np.array([[D, 0.0]] * N) if name == "column" else np.array([[D, -D], *[[0.0, 0.0]] * (N - 1)])
+    makers = {"row": mw_row, "column": mw_column, "scalar+row": lambda of=correct: (mw_scalar("inf"), mw_row(of))}
+
+    def programs(of):
+        # Rows that favour the second variable a little, or the first.
+        base, b = np.outer(np.ones(N), [0.4, 1.0]), np.array([-30.0, *[30.0] * (N - 1)])
+        return [LinearProgram(COST, matrix, b, neighbours=makers[name](of)) for matrix in (base, base + tilt)]
+
+    passes(outcomes(programs(correct), "mw", MW_EPS, 0.0, solution, **options), BOTH, MW_EPS, runs=2_000)
+    is_caught(outcomes(programs(nothing_is_private), "mw", MW_EPS, 0.0, solution, **options), BOTH, MW_EPS, runs=500)
+
+
+def test_step_from_the_true_row():
+    """The step follows from the released row, or from the true one, whose span it then shows. Rates 0.001."""
+    mechanism = LaplaceMechanism(2 * D, 2 * D / EPS)
+    pair = np.array([0.0, 0.01]), np.array([-D, D + 0.01])
+
+    def honest(row, rng):
+        hedge = AdaHedge(2)
+        hedge.learn(mechanism.release(row, Randomness(rng)))
+        return hedge.distribution()
+
+    def twin(row, rng):
+        noisy = mechanism.release(row, Randomness(rng))
+        weights = np.exp(-math.log(2) / (row.mean() - row.min()) * (noisy - noisy.min()))
+        return bool(weights.min() < 1e-9)
+
+    passes(honest, pair, EPS, sharp=0.4)
+    is_caught(twin, pair, EPS, runs=2_000)
+
+
+# ---------------------------------------------------------------------------------------------- solve(), from end to end
+
+
+def solved(method, eps, delta, observe, **options):
+    """solve() as a mechanism."""
+
+    def mechanism(lp, rng):
+        result = privlp.solve(lp, None, None, method=method, budget=OnceCalibrated(eps, delta), rng=rng, **options)
+        assert result.privacy.eps <= eps
+        return observe(result)
+
+    return mechanism
+
+
+def point(result):
+    return result.x
+
+
+#: x is what the noisy program allows: the right-hand side over the coefficient, or the cheaper variable.
+ONE_VARIABLE = {
+    "scalar": lambda: [LinearProgram([-1.0], [[1.0]], [b], neighbours=ScalarPrivate(D, lower=0)) for b in (4.0, 4.0 + D)],
+    "row": lambda: [
+        LinearProgram([-1.0], [[a]], [4.0], bounds=(0, 10), neighbours=RowPrivate(D, lower=0.1, upper=20)) for a in (4.0, 4.0 + D)
+    ],
+    "objective": lambda: [
+        LinearProgram(
+            [cost, 1 + D / 2],
+            [[-1.0, -1.0]],
+            [-1.0],
+            bounds=(0, 10),
+            neighbours=ObjectivePrivate(D, lower=[-9, 1 + D / 2], upper=[9, 1 + D / 2]),
+        )
+        for cost in (1.0, 1.0 + D)
+    ],
+}
+
+
+def a_tenth(monkeypatch, kind):
+    """Noise of a tenth of the size from every mechanism of a kind, whatever was charged."""
+    release = kind.release
+
+    def release_little(self, value, randomness):
+        sizes = {name: getattr(self, name) / 10 for name in ("scale", "width") if hasattr(self, name)}
+        return release(replace(self, **sizes), value, randomness)
+
+    monkeypatch.setattr(kind, "release", release_little)
+
+
+@pytest.mark.parametrize("name", ONE_VARIABLE)
+@pytest.mark.parametrize(
+    ("method", "kind", "delta"), [("direct-noise", LaplaceMechanism, 0.0), ("truncated-laplace", TruncatedLaplaceMechanism, 0.1)]
+)
+def test_solve_with_noise_on_the_numbers(name, method, kind, delta, monkeypatch):
+    """The solution alone, after all post-processing: it passes, and is caught with a tenth of the noise. Rates 0.001 and 0.01."""
+    mechanism = solved(method, 1.0, delta, point)
+    passes(mechanism, ONE_VARIABLE[name](), 1.0, delta, runs=200)
+    a_tenth(monkeypatch, kind)
+    is_caught(mechanism, ONE_VARIABLE[name](), 1.0, delta, runs=200)
+
+
+def selected_and_point(result):
+    return (*(result.trace["selected rows"] == 0).tolist(), *np.round(result.x, 9).tolist())
+
+
+@pytest.mark.parametrize(("name", "span"), [("scalar-inf", 3.0), ("row", 240.0), ("column", 240.0), ("scalar+row", 240.0)])
+def test_solve_by_weights(name, span):
+    """Two rounds: which rows were selected, and the solution. Violations taken to move by a tenth of what they do are caught.
+
+    False-alarm rate 0.001, miss rate below 0.01.
+    """
+    mechanism = solved("mw", MW_EPS, 0.0, selected_and_point, opt=OPT, alpha=alpha_for(2, span))
+    passes(mechanism, WEIGHTS[name](), MW_EPS, runs=500)
+    is_caught(mechanism, WEIGHTS[name](spans(0.1)), MW_EPS, runs=500)
+
+
+# ---------------------------------------------------------------------------------------------- what is charged is public
+
+
+def charges(lp, method, delta, **options):
+    return [replace(entry, sensitivity=entry.sensitivity.hex()) for entry in Rehearsal(lp, method, EPS, delta, **options).charges]
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize(("method", "delta"), [("direct-noise", 0.0), ("direct-noise", DELTA), ("truncated-laplace", DELTA)])
+def test_charges_do_not_depend_on_the_private_numbers(method, delta, name):
+    """To the last bit: they are shown with every result. No randomness."""
+    one, other = (charges(lp, method, delta) for lp in PAIRS[name]())
+    assert one == other
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_charges_of_weights_do_not_depend_on_the_private_numbers(name):
+    """Likewise. The private numbers are large, so that their rounding counts in the sensitivities. No randomness."""
+    relation = WEIGHTS[name]()[0].neighbours
+    parts = [replace(part, lower=-1e6, upper=1e6) for part in getattr(relation, "parts", (relation,))]
+    moves = {type(part) for part in parts}
+    A, b = np.full((4, 2), 9e5), np.full(4, 9e5)
+    programs = [
+        LinearProgram(
+            COST,
+            A - move * bool({RowPrivate, ColumnPrivate} & moves) * np.outer(first(4), [1.0, 0.0]),
+            b - move * (ScalarPrivate in moves) * first(4),
+            neighbours=tuple(parts) if len(parts) > 1 else parts[0],
+        )
+        for move in (0, 1)
+    ]
+    one, other = (charges(lp, "mw", 0.0, alpha=ONE_ROUND, opt=OPT) for lp in programs)
+    assert one == other

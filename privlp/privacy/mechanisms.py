@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 
 _LOG_ERROR_OF_A_SELECTION = 2.0**-38
+_LEAST_DELTA = 1e-300
 _FLOAT_NOISE = "double-precision noise: not protected against attacks on the low bits"
 
 
@@ -224,8 +225,8 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.width >= 0 or (self.width == 0) != (self.scale == 0):
-            raise InvalidParameterError(f"width must be positive, or 0 where scale is, got {self.width!r}.")
+        if not 0 <= self.width < math.inf or (self.width == 0) != (self.scale == 0):
+            raise InvalidParameterError(f"width must be positive and finite, or 0 where scale is, got {self.width!r}.")
 
     @classmethod
     def of_budget(
@@ -239,8 +240,10 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
         """
         if math.isinf(eps):
             return cls(sensitivity, 0.0, 0.0)
-        if not delta > 0:
-            raise InvalidParameterError("delta must be positive: truncated noise cannot be private at delta = 0.")
+        if not delta >= _LEAST_DELTA:
+            raise InvalidParameterError(
+                f"delta must be positive, and {_LEAST_DELTA:g} at least: noise of bounded support cannot be private without it."
+            )
         factor = 0.5 if published_for is None else float(published_for)
         # A hair wide of the formula, so that rounding never makes the price exceed what was asked.
         width = _log1p_exp(_log_expm1(eps if shift is None else shift) + math.log(factor / delta)) * (1 + 1e-12)

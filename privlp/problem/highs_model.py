@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,13 +99,58 @@ def model_of(
     return model
 
 
-def optimum(model: highspy.HighsLp, **options: object) -> tuple[highspy.HighsModelStatus, FloatArray]:
-    """Run HiGHS on a model; the point is of use only if the status is optimal."""
-    highs = quiet_highs(**options)
-    if highs.passModel(model) == highspy.HighsStatus.kError:
-        return highspy.HighsModelStatus.kModelError, np.zeros(model.num_col_)
-    highs.run()
-    return highs.getModelStatus(), np.asarray(highs.getSolution().col_value)
+_CONCLUSIVE = (
+    highspy.HighsModelStatus.kOptimal,
+    highspy.HighsModelStatus.kInfeasible,
+    highspy.HighsModelStatus.kUnbounded,
+    highspy.HighsModelStatus.kTimeLimit,
+)
+
+
+def optimum(
+    cost: FloatArray,
+    A: Any,
+    row_lower: FloatArray,
+    row_upper: FloatArray,
+    bounds: FloatArray,
+    *,
+    sense: str = "min",
+    options: Mapping[str, Any] | None = None,
+) -> tuple[highspy.HighsModelStatus, FloatArray]:
+    """Run HiGHS on a model of :func:`model_of`; the point is of use only if the status is optimal.
+
+    The tolerances of HiGHS are absolute. So rows are scaled to a largest coefficient of about 1, x to about 1 where right-hand
+    sides are of another size, and costs likewise, all by powers of two; and what HiGHS leaves open it tries again without presolve.
+    """
+    rows = sp.csr_array(A)
+    by_row = _power_of_two(row_sizes(rows))
+    lower, upper = row_lower / by_row, row_upper / by_row
+    ends = np.abs(np.concatenate([lower, upper]))
+    ends = np.sort(ends[np.isfinite(ends) & (ends > 0)])
+    unit = float(_power_of_two(ends[(len(ends) - 1) // 2])) if len(ends) else 1.0
+    scaled = sp.csc_array(sp.diags_array(1.0 / by_row) @ rows) if len(by_row) else rows
+    largest_cost = float(_power_of_two(np.abs(cost).max(initial=0.0)))
+    model = model_of(cost / largest_cost, scaled, lower / unit, upper / unit, bounds / unit, sense=sense)
+    for presolve in ("choose", "off"):
+        highs = quiet_highs(presolve=presolve, **(options or {}))
+        if highs.passModel(model) == highspy.HighsStatus.kError:
+            return highspy.HighsModelStatus.kModelError, np.zeros(model.num_col_)
+        highs.run()
+        status = highs.getModelStatus()
+        if status in _CONCLUSIVE:
+            break
+    return status, np.asarray(highs.getSolution().col_value) * unit
+
+
+def row_sizes(A: sp.csr_array) -> FloatArray:
+    """The largest coefficient of each row, in size."""
+    return np.zeros(A.shape[0]) if 0 in A.shape else abs(A).max(axis=1).toarray().ravel()
+
+
+def _power_of_two(size: npt.ArrayLike) -> FloatArray:
+    """The power of two nearest to each size; 1 for zero."""
+    powers: FloatArray = np.exp2(np.round(np.log2(np.where(np.equal(size, 0), 1.0, size))))
+    return powers
 
 
 def to_highs(lp: LinearProgram) -> highspy.HighsLp:

@@ -17,6 +17,7 @@ from privlp.problem import validation
 from privlp.problem.highs_model import write_model
 from privlp.problem.readers import read_cvxpy, read_linprog, read_mps
 from privlp.relations import Combined, ConstraintPrivate, NeighbourRelation
+from privlp.relations.base import in_words
 
 if TYPE_CHECKING:
     import cvxpy
@@ -98,7 +99,7 @@ class LinearProgram:
         if isinstance(self.neighbours, tuple | list):
             set_field(self, "neighbours", Combined(tuple(self.neighbours)))
         if not isinstance(self.neighbours, NeighbourRelation):
-            raise InvalidParameterError(f"neighbours must be a neighbour relation, got {type(self.neighbours).__name__}.")
+            raise InvalidParameterError(f"neighbours must be a neighbour relation, got {in_words(self.neighbours)}.")
         frame = self.A if hasattr(self.A, "columns") and hasattr(self.A, "index") else None
         set_field(self, "A", validation.matrix(self.A))
         n, d = self.A.shape

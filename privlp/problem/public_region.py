@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 import highspy
 import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import UnsupportedProblemError
-from privlp.problem.highs_model import model_of, optimum
+from privlp.problem.highs_model import optimum
 from privlp.problem.linear_program import LinearProgram
+from privlp.relations import PrivateNumbers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -18,7 +19,7 @@ _TOLERANCE = 1e-9
 _NAMED = 3
 
 
-def require_bounded(lp: LinearProgram, private_parts: Collection[str]) -> None:
+def require_bounded(lp: LinearProgram, numbers: Sequence[PrivateNumbers]) -> None:
     """Refuse a program whose privatised version could be unbounded, or whose public rows contradict each other.
 
     Uses public numbers alone. The directions in which a feasible set is unbounded depend on A and on which rows have which sides,
@@ -27,25 +28,26 @@ def require_bounded(lp: LinearProgram, private_parts: Collection[str]) -> None:
     Parameters
     ----------
     lp : LinearProgram
-    private_parts : collection of {"b", "A", "c"}
-        Which numbers of the program are private; those of A and b in private rows only.
+    numbers : sequence of PrivateNumbers
+        The private numbers; only where they stand and their declared ranges are used.
 
     Raises
     ------
     UnsupportedProblemError
         With the names of variables that need a bound.
     """
-    matrix_is_private = "A" in private_parts
-    public = ~lp.private | (not {"A", "b"} & set(private_parts))
+    parts = {part.part for part in numbers}
+    matrix_is_private = "A" in parts
+    public = ~lp.private | (not {"A", "b"} & parts)
     rows = ~lp.private | (not matrix_is_private)
-    status, _ = optimum(model_of(np.zeros(lp.shape[1]), lp.A[public], lp.row_lower[public], lp.b[public], lp.bounds))
+    status, _ = optimum(np.zeros(lp.shape[1]), lp.A[public], lp.row_lower[public], lp.b[public], lp.bounds)
     if status == highspy.HighsModelStatus.kInfeasible:
         raise UnsupportedProblemError("The public rows and bounds contradict each other: no x satisfies them all.")
     limited = np.isfinite(lp.bounds)
     box = np.column_stack([np.where(limited[:, 0], 0.0, -1.0), np.where(limited[:, 1], 0.0, 1.0)])
     limits = np.where(np.isfinite(lp.row_lower[rows]), 0.0, -np.inf), np.where(np.isfinite(lp.b[rows]), 0.0, np.inf)
-    for cost in _costs(lp, box, "c" in private_parts):
-        _, direction = optimum(model_of(cost, lp.A[rows], *limits, box))
+    for cost in _costs(lp, box, numbers):
+        _, direction = optimum(cost, lp.A[rows], *limits, box)
         if cost @ direction < -_TOLERANCE * np.abs(cost).max():
             raise UnsupportedProblemError(_message(lp, direction, matrix_is_private))
 
@@ -56,20 +58,29 @@ def largest_size(lp: LinearProgram) -> float:
     mixed = (lower < 0) & (upper > 0)
     sign = np.where(mixed, 0.0, np.where(lower >= 0, 1.0, -1.0))
     rows = ~lp.private
-    status, point = optimum(model_of(-sign, lp.A[rows], lp.row_lower[rows], lp.b[rows], lp.bounds))
+    status, point = optimum(-sign, lp.A[rows], lp.row_lower[rows], lp.b[rows], lp.bounds)
     if status != highspy.HighsModelStatus.kOptimal:
         return float("inf")
     return float(sign @ point) + float(np.abs(lp.bounds[mixed]).max(axis=1, initial=0.0).sum())
 
 
-def _costs(lp: LinearProgram, box: FloatArray, costs_are_private: bool) -> list[FloatArray]:
-    """Objectives to minimise over the directions: the true one, or enough of them to find any direction at all."""
-    if not costs_are_private:
-        return [lp.sign * lp.c]
-    free = np.flatnonzero((box == [-1.0, 1.0]).all(axis=1))
-    signed = -np.where(np.isin(np.arange(lp.shape[1]), free), 0.0, box.sum(axis=1))
-    unit = np.eye(lp.shape[1])[free]
-    return [cost for cost in (signed, *unit, *-unit) if cost.any()]
+def _costs(lp: LinearProgram, box: FloatArray, numbers: Sequence[PrivateNumbers]) -> list[FloatArray]:
+    """Objectives one of which falls without limit if that of any possible program does.
+
+    Costs at the end of their range that makes a variable's only direction best, and all directions where there is no such end.
+    """
+    low, high = (lp.sign * lp.c for _ in range(2))
+    for part in numbers:
+        if part.part == "c":
+            ends = np.sort(lp.sign * np.column_stack([part.low, part.high]), axis=1)
+            low[part.at], high[part.at] = ends.T
+    direction = box.sum(axis=1)  # 1 or -1 for a variable that can grow or fall, 0 for one that can do neither or both
+    best = np.where(direction >= 0, low, high)
+    both_ways = (box[:, 0] < box[:, 1]) & (direction == 0) & (low < high)
+    unlimited = ~np.isfinite(best) | both_ways
+    generic = np.where(unlimited, np.random.default_rng(0).normal(size=len(best)), 0.0)  # orthogonal to no direction that matters
+    costs = [np.where(unlimited, 0.0, best), generic, -generic]
+    return [cost for cost in costs if cost.any()]
 
 
 def _message(lp: LinearProgram, direction: FloatArray, matrix_is_private: bool) -> str:
@@ -77,6 +88,6 @@ def _message(lp: LinearProgram, direction: FloatArray, matrix_is_private: bool) 
     names = ", ".join(lp.variable_name(int(j)) for j in largest)
     why = " and public rows" if matrix_is_private else " and rows"
     return (
-        f"The public region is unbounded: its bounds{why} let {names} grow without limit, and the objective improve, whatever the "
-        "private numbers are. Give such variables finite bounds (bounds=..., or box=... in the readers)."
+        f"The public region is unbounded: its bounds{why} let {names} grow without limit, and the objective improve, for some "
+        "possible values of the private numbers. Give such variables finite bounds (bounds=..., or box=... in the readers)."
     )

@@ -51,3 +51,8 @@ class NeighbourRelation(ABC):
     def compatible_with(self, other: NeighbourRelation) -> bool:
         """Whether one ledger may account for both relations."""
         return self == other
+
+
+def in_words(value: object) -> str:
+    """What was given in place of a relation, for messages."""
+    return f"the class {value.__name__} (call it: {value.__name__}(...))" if isinstance(value, type) else type(value).__name__

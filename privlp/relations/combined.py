@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError
-from privlp.relations.base import NeighbourRelation
+from privlp.relations.base import NeighbourRelation, in_words
 from privlp.relations.low_sensitivity import BoundedChange, FloatArray, LowSensitivity
 from privlp.relations.private_numbers import PrivateNumbers
 
@@ -44,7 +45,7 @@ class Combined(LowSensitivity):
     def __post_init__(self) -> None:
         for part in self.parts:
             if not isinstance(part, BoundedChange):
-                what = part.description if isinstance(part, NeighbourRelation) else type(part).__name__
+                what = part.description if isinstance(part, NeighbourRelation) else in_words(part)
                 raise InvalidParameterError(
                     f"Only ScalarPrivate, RowPrivate, ColumnPrivate and ObjectivePrivate can be combined in a tuple, not: {what}."
                 )
@@ -82,9 +83,18 @@ class Combined(LowSensitivity):
                 found[numbers.part] = numbers if known is None else _both(known, numbers)
         return list(found.values())
 
-    def violation_change(self, form: StandardForm, x: FloatArray) -> float:
+    def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
         """Spans add."""
-        return sum(part.violation_change(form, x) for part in self.parts)
+        spans = [part.violation_span(form) for part in self.parts]
+        return lambda x: sum(span(x) for span in spans)
+
+    def private_sizes(self) -> dict[str, float]:
+        """Every part's, the smaller where two bound the same numbers."""
+        found: dict[str, float] = {}
+        for part in self.parts:
+            for name, size in part.private_sizes().items():
+                found[name] = min(size, found.get(name, size))
+        return found
 
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
         """Changes add."""

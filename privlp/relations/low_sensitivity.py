@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,6 +23,9 @@ FloatArray = npt.NDArray[np.float64]
 
 # Beyond this many times the sensitivity a number cannot carry its noise in double precision.
 _LARGEST_MULTIPLE = 2.0**36
+_UNIT_ROUNDOFF = 2.0**-53
+# Where no violation can change (at x = 0, say) scores are still measured in units of something.
+_LEAST_CHANGE = 1e-100
 
 
 class LowSensitivity(NeighbourRelation):
@@ -34,9 +38,36 @@ class LowSensitivity(NeighbourRelation):
     def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
         """The private numbers of each part of the program, with their sensitivities."""
 
+    def violation_change(self, form: StandardForm) -> Callable[[FloatArray], float]:
+        """Bound on max_i d_i - min_i d_i for the change d of the computed violations of all ``<=`` rows at a public point x, (d,).
+
+        A function of x, made of public numbers: :meth:`violation_span`, and four times the rounding error of a violation.
+        """
+        span, (entry, rhs) = self.violation_span(form), self._sizes(form)
+        roundings = 8 * (form.lp.shape[1] + 3) * _UNIT_ROUNDOFF
+
+        def bound(x: FloatArray) -> float:
+            return span(x) + roundings * (entry * float(np.abs(x).sum()) + rhs) + _LEAST_CHANGE
+
+        return bound
+
     @abstractmethod
-    def violation_change(self, form: StandardForm, x: FloatArray) -> float:
-        """Bound on max_i d_i - min_i d_i for the change d of the violations of all ``<=`` rows at a public point x, (d,)."""
+    def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
+        """The same without rounding."""
+
+    @abstractmethod
+    def private_sizes(self) -> dict[str, float]:
+        """Public bound on the size of the private numbers of each part, "A" or "b"."""
+
+    def _sizes(self, form: StandardForm) -> tuple[float, float]:
+        """Public bounds on the size of the entries of A and b: the entries themselves where they are public."""
+        lp, bounds = form.lp, self.private_sizes()
+        rows = ~lp.private if "A" in bounds else np.ones_like(lp.private)
+        entry = float(abs(lp.A[rows]).max()) if rows.any() else 0.0
+        rows = ~lp.private if "b" in bounds else np.ones_like(lp.private)
+        ends = np.concatenate([lp.b[rows], lp.row_lower[rows]])
+        rhs = float(np.abs(ends[np.isfinite(ends)]).max(initial=0.0))
+        return max(entry, bounds.get("A", 0.0)), max(rhs, bounds.get("b", 0.0))
 
     @abstractmethod
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
@@ -126,7 +157,11 @@ class BoundedChange(LowSensitivity):
         """The declared ends and the numbers they are declared for, in one shape, and which of these are private."""
 
     def check(self, lp: LinearProgram) -> None:
-        """Refuse numbers outside their declared range, or too large for their noise to be seen."""
+        """Refuse groups, and numbers outside their declared range or too large for their noise to be seen."""
+        if lp.groups is not None:
+            raise InvalidProblemError(
+                "groups has no use where numbers change a little: the sensitivity says what one record moves. Leave it out."
+            )
         try:
             lower, upper, values, private = self._range_of(lp)
         except ValueError:
@@ -146,7 +181,7 @@ class BoundedChange(LowSensitivity):
                 "precision cannot hold them together with their noise. Check the sensitivity, or rescale."
             )
 
-    def _largest(self) -> float:
+    def largest(self) -> float:
         """Public bound on the size of every private number."""
         declared = float(np.max(np.maximum(np.abs(self.lower), np.abs(self.upper)), initial=0.0))
         return min(declared, _LARGEST_MULTIPLE * self.sensitivity)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ from privlp.relations.private_numbers import PrivateNumbers
 if TYPE_CHECKING:
     from privlp.problem import LinearProgram, StandardForm
 
-_UNIT_ROUNDOFF = 2.0**-53
-
 
 @dataclass(frozen=True)
 class _MatrixPrivate(BoundedChange):
@@ -27,6 +26,12 @@ class _MatrixPrivate(BoundedChange):
     numbers_are = "the coefficients of the private rows"
 
     def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+        if sp.issparse(lp.A) and self.lower.ndim == self.upper.ndim == 0:  # stored entries, and one zero for all the others
+            entries = sp.coo_array(lp.A)
+            private = lp.private[entries.row]
+            others = int(lp.private.sum()) * lp.shape[1] > int(private.sum())
+            values, private = np.append(entries.data, 0.0), np.append(private, others)
+            return np.full(len(values), self.lower), np.full(len(values), self.upper), values, private
         A = lp.A.toarray() if sp.issparse(lp.A) else lp.A
         lower, upper = (np.broadcast_to(end, lp.shape) for end in (self.lower, self.upper))
         return lower, upper, A, np.broadcast_to(lp.private[:, None], lp.shape)
@@ -65,12 +70,13 @@ class _MatrixPrivate(BoundedChange):
         A = form.lp.A.toarray() if sp.issparse(form.lp.A) else form.lp.A
         return np.where(private, self.lower, A), np.where(private, self.upper, A)
 
-    def _rounding(self, form: StandardForm, x: FloatArray) -> float:
-        """Twice a bound on the rounding error of a row times x, minus its (public) right-hand side."""
-        size = self._largest() * float(np.abs(x).sum())
-        rhs = form.lp.b[form.row[form.row_sign > 0]], form.lp.row_lower[form.row[form.row_sign < 0]]
-        largest_rhs = max((float(np.abs(side).max(initial=0.0)) for side in rhs), default=0.0)
-        return 4 * (len(x) + 3) * _UNIT_ROUNDOFF * (size + largest_rhs)
+    def _step(self) -> float:
+        """The change of an entry times a public number, per unit of that number: both products are rounded."""
+        return self.sensitivity + 2.0**-52 * self.largest()
+
+    def private_sizes(self) -> dict[str, float]:
+        """Of A."""
+        return {"A": self.largest()}
 
 
 @dataclass(frozen=True)
@@ -110,22 +116,24 @@ class RowPrivate(_MatrixPrivate):
         count = int(support.sum(axis=1).max(initial=0))
         return count * self.sensitivity, math.sqrt(count) * self.sensitivity
 
-    def violation_change(self, form: StandardForm, x: FloatArray) -> float:
-        """D times the largest ||x||_1 over the private entries of a row, twice that for two-sided rows, and rounding."""
-        reach = self.sensitivity * self._largest_over_rows(form, np.abs(x))
+    def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
+        """D times the largest ||x||_1 over the private entries of a row, twice that for two-sided rows."""
         sides = int(form.lp.sides()[form.lp.private].max(initial=0))
-        return sides * (reach + self._rounding(form, x))
+        largest = self._largest_over_rows(form)
+        return lambda x: sides * self.sensitivity * largest(np.abs(x))
 
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
         """D times the largest norm of `scale` over the private entries of a row."""
-        l1, squared = (self._largest_over_rows(form, weights) for weights in (np.abs(scale), scale**2))
-        return self.sensitivity * l1, self.sensitivity * math.sqrt(squared)
+        largest = self._largest_over_rows(form)
+        l1, squared = largest(np.abs(scale)), largest(scale**2)
+        return self._step() * l1, self._step() * math.sqrt(squared)
 
-    def _largest_over_rows(self, form: StandardForm, weights: FloatArray) -> float:
-        """The largest sum of `weights` over the private entries of one row."""
+    def _largest_over_rows(self, form: StandardForm) -> Callable[[FloatArray], float]:
+        """The largest sum of weights, (d,), over the private entries of one row."""
         if np.ndim(self.lower < self.upper) == 0:
-            return float(weights.sum())
-        return float(np.max(self.support(form) @ weights, initial=0.0))
+            return lambda weights: float(weights.sum())
+        support = sp.csr_array(self.support(form).astype(float))
+        return lambda weights: float(np.max(support @ weights, initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -177,13 +185,13 @@ its entries.
         count = int(support.sum(axis=0).max(initial=0))
         return count * self.sensitivity, math.sqrt(count) * self.sensitivity
 
-    def violation_change(self, form: StandardForm, x: FloatArray) -> float:
-        """2 D max_j |x_j| over the columns with private entries, and rounding."""
+    def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
+        """2 D max_j |x_j| over the columns with private entries."""
         movable = self.support(form).any(axis=0)
-        return 2 * (self.sensitivity * float(np.abs(x[movable]).max(initial=0.0)) + self._rounding(form, x))
+        return lambda x: 2 * self.sensitivity * float(np.abs(x[movable]).max(initial=0.0))
 
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
         """D max_j |scale_j|: one entry of a row moves."""
         movable = self.support(form).any(axis=0)
-        reach = self.sensitivity * float(np.abs(scale[movable]).max(initial=0.0))
+        reach = self._step() * float(np.abs(scale[movable]).max(initial=0.0))
         return reach, reach

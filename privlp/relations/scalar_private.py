@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,6 +32,9 @@ class ScalarPrivate(PublicMatrix, BoundedChange):
 
     Notes
     -----
+    Public is everything but the numbers: which rows are private, which have which sides, and which are equalities (a neighbour of
+    a range has positive width).
+
     *Sensitivity.* With m private numbers (one for each side of a row, one for an equality), b moves by m·D in L1 and sqrt(m)·D
     in L2 under ``norm="inf"``, by D in both under ``norm="1"``. At a public x the violation A_i x - b_i moves by as much as b_i:
     all changes lie in [-D, D], a span of 2 D; under ``norm="1"`` they span at most D, or 2 D where a private equality shows one
@@ -61,9 +65,10 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "norm", {1: "1", math.inf: "inf"}.get(self.norm, self.norm))  # type: ignore[call-overload]
-        if self.norm not in ("inf", "1"):
+        name = {"1.0": "1"}.get(str(self.norm), str(self.norm))
+        if name not in ("inf", "1"):
             raise InvalidParameterError(f"norm must be 'inf' or '1', got {self.norm!r}.")
+        object.__setattr__(self, "norm", name)
 
     @property
     def description(self) -> str:
@@ -77,16 +82,19 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         return lower, upper, values, np.tile(lp.private, 2) & np.isfinite(values)
 
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
-        sides = np.setdiff1d(np.arange(form.n_private), equal_sides(form)[:, 1])
-        n, above = form.lp.shape[0], form.row_sign[sides] > 0
-        lower, upper = (np.broadcast_to(end, n)[form.row[sides]] for end in (self.lower, self.upper))
+        lower, upper = (np.broadcast_to(end, form.lp.shape[0])[form.row] for end in (self.lower, self.upper))
+        sides = np.setdiff1d(np.flatnonzero(lower < upper), equal_sides(form)[:, 1])
+        lower, upper, above = lower[sides], upper[sides], form.row_sign[sides] > 0
         low, high = np.where(above, lower, -upper), np.where(above, upper, -lower)
         count = len(sides) if self.norm == "inf" else 1
         delta = self.sensitivity
         return PrivateNumbers("b", Figures.of(form).rhs[sides], low, high, count * delta, math.sqrt(count) * delta, (sides,))
 
-    def violation_change(self, form: StandardForm, x: FloatArray) -> float:
-        """The span 2 D (D where sums are bounded and no equality is private), and the rounding of a difference."""
+    def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
+        """2 D; D where sums are bounded and no equality is private."""
         span = self.sensitivity if self.norm == "1" and not len(equal_sides(form)) else 2 * self.sensitivity
-        size = self._largest() + float(np.abs(form.lp.A @ x).max())
-        return span + 16 * 2.0**-53 * size
+        return lambda x: span  # noqa: ARG005 (the same at every point)
+
+    def private_sizes(self) -> dict[str, float]:
+        """Of b."""
+        return {"b": self.largest()}

@@ -13,7 +13,7 @@ from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy.ledger import ChargedDraws
 from privlp.problem import LinearProgram, StandardForm
-from privlp.problem.highs_model import model_of, optimum
+from privlp.problem.highs_model import optimum
 from privlp.problem.public_region import require_bounded
 from privlp.relations import Figures, PrivateNumbers
 from privlp.solvers.game import Released
@@ -63,7 +63,7 @@ def direct_noise(task: Task) -> DirectNoise:
     parts = {part.part for part in numbers}
     value = _public_optimum(task, costs_are_private="c" in parts)
     if value is None:
-        require_bounded(task.lp, parts)
+        require_bounded(task.lp, numbers)
     kinds = {part.part: quieter_noise(task, part.l1, part.l2, len(part)) for part in numbers}
     split = shares(task, numbers, lambda part: largest_of(kinds[part.part][1], len(part)))
 
@@ -99,7 +99,7 @@ def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:
         raise InvalidParameterError(f"opt must be a finite number, got {task.opt!r}.")
     lp, value = task.lp, value - task.lp.offset
     matrix, lower, upper = _rows_and_value(lp, ~lp.private, value)
-    status, _ = optimum(model_of(np.zeros(len(lp.c)), matrix, lower, upper, lp.bounds))
+    status, _ = optimum(np.zeros(len(lp.c)), matrix, lower, upper, lp.bounds)
     if status == highspy.HighsModelStatus.kInfeasible:
         raise UnsupportedProblemError(
             f"opt = {task.opt:g} is out of reach: no x within the public rows and bounds has that objective."
@@ -152,6 +152,8 @@ class DirectNoise:
         """Release the private numbers; only the noisy ones are kept."""
         for numbers, draw in zip(self._numbers, self._draws, strict=True):
             noisy = draw(numbers.values)
+            if numbers.part == "c":  # declared ranges keep the noisy program bounded
+                noisy = np.clip(noisy, numbers.low, numbers.high)
             self._figures = self._figures.having(numbers, noisy)
             self._trace[f"noisy {numbers.part}"] = noisy
 
@@ -178,7 +180,7 @@ class DirectNoise:
         def best_point(cost: FloatArray, least: float, most: float) -> tuple[highspy.HighsModelStatus, FloatArray]:
             bounds = np.vstack([lp.bounds, [least, most]])
             limit = {} if self._time_limit is None else {"time_limit": self._time_limit}
-            return optimum(model_of(cost, matrix, lower, upper, bounds), **limit)
+            return optimum(cost, matrix, lower, upper, bounds, options=limit)
 
         cheap, tight = np.append(lp.sign * figures.c, 0.0), np.append(np.zeros(d), 1.0)
         optimal = highspy.HighsModelStatus.kOptimal
@@ -188,7 +190,8 @@ class DirectNoise:
                 status, point = best_point(tight, 0.0, np.inf)
                 if status == optimal:
                     relaxed_by = 2 * float(point[-1])
-                    status, point = best_point(cheap, relaxed_by, relaxed_by)
+                    relaxed_status, cheaper = best_point(cheap, relaxed_by, relaxed_by)
+                    point = cheaper if relaxed_status == optimal else point
         else:
             status, point = best_point(tight, -self._slack, np.inf)
         if status != optimal:

@@ -130,6 +130,7 @@ def _best_rounds(task: Task, log_ratio: float, selection_factor: float) -> int:
 def _constraint_private(task: Task, method: str) -> ConstraintPrivate:
     if not isinstance(task.relation, ConstraintPrivate):
         raise UnsupportedProblemError(f"method={method!r} protects constraint-private programs, not: {task.relation.description}.")
+    task.refuse(method, split="one part of the program is private")
     if not task.lp.private.any() and task.relation.change == "replace":
         raise UnsupportedProblemError("The program has no private rows, so there is nothing to protect: use solve_exact.")
     if task.lp.penalty is not None:

@@ -80,8 +80,9 @@ class Plan:
         vertices = self.simplex.vertices
         self._log_d = math.log(max(2, len(vertices)))
         self._n = len(form.row)
-        self.change = self.relation.violation_change(form, self._centre())
-        self._typical_change = math.sqrt(self.change * self.relation.violation_change(form, self._farthest()))
+        change = self.relation.violation_change(form)
+        at_centre, at_vertex = change(self._centre()), change(self._farthest())
+        self.change, self._typical_change = max(at_centre, at_vertex), math.sqrt(at_centre * at_vertex)
         scale = np.zeros(task.lp.shape[1])
         scale[form.column] = vertices
         self._row_change = self.relation.row_change(form, scale)
@@ -182,7 +183,7 @@ class MultiplicativeWeights:
     ) -> None:
         self.rounds = rounds
         self._relation, self._simplex, self._select, self._release = relation, simplex, select, release
-        self._unit = 2 * select.mechanism.sensitivity
+        self._change, self._unit = relation.violation_change(simplex.form), 2 * select.mechanism.sensitivity
         form = simplex.form
         self._rows = sp.csr_array(form.lp.A) if form.lp.is_sparse else form.lp.A
         above = form.row_sign > 0
@@ -198,8 +199,7 @@ class MultiplicativeWeights:
         share = self._weights.distribution()
         self._total += share
         x = form.undo(share * self._simplex.vertices)
-        change = self._relation.violation_change(form, x)
-        side = self._select(self._violations(x) * (self._unit / change))
+        side = self._select(self._violations(x) * (self._unit / self._change(x)))
         self._selected.append(int(form.row[side]))
         self._weights.learn(self._row(side) * form.column_sign * self._simplex.vertices)
 

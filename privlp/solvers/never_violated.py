@@ -13,7 +13,7 @@ from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.privacy.ledger import ChargedDraws
 from privlp.problem import StandardForm
-from privlp.problem.highs_model import model_of, optimum
+from privlp.problem.highs_model import optimum
 from privlp.problem.public_region import require_bounded
 from privlp.relations import Figures, PrivateNumbers
 from privlp.solvers.game import Released
@@ -66,9 +66,8 @@ def _never_violated(task: Task, *, published: bool) -> NeverViolated:
     if math.isfinite(task.ledger.eps) and task.ledger.delta == 0:
         raise InvalidParameterError(f"delta must be positive with method={method!r}: noise of bounded support needs it.")
     numbers = private_numbers(task, relation)
-    parts = {part.part for part in numbers}
     _require_ranges(task.form, numbers)
-    require_bounded(task.lp, parts)
+    require_bounded(task.lp, numbers)
     fallback = _surely_feasible(TightenedRows.tightest(task.form, numbers))
     split = shares(task, numbers, lambda part: part.l1)
     mechanisms = _mechanisms(task, numbers, split, published=published)
@@ -95,10 +94,16 @@ def _mechanisms(
 def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
     """Refuse private equalities, and numbers without a declared end on the side they are tightened to."""
     lower, upper = form.lp.bounds.T
-    if (form.lp.private & (form.lp.row_lower == form.lp.b)).any() and any(part.part != "c" for part in numbers):
+    parts = {part.part for part in numbers}
+    if (form.lp.private & (form.lp.row_lower == form.lp.b)).any() and parts != {"c"}:
         raise UnsupportedProblemError(
             "A private equality cannot be tightened, so it cannot be satisfied with certainty. Make it public (private=...), or "
             "state the inequality that matters."
+        )
+    if "b" in parts and (form.lp.sides()[form.lp.private] > 1).any():
+        raise UnsupportedProblemError(
+            "A private range lower <= A x <= upper has one declared interval for both of its ends, which leaves nothing between "
+            "them in the worst case. Write it as two rows, with an interval for each end."
         )
     for part in numbers:
         if part.part == "c":
@@ -196,8 +201,9 @@ class NeverViolated:
         equal, values = rows.equalities()
         matrix = sp.vstack([rows.A, equal])
         lower, upper = np.concatenate([np.full(len(rows.rhs), -np.inf), values]), np.concatenate([rows.rhs, values])
-        model = model_of(cost[rows.column] * rows.sign, matrix, lower, upper, rows.bounds, sense=lp.sense)
-        status, point = optimum(model, **self._options)
+        status, point = optimum(
+            cost[rows.column] * rows.sign, matrix, lower, upper, rows.bounds, sense=lp.sense, options=self._options
+        )
         if status == highspy.HighsModelStatus.kTimeLimit:
             return Released(None, None, self._trace, Status.TIME_LIMIT, "HiGHS reached the time limit")
         x = certain(rows, rows.point(point)) if status == highspy.HighsModelStatus.kOptimal else None

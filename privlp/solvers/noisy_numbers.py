@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import real
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.errors import BudgetExceededError, InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import GaussianMechanism, LaplaceMechanism
 from privlp.problem.public_region import largest_size
 from privlp.relations import PrivateNumbers
@@ -19,6 +19,7 @@ from privlp.solvers.task import Task
 
 FloatArray = npt.NDArray[np.float64]
 
+_SMALLEST_SHARE = 1e-6
 NAMES = {"b": "right-hand sides b", "A": "coefficients A", "c": "costs c"}
 
 
@@ -71,11 +72,14 @@ def shares(task: Task, numbers: Sequence[PrivateNumbers], noise: Callable[[Priva
         if np.isfinite(effects).all() and on_rows.any():
             weights[on_rows] = on_rows.sum() * np.sqrt(effects[on_rows]) / np.sqrt(effects[on_rows]).sum()
         return [float(share) for share in weights / weights.sum()]
-    given = [real(share, "split") for share in task.split]
-    if len(given) != len(numbers) or not all(0 < share < math.inf for share in given):
+    given = [real(share, "split") for share in (task.split if np.iterable(task.split) else [task.split])]
+    total = sum(given)
+    if len(given) != len(numbers) or not all(share >= _SMALLEST_SHARE * total > 0 for share in given) or not total < math.inf:
         parts = ", ".join(NAMES[part.part] for part in numbers)
-        raise InvalidParameterError(f"split needs {len(numbers)} positive number(s), one for each of: {parts}.")
-    return [share / sum(given) for share in given]
+        raise InvalidParameterError(
+            f"split needs {len(numbers)} positive number(s), none below a millionth of their sum, one for each of: {parts}."
+        )
+    return [share / total for share in given]
 
 
 def _size_seen_by_a_row(task: Task, numbers: Sequence[PrivateNumbers]) -> float:
@@ -116,8 +120,13 @@ def largest_of(mechanism: AdditiveNoise, count: int) -> float:
 
 def quieter_noise(task: Task, l1: float, l2: float, count: int) -> tuple[Noise, AdditiveNoise]:
     """Laplace or Gaussian noise, whichever is smaller at the largest of `count` entries when it takes the whole budget."""
-    found = []
+    found: list[tuple[Noise, AdditiveNoise]] = []
     for kind in [Noise(False)] if task.ledger.delta == 0 else [Noise(False), Noise(True)]:
-        intensity = task.ledger.calibrate_together(lambda t, kind=kind: [(kind.mechanism(l1, l2, 1.0, t), 1)])  # type: ignore[misc]
+        try:
+            intensity = task.ledger.calibrate_together(lambda t, kind=kind: [(kind.mechanism(l1, l2, 1.0, t), 1)])  # type: ignore[misc]
+        except BudgetExceededError:  # beside charges of pure eps, say, of which Gaussian noise can have no part
+            if kind.gaussian and found:
+                continue
+            raise
         found.append((kind, kind.mechanism(l1, l2, 1.0, intensity)))
     return min(found, key=lambda pair: largest_of(pair[1], count))

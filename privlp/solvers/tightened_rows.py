@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from privlp.problem import StandardForm
 from privlp.problem.exact_arithmetic import violated
-from privlp.problem.highs_model import model_of, optimum
+from privlp.problem.highs_model import optimum, row_sizes
 from privlp.relations import Figures, PrivateNumbers
 
 FloatArray = npt.NDArray[np.float64]
@@ -64,13 +64,14 @@ class TightenedRows:
         form, lp = figures.form, figures.form.lp
         lower, upper = lp.bounds.T
         mixed = (lower < 0) & (upper > 0) if ends is not None else np.zeros(len(lower), dtype=bool)
-        negative = (upper <= 0) & (lower < 0)
-        plus, minus = np.flatnonzero(~negative), np.flatnonzero(negative | mixed)
+        negative, zero = (upper <= 0) & (lower < 0), (lower == 0) & (upper == 0)
+        plus, minus = np.flatnonzero(~negative & ~zero), np.flatnonzero(negative | mixed)
         split = mixed[np.concatenate([plus, minus])]
         bounds = np.vstack([lp.bounds[plus], -lp.bounds[minus][:, ::-1]])
         bounds[split, 0] = 0.0
         grown, fallen = (figures.private_rows(),) * 2 if ends is None else _at_ends(figures, *ends)
-        private = sp.hstack([sp.csr_array(grown)[:, plus], -sp.csr_array(fallen)[:, minus]])
+        kept = np.flatnonzero(lp.row_lower[form.row] < lp.b[form.row])  # equalities whose numbers are public count as public
+        private = sp.hstack([sp.csr_array(grown)[kept][:, plus], -sp.csr_array(fallen)[kept][:, minus]])
         public = ~lp.private & (lp.row_lower < lp.b)
         above, below = np.flatnonzero(public & np.isfinite(lp.b)), np.flatnonzero(public & np.isfinite(lp.row_lower))
         A = sp.csr_array(lp.A)
@@ -82,27 +83,28 @@ class TightenedRows:
             sign=np.repeat([1.0, -1.0], [len(plus), len(minus)]),
             bounds=bounds,
             A=sp.csr_array(sp.vstack([private, known])),
-            rhs=np.concatenate([figures.rhs, lp.b[above], -lp.row_lower[below]]),
+            rhs=np.concatenate([figures.rhs[kept], lp.b[above], -lp.row_lower[below]]),
         )
 
     def equalities(self) -> tuple[Any, FloatArray]:
-        """Public equalities, which hold to the precision of HiGHS."""
+        """Equalities, all of public numbers, which hold to the precision of HiGHS."""
         lp = self.form.lp
-        equal = ~lp.private & (lp.row_lower == lp.b)
+        equal = lp.row_lower == lp.b
         return sp.csr_array(lp.A)[equal][:, self.column] * self.sign, lp.b[equal]
 
     def violated(self, x: FloatArray) -> npt.NDArray[np.bool_]:
         """Which inequality rows x violates in exact arithmetic, (r,)."""
-        y = np.maximum(self.sign * x[self.column], 0.0) if len(self.column) > len(x) else self.sign * x[self.column]
+        y = self.sign * x[self.column]
+        y = np.maximum(y, 0.0) if len(np.unique(self.column)) < len(self.column) else y
         return violated(self.A, y, self.rhs)
 
     def point(self, y: FloatArray) -> FloatArray:
         """The user's x behind y, within bounds, on a bound where it is within a hair of it."""
         x = np.zeros(self.form.lp.shape[1])
         np.add.at(x, self.column, self.sign * y)
-        for end in self.form.lp.bounds.T:
-            close = np.abs(x - end) <= _SNAP * (1 + np.abs(x))
-            x[close] = end[close]
+        lower, upper = self.form.lp.bounds.T
+        nearest = np.where(np.abs(x - lower) <= np.abs(x - upper), lower, upper)
+        x = np.where(np.abs(x - nearest) <= _SNAP * np.abs(x).max(initial=0.0), nearest, x)
         return np.clip(x, *self.form.lp.bounds.T)
 
 
@@ -138,12 +140,12 @@ def certain(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
 
 def point_inside(rows: TightenedRows, chosen: npt.NDArray[np.bool_]) -> FloatArray | None:
     """The point farthest inside the chosen rows, each measured by its largest coefficient, that HiGHS finds feasible."""
-    largest = abs(rows.A).max(axis=1).toarray().ravel() if rows.A.shape[0] else np.empty(0)
+    largest = row_sizes(rows.A)
     equal, values = rows.equalities()
     inward = np.concatenate([np.where(chosen, np.maximum(largest, 1e-9), 0.0), np.zeros(len(values))])
     matrix = sp.hstack([sp.vstack([rows.A, equal]), sp.csr_array(inward[:, None])])
     cost = np.append(np.zeros(len(rows.column)), -1.0)
     lower = np.concatenate([np.full(len(largest), -np.inf), values])
     bounds = np.vstack([rows.bounds, [0.0, 1.0]])
-    status, point = optimum(model_of(cost, matrix, lower, np.concatenate([rows.rhs, values]), bounds), **PRECISELY)
+    status, point = optimum(cost, matrix, lower, np.concatenate([rows.rhs, values]), bounds, options=PRECISELY)
     return rows.point(point[:-1]) if status == highspy.HighsModelStatus.kOptimal else None

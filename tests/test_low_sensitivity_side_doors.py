@@ -1,0 +1,190 @@
+"""Doors that were once open: each test names what would come through it."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import privlp
+from privlp import (
+    Budget,
+    ColumnPrivate,
+    ConstraintPrivate,
+    LinearProgram,
+    ObjectivePrivate,
+    RowPrivate,
+    ScalarPrivate,
+    examples,
+    solve,
+)
+from privlp.privacy import TruncatedLaplaceMechanism
+
+INF = float("inf")
+
+
+def entries(lp):
+    return solve(lp, 1.0, 1e-6, opt=3.0, method="mw", rng=0, alpha=1.0).privacy.entries
+
+
+@pytest.mark.parametrize("b", [[-1, -6e8], [-5e9, -2]])
+def test_private_right_hand_sides_are_not_in_the_ledger_of_a_tuple(b):
+    """Rounding allowances once followed max |b|, and the ledger printed them to the last digit."""
+    relation = RowPrivate(1e-3, lower=-1, upper=1), ScalarPrivate(1.0)
+    plain, other = (LinearProgram([1.0, 1], [[-1.0, -1], [-0.3, -1]], rhs, neighbours=relation) for rhs in ([-1, -2], b))
+    assert entries(plain) == entries(other)
+
+
+def test_private_coefficients_are_not_in_the_ledger_of_a_tuple():
+    """The same of max |A x|."""
+    relation = RowPrivate(0.5, lower=-100, upper=100), ScalarPrivate(0.5, lower=-1e10, upper=1e10)
+    plain, other = (LinearProgram([1.0, 1], [[-1, -2], [a, -1]], [-1, -2], neighbours=relation) for a in (-3, -97))
+    assert entries(plain) == entries(other)
+
+
+def test_groups_are_refused():
+    """They would be ignored, and rows of one record would be protected one at a time."""
+    with pytest.raises(privlp.InvalidProblemError, match="groups has no use where numbers change a little"):
+        LinearProgram([1, 1], [[1, 1], [1, 2]], [1, 1], neighbours=RowPrivate(0.1), groups=[0, 0])
+
+
+def test_many_variables_of_private_cost_need_no_square_matrix():
+    d = 50_000
+    lp = LinearProgram(np.ones(d), sp.csr_array(np.ones((1, d))), [5.0], bounds=(0, 1), neighbours=ObjectivePrivate(0.1))
+    assert solve(lp, 1.0, 0.0, rng=0).success
+
+
+@pytest.mark.parametrize("bounds", [(None, None), (0, None), (None, 0)])
+def test_unbounded_regions_are_found_for_private_costs(bounds):
+    lp = LinearProgram([1, 1], [[1, -1], [-1, 1]], [1, 1], bounds=bounds, neighbours=ObjectivePrivate(0.1))
+    with pytest.raises(privlp.UnsupportedProblemError, match=r"variable [01], variable [01] grow without limit"):
+        solve(lp, 1.0, 0.0, rng=0)
+
+
+@pytest.mark.parametrize("options", [{}, {"feasible": "always"}])
+def test_declared_costs_can_bound_the_objective(options):
+    """Costs that are known to be positive keep a covering program bounded, whatever the noise."""
+    relation = ObjectivePrivate(0.5, lower=0.5, upper=3)
+    lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
+    for seed in range(20):
+        solution = solve(lp, 0.1, 1e-3, rng=seed, **options)
+        assert solution.success
+        assert (solution.trace["noisy c"] >= 0.5).all()
+
+
+def test_laplace_noise_is_taken_where_gaussian_noise_can_have_no_part_of_the_budget():
+    lp = LinearProgram([1.0, 1], [[-1.0, -1], [-0.3, -1]], [-1, -1], neighbours=ScalarPrivate(0.1))
+    budget = Budget(1.0, 1e-6)
+    solve(lp, 0.9, 1e-6, method="mw", opt=1.0, alpha=2.0, budget=budget, rng=0)
+    rest = solve(lp, None, None, method="direct-noise", budget=budget, rng=0)
+    assert rest.privacy.entries[-1].mechanism == "Laplace mechanism"
+    assert budget.spent() <= 1.0
+
+
+POORLY_SCALED = {
+    "tiny rows": ([-1, -1], [[1e-6, 2e-6], [2e-6, 1e-6]], [3e-10, 3e-10], (0, 1e-3), -2e-4),
+    "tiny x in a box": ([1, 1], [[-1e9, -2e9], [-2e9, -1e9]], [-3, -3], (0, 1e-8), 2e-9),
+    "tiny x": ([1, 1], [[-1e9, -2e9], [-2e9, -1e9]], [-3, -3], (0, None), 2e-9),
+    "coefficients that HiGHS drops": ([-1], [[1e-9]], [1e-9], (0, 10), -1.0),
+    "huge rows": ([-1, -1], [[1e8, 2e8], [2e8, 1e8]], [3e14, 3e14], (0, None), -2e6),
+}
+
+
+@pytest.mark.parametrize("name", POORLY_SCALED)
+def test_scale_matters_little(name):
+    """HiGHS has absolute tolerances; the repair once gave a poor point where rows or x are far from 1."""
+    c, A, b, bounds, optimum = POORLY_SCALED[name]
+    size = np.abs(b)
+    relation = ScalarPrivate(1e-3 * float(size.max()), norm="1", lower=b - size / 2, upper=b + size / 2)
+    lp = LinearProgram(c, A, b, bounds=bounds, neighbours=relation)
+    solution = solve(lp, INF, 0, feasible="always")
+    assert solution.objective == pytest.approx(optimum, rel=1e-6)
+    assert solution.message.startswith("Solved")
+
+
+def test_the_deepest_point_of_the_worst_case_is_no_fallback_for_a_rounding_error():
+    """The worst case has no inside here, and a violation in the last place once threw the solution away."""
+    lp = examples.matrix_game()
+    for seed in range(10):
+        assert solve(lp, 1.0, 1e-6, feasible="always", rng=seed).objective < 0.6
+
+
+def test_public_equalities_of_a_program_with_private_costs_are_equalities():
+    lp = LinearProgram([1, 2, 3], [[0.1, 0.2, 0.7]], [0.3], row_lower=[0.3], bounds=(0, 9), neighbours=ObjectivePrivate(0.1))
+    solution = solve(lp, 1.0, 1e-3, feasible="always", rng=0)
+    assert (lp.A @ solution.x)[0] == pytest.approx(0.3, rel=1e-7)
+
+
+def test_a_private_range_is_refused_with_the_reason():
+    lp = LinearProgram([1], [[1]], [5], row_lower=[1], neighbours=ScalarPrivate(0.1, lower=0.9, upper=5.1))
+    with pytest.raises(privlp.UnsupportedProblemError, match="Write it as two rows"):
+        solve(lp, 1.0, 1e-3, feasible="always")
+
+
+def test_a_variable_fixed_at_zero_needs_no_range():
+    upper = np.array([[-0.5, -0.5, INF]])
+    relation = RowPrivate(0.1, lower=np.full((1, 3), -2.0), upper=upper)
+    lp = LinearProgram([1, 1, 1], [[-1, -1, 0.2]], [-1], bounds=[(0, None), (0, None), (0, 0)], neighbours=relation)
+    assert solve(lp, 1.0, 1e-3, feasible="always", rng=0).success
+
+
+def test_right_hand_sides_whose_range_is_a_point_are_public():
+    lp = LinearProgram([1, 1], [[-1, -1], [-1, -2]], [-1, -3], neighbours=ScalarPrivate(0.1, lower=[-1, -4], upper=[-1, 0]))
+    (b,) = lp.neighbours.private_numbers(privlp.problem.StandardForm.of(lp))
+    assert b.values.tolist() == [-3]
+
+
+@pytest.mark.parametrize("delta", [1e-310, 5e-324])
+def test_delta_too_small_for_arithmetic_is_refused_before_anything_is_spent(delta):
+    lp = LinearProgram([1], [[-1]], [-1], bounds=(-10, 10), neighbours=RowPrivate(0.1, lower=-2, upper=-0.5))
+    budget = Budget(2.0, 0.5)
+    with pytest.raises(privlp.InvalidParameterError, match="1e-300 at least"):
+        solve(lp, 1.0, delta, feasible="always", budget=budget)
+    assert budget.spent() == 0
+
+
+def test_widths_must_be_finite():
+    with pytest.raises(privlp.InvalidParameterError, match="width must be positive and finite"):
+        TruncatedLaplaceMechanism(1.0, 1.0, INF)
+
+
+@pytest.mark.parametrize("split", [0.5, (1e308, 1e308), (1, 1e-320), (1, 0), (1, -1), (1, math.nan), (1, 1, 1), "ab"])
+def test_a_strange_split_is_refused(split):
+    relation = ScalarPrivate(0.1), ObjectivePrivate(0.1)
+    lp = LinearProgram([1, 1], [[-1, -1]], [-1], bounds=(0, 5), neighbours=relation)
+    with pytest.raises(privlp.InvalidParameterError, match="split"):
+        solve(lp, 1.0, 1e-6, split=split)
+
+
+@pytest.mark.parametrize("method", ConstraintPrivate.methods)
+def test_split_is_not_ignored_by_other_methods(method):
+    lp = LinearProgram([1, 1], [[-1, -1]] * 3, [-1] * 3)
+    with pytest.raises(privlp.InvalidParameterError, match="split has no use"):
+        solve(lp, 1.0, 1e-6, 1, 1.0, opt=1.0, method=method, width=1.0 if "published" in method else None, split=[1])
+
+
+def test_auto_with_alpha_may_take_direct_noise():
+    lp = LinearProgram([1.0, 1], [[-1.0, -1], [-0.3, -1]], [-1, -1], neighbours=ScalarPrivate(1e-6))
+    assert solve(lp, 1.0, 1e-6, alpha=0.5, opt=1.0, rng=0).method == "direct-noise"
+
+
+def test_a_point_in_hand_is_not_lost():
+    """Rows that noise makes contradict each other by a hair are relaxed, and x is what HiGHS found for them."""
+    lp = LinearProgram([1, 1], [[1, 1], [-1, -1]] * 4, [1e-9, -1e-9] * 4, neighbours=ScalarPrivate(1e-9))
+    for seed in range(20):
+        assert solve(lp, 1.0, 1e-6, rng=seed).success
+
+
+def test_x_at_zero_shows_nothing():
+    """Where x = 0 no violation moves; scores are still finite."""
+    relation = RowPrivate(0.1, lower=-1, upper=1)
+    lp = LinearProgram([1, 1], [[-1, -0.2], [-0.3, -1]], [0, 0], bounds=(-1, None), neighbours=relation)
+    solution = solve(lp, 1.0, 1e-6, opt=0.0, method="mw", rng=0)
+    assert np.isfinite(solution.x).all()
+    assert math.isfinite(solution.privacy.entries[0].sensitivity)
+
+
+def test_sparse_matrices_stay_sparse_at_construction():
+    A = sp.random_array((20_000, 20_000), density=1e-5, rng=np.random.default_rng(0), format="csc")
+    lp = LinearProgram(np.ones(20_000), A, np.ones(20_000), neighbours=ColumnPrivate(0.1, lower=-1, upper=1))  # 3 GB if dense
+    assert lp.is_sparse
