@@ -14,7 +14,7 @@ import click
 from tabulate import tabulate
 
 from privlp import __version__
-from privlp.errors import NotPrivateWarning, PrivLPError
+from privlp.errors import InvalidParameterError, NotPrivateWarning, PrivLPError
 from privlp.exact import solve_exact
 from privlp.problem import LinearProgram
 from privlp.relations import ColumnPrivate, ConstraintPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
@@ -71,9 +71,11 @@ def main() -> None:
 @click.option("--row-private", type=float, metavar="D", help="One private row of A moves, each entry by at most D.")
 @click.option("--column-private", type=float, metavar="D", help="One column of A moves, each private entry by at most D.")
 @click.option("--objective-private", type=float, metavar="D", help="Costs move by at most D in sum. Several: all at once.")
-@click.option("--norm", type=click.Choice(["inf", "1"]), default="inf", help="--scalar-private bounds each move, or their sum (1).")
+@click.option("--norm", type=click.Choice(["inf", "1"]), help="--scalar-private bounds each move, or their sum (1).")
 @click.option("--b-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private right-hand sides.")
 @click.option("--a-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private coefficients.")
+@click.option("--c-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private costs.")
+@click.option("--split", help="Shares of the budget for b, A, c where several are private, such as 2,1,1.")
 @click.option("--feasible", type=click.Choice(["always"]), help="Never violate a private row (not for constraint-private).")
 @click.option("--method", default="auto", show_default=True, help="auto, or a method of the relation, such as dmw or direct-noise.")
 @click.option("--width", type=float, help="Declared bound on entries of A and b (dmw-published only).")
@@ -87,38 +89,74 @@ def main() -> None:
 @plain_errors
 def _solve(
     model: str, pattern: str | None, json_file: str | None, rows_per_record: int, nominal_n: int | None, box: float | None,
-    seed: int | None, scalar_private: float | None, row_private: float | None, column_private: float | None,
-    objective_private: float | None, norm: str, b_range: tuple[float, float] | None, a_range: tuple[float, float] | None,
-    **options: Any,
+    seed: int | None, split: str | None, **options: Any,
 ) -> None:  # fmt: skip
     """Solve MODEL (an MPS or LP file) privately. By default whole rows are private: one record owns a constraint."""
     _require_folder(json_file)
-    b_ends, a_ends = (dict(zip(("lower", "upper"), ends or (None, None), strict=True)) for ends in (b_range, a_range))
-    low = [
-        None if scalar_private is None else ScalarPrivate(scalar_private, norm, **b_ends),  # type: ignore[arg-type]
-        None if row_private is None else RowPrivate(row_private, **a_ends),
-        None if column_private is None else ColumnPrivate(column_private, **a_ends),
-        None if objective_private is None else ObjectivePrivate(objective_private),
-    ]
-    touched = tuple(relation for relation in low if relation is not None)
-    change = "replace" if nominal_n is None else "add-remove"
-    relation: Any = ConstraintPrivate(change, rows_per_record, nominal_n)  # type: ignore[arg-type]
-    if touched:
-        relation = touched[0] if len(touched) == 1 else touched
+    relation = _neighbours(rows_per_record, nominal_n, {name: options.pop(name) for name in _LOW_SENSITIVITY_OPTIONS})
+    shares = None if split is None else _shares(split)
     lp = LinearProgram.from_mps(model, neighbours=relation, private=pattern, box=box)
-    solution = solve(lp, rng=seed, **options)
+    solution = solve(lp, rng=seed, split=shares, **options)
     if json_file == "-":
         click.echo(solution.to_json())
     else:
         click.echo(f"{solution.status}: {solution.message}")
         if solution.x is not None:
-            click.echo(f"\nobjective  {solution.objective:.10g}\n\n{_variables(lp, solution.x)}")
+            label = "objective of the released costs" if "noisy c" in solution.trace else "objective"
+            click.echo(f"\n{label}  {solution.objective:.10g}\n\n{_variables(lp, solution.x)}")
         click.echo(f"\nPrivacy\n{solution.privacy}")
         if solution.privacy.seeded:
             click.echo("Seeded noise: an experiment, not for release.")
     if json_file not in (None, "-"):
         solution.save(json_file)
     sys.exit(0 if solution.success else 1)
+
+
+_RELATIONS: dict[str, Callable[..., Any]] = {
+    "scalar_private": ScalarPrivate,
+    "row_private": RowPrivate,
+    "column_private": ColumnPrivate,
+    "objective_private": ObjectivePrivate,
+}
+#: Options that mean something for some of these relations only.
+_DETAILS = {
+    "norm": ("scalar_private",),
+    "b_range": ("scalar_private",),
+    "a_range": ("row_private", "column_private"),
+    "c_range": ("objective_private",),
+}
+_LOW_SENSITIVITY_OPTIONS = (*_RELATIONS, *_DETAILS)
+
+
+def _neighbours(rows_per_record: int, nominal_n: int | None, given: dict[str, Any]) -> Any:
+    """The neighbour relation that the options describe; options without use for it are refused."""
+    touched = [name for name in _RELATIONS if given[name] is not None]
+    for detail, owners in _DETAILS.items():
+        if given[detail] is not None and not set(owners) & set(touched):
+            raise InvalidParameterError(f"{_option(detail)} has no use without {' or '.join(map(_option, owners))}.")
+    if not touched:
+        return ConstraintPrivate("replace" if nominal_n is None else "add-remove", rows_per_record, nominal_n)
+    if nominal_n is not None or rows_per_record != 1:
+        unused = "--nominal-n" if nominal_n is not None else "--rows-per-record"
+        raise InvalidParameterError(f"{unused} has no use with {_option(touched[0])}, where the rows are public. Leave it out.")
+    relations = []
+    for name in touched:
+        details: dict[str, Any] = {"norm": given["norm"]} if name == "scalar_private" and given["norm"] else {}
+        ends = next(given[detail] for detail, owners in _DETAILS.items() if detail != "norm" and name in owners)
+        details |= {} if ends is None else dict(zip(("lower", "upper"), ends, strict=True))
+        relations.append(_RELATIONS[name](given[name], **details))
+    return relations[0] if len(relations) == 1 else tuple(relations)
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _shares(text: str) -> list[float]:
+    try:
+        return [float(share) for share in text.split(",")]
+    except ValueError:
+        raise InvalidParameterError(f"--split must be numbers with commas between them, such as 2,1,1; got {text!r}.") from None
 
 
 @main.command("exact", epilog=_EXIT_CODES)

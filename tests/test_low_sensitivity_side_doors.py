@@ -1,10 +1,12 @@
 """Doors that were once open: each test names what would come through it."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from click.testing import CliRunner
 
 import privlp
 from privlp import (
@@ -18,7 +20,9 @@ from privlp import (
     examples,
     solve,
 )
+from privlp.cli import main
 from privlp.privacy import TruncatedLaplaceMechanism
+from privlp.solvers import METHODS
 
 INF = float("inf")
 
@@ -188,3 +192,91 @@ def test_sparse_matrices_stay_sparse_at_construction():
     A = sp.random_array((20_000, 20_000), density=1e-5, rng=np.random.default_rng(0), format="csc")
     lp = LinearProgram(np.ones(20_000), A, np.ones(20_000), neighbours=ColumnPrivate(0.1, lower=-1, upper=1))  # 3 GB if dense
     assert lp.is_sparse
+
+
+@pytest.mark.parametrize("kind", [ScalarPrivate, RowPrivate, ColumnPrivate, ObjectivePrivate])
+def test_what_protects_a_relation_is_no_argument_of_it(kind):
+    """`methods` was once a field of ObjectivePrivate, and a user could name a method that does not protect c."""
+    assert {field.name for field in dataclasses.fields(kind)} <= {"sensitivity", "norm", "lower", "upper"}
+
+
+def test_private_costs_are_refused_by_the_solver_itself():
+    lp = LinearProgram([1, 2], [[-1, -1]], [-1], neighbours=ObjectivePrivate(0.2))
+    with pytest.raises(privlp.UnsupportedProblemError, match="which shows c"):
+        solve(lp, 1.0, 1e-6, opt=1.0, method=METHODS["mw"])
+
+
+def test_the_statement_says_what_was_declared_public():
+    relation = RowPrivate(0.01, lower=[[1, 0], [2, 1]], upper=[[1, 2], [2, 1]])
+    lp = LinearProgram([1, 1], [[1, 1], [2, 1]], [1, 2], sense="max", bounds=(0, 5), neighbours=relation)
+    words = str(solve(lp, 1.0, 1e-6, rng=0).privacy.statement())
+    assert "within the declared public range; 3 of 4 coefficients of private rows are declared public" in words
+
+
+def test_rows_bound_a_region_at_the_loosest_end_of_their_range():
+    packing = {"c": [1, 1], "A": [[1, 1], [2, 1]], "b": [1, 2], "sense": "max"}
+    lp = LinearProgram(**packing, neighbours=RowPrivate(0.01, lower=0.5, upper=3))
+    assert solve(lp, 1.0, 1e-3, feasible="always", rng=0).success
+    with pytest.raises(privlp.UnsupportedProblemError, match="The public region is unbounded"):
+        solve(lp, 1.0, 1e-3, rng=0)  # direct noise may leave the range
+    with pytest.raises(privlp.UnsupportedProblemError, match="The public region is unbounded"):
+        solve(LinearProgram(**packing, neighbours=RowPrivate(0.01, lower=0, upper=3)), 1.0, 1e-3, feasible="always")
+    one_public = RowPrivate(0.01, lower=[[0.5, 0.5], [2, 1]], upper=[[3, 3], [2, 1]])
+    assert solve(LinearProgram(**packing, neighbours=one_public), 1.0, 1e-3, rng=0).success
+
+
+@pytest.mark.parametrize("alpha", ["nonsense", -3, 0, math.nan])
+def test_auto_refuses_a_strange_alpha(alpha):
+    lp = LinearProgram([1, 2], [[-1, -1]], [-1], neighbours=ScalarPrivate(0.2))
+    with pytest.raises(privlp.InvalidParameterError, match="alpha must be"):
+        solve(lp, 1.0, 1e-6, None, alpha)
+
+
+def test_a_public_equality_does_not_double_the_noise():
+    rows = {"A": [[-1, -1], [1, -1]], "b": [-1, 0], "row_lower": [-INF, 0], "private": [0]}
+    lp = LinearProgram([1, 1], **rows, neighbours=ScalarPrivate(0.1, norm="1"))
+    sensitivity = solve(lp, 1.0, 1e-6, opt=2.0, method="mw", rng=0).privacy.entries[0].sensitivity
+    assert sensitivity == pytest.approx(0.05, rel=1e-3)
+
+
+def test_rows_and_columns_may_declare_one_range_between_them():
+    relation = RowPrivate(1e-3, lower=-3, upper=0), ColumnPrivate(1e-3)
+    lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-1, -1], neighbours=relation)
+    assert solve(lp, 1.0, 1e-6, opt=2.0, method="mw", rng=0).success
+
+
+def test_large_public_coefficients_in_a_private_row():
+    big = 1e14
+    relation = RowPrivate(0.1, lower=[[0, big]], upper=[[2, big]])
+    assert LinearProgram([1, 1], [[1, big]], [5], neighbours=relation).shape == (1, 2)
+
+
+CLI_REFUSALS = {
+    "nominal n": (["--scalar-private", "1", "--nominal-n", "5"], "--nominal-n has no use with --scalar-private"),
+    "rows per record": (["--row-private", "1", "--rows-per-record", "3"], "--rows-per-record has no use with --row-private"),
+    "norm": (["--s", "3", "--norm", "1"], "--norm has no use without --scalar-private"),
+    "a range": (["--scalar-private", "1", "--a-range", "0", "1"], "no use without --row-private or --column-private"),
+    "c range": (["--scalar-private", "1", "--c-range", "0", "1"], "--c-range has no use without --objective-private"),
+    "split": (["--scalar-private", "1", "--split", "x"], "--split must be numbers with commas"),
+}
+
+
+@pytest.mark.parametrize("name", CLI_REFUSALS)
+def test_command_line_refuses_options_without_use(name, tmp_path):
+    options, message = CLI_REFUSALS[name]
+    model = tmp_path / "model.mps"
+    LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]).to_mps(model)
+    result = CliRunner().invoke(main, ["solve", str(model), "--eps", "1", "--delta", "1e-6", *options])
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_command_line_with_all_parts_private(tmp_path):
+    model = tmp_path / "model.mps"
+    LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], bounds=(0, 9)).to_mps(model)
+    options = ["--scalar-private", "0.1", "--norm", "1", "--b-range", "-4", "0", "--row-private", "0.01", "--a-range", "-4", "-0.5"]
+    options += ["--objective-private", "0.1", "--c-range", "0.5", "3", "--split", "2,1,1", "--feasible", "always", "--seed", "1"]
+    result = CliRunner().invoke(main, ["solve", str(model), "--eps", "1", "--delta", "1e-3", *options])
+    assert result.exit_code == 0, result.output
+    assert "objective of the released costs" in result.output
+    assert "tighten coefficients A" in result.output

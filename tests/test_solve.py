@@ -1,4 +1,4 @@
-"""Every method of `solve` keeps the same promises: conformance tests, parametrised over METHODS."""
+"""Every constraint-private method of `solve` keeps the same promises; for the others see test_low_sensitivity_solvers.py."""
 
 import json
 import math

@@ -288,11 +288,12 @@ class Ledger(_Unique):
             if not earlier.compatible_with(relation):
                 raise RelationMismatchError(
                     f"This budget already accounts for '{description}'; it cannot also account for '{relation.description}'. "
-                    "Use a Budget of its own for each neighbour relation."
+                    "Use a Budget of its own for each neighbour relation, or, where one record touches several parts, a tuple of "
+                    "relations for all of them."
                 )
         total = self._epsilon([*self._charges, *new])
         if not total <= self.eps:
-            wanted = " and ".join(f"{c.count} draws of the {c.mechanism.name} ({c.purpose})" for c in new)
+            wanted = " and ".join(f"{c.count} draw{'s' * (c.count > 1)} of the {c.mechanism.name} ({c.purpose})" for c in new)
             raise BudgetExceededError(
                 f"{wanted} would bring the total to eps = {total:.6g} at delta = {self.delta:g}, beyond the budget of eps = "
                 f"{self.eps:g} (spent so far: {self.spent():.6g}). Nothing was drawn and nothing was charged. Ask for a smaller "

@@ -119,27 +119,33 @@ def optimum(
 ) -> tuple[highspy.HighsModelStatus, FloatArray]:
     """Run HiGHS on a model of :func:`model_of`; the point is of use only if the status is optimal.
 
-    The tolerances of HiGHS are absolute. So rows are scaled to a largest coefficient of about 1, x to about 1 where right-hand
-    sides are of another size, and costs likewise, all by powers of two; and what HiGHS leaves open it tries again without presolve.
+    The tolerances of HiGHS are absolute. So fixed variables are taken out, rows are scaled to a largest coefficient of about 1, x
+    to about 1 where right-hand sides are of another size, and costs likewise, all by powers of two; and what HiGHS leaves open it
+    tries again without presolve.
     """
-    rows = sp.csr_array(A)
+    rows, x = sp.csr_array(A), bounds[:, 0].copy()
+    free = np.flatnonzero(bounds[:, 0] < bounds[:, 1])
+    held = np.where(bounds[:, 0] < bounds[:, 1], 0.0, bounds[:, 0])
+    lower, upper = row_lower - rows @ held, row_upper - rows @ held
+    rows = sp.csr_array(rows[:, free])
     by_row = _power_of_two(row_sizes(rows))
-    lower, upper = row_lower / by_row, row_upper / by_row
+    lower, upper = lower / by_row, upper / by_row
     ends = np.abs(np.concatenate([lower, upper]))
     ends = np.sort(ends[np.isfinite(ends) & (ends > 0)])
     unit = float(_power_of_two(ends[(len(ends) - 1) // 2])) if len(ends) else 1.0
     scaled = sp.csc_array(sp.diags_array(1.0 / by_row) @ rows) if len(by_row) else rows
     largest_cost = float(_power_of_two(np.abs(cost).max(initial=0.0)))
-    model = model_of(cost / largest_cost, scaled, lower / unit, upper / unit, bounds / unit, sense=sense)
+    model = model_of(cost[free] / largest_cost, scaled, lower / unit, upper / unit, bounds[free] / unit, sense=sense)
     for presolve in ("choose", "off"):
         highs = quiet_highs(presolve=presolve, **(options or {}))
         if highs.passModel(model) == highspy.HighsStatus.kError:
-            return highspy.HighsModelStatus.kModelError, np.zeros(model.num_col_)
+            return highspy.HighsModelStatus.kModelError, x
         highs.run()
         status = highs.getModelStatus()
         if status in _CONCLUSIVE:
             break
-    return status, np.asarray(highs.getSolution().col_value) * unit
+    x[free] = np.asarray(highs.getSolution().col_value) * unit
+    return status, x
 
 
 def row_sizes(A: sp.csr_array) -> FloatArray:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import highspy
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
 from privlp.problem.highs_model import optimum
 from privlp.problem.linear_program import LinearProgram
-from privlp.relations import PrivateNumbers
+from privlp.problem.standard_form import StandardForm
+from privlp.relations import Figures, PrivateNumbers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -19,7 +21,7 @@ _TOLERANCE = 1e-9
 _NAMED = 3
 
 
-def require_bounded(lp: LinearProgram, numbers: Sequence[PrivateNumbers]) -> None:
+def require_bounded(form: StandardForm, numbers: Sequence[PrivateNumbers], *, within_ranges: bool = False) -> None:
     """Refuse a program whose privatised version could be unbounded, or whose public rows contradict each other.
 
     Uses public numbers alone. The directions in which a feasible set is unbounded depend on A and on which rows have which sides,
@@ -27,29 +29,53 @@ def require_bounded(lp: LinearProgram, numbers: Sequence[PrivateNumbers]) -> Non
 
     Parameters
     ----------
-    lp : LinearProgram
+    form : StandardForm
+        The program.
     numbers : sequence of PrivateNumbers
         The private numbers; only where they stand and their declared ranges are used.
+    within_ranges : bool
+        Whether released coefficients keep to their declared ranges, so that a row counts at the loosest end of them.
 
     Raises
     ------
     UnsupportedProblemError
         With the names of variables that need a bound.
     """
-    parts = {part.part for part in numbers}
-    matrix_is_private = "A" in parts
+    lp, parts = form.lp, {part.part for part in numbers}
     public = ~lp.private | (not {"A", "b"} & parts)
-    rows = ~lp.private | (not matrix_is_private)
     status, _ = optimum(np.zeros(lp.shape[1]), lp.A[public], lp.row_lower[public], lp.b[public], lp.bounds)
     if status == highspy.HighsModelStatus.kInfeasible:
         raise UnsupportedProblemError("The public rows and bounds contradict each other: no x satisfies them all.")
     limited = np.isfinite(lp.bounds)
     box = np.column_stack([np.where(limited[:, 0], 0.0, -1.0), np.where(limited[:, 1], 0.0, 1.0)])
-    limits = np.where(np.isfinite(lp.row_lower[rows]), 0.0, -np.inf), np.where(np.isfinite(lp.b[rows]), 0.0, np.inf)
+    rows = _rows_of_directions(form, numbers, box, within_ranges=within_ranges)
+    limits = np.full(rows.shape[0], -np.inf), np.zeros(rows.shape[0])
     for cost in _costs(lp, box, numbers):
-        _, direction = optimum(cost, lp.A[rows], *limits, box)
+        _, direction = optimum(cost, rows, *limits, box)
         if cost @ direction < -_TOLERANCE * np.abs(cost).max():
-            raise UnsupportedProblemError(_message(lp, direction, matrix_is_private))
+            raise UnsupportedProblemError(_message(lp, direction))
+
+
+def _rows_of_directions(
+    form: StandardForm, numbers: Sequence[PrivateNumbers], box: FloatArray, *, within_ranges: bool
+) -> sp.csr_array:
+    """Rows r such that r·x <= 0 for every direction in which some possible program is unbounded; (k, d)."""
+    lp = form.lp
+    A, public = sp.csr_array(lp.A), ~lp.private
+    kept = [A[public & np.isfinite(lp.b)], -A[public & np.isfinite(lp.row_lower)]]
+    owner = next((part for part in numbers if part.part == "A"), None)
+    if owner is None:
+        kept.append(sp.csr_array(Figures.of(form).private_rows()))
+    else:
+        movable = np.isin(form.row, owner.at[0])
+        ends = [Figures.of(form).having(owner, end).private_rows() for end in (owner.low, owner.high)]
+        dense = [end.toarray() if sp.issparse(end) else end for end in ends]
+        low, high = np.minimum(*dense), np.maximum(*dense)
+        loosest = np.where(box.sum(axis=1) >= 0, low, high)
+        both_ways = (box[:, 0] < 0) & (box[:, 1] > 0)
+        known = np.isfinite(loosest).all(axis=1) & ~((low < high) & both_ways).any(axis=1)
+        kept.append(sp.csr_array(loosest[known if within_ranges else ~movable]))
+    return sp.csr_array(sp.vstack(kept))
 
 
 def largest_size(lp: LinearProgram) -> float:
@@ -83,11 +109,10 @@ def _costs(lp: LinearProgram, box: FloatArray, numbers: Sequence[PrivateNumbers]
     return [cost for cost in costs if cost.any()]
 
 
-def _message(lp: LinearProgram, direction: FloatArray, matrix_is_private: bool) -> str:
+def _message(lp: LinearProgram, direction: FloatArray) -> str:
     largest = [j for j in np.argsort(-np.abs(direction))[:_NAMED] if abs(direction[j]) > _TOLERANCE]
     names = ", ".join(lp.variable_name(int(j)) for j in largest)
-    why = " and public rows" if matrix_is_private else " and rows"
     return (
-        f"The public region is unbounded: its bounds{why} let {names} grow without limit, and the objective improve, for some "
+        f"The public region is unbounded: its bounds and rows let {names} grow without limit, and the objective improve, for some "
         "possible values of the private numbers. Give such variables finite bounds (bounds=..., or box=... in the readers)."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from privlp.problem import LinearProgram, StandardForm
@@ -17,9 +17,9 @@ class NeighbourRelation(ABC):
     """
 
     #: Names of the methods of :func:`privlp.solve` that protect this relation, the default one first.
-    methods: tuple[str, ...]
+    methods: ClassVar[tuple[str, ...]]
     #: Those of them whose solutions never violate a private row.
-    never_violating: tuple[str, ...] = ()
+    never_violating: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod

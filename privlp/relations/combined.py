@@ -55,11 +55,20 @@ class Combined(LowSensitivity):
     @property
     def methods(self) -> tuple[str, ...]:  # type: ignore[override]
         """What every part allows."""
-        return tuple(method for method in super().methods if all(method in part.methods for part in self.parts))
+        return tuple(method for method in LowSensitivity.methods if all(method in part.methods for part in self.parts))
+
+    @property
+    def private_parts(self) -> frozenset[str]:
+        """Those of every part."""
+        return frozenset().union(*(part.private_parts for part in self.parts))
 
     @property
     def description(self) -> str:
         return "all at once: " + "; ".join(part.description for part in self.parts)
+
+    def describe(self, lp: LinearProgram) -> str:
+        """The relation in words, with what was declared public."""
+        return "all at once: " + "; ".join(part.describe(lp) for part in self.parts)
 
     def compatible_with(self, other: NeighbourRelation) -> bool:
         """The same step in every program of one ledger; how far it moves each program may differ."""
@@ -106,11 +115,12 @@ class Combined(LowSensitivity):
         return np.logical_or.reduce([part.private_entries(form, row) for part in self.parts])
 
     def entry_bounds(self, form: StandardForm) -> tuple[FloatArray, FloatArray] | None:
-        """What the parts allow together."""
-        bounds = [part.entry_bounds(form) for part in self.parts if part.row_change(form, np.ones(form.lp.shape[1])) != (0, 0)]
-        bounds = bounds or [self.parts[0].entry_bounds(form)]
-        known = [pair for pair in bounds if pair is not None]
-        return known[0] if len(known) == len(bounds) else None
+        """What the parts that make A private allow together."""
+        owners = [part for part in self.parts if part.part == "A"] or list(self.parts[:1])
+        known = [pair for pair in (part.entry_bounds(form) for part in owners) if pair is not None]
+        if len(known) < 2:
+            return known[0] if known else None
+        return np.maximum(*(low for low, _ in known)), np.minimum(*(high for _, high in known))
 
 
 def _both(one: PrivateNumbers, other: PrivateNumbers) -> PrivateNumbers:

@@ -31,8 +31,8 @@ _LEAST_CHANGE = 1e-100
 class LowSensitivity(NeighbourRelation):
     """A relation under which private numbers move by a bounded amount; it states how far everything computed from them moves."""
 
-    methods: tuple[str, ...] = ("mw", "direct-noise")
-    never_violating: tuple[str, ...] = ("truncated-laplace", "truncated-laplace-published")
+    methods: ClassVar[tuple[str, ...]] = ("mw", "direct-noise")
+    never_violating: ClassVar[tuple[str, ...]] = ("truncated-laplace", "truncated-laplace-published")
 
     @abstractmethod
     def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
@@ -41,7 +41,7 @@ class LowSensitivity(NeighbourRelation):
     def violation_change(self, form: StandardForm) -> Callable[[FloatArray], float]:
         """Bound on max_i d_i - min_i d_i for the change d of the computed violations of all ``<=`` rows at a public point x, (d,).
 
-        A function of x, made of public numbers: :meth:`violation_span`, and four times the rounding error of a violation.
+        A function of x, made of public numbers: :meth:`violation_span`, and eight times the rounding error of a violation.
         """
         span, (entry, rhs) = self.violation_span(form), self._sizes(form)
         roundings = 8 * (form.lp.shape[1] + 3) * _UNIT_ROUNDOFF
@@ -84,9 +84,10 @@ class LowSensitivity(NeighbourRelation):
         ``None`` where A is private and no range was declared.
         """
 
-    def describe(self, lp: LinearProgram) -> str:  # noqa: ARG002 (it says the same of every program)
-        """The relation in words."""
-        return self.description
+    @property
+    @abstractmethod
+    def private_parts(self) -> frozenset[str]:
+        """Which of "b", "A", "c" hold private numbers."""
 
     def public_rows(self, form: StandardForm) -> int:
         """The number of private rows is public."""
@@ -110,6 +111,7 @@ class BoundedChange(LowSensitivity):
     lower: Any = field(default=None, compare=False, repr=False)
     upper: Any = field(default=None, compare=False, repr=False)
 
+    part: ClassVar[str]
     #: What the numbers are called, and why no bound on their change makes the program unsolvable.
     numbers_are: ClassVar[str]
     unbounded: ClassVar[str]
@@ -138,6 +140,16 @@ class BoundedChange(LowSensitivity):
             ) from None
         if contradictory:
             raise InvalidParameterError("lower must not exceed upper anywhere.")
+
+    @property
+    def private_parts(self) -> frozenset[str]:
+        """One part."""
+        return frozenset([self.part])
+
+    def describe(self, lp: LinearProgram) -> str:  # noqa: ARG002
+        """The relation in words, with what was declared public."""
+        declared = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
+        return f"{self.description}, within the declared public range" if declared else self.description
 
     def compatible_with(self, other: NeighbourRelation) -> bool:
         """The same step in every program of one ledger; how far it moves each program may differ."""
@@ -175,7 +187,8 @@ class BoundedChange(LowSensitivity):
                 f"Some of {self.numbers_are} lie outside the declared range. Declare a public lower and upper that hold for every "
                 "neighbour; do not read them off the data."
             )
-        if (np.abs(values[private]) > _LARGEST_MULTIPLE * self.sensitivity).any():
+        movable = np.broadcast_to(lower < upper, values.shape)[private]
+        if (np.abs(values[private][movable]) > _LARGEST_MULTIPLE * self.sensitivity).any():
             raise InvalidProblemError(
                 f"Some of {self.numbers_are} exceed {_LARGEST_MULTIPLE:.3g} times the sensitivity, {self.sensitivity:g}: double "
                 "precision cannot hold them together with their noise. Check the sensitivity, or rescale."

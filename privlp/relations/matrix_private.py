@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class _MatrixPrivate(BoundedChange):
     """Entries of A in private rows are private; those whose declared range is a point are public."""
 
+    part = "A"
     numbers_are = "the coefficients of the private rows"
 
     def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
@@ -41,6 +42,14 @@ class _MatrixPrivate(BoundedChange):
         movable = np.broadcast_to(np.asarray(self.lower < self.upper), form.lp.shape)
         constrains = form.lp.private & (form.lp.sides() > 0)
         return movable & constrains[:, None]
+
+    def describe(self, lp: LinearProgram) -> str:
+        """The relation in words, with what was declared public."""
+        words = super().describe(lp)
+        points = np.broadcast_to(np.asarray(self.lower == self.upper), lp.shape)[lp.private]
+        return (
+            f"{words}; {points.sum()} of {points.size} coefficients of private rows are declared public" if points.any() else words
+        )
 
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
         lp = form.lp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -45,7 +45,8 @@ class ObjectivePrivate(PublicMatrix, BoundedChange):
 accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be reconstructed). Declare how far one record moves c.
     """
 
-    methods: tuple[str, ...] = ("direct-noise",)
+    methods: ClassVar[tuple[str, ...]] = ("direct-noise",)
+    part = "c"
     numbers_are = "the costs c"
     unbounded = (
         "if c may change without bound, no private solver can be accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let "

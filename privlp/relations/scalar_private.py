@@ -28,7 +28,8 @@ class ScalarPrivate(PublicMatrix, BoundedChange):
     norm : {"inf", "1"}
         Whether it bounds the change of every entry, or the sum of all changes.
     lower, upper : float or array_like of shape (n,), optional
-        Declared public range of the right-hand sides, in the user's sense; needed by ``feasible="always"``.
+        Declared public range of the right-hand sides, in the user's sense; needed by ``feasible="always"``. (CVXPY keeps a
+        constraint ``a >= b`` as ``-a <= -b``: declare the range of -b.)
 
     Notes
     -----
@@ -57,6 +58,7 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
 
     norm: Literal["inf", "1"] = "inf"
 
+    part = "b"
     numbers_are = "the right-hand sides of the private rows"
     unbounded = (
         "if b may change without bound, no private solver can be accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let "
@@ -92,7 +94,8 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
         """2 D; D where sums are bounded and no equality is private."""
-        span = self.sensitivity if self.norm == "1" and not len(equal_sides(form)) else 2 * self.sensitivity
+        twice = form.lp.private[form.row[equal_sides(form)[:, 0]]].any()  # a private equality
+        span = self.sensitivity if self.norm == "1" and not twice else 2 * self.sensitivity
         return lambda x: span  # noqa: ARG005 (the same at every point)
 
     def private_sizes(self) -> dict[str, float]:

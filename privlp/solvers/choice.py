@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.errors import UnsupportedProblemError
 from privlp.solvers.direct_noise import predicted_violation
 from privlp.solvers.multiplicative_weights import Plan
 from privlp.solvers.task import Task
@@ -18,8 +18,11 @@ def best_method(task: Task, available: Sequence[str]) -> str:
     """
     if not {"mw", "direct-noise"} <= set(available):
         return available[0]
+    task.accuracy()  # refused here as anywhere, whichever method is taken
+    if task.opt is None or task.split is not None:
+        return "direct-noise"
     try:
         plan = Plan(task)
-    except (UnsupportedProblemError, InvalidParameterError):
+    except UnsupportedProblemError:
         return "direct-noise"
     return "mw" if plan.predicted_violation() < predicted_violation(task, plan.typical_size()) else "direct-noise"

@@ -63,7 +63,7 @@ def direct_noise(task: Task) -> DirectNoise:
     parts = {part.part for part in numbers}
     value = _public_optimum(task, costs_are_private="c" in parts)
     if value is None:
-        require_bounded(task.lp, numbers)
+        require_bounded(task.form, numbers)
     kinds = {part.part: quieter_noise(task, part.l1, part.l2, len(part)) for part in numbers}
     split = shares(task, numbers, lambda part: largest_of(kinds[part.part][1], len(part)))
 

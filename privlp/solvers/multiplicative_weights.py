@@ -70,7 +70,7 @@ class Plan:
         self.relation = low_sensitivity(task, _METHOD)
         task.refuse(_METHOD, s="only constraint-private solvers give up rows", width="ranges are declared by the relation")
         task.refuse(_METHOD, split="it spends on violations and rows, not on parts of the program")
-        if _METHOD not in self.relation.methods:
+        if "c" in self.relation.private_parts:
             raise UnsupportedProblemError("method='mw' moves on {c·x = opt}, which shows c: where c is private use 'direct-noise'.")
         if not task.form.n_private:
             raise UnsupportedProblemError("The program has no private numbers, so there is nothing to protect: use solve_exact.")

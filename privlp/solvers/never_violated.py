@@ -67,7 +67,7 @@ def _never_violated(task: Task, *, published: bool) -> NeverViolated:
         raise InvalidParameterError(f"delta must be positive with method={method!r}: noise of bounded support needs it.")
     numbers = private_numbers(task, relation)
     _require_ranges(task.form, numbers)
-    require_bounded(task.lp, numbers)
+    require_bounded(task.form, numbers, within_ranges=True)
     fallback = _surely_feasible(TightenedRows.tightest(task.form, numbers))
     split = shares(task, numbers, lambda part: part.l1)
     mechanisms = _mechanisms(task, numbers, split, published=published)
