@@ -74,6 +74,7 @@ def main() -> None:
 @click.option("--norm", type=click.Choice(["inf", "1"]), help="--scalar-private bounds each move, or their sum (1).")
 @click.option("--b-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private right-hand sides.")
 @click.option("--a-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private coefficients.")
+@click.option("--zeros-public", is_flag=True, default=None, help="Coefficients that the file leaves out are zero for everyone.")
 @click.option("--c-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private costs.")
 @click.option("--split", help="Shares of the budget for b, A, c where several are private, such as 2,1,1.")
 @click.option("--feasible", type=click.Choice(["always"]), help="Never violate a private row (not for constraint-private).")
@@ -123,8 +124,10 @@ _DETAILS = {
     "norm": ("scalar_private",),
     "b_range": ("scalar_private",),
     "a_range": ("row_private", "column_private"),
+    "zeros_public": ("row_private", "column_private"),
     "c_range": ("objective_private",),
 }
+_RANGES = {"scalar_private": "b_range", "row_private": "a_range", "column_private": "a_range", "objective_private": "c_range"}
 _LOW_SENSITIVITY_OPTIONS = (*_RELATIONS, *_DETAILS)
 
 
@@ -142,7 +145,9 @@ def _neighbours(rows_per_record: int, nominal_n: int | None, given: dict[str, An
     relations = []
     for name in touched:
         details: dict[str, Any] = {"norm": given["norm"]} if name == "scalar_private" and given["norm"] else {}
-        ends = next(given[detail] for detail, owners in _DETAILS.items() if detail != "norm" and name in owners)
+        if given["zeros_public"] and name in _DETAILS["zeros_public"]:
+            details["zeros"] = "public"
+        ends = given[_RANGES[name]]
         details |= {} if ends is None else dict(zip(("lower", "upper"), ends, strict=True))
         relations.append(_RELATIONS[name](given[name], **details))
     return relations[0] if len(relations) == 1 else tuple(relations)

@@ -805,3 +805,26 @@ def test_one_budget_speaks_of_one_relation(name, other):
         privlp.solve(second, 1.0, 0.0, budget=budget, method="direct-noise", rng=1)
     assert second.neighbours.description in str(caught.value)
     assert budget.spent() == spent
+
+
+@pytest.mark.parametrize("kind", [RowPrivate, ColumnPrivate])
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array], ids=["dense", "sparse"])
+def test_zeros_may_be_public(kind, storage):
+    A = storage(np.array([[-1.0, 0.0, -2.0], [0.0, 0.0, -3.0]]))
+    lp = LinearProgram([1.0, 2.0, 1.0], A, [-1, -2], neighbours=kind(0.5, lower=-4, upper=-0.25, zeros="public"))
+    form = StandardForm.of(lp)
+    (numbers,) = lp.neighbours.private_numbers(form)
+    assert sorted(numbers.values.tolist()) == [-3, -2, -1]
+    assert numbers.l1 == 0.5 * 2
+    assert lp.neighbours.private_entries(form, 1).tolist() == [False, False, True]
+    reach = 0.5 * 3 if kind is RowPrivate else 2 * 0.5 * 2
+    assert lp.neighbours.violation_change(form)(np.array([1.0, 50.0, 2.0])) == pytest.approx(reach, rel=1e-6)
+    low, high = (np.broadcast_to(end, lp.shape) for end in lp.neighbours.entry_bounds(form))
+    assert (low[0, 1], high[0, 1], low[0, 0], high[0, 0]) == (0, 0, -4, -0.25)
+    moved = Figures.of(form).having(numbers, numbers.values - 1)
+    assert sp.issparse(moved.A) == sp.issparse(A)
+    assert (moved.A.toarray() if sp.issparse(A) else moved.A).tolist() == [[-2, 0, -3], [0, 0, -4]]
+    for method in (*lp.neighbours.methods, *lp.neighbours.never_violating):
+        assert privlp.solve(lp, 1.0, 1e-3, opt=3.0 if method == "mw" else None, method=method, rng=0).success
+    with pytest.raises(privlp.InvalidParameterError, match="zeros must be 'private' or 'public', got 'none'"):
+        kind(0.5, zeros="none")

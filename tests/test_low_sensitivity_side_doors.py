@@ -197,7 +197,7 @@ def test_sparse_matrices_stay_sparse_at_construction():
 @pytest.mark.parametrize("kind", [ScalarPrivate, RowPrivate, ColumnPrivate, ObjectivePrivate])
 def test_what_protects_a_relation_is_no_argument_of_it(kind):
     """`methods` was once a field of ObjectivePrivate, and a user could name a method that does not protect c."""
-    assert {field.name for field in dataclasses.fields(kind)} <= {"sensitivity", "norm", "lower", "upper"}
+    assert {field.name for field in dataclasses.fields(kind)} <= {"sensitivity", "norm", "lower", "upper", "zeros"}
 
 
 def test_private_costs_are_refused_by_the_solver_itself():

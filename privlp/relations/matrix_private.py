@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.errors import InvalidParameterError
 from privlp.relations.low_sensitivity import BoundedChange, FloatArray
 from privlp.relations.private_numbers import PrivateNumbers
 
@@ -21,32 +22,51 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _MatrixPrivate(BoundedChange):
-    """Entries of A in private rows are private; those whose declared range is a point are public."""
+    """Entries of A in private rows are private; those whose declared range is a point are public.
+
+    Parameters
+    ----------
+    zeros : {"private", "public"}
+        Whether entries that A does not store (of a dense A: that are zero) are private like the others, or zero in every
+        neighbouring program.
+    """
+
+    zeros: Literal["private", "public"] = field(default="private", kw_only=True)
 
     part = "A"
     numbers_are = "the coefficients of the private rows"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.zeros not in ("private", "public"):
+            raise InvalidParameterError(f"zeros must be 'private' or 'public', got {self.zeros!r}.")
+
+    def _movable(self, lp: LinearProgram) -> npt.NDArray[np.bool_]:
+        """Which entries would be private if their row were, (n, d)."""
+        movable = np.broadcast_to(np.asarray(self.lower < self.upper), lp.shape)
+        return movable if self.zeros == "private" else movable & _stored(lp.A)
 
     def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
         if sp.issparse(lp.A) and self.lower.ndim == self.upper.ndim == 0:  # stored entries, and one zero for all the others
             entries = sp.coo_array(lp.A)
             private = lp.private[entries.row]
-            others = int(lp.private.sum()) * lp.shape[1] > int(private.sum())
+            others = self.zeros == "private" and int(lp.private.sum()) * lp.shape[1] > int(private.sum())
             values, private = np.append(entries.data, 0.0), np.append(private, others)
             return np.full(len(values), self.lower), np.full(len(values), self.upper), values, private
         A = lp.A.toarray() if sp.issparse(lp.A) else lp.A
         lower, upper = (np.broadcast_to(end, lp.shape) for end in (self.lower, self.upper))
-        return lower, upper, A, np.broadcast_to(lp.private[:, None], lp.shape)
+        private = np.broadcast_to(lp.private[:, None], lp.shape)
+        return lower, upper, A, private if self.zeros == "private" else private & _stored(lp.A)
 
     def support(self, form: StandardForm) -> npt.NDArray[np.bool_]:
         """Which entries of A are private, (n, d)."""
-        movable = np.broadcast_to(np.asarray(self.lower < self.upper), form.lp.shape)
         constrains = form.lp.private & (form.lp.sides() > 0)
-        return movable & constrains[:, None]
+        return self._movable(form.lp) & constrains[:, None]
 
     def describe(self, lp: LinearProgram) -> str:
         """The relation in words, with what was declared public."""
         words = super().describe(lp)
-        points = np.broadcast_to(np.asarray(self.lower == self.upper), lp.shape)[lp.private]
+        points = ~self._movable(lp)[lp.private]
         return (
             f"{words}; {points.sum()} of {points.size} coefficients of private rows are declared public" if points.any() else words
         )
@@ -66,14 +86,15 @@ class _MatrixPrivate(BoundedChange):
 
     def private_entries(self, form: StandardForm, row: int) -> npt.NDArray[np.bool_]:
         """In a private row, the entries whose declared range is no point."""
-        movable = np.broadcast_to(np.asarray(self.lower < self.upper), form.lp.shape)[row]
-        return movable & form.lp.private[row]
+        return self._movable(form.lp)[row] & form.lp.private[row]
 
     def entry_bounds(self, form: StandardForm) -> tuple[FloatArray, FloatArray] | None:
         """The declared ranges in private rows, the entries themselves in public ones."""
         if not (np.isfinite(self.lower).all() and np.isfinite(self.upper).all()):
             return None
         private = form.lp.private[:, None]
+        if self.zeros == "public":
+            private = private & _stored(form.lp.A)
         if private.all():
             return self.lower, self.upper
         A = form.lp.A.toarray() if sp.issparse(form.lp.A) else form.lp.A
@@ -88,6 +109,15 @@ class _MatrixPrivate(BoundedChange):
         return {"A": self.largest()}
 
 
+def _stored(A: Any) -> npt.NDArray[np.bool_]:
+    """Which entries are stored, or not zero."""
+    if not sp.issparse(A):
+        return np.asarray(A != 0)
+    stored = np.zeros(A.shape, dtype=bool)
+    stored[sp.coo_array(A).coords] = True
+    return stored
+
+
 @dataclass(frozen=True)
 class RowPrivate(_MatrixPrivate):
     """Neighbouring programs differ in one private row of A, each entry by at most `sensitivity`; b and c are public.
@@ -99,6 +129,8 @@ class RowPrivate(_MatrixPrivate):
     lower, upper : float or array_like of shape (n, d), optional
         Declared public range of the entries of private rows, needed by ``feasible="always"`` and by ``method="mw"``. Where the
         ends meet the entry is public: so declared zeros cost nothing. Without ranges every entry counts, stored or not.
+    zeros : {"private", "public"}
+        ``"public"``: entries that A does not store (of a dense A: that are zero) are zero in every neighbouring program.
 
     Notes
     -----
@@ -139,7 +171,7 @@ class RowPrivate(_MatrixPrivate):
 
     def _largest_over_rows(self, form: StandardForm) -> Callable[[FloatArray], float]:
         """The largest sum of weights, (d,), over the private entries of one row."""
-        if np.ndim(self.lower < self.upper) == 0:
+        if np.ndim(self.lower < self.upper) == 0 and self.zeros == "private":
             return lambda weights: float(weights.sum())
         support = sp.csr_array(self.support(form).astype(float))
         return lambda weights: float(np.max(support @ weights, initial=0.0))
@@ -153,7 +185,7 @@ class ColumnPrivate(_MatrixPrivate):
     ----------
     sensitivity : float
         Bound D on the change of each entry of the column, in the units of A.
-    lower, upper : float or array_like of shape (n, d), optional
+    lower, upper, zeros
         As for :class:`RowPrivate`.
 
     Notes

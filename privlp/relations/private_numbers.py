@@ -81,7 +81,10 @@ class Figures:
             c[numbers.at] = values
             return replace(self, c=c)
         if numbers.part == "A":
-            A = self.A.toarray() if sp.issparse(self.A) else self.A.copy()
+            if sp.issparse(self.A) and len(numbers) <= self.A.nnz:  # the zeros are public: A stays sparse
+                A = sp.csr_array(self.A)
+            else:
+                A = self.A.toarray() if sp.issparse(self.A) else self.A.copy()
             A[numbers.at] = values
             return replace(self, A=A)
         rhs = self.rhs.copy()
