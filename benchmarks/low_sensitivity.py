@@ -95,10 +95,11 @@ class Cell:
 
     def row(self) -> list[str]:
         """The cell as a row of a table."""
+        proven = ["–" if math.isnan(bound) else f"{bound:.2f}" for bound in self.proven]
         texts = [
             text
             for k, _ in enumerate(METHODS)
-            for text in (f"{self.predicted[k]:.4f}", f"{self.mean[k]:.4f} ± {self.error[k]:.4f}", f""–" if math.isnan(self.proven[k]) else f"{self.proven[k]:.2f}")
+            for text in (f"{self.predicted[k]:.4f}", f"{self.mean[k]:.4f} ± {self.error[k]:.4f}", proven[k])
         ]
         return [f"{self.step:g}", f"{self.n:,}", *texts, "tie" if self.tie else self.better, self.auto]
 
