@@ -40,7 +40,7 @@ FloatArray = npt.NDArray[np.float64]
 #: Share of eps that covers the error of the computed minimiser in objective perturbation.
 SHARE_OF_THE_CERTIFICATE = 0.01
 #: Largest share of eps that may go to the change of curvature before regularisation is added.
-_SHARE_OF_THE_CURVATURE = 0.5
+_SHARE_OF_THE_CURVATURE = 1 / 16
 
 
 def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
@@ -57,8 +57,8 @@ def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
 def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regularization: bool = True) -> FloatArray:
     """Minimise a perturbed objective: pure eps if the ledger's delta is 0, else Gaussian.
 
-    Where the curvature would cost more than half of eps, regularisation is raised until it costs half, so that half is left for
-    the noise. A `reg` well above that, ten times or so, usually errs less: see ``docs/results/scm_tables.md``.
+    Where the curvature would cost more than a sixteenth of eps, regularisation is raised until it costs just that, so that the rest
+    is left for the noise. The share was chosen by trial: see ``docs/results/scm_tables.md``.
     """
     ledger, n = account.ledger, risk.M.shape[0]
     if add_regularization:

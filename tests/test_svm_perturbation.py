@@ -217,9 +217,9 @@ def test_noise_of_objective_perturbation(n, eps, reg, data_norm, loss):
     cost = math.log(1 + q * data_norm**2 / (n * reg))
     assert curvature_cost(risk) == pytest.approx(cost, rel=1e-12)
     assert eps_for_noise(risk, eps) == pytest.approx(0.99 * eps - cost)
-    if cost > eps / 2:
-        reg = q * data_norm**2 / (n * math.expm1(eps / 2))
-        cost = eps / 2
+    if cost > eps / 16:
+        reg = q * data_norm**2 / (n * math.expm1(eps / 16))
+        cost = eps / 16
     _, mechanisms = charged(perturb_objective, risk, eps)
     cover, noise = sorted(mechanisms, key=lambda mechanism: mechanism.sensitivity)
     assert noise.sensitivity == pytest.approx(2 * data_norm)
@@ -232,14 +232,14 @@ def test_noise_of_objective_perturbation(n, eps, reg, data_norm, loss):
 
 @pytest.mark.parametrize(("reg", "eps"), [(1e-3, 0.1), (1e-6, 1.0), (1e-3, 3.0)])
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
-def test_regularisation_is_added_until_the_curvature_costs_half(no_noise, reg, eps, delta):
+def test_regularisation_is_added_until_the_curvature_costs_a_sixteenth(no_noise, reg, eps, delta):
     """Seen in the weights: without noise they minimise the objective of the raised regularisation."""
     M = signed(X, Y)
-    raised = max(reg, 1 / (len(M) * math.expm1(eps / 2)))
+    raised = max(reg, 1 / (len(M) * math.expm1(eps / 16)))
     assert raised > reg
     w, mechanisms = charged(perturb_objective, RegularizedRisk(M, huber(), reg, 1.0), eps, delta)
     np.testing.assert_allclose(w, RegularizedRisk(M, huber(), raised, 1.0).minimise(), atol=2e-10 / raised)
-    assert paying_for_the_curvature(mechanisms).curvature_cost == pytest.approx(eps / 2)
+    assert paying_for_the_curvature(mechanisms).curvature_cost == pytest.approx(eps / 16)
 
 
 def test_no_regularisation_is_added_where_the_curvature_is_cheap(no_noise):
