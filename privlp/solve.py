@@ -51,13 +51,14 @@ def solve(
         For constraint-private programs: number of private rows that may be violated by more than alpha; from 1 to n. Larger s, less
         noise. Other relations have no use for it.
     alpha : float, optional
-        Violation that the algorithm would reach without noise; sets the number of rounds. Per unit of ||A_i||_2 with ``"dmw"``, in
-        units of A x - b with ``"dmw-published"`` and ``"mw"``. ``None`` chooses the best the budget allows.
+        Violation that the algorithm would reach without noise; sets the number of rounds. Per unit of ||A_i||_2 with ``"dmw"``
+        and ``"mirror"``, in units of A x - b with ``"dmw-published"`` and ``"mw"``. ``None`` chooses the best the budget allows.
     opt : float
-        Public optimal value, in the user's units and sense. Needed by ``"dmw"`` and ``"mw"``; with ``"direct-noise"`` x
-        minimises the largest violation among points of that value.
+        Public optimal value, in the user's units and sense. Needed by ``"dmw"``, ``"mirror"`` and ``"mw"``; with
+        ``"direct-noise"`` x minimises the largest violation among points of that value.
     method : str or callable
-        ``"auto"`` or one of the methods that protect ``lp.neighbours``: ``"dmw"``, ``"dmw-published"`` for whole constraints;
+        ``"auto"`` or one of the methods that protect ``lp.neighbours``: ``"dmw"``, ``"mirror"``, ``"dmw-published"`` for whole
+        constraints (``"auto"`` is ``"dmw"``; ``"mirror"`` is far better where many rows are tight at the optimum);
         ``"mw"``, ``"direct-noise"``, ``"truncated-laplace"``, ``"truncated-laplace-published"`` for numbers that move a little. Of
         ``"mw"`` and ``"direct-noise"``, ``"auto"`` takes the one of smaller predicted error. A callable builds a solver of your own
         from a :class:`~privlp.solvers.Task`.

@@ -194,7 +194,7 @@ class PrivateRows:
         return np.where(above, low, -high), np.where(above, high, -low)
 
     def __matmul__(self, u: FloatArray) -> FloatArray:
-        """A' u, shape (m,)."""
+        """A' u, shape (m,), with the same order of additions in every row."""
         x = np.zeros(self._A.shape[1])
         np.add.at(x, self._form.column, self._form.column_sign * u)
-        return self._form.row_sign * (self._A @ x)[self._form.row]
+        return self._form.row_sign * _row_by_row(self._A, x)[self._form.row]

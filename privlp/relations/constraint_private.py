@@ -48,7 +48,7 @@ class ConstraintPrivate(NeighbourRelation):
     rows_per_record: int = 1
     nominal_n: int | None = None
 
-    methods = ("dmw", "dmw-published")
+    methods = ("dmw", "dmw-published", "mirror")
 
     def __post_init__(self) -> None:
         if self.change not in ("replace", "add-remove"):
@@ -131,6 +131,14 @@ class ConstraintPrivate(NeighbourRelation):
         Proof: ``docs/proofs.md``, "Dense average".
         """
         return min(1.0, rows_of_one_record / s) * diameter
+
+    def sum_sensitivity(self, largest: float, rows_of_one_record: int) -> float:
+        """Sensitivity of a sum of one vector per row, each a function of that row alone and of norm at most `largest`.
+
+        A record adds at most k vectors, k * largest when it is added or removed; when it is replaced, k vectors leave and k others
+        come: twice that.
+        """
+        return rows_of_one_record * largest * (2 if self.change == "replace" else 1)
 
 
 def _require_count(value: object, name: str) -> None:

@@ -11,6 +11,7 @@ from privlp.solvers.direct_noise import direct_noise
 from privlp.solvers.dmw import published_dmw, tight_dmw
 from privlp.solvers.driver import drive as drive
 from privlp.solvers.game import Solver as Solver
+from privlp.solvers.mirror import mirror
 from privlp.solvers.multiplicative_weights import multiplicative_weights
 from privlp.solvers.never_violated import published_truncated_laplace, truncated_laplace
 from privlp.solvers.task import Task as Task
@@ -18,6 +19,7 @@ from privlp.solvers.task import Task as Task
 METHODS: dict[str, Callable[[Task], Solver]] = {
     "dmw": tight_dmw,
     "dmw-published": published_dmw,
+    "mirror": mirror,
     "mw": multiplicative_weights,
     "direct-noise": direct_noise,
     "truncated-laplace": truncated_laplace,

@@ -8,9 +8,13 @@ never on other rows. That is what the sensitivity bound of
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from privlp.solvers.game import Rows
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -126,6 +130,8 @@ class DenseDual:
         Number of private rows.
     s : float
         Density.
+    step : float
+        Step of the log-weights per unit of scaled violation.
 
     Attributes
     ----------
@@ -133,10 +139,15 @@ class DenseDual:
         Logarithms of the raw weights, all zero at first; private.
     """
 
-    def __init__(self, n: int, s: float) -> None:
+    def __init__(self, n: int, s: float, step: float = 1.0) -> None:
         self.log_weights = np.zeros(n)
+        self.step = step
         self._project = DenseProjection(n, s)
 
     def weights(self) -> FloatArray:
         """The dense distribution against which the primal player moves; private."""
         return self._project(self.log_weights)
+
+    def learn(self, rows: Rows, answer: Any) -> None:
+        """Make the rows heavier that a released answer violates."""
+        rows.add_violations(answer, self.step, self.log_weights)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from privlp.checks import real
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.errors import InvalidParameterError
 from privlp.privacy import ExponentialMechanism
-from privlp.relations import ConstraintPrivate
+from privlp.solvers.dense_dual import DenseDual
 from privlp.solvers.game import Game, Rows, SelectionPlayer
 from privlp.solvers.rounds import as_rounds
 from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
@@ -57,7 +57,7 @@ def tight_dmw(task: Task, *, phi: float | None = None) -> Game:
     *Count score.* Given `phi`, a vertex is scored by the dual weight of the rows it satisfies up to phi
     (:class:`~privlp.solvers.simplex.CountedRows`), of diameter 1 in place of 2; all else is alike.
     """
-    relation = _constraint_private(task, "dmw")
+    relation = task.constraint_private("dmw")
     if task.width is not None:
         raise InvalidParameterError("width has no use with method='dmw', which needs no declared bounds; leave it out.")
     s, alpha, n = task.density(), task.accuracy(), task.n
@@ -75,7 +75,7 @@ def tight_dmw(task: Task, *, phi: float | None = None) -> Game:
     step = math.sqrt(2 * log_ratio / rounds) / _SPREAD
     select = task.charge(mechanism, rounds, _PURPOSE)
     rows = _scored(simplex, RowsOnSimplex.of_equal_range(simplex), phi)
-    return Game(rows, SelectionPlayer(simplex, select), s=s, rounds=rounds, step=step)
+    return Game(rows, SelectionPlayer(simplex, select), DenseDual(rows.count, s, step), rounds=rounds)
 
 
 def published_dmw(task: Task, *, phi: float | None = None) -> Game:
@@ -89,7 +89,7 @@ def published_dmw(task: Task, *, phi: float | None = None) -> Game:
     last is the published composition formula; the ledger charges what T such draws really cost, which is less. alpha is in
     the source's units, those of A x - b. Given `phi`, the source's count score with its sensitivity 2/s.
     """
-    relation = _constraint_private(task, "dmw-published")
+    relation = task.constraint_private("dmw-published")
     entry_bound, rhs_bound = _declared_bounds(task.width)
     s, alpha, n = task.density(), task.accuracy(), task.n
     eps, delta = task.ledger.eps, task.ledger.delta
@@ -108,7 +108,7 @@ def published_dmw(task: Task, *, phi: float | None = None) -> Game:
     eps_per_round = math.inf if math.isinf(eps) else eps / math.sqrt(8 * rounds * math.log(1 / delta))
     select = task.charge(ExponentialMechanism(sensitivity, eps_per_round), rounds, _PURPOSE)
     rows = _scored(simplex, RowsOnSimplex.within_bounds(simplex, entry_bound, rhs_bound), phi)
-    return Game(rows, SelectionPlayer(simplex, select), s=s, rounds=rounds, step=eta / (2 * rho))
+    return Game(rows, SelectionPlayer(simplex, select), DenseDual(rows.count, s, eta / (2 * rho)), rounds=rounds)
 
 
 def _scored(simplex: Simplex, rows: RowsOnSimplex, phi: float | None) -> Rows:
@@ -125,19 +125,6 @@ def _best_rounds(task: Task, log_ratio: float, selection_factor: float) -> int:
     eps_per_round = eps_at_most_rounds * (_MOST_DEFAULT_ROUNDS / rounds) ** power
     error = _WIDTH * np.sqrt(log_ratio / (2 * rounds)) + 2 * selection_factor / eps_per_round
     return int(rounds[np.argmin(error)])
-
-
-def _constraint_private(task: Task, method: str) -> ConstraintPrivate:
-    if not isinstance(task.relation, ConstraintPrivate):
-        raise UnsupportedProblemError(f"method={method!r} protects constraint-private programs, not: {task.relation.description}.")
-    task.refuse(method, split="one part of the program is private")
-    if not task.lp.private.any() and task.relation.change == "replace":
-        raise UnsupportedProblemError("The program has no private rows, so there is nothing to protect: use solve_exact.")
-    if task.lp.penalty is not None:
-        raise UnsupportedProblemError(
-            f"method={method!r} treats every private row as hard; leave out penalty, or write the soft rows with slack variables."
-        )
-    return task.relation
 
 
 def _declared_bounds(width: Any) -> tuple[float, float]:

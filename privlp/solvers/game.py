@@ -7,14 +7,13 @@ learn how much each row is violated by the answer. Only the answers leave; the s
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.privacy.ledger import ChargedDraws
 from privlp.problem import StandardForm
-from privlp.solvers.dense_dual import DenseDual
 from privlp.solvers.simplex import Simplex
 from privlp.status import Status
 
@@ -67,8 +66,8 @@ class Solver(Protocol):
 class Player(Protocol):
     """A private primal player: sees private scores, answers with something released."""
 
-    def respond(self, scores: FloatArray) -> int:
-        """Answer the scores of this round through a paid draw."""
+    def respond(self, scores: FloatArray) -> Any:
+        """Answer the scores of this round through a paid draw: by a vertex, or by a point."""
 
     def released(self) -> Released:
         """The outcome of all answers."""
@@ -84,8 +83,18 @@ class Rows(Protocol):
     def scores(self, z: FloatArray) -> FloatArray:
         """Score of each possible answer against dual weights z; larger is better."""
 
-    def add_violations(self, j: int, step: float, out: FloatArray) -> None:
-        """Add step times the scaled violations of answer j to `out`."""
+    def add_violations(self, answer: Any, step: float, out: FloatArray) -> None:
+        """Add step times the scaled violations of an answer to `out`."""
+
+
+class Dual(Protocol):
+    """A dual player: weighs the rows by what was released before."""
+
+    def weights(self) -> FloatArray:
+        """Weights of the rows, each a function of that row and of released values, but for a dense projection; private."""
+
+    def learn(self, rows: Rows, answer: Any) -> None:
+        """Take in how far each row is violated by a released answer."""
 
 
 class SelectionPlayer:
@@ -117,11 +126,54 @@ class SelectionPlayer:
         return Released.at(self._simplex.form, share * vertices, {"selected": self._simplex.form.column[self._selected]})
 
 
-class Game:
-    """Multiplicative weights over private rows against a private primal player.
+class MirrorPlayer:
+    """Releases the whole score vector with noise each round, and follows it by accelerated entropic mirror descent.
 
-    With a :class:`SelectionPlayer` this is Algorithm 2 of Hsu, Roth, Roughgarden and Ullman (2014). Constants come from
-    :mod:`privlp.solvers.dmw`.
+    With theta_t = 2/(t + 2): the duals see y = (1 - theta) x + theta z; z is proportional to exp(step * sum of scores/theta); x
+    becomes (1 - theta) x + theta z (Nesterov's method with entropic distances, Tseng 2008).
+
+    Parameters
+    ----------
+    simplex : Simplex
+        Public region.
+    release : ChargedDraws
+        Paid draws of an additive mechanism over the vertices, one for each round.
+    step : float
+        Step per unit of score.
+    """
+
+    def __init__(self, simplex: Simplex, release: ChargedDraws, step: float) -> None:
+        self._simplex, self._release, self._step = simplex, release, step
+        size = len(simplex.vertices)
+        self._sum, self._average, self._ahead, self._round = np.zeros(size), np.full(size, 1 / size), np.full(size, 1 / size), 0
+
+    @property
+    def point(self) -> FloatArray:
+        """Where the duals look next, as u on the region."""
+        theta = 2 / (self._round + 2)
+        return ((1 - theta) * self._average + theta * self._ahead) * self._simplex.vertices
+
+    def respond(self, scores: FloatArray) -> FloatArray:
+        """Release the scores, and move."""
+        theta = 2 / (self._round + 2)
+        self._sum += self._release(scores) / theta
+        log_weights = self._step * (self._sum - self._sum.max())
+        weights = np.exp(np.maximum(log_weights, -700.0))
+        self._ahead = weights / weights.sum()
+        self._average = (1 - theta) * self._average + theta * self._ahead
+        self._round += 1
+        return self.point
+
+    def released(self) -> Released:
+        """The average of the points of all rounds, later ones counting more."""
+        return Released.at(self._simplex.form, self._average * self._simplex.vertices, {})
+
+
+class Game:
+    """A dual player over private rows against a private primal player.
+
+    With a dense dual and a :class:`SelectionPlayer` this is Algorithm 2 of Hsu, Roth, Roughgarden and Ullman (2014). Constants come
+    from :mod:`privlp.solvers.dmw` and :mod:`privlp.solvers.mirror`.
 
     Parameters
     ----------
@@ -129,25 +181,20 @@ class Game:
         Private rows as the player's region sees them.
     player : Player
         The private primal player.
-    s : float
-        Density of the dual weights.
+    dual : Dual
+        The dual player.
     rounds : int
         Number of rounds T, fixed in advance from public numbers.
-    step : float
-        Step of the log-weights per unit of scaled violation.
     """
 
-    def __init__(self, rows: Rows, player: Player, *, s: float, rounds: int, step: float) -> None:
+    def __init__(self, rows: Rows, player: Player, dual: Dual, *, rounds: int) -> None:
         self.rounds = rounds
-        self._rows = rows
-        self._player = player
-        self._dual = DenseDual(rows.count, s)
-        self._step = step
+        self._rows, self._player, self._dual = rows, player, dual
 
     def step(self, t: int) -> None:  # noqa: ARG002 (every round is alike)
-        """Play a round: weigh the rows, let the player answer, make the rows that the answer violates heavier."""
+        """Play a round: weigh the rows, let the player answer, learn which rows the answer violates."""
         answer = self._player.respond(self._rows.scores(self._dual.weights()))
-        self._rows.add_violations(answer, self._step, self._dual.log_weights)
+        self._dual.learn(self._rows, answer)
 
     def released(self) -> Released:
         """What the player's answers come to."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from privlp.checks import real
-from privlp.errors import InvalidParameterError
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import Ledger, Mechanism, Randomness
 from privlp.privacy.ledger import ChargedDraws
 from privlp.problem import LinearProgram, StandardForm
-from privlp.relations import NeighbourRelation
+from privlp.relations import ConstraintPrivate, NeighbourRelation
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,28 @@ class Task:
                 f"alpha must be positive and finite (or None for the best the budget allows), got {self.alpha!r}."
             )
         return alpha
+
+    def constraint_private(self, method: str) -> ConstraintPrivate:
+        """The relation, if it is the one under which whole constraints change and the program fits it.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            If it is not.
+        """
+        if not isinstance(self.relation, ConstraintPrivate):
+            raise UnsupportedProblemError(
+                f"method={method!r} protects constraint-private programs, not: {self.relation.description}."
+            )
+        self.refuse(method, split="one part of the program is private")
+        if not self.lp.private.any() and self.relation.change == "replace":
+            raise UnsupportedProblemError("The program has no private rows, so there is nothing to protect: use solve_exact.")
+        if self.lp.penalty is not None:
+            raise UnsupportedProblemError(
+                f"method={method!r} treats every private row as hard; leave out penalty, or write the soft rows with slack "
+                "variables."
+            )
+        return self.relation
 
     def refuse(self, method: str, **unused: str) -> None:
         """Refuse arguments that a method has no use for, each with the reason.

@@ -1,0 +1,67 @@
+"""Private rows on the simplex, centred and scaled to the same Euclidean norm: what is released is a sum of vectors of norm 1."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.solvers.simplex import Simplex
+
+FloatArray = npt.NDArray[np.float64]
+
+# Values of a scaled row stay below this number before they are centred: a row that varies by little of its size is shorter than 1.
+_LARGEST_VALUE = 8.0
+_CONSTANT_ROW = 1e-150
+
+
+class RowsOfEqualNorm:
+    """Rows g_i = scale_i (a_i - mean a_i), a_i the values A'_ij v_j at the vertices, of norm ||g_i||_2 <= 1.
+
+    Adding a constant to the values and the right-hand side of a row, and scaling both, leaves its half-space on the region alone
+    (:mod:`privlp.solvers.simplex`). Centred at their mean rows are shortest, so that scaling makes most of their violations. A row
+    whose values vary by little of their size is not stretched all the way, and a constant row contributes nothing but rounding.
+    Scale and centre are functions of that row alone. Everything is finite because programs hold no entry of 1e15 or more.
+
+    Parameters
+    ----------
+    simplex : Simplex
+        The region.
+    """
+
+    def __init__(self, simplex: Simplex) -> None:
+        self._rows, self._vertices = simplex.form.rows(), simplex.vertices
+        mean, largest, square = (np.zeros(len(simplex.form.rhs)) for _ in range(3))
+        for j, vertex in enumerate(self._vertices):
+            values = self._rows.column(j) * vertex
+            mean += values / len(self._vertices)
+            np.maximum(largest, np.abs(values), out=largest)
+        for j, vertex in enumerate(self._vertices):
+            square += (self._rows.column(j) * vertex - mean) ** 2
+        norm = np.sqrt(square)
+        varies = norm > _CONSTANT_ROW
+        self._scale = np.zeros_like(norm)
+        self._scale[varies] = np.minimum(1.0 / norm[varies], _LARGEST_VALUE / largest[varies])
+        self._rhs = self._scale * simplex.form.rhs
+
+    @staticmethod
+    def rounding_error(n: int, d: int) -> float:
+        """Bound on the Euclidean error of a sum over about n rows with weights in [0, 1], and of the norm of its terms.
+
+        Each of d entries sums n products of size at most 8, in any order: an error of n u times the sum of their sizes, and a few u
+        for each; doubled. It grows as n^2: 0.0006 of a row for n = 10^5 and d = 1,000, 0.06 for n = 10^6.
+        """
+        return float(np.sqrt(d)) * n * _LARGEST_VALUE * 2 * (n + 64) * 2.0**-53
+
+    @property
+    def count(self) -> int:
+        """Number of private rows; private under add/remove."""
+        return len(self._rhs)
+
+    def scores(self, z: FloatArray) -> FloatArray:
+        """-sum_i z_i g_i, one entry for each vertex. Subtracting the mean of the sum centres all rows at once."""
+        total = -self._vertices * self._rows.transposed_times(z * self._scale)
+        return np.asarray(total - total.mean())
+
+    def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
+        """Add step times the scaled violations at a point u of the region to `out`."""
+        out += step * (self._scale * (self._rows @ answer) - self._rhs)
