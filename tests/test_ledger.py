@@ -559,3 +559,16 @@ def test_numpy_numbers_are_numbers():
     budget = Budget(np.float32(0.5), np.float64(0.0))
     assert (budget.eps, budget.delta) == (0.5, 0.0)
     assert type(budget.eps) is float
+
+
+@pytest.mark.parametrize(
+    ("eps", "delta", "first", "counts"),
+    [(6.670196314376862, 1.1322275641815046e-07, 0.05, (51, 2)), (0.5614094599062882, 3.43655522364204e-06, 0.3, (24, 2))],
+)
+def test_shares_priced_in_different_ways_fit_together(eps, delta, first, counts):
+    """One share is cheapest as pure eps, the other by Rényi divergence; together they were once refused."""
+    budget = Budget(eps, delta)
+    for share, count in zip((first, 1 - first), counts, strict=True):
+        part = budget.share(share * eps, share * delta)
+        charge(part, part.calibrate(selection, count), count=count)
+    assert 0.9 * eps < budget.spent() <= eps

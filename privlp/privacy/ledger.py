@@ -327,7 +327,16 @@ class Ledger(_Unique):
         if delta == 0 or not rest:
             return pure
         eps_apart = math.fsum(c.count * c.mechanism.pure_eps for c in apart)
-        return min(pure, eps_apart + events.composed_epsilon((events.repeat(c.mechanism.event(), c.count) for c in rest), delta))
+        # All of the rest by Rényi divergence, or one charge of it as pure beside the others: so two ledgers that share this one and
+        # fit into it by adding their eps and delta are never refused for being priced in different ways.
+        ways = [(0.0, rest)]
+        ways += [(c.count * c.mechanism.pure_eps, [o for o in rest if o is not c]) for c in rest if len(rest) > 1]
+        costs = (
+            eps_one + events.composed_epsilon((events.repeat(c.mechanism.event(), c.count) for c in others), delta)
+            for eps_one, others in ways
+            if math.isfinite(eps_one)
+        )
+        return min(pure, eps_apart + min(costs))
 
 
 class Budget(Ledger):
