@@ -1,6 +1,6 @@
 """Private numbers that move a little: multiplicative weights against direct noise, predicted, proven and measured.
 
-Run with ``python -m benchmarks.low_sensitivity``; about eight minutes of one core.
+Run with ``python -m benchmarks.low_sensitivity``; about ten minutes of one core.
 """
 
 from __future__ import annotations

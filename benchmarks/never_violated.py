@@ -1,6 +1,6 @@
 """Constraints that are never violated, on the advertising program: dimension-free against published width; Hsu et al. beside them.
 
-Run with ``python -m benchmarks.never_violated``; about five minutes of one core.
+Run with ``python -m benchmarks.never_violated``; about 25 minutes of one core.
 """
 
 from __future__ import annotations
