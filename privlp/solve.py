@@ -152,6 +152,8 @@ def solve(
     solver = build(task)
     status = drive(solver, progress=progress, time_limit=time_limit)
     released = solver.released() if status.success else Released(None, None, status=status)
+    if released.status is Status.TIME_LIMIT:
+        released = Released(None, None, status=Status.TIME_LIMIT)
     return Solution(
         x=released.x,
         objective=released.objective,

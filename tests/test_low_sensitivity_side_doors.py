@@ -2,11 +2,13 @@
 
 import dataclasses
 import math
+import sys
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from click.testing import CliRunner
+from highspy import HighsModelStatus
 
 import privlp
 from privlp import (
@@ -22,6 +24,7 @@ from privlp import (
 )
 from privlp.cli import main
 from privlp.privacy import TruncatedLaplaceMechanism
+from privlp.problem import highs_model
 from privlp.solvers import METHODS
 
 INF = float("inf")
@@ -280,3 +283,46 @@ def test_command_line_with_all_parts_private(tmp_path):
     assert result.exit_code == 0, result.output
     assert "objective of the released costs" in result.output
     assert "tighten coefficients A" in result.output
+
+
+def test_rounding_of_a_row_counts_its_large_public_coefficients():
+    """A private row may hold public entries far beyond the private ones; the computed violation is rounded at their size."""
+    big = 1e14
+    relation = RowPrivate(0.1, lower=[[0, big]], upper=[[2, big]])
+    form = privlp.problem.StandardForm.of(LinearProgram([1, 1], [[1, big]], [5], neighbours=relation))
+    change = relation.violation_change(form)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        x, a = rng.uniform(0, 1, 2), rng.uniform(0, 1.9)
+        one, two = (np.array([entry, big]) @ x - 5 for entry in (a, a + 0.1))
+        assert abs(two - one) <= change(x)
+    assert change(np.ones(2)) > 0.1 + big * 2**-52
+
+
+@pytest.mark.parametrize("method", ["direct-noise", "truncated-laplace"])
+@pytest.mark.parametrize("stored", [True, False])
+def test_whether_a_private_zero_is_stored_shows_nowhere(method, stored):
+    """A warning of SciPy once came for zeros that were not stored, and which zeros are stored is private."""
+    data, place = ([1.0, 0.0, 2.0, 1.0], ([0, 0, 1, 1], [0, 1, 0, 1])) if stored else ([1.0, 2.0, 1.0], ([0, 1, 1], [0, 0, 1]))
+    relation = RowPrivate(0.01, lower=[[1, 0], [1.5, 1]], upper=[[1, 2], [3, 1]])
+    lp = LinearProgram([1, 1], sp.csc_array((data, place), shape=(2, 2)), [1, 2], sense="max", bounds=(0, 5), neighbours=relation)
+    dense = LinearProgram([1, 1], lp.A.toarray(), [1, 2], sense="max", bounds=(0, 5), neighbours=relation)
+    one, two = (solve(program, 1.0, 1e-3, method=method, rng=0) for program in (lp, dense))
+    assert np.array_equal(one.x, two.x)
+
+
+@pytest.mark.parametrize("options", [{}, {"feasible": "always"}])
+def test_a_time_limit_within_highs_releases_nothing(options, monkeypatch):
+    """The message says that nothing is released; the noisy numbers once stayed in the trace."""
+    lp = LinearProgram([1, 1], [[-1, -1]], [-1], neighbours=ScalarPrivate(0.1, lower=-2, upper=0))
+    real = highs_model.optimum
+
+    def limited(*arguments, options=None, **others):
+        status, x = real(*arguments, options=options, **others)
+        return (HighsModelStatus.kTimeLimit, x) if options and "time_limit" in options else (status, x)
+
+    for module in ("direct_noise", "never_violated"):
+        monkeypatch.setattr(sys.modules[f"privlp.solvers.{module}"], "optimum", limited)
+    solution = solve(lp, 1.0, 1e-3, rng=0, time_limit=60, **options)
+    assert (solution.status, solution.x, solution.trace) == (privlp.Status.TIME_LIMIT, None, {})
+    assert "Nothing is released" in solution.message

@@ -57,7 +57,7 @@ class LowSensitivity(NeighbourRelation):
 
     @abstractmethod
     def private_sizes(self) -> dict[str, float]:
-        """Public bound on the size of the private numbers of each part, "A" or "b"."""
+        """Public bound on the size of all numbers of private rows in each part that is private, "A" or "b"."""
 
     def _sizes(self, form: StandardForm) -> tuple[float, float]:
         """Public bounds on the size of the entries of A and b: the entries themselves where they are public."""
@@ -194,10 +194,12 @@ class BoundedChange(LowSensitivity):
                 "precision cannot hold them together with their noise. Check the sensitivity, or rescale."
             )
 
-    def largest(self) -> float:
-        """Public bound on the size of every private number."""
-        declared = float(np.max(np.maximum(np.abs(self.lower), np.abs(self.upper)), initial=0.0))
-        return min(declared, _LARGEST_MULTIPLE * self.sensitivity)
+    def largest(self, *, of_points: bool = False) -> float:
+        """Public bound on the size of every private number; with `of_points`, also of those whose range is a point."""
+        lower, upper = np.broadcast_arrays(self.lower, self.upper)
+        size, movable = np.maximum(np.abs(lower), np.abs(upper)), lower < upper
+        private = min(float(size[movable].max(initial=0.0)), _LARGEST_MULTIPLE * self.sensitivity)
+        return max(private, float(size[~movable].max(initial=0.0))) if of_points else private
 
 
 def _matrix_or_floats(values: Any, name: str) -> FloatArray:

@@ -106,7 +106,7 @@ class _MatrixPrivate(BoundedChange):
 
     def private_sizes(self) -> dict[str, float]:
         """Of A."""
-        return {"A": self.largest()}
+        return {"A": self.largest(of_points=True)}
 
 
 def _stored(A: Any) -> npt.NDArray[np.bool_]:

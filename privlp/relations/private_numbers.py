@@ -81,12 +81,7 @@ class Figures:
             c[numbers.at] = values
             return replace(self, c=c)
         if numbers.part == "A":
-            if sp.issparse(self.A) and len(numbers) <= self.A.nnz:  # the zeros are public: A stays sparse
-                A = sp.csr_array(self.A)
-            else:
-                A = self.A.toarray() if sp.issparse(self.A) else self.A.copy()
-            A[numbers.at] = values
-            return replace(self, A=A)
+            return replace(self, A=_with_entries(self.A, numbers.at, values))
         rhs = self.rhs.copy()
         rhs[numbers.at] = values
         for upper, lower in equal_sides(self.form):
@@ -101,6 +96,19 @@ class Figures:
         if sp.issparse(self.A):
             return sp.csr_array(sp.diags_array(form.row_sign.astype(float)) @ sp.csr_array(self.A)[form.row])
         return form.row_sign[:, None] * self.A[form.row]
+
+
+def _with_entries(A: Any, at: tuple[IntArray, ...], values: FloatArray) -> Any:
+    """A copy of A with other entries; which of them a sparse A stored before does not matter, for that may be private."""
+    if not sp.issparse(A):
+        changed = A.copy()
+        changed[at] = values
+        return changed
+    old = sp.coo_array(A)
+    place, new = (np.ravel_multi_index(position, A.shape) for position in (old.coords, at))
+    kept = ~np.isin(place, new)
+    coords = tuple(np.concatenate([was[kept], now]) for was, now in zip(old.coords, at, strict=True))
+    return sp.csr_array((np.concatenate([old.data[kept], values]), coords), shape=A.shape)
 
 
 def equal_sides(form: StandardForm) -> npt.NDArray[np.int64]:

@@ -100,4 +100,4 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
 
     def private_sizes(self) -> dict[str, float]:
         """Of b."""
-        return {"b": self.largest()}
+        return {"b": self.largest(of_points=True)}

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from privlp.solvers.simplex import Simplex
+from privlp.solvers.simplex import CONSTANT_ROW, Simplex
 
 FloatArray = npt.NDArray[np.float64]
 
 # Values of a scaled row stay below this number before they are centred: a row that varies by little of its size is shorter than 1.
 _LARGEST_VALUE = 8.0
-_CONSTANT_ROW = 1e-150
 
 
 class RowsOfEqualNorm:
@@ -38,7 +37,7 @@ class RowsOfEqualNorm:
         for j, vertex in enumerate(self._vertices):
             square += (self._rows.column(j) * vertex - mean) ** 2
         norm = np.sqrt(square)
-        varies = norm > _CONSTANT_ROW
+        varies = norm > CONSTANT_ROW
         self._scale = np.zeros_like(norm)
         self._scale[varies] = np.minimum(1.0 / norm[varies], _LARGEST_VALUE / largest[varies])
         self._rhs = self._scale * simplex.form.rhs

@@ -15,7 +15,7 @@ from privlp.solvers.task import Task
 
 _METHOD = "mirror"
 _FEWEST_ROUNDS, _MOST_DEFAULT_ROUNDS = 10, 500
-# Chosen by trial on covering, packing, game and classification programs (benchmarks/covering.py shows the first).
+# Chosen by trial on covering, packing, game and classification programs (benchmarks/mirror.py).
 _SOFTNESS = 4.0
 _LEAST_ERROR = 1e-4
 # Noise of accelerated rounds, weighted as they are: sqrt(sum w^2)/sum w is about this over sqrt(T).
@@ -39,11 +39,10 @@ def mirror(task: Task) -> Game:
     *Rule.* Public numbers fix everything; it is a heuristic, confirmed by trial (``docs/results/mirror.md``). To first order, and
     in expectation, the noise of all rounds together leaves an error of E = (2/sqrt 3) sigma_1 sqrt(2 ln d) in the sum of
     violations, sigma_1 the noise of a single release at the whole budget, however many rounds there are; more rounds than needed
-    add to it.
-    Rows soften over 4 E/n. The step is 2 d softness/n: the inverse curvature where half of the rows are soft and their squared
-    entries are spread evenly over the variables. T makes the error of the optimisation about E, within 10 and 500 rounds. Given
-    alpha (violation per unit of ||A_i||_2), softness and T are those at which more than s rows violated by more than alpha would
-    cost more than such an optimisation leaves. s has no other use here: the error spreads over all rows.
+    add to it. Rows soften over 4 E/n. The step is 2 d softness/n: the inverse curvature where half of the rows are soft and their
+    squared entries are spread evenly over the variables. T makes the error of the optimisation about E, within 10 and 500 rounds.
+    Given alpha (violation per unit of ||A_i||_2), softness and T are those at which more than s rows violated by more than alpha
+    would cost more than such an optimisation leaves. s has no other use here: the error spreads over all rows.
     """
     relation = task.constraint_private(_METHOD)
     task.refuse(_METHOD, width="it needs no declared bounds")

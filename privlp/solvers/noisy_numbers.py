@@ -36,10 +36,7 @@ def low_sensitivity(task: Task, method: str) -> LowSensitivity:
             f"method={method!r} protects programs whose numbers change a little (ScalarPrivate, RowPrivate, ColumnPrivate, "
             f"ObjectivePrivate), not: {task.relation.description}."
         )
-    if task.lp.penalty is not None:
-        raise UnsupportedProblemError(
-            f"method={method!r} treats every row as hard; leave out penalty, or write the soft rows with slack variables."
-        )
+    task.refuse_soft_rows(method)
     return task.relation
 
 

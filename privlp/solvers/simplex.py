@@ -26,7 +26,8 @@ FloatArray = npt.NDArray[np.float64]
 # A row whose values on K vary by less than 1/32 of their size is not stretched all the way to [-1, 1], so that scaled values
 # stay below this number and the rounding error of a score far below its sensitivity.
 _LARGEST_VALUE = 64.0
-_CONSTANT_ROW = 1e-150
+#: Rows that vary by less on the region count as constant.
+CONSTANT_ROW = 1e-150
 _BLOCK = 4096
 
 
@@ -129,7 +130,7 @@ class RowsOnSimplex:
         """
         low, high = simplex.form.rows().extremes(simplex.vertices)
         span, size = high - low, np.maximum(np.abs(low), np.abs(high))
-        varies = span > _CONSTANT_ROW
+        varies = span > CONSTANT_ROW
         scale = np.zeros_like(span)
         scale[varies] = np.minimum(2.0 / span[varies], _LARGEST_VALUE / size[varies])
         return cls(simplex, scale, scale * np.clip(simplex.form.rhs, low, high))

@@ -80,12 +80,21 @@ class Task:
         self.refuse(method, split="one part of the program is private")
         if not self.lp.private.any() and self.relation.change == "replace":
             raise UnsupportedProblemError("The program has no private rows, so there is nothing to protect: use solve_exact.")
+        self.refuse_soft_rows(method)
+        return self.relation
+
+    def refuse_soft_rows(self, method: str) -> None:
+        """Refuse a program with a penalty.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            If it has one.
+        """
         if self.lp.penalty is not None:
             raise UnsupportedProblemError(
-                f"method={method!r} treats every private row as hard; leave out penalty, or write the soft rows with slack "
-                "variables."
+                f"method={method!r} treats every row as hard; leave out penalty, or write the soft rows with slack variables."
             )
-        return self.relation
 
     def refuse(self, method: str, **unused: str) -> None:
         """Refuse arguments that a method has no use for, each with the reason.
