@@ -2,10 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel methods_over_eps lp_svm svm_audits
+SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel methods_over_eps private_lp_svc lp_svm svm_audits
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test coverage lint types wheel bench bench-step bench-covering bench-mirror bench-low-sensitivity bench-svm clean
+.PHONY: help demo test coverage lint types wheel bench bench-step bench-covering bench-family bench-low-sensitivity bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -52,8 +52,9 @@ bench-step: $(VENV)/dev  ## The step size, tried on four families of programs
 bench-covering: $(VENV)/dev  ## Published against tight multiplicative weights on the covering program (resumable)
 	$(BIN)/python -m benchmarks.covering
 
-bench-mirror: $(VENV)/dev  ## Mirror descent against dense multiplicative weights on four families of programs
-	$(BIN)/python -m benchmarks.mirror
+bench-family: $(VENV)/dev  ## All constraint-private methods on families of programs (resumable); small real programs without noise
+	$(BIN)/python -m benchmarks.family
+	$(BIN)/python -m benchmarks.ftpl
 
 bench-low-sensitivity: $(VENV)/dev  ## Private numbers: multiplicative weights against direct noise; rows that are never violated
 	$(BIN)/python -m benchmarks.low_sensitivity

@@ -22,8 +22,8 @@ from privlp import ColumnPrivate, LinearProgram, RowPrivate, ScalarPrivate
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Randomness
 from privlp.problem import StandardForm
 from privlp.solvers import Task, best_method
-from privlp.solvers.direct_noise import predicted_violation
-from privlp.solvers.multiplicative_weights import Plan
+from privlp.solvers.direct_noise import predict_direct_noise
+from privlp.solvers.multiplicative_weights import Plan, predict_multiplicative_weights
 from privlp.solvers.noisy_numbers import quieter_noise
 
 STEPS = (1e-4, 3e-4, 1e-3)
@@ -122,7 +122,7 @@ def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
     opt = privlp.solve_exact(lp).objective
     task = Task(StandardForm.of(lp), None, None, opt, None, Ledger(EPS, DELTA), Randomness(0))
     plan = Plan(task)
-    predicted = plan.predicted_violation(), predicted_violation(task, plan.typical_size())
+    predicted = predict_multiplicative_weights(task).violation, predict_direct_noise(task).violation
     proven = proven_violations(task, plan) if isinstance(lp.neighbours, ScalarPrivate) else (math.nan, math.nan)
     found = np.array([
         [np.max(lp.A @ privlp.solve(lp, EPS, DELTA, method=method, opt=opt, rng=seed).x - lp.b) for seed in range(draws)]

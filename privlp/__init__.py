@@ -24,10 +24,14 @@ from privlp.errors import RelationMismatchError as RelationMismatchError
 from privlp.errors import UnsupportedProblemError as UnsupportedProblemError
 from privlp.exact import ExactSolution as ExactSolution
 from privlp.exact import solve_exact as solve_exact
+from privlp.plan import Plan as Plan
+from privlp.plan import plan as plan
 from privlp.privacy import AuditResult as AuditResult
 from privlp.privacy import Budget as Budget
 from privlp.privacy import audit as audit
 from privlp.problem import LinearProgram as LinearProgram
+from privlp.quality import Quality as Quality
+from privlp.quality import quality as quality
 from privlp.relations import ColumnPrivate as ColumnPrivate
 from privlp.relations import ConstraintPrivate as ConstraintPrivate
 from privlp.relations import ObjectivePrivate as ObjectivePrivate

@@ -1,4 +1,4 @@
-"""The command line: ``privlp solve``, ``privlp exact``, ``privlp demo``."""
+"""The command line: ``privlp solve``, ``privlp plan``, ``privlp exact``, ``privlp demo``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from tabulate import tabulate
 from privlp import __version__
 from privlp.errors import InvalidParameterError, NotPrivateWarning, PrivLPError
 from privlp.exact import solve_exact
+from privlp.optional import save_figure
+from privlp.plan import plan
 from privlp.problem import LinearProgram
 from privlp.relations import ColumnPrivate, ConstraintPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
 from privlp.solution import write_whole
@@ -59,44 +61,56 @@ def main() -> None:
     """Solve linear programs under differential privacy."""
 
 
+#: What a solve and its plan both need.
+_REQUEST = [
+    click.option("--eps", type=float, required=True, help="Privacy parameter eps; inf for no privacy."),
+    click.option("--delta", type=float, required=True, help="Privacy parameter delta, well below one over the number of rows."),
+    click.option("--s", type=float, help="Number of private rows that may be violated by more than alpha (constraint-private)."),
+    click.option("--alpha", type=float, help="Violation per unit of row norm aimed at; the best the budget allows by default."),
+    click.option("--opt", type=float, help="Public optimal value, in the model's units and sense."),
+    click.option(
+        "--opt-range", type=float, nargs=2, metavar="LOW HIGH", help="Public range of the optimal value, in place of --opt."
+    ),
+    click.option("--private", "pattern", help="Glob over row names of the private rows. Default: all inequalities."),
+    click.option("--scalar-private", type=float, metavar="D", help="Right-hand sides of private rows move by at most D."),
+    click.option("--row-private", type=float, metavar="D", help="One private row of A moves, each entry by at most D."),
+    click.option("--column-private", type=float, metavar="D", help="One column of A moves, each private entry by at most D."),
+    click.option("--objective-private", type=float, metavar="D", help="Costs move by at most D in sum. Several: all at once."),
+    click.option("--norm", type=click.Choice(["inf", "1"]), help="--scalar-private bounds each move, or their sum (1)."),
+    click.option("--b-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private right-hand sides."),
+    click.option("--a-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private coefficients."),
+    click.option("--zeros-public", is_flag=True, default=None, help="Coefficients that the file leaves out are zero for everyone."),
+    click.option("--c-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private costs."),
+    click.option("--width", type=float, help="Declared bound on entries of A and b (dmw-published only)."),
+    click.option("--box", type=float, help="Public bound on every variable's size."),
+    click.option("--rows-per-record", type=int, default=1, show_default=True, help="Largest number of rows that one record owns."),
+    click.option("--nominal-n", type=int, help="Records may be added or removed, not replaced; this is the public number of rows."),
+]
+
+
+def _request(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a request to a command."""
+    for option in reversed(_REQUEST):
+        command = option(command)
+    return command
+
+
 @main.command("solve", epilog=_EXIT_CODES)
 @click.argument("model", type=click.Path())
-@click.option("--eps", type=float, required=True, help="Privacy parameter eps; inf for no privacy.")
-@click.option("--delta", type=float, required=True, help="Privacy parameter delta, well below one over the number of rows.")
-@click.option("--s", type=float, help="Number of private rows that may be violated by more than alpha (constraint-private).")
-@click.option("--alpha", type=float, help="Violation per unit of row norm aimed at; the best the budget allows by default.")
-@click.option("--opt", type=float, help="Public optimal value, in the model's units and sense.")
-@click.option("--private", "pattern", help="Glob over row names of the private rows. Default: all inequalities.")
-@click.option("--scalar-private", type=float, metavar="D", help="Right-hand sides of private rows move by at most D.")
-@click.option("--row-private", type=float, metavar="D", help="One private row of A moves, each entry by at most D.")
-@click.option("--column-private", type=float, metavar="D", help="One column of A moves, each private entry by at most D.")
-@click.option("--objective-private", type=float, metavar="D", help="Costs move by at most D in sum. Several: all at once.")
-@click.option("--norm", type=click.Choice(["inf", "1"]), help="--scalar-private bounds each move, or their sum (1).")
-@click.option("--b-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private right-hand sides.")
-@click.option("--a-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private coefficients.")
-@click.option("--zeros-public", is_flag=True, default=None, help="Coefficients that the file leaves out are zero for everyone.")
-@click.option("--c-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private costs.")
+@_request
 @click.option("--split", help="Shares of the budget for b, A, c where several are private, such as 2,1,1.")
 @click.option("--feasible", type=click.Choice(["always"]), help="Never violate a private row (not for constraint-private).")
 @click.option("--method", default="auto", show_default=True, help="auto, or a method of the relation, such as dmw or direct-noise.")
-@click.option("--width", type=float, help="Declared bound on entries of A and b (dmw-published only).")
-@click.option("--box", type=float, help="Public bound on every variable's size.")
-@click.option("--rows-per-record", type=int, default=1, show_default=True, help="Largest number of rows that one record owns.")
-@click.option("--nominal-n", type=int, help="Records may be added or removed, not replaced; this is the public number of rows.")
 @click.option("--seed", type=int, help="Reproducible noise, for experiments only: the result is not for release.")
 @click.option("--time-limit", type=float, help="Seconds.")
 @click.option("--progress/--no-progress", help="Show a progress bar.")
 @click.option("--json", "json_file", help="Write the result as JSON to this file, or to standard output for '-'.")
 @plain_errors
-def _solve(
-    model: str, pattern: str | None, json_file: str | None, rows_per_record: int, nominal_n: int | None, box: float | None,
-    seed: int | None, split: str | None, **options: Any,
-) -> None:  # fmt: skip
+def _solve(model: str, json_file: str | None, seed: int | None, split: str | None, **options: Any) -> None:
     """Solve MODEL (an MPS or LP file) privately. By default whole rows are private: one record owns a constraint."""
     _require_folder(json_file)
-    relation = _neighbours(rows_per_record, nominal_n, {name: options.pop(name) for name in _LOW_SENSITIVITY_OPTIONS})
     shares = None if split is None else _shares(split)
-    lp = LinearProgram.from_mps(model, neighbours=relation, private=pattern, box=box)
+    lp, options = _program(model, options)
     solution = solve(lp, rng=seed, split=shares, **options)
     if json_file == "-":
         click.echo(solution.to_json())
@@ -111,6 +125,34 @@ def _solve(
     if json_file not in (None, "-"):
         solution.save(json_file)
     sys.exit(0 if solution.success else 1)
+
+
+@main.command("plan", epilog=_EXIT_CODES)
+@click.argument("model", type=click.Path())
+@_request
+@click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Draw the predictions over eps into this file.")
+@plain_errors
+def _plan(model: str, picture: str | None, **options: Any) -> None:
+    """Predict how well MODEL can be solved privately, from public numbers. Spends nothing."""
+    _require_picture(picture)
+    lp, options = _program(model, options)
+    planned = plan(lp, **options)
+    click.echo(planned)
+    if picture is not None:
+        save_figure(planned.plot(), picture)
+
+
+def _program(model: str, options: dict[str, Any]) -> tuple[LinearProgram, dict[str, Any]]:
+    """The program that the options describe, and the options that are left."""
+    rest = dict(options)
+    low_sensitivity = {name: rest.pop(name) for name in _LOW_SENSITIVITY_OPTIONS}
+    relation = _neighbours(rest.pop("rows_per_record"), rest.pop("nominal_n"), low_sensitivity)
+    opt_range = rest.pop("opt_range")
+    if opt_range is not None:
+        if rest["opt"] is not None:
+            raise InvalidParameterError("Give --opt or --opt-range, not both.")
+        rest["opt"] = opt_range
+    return LinearProgram.from_mps(model, neighbours=relation, private=rest.pop("pattern"), box=rest.pop("box")), rest
 
 
 _RELATIONS: dict[str, Callable[..., Any]] = {
@@ -198,9 +240,7 @@ def _exact(model: str, time_limit: float | None, json_file: str | None) -> None:
 @plain_errors
 def _demo(output: str, seed: int | None) -> None:
     """Solve a program on real medical records, and draw the result."""
-    _require_folder(output)
-    if Path(output).suffix not in (".png", ".pdf", ".svg"):
-        raise _Failure(f"The picture must be a .png, .pdf or .svg file, not {output!r}.")
+    _require_picture(output)
     from privlp.demo import run_demo  # noqa: PLC0415 (needs optional libraries)
 
     run_demo(Path(output), seed, click.echo)
@@ -210,6 +250,12 @@ def _require_folder(target: str | None) -> None:
     """Refuse an output file that cannot be written before anything is computed or spent."""
     if target not in (None, "-") and not Path(str(target)).resolve().parent.is_dir():
         raise _Failure(f"No such file or directory: there is no folder to hold {target!r}.")
+
+
+def _require_picture(target: str | None) -> None:
+    _require_folder(target)
+    if target is not None and Path(target).suffix not in (".png", ".pdf", ".svg"):
+        raise _Failure(f"The picture must be a .png, .pdf or .svg file, not {target!r}.")
 
 
 def _variables(lp: LinearProgram, x: Any) -> str:

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import real
-from privlp.errors import InvalidParameterError, MissingDependencyError
+from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
+from privlp.optional import new_axes
 from privlp.problem import LinearProgram
-from privlp.solution import Solution
+from privlp.solution import Solution, point_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +74,7 @@ class Comparison:
         s : float, optional
             Mark the number of rows given up.
         """
-        ax = _new_axes() if ax is None else ax
+        ax = new_axes() if ax is None else ax
         largest_first = np.sort(self.violations[self.violations > 0])[::-1]
         ax.step(np.append(largest_first, 0.0), np.arange(len(largest_first) + 1), where="pre", label=label, linewidth=2)
         if s is not None:
@@ -118,35 +119,10 @@ def compare(lp: LinearProgram, solution: Solution | ExactSolution | Any, exact: 
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
     if not isinstance(exact, ExactSolution | None):
         raise InvalidParameterError(f"exact must be an ExactSolution, got {type(exact).__name__}.")
-    x = getattr(solution, "x", solution)
-    if x is None:
-        raise InvalidParameterError("The solution holds no x: it did not complete, so there is nothing to compare.")
-    x = _vector(x)
-    if x.shape != lp.c.shape:
-        raise InvalidParameterError(f"The solution has shape {x.shape}, but the program has {lp.c.size} variables.")
-    if not np.isfinite(x).all():
-        raise InvalidParameterError("The solution holds NaN or infinite entries, which no row can be checked against.")
+    x = point_of(lp, solution)
     exact = solve_exact(lp) if exact is None else exact
     activity = lp.A @ x
     violations = np.maximum(np.maximum(activity - lp.b, lp.row_lower - activity), 0.0)
     norms = np.sqrt(np.asarray((lp.A**2).sum(axis=1)).ravel()) if lp.is_sparse else np.linalg.norm(lp.A, axis=1)
     scaled = np.divide(violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0)
     return Comparison(lp.objective(x) + lp.price_of(violations), exact.objective, violations, scaled)
-
-
-def _vector(x: Any) -> FloatArray:
-    try:
-        entries = np.asarray(x)
-    except ValueError:
-        entries = np.array(None)
-    if entries.dtype.kind not in "fiub":
-        raise InvalidParameterError("The solution must be a vector of real numbers.")
-    return entries.astype(float)
-
-
-def _new_axes() -> Axes:
-    try:
-        import matplotlib.pyplot as plt  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingDependencyError("Plots need Matplotlib: install it by pip install 'privlp[plot]'.") from error
-    return plt.subplots(layout="constrained")[1]

@@ -7,13 +7,17 @@ import os
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privlp.errors import ReadError
+from privlp.errors import InvalidParameterError, ReadError
 from privlp.privacy.record import PrivacyRecord
 from privlp.status import Status
+
+if TYPE_CHECKING:
+    from privlp.problem import LinearProgram
 
 _FORMAT = "privlp solution 1"
 
@@ -116,3 +120,27 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
         except BaseException:
             os.unlink(file.name)
             raise
+
+
+def point_of(lp: LinearProgram, solution: Any) -> npt.NDArray[np.float64]:
+    """The x of a solution, or a point itself, checked against the program: shape (d,), finite.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is no such point.
+    """
+    x = getattr(solution, "x", solution)
+    if x is None:
+        raise InvalidParameterError("The solution holds no x: it did not complete, so there is nothing to compare.")
+    try:
+        entries = np.asarray(x)
+    except ValueError:
+        entries = np.array(None)
+    if entries.dtype.kind not in "fiub":
+        raise InvalidParameterError("The solution must be a vector of real numbers.")
+    if entries.shape != lp.c.shape:
+        raise InvalidParameterError(f"The solution has shape {entries.shape}, but the program has {lp.c.size} variables.")
+    if not np.isfinite(entries).all():
+        raise InvalidParameterError("The solution holds NaN or infinite entries, which no row can be checked against.")
+    return entries.astype(float)

@@ -26,7 +26,7 @@ def solve(
     s: float | None = None,
     alpha: float | None = None,
     *,
-    opt: float | None = None,
+    opt: float | Sequence[float] | None = None,
     method: str | Callable[[Task], Solver] = "auto",
     width: Any = None,
     feasible: str | None = None,
@@ -51,19 +51,21 @@ def solve(
         For constraint-private programs: number of private rows that may be violated by more than alpha; from 1 to n. Larger s, less
         noise. Other relations have no use for it.
     alpha : float, optional
-        Violation that the algorithm would reach without noise; sets the number of rounds. Per unit of ||A_i||_2 with ``"dmw"``
-        and ``"mirror"``, in units of A x - b with ``"dmw-published"`` and ``"mw"``. ``None`` chooses the best the budget allows.
-    opt : float
-        Public optimal value, in the user's units and sense. Needed by ``"dmw"``, ``"mirror"`` and ``"mw"``; with
-        ``"direct-noise"`` x minimises the largest violation among points of that value.
+        Violation that the algorithm would reach without noise; sets the number of rounds. Per unit of ||A_i||_2 with ``"dmw"``,
+        the ``"mirror..."`` methods and ``"ftpl"``, in units of A x - b with ``"dmw-published"`` and ``"mw"``. ``None`` chooses the
+        best the budget allows.
+    opt : float or pair of floats
+        Public optimal value, in the user's units and sense, or a public range (low, high) that holds it: then ``"mirror"`` and
+        ``"ftpl"`` look for it, within the budget. Other methods for whole constraints, and ``"mw"``, need the value. With soft
+        rows, a public bound on c·x. With ``"direct-noise"`` x minimises the largest violation among points of that value.
     method : str or callable
-        ``"auto"`` or one of the methods that protect ``lp.neighbours``: ``"dmw"``, ``"mirror"``, ``"dmw-published"`` for whole
-        constraints (``"auto"`` is ``"dmw"``; ``"mirror"`` is far better where many rows are tight at the optimum);
-        ``"mw"``, ``"direct-noise"``, ``"truncated-laplace"``, ``"truncated-laplace-published"`` for numbers that move a little. Of
-        ``"mw"`` and ``"direct-noise"``, ``"auto"`` takes the one of smaller predicted error. A callable builds a solver of your own
-        from a :class:`~privlp.solvers.Task`.
+        ``"auto"`` takes the one of the least error predicted from public numbers (:func:`plan`). Where a whole constraint may
+        change: ``"mirror-best"`` runs ``"mirror"`` (for rows that can all be satisfied) and ``"mirror-dense"`` (for rows that
+        cannot) and chooses privately; ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public region; ``"dmw-published"`` is
+        for comparison. Where numbers move a little: ``"mw"``, ``"direct-noise"``, ``"truncated-laplace"``,
+        ``"truncated-laplace-published"``. A callable builds a solver of your own from a :class:`~privlp.solvers.Task`.
     width : float or pair, optional
-        Declared bound on entries of A and b, for ``"dmw-published"`` only.
+        Declared bound on entries of A and b (``"dmw-published"``), or on ||A_i||_2 of soft rows (``"mirror"``).
     feasible : {None, "always"}
         ``"always"``: x satisfies every inequality row of the true program with certainty, in exact arithmetic (public equalities to
         the precision of HiGHS). Needs ranges declared in the neighbour relation. Refused where a whole constraint may change.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from svm_models.perturbation import OutputPerturbationClassifier as OutputPerturbationClassifier
     from svm_models.perturbation import OutputPerturbationLogisticRegression as OutputPerturbationLogisticRegression
     from svm_models.perturbation import OutputPerturbationSVC as OutputPerturbationSVC
+    from svm_models.private_lp_svc import PrivateLPSVC as PrivateLPSVC
     from svm_models.selection import PrivateModelSelector as PrivateModelSelector
 
 _HOMES = {
@@ -53,6 +54,7 @@ _HOMES = {
         "OutputPerturbationLogisticRegression",
         "OutputPerturbationSVC",
     ),
+    "private_lp_svc": ("PrivateLPSVC",),
     "selection": ("PrivateModelSelector",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

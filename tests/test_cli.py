@@ -35,7 +35,7 @@ SOLVE = ("--eps", 1, "--delta", 1e-6, "--s", 20, "--opt", 5)
 def test_help_names_all_commands_and_exit_codes():
     result = call("--help")
     assert result.exit_code == 0
-    assert all(word in result.output for word in ("solve", "exact", "demo", "Exit codes"))
+    assert all(word in result.output for word in ("solve", "plan", "exact", "demo", "Exit codes"))
 
 
 def test_version():
@@ -158,3 +158,35 @@ def test_demo_without_its_libraries_says_what_to_install(monkeypatch, tmp_path, 
     result = call("demo", "--output", tmp_path / "demo.png")
     assert result.exit_code == 2
     assert "privlp[demo]" in result.output
+
+
+def test_plan_predicts_and_spends_nothing(model, tmp_path):
+    picture = tmp_path / "plan.svg"
+    result = call("plan", model, *SOLVE, "--plot", picture)
+    assert result.exit_code == 0
+    assert "mirror-best" in result.output
+    assert "the predicted violation is" in result.output
+    assert "<svg" in picture.read_text()
+
+
+def test_plan_takes_the_relations_of_solve(model):
+    result = call("plan", model, "--eps", 1, "--delta", 1e-6, "--opt", 5, "--scalar-private", 0.1)
+    assert result.exit_code == 0
+    assert "direct-noise" in result.output
+
+
+def test_range_of_the_optimum(model):
+    request = ("--eps", 4, "--delta", 1e-6, "--s", 20, "--opt-range", 2, 9)
+    result = call("solve", model, *request, "--seed", 1)
+    assert result.exit_code == 0
+    assert "count violated rows" in result.output
+    assert "mirror (auto)" in call("plan", model, *request).output
+    both = call("solve", model, *request, "--opt", 5)
+    assert both.exit_code == 2
+    assert "Give --opt or --opt-range, not both" in both.output
+
+
+def test_plan_refuses_a_picture_of_no_known_kind(model):
+    result = call("plan", model, *SOLVE, "--plot", "plan.doc")
+    assert result.exit_code == 2
+    assert "must be a .png, .pdf or .svg file" in result.output

@@ -1,4 +1,4 @@
-"""Mirror descent: what its release may change by, what an audit sees, and how far it gets."""
+"""Mirror descent: what its releases may change by, what an audit sees, and how far it gets."""
 
 import math
 
@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit
-from privlp.privacy import GaussianMechanism, Ledger, Randomness
+from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, Randomness
 from privlp.problem import StandardForm
 from privlp.solvers import Task
+from privlp.solvers.dense_dual import SmoothedWorstRows
 from privlp.solvers.elastic_dual import ElasticDual
 from privlp.solvers.equal_norm import RowsOfEqualNorm
 from privlp.solvers.mirror import mirror
+from privlp.solvers.portfolio import _changes_needed, mirror_best
 from privlp.solvers.simplex import Simplex
 
 COSTS = np.array([1.0, 2.0, 0.5])
@@ -134,7 +136,7 @@ def test_it_beats_dense_multiplicative_weights_where_many_rows_are_tight():
 def test_delta_is_needed():
     lp = LinearProgram(COSTS, -np.ones((5, 3)), -np.ones(5))
     budget = privlp.Budget(2.0, 1e-3)
-    with pytest.raises(privlp.InvalidParameterError, match=r"delta must be positive with method='mirror'.* use method='dmw'"):
+    with pytest.raises(privlp.InvalidParameterError, match=r"delta must be positive .* use method='dmw'"):
         privlp.solve(lp, 1.0, 0.0, 1, opt=2.0, method="mirror", budget=budget)
     assert budget.spent() == 0
 
@@ -143,4 +145,217 @@ def test_rounds_grow_with_the_budget():
     rounds = [mirror(task(-np.ones((500, 3)), -np.ones(500), REPLACE, eps, 1e-6)).rounds for eps in (0.1, 1.0, 10.0)]
     assert rounds == sorted(rounds)
     assert rounds[0] < rounds[-1]
-    assert mirror(task(-np.ones((500, 3)), -np.ones(500), REPLACE, math.inf, 0.0)).rounds == 500
+    assert mirror(task(-np.ones((500, 3)), -np.ones(500), REPLACE, math.inf, 0.0)).rounds == 2000
+
+
+def released_mean(A, b, relation, point, temperature, density):
+    """The weighted mean that a round with dense duals releases without noise."""
+    simplex = Simplex(StandardForm.of(LinearProgram(COSTS, A, b, neighbours=relation)), 2.0)
+    rows = RowsOfEqualNorm(simplex)
+    return rows.scores(SmoothedWorstRows(rows, point * simplex.vertices, density, temperature).weights())
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    rows_of(6), rows_of(2), st.lists(st.floats(0.01, 1), min_size=3, max_size=3), st.sampled_from([1e-6, 0.1, 10.0]),
+    st.sampled_from([1.0, 2.5, 6.0]),
+)  # fmt: skip
+def test_sensitivity_of_a_dense_mean(common, others, weights, temperature, density):
+    """Replacing or adding one row moves the mean by at most W/M."""
+    point = np.array(weights) / np.sum(weights)
+    programs = [np.vstack([common, others[k]]) for k in range(2)]
+    one, two = (released_mean(rows[:, :3], rows[:, 3], REPLACE, point, temperature, density) for rows in programs)
+    bound = REPLACE.dense_average_sensitivity(2.0, density, 1) + 1e-9
+    assert np.linalg.norm(one - two) <= bound
+    fewer = released_mean(common[:, :3], common[:, 3], ADD, point, temperature, density)
+    assert np.linalg.norm(one - fewer) <= bound
+
+
+def test_sensitivity_of_a_dense_mean_is_attained():
+    one, two = (released_mean(A, b, REPLACE, np.full(3, 1 / 3), 1e-3, 1.0) for A, b in OPPOSITE)
+    assert np.linalg.norm(one - two) >= 0.9 * REPLACE.dense_average_sensitivity(2.0, 1.0, 1)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("claimed", "passes"), [pytest.param(2.0, True, id="correct"), pytest.param(1.0, False, id="broken")])
+def test_audit_of_a_dense_round(claimed, passes):
+    """Noise for the diameter W/M passes (false-alarm rate 0.001); for half of it is caught (miss rate below 0.01)."""
+    means = {id(pair): released_mean(*pair, REPLACE, np.full(3, 1 / 3), 1e-3, 1.0) for pair in OPPOSITE}
+    direction = np.subtract(*means.values())
+    mechanism = GaussianMechanism(claimed, 1.5 * claimed)
+    run = lambda pair, rng: float(direction @ mechanism.release(means[id(pair)], Randomness(rng)))  # noqa: E731
+    assert audit(run, *OPPOSITE, claim(1e-3), 1e-3, runs=40_000, rng=1).passed == passes
+
+
+class TestTheBetterOfTwo:
+    values = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=9)
+
+    @staticmethod
+    def brute_force(own, other, s):
+        at = lambda values, i: math.inf if i < 1 else sorted(values)[-i] if i <= len(values) else -math.inf  # noqa: E731
+        return next(r for r in range(s + 2) if at(own, s + 1 + r) <= at(other, s + 1 - r))
+
+    @settings(deadline=None, max_examples=300)
+    @given(values, values, st.integers(1, 10))
+    def test_number_of_changes(self, own, other, s):
+        own, other = own[: len(other)], other[: len(own)]
+        sorted_down = [np.sort(values)[::-1] for values in (own, other)]
+        assert _changes_needed(*sorted_down, s) == self.brute_force(own, other, s)
+
+    @settings(deadline=None, max_examples=300)
+    @given(
+        st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=9),
+        st.tuples(*[st.integers(-4, 4)] * 2),
+        st.integers(1, 6),
+    )
+    def test_it_moves_by_one_at_most(self, records, new, s):
+        """A record is a row, seen from both points: replaced, and left out."""
+
+        def score(pairs):
+            one, two = (np.sort(np.array(column, dtype=float))[::-1] for column in zip(*pairs, strict=True))
+            return np.array([_changes_needed(one, two, s), _changes_needed(two, one, s)])
+
+        before = score(records)
+        assert (abs(score([*records[1:], new]) - before) <= 1).all()
+        assert (abs(score(records[1:]) - before) <= 1).all()
+
+    def test_one_of_them_needs_no_change(self):
+        values = np.array([3.0, 2.0, 1.0])
+        assert _changes_needed(values, values, 1) == 0
+
+    def test_ledger(self):
+        asked = task(*OPPOSITE[0], ConstraintPrivate(rows_per_record=3), 1.0, 1e-6)
+        solver = mirror_best(asked)
+        choice, *descents = asked.ledger.entries
+        assert (choice.mechanism, choice.sensitivity, choice.draws) == ("exponential mechanism", 3.0, 1)
+        assert sum(entry.draws for entry in descents) == solver.rounds
+        assert asked.ledger.spent() == pytest.approx(1.0, rel=1e-6)
+
+    @pytest.mark.statistical
+    @pytest.mark.parametrize(
+        ("sensitivity", "passes"), [pytest.param(1.0, True, id="correct"), pytest.param(0.25, False, id="broken")]
+    )
+    def test_audit_of_the_choice(self, sensitivity, passes):
+        """Both scores move by one, in opposite directions; false-alarm rate 0.001, miss rate below 0.01."""
+        mechanism = ExponentialMechanism(sensitivity, 2.0)
+        run = lambda scores, rng: mechanism.release(scores, Randomness(rng))  # noqa: E731
+        spread = [np.array([-1.0, 0.0]), np.array([0.0, -1.0])]
+        assert audit(run, *spread, 2.0, 0.0, runs=40_000, rng=1).passed == passes
+
+
+class TestUnknownOptimum:
+    """opt=(low, high)."""
+
+    @staticmethod
+    def covering(n=4000, d=10):
+        rng = np.random.default_rng(0)
+        x = rng.uniform(0.5, 1.5, d)
+        A = rng.uniform(0, 1, (n, d)) * (rng.random((n, d)) < 0.5) + 1e-3
+        A /= (A @ x)[:, None]
+        return LinearProgram(A.sum(axis=0) / n, -A, -np.ones(n))
+
+    def test_without_noise_it_finds_the_optimum(self):
+        lp = self.covering(400)
+        exact = privlp.solve_exact(lp)
+        solution = privlp.solve(lp, math.inf, 0.0, 4, opt=(exact.objective / 4, 4 * exact.objective), method="mirror", rng=0)
+        assert solution.objective == pytest.approx(exact.objective, rel=0.02)
+        assert privlp.compare(lp, solution, exact).violation_at(4) < 0.03
+
+    def test_with_noise_it_comes_near(self):
+        lp = self.covering()
+        exact = privlp.solve_exact(lp)
+        for factor in (1.2, 4.0):
+            solution = privlp.solve(lp, 8.0, 1e-6, 400, opt=(exact.objective / factor, factor * exact.objective), rng=0)
+            assert solution.method == "mirror"
+            assert solution.objective == pytest.approx(exact.objective, rel=0.1)
+            assert privlp.compare(lp, solution, exact).violation_at(400) < 0.1
+
+    @pytest.mark.parametrize(("factor", "stages"), [(1.2, 1), (4.0, 3)])
+    def test_all_stages_are_paid_before_the_first(self, factor, stages):
+        budget = privlp.Budget(1.0, 1e-6)
+        solution = privlp.solve(self.covering(400), 1.0, 1e-6, 40, opt=(1 / factor, factor), budget=budget, rng=0)
+        purposes = [entry.purpose for entry in budget.entries]
+        assert purposes == ["count violated rows"] * (stages > 1) + ["release the sum of violated rows each round"] * stages
+        assert budget.spent() == pytest.approx(1.0, rel=1e-6)
+        assert len(solution.trace["regions up to"]) == len(solution.trace["prices of a unit of violation"]) == stages
+
+    def test_maximisation(self):
+        lp = LinearProgram([3, 5], [[1, 0], [0, 2], [3, 2]] * 30, [4, 12, 18] * 30, sense="max")
+        solution = privlp.solve(lp, math.inf, 0.0, 1, opt=(10, 100), rng=0)
+        assert solution.objective == pytest.approx(36, rel=0.03)
+
+    def test_lower_bounds_and_offset(self):
+        lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]] * 30, [-4, -7] * 30, bounds=(1, None), offset=5.0)
+        exact = privlp.solve_exact(lp).objective
+        solution = privlp.solve(lp, math.inf, 0.0, 1, opt=(8.1, 20), rng=0)
+        assert solution.objective == pytest.approx(exact, rel=0.03)
+
+    @pytest.mark.parametrize(
+        ("opt", "message"),
+        [
+            ((2.0, 1.0), "two finite numbers in rising order"),
+            ((1.0, math.inf), "two finite numbers in rising order"),
+            ((-1.0, 1.0), "must not reach beyond the objective at the bounds"),
+            (("a", "b"), "opt must be a number, got str"),
+            ((1.0, 2.0, 3.0), "opt must be a number, got tuple"),
+        ],
+    )
+    def test_messages(self, opt, message):
+        budget = privlp.Budget(1.0, 1e-6)
+        with pytest.raises(privlp.InvalidParameterError, match=message):
+            privlp.solve(self.covering(400), 1.0, 1e-6, 40, opt=opt, method="mirror", budget=budget)
+        assert budget.spent() == 0
+
+
+class TestSoftRows:
+    """penalty=C: the price of violated rows is part of the objective."""
+
+    @staticmethod
+    def program(n=2000, penalty=0.01, **fields):
+        rng = np.random.default_rng(1)
+        X = rng.normal(size=(n, 5))
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        y = np.where(X @ [1, -1, 0.5, 0, 0] + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+        M = y[:, None] * X
+        return LinearProgram(np.ones(10), np.hstack([-M, M]), -np.ones(n), penalty=penalty, **fields)
+
+    def solve(self, lp, eps=math.inf, delta=1e-6, **options):
+        return privlp.solve(lp, eps, delta, 100, **{"opt": 12.0, "width": 2**0.5, "rng": 0, **options})
+
+    def test_without_noise_it_approaches_the_exact_optimum(self):
+        lp = self.program()
+        exact = privlp.solve_exact(lp)
+        assert privlp.compare(lp, self.solve(lp), exact).objective == pytest.approx(exact.objective, rel=0.02)
+
+    def test_with_noise(self):
+        lp = self.program()
+        solution = self.solve(lp, 4.0)
+        assert solution.method == "mirror"
+        assert privlp.compare(lp, solution).objective < 1.3 * privlp.solve_exact(lp).objective
+
+    def test_a_row_counts_by_its_price_and_no_more_than_its_declared_norm(self):
+        """Sensitivity 2 in units of the largest price times the declared norm: rows beyond it are scaled down."""
+        prices = np.r_[np.full(5, 1.0), np.full(5, 0.25)]
+        A = np.random.default_rng(0).normal(size=(10, 3)) * np.r_[[100.0] * 5, [1e-3] * 5][:, None]
+        lp = LinearProgram(COSTS, A, -np.full(10, 1e9), penalty=prices)  # all violated
+        simplex = Simplex(StandardForm.of(lp), 2.0, origin=True)
+        rows = RowsOfEqualNorm(simplex, unit=1.0, weights=prices)
+        norms = np.array([np.linalg.norm(rows.scores(unit)) for unit in np.eye(10)])
+        assert norms[:5] == pytest.approx(1.0)
+        assert (norms[5:] < 0.01).all()
+
+    @pytest.mark.parametrize(
+        ("fields", "options", "message"),
+        [
+            ({}, {"width": None}, "declared public bound on the Euclidean norm of each private row"),
+            ({}, {"width": -1.0}, "width must be a positive finite number"),
+            ({}, {"opt": None}, "opt is missing"),
+            ({"penalty": np.r_[np.inf, np.full(1999, 1.0)]}, {}, "a finite penalty for every private row"),
+            ({"neighbours": ConstraintPrivate("add-remove", nominal_n=2000)}, {}, "soft rows where records are replaced"),
+        ],
+    )
+    def test_messages(self, fields, options, message):
+        budget = privlp.Budget(1.0, 1e-6)
+        with pytest.raises(privlp.PrivLPError, match=message):
+            self.solve(self.program(**fields), 1.0, budget=budget, **options)
+        assert budget.spent() == 0

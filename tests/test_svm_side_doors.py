@@ -16,6 +16,7 @@ from svm_models import (
     ObjectivePerturbationSVC,
     OutputPerturbationLogisticRegression,
     OutputPerturbationSVC,
+    PrivateLPSVC,
     PrivateModelSelector,
     RandomFourierFeatures,
 )
@@ -35,6 +36,7 @@ PRIVATE = [
     OutputPerturbationLogisticRegression(delta=1e-6, random_state=0),
     DMWSVC(radius=5.0, random_state=0),
     DMWSVC(radius=5.0, random_state=0, score="count"),
+    PrivateLPSVC(random_state=0),
     PrivateModelSelector([ObjectivePerturbationSVC(), OutputPerturbationSVC()], random_state=0),
 ]
 #: What one record may hold: each is a neighbour of an ordinary data set, and must be met with silence.
@@ -62,7 +64,11 @@ def test_one_record_never_raises_or_warns(classifier, row, data_norm, container)
 
 
 def test_one_class_is_no_news_where_the_classes_are_declared():
-    for classifier in (ObjectivePerturbationSVC(classes=(-1, 1)), DMWSVC(radius=5.0, classes=(-1, 1))):
+    for classifier in (
+        ObjectivePerturbationSVC(classes=(-1, 1)),
+        DMWSVC(radius=5.0, classes=(-1, 1)),
+        PrivateLPSVC(classes=(-1, 1)),
+    ):
         assert classifier.fit(X, np.ones(60)).predict(X).shape == (60,)
 
 
@@ -72,6 +78,7 @@ def test_even_unchecked_infinities_are_met_with_silence():
     with config_context(assume_finite=True):
         ObjectivePerturbationSVC(random_state=0).fit(records, Y)
         DMWSVC(radius=5.0, random_state=0).fit(records, Y)
+        PrivateLPSVC(random_state=0).fit(records, Y)
 
 
 def test_features_of_a_huge_record_are_features():

@@ -102,6 +102,16 @@ class StandardForm:
         np.add.at(x, self.column, self.column_sign * u)
         return x
 
+    def activity(self, x: FloatArray) -> FloatArray:
+        """A x for the user's A and x, each row by itself: its last bits do not depend on other rows."""
+        return _row_by_row(self.lp.A, x)
+
+    def row_norms(self) -> FloatArray:
+        """||A_i||_2 of the user's rows, each row by itself."""
+        A = self.lp.A
+        columns = (A[:, [k]].toarray()[:, 0] if self.lp.is_sparse else A[:, k] for k in range(A.shape[1]))
+        return np.sqrt(sum((column**2 for column in columns), np.zeros(A.shape[0])))
+
     def rows(self) -> PrivateRows:
         """The private rows as an operator."""
         return PrivateRows(self)

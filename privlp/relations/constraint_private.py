@@ -48,7 +48,7 @@ class ConstraintPrivate(NeighbourRelation):
     rows_per_record: int = 1
     nominal_n: int | None = None
 
-    methods = ("dmw", "dmw-published", "mirror")
+    methods = ("dmw", "dmw-published", "mirror", "mirror-dense", "mirror-best", "ftpl")
 
     def __post_init__(self) -> None:
         if self.change not in ("replace", "add-remove"):

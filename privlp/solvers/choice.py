@@ -2,27 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from privlp.errors import UnsupportedProblemError
-from privlp.solvers.direct_noise import predicted_violation
-from privlp.solvers.multiplicative_weights import Plan
+from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
+from privlp.relations import ConstraintPrivate
+from privlp.solvers.direct_noise import predict_direct_noise
+from privlp.solvers.dmw import predict_tight_dmw
+from privlp.solvers.ftpl import predict_ftpl
+from privlp.solvers.mirror import predict_mirror, predict_mirror_dense
+from privlp.solvers.multiplicative_weights import predict_multiplicative_weights
+from privlp.solvers.portfolio import predict_mirror_best
+from privlp.solvers.prediction import Prediction
 from privlp.solvers.task import Task
+from privlp.solvers.value_search import is_range
+
+PREDICTIONS: Mapping[str, Callable[[Task], Prediction]] = {
+    "dmw": predict_tight_dmw,
+    "mirror": predict_mirror,
+    "mirror-dense": predict_mirror_dense,
+    "mirror-best": predict_mirror_best,
+    "ftpl": predict_ftpl,
+    "mw": predict_multiplicative_weights,
+    "direct-noise": predict_direct_noise,
+}
+#: What ``"auto"`` takes, and in that order if nothing is predicted. Whether ``"mirror"`` or ``"mirror-dense"`` is the better one
+#: depends on private rows, which ``"mirror-best"`` asks at a price.
+_CANDIDATES = ("mirror-best", "dmw", "ftpl")
+
+
+def predictions(task: Task, available: Sequence[str]) -> tuple[dict[str, Prediction], dict[str, PrivLPError]]:
+    """Predictions of the methods that apply to a task, and why others do not; nothing is spent."""
+    found: dict[str, Prediction] = {}
+    reasons: dict[str, PrivLPError] = {}
+    for method in available:
+        if method in PREDICTIONS:
+            try:
+                found[method] = PREDICTIONS[method](task)
+            except (UnsupportedProblemError, InvalidParameterError) as error:
+                reasons[method] = error
+    return found, reasons
 
 
 def best_method(task: Task, available: Sequence[str]) -> str:
-    """The best of the available methods, which are those of the task's neighbour relation in order of preference.
+    """The method of the least predicted error among those of the task's neighbour relation.
 
-    Multiplicative weights needs a simplex, a public optimum and a public range of the coefficients; where any is missing, or where
-    noise on the numbers is predicted to violate rows less, direct noise is chosen.
+    Raises
+    ------
+    UnsupportedProblemError, InvalidParameterError
+        If none applies: the reason of the one that asks least.
     """
+    candidates = _candidates(task, available)
+    if len(candidates) == 1:
+        return candidates[0]
+    found, reasons = predictions(task, candidates)
+    if "mw" in reasons:
+        return "direct-noise"
+    if not found:
+        raise reasons[candidates[-1]]
+    # HiGHS costs many times the time of closed formulas: it is for regions that have none.
+    closed = [method for method in found if method != "ftpl"] or list(found)
+    return min(closed, key=lambda method: found[method].violation)
+
+
+def _candidates(task: Task, available: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(task.relation, ConstraintPrivate):
+        task.density(), task.accuracy()  # refused here as anywhere, whichever method is taken
+        if task.lp.penalty is not None:
+            return ("mirror",)
+        return ("mirror", "ftpl") if task.opt is None or is_range(task.opt) else _CANDIDATES
     if not {"mw", "direct-noise"} <= set(available):
-        return available[0]
-    task.accuracy()  # refused here as anywhere, whichever method is taken
-    if task.opt is None or task.split is not None:
-        return "direct-noise"
-    try:
-        plan = Plan(task)
-    except UnsupportedProblemError:
-        return "direct-noise"
-    return "mw" if plan.predicted_violation() < predicted_violation(task, plan.typical_size()) else "direct-noise"
+        return tuple(available[:1])
+    task.accuracy()
+    return ("direct-noise",) if task.opt is None or task.split is not None else ("mw", "direct-noise")

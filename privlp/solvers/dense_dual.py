@@ -151,3 +151,37 @@ class DenseDual:
     def learn(self, rows: Rows, answer: Any) -> None:
         """Make the rows heavier that a released answer violates."""
         rows.add_violations(answer, self.step, self.log_weights)
+
+
+class SmoothedWorstRows:
+    """A dense distribution over the rows that a point violates most, remembering nothing of earlier points.
+
+    Weights are the projection of exp(violation/temperature): the slopes of a smoothed mean of the s largest violations. As the
+    temperature falls they become 1/s on the s largest, ties sharing alike.
+
+    Parameters
+    ----------
+    rows : Rows
+        Private rows.
+    start : (d,)
+        The first point, public.
+    s : float
+        Density.
+    temperature : float
+        In units of scaled violation.
+    """
+
+    def __init__(self, rows: Rows, start: FloatArray, s: float, temperature: float) -> None:
+        self._log_weights = np.empty(rows.count)
+        self._temperature = temperature
+        self._project = DenseProjection(rows.count, s)
+        self.learn(rows, start)
+
+    def weights(self) -> FloatArray:
+        """The dense distribution against which the primal player moves; private."""
+        return self._project(self._log_weights)
+
+    def learn(self, rows: Rows, answer: FloatArray) -> None:
+        """See how far each row is violated at a released point."""
+        self._log_weights[:] = 0.0
+        rows.add_violations(answer, 1.0 / self._temperature, self._log_weights)

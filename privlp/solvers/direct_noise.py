@@ -20,12 +20,15 @@ from privlp.solvers.game import Released
 from privlp.solvers.noisy_numbers import (
     NAMES,
     AdditiveNoise,
+    deviation,
     largest_of,
     low_sensitivity,
     private_numbers,
     quieter_noise,
     shares,
 )
+from privlp.solvers.prediction import Prediction
+from privlp.solvers.simplex import Simplex
 from privlp.solvers.task import Task
 from privlp.status import Status
 
@@ -77,15 +80,20 @@ def direct_noise(task: Task) -> DirectNoise:
     return DirectNoise(task.form, numbers, draws, value=value, slack=slack, time_limit=task.time_limit)
 
 
-def predicted_violation(task: Task, size: float) -> float:
-    """Largest violation to expect at points of the given ||x||_2, from public numbers alone."""
+def predict_direct_noise(task: Task) -> Prediction:
+    """What :func:`direct_noise` is expected to leave; with a private A only where a public optimum says how large x is."""
     relation = low_sensitivity(task, _METHOD)
-    total = 0.0
-    for part in private_numbers(task, relation):
+    numbers = private_numbers(task, relation)
+    parts = {part.part for part in numbers}
+    size = Simplex(StandardForm.of(task.lp, every_row=True), task.opt).typical_size if "A" in parts else 1.0
+    total, noise = 0.0, 0.0
+    for part in numbers:
         _, mechanism = quieter_noise(task, part.l1, part.l2, len(part))
         rows = max(1, task.form.n_private)
-        total += _TYPICAL_SHARE * (1.0 if part.part == "b" else size) * largest_of(mechanism, rows)
-    return total
+        noise = max(noise, deviation(mechanism) / mechanism.sensitivity)
+        if part.part != "c":
+            total += _TYPICAL_SHARE * (size if part.part == "A" else 1.0) * largest_of(mechanism, rows)
+    return Prediction(_METHOD, total, 0.0 if task.opt is not None else None, 1, noise)
 
 
 def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:

@@ -16,6 +16,7 @@ from privlp.errors import InvalidParameterError
 from privlp.privacy import ExponentialMechanism
 from privlp.solvers.dense_dual import DenseDual
 from privlp.solvers.game import Game, Rows, SelectionPlayer
+from privlp.solvers.prediction import Prediction
 from privlp.solvers.rounds import as_rounds
 from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
 from privlp.solvers.task import Task
@@ -27,6 +28,10 @@ _WIDTH = 2.0
 # Spread assumed for the violations of one vertex over dual-weighted rows: see tight_dmw.
 _SPREAD = 0.2
 _MOST_DEFAULT_ROUNDS = 2_000
+# For predictions alone, measured on the family of docs/results/family.md: violation over the square of its bound, in units of half
+# the span of a row's values; and that over their Euclidean norm.
+_TYPICAL_SHARE = 0.065
+_HALF_SPAN_OF_A_ROW = 0.33
 _PURPOSE = "select a vertex each round"
 
 
@@ -57,12 +62,30 @@ def tight_dmw(task: Task, *, phi: float | None = None) -> Game:
     *Count score.* Given `phi`, a vertex is scored by the dual weight of the rows it satisfies up to phi
     (:class:`~privlp.solvers.simplex.CountedRows`), of diameter 1 in place of 2; all else is alike.
     """
+    simplex, mechanism, rounds = _tight_plan(task, phi)
+    s = task.density()
+    step = math.sqrt(2 * math.log(task.n / s) / rounds) / _SPREAD
+    select = task.charge(mechanism, rounds, _PURPOSE)
+    rows = _scored(simplex, RowsOnSimplex.of_equal_range(simplex), phi)
+    return Game(rows, SelectionPlayer(simplex, select), DenseDual(rows.count, s, step), rounds=rounds)
+
+
+def predict_tight_dmw(task: Task) -> Prediction:
+    """What :func:`tight_dmw` is expected to leave: a share of the square of the bound, which is what trials show."""
+    simplex, mechanism, rounds = _tight_plan(task, None)
+    regret = _WIDTH * math.sqrt(math.log(task.n / task.density()) / (2 * rounds))
+    bound = regret + 2 * mechanism.sensitivity * math.log(max(2, simplex.size)) / mechanism.eps
+    violation = _TYPICAL_SHARE * bound**2 * _HALF_SPAN_OF_A_ROW * simplex.typical_norm
+    return Prediction("dmw", violation, 0.0, rounds, 2 / mechanism.eps)
+
+
+def _tight_plan(task: Task, phi: float | None) -> tuple[Simplex, ExponentialMechanism, int]:
+    """The region, the mechanism of a round and the number of rounds, from public numbers alone."""
     relation = task.constraint_private("dmw")
     if task.width is not None:
         raise InvalidParameterError("width has no use with method='dmw', which needs no declared bounds; leave it out.")
     s, alpha, n = task.density(), task.accuracy(), task.n
     simplex = Simplex(task.form, task.opt)
-    d = len(simplex.vertices)
     diameter = _DIAMETER if phi is None else _DIAMETER_OF_A_COUNT
     sensitivity = relation.dense_average_sensitivity(diameter, s, relation.rows_of_one_record(task.lp))
     sensitivity += 2 * RowsOnSimplex.rounding_error(relation.largest_n(n))
@@ -70,12 +93,8 @@ def tight_dmw(task: Task, *, phi: float | None = None) -> Game:
     if alpha is not None:
         rounds = as_rounds(2 * _WIDTH**2 * log_ratio, simplex.radius / alpha, alpha)
     else:
-        rounds = _best_rounds(task, log_ratio, sensitivity * math.log(d))
-    mechanism = task.ledger.calibrate(lambda eps: ExponentialMechanism(sensitivity, eps), rounds)
-    step = math.sqrt(2 * log_ratio / rounds) / _SPREAD
-    select = task.charge(mechanism, rounds, _PURPOSE)
-    rows = _scored(simplex, RowsOnSimplex.of_equal_range(simplex), phi)
-    return Game(rows, SelectionPlayer(simplex, select), DenseDual(rows.count, s, step), rounds=rounds)
+        rounds = _best_rounds(task, log_ratio, sensitivity * math.log(simplex.size))
+    return simplex, task.ledger.calibrate(lambda eps: ExponentialMechanism(sensitivity, eps), rounds), rounds
 
 
 def published_dmw(task: Task, *, phi: float | None = None) -> Game:

@@ -25,21 +25,27 @@ class RowsOfEqualNorm:
     ----------
     simplex : Simplex
         The region.
+    unit : float, optional
+        For soft rows, whose scale has a meaning: divide rows by this public number, or by their own norm where that is larger.
+    weights : (m,), optional
+        For soft rows: what a unit of violation of each row counts, in [0, 1]; of public numbers alone.
     """
 
-    def __init__(self, simplex: Simplex) -> None:
-        self._rows, self._vertices = simplex.form.rows(), simplex.vertices
+    def __init__(self, simplex: Simplex, *, unit: float | None = None, weights: FloatArray | None = None) -> None:
+        self._rows, self._simplex, self._weights = simplex.form.rows(), simplex, weights
+        vertices = simplex.vertices
         mean, largest, square = (np.zeros(len(simplex.form.rhs)) for _ in range(3))
-        for j, vertex in enumerate(self._vertices):
+        for j, vertex in enumerate(vertices):
             values = self._rows.column(j) * vertex
-            mean += values / len(self._vertices)
+            mean += values / simplex.size
             np.maximum(largest, np.abs(values), out=largest)
-        for j, vertex in enumerate(self._vertices):
+        for j, vertex in enumerate(vertices):
             square += (self._rows.column(j) * vertex - mean) ** 2
-        norm = np.sqrt(square)
+        norm = np.sqrt(square + mean**2 if simplex.origin else square)
         varies = norm > CONSTANT_ROW
         self._scale = np.zeros_like(norm)
-        self._scale[varies] = np.minimum(1.0 / norm[varies], _LARGEST_VALUE / largest[varies])
+        divisor = norm[varies] if unit is None else np.maximum(norm[varies], unit)
+        self._scale[varies] = np.minimum(1.0 / divisor, _LARGEST_VALUE / largest[varies])
         self._rhs = self._scale * simplex.form.rhs
 
     @staticmethod
@@ -51,6 +57,14 @@ class RowsOfEqualNorm:
         """
         return float(np.sqrt(d)) * n * _LARGEST_VALUE * 2 * (n + 64) * 2.0**-53
 
+    @staticmethod
+    def rounding_error_of_average(n: int, d: int) -> float:
+        """The same for weights that sum to at most 1, multiplier and exponentials of a dense projection included.
+
+        As for :meth:`RowsOnSimplex.rounding_error <privlp.solvers.simplex.RowsOnSimplex.rounding_error>`, in each of d entries.
+        """
+        return float(np.sqrt(d)) * _LARGEST_VALUE * 2 * (2 * n + 1024) * 2.0**-53
+
     @property
     def count(self) -> int:
         """Number of private rows; private under add/remove."""
@@ -58,8 +72,10 @@ class RowsOfEqualNorm:
 
     def scores(self, z: FloatArray) -> FloatArray:
         """-sum_i z_i g_i, one entry for each vertex. Subtracting the mean of the sum centres all rows at once."""
-        total = -self._vertices * self._rows.transposed_times(z * self._scale)
-        return np.asarray(total - total.mean())
+        factors = z * self._scale if self._weights is None else z * self._scale * self._weights
+        total = np.zeros(self._simplex.size)
+        total[: len(self._simplex.vertices)] = -self._simplex.vertices * self._rows.transposed_times(factors)
+        return total - total.mean()
 
     def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
         """Add step times the scaled violations at a point u of the region to `out`."""

@@ -73,6 +73,18 @@ class Player(Protocol):
         """The outcome of all answers."""
 
 
+class Walker(Player, Protocol):
+    """A player that answers with points of its region."""
+
+    @property
+    def point(self) -> FloatArray:
+        """Where the duals look next."""
+
+    @property
+    def solution(self) -> FloatArray:
+        """What all answers come to, as the rows take a point."""
+
+
 class Rows(Protocol):
     """Private rows as the player's region sees them."""
 
@@ -127,10 +139,11 @@ class SelectionPlayer:
 
 
 class MirrorPlayer:
-    """Releases the whole score vector with noise each round, and follows it by accelerated entropic mirror descent.
+    """Releases the whole score vector with noise each round, and follows it by entropic mirror descent.
 
     With theta_t = 2/(t + 2): the duals see y = (1 - theta) x + theta z; z is proportional to exp(step * sum of scores/theta); x
-    becomes (1 - theta) x + theta z (Nesterov's method with entropic distances, Tseng 2008).
+    becomes (1 - theta) x + theta z (Nesterov's method with entropic distances, Tseng 2008). Plain descent has theta_t = 1/(t + 1)
+    in averages and 1 elsewhere: the duals see z, and x is the average of what they saw.
 
     Parameters
     ----------
@@ -140,33 +153,59 @@ class MirrorPlayer:
         Paid draws of an additive mechanism over the vertices, one for each round.
     step : float
         Step per unit of score.
+    costs : (size,), optional
+        Public costs of the vertices, in units of score; none by default.
+    accelerated : bool
+        Whether to accelerate.
     """
 
-    def __init__(self, simplex: Simplex, release: ChargedDraws, step: float) -> None:
-        self._simplex, self._release, self._step = simplex, release, step
-        size = len(simplex.vertices)
-        self._sum, self._average, self._ahead, self._round = np.zeros(size), np.full(size, 1 / size), np.full(size, 1 / size), 0
+    def __init__(
+        self,
+        simplex: Simplex,
+        release: ChargedDraws,
+        step: float,
+        costs: FloatArray | None = None,
+        *,
+        accelerated: bool = True,
+    ) -> None:
+        self._simplex, self._release, self._step, self._accelerated = simplex, release, step, accelerated
+        self._costs = np.zeros(simplex.size) if costs is None else costs
+        self._sum, self._average, self._ahead = (np.full(simplex.size, start) for start in (0.0, *[1 / simplex.size] * 2))
+        self._round = 0
+
+    @property
+    def _theta(self) -> float:
+        return 2 / (self._round + 2)
 
     @property
     def point(self) -> FloatArray:
         """Where the duals look next, as u on the region."""
-        theta = 2 / (self._round + 2)
-        return ((1 - theta) * self._average + theta * self._ahead) * self._simplex.vertices
+        if not self._accelerated:
+            return self._simplex.point(self._ahead)
+        return self._simplex.point((1 - self._theta) * self._average + self._theta * self._ahead)
 
     def respond(self, scores: FloatArray) -> FloatArray:
         """Release the scores, and move."""
-        theta = 2 / (self._round + 2)
-        self._sum += self._release(scores) / theta
+        theta = self._theta if self._accelerated else 1 / (self._round + 1)
+        if not self._accelerated:
+            self._average = (1 - theta) * self._average + theta * self._ahead
+        self._sum += (self._release(scores) - self._costs) / (theta if self._accelerated else 1.0)
         log_weights = self._step * (self._sum - self._sum.max())
         weights = np.exp(np.maximum(log_weights, -700.0))
         self._ahead = weights / weights.sum()
-        self._average = (1 - theta) * self._average + theta * self._ahead
+        if self._accelerated:
+            self._average = (1 - theta) * self._average + theta * self._ahead
         self._round += 1
         return self.point
 
+    @property
+    def solution(self) -> FloatArray:
+        """The average of the points of all rounds, later ones counting more if accelerated; u on the region."""
+        return self._simplex.point(self._average)
+
     def released(self) -> Released:
-        """The average of the points of all rounds, later ones counting more."""
-        return Released.at(self._simplex.form, self._average * self._simplex.vertices, {})
+        """The average of all rounds."""
+        return Released.at(self._simplex.form, self.solution, {})
 
 
 class Game:

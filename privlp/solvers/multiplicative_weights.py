@@ -16,6 +16,7 @@ from privlp.problem import StandardForm
 from privlp.relations.low_sensitivity import LowSensitivity
 from privlp.solvers.game import Released
 from privlp.solvers.noisy_numbers import AdditiveNoise, deviation, low_sensitivity, quieter_noise
+from privlp.solvers.prediction import Prediction
 from privlp.solvers.rounds import as_rounds
 from privlp.solvers.simplex import Simplex
 from privlp.solvers.task import Task
@@ -57,6 +58,14 @@ def multiplicative_weights(task: Task) -> MultiplicativeWeights:
     return MultiplicativeWeights(plan.relation, plan.simplex, *draws, rounds=rounds)
 
 
+def predict_multiplicative_weights(task: Task) -> Prediction:
+    """What :func:`multiplicative_weights` is expected to leave."""
+    plan = Plan(task)
+    rounds = plan.rounds()
+    select, _ = plan.mechanisms(rounds)
+    return Prediction(_METHOD, float(plan.error(rounds)), 0.0, rounds, 2 / select.eps)
+
+
 class Plan:
     """What is known before anything is spent: the region, the sensitivities, and from them rounds and noise.
 
@@ -81,21 +90,13 @@ class Plan:
         self._log_d = math.log(max(2, len(vertices)))
         self._n = len(form.row)
         change = self.relation.violation_change(form)
-        at_centre, at_vertex = change(self._centre()), change(self._farthest())
+        at_centre, at_vertex = change(self.simplex.centre()), change(self.simplex.farthest())
         self.change, self._typical_change = max(at_centre, at_vertex), math.sqrt(at_centre * at_vertex)
         scale = np.zeros(task.lp.shape[1])
         scale[form.column] = vertices
         self._row_change = self.relation.row_change(form, scale)
         self.span, self._spread = self._span_and_spread()
         self._release = None if self._row_change[1] == 0 else quieter_noise(task, *self._row_change, len(vertices))[0]
-
-    def predicted_violation(self) -> float:
-        """Largest violation to expect, from public numbers alone."""
-        return float(self.error(self.rounds()))
-
-    def typical_size(self) -> float:
-        """||x||_2 of a solution, which lies between the centre and the vertices: the geometric mean of their largest sizes."""
-        return float(math.sqrt(np.linalg.norm(self._centre()) * np.linalg.norm(self._farthest())))
 
     def rounds(self) -> int:
         """T from alpha, or the one of the least predicted error."""
@@ -132,13 +133,6 @@ class Plan:
         selection = self._typical_change / select.eps * scarcity * math.log(max(2, self._n))
         drift = noise * np.sqrt(2 * self._log_d / rounds)
         return _TYPICAL_REGRET * regret + _TYPICAL_SELECTION * selection + drift
-
-    def _centre(self) -> FloatArray:
-        return self.simplex.form.undo(self.simplex.vertices / len(self.simplex.vertices))
-
-    def _farthest(self) -> FloatArray:
-        largest = self.simplex.vertices == self.simplex.vertices.max()
-        return self.simplex.form.undo(np.where(largest, self.simplex.vertices, 0.0) / largest.sum())
 
     @cache  # noqa: B019 (a plan lives for one solve)
     def _most_rounds(self) -> tuple[ExponentialMechanism, AdditiveNoise | None]:

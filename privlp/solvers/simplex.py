@@ -13,6 +13,7 @@ to be declared. The shift never has to be carried out: it adds the same number t
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,8 @@ class Simplex:
         The program.
     opt : float or None
         Public optimal value, in the user's units and sense.
+    origin : bool
+        Whether the region is {u >= 0, cost·u <= V} instead, with the origin as one more vertex, the last.
 
     Raises
     ------
@@ -49,11 +52,12 @@ class Simplex:
         If the region is no simplex; the message lists each reason and its remedy.
     """
 
-    def __init__(self, form: StandardForm, opt: float | None) -> None:
+    def __init__(self, form: StandardForm, opt: Any, *, origin: bool = False) -> None:
         if opt is None:
             raise InvalidParameterError(
-                "opt is missing: multiplicative weights searches {x >= 0, c·x = opt}. Give the optimal value, or a public "
-                "guess of it, as opt=... in the objective's own units. It must be public: do not compute it from private rows."
+                "opt is missing: this method searches {x >= 0, c·x = opt}. Give the optimal value, or a public guess of it, as "
+                "opt=... in the objective's own units (methods 'mirror' and 'ftpl' also take a public range, opt=(low, high)). It "
+                "must be public: do not compute it from private rows."
             )
         value = form.cost_of(real(opt, "opt"))
         if not math.isfinite(value):
@@ -61,14 +65,55 @@ class Simplex:
         reasons = _reasons_against(form, value)
         if reasons:
             raise UnsupportedProblemError(
-                "Multiplicative weights needs the public region {x >= 0, c·x = opt} to be a simplex, and here it is not: "
+                "This method needs the public region {x >= 0, c·x = opt} to be a simplex, and here it is not: "
                 + "; ".join(reasons)
-                + "."
+                + ". Or use method='ftpl', which takes any bounded region."
             )
         self.form = form
+        self.origin = origin
         self.vertices: FloatArray = value / form.cost
         if not 1e-100 < self.vertices.min() <= self.vertices.max() < 1e100:
             raise UnsupportedProblemError("Costs and opt differ too much in size for the simplex to be usable; rescale the costs.")
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.vertices) + self.origin
+
+    def point(self, share: FloatArray) -> FloatArray:
+        """The point u with these shares of the vertices, shape (size,)."""
+        return share[: len(self.vertices)] * self.vertices
+
+    def centre(self) -> FloatArray:
+        """The mean of the vertices, in the user's variables."""
+        return self.form.undo(self.vertices / len(self.vertices))
+
+    def farthest(self) -> FloatArray:
+        """The largest vertex, in the user's variables; the mean of several alike."""
+        largest = self.vertices == self.vertices.max()
+        return self.form.undo(np.where(largest, self.vertices, 0.0) / largest.sum())
+
+    @property
+    def typical_size(self) -> float:
+        """||x||_2 of a solution, which lies between the centre and the vertices: the geometric mean of their largest sizes."""
+        return float(math.sqrt(np.linalg.norm(self.centre()) * np.linalg.norm(self.farthest())))
+
+    @property
+    def costs(self) -> FloatArray:
+        """cost·u at the vertices."""
+        costs = np.zeros(self.size)
+        costs[: len(self.vertices)] = self.form.cost * self.vertices
+        return costs
+
+    @property
+    def longest(self) -> float:
+        """Euclidean norm of a row's values at the vertices per unit of ||A_i||_2, at most."""
+        return float(self.vertices.max())
+
+    @property
+    def typical_norm(self) -> float:
+        """The same, typically: the geometric mean of the vertices."""
+        return float(np.exp(np.mean(np.log(self.vertices))))
 
     @property
     def radius(self) -> float:

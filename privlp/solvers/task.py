@@ -21,7 +21,7 @@ class Task:
     form: StandardForm
     s: float | None
     alpha: float | None
-    opt: float | None
+    opt: Any
     width: Any
     ledger: Ledger
     randomness: Randomness
@@ -65,8 +65,15 @@ class Task:
             )
         return alpha
 
-    def constraint_private(self, method: str) -> ConstraintPrivate:
+    def constraint_private(self, method: str, *, soft_rows: bool = False) -> ConstraintPrivate:
         """The relation, if it is the one under which whole constraints change and the program fits it.
+
+        Parameters
+        ----------
+        method : str
+            Name for messages.
+        soft_rows : bool
+            Whether the method takes programs with a penalty.
 
         Raises
         ------
@@ -80,7 +87,8 @@ class Task:
         self.refuse(method, split="one part of the program is private")
         if not self.lp.private.any() and self.relation.change == "replace":
             raise UnsupportedProblemError("The program has no private rows, so there is nothing to protect: use solve_exact.")
-        self.refuse_soft_rows(method)
+        if not soft_rows:
+            self.refuse_soft_rows(method)
         return self.relation
 
     def refuse_soft_rows(self, method: str) -> None:

@@ -1,0 +1,267 @@
+"""The LP route at its best: elastic duals against a private player on ||w||_1 <= R, with nothing to tune."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp import Budget, InvalidParameterError
+from privlp.checks import positive
+from privlp.privacy import GaussianMechanism
+from privlp.privacy.ledger import ChargedDraws
+from privlp.solvers.driver import drive
+from privlp.solvers.elastic_dual import ElasticDual
+from privlp.solvers.game import Game
+from privlp.solvers.l1_ball import L1BallPlayer
+from svm_models.base import _RECORDS, _RELATION, Account, PrivateLinearClassifier, signed
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Half-width h of the rounded part of the hinge.
+_H = 0.5
+#: Share of the budget (of zCDP) that buys the second moments.
+_SHARE_OF_MOMENTS = 0.1
+#: Records reach this share of the root mean square of their whitened norms; longer ones count less.
+_REACH = 0.5
+# Chosen by trial on Adult and KDDCup99 (docs/results/private_lp_svc.md).
+_ROUNDS, _RIDGE, _RADIUS = 4.0, 150.0, 50.0
+_LEAST_NOISE, _MOST_NOISE = 2e-4, 1.0
+#: Records come as close to norm 1 as rounding lets them.
+_NORM = 1 + 1e-9
+_BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is fixed before the first draw, for records of norm 1.
+
+    Attributes
+    ----------
+    radius : float
+        R: bound on ||w||_1.
+    rounds : int
+        T.
+    ridge : float
+        Second moment below which a direction of the records is not told from noise.
+    """
+
+    radius: float
+    rounds: int
+    ridge: float
+
+    @classmethod
+    def of(cls, n: int, p: int, sigma: float) -> Rule:
+        """From public numbers: n records, p features, noise `sigma` of a single release of the sum at the whole budget.
+
+        nu = sigma sqrt(p)/n is the length of that noise beside a mean of records of norm 1. T = 4 nu^(-1/3), ridge = 150 nu^2,
+        R = 50 nu^(-1/2), nu within 2e-4 and 1.
+        """
+        nu = min(max(sigma * math.sqrt(p) / n, _LEAST_NOISE), _MOST_NOISE)
+        return cls(_RADIUS / math.sqrt(nu), math.ceil(_ROUNDS * nu ** (-1 / 3)), _RIDGE * nu**2)
+
+
+class WhitenedRecords:
+    """Signed records m_i = y_i x_i of norm 1 at most, as the player sees them: whitened, and short.
+
+    A record contributes z_i s_i whiten m_i, s_i = min(1, 1/||whiten m_i||), to what is released: a vector of norm z_i at most.
+
+    Parameters
+    ----------
+    M : (n, p) array or CSR array
+    whiten : (p, p) array
+        Symmetric; public or released.
+    shorten : bool
+        Without it s_i = 1: the mean loss unweighted, for no noise.
+    """
+
+    def __init__(self, M: Any, whiten: FloatArray, *, shorten: bool = True) -> None:
+        self._M, self._whiten = M, whiten
+        self._scale = np.ones(M.shape[0])
+        for start in range(0, M.shape[0] if shorten else 0, _BLOCK):
+            norms = np.linalg.norm(M[start : start + _BLOCK] @ whiten, axis=1)
+            self._scale[start : start + _BLOCK] = 1 / np.maximum(norms, 1.0)
+
+    @staticmethod
+    def rounding_error(n: int, p: int, spread: float) -> float:
+        """Bound on the Euclidean error of a sum of n records with weights in [0, 1], whitened by a matrix of norm `spread`.
+
+        Each of p entries sums n numbers of size at most 1, in any order, with an error of n u times the sum of their sizes and a
+        few u for each; the norms behind s_i have errors of p^(3/2) u spread. Doubled. Public numbers only.
+        """
+        return math.sqrt(p) * n * 2 * (n + p + 64) * 2.0**-53 * max(spread, 1.0)
+
+    @property
+    def count(self) -> int:
+        """Number of records, public."""
+        return len(self._scale)
+
+    def scores(self, z: FloatArray) -> FloatArray:
+        """sum_i z_i s_i whiten m_i."""
+        return np.asarray(self._whiten @ (self._M.T @ (z * self._scale)))
+
+    def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
+        """Add step times (1 + h - m_i·w)."""
+        out += step * ((1 + _H) - self._M @ answer)
+
+
+def second_moments(M: Any, release: ChargedDraws) -> FloatArray:
+    """sum_i m_i m_i^T with noise: p (p + 1)/2 numbers, those off the diagonal times sqrt 2, so that lengths are Frobenius norms."""
+    exact = M.T @ M
+    exact = exact.toarray() if sp.issparse(exact) else exact
+    upper = np.triu_indices(len(exact))
+    unit = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
+    moments = np.zeros_like(exact)
+    moments[upper] = release(exact[upper] * unit) / unit
+    return np.triu(moments) + np.triu(moments, 1).T
+
+
+class PrivateLPSVC(PrivateLinearClassifier):
+    """LP-SVM on the ball ||w||_1 <= R, trained by a private game between elastic duals and an L1 player; nothing to tune.
+
+    Minimises the mean Huber-smoothed hinge loss over the ball. Its saddle point: record i has a dual weight z_i in [0, 1], the
+    slope of the loss at its own margin; the player sees sum_i z_i y_i x_i with Gaussian noise, and answers by accelerated mirror
+    descent.
+    A small share of the budget buys the second moments of the records first. The sums are released in coordinates in which these
+    are about the same in all directions, so that noise is largest where the records are, and steps reach all directions alike;
+    records that are long there are scaled down. Without noise no record is scaled, and w tends to the exact minimiser as `rounds`
+    grows.
+
+    *Neighbours*: one record replaced; n and the classes are public. *Sensitivity*, for records of norm data_norm = 1. Moments:
+    ||m m^T - m' m'^T||_F^2 = ||m||^4 + ||m'||^4 - 2 (m·m')^2 <= 2. Sums: z_i depends on record i and on released points, the
+    whitening on the released moments, so that a record contributes a vector of norm at most 1 and its replacement another: 2.
+    Twice the rounding error of a sum is added to each. *Budget*: one ledger; one Gaussian release of p (p + 1)/2 numbers, a tenth
+    of the zCDP, and T of p numbers; all are charged before the first. Proof: ``docs/proofs.md``, "Elastic duals on an L1 ball".
+
+    *Rule* (:class:`Rule`): nu = sigma sqrt(p)/n, sigma the noise of one release at the whole budget, is a function of n, p, eps and
+    delta; R = 50/sqrt(nu), in units of 1/data_norm; T = 4 nu^(-1/3), which grows with eps; second moments below 150 nu^2 (per
+    record) are taken for noise. A heuristic, confirmed by trial: ``docs/results/private_lp_svc.md``.
+
+    Parameters
+    ----------
+    eps : float
+        In (0, inf]; ``inf`` adds no noise, and ``privacy_`` says so.
+    delta : float
+        In (0, 1), well below 1/n: the noise is Gaussian.
+    radius : float, optional
+        R, public; ``None``: by the rule.
+    rounds : int, optional
+        T, public; ``None``: by the rule.
+    data_norm : float
+        Public bound on the Euclidean norm of a record; longer ones are scaled down to it, and how many is not told.
+    classes : pair of labels, optional
+        The two labels, where they must not be read from y.
+    budget : privlp.Budget, optional
+        A budget shared with other fits.
+    random_state : None, int or numpy.random.Generator
+        ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.
+
+    Attributes
+    ----------
+    coef_ : (1, p) array
+        ||coef_||_1 <= radius_.
+    intercept_ : (1,) array
+        Zero.
+    classes_ : (2,) array
+    radius_ : float
+    rounds_ : int
+    privacy_ : privlp.privacy.PrivacyRecord
+
+    Examples
+    --------
+    >>> from svm_models import PrivateLPSVC, make_separable_sphere
+    >>> X, y = make_separable_sphere(4000, random_state=0)
+    >>> svm = PrivateLPSVC(eps=1.0, delta=1e-8, random_state=0).fit(X, y)
+    >>> svm.score(X, y) > 0.9, float(abs(svm.coef_).sum()) <= svm.radius_
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        eps: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        radius: float | None = None,
+        rounds: int | None = None,
+        data_norm: float = 1.0,
+        classes: Any = None,
+        budget: Budget | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.eps = eps
+        self.delta = delta
+        self.radius = radius
+        self.rounds = rounds
+        self.data_norm = data_norm
+        self.classes = classes
+        self.budget = budget
+        self.random_state = random_state
+
+    radius_: float
+    rounds_: int
+
+    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
+        n, p = X.shape
+        data_norm = float(self.data_norm)
+        rule = self._rule(n, p, account)
+        self.radius_, self.rounds_ = rule.radius / data_norm, rule.rounds
+        moments, sums = _charge(n, p, rule, account)
+        M = signed(X, signs / data_norm)  # of norm 1, so that w is in units of 1/data_norm
+        whiten, reach = _whitening(second_moments(M, moments) / n, rule.ridge)
+        records = WhitenedRecords(M, whiten, shorten=math.isfinite(account.ledger.eps))
+        # In these coordinates the mean loss has curvature 1/(2 h reach^2) at most, as far as the moments tell.
+        player = L1BallPlayer(sums, whiten, 2 * _H * reach**2 / n, rule.radius)
+        game = Game(records, player, ElasticDual(records, player.point, 2 * _H), rounds=rule.rounds)
+        drive(game, progress=False, time_limit=None)
+        w = game.released().x
+        assert w is not None  # noqa: S101 (the player always has a point)
+        return w * min(1.0, rule.radius / max(float(np.abs(w).sum()), 1e-300)) / data_norm
+
+    def _rule(self, n: int, p: int, account: Account) -> Rule:
+        ledger = account.ledger
+        if ledger.delta == 0 and math.isfinite(ledger.eps):
+            raise InvalidParameterError("delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0.")
+        once = ledger.calibrate(lambda t: GaussianMechanism(2.0, 2.0 / t), 1)
+        rule = Rule.of(n, p, once.sigma)
+        radius, rounds = rule.radius, rule.rounds
+        if self.radius is not None:
+            radius = positive(self.radius, "radius", finite=True) * float(self.data_norm)
+        if self.rounds is not None:
+            if not isinstance(self.rounds, int | np.integer) or isinstance(self.rounds, bool) or self.rounds < 1:
+                raise InvalidParameterError(f"rounds must be a positive integer, got {self.rounds!r}.")
+            rounds = int(self.rounds)
+        return Rule(radius, rounds, rule.ridge)
+
+
+def _charge(n: int, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
+    """Pay for the second moments and for all sums at once."""
+    of_moments = math.sqrt(2) * _NORM + 2 * math.sqrt(p) * WhitenedRecords.rounding_error(n, p, 1.0)
+    of_sums = 2 * _NORM + 2 * WhitenedRecords.rounding_error(n, p, 1 / (_REACH * math.sqrt(rule.ridge)))
+
+    def releases(intensity: float) -> list[tuple[GaussianMechanism, int]]:
+        share = intensity * math.sqrt(_SHARE_OF_MOMENTS)
+        each = intensity * math.sqrt((1 - _SHARE_OF_MOMENTS) / rule.rounds)
+        return [(GaussianMechanism(of_moments, of_moments / share), 1), (GaussianMechanism(of_sums, of_sums / each), rule.rounds)]
+
+    purposes = "release the second moments of the records", "release the sum of weighted records each round"
+    requests = [
+        (mechanism, count, purpose)
+        for (mechanism, count), purpose in zip(releases(account.ledger.calibrate_together(releases)), purposes, strict=True)
+    ]
+    return account.ledger.charge_together(requests, _RELATION, account.randomness, description=_RECORDS)
+
+
+def _whitening(moments: FloatArray, ridge: float) -> tuple[FloatArray, float]:
+    """(moments + ridge)^(-1/2) / reach, negative moments being zero, and the reach: all from released numbers.
+
+    reach^2 is a quarter of the mean square of whitened records, or of 1 if that is less: so the matrix has norm 2/sqrt(ridge) at
+    most.
+    """
+    eigenvalues, vectors = np.linalg.eigh(moments)
+    eigenvalues = np.maximum(eigenvalues, 0.0)
+    reach = _REACH * math.sqrt(max(1.0, float(np.sum(eigenvalues / (eigenvalues + ridge)))))
+    return (vectors / (np.sqrt(eigenvalues + ridge) * reach)) @ vectors.T, reach

@@ -1,0 +1,142 @@
+"""The private report on a solution: what it says, what it may move by, what an audit sees of it."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privlp
+from privlp import LinearProgram, audit, quality
+
+POINT = np.array([1.0, 0.5])
+A = np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 4.0], [1.0, 1.0]])
+B = np.array([0.5, 1.0, 0.0, 1.4])  # violated by 0.5, -0.5, 5 (1 per unit of norm) and 0.1
+
+
+def program(A=A, b=B, **fields):
+    return LinearProgram([1.0, 1.0], A, b, **fields)
+
+
+class TestWithoutNoise:
+    """eps = inf says what is true."""
+
+    @pytest.mark.parametrize(("alpha", "count"), [(0.0, 3), (0.08, 2), (0.5, 1), (1.5, 0)])
+    @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+    def test_count(self, alpha, count, convert):
+        report = quality(program(convert(A)), POINT, math.inf, alpha=alpha)
+        assert report.n_violated == count
+        assert report.largest_violation is None
+        assert report.margin == 0
+        assert not report.privacy.private
+
+    def test_only_private_rows_count(self):
+        assert quality(program(private=[0, 1]), POINT, math.inf).n_violated == 1
+
+    def test_a_range_counts_once(self):
+        assert quality(program(row_lower=[-1, 0.9, -1, -1]), POINT, math.inf).n_violated == 4
+
+    def test_largest_violation(self):
+        relation = privlp.ScalarPrivate(0.1, lower=-10, upper=10)
+        report = quality(program(neighbours=relation), POINT, math.inf)
+        assert report.largest_violation == pytest.approx(5.0)
+        assert report.n_violated is None
+
+    def test_room_to_spare_is_negative(self):
+        relation = privlp.ScalarPrivate(0.1, lower=-10, upper=10)
+        assert quality(program(b=B + 6, neighbours=relation), POINT, math.inf).largest_violation == pytest.approx(-1.0)
+
+
+def sensitivity(relation, **fields):
+    return quality(program(neighbours=relation, **fields), POINT, 1.0, rng=0).privacy.entries[0].sensitivity
+
+
+def test_sensitivities():
+    assert sensitivity(privlp.ConstraintPrivate(rows_per_record=3)) == 3
+    assert sensitivity(privlp.RowPrivate(0.1, lower=-5, upper=5)) == 1
+    assert sensitivity(privlp.ScalarPrivate(0.1, lower=-10, upper=10)) >= 0.1
+    assert sensitivity(privlp.ColumnPrivate(0.1, lower=-5, upper=5)) >= 0.1
+
+
+moves = st.lists(st.floats(-1, 1), min_size=4, max_size=4).map(np.array)
+
+
+@settings(deadline=None, max_examples=100)
+@given(moves, st.sampled_from(["b", "column"]))
+def test_the_largest_violation_moves_by_no_more(move, part):
+    """Neighbours of scalar- and column-private programs, violations without noise."""
+    relation = {"b": privlp.ScalarPrivate, "column": privlp.ColumnPrivate}[part](0.1, lower=-20, upper=20)
+    moved = (A, B + 0.1 * move) if part == "b" else (A + 0.1 * np.outer(move, [1, 0]), B)
+    one, two = (quality(program(*pair, neighbours=relation), POINT, math.inf).largest_violation for pair in ((A, B), moved))
+    assert abs(one - two) <= sensitivity(relation)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.floats(-9, 9), min_size=3, max_size=3).map(np.array), st.sampled_from([0.0, 0.3]))
+def test_the_count_moves_by_one_at_most(row, alpha):
+    other = np.vstack([A[:3], row[:2]]), np.append(B[:3], row[2])
+    counts = [quality(program(*pair), POINT, math.inf, alpha=alpha).n_violated for pair in ((A, B), other)]
+    assert abs(counts[0] - counts[1]) <= 1
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("claimed", "passes"), [pytest.param(1.0, True, id="as claimed"), pytest.param(0.5, False, id="half of it")]
+)
+def test_audit(claimed, passes):
+    """Correct: false-alarm rate 0.001. Claiming half of what is spent is caught, miss rate below 0.01."""
+    violated, satisfied = program(np.eye(2), [0.5, 1.0]), program(np.eye(2), [5.0, 1.0])
+    result = audit(
+        lambda lp, rng: float(quality(lp, POINT, 1.0, rng=rng).n_violated), violated, satisfied, claimed, 0.0, runs=4000, rng=1
+    )
+    assert result.passed == passes, str(result)
+
+
+def test_it_is_paid_from_the_budget_with_the_solve():
+    rng = np.random.default_rng(0)
+    lp = LinearProgram([1, 2, 1, 3], -rng.uniform(0.2, 1.0, (500, 4)), -np.ones(500))
+    budget = privlp.Budget(1.5, 1e-6)
+    solution = privlp.solve(lp, 1.0, 1e-6, 50, opt=3.0, budget=budget, rng=0)
+    report = quality(lp, solution, 0.5, budget=budget, rng=1)
+    assert budget.entries[-1].purpose == "count violated rows"
+    assert report.privacy.eps == pytest.approx(0.5)
+    with pytest.raises(privlp.BudgetExceededError):
+        quality(lp, solution, 0.5, budget=budget)
+
+
+def test_it_is_a_whole_number_of_rows_and_says_how_sure_it_is():
+    reports = [quality(program(), POINT, 0.5, rng=seed) for seed in range(200)]
+    assert all(report.n_violated >= 0 and float(report.n_violated).is_integer() for report in reports)
+    near = np.mean([abs(report.n_violated - 3) <= math.ceil(report.margin) for report in reports])
+    assert near >= 0.9
+    assert str(reports[0]).endswith(f"± {math.ceil(reports[0].margin)} private rows are violated (95 %).")
+    assert "by more than 0.1 per unit of row norm" in str(quality(program(), POINT, 0.5, alpha=0.1, rng=0))
+
+
+def test_nothing_else_of_the_rows_is_told():
+    one, two = (quality(program(b=b), POINT, 1e-6, rng=3) for b in (B, B + 100))
+    assert (one.margin, one.privacy) == (two.margin, two.privacy)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lp": "model"}, "lp must be a LinearProgram, got str"),
+        ({"solution": [1.0]}, r"has shape \(1,\), but the program has 2 variables"),
+        ({"solution": [np.nan, 1.0]}, "NaN or infinite"),
+        ({"solution": privlp.solve_exact(program(sense="max"))}, "An exact solution depends on private rows without noise"),
+        ({"eps": 0.0}, "eps must be positive"),
+        ({"alpha": -1.0}, "alpha must be finite and not negative"),
+        ({"budget": 3.0}, "budget must be a privlp.Budget"),
+        ({"lp": program(private=[])}, "no private rows, so there is nothing to report"),
+        ({"lp": program(neighbours=privlp.ObjectivePrivate(1.0))}, "All rows are public under this neighbour relation"),
+    ],
+)
+def test_messages(change, message):
+    budget = privlp.Budget(1.0, 0.0)
+    arguments = {"lp": program(), "solution": POINT, "eps": 1.0, "budget": budget, **change}
+    with pytest.raises(privlp.PrivLPError, match=message):
+        quality(**arguments)
+    assert budget.spent() == 0

@@ -1,0 +1,279 @@
+"""PrivateLPSVC: the exact minimiser without noise, what one record can change, audits, messages, and its rule."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from sklearn.base import clone
+
+from privlp import Budget, BudgetExceededError, InvalidParameterError, audit
+from privlp.privacy import GaussianMechanism, Ledger, Randomness
+from privlp.solvers.l1_ball import L1BallPlayer, onto_l1_ball
+from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere, private_lp_svc
+from svm_models.base import within_norm
+from svm_models.losses import huber
+from svm_models.private_lp_svc import Rule, WhitenedRecords, second_moments
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(0, 1, (300, 4)) * [1.0, 0.5, 0.2, 0.1]
+X /= np.linalg.norm(X, axis=1).max()
+Y = np.where(X @ [1.0, -2.0, 3.0, 0.0] + RNG.normal(0, 0.2, 300) > 0, 1, -1)
+
+
+def risk(w, records=X, labels=Y):
+    return float(huber().value(labels * (records @ w)).mean())
+
+
+def exact(radius):
+    """The least risk over the ball, by another solver: w = u - v, u and v non-negative, sum(u + v) <= radius."""
+    M = Y[:, None] * X
+
+    def objective(uv):
+        margins = M @ (uv[:4] - uv[4:])
+        gradient = M.T @ huber().slope(margins) / len(M)
+        return huber().value(margins).mean(), np.concatenate([gradient, -gradient])
+
+    within = {"type": "ineq", "fun": lambda uv: radius - uv.sum(), "jac": lambda _: -np.ones(8)}
+    options = {"ftol": 1e-14, "maxiter": 1000}
+    found = minimize(
+        objective, np.full(8, radius / 16), jac=True, bounds=[(0, None)] * 8, constraints=[within], method="SLSQP", options=options
+    )
+    return found.fun
+
+
+# ------------------------------------------------------------------------------------------------------------- without noise
+
+
+@pytest.mark.parametrize("radius", [0.5, 3.0, 20.0, 200.0])
+@pytest.mark.parametrize("container", [np.array, sp.csr_array])
+def test_without_noise_it_is_the_minimiser_over_the_ball(radius, container):
+    svm = PrivateLPSVC(eps=np.inf, radius=radius, rounds=1500).fit(container(X), Y)
+    w = svm.coef_[0]
+    assert np.abs(w).sum() <= radius
+    assert risk(w) == pytest.approx(exact(radius), abs=1e-6)
+    assert math.isinf(svm.privacy_.eps)
+
+
+def test_more_rounds_come_closer():
+    gaps = [risk(PrivateLPSVC(eps=np.inf, radius=20.0, rounds=T).fit(X, Y).coef_[0]) - exact(20.0) for T in (3, 30, 300)]
+    assert gaps[0] > gaps[1] > gaps[2] > -1e-9
+
+
+def test_in_other_units_it_is_the_same_classifier():
+    one = PrivateLPSVC(eps=1.0, random_state=0).fit(X, Y)
+    other = PrivateLPSVC(eps=1.0, random_state=0, data_norm=1e3).fit(1e3 * X, Y)
+    np.testing.assert_allclose(1e3 * other.coef_, one.coef_, rtol=1e-6)
+    assert 1e3 * other.radius_ == pytest.approx(one.radius_)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_player_moves_to_the_nearest_point_of_the_ball(seed):
+    rng = np.random.default_rng(seed)
+    root, w, radius = np.eye(5) + 0.3 * rng.normal(size=(5, 5)), rng.normal(0, 3, 5), 2.0
+    release = Ledger(np.inf, 0.0).charge(GaussianMechanism(1.0, 0.0), 1, "test", private_lp_svc._RELATION, Randomness(0))
+    player = L1BallPlayer(release, root, 1.0, radius)
+    player.respond(np.linalg.solve(root, w))  # theta is 1 in the first round
+    z = player.released().x
+    assert np.abs(z).sum() <= radius * (1 + 1e-12)
+    # Nearest in a metric: no point of the ball lies further along the gradient.
+    inverse = np.linalg.inv(root)
+    gradient = inverse.T @ inverse @ (z - w)
+    assert gradient @ z <= -radius * np.abs(gradient).max() + 1e-8
+
+
+def test_projection_onto_the_ball():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        w, radius = rng.normal(0, 2, 6), rng.uniform(0.1, 8.0)
+        z = onto_l1_ball(w, radius)
+        assert np.abs(z).sum() <= radius * (1 + 1e-12)
+        assert (z - w) @ z <= -radius * np.abs(z - w).max() + 1e-12 or np.array_equal(z, w)
+
+
+# --------------------------------------------------------------------------------------------------------------- sensitivity
+
+
+def contribution(record, whiten, w):
+    """What a record with signed features `record` adds to the released sum at a released point w."""
+    rows = WhitenedRecords(record[None, :], whiten)
+    violation = np.zeros(1)
+    rows.add_violations(w, 1.0, violation)
+    return rows.scores(np.clip(violation, 0.0, 1.0))
+
+
+def test_no_neighbour_moves_a_release_by_more_than_its_sensitivity():
+    rng = np.random.default_rng(0)
+    for _ in range(2_000):
+        p = int(rng.integers(1, 6))
+        root = rng.normal(size=(p, p))
+        whiten, w = root @ root.T * 10 ** rng.uniform(-2, 2), rng.normal(0, 10, p)
+        pair = within_norm(rng.normal(0, 1, (2, p)), 1.0)
+        moved = contribution(pair[0], whiten, w) - contribution(pair[1], whiten, w)
+        assert np.linalg.norm(moved) <= 2 + 1e-9
+        moments = [second_moments(record[None, :], lambda exact: exact) for record in pair]
+        assert np.linalg.norm(moments[0] - moments[1]) <= math.sqrt(2) + 1e-9
+
+
+def test_some_pair_of_neighbours_attains_both_sensitivities():
+    record = np.array([0.6, 0.8])
+    moved = contribution(record, 2 * np.eye(2), np.zeros(2)) - contribution(-record, 2 * np.eye(2), np.zeros(2))
+    assert np.linalg.norm(moved) == pytest.approx(2)
+    released = [second_moments(np.array([row]), lambda exact: exact) for row in ([0.6, 0.8], [0.8, -0.6])]
+    assert np.linalg.norm(released[0] - released[1]) == pytest.approx(math.sqrt(2))
+
+
+def test_the_released_numbers_of_the_moments_have_frobenius_length():
+    seen = []
+    moments = second_moments(X, lambda exact: seen.append(exact) or exact)
+    assert np.linalg.norm(seen[0]) == pytest.approx(np.linalg.norm(moments))
+    np.testing.assert_allclose(moments, X.T @ X)
+    np.testing.assert_allclose(second_moments(sp.csr_array(X), lambda exact: exact), X.T @ X)
+
+
+def test_the_whitening_is_bounded_by_public_numbers():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        p, ridge = int(rng.integers(1, 8)), 10 ** rng.uniform(-6, 2)
+        noise = rng.normal(size=(p, p)) * 10 ** rng.uniform(-4, 2)
+        whiten, reach = private_lp_svc._whitening(noise + noise.T, ridge)
+        assert np.linalg.norm(whiten, 2) <= (1 + 1e-9) / (private_lp_svc._REACH * math.sqrt(ridge))
+        assert reach >= private_lp_svc._REACH
+
+
+def test_rounding_errors_stay_below_their_bound():
+    n, p = 4_000, 5
+    records = np.full((n, p), 1 / math.sqrt(p))
+    rows = WhitenedRecords(records, np.eye(p))
+    weights = np.full(n, 1 / 3)
+    true = np.full(p, math.fsum([1 / 3 / math.sqrt(p)] * n))
+    assert np.linalg.norm(rows.scores(weights) - true) <= WhitenedRecords.rounding_error(n, p, 1.0) < 1e-3
+
+
+# --------------------------------------------------------------------------------------------------------------------- audit
+
+#: A label is flipped, hence all that the record contributes; beside records of zeros it points where few others do.
+ZEROS = np.array([[0.0, 1.0]] * 400)
+PAIR = np.vstack([ZEROS, [[1.0, 1.0]]]), np.vstack([ZEROS, [[1.0, -1.0]]])
+
+
+@pytest.fixture
+def worst_rule(monkeypatch):
+    """With a small ridge the record is as long as it may be; the answer of two rounds is the sum of both."""
+    monkeypatch.setattr(Rule, "of", classmethod(lambda cls, n, p, sigma: Rule(1e6, 2, 0.01)))
+
+
+def fitted(records, rng):
+    svm = PrivateLPSVC(2.0, 1e-3, classes=(-1, 1), random_state=rng)
+    return svm.fit(records[:, :1], records[:, 1].astype(int)).coef_[0]
+
+
+@pytest.mark.statistical
+def test_audit(worst_rule):
+    """Correct. False-alarm rate 0.001, seed fixed."""
+    result = audit(fitted, *PAIR, 2.0, 1e-3, runs=2_500, rng=1)
+    assert result.passed, str(result)
+    assert result.eps_lower > 0.5
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("twin", ["noise too small", "records too long"])
+def test_audit_catches_broken_twins(monkeypatch, worst_rule, twin):
+    """A sixth of the noise, or records that are not shortened. Miss rate below 0.01."""
+    if twin == "noise too small":
+        release = GaussianMechanism.release
+        monkeypatch.setattr(GaussianMechanism, "release", lambda self, value, r: value + (release(self, value, r) - value) / 6)
+    else:
+        original = WhitenedRecords.__init__
+        monkeypatch.setattr(WhitenedRecords, "__init__", lambda self, M, whiten, shorten: original(self, M, whiten, shorten=False))
+    assert not audit(fitted, *PAIR, 2.0, 1e-3, runs=1_000, rng=1).passed
+
+
+# ------------------------------------------------------------------------------------------------------- ledger and messages
+
+
+def test_everything_is_paid_for_before_the_first_draw(monkeypatch):
+    seen = []
+    release = GaussianMechanism.release
+    budget = Budget(1.0, 1e-6)
+
+    def spying(self, value, randomness):
+        seen.append((np.size(value), budget.spent()))
+        return release(self, value, randomness)
+
+    monkeypatch.setattr(GaussianMechanism, "release", spying)
+    svm = PrivateLPSVC(1.0, 1e-6, budget=budget).fit(X, Y)
+    assert [size for size, _ in seen] == [10] + [4] * svm.rounds_
+    assert {spent for _, spent in seen} == {svm.privacy_.eps}
+    assert 0.999 < svm.privacy_.eps <= 1.0
+    assert [entry.draws for entry in svm.privacy_.entries] == [1, svm.rounds_]
+    with pytest.raises(BudgetExceededError):
+        clone(svm).set_params(budget=budget).fit(X, Y)
+
+
+def test_a_seed_repeats_the_fit():
+    fits = [PrivateLPSVC(random_state=seed).fit(X, Y).coef_ for seed in (3, 3, 4)]
+    np.testing.assert_array_equal(fits[0], fits[1])
+    assert not np.array_equal(fits[0], fits[2])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"eps": 0.0}, "eps must be positive"),
+        ({"eps": -1.0}, "eps must be positive"),
+        ({"delta": 0.0}, "delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0"),
+        ({"delta": -1e-6}, r"delta must be in \[0, 1\), got -1e-06"),
+        ({"radius": 0.0}, "radius must be a positive finite number, got 0.0"),
+        ({"radius": np.inf}, "radius must be a positive finite number, got inf"),
+        ({"rounds": 0}, "rounds must be a positive integer, got 0"),
+        ({"rounds": 2.5}, "rounds must be a positive integer, got 2.5"),
+        ({"rounds": True}, "rounds must be a positive integer, got True"),
+        ({"data_norm": 0.0}, "data_norm must be a positive number"),
+        ({"classes": (1, 1)}, "classes must name two different labels"),
+        ({"budget": 1.0}, "budget must be a privlp.Budget, got float"),
+    ],
+)
+def test_messages(parameters, message):
+    svm = PrivateLPSVC(**parameters)
+    with pytest.raises(InvalidParameterError, match=message):
+        svm.fit(X, Y)
+
+
+# ---------------------------------------------------------------------------------------------------------------------- rule
+
+
+def test_the_rule_follows_the_noise():
+    rules = [Rule.of(10_000, 50, sigma) for sigma in (0.0, 1.0, 5.0, 20.0, 100.0, 1e9)]
+    assert rules == sorted(rules, key=lambda rule: (-rule.rounds, -rule.radius, rule.ridge))
+    assert rules[0].rounds > rules[-1].rounds >= 1
+    assert rules[0].radius > rules[-1].radius > 0
+    assert 0 < rules[0].ridge < rules[-1].ridge
+
+
+def test_rounds_grow_with_eps():
+    rounds = [PrivateLPSVC(eps, random_state=0).fit(X, Y).rounds_ for eps in (0.1, 1.0, 10.0, 100.0, np.inf)]
+    assert rounds == sorted(rounds)
+    assert rounds[0] < rounds[-1]
+
+
+def test_the_rule_does_not_look_at_the_records():
+    one, other = PrivateLPSVC(random_state=0).fit(X, Y), PrivateLPSVC(random_state=0).fit(0.1 * X[:, ::-1], -Y)
+    assert (one.radius_, one.rounds_) == (other.radius_, other.rounds_)
+
+
+def test_it_beats_objective_perturbation_where_records_share_a_direction():
+    """Features all positive, as one-hot columns are: most of a record's length says nothing about its class."""
+    rng = np.random.default_rng(0)
+    records = np.abs(rng.normal(1.0, 0.15, (20_000, 20)))
+    labels = np.where(records[:, 0] > records[:, 1], 1, -1)
+    records /= np.linalg.norm(records, axis=1).max()
+    ours = np.mean([PrivateLPSVC(0.5, 1e-8, random_state=seed).fit(records, labels).score(records, labels) for seed in range(3)])
+    theirs = [ObjectivePerturbationSVC(0.5, reg, 1e-8, random_state=0).fit(records, labels) for reg in (1e-2, 1e-3, 1e-4)]
+    assert ours > max(svm.score(records, labels) for svm in theirs) + 0.02
+
+
+def test_on_a_separable_sphere():
+    records, labels = make_separable_sphere(5_000, random_state=0)
+    assert PrivateLPSVC(1.0, 1e-8, random_state=0).fit(records, labels).score(records, labels) > 0.97
