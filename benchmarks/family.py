@@ -70,7 +70,7 @@ def measure(instance: problems.Instance, method: str, eps: float, seed: int) -> 
     try:
         arguments = {"opt": instance.opt, "method": method, "rng": seed, **options_of(instance, method)}
         solution = privlp.solve(instance.lp, eps, DELTA, given_up(instance), **arguments)
-    except (privlp.UnsupportedProblemError, ZeroDivisionError):
+    except privlp.UnsupportedProblemError:
         return None
     seconds = time.process_time() - start
     return [*violations(instance, solution.x), solution.objective / instance.opt, solution.iterations, seconds]

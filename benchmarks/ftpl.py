@@ -135,7 +135,7 @@ def main(seeds: int) -> None:
         axis.minorticks_off()
         axis.legend(frameon=False)
     save_picture("ftpl", figure)
-    instance = multicommodity(0)
+    instance = problems.multicommodity(0)
     signed = np.sort((instance.lp.A @ cheapest(instance) - instance.lp.b)[instance.lp.private])
     n, d = int(instance.lp.private.sum()), instance.lp.shape[1]
     blocks += [

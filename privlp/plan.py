@@ -16,7 +16,10 @@ from privlp.privacy import Ledger, Randomness
 from privlp.problem import LinearProgram, StandardForm
 from privlp.relations import ConstraintPrivate
 from privlp.solvers import Prediction, Task, best_method, predictions
+from privlp.solvers.descent import Region
+from privlp.solvers.public_polytope import PublicPolytope
 from privlp.solvers.simplex import Simplex
+from privlp.solvers.value_search import is_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +68,8 @@ class Plan:
         if self.yardstick is not None:
             ax.axhline(self.yardstick, color="0.4", linestyle="--", label="what a row varies by")
         ax.axvline(self._task.ledger.eps, color="0.4", linestyle=":")
-        ax.set(xscale="log", yscale="log", xlabel="ε", ylabel=f"predicted violation ({self.unit})")
+        scale = "log" if any(p.violation > 0 for p in self.predictions.values()) else "linear"
+        ax.set(xscale="log", yscale=scale, xlabel="ε", ylabel=f"predicted violation ({self.unit})")
         ax.legend(frameon=False)
         return ax
 
@@ -80,8 +84,11 @@ class Plan:
             )
             for method, p in self.predictions.items()
         ]
-        headers = ("method", f"violation ({self.unit})", "objective loss", "rounds", "noise per unit")
-        others = "".join(f"\n{method}: does not apply. {reason}" for method, reason in self.not_applicable.items())
+        headers = ("method", f"violation ({self.unit})", "objective loss (of the range)", "rounds", "noise per unit")
+        methods: dict[str, list[str]] = {}
+        for method, reason in self.not_applicable.items():
+            methods.setdefault(reason, []).append(method)
+        others = "".join(f"\n{', '.join(names)}: does not apply. {reason}" for reason, names in methods.items())
         return f"{tabulate(rows, headers=headers, disable_numparse=True)}\n\n{self.advice}{others}"
 
 
@@ -160,11 +167,16 @@ def _yardstick(task: Task) -> float | None:
     """What a row of norm 1 with entries of like size varies by from vertex to vertex."""
     if not isinstance(task.relation, ConstraintPrivate):
         return None
+    region: Region
+    ranged = is_range(task.opt)
     try:
-        simplex = Simplex(task.form, max(task.opt, key=abs) if np.ndim(task.opt) else task.opt)
+        region = Simplex(task.form, max(task.opt, key=abs) if ranged else task.opt)
     except PrivLPError:
-        return None
-    return simplex.typical_norm / math.sqrt(simplex.size)
+        try:
+            region = PublicPolytope(task.form, None if ranged else task.opt)
+        except PrivLPError:
+            return None
+    return region.typical_norm / math.sqrt(region.size)
 
 
 def _advice(task: Task, prediction: Prediction | None, yardstick: float | None) -> str:
@@ -179,4 +191,6 @@ def _advice(task: Task, prediction: Prediction | None, yardstick: float | None) 
         return f"Too few rows for this eps: {compared}, so the result would tell next to nothing. {more}"
     if share > _USEFUL:
         return f"Rough: {compared}. {more}"
-    return f"Enough rows for this eps: {compared}."
+    return (
+        f"Enough rows for this eps: {compared}, if all rows can be satisfied; else that is what noise adds to the least possible."
+    )

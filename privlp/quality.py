@@ -131,8 +131,9 @@ def quality(
     purpose = "count violated rows" if counts else "largest violation"
     release = ledger.charge(mechanism, 1, purpose, relation, randomness, description=relation.describe(lp))
     margin = mechanism.scale * math.log(1 / (1 - _CONFIDENCE))
-    activity = form.activity(x)
-    violations = np.maximum(activity - lp.b, lp.row_lower - activity)[lp.private]
+    with np.errstate(all="ignore"):  # whether a number overflows depends on private rows; nobody may learn it from a warning
+        activity = form.activity(x)
+        violations = np.maximum(activity - lp.b, lp.row_lower - activity)[lp.private]
     if counts:
         noisy = float(release(float(np.count_nonzero(violations > alpha * form.row_norms()[lp.private]))))
         return Quality(max(0.0, float(np.round(noisy))), None, alpha, margin, ledger.record())

@@ -170,7 +170,8 @@ class Account:
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """scikit-learn's ``validate_data``, whose messages may quote records: such a message is cut before the quotation."""
     try:
-        return validate_data(estimator, X, y, accept_sparse="csr", **options)
+        with np.errstate(all="ignore"):  # its sum of all entries may overflow, which depends on the records
+            return validate_data(estimator, X, y, accept_sparse="csr", **options)
     except (ValueError, TypeError) as raised:
         error, message = type(raised), str(raised)
     for beginning, cure in _QUOTING.items():

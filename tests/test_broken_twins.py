@@ -368,7 +368,7 @@ def solved(monkeypatch):
 
     def make(rounds, eps, delta):
         def mechanism(lp, rng):
-            solution = privlp.solve(lp, eps, delta, s=5, alpha=alpha_for(rounds), opt=1.0, rng=rng)
+            solution = privlp.solve(lp, eps, delta, s=5, alpha=alpha_for(rounds), opt=1.0, method="dmw", rng=rng)
             assert solution.iterations == rounds
             assert solution.privacy.eps <= eps
             return tuple((solution.trace["selected"] == 0).tolist())

@@ -99,6 +99,12 @@ def test_solve_at_the_time_limit_exits_with_one(model):
     assert "time limit" in result.output
 
 
+def test_public_rows_need_no_simplex(model):
+    result = call("solve", model, *SOLVE, "--private", "person1*", "--seed", 1)
+    assert result.exit_code == 0
+    assert "release the sum of violated rows each round" in result.output
+
+
 def test_warnings_are_one_line(model):
     result = call("solve", model, "--eps", 1, "--delta", 0.1, "--s", 20, "--opt", 5)
     assert result.exit_code == 0
@@ -115,9 +121,8 @@ def test_warnings_are_one_line(model):
         (("solve", "MODEL", "--eps", 0, "--delta", 1e-6, "--s", 20, "--opt", 5), "eps must be positive"),
         (("solve", "MODEL", "--eps", 1, "--delta", 2, "--s", 20, "--opt", 5), "delta must be in [0, 1)"),
         (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 2000, "--opt", 5), "s must be between 1"),
-        (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20), "opt is missing"),
+        (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20), "No method applies. mirror: opt is missing"),
         (("solve", "MODEL", *SOLVE, "--private", "nobody*"), "No row name matches"),
-        (("solve", "MODEL", *SOLVE, "--private", "person1*"), "some rows are public"),
         (("solve", "MODEL", *SOLVE, "--method", "simplex"), "method must be"),
         (("solve", "MODEL", *SOLVE, "--rows-per-record", 0), "rows_per_record must be a positive integer"),
         (("solve", "MODEL", *SOLVE, "--json", "no/such/folder/x.json"), "No such file or directory"),

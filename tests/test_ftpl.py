@@ -370,3 +370,51 @@ def test_netlib(name):
     scale = np.abs(np.where(np.isfinite(lp.b), lp.b, lp.row_lower)) + abs(lp.A) @ np.abs(exact.x)
     violations = privlp.compare(lp, solution, exact).violations[lp.private]
     assert (violations <= 0.05 * scale[lp.private] + 1e-5).all()
+
+
+class TestUnknownOptimum:
+    """opt=None or a range: the optimum is looked for within the budget."""
+
+    @staticmethod
+    def program(n=400):
+        """Two equalities among public rows, a free variable in a public box, private capacities."""
+        rng = np.random.default_rng(0)
+        A = rng.uniform(0, 1, (n, 4))
+        x = np.array([0.5, 1.0, 0.5, -1.0])
+        equal = np.array([[1.0, 1.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]])
+        return LinearProgram.from_linprog(
+            [3, 1, 2, 1], A, A @ x + 0.05 * rng.random(n), equal, equal @ x, [(0, 3), (0, 3), (0, 3), (-3, 3)]
+        )
+
+    @pytest.mark.parametrize("margin", [None, (1.0, 1.0)])
+    def test_without_noise_it_finds_the_optimum(self, margin):
+        lp = self.program()
+        exact = privlp.solve_exact(lp)
+        opt = None if margin is None else (exact.objective - margin[0], exact.objective + margin[1])
+        solution = privlp.solve(lp, math.inf, 0.0, 1, opt=opt, rng=0)
+        assert solution.method == "ftpl"
+        assert solution.objective == pytest.approx(exact.objective, abs=0.1)
+        assert privlp.compare(lp, solution, exact).violation_at(1) < 0.1
+
+    def test_with_noise_it_comes_near(self):
+        lp = self.program(4000)
+        exact = privlp.solve_exact(lp)
+        solution = privlp.solve(lp, 8.0, 1e-6, 400, rng=0)
+        assert solution.objective == pytest.approx(exact.objective, abs=1.0)  # public objectives span 10
+        assert privlp.compare(lp, solution, exact).violation_at(400) < 0.1
+        assert solution.privacy.eps <= 8.0
+
+    def test_everything_is_paid_before_the_first_draw(self):
+        budget = privlp.Budget(1.0, 1e-6)
+        solution = privlp.solve(self.program(), 1.0, 1e-6, 10, budget=budget, rng=0)
+        assert [entry.purpose for entry in budget.entries] == ["count violated rows", *[_RELEASES] * 5]
+        assert sum(entry.draws for entry in budget.entries[1:]) == solution.iterations
+        assert budget.spent() == pytest.approx(1.0, rel=1e-6)
+
+    def test_plan(self):
+        found = privlp.plan(self.program(), 1.0, 1e-6, 10)
+        assert found.best == "ftpl"
+        assert found.predictions["ftpl"].objective_loss > 0
+
+
+_RELEASES = "release the sum of violated rows each round"

@@ -358,7 +358,7 @@ def program(seed=0, n=40, d=3, **options):
 
 def solve(budget, eps, rng=0, **options):
     lp = options.pop("lp", None) or program()
-    return privlp.solve(lp, eps, 1e-6, s=8, alpha=1.5, opt=2.0, budget=budget, rng=rng, **options)
+    return privlp.solve(lp, eps, 1e-6, s=8, alpha=1.5, opt=2.0, method="dmw", budget=budget, rng=rng, **options)
 
 
 def test_two_solves_compose_in_their_budget():

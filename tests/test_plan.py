@@ -83,7 +83,7 @@ def test_methods_that_do_not_apply_say_why():
     pure = plan(delta=0.0)
     assert pure.best == "dmw"
     assert "delta must be positive" in pure.not_applicable["mirror"]
-    assert "mirror: does not apply. delta must be positive" in str(pure)
+    assert "mirror, mirror-dense, mirror-best, ftpl: does not apply. delta must be positive" in str(pure)
 
 
 def test_a_range_of_the_optimum():

@@ -13,7 +13,7 @@ from privlp.privacy import ExponentialMechanism, GaussianMechanism, LaplaceMecha
 
 def solve(rng, **options):
     lp = LinearProgram(np.ones(4), -np.random.default_rng(0).uniform(0.2, 1, (30, 4)), -np.ones(30))
-    return privlp.solve(lp, 1.0, 1e-6, s=5, alpha=0.8, opt=2.0, rng=rng, **options)
+    return privlp.solve(lp, 1.0, 1e-6, s=5, alpha=0.8, opt=2.0, method="dmw", rng=rng, **options)
 
 
 def bits(randomness, count=4):
@@ -139,7 +139,7 @@ def test_no_randomness_is_needed_without_noise():
     generator = np.random.default_rng(0)
     state = generator.bit_generator.state
     lp = LinearProgram([1.0, 2.0], [[-1.0, -1.0], [-1.0, -3.0]], [-2.0, -3.0])
-    privlp.solve(lp, math.inf, 0, s=1, alpha=0.5, opt=2.5, rng=generator)
+    privlp.solve(lp, math.inf, 0, s=1, alpha=0.5, opt=2.5, method="dmw", rng=generator)
     assert generator.bit_generator.state == state
 
 

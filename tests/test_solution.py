@@ -16,7 +16,7 @@ LP = LinearProgram([1.0, 2.0, 1.5], -np.random.default_rng(1).uniform(0.2, 1.0, 
 @pytest.fixture(scope="module", params=[1.0, math.inf], ids=["private", "no noise"])
 def solution(request):
     delta = 1e-6 if math.isfinite(request.param) else 0.0
-    return solve(LP, eps=request.param, delta=delta, s=20, alpha=0.5, opt=3.0, rng=0)
+    return solve(LP, eps=request.param, delta=delta, s=20, alpha=0.5, opt=3.0, method="dmw", rng=0)
 
 
 def stopped(solution):
@@ -76,7 +76,7 @@ def test_the_privacy_statement_survives(solution, tmp_path):
 
 
 def test_infinite_eps_is_loaded_as_a_number(tmp_path):
-    solve(LP, eps=math.inf, delta=0, s=20, alpha=0.5, opt=3.0, rng=0).save(tmp_path / "solution.json")
+    solve(LP, eps=math.inf, delta=0, s=20, alpha=0.5, opt=3.0, method="dmw", rng=0).save(tmp_path / "solution.json")
     privacy = Solution.load(tmp_path / "solution.json").privacy
     assert privacy.eps == privacy.eps_limit == math.inf
     assert "NOT PRIVATE" in str(privacy.statement())

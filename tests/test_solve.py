@@ -58,8 +58,10 @@ def test_without_noise_every_method_approaches_the_exact_optimum(method, name):
         width, alpha = None, 0.1
     solution = run(lp, method, eps=INF, delta=0, s=1, opt=exact.objective, alpha=alpha, width=width)
     comparison = privlp.compare(lp, solution, exact)
-    assert solution.objective == pytest.approx(exact.objective, rel=1e-9)
-    assert comparison.violation_at(0) < {"dmw": 0.005, "dmw-published": 0.12}.get(method, 0.02)
+    if method == "ftpl":  # whose region holds better objectives too
+        assert lp.sign * (solution.objective - exact.objective) <= 1e-6
+    assert solution.objective == pytest.approx(exact.objective, rel=5e-3 if method == "ftpl" else 1e-9)
+    assert comparison.violation_at(0) < {"dmw": 0.005, "dmw-published": 0.12, "mirror": 0.02}.get(method, 0.06)
 
 
 def test_without_noise_smaller_alpha_means_smaller_violation_and_alpha_is_kept(method):
@@ -126,7 +128,7 @@ def test_solution_lies_on_the_public_region(method):
     lp = covering()
     solution = run(lp, method)
     assert (solution.x >= 0).all()
-    assert solution.objective == pytest.approx(6.0)
+    assert solution.objective <= 6.0 + 1e-6 if method == "ftpl" else solution.objective == pytest.approx(6.0)
     assert solution.success
     assert solution.status is privlp.Status.COMPLETED
 
@@ -145,7 +147,7 @@ def test_positive_multiples_of_rows_change_nothing_in_the_tight_method():
 
 
 def test_default_method_and_default_alpha():
-    solution = privlp.solve(covering(), 1.0, 1e-6, 30, opt=6.0, rng=0)
+    solution = privlp.solve(covering(3000), 1.0, 1e-6, 100, opt=6.0, rng=0)
     assert solution.method == "mirror-best"
     assert solution.iterations > 1
     assert privlp.solve(covering(), 1.0, 0.0, 30, opt=6.0, rng=0).method == "dmw"  # Gaussian noise needs delta
@@ -233,10 +235,10 @@ BAD_CALLS = {
     "alpha zero": ({"alpha": 0.0}, "alpha must be positive"),
     "alpha infinite": ({"alpha": INF}, "alpha must be positive and finite"),
     "alpha tiny": ({"alpha": 1e-9}, "Give a larger alpha"),
-    "opt missing": ({"opt": None}, "opt is missing"),
+    "opt missing": ({"opt": None}, "opt is missing|put no limit on .* or give opt or a range"),
     "opt nan": ({"opt": math.nan}, "opt must be a finite number"),
     "opt text": ({"opt": "3"}, "opt must be a number"),
-    "opt of the wrong sign": ({"opt": -3.0}, "wrong sign for opt"),
+    "opt of the wrong sign": ({"opt": -3.0}, "wrong sign for opt|opt = -3 is below the least"),
     "opt zero": ({"opt": 0.0}, "a single point"),
     "feasible": ({"feasible": "always"}, "feasible must be None here"),
     "time limit": ({"time_limit": 0}, "time_limit must be a positive number"),
@@ -269,6 +271,8 @@ BAD_PROGRAMS = {
 @pytest.mark.parametrize("name", BAD_PROGRAMS)
 def test_programs_outside_the_method_are_refused_with_the_reason(method, name):
     make, message = BAD_PROGRAMS[name]
+    if method == "ftpl" and name not in ("soft rows", "no private rows"):
+        pytest.skip("ftpl takes any bounded region: see test_ftpl.py")
     budget = privlp.Budget(100.0, 1e-3)
     with pytest.raises(privlp.PrivLPError, match=message):
         run(make(), method, budget=budget)
@@ -424,7 +428,7 @@ class TestNothingPrivateLeaves:
             assert self.leaks(str(caught.value)) == [], name
 
     def test_in_refusals(self, method):
-        for fields in ({"bounds": (0, 2)}, {"private": [1, 2]}, {"penalty": 1.0}):
+        for fields in ({"bounds": (0, 2)}, {"private": [1, 2]}, {"penalty": 1.0})[2 * (method == "ftpl") :]:
             with pytest.raises(privlp.PrivLPError) as caught:
                 run(self.planted(**fields), method, s=2)
             assert self.leaks(str(caught.value)) == []

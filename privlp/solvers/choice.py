@@ -48,8 +48,8 @@ def best_method(task: Task, available: Sequence[str]) -> str:
 
     Raises
     ------
-    UnsupportedProblemError, InvalidParameterError
-        If none applies: the reason of the one that asks least.
+    UnsupportedProblemError
+        If none applies, with the reason of each.
     """
     candidates = _candidates(task, available)
     if len(candidates) == 1:
@@ -58,7 +58,10 @@ def best_method(task: Task, available: Sequence[str]) -> str:
     if "mw" in reasons:
         return "direct-noise"
     if not found:
-        raise reasons[candidates[-1]]
+        if len({str(reason) for reason in reasons.values()}) == 1:
+            raise reasons[candidates[0]]
+        why = " ".join(f"{method}: {reason}" for method, reason in reasons.items())
+        raise UnsupportedProblemError(f"No method applies. {why}")
     # HiGHS costs many times the time of closed formulas: it is for regions that have none.
     closed = [method for method in found if method != "ftpl"] or list(found)
     return min(closed, key=lambda method: found[method].violation)

@@ -22,6 +22,8 @@ FloatArray = npt.NDArray[np.float64]
 _MAX_PASSES = 40
 # exp() of anything in [-_SAFE, _SAFE] neither overflows nor underflows, also after adding up a million of them.
 _SAFE = 300.0
+# Beyond this, rows of a smoothed dual count as equally bad: an arbitrary right-hand side must not make numbers too large to add.
+_LARGEST_LOG_WEIGHT = 1e6
 
 
 class DenseProjection:
@@ -103,7 +105,9 @@ class DenseProjection:
         rest = math.log(np.exp(ahead[ahead <= 0]).sum())
         log_sum_of_others = np.logaddexp.accumulate(np.concatenate([[rest], above[::-1]]))[::-1]
         log_caps = log_sum_of_others - np.log(self.s - np.arange(len(above) + 1))
-        stays_below = np.flatnonzero(above <= log_caps[:-1])
+        # How far the sum of a weight and all smaller ones is ahead of it: no weight is so large that this rounds to nothing.
+        lead = np.logaddexp(0.0, log_sum_of_others[1:] - above)
+        stays_below = np.flatnonzero(lead >= np.log(self.s - np.arange(len(above))))
         k = int(stays_below[0]) if stays_below.size else len(above)
         self._log_cap = anchor + float(log_caps[k])
         np.exp(np.minimum(ahead - log_caps[k], _SAFE), out=self._relative)
@@ -185,3 +189,4 @@ class SmoothedWorstRows:
         """See how far each row is violated at a released point."""
         self._log_weights[:] = 0.0
         rows.add_violations(answer, 1.0 / self._temperature, self._log_weights)
+        np.clip(self._log_weights, -_LARGEST_LOG_WEIGHT, _LARGEST_LOG_WEIGHT, out=self._log_weights)

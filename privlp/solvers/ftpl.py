@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privlp.errors import PrivLPError, UnsupportedProblemError
+from privlp.errors import UnsupportedProblemError
 from privlp.privacy import GaussianMechanism
 from privlp.privacy.ledger import ChargedDraws
 from privlp.relations import ConstraintPrivate
@@ -64,6 +65,7 @@ def ftpl(task: Task) -> Solver:
     :func:`~privlp.solvers.value_search.search_value`.
     """
     relation = _checked(task)
+    task = _without_costs(task)
     if task.opt is None or is_range(task.opt):
         return search_value(task, relation, _Polytopes(task), **_LIMITS)
     region = PublicPolytope(task.form, task.opt)
@@ -80,6 +82,7 @@ def ftpl(task: Task) -> Solver:
 def predict_ftpl(task: Task) -> Prediction:
     """What :func:`ftpl` is expected to leave."""
     relation = _checked(task)
+    task = _without_costs(task)
     if task.opt is None or is_range(task.opt):
         return predict_search(task, relation, _Polytopes(task), _METHOD, **_LIMITS)
     region, noise = PublicPolytope(task.form, task.opt), noise_of_one_release(task)
@@ -91,6 +94,11 @@ def _checked(task: Task) -> ConstraintPrivate:
     relation = task.constraint_private(_METHOD)
     task.refuse(_METHOD, width="it needs no declared bounds")
     return relation
+
+
+def _without_costs(task: Task) -> Task:
+    """Where nothing costs anything, the optimum is known."""
+    return replace(task, opt=task.lp.offset) if task.opt is None and not task.lp.c.any() else task
 
 
 def _cuts(task: Task, relation: ConstraintPrivate, region: PublicPolytope) -> tuple[GaussianMechanism, int] | None:
@@ -105,8 +113,10 @@ def _cuts(task: Task, relation: ConstraintPrivate, region: PublicPolytope) -> tu
     return (mechanism, rounds) if mechanism.sigma <= _LARGEST_NOISE_OF_CUTS else None
 
 
-def _leader(region: PublicPolytope, release: ChargedDraws, descent: Descent, costs: FloatArray | None = None) -> PerturbedLeader:
-    vertices = min(max(_ALL_VERTICES // descent.rounds, _FEWEST_VERTICES), _MOST_VERTICES)
+def _leader(
+    region: PublicPolytope, release: ChargedDraws, descent: Descent, costs: FloatArray | None = None, *, stages: int = 1
+) -> PerturbedLeader:
+    vertices = min(max(_ALL_VERTICES // (stages * descent.rounds), _FEWEST_VERTICES), _MOST_VERTICES)
     return PerturbedLeader(region, release, descent.step, vertices=vertices, costs=costs)
 
 
@@ -135,14 +145,10 @@ class _Polytopes:
         return max(0.0, lp.sign * float(lp.c @ point) - self._better)
 
     def stage(self, value: float, price: float, descent: Descent, release: ChargedDraws) -> tuple[RowsOnPolytope, PerturbedLeader]:
-        """Rows and player on {c·x within V of the better end}; on the largest region where HiGHS fails on that one."""
-        try:
-            region = self._upto(value)
-        except PrivLPError:
-            region = self.region
-        lp = self._form.lp
+        """Rows and player on {c·x within V of the better end}."""
+        region, lp = self._upto(value), self._form.lp
         costs = lp.sign * (lp.c * region.unit)[region.live] / price
-        return RowsOnPolytope(region), _leader(region, release, descent, costs)
+        return RowsOnPolytope(region), _leader(region, release, descent, costs, stages=3)
 
 
 class PerturbedLeader:
@@ -175,7 +181,7 @@ class PerturbedLeader:
         self._costs = np.zeros(region.size) if costs is None else costs
         self._leader, self._rng = region.leader(), np.random.default_rng(0)
         self._sum, self._round = np.zeros(region.size), 0
-        self._ahead = self._average = _mean_leader(self._leader, self._sum, vertices, self._rng)
+        self._ahead = self._average = _mean_leader(self._leader, self._sum, vertices, self._rng, region.middle)
 
     @property
     def point(self) -> FloatArray:
@@ -221,7 +227,7 @@ class LeaderOfCuts:
     def __init__(self, region: PublicPolytope, release: ChargedDraws) -> None:
         self._region, self._release = region, release
         self._leader, self._round = region.leader(), 0
-        start = _mean_leader(self._leader, np.zeros(region.size), _FEWEST_VERTICES, np.random.default_rng(0))
+        start = _mean_leader(self._leader, np.zeros(region.size), _FEWEST_VERTICES, np.random.default_rng(0), region.middle)
         self.point: FloatArray = start
         self._best, self._least = start, math.inf
 
@@ -246,16 +252,10 @@ class LeaderOfCuts:
         return _released(self._region, self._best)
 
 
-def _mean_leader(
-    leader: Leader, cost: FloatArray, count: int, rng: np.random.Generator, otherwise: FloatArray | None = None
-) -> FloatArray:
+def _mean_leader(leader: Leader, cost: FloatArray, count: int, rng: np.random.Generator, otherwise: FloatArray) -> FloatArray:
     """The mean of vertices of K that are best for a cost under Gumbel perturbations; `otherwise` where HiGHS finds none."""
     mean = leader.mean_of_best(cost - rng.gumbel(size=(count, len(cost))))
-    if mean is not None:
-        return mean
-    if otherwise is None:
-        raise UnsupportedProblemError("HiGHS finds no vertex of the public region: rescale the public rows, or widen opt a little.")
-    return otherwise
+    return otherwise if mean is None else mean
 
 
 def _released(region: PublicPolytope, x: FloatArray) -> Released:

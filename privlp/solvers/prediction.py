@@ -18,7 +18,8 @@ class Prediction:
         least if some point satisfies all private rows. Per unit of ||A_i||_2 for constraint-private programs, whose rows are taken
         to have entries of like size; in units of A x - b for others.
     objective_loss : float or None
-        Loss of objective to expect, relative to the optimum; 0 where the objective is given, ``None`` where it is not predicted.
+        Loss of objective to expect, as a share of the public range of the optimum; 0 where the optimum is given, ``None`` where
+        it is not predicted.
     rounds : int
         Rounds T, each of which is paid for.
     noise : float

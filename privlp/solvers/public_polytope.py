@@ -35,12 +35,15 @@ class PublicPolytope:
     form : StandardForm
         The program.
     opt : float, optional
-        Public optimal value V, in the user's units and sense: points of a worse objective are cut off.
+        Public optimal value V, in the user's units and sense: points of a worse objective are cut off, and those of a better one
+        too where the region is unbounded without.
 
     Attributes
     ----------
     low, unit : (d,)
         Least value of each variable over K, and the length that counts as 1: its range, or its size where it is all but fixed.
+    middle : (d,)
+        A point of K: the mean of the vertices that its ranges rest on.
     live : (d',)
         The variables that are not fixed.
     ruled_out : (r, d')
@@ -66,12 +69,14 @@ class PublicPolytope:
             value = _reachable(form, opt, float(lp.c @ best) if status == _OPTIMAL else -lp.sign * math.inf)
             A = sp.csr_array(sp.vstack([A, sp.csr_array(lp.sign * lp.c[None, :])]))
             lower, upper = np.append(lower, -np.inf), np.append(upper, lp.sign * value)
-        size = row_sizes(A)
-        kept = size > 0
         self.form = form
-        self._A = sp.csr_array(sp.diags_array(1 / size[kept]) @ A[kept]) if kept.any() else A[kept]
-        self._lower, self._upper = lower[kept] / size[kept], upper[kept] / size[kept]
-        self.low, high = self._ranges()
+        try:
+            self.low, high = self._ranges_within(A, lower, upper)
+        except UnsupportedProblemError:
+            if opt is None:
+                raise
+            lower[-1] = upper[-1]  # no feasible point is better than the optimum: that may bound the region
+            self.low, high = self._ranges_within(A, lower, upper)
         fixed = high - self.low <= _FIXED * np.maximum(1.0, np.maximum(np.abs(self.low), np.abs(high)))
         self.unit = np.where(fixed, np.maximum(1.0, np.abs(self.low)), high - self.low)
         self.live = np.flatnonzero(~fixed)
@@ -108,12 +113,20 @@ class PublicPolytope:
     def _oracle(self) -> _Model:
         return _Model(self._A, self._lower, self._upper, self.form.lp.bounds, _DEFAULT_TOLERANCE)
 
+    def _ranges_within(self, A: sp.csr_array, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Keep the rows, scaled, and find the ranges they leave."""
+        size = row_sizes(A)
+        kept = size > 0
+        self._A = sp.csr_array(sp.diags_array(1 / size[kept]) @ A[kept]) if kept.any() else A[kept]
+        self._lower, self._upper = lower[kept] / size[kept], upper[kept] / size[kept]
+        return self._ranges()
+
     def _ranges(self) -> tuple[FloatArray, FloatArray]:
         """Least and largest value of each variable over K, by two linear programs for each that no vertex has settled before."""
         bounds, d = self.form.lp.bounds, len(self.form.lp.c)
         oracle = self._oracle()
         ends = np.tile([np.inf, -np.inf], (d, 1))
-        unbounded = []
+        unbounded, found = [], []
         for j in range(d):
             for side, sign in ((0, 1.0), (1, -1.0)):
                 if ends[j, side] == bounds[j, side]:
@@ -125,15 +138,17 @@ class PublicPolytope:
                     unbounded.append(j)
                     break
                 x = np.clip(x, *bounds.T)
+                found.append(x)
                 ends = np.column_stack([np.minimum(ends[:, 0], x), np.maximum(ends[:, 1], x)])
             if len(unbounded) == _NAMED:
                 break
         if unbounded:
             names = ", ".join(self.form.lp.variable_name(j) for j in unbounded)
             raise UnsupportedProblemError(
-                f"The public region is unbounded, or HiGHS cannot bound it: its rows and bounds, and opt, put no limit on {names}. "
-                "Give such variables finite bounds (bounds=..., or box=... in the readers)."
+                f"The public region is unbounded, or HiGHS cannot bound it: its rows and bounds (and opt, if given) put no limit "
+                f"on {names}. Give such variables finite bounds (bounds=..., or box=... in the readers), or give opt or a range."
             )
+        self.middle = np.mean(found, axis=0)
         return ends[:, 0], ends[:, 1]
 
     def _span_of_equalities(self) -> FloatArray:

@@ -55,9 +55,13 @@ class Simplex:
     def __init__(self, form: StandardForm, opt: Any, *, origin: bool = False) -> None:
         if opt is None:
             raise InvalidParameterError(
-                "opt is missing: this method searches {x >= 0, c·x = opt}. Give the optimal value, or a public guess of it, as "
-                "opt=... in the objective's own units (methods 'mirror' and 'ftpl' also take a public range, opt=(low, high)). It "
-                "must be public: do not compute it from private rows."
+                "opt is missing. Give the optimal value, or a public guess of it, as opt=... in the objective's own units; where "
+                "whole constraints are private, methods 'mirror' and 'ftpl' also take a public range, opt=(low, high). It must be "
+                "public: do not compute it from private rows."
+            )
+        if isinstance(opt, tuple | list | np.ndarray):
+            raise InvalidParameterError(
+                "opt must be a number with this method, got a sequence. Methods 'mirror' and 'ftpl' take a range, opt=(low, high)."
             )
         value = form.cost_of(real(opt, "opt"))
         if not math.isfinite(value):

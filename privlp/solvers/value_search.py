@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import real
-from privlp.errors import InvalidParameterError
+from privlp.errors import InvalidParameterError, PrivLPError
 from privlp.privacy import GaussianMechanism
 from privlp.privacy.ledger import ChargedDraws
 from privlp.solvers.descent import Descent, Region, noise_of_one_release, pay
@@ -24,17 +24,20 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Shares of the budget: a range within a factor of 1.5 is taken as it is, any other is narrowed in two stages first.
-_ONE_STAGE, _STAGES = (1.0,), (0.1, 0.15, 0.75)
-_NARROW = 1.5
+#: Shares of the budget for ranges within a factor of 1.5, within one of 40, and for all others: all stages but the last narrow it.
+_STAGES = {1.5: (1.0,), 40.0: (0.1, 0.15, 0.75), math.inf: (0.05, 0.05, 0.05, 0.1, 0.75)}
+# A price of V over so many times the noise in the sum of violations blurs the objective by about an eighth of V.
+_NOISE_OF_A_PRICE = 8.0
 _SHARE_OF_THE_COUNTS = 0.03
 # Each stage searches up to this multiple of the value found before, and no less than this share of the range.
 _MARGIN, _LEAST_SHARE = 1.5, 0.01
 # Violations within this multiple of the predicted error may be noise; others call for a higher price.
 _BEYOND_NOISE = 4.0
 _LARGEST_FACTOR = 64.0
+# Rows soften over no more than this share of what they vary by from vertex to vertex.
+_WIDEST = 0.25
 # Measured loss of objective over the predicted error of all rows together at the price of V/s: see docs/results/covering.md.
-_TYPICAL_LOSS = 0.25
+_TYPICAL_LOSS, _TYPICAL_OPTIMUM = 0.25, 0.1
 
 
 class Place(Protocol):
@@ -56,7 +59,7 @@ class Place(Protocol):
 
 def is_range(opt: Any) -> bool:
     """Whether an optimum is given as a pair (low, high)."""
-    return opt is not None and np.ndim(opt) == 1 and np.size(opt) == 2
+    return isinstance(opt, tuple | list | np.ndarray) and len(opt) == 2
 
 
 def range_of(opt: Any) -> tuple[float, float]:
@@ -77,7 +80,8 @@ def search_value(task: Task, relation: ConstraintPrivate, place: Place, **option
     """Minimise costs + price (sum of violations) over the regions of a place, for an optimum publicly known to lie in a range.
 
     *Exact penalty.* If no dual price of a scaled row exceeds `price`, the minimum is the optimum of the program. The first price
-    is V/s a unit of violation, at which giving up s rows altogether would cost as much as all else.
+    is V/s a unit of violation, at which giving up s rows altogether would cost as much as all else; or, if that is less, V over
+    eight times the noise that a stage leaves in the sum of violations, which blurs the objective by about V/8.
 
     *Stages.* The noise of a release, times the price, blurs the objective by a share of V. So the first stage starts from the top
     of the range, and each later one sets V to 1.5 times what the one before found, within the range. A noisy count of rows that
@@ -97,11 +101,17 @@ def search_value(task: Task, relation: ConstraintPrivate, place: Place, **option
 
 
 def predict_search(task: Task, relation: ConstraintPrivate, place: Place, method: str, **options: Any) -> Prediction:
-    """What :func:`search_value` is expected to leave: the error of its last stage, and what that costs at the price of V/s."""
+    """What :func:`search_value` is expected to leave: the error of its last stage, and what that costs at the price of V/s.
+
+    The optimum is taken to be a tenth of the range.
+    """
     plan = _plan(task, relation, place, **options)
-    last, noise = plan.descents[-1], plan.noises[-1]
-    loss = _TYPICAL_LOSS * last.error * task.n / task.density()
-    prediction = last.prediction(method, place.region, noise, loss)
+    high = value = place.ends[1]
+    loss = 0.0
+    for descent in plan.descents:
+        loss = _TYPICAL_LOSS * descent.error * task.n / _rows_of_a_price(task.density(), task.n, descent) * value
+        value = min(_MARGIN * (_TYPICAL_OPTIMUM * high + loss), value)
+    prediction = plan.descents[-1].prediction(method, place.region, plan.noises[-1], loss / high)
     return replace(prediction, rounds=sum(descent.rounds for descent in plan.descents))
 
 
@@ -115,7 +125,8 @@ class _Plan:
 
 def _plan(task: Task, relation: ConstraintPrivate, place: Place, **options: Any) -> _Plan:
     low, high = place.ends
-    shares = _ONE_STAGE if high <= _NARROW * low else _STAGES
+    ratio = high / low if low > 0 else math.inf
+    shares = next(shares for widest, shares in _STAGES.items() if ratio <= widest)
     noise, counted = noise_of_one_release(task), len(shares) - 1
     change, kept = float(relation.rows_of_one_record(task.lp)), 1 - _SHARE_OF_THE_COUNTS if counted else 1.0
     count = GaussianMechanism(change, change * noise * math.sqrt(counted / _SHARE_OF_THE_COUNTS))
@@ -142,11 +153,11 @@ class ValueSearch:
         self, task: Task, place: Place, descents: Sequence[Descent], releases: Sequence[ChargedDraws], count: ChargedDraws | None
     ) -> None:
         self.rounds = sum(descent.rounds for descent in descents)
-        self._s, self._place, self._count = task.density(), place, count
+        self._s, self._n, self._place, self._count = task.density(), task.n, place, count
         self._stages = list(zip(descents, releases, strict=True))
         self._values: list[float] = []
         self._prices: list[float] = []
-        self._left = 0
+        self._left, self._factor = 0, 1.0
         self._game: Game
         self._rows: Rows
         self._player: Walker
@@ -174,13 +185,26 @@ class ValueSearch:
         self._rows.add_violations(found, 1.0, violations)
         beyond = _BEYOND_NOISE * self._stages[len(self._values) - 1][0].error
         count = float(self._count(float(np.count_nonzero(violations > beyond))))
-        factor = self._prices[-1] * self._s / self._values[-1] * min(max(1.0, count / self._s) ** 2, _LARGEST_FACTOR)
+        factor = self._factor * min(max(1.0, count / self._s) ** 2, _LARGEST_FACTOR)
         return value, factor
 
     def _begin(self, value: float, factor: float) -> None:
         descent, release = self._stages[len(self._values)]
+        self._factor = factor
         self._values.append(value)
-        self._prices.append(factor * value / self._s)
-        self._rows, self._player = self._place.stage(value, self._prices[-1], descent, release)
+        self._prices.append(factor * value / _rows_of_a_price(self._s, self._n, descent))
+        # A higher price lets rows soften over more for the same violation; else costs would move nothing in as many rounds.
+        widest = _WIDEST / math.sqrt(self._place.region.size) / descent.softness
+        wider = max(1.0, min(factor, widest))
+        descent = replace(descent, softness=descent.softness * wider, step=descent.step * wider)
+        try:
+            self._rows, self._player = self._place.stage(value, self._prices[-1], descent, release)
+        except PrivLPError:  # a region too small for HiGHS, or for floating point: all that led there is released
+            self._rows, self._player = self._place.stage(self._place.ends[1], self._prices[-1], descent, release)
         self._game = descent.game(self._rows, self._player)
         self._left = descent.rounds
+
+
+def _rows_of_a_price(s: float, n: int, descent: Descent) -> float:
+    """How many units of violation cost V at a factor of one."""
+    return max(s, _NOISE_OF_A_PRICE * descent.error * n)
