@@ -49,7 +49,7 @@ bench: $(VENV)/dev  ## All quick benchmarks: reading, accounting, one round
 bench-step: $(VENV)/dev  ## The step size, tried on four families of programs
 	$(BIN)/python -m benchmarks.step
 
-bench-covering: $(VENV)/dev  ## Published against tight multiplicative weights on the covering program (resumable)
+bench-covering: $(VENV)/dev  ## The default against published and tight multiplicative weights on the covering program (resumable)
 	$(BIN)/python -m benchmarks.covering
 
 bench-family: $(VENV)/dev  ## All constraint-private methods on families of programs (resumable); small real programs without noise

@@ -81,7 +81,7 @@ _REQUEST = [
     click.option("--a-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private coefficients."),
     click.option("--zeros-public", is_flag=True, default=None, help="Coefficients that the file leaves out are zero for everyone."),
     click.option("--c-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private costs."),
-    click.option("--width", type=float, help="Declared bound on entries of A and b (dmw-published only)."),
+    click.option("--width", type=float, help="Declared bound: entries of A and b (dmw-published), norms of soft rows."),
     click.option("--box", type=float, help="Public bound on every variable's size."),
     click.option("--rows-per-record", type=int, default=1, show_default=True, help="Largest number of rows that one record owns."),
     click.option("--nominal-n", type=int, help="Records may be added or removed, not replaced; this is the public number of rows."),
@@ -100,7 +100,9 @@ def _request(command: Callable[..., Any]) -> Callable[..., Any]:
 @_request
 @click.option("--split", help="Shares of the budget for b, A, c where several are private, such as 2,1,1.")
 @click.option("--feasible", type=click.Choice(["always"]), help="Never violate a private row (not for constraint-private).")
-@click.option("--method", default="auto", show_default=True, help="auto, or a method of the relation, such as dmw or direct-noise.")
+@click.option(
+    "--method", default="auto", show_default=True, help="auto, or a method of the relation, such as mirror, ftpl or direct-noise."
+)
 @click.option("--seed", type=int, help="Reproducible noise, for experiments only: the result is not for release.")
 @click.option("--time-limit", type=float, help="Seconds.")
 @click.option("--progress/--no-progress", help="Show a progress bar.")

@@ -206,3 +206,11 @@ def test_dual_starts_uniform_and_keeps_raw_weights():
     for _ in range(3):
         assert_same(dual.weights(), reference([30.0, 0.0, 0.0, 0.0, -1.0], 2))
     assert dual.log_weights.tolist() == [30.0, 0.0, 0.0, 0.0, -1.0]
+
+
+@pytest.mark.parametrize("huge", [1e12, 1.2e24, 1e300])
+def test_a_huge_weight_leaves_the_others_their_mass(huge):
+    others = np.array([253.0, 208.0, 155.0, 2.0, 1.0, 0.0, -3.0, -1e16, -3e17])
+    weights = DenseProjection(10, 3.0)(np.append(huge, others))
+    assert weights.sum() == pytest.approx(1.0, abs=1e-12)
+    assert weights[:3] == pytest.approx([1 / 3] * 3)

@@ -277,3 +277,14 @@ def test_it_beats_objective_perturbation_where_records_share_a_direction():
 def test_on_a_separable_sphere():
     records, labels = make_separable_sphere(5_000, random_state=0)
     assert PrivateLPSVC(1.0, 1e-8, random_state=0).fit(records, labels).score(records, labels) > 0.97
+
+
+def test_what_is_charged():
+    """sqrt 2 for the second moments, 2 for each round's sum, all before the first draw; both composed to the whole budget."""
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    svm = PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(X, np.where(X[:, 0] > 0, 1, -1))
+    moments, sums = svm.privacy_.entries
+    assert moments.sensitivity == pytest.approx(np.sqrt(2), rel=1e-6)
+    assert sums.sensitivity == pytest.approx(2.0, rel=1e-6)
+    assert (moments.draws, sums.draws) == (1, svm.rounds_)
+    assert svm.privacy_.eps == pytest.approx(1.0, rel=1e-6)
