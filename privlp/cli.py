@@ -101,7 +101,7 @@ def _request(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--split", help="Shares of the budget for b, A, c where several are private, such as 2,1,1.")
 @click.option("--feasible", type=click.Choice(["always"]), help="Never violate a private row (not for constraint-private).")
 @click.option(
-    "--method", default="auto", show_default=True, help="auto, or a method of the relation, such as mirror, ftpl or direct-noise."
+    "--method", default="auto", show_default=True, help="auto, or a method of the relation, such as mirror or direct-noise."
 )
 @click.option("--seed", type=int, help="Reproducible noise, for experiments only: the result is not for release.")
 @click.option("--time-limit", type=float, help="Seconds.")

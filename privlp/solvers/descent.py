@@ -138,7 +138,7 @@ class Descent:
         """Noise of one round such that all rounds together are (intensity^2 / 2)-zCDP."""
         return GaussianMechanism(self.sensitivity, self.sensitivity * math.sqrt(self.rounds) / intensity)
 
-    def prediction(self, method: str, region: Region, noise: float, objective_loss: float = 0.0) -> Prediction:
+    def prediction(self, method: str, region: Region, noise: float, objective_loss: float | None = 0.0) -> Prediction:
         """The error in units of alpha."""
         power = 1.0 if self.density is None else 0.5
         per_round = noise * math.sqrt(self.rounds)

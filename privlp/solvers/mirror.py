@@ -78,7 +78,9 @@ def predict_mirror(task: Task, *, dense: bool = False) -> Prediction:
         return predict_search(task, relation, _Simplexes(task), _METHOD)
     simplex = Simplex(task.form, task.opt)
     noise = noise_of_one_release(task)
-    return Descent.of(task, relation, simplex, noise, dense=dense).prediction(method, simplex, noise)
+    return Descent.of(task, relation, simplex, noise, dense=dense).prediction(
+        method, simplex, noise, 0.0 if task.lp.penalty is None else None
+    )
 
 
 def predict_mirror_dense(task: Task) -> Prediction:

@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 METHOD = "mirror-best"
 #: Share of the budget that chooses.
 _SHARE_OF_THE_CHOICE = 0.02
-_SHARES = [0.5, 0.5]
+_SHARES = (0.5, 0.5)
 
 
 def mirror_best(task: Task) -> Portfolio:
