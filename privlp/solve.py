@@ -59,11 +59,13 @@ def solve(
         ``"ftpl"`` look for it, within the budget. Other methods for whole constraints, and ``"mw"``, need the value. With soft
         rows, a public bound on c·x. With ``"direct-noise"`` x minimises the largest violation among points of that value.
     method : str or callable
-        ``"auto"`` takes the one of the least error predicted from public numbers (:func:`plan`). Where a whole constraint may
-        change: ``"mirror-best"`` runs ``"mirror"`` (for rows that can all be satisfied) and ``"mirror-dense"`` (for rows that
-        cannot) and chooses privately; ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public region; ``"dmw-published"`` is
-        for comparison. Where numbers move a little: ``"mw"``, ``"direct-noise"``, ``"truncated-laplace"``,
-        ``"truncated-laplace-published"``. A callable builds a solver of your own from a :class:`~privlp.solvers.Task`.
+        ``"auto"`` takes the one of the least error predicted from public numbers (:func:`plan`), among ``"mirror-best"`` and
+        ``"dmw"`` for whole constraints, or ``"ftpl"`` where neither applies; among ``"mw"`` and ``"direct-noise"`` otherwise. Where
+        a whole constraint may change: ``"mirror-best"`` runs ``"mirror"`` (for rows that can all be satisfied) and
+        ``"mirror-dense"`` (for rows that cannot) and chooses privately; ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded
+        public region; ``"dmw-published"`` is for comparison. Where numbers move a little: ``"mw"``, ``"direct-noise"``,
+        ``"truncated-laplace"``, ``"truncated-laplace-published"``. A callable builds a solver of your own from a
+        :class:`~privlp.solvers.Task`.
     width : float or pair, optional
         Declared bound on entries of A and b (``"dmw-published"``), or on ||A_i||_2 of soft rows (``"mirror"``).
     feasible : {None, "always"}
@@ -79,8 +81,8 @@ def solve(
     progress : bool
         Show a progress bar.
     time_limit : float, optional
-        Seconds. A solve that hits it releases nothing, because where it stopped depends on the machine and the data; what was
-        charged stays charged.
+        Seconds for the rounds; what is computed before the first of them is not limited. A solve that hits it releases nothing,
+        because where it stopped depends on the machine and the data; what was charged stays charged.
 
     Returns
     -------
