@@ -120,10 +120,11 @@ def plan(
 
     Notes
     -----
-    Predictions use sizes, costs, bounds and declared numbers; of private rows nothing is read. They are violations to expect beyond
-    the least possible, per unit of ||A_i||_2 for constraint-private programs (alpha's units), within a factor of about two on the
-    programs of ``docs/results/family.md``: how large the least possible violation is, and for how many rows a bound is tight, is
-    private.
+    Predictions use sizes, costs, bounds and declared numbers; of private rows nothing is read. They are violations to expect
+    beyond the least possible, per unit of ||A_i||_2 for constraint-private programs (alpha's units). How large the least possible
+    violation is, and how many rows are tight, is private. So they are right within a factor of about two for covering programs of
+    many rows, where all rows can be satisfied and most are tight, and up to eight times too low for others
+    (``docs/results/family.md``).
 
     Examples
     --------
