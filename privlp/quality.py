@@ -134,7 +134,8 @@ def quality(
     with np.errstate(all="ignore"):  # whether a number overflows depends on private rows; nobody may learn it from a warning
         activity = form.activity(x)
         violations = np.maximum(activity - lp.b, lp.row_lower - activity)[lp.private]
+        violated = np.count_nonzero(violations > alpha * form.row_norms()[lp.private]) if counts else 0
     if counts:
-        noisy = float(release(float(np.count_nonzero(violations > alpha * form.row_norms()[lp.private]))))
+        noisy = float(release(float(violated)))
         return Quality(max(0.0, float(np.round(noisy))), None, alpha, margin, ledger.record())
     return Quality(None, float(release(float(violations.max()))), alpha, margin, ledger.record())

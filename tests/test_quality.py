@@ -115,6 +115,13 @@ def test_it_is_a_whole_number_of_rows_and_says_how_sure_it_is():
     assert "by more than 0.1 per unit of row norm" in str(quality(program(), POINT, 0.5, alpha=0.1, rng=0))
 
 
+@pytest.mark.parametrize(("point", "alpha"), [(np.full(2, 1e300), 0.0), (POINT, 1e300)])
+def test_whether_numbers_overflow_is_not_told(point, alpha):
+    """Neighbours of which one overflows at a huge public point or alpha; warnings are errors here."""
+    for row in ([1e-3, 1e-3], [9e14, -9e14]):
+        quality(program(np.vstack([A[:3], row])), point, 1.0, alpha=alpha, rng=0)
+
+
 def test_nothing_else_of_the_rows_is_told():
     one, two = (quality(program(b=b), POINT, 1e-6, rng=3) for b in (B, B + 100))
     assert (one.margin, one.privacy) == (two.margin, two.privacy)

@@ -110,9 +110,11 @@ class _Simplexes:
         return Simplex(self._form, self._at_bounds + self._sign * value, origin=True)
 
     def size(self, point: FloatArray) -> float:
+        """The size of cost·u at a point u, (d',)."""
         return abs(float(self._form.cost @ point))
 
     def stage(self, value: float, price: float, descent: Descent, release: ChargedDraws) -> tuple[RowsOfEqualNorm, MirrorPlayer]:
+        """Rows and player on {cost·u <= V}."""
         region = self._upto(value)
         player = MirrorPlayer(region, release, descent.step, region.costs / price)
         return RowsOfEqualNorm(region), player
