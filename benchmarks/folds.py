@@ -69,7 +69,8 @@ def perturb_objective_with_two_logs(risk: RegularizedRisk, account: Account) -> 
     ledger, n = account.ledger, risk.M.shape[0]
     if raised_with_two_logs(risk, ledger.eps):
         risk = replace(risk, reg=risk.loss.curvature_bound * risk.data_norm**2 / (n * math.expm1(ledger.eps / 4)))
-    error, sensitivity = 2 * risk.tolerance / risk.reg, 2 * risk.loss.slope_bound * risk.data_norm
+    risk = risk.allowing_for_rounding()
+    error, sensitivity = 2 * risk.error / risk.reg, 2 * risk.loss.slope_bound * risk.data_norm
     cover = account.charge(EuclideanLaplaceMechanism(error, error / (SHARE_OF_THE_CERTIFICATE * ledger.eps)), "cover the error")
     cost = 2 * curvature_cost(risk)
     draw = account.charge(

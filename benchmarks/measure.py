@@ -95,12 +95,16 @@ class Parts:
         return call
 
 
+def resident_bytes(entry: str = "VmRSS") -> int:
+    """Resident memory of this process, as Linux says."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(entry)).split()[1]) * 1024
+
+
 def peak_resident_bytes() -> int:
     """Largest resident memory of this process so far."""
-    status = Path("/proc/self/status")
-    if status.exists():  # getrusage would also count the peak of the parent before exec
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-        return int(line.split()[1]) * 1024
+    if Path("/proc/self/status").exists():  # getrusage would also count the peak of the parent before exec
+        return resident_bytes("VmHWM")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -1,7 +1,11 @@
-"""Algorithm 3 of van der Reijden (2019): the hard-margin LP-SVM by private dense multiplicative weights, end to end."""
+"""Algorithm 3 of van der Reijden (2019): the hard-margin LP-SVM by private dense multiplicative weights, end to end.
+
+Proof: ``docs/proofs.md``, "Dense multiplicative weights for support vector machines".
+"""
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -214,6 +218,7 @@ class DMWSVC(PrivateLinearClassifier):
         radius = float(np.abs(w).sum())
         if soft:
             sensitivity = 1 + float(np.linalg.norm(w)) * data_norm
+            sensitivity *= 1 + 2.0**-51 * risk.M.shape[0] * (risk.M.shape[1] + 8)  # rounding, were it of all margins one way
             add_noise = account.charge(LaplaceMechanism(sensitivity, sensitivity / eps), "sum of hinge losses, for the radius")
-            radius += self.C * max(0.0, float(add_noise(np.maximum(0.0, 1 - risk.M @ w).sum())))
+            radius += self.C * max(0.0, float(add_noise(math.fsum(np.maximum(0.0, 1 - risk.M @ w)))))
         return radius

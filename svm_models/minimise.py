@@ -8,7 +8,7 @@ refusal would tell something about the records.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from svm_models.losses import MarginLoss
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Norm of the gradient at which a minimiser is certified: 2 to this power, in units of slope_bound * data_norm.
+#: Norm of the computed gradient at which a minimiser is certified: 2 to this power, in units of slope_bound * data_norm.
 _EXPONENT = -36
 TOLERANCE = 2.0**_EXPONENT
 _LEAST_CONDITION = 1e-10
@@ -59,8 +59,31 @@ class RegularizedRisk:
 
     @property
     def tolerance(self) -> float:
-        """Norm of the gradient that counts as zero: public."""
+        """Norm of the computed gradient that counts as zero: public."""
         return 2.0**self.exponent * self.loss.slope_bound * self.data_norm
+
+    @property
+    def error(self) -> float:
+        """Bound on the norm of the exact gradient at a certified point, if :meth:`allowing_for_rounding`: public."""
+        return 2 * self.tolerance
+
+    def allowing_for_rounding(self, linear: float = 0.0) -> RegularizedRisk:
+        """The same objective with a tolerance, larger by a power of two if need be, of at least twice a gradient's rounding error.
+
+        At a certified point ||w|| <= (2 c R + linear)/reg. There p products round a margin by 2^-52 p R ||w||, so the slope by q
+        times that; the sum over n records adds 2^-52 n c R, the other terms a few units in the last place of what they are. A
+        linear term of norm `linear` may itself be off by 2^-45 of it.
+
+        Parameters
+        ----------
+        linear : float
+            Public bound on the norm of the linear term.
+        """
+        n, p = self.M.shape
+        slope = self.loss.slope_bound * self.data_norm
+        margins = p * self.loss.curvature_bound * self.data_norm**2 / self.reg
+        rounding = 2.0**-52 * ((n + 16) * slope + (margins + 144) * (2 * slope + linear))
+        return replace(self, exponent=max(self.exponent, math.frexp(2 * rounding / slope)[1]))
 
     def require_certifiable(self) -> None:
         """Refuse a `reg` so small that the worst case of the minimiser takes for ever.

@@ -5,7 +5,7 @@ with abs(loss') <= c and loss'' <= q. A minimiser is computed to a gradient of n
 and every guarantee covers that error.
 
 *Output perturbation.* Two objectives differ by a function of Lipschitz constant 2cR/n and are reg-strongly convex: their minimisers
-are within 2cR/(n reg), the computed ones within (2cR/n + 2g)/reg.
+are within 2cR/(n reg), the computed ones within (2cR/n + 4g)/reg: half of 4g is for the rounding of computed gradients.
 
 *Objective perturbation.* b·w/n is added. Released w and secret b determine each other; between neighbours b moves by at most 2cR,
 and the Jacobians' determinants differ by a factor of at most 1 + qR^2/(n reg): *one* such factor, because both Hessians share
@@ -46,9 +46,9 @@ _SHARE_OF_THE_CURVATURE = 1 / 16
 def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
     """Minimise, then add noise: pure eps if the ledger's delta is 0, else Gaussian."""
     risk.require_certifiable()
-    ledger = account.ledger
+    risk, ledger = risk.allowing_for_rounding(), account.ledger
     noise = EuclideanLaplaceMechanism if ledger.delta == 0 else GaussianMechanism
-    sensitivity = 2 * (_slope(risk) / risk.M.shape[0] + risk.tolerance) / risk.reg
+    sensitivity = 2 * (_slope(risk) / risk.M.shape[0] + risk.error) / risk.reg
     mechanism = ledger.calibrate(lambda eps: noise(sensitivity, sensitivity / eps), 1)
     release = account.charge(mechanism, "perturb the minimiser")
     return np.asarray(release(risk.minimise()))
@@ -73,7 +73,7 @@ def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regulariza
     covering = _covering(noise, risk, intensity)
     perturbing = ledger.calibrate(lambda eps: perturbation(sensitivity, sensitivity / eps, cost), 1, beside=[covering])
     # A tolerance larger by a power of two: the price of covering it stays the same to the last bit.
-    risk = replace(risk, exponent=_exponent(risk, perturbing))
+    risk = risk.allowing_for_rounding(_most_noise(risk, perturbing))
     cover, draw = account.charge_together(
         (_covering(noise, risk, intensity), "cover the error of the computed minimiser"), (perturbing, "perturb the objective")
     )
@@ -83,8 +83,8 @@ def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regulariza
 def _covering(
     noise: type[EuclideanLaplaceMechanism | GaussianMechanism], risk: RegularizedRisk, intensity: float
 ) -> EuclideanLaplaceMechanism | GaussianMechanism:
-    """Noise for the error of a computed minimiser: two of them are within 2 tolerance/reg of each other, given the exact one."""
-    error = 2 * risk.tolerance / risk.reg
+    """Noise for the error of a computed minimiser: two of them are within 2 error/reg of each other, given the exact one."""
+    error = 2 * risk.error / risk.reg
     return noise(error, error / intensity)
 
 
@@ -98,13 +98,14 @@ def eps_for_noise(risk: RegularizedRisk, eps: float) -> float:
     return eps * (1 - SHARE_OF_THE_CERTIFICATE) - curvature_cost(risk)
 
 
-def _exponent(risk: RegularizedRisk, perturbing: ObjectivePerturbation | GaussianObjectivePerturbation) -> int:
-    """Exponent of a tolerance above the rounding error of a gradient with this much noise in it: public, like the noise level."""
+def _most_noise(risk: RegularizedRisk, perturbing: ObjectivePerturbation | GaussianObjectivePerturbation) -> float:
+    """Bound on the linear term, exceeded with a probability below e^-64: 4 (p + 16) scales over n. Public, like the noise level.
+
+    Drawn to within 2^-40 of the scale in each of p entries, the term is off by at most 2^-45 of this bound.
+    """
     scale = perturbing.sigma if isinstance(perturbing, GaussianObjectivePerturbation) else perturbing.scale
-    rows, columns = risk.M.shape
-    noise = 4 * (columns + 16) * scale / (rows * _slope(risk))
-    margins = noise * risk.loss.curvature_bound * risk.data_norm**2 / risk.reg  # of a w as large as noise / reg
-    return max(risk.exponent, math.frexp(noise)[1] - 46, math.frexp(margins)[1] - 50)
+    n, p = risk.M.shape
+    return 4 * (p + 16) * scale / n
 
 
 def _slope(risk: RegularizedRisk) -> float:

@@ -471,7 +471,7 @@ def test_one_seeded_draw_marks_the_whole_budget():
 def test_statement_of_noise_in_floating_point_says_so():
     ledger = Ledger(1.0, 0.0)
     charge(ledger, LaplaceMechanism(1.0, 2.0))
-    assert "not protected against attacks on the low bits" in str(ledger.statement())
+    assert "exactly rounded to a public grid" in str(ledger.statement())
 
 
 def test_statement_of_an_unused_budget():

@@ -264,7 +264,7 @@ def test_a_singular_hessian_is_left_to_accelerated_gradient(monkeypatch):
 
 
 def test_the_tolerance_follows_the_noise_of_objective_perturbation(monkeypatch):
-    """Where the noise would be rounded by more than the usual tolerance, a larger one is used, and covered."""
+    """Where gradients would be rounded by more than half the usual tolerance, a larger one is used, and covered."""
     from privlp.privacy import Ledger, Randomness
     from svm_models.base import Account
     from svm_models.perturbation import perturb_objective
@@ -277,4 +277,4 @@ def test_the_tolerance_follows_the_noise_of_objective_perturbation(monkeypatch):
     assert seen[0].exponent > -36
     assert seen[0].certified(minimise(seen[0]))
     perturb_objective(RegularizedRisk(M, logistic(), 1e-3, 1.0), Account(Ledger(1.0, 0.0), Randomness(0)))
-    assert seen[1].exponent == -36
+    assert seen[1].exponent < seen[0].exponent

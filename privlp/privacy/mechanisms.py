@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError
 from privlp.privacy import events
+from privlp.privacy.rounded_noise import EuclideanLaplace, Gaussian, Laplace, OneSidedTruncatedLaplace, grid, nearly, rounded_sum
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -27,7 +28,8 @@ FloatArray = npt.NDArray[np.float64]
 
 _LOG_ERROR_OF_A_SELECTION = 2.0**-38
 _LEAST_DELTA = 1e-300
-_FLOAT_NOISE = "double-precision noise: not protected against attacks on the low bits"
+_ROUNDED = "real-valued noise, exactly rounded to a public grid: the low bits of a release tell nothing"
+_COVERED = "the noise is not released; its rounding error is covered by noise of its own"
 
 
 def _require_positive(value: float, name: str) -> None:
@@ -68,6 +70,10 @@ class Mechanism(ABC):
     @abstractmethod
     def release(self, value: Any, randomness: Randomness) -> Any:
         """Draw the noisy version of `value`. Call it through a charged draw, never directly."""
+
+    @abstractmethod
+    def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
+        """How far two values are apart, in the norm that `sensitivity` bounds."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,10 @@ class ExponentialMechanism(Mechanism):
         eps = self.pure_eps
         return events.zcdp_event(eps**2 / 8) if eps <= 8 else events.pure_dp_event(eps)
 
+    def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
+        """Half the span of the changes of all scores."""
+        return float(np.ptp(np.subtract(one, two))) / 2
+
     def release(self, value: FloatArray, randomness: Randomness) -> int:
         gap = value.max() - value
         if math.isinf(self.eps):
@@ -154,12 +164,12 @@ class _ScaledNoise(Mechanism):
 
     sensitivity: float
     scale: float
-    arithmetic = _FLOAT_NOISE
+    arithmetic = _ROUNDED
 
     def __post_init__(self) -> None:
         _require_positive(self.sensitivity, "sensitivity")
-        if not self.scale >= 0:
-            raise InvalidParameterError(f"scale must be non-negative, got {self.scale!r}.")
+        if not 0 <= self.scale < math.inf:
+            raise InvalidParameterError(f"scale must be non-negative and finite, got {self.scale!r}.")
 
     @property
     def parameter(self) -> str:
@@ -172,14 +182,18 @@ class _ScaledNoise(Mechanism):
     def event(self) -> DpEvent:
         return events.pure_dp_event(self.pure_eps)
 
+    def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
+        """The L1 norm of the change."""
+        return float(np.abs(np.subtract(one, two)).sum())
+
 
 @dataclass(frozen=True)
 class LaplaceMechanism(_ScaledNoise):
     """Add independent Laplace noise of the given scale to a number or vector.
 
     `sensitivity` bounds the L1 change between neighbours; the release is (sensitivity / scale)-DP
-    (Dwork, McSherry, Nissim and Smith 2006). Floating-point noise: the result is not safe against attacks on the low
-    bits (Mironov 2012) and says so in the ledger. Proof: ``docs/proofs.md``, "Laplace mechanism".
+    (Dwork, McSherry, Nissim and Smith 2006). The exact sum is rounded to a public grid, so that the low bits of a release tell
+    nothing (:mod:`privlp.privacy.rounded_noise`). Proof: ``docs/proofs.md``, "Laplace mechanism".
 
     Parameters
     ----------
@@ -195,8 +209,7 @@ class LaplaceMechanism(_ScaledNoise):
         return events.laplace_event(self.scale / self.sensitivity)
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
-        exact = np.asarray(value, dtype=float)
-        return exact + randomness.generator.laplace(0.0, self.scale, exact.shape)
+        return rounded_sum(value, self.scale, Laplace(), randomness.generator)
 
 
 @dataclass(frozen=True)
@@ -211,8 +224,8 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
 
     The one-entry case is that of Geng, Ding, Guo and Kumar (2020); for m entries Muñoz Medina, Syed, Vassilvitskii and Vitercik
     (2021) and Benvenuti et al. (2026) take a width that grows with m, which is not needed. The Rényi divergence is infinite: the
-    ledger adds (eps, delta) to the rest. Floating-point noise: see :class:`LaplaceMechanism`; that a release never exceeds the
-    true value holds in floating point. Proof: ``docs/proofs.md``, "Truncated Laplace mechanism".
+    ledger adds (eps, delta) to the rest. The exact difference is rounded down to a public grid: a release never exceeds the true
+    value. Proof: ``docs/proofs.md``, "Truncated Laplace mechanism".
 
     Parameters
     ----------
@@ -254,6 +267,11 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
         return f"scale = {self.scale:.6g}, width = {self.width:.6g}"
 
     @property
+    def most(self) -> float:
+        """Largest decrease of an entry: twice the width, and the rounding down."""
+        return 2 * self.width + grid(self.scale) if self.scale > 0 else 0.0
+
+    @property
     def own_delta(self) -> float:  # type: ignore[override]
         """By the formula above: (e^eps - 1) / (2 (e^(width/scale) - 1))."""
         if self.scale == 0:
@@ -264,14 +282,10 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
         return events.no_privacy_event()
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
-        exact = np.asarray(value, dtype=float)
         if self.scale == 0:
-            return exact
-        # The distribution function of the size, inverted: uniform on [0, 1 - e^(-width/scale)].
-        uniform = randomness.generator.random(exact.shape) * -math.expm1(-self.width / self.scale)
-        size = np.minimum(-self.scale * np.log1p(-uniform), self.width)
-        sign = np.where(randomness.generator.random(exact.shape) < 0.5, -1.0, 1.0)
-        return exact - (self.width + sign * size)  # the bracket is never negative, so neither is the decrease
+            return np.array(value, dtype=float)
+        law = OneSidedTruncatedLaplace(self.width / self.scale)
+        return rounded_sum(value, -self.scale, law, randomness.generator, down=True)
 
 
 def _log_expm1(x: float) -> float:
@@ -289,7 +303,7 @@ class GaussianMechanism(Mechanism):
     """Add independent Gaussian noise of the given standard deviation to a number or vector.
 
     `sensitivity` bounds the L2 change between neighbours; the release is (sensitivity^2 / (2 sigma^2))-zCDP (Bun and
-    Steinke 2016). Floating-point noise: see :class:`LaplaceMechanism`. Proof: ``docs/proofs.md``, "Gaussian mechanism".
+    Steinke 2016). The exact sum is rounded to a public grid. Proof: ``docs/proofs.md``, "Gaussian mechanism".
 
     Parameters
     ----------
@@ -300,12 +314,12 @@ class GaussianMechanism(Mechanism):
     sensitivity: float
     sigma: float
     name = "Gaussian mechanism"
-    arithmetic = _FLOAT_NOISE
+    arithmetic = _ROUNDED
 
     def __post_init__(self) -> None:
         _require_positive(self.sensitivity, "sensitivity")
-        if not self.sigma >= 0:
-            raise InvalidParameterError(f"sigma must be non-negative, got {self.sigma!r}.")
+        if not 0 <= self.sigma < math.inf:
+            raise InvalidParameterError(f"sigma must be non-negative and finite, got {self.sigma!r}.")
 
     @property
     def parameter(self) -> str:
@@ -320,9 +334,12 @@ class GaussianMechanism(Mechanism):
             return events.no_privacy_event()
         return events.gaussian_event(self.sigma / self.sensitivity)
 
+    def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
+        """The L2 norm of the change."""
+        return float(np.linalg.norm(np.subtract(one, two)))
+
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
-        exact = np.asarray(value, dtype=float)
-        return exact + randomness.generator.normal(0.0, self.sigma, exact.shape)
+        return rounded_sum(value, self.sigma, Gaussian(), randomness.generator)
 
 
 @dataclass(frozen=True)
@@ -331,8 +348,8 @@ class EuclideanLaplaceMechanism(_ScaledNoise):
 
     `sensitivity` bounds the L2 change between neighbours; densities at any output differ by a factor of at most
     exp(sensitivity / scale), so the release is (sensitivity / scale)-DP (Chaudhuri, Monteleoni and Sarwate 2011). The noise is a
-    uniform direction times a Gamma(p, scale) length; it is *not* made of independent Laplace draws. Floating-point noise: see
-    :class:`LaplaceMechanism`. Proof: ``docs/proofs.md``, "Euclidean Laplace mechanism".
+    uniform direction times a Gamma(p, scale) length; it is *not* made of independent Laplace draws. The exact sum is rounded to a
+    public grid. Proof: ``docs/proofs.md``, "Euclidean Laplace mechanism".
 
     Parameters
     ----------
@@ -342,11 +359,12 @@ class EuclideanLaplaceMechanism(_ScaledNoise):
 
     name = "Euclidean Laplace mechanism"
 
+    def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
+        """The L2 norm of the change."""
+        return float(np.linalg.norm(np.subtract(one, two)))
+
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
-        exact = np.asarray(value, dtype=float)
-        direction = randomness.generator.normal(size=exact.shape)
-        length = randomness.generator.gamma(exact.size, self.scale) if self.scale > 0 else 0.0
-        return exact + direction * (length / np.linalg.norm(direction))
+        return rounded_sum(value, self.scale, EuclideanLaplace(), randomness.generator)
 
 
 def _require_curvature_cost(value: float) -> None:
@@ -361,7 +379,8 @@ class ObjectivePerturbation(EuclideanLaplaceMechanism):
     `sensitivity` bounds the L2 change of the gradient of the summed losses between neighbours. The minimiser is a function of
     the linear term with a Jacobian that depends on the records; `curvature_cost` bounds the change of the logarithm of its
     determinant. Together (sensitivity / scale + curvature_cost)-DP. What is private is the release of the *exact* minimiser:
-    the linear term itself stays secret. Proof: ``docs/proofs.md``, "Objective perturbation".
+    the linear term itself stays secret. It is drawn to within ``scale * 2**-40`` in every entry, an error that is to be covered
+    with that of the minimiser. Proof: ``docs/proofs.md``, "Objective perturbation".
 
     Parameters
     ----------
@@ -373,6 +392,7 @@ class ObjectivePerturbation(EuclideanLaplaceMechanism):
 
     curvature_cost: float
     name = "objective perturbation"
+    arithmetic = _COVERED
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -381,6 +401,10 @@ class ObjectivePerturbation(EuclideanLaplaceMechanism):
     @property
     def pure_eps(self) -> float:
         return super().pure_eps + self.curvature_cost
+
+    def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
+        exact = np.asarray(value, dtype=float)
+        return exact + nearly(self.scale, EuclideanLaplace(), exact.size, randomness.generator)
 
 
 @dataclass(frozen=True)
@@ -403,6 +427,7 @@ class GaussianObjectivePerturbation(GaussianMechanism):
 
     curvature_cost: float
     name = "Gaussian objective perturbation"
+    arithmetic = _COVERED
     delta_factor = 4.0
 
     def __post_init__(self) -> None:
@@ -413,3 +438,7 @@ class GaussianObjectivePerturbation(GaussianMechanism):
         if self.sigma == 0:
             return events.no_privacy_event()
         return events.zcdp_event((self.sensitivity / self.sigma) ** 2 / 2, self.curvature_cost)
+
+    def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
+        exact = np.asarray(value, dtype=float)
+        return exact + nearly(self.sigma, Gaussian(), exact.size, randomness.generator)

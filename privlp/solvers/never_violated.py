@@ -180,16 +180,16 @@ class NeverViolated:
     def step(self, t: int) -> None:  # noqa: ARG002 (the only round)
         """Release the tightened numbers, clipped to their declared ranges; only released ones are kept."""
         for numbers, draw in zip(self._numbers, self._draws, strict=True):
-            width = draw.mechanism.width  # type: ignore[attr-defined]
+            mechanism: TruncatedLaplaceMechanism = draw.mechanism  # type: ignore[assignment]
             if numbers.part == "A":
                 largest = -draw(-numbers.values)
-                smallest = largest - 2 * width
+                smallest = largest - mechanism.most
                 # Two roundings, of at most half a unit in the last place each, must not lift it above the true value.
-                smallest -= 2 * np.spacing(np.maximum(np.abs(largest), np.abs(smallest))) if width > 0 else 0.0
+                smallest -= 2 * np.spacing(np.maximum(np.abs(largest), np.abs(smallest))) if mechanism.most > 0 else 0.0
                 self._ends = numbers, np.maximum(smallest, numbers.low), np.minimum(largest, numbers.high)
                 self._trace["largest A"] = self._ends[2]
                 continue
-            released = draw(numbers.values) + (width if numbers.part == "c" else 0.0)
+            released = draw(numbers.values) + (mechanism.width if numbers.part == "c" else 0.0)
             released = np.clip(released, numbers.low, numbers.high)
             self._figures = self._figures.having(numbers, released)
             self._trace["noisy c" if numbers.part == "c" else "tightened b"] = released

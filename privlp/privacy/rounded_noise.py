@@ -1,0 +1,251 @@
+"""Noise without floating-point artefacts: real-valued noise, drawn exactly and rounded together with what it hides.
+
+A draw from a continuous law is a function N(U) of independent uniform real numbers U. Each U is a stream of random bits of which
+only as many are drawn as are looked at. What is released for a vector q is
+
+    R_h(q + scale * N(U)),
+
+every entry rounded to a multiple of a grid h, a power of two that depends on the public scale alone. The rounding is applied to
+the *exact* sum, not to a floating-point one: 64 bits of each U and double precision locate the sum up to a proven error; where that
+leaves two multiples of h to choose from, the sum is enclosed anew by interval arithmetic with ever more bits until one is left.
+So the release is a post-processing of the ideal mechanism, and costs what that costs: the low bits of a sum of doubles, by which
+naive noise gives its input away (Mironov 2012), never exist. The idea is called interval refining (Haney, Desfontaines, Hartman,
+Shrestha and Hay 2022). Theorem, proof and error bounds: ``docs/proofs.md``, "Noise on a finite computer".
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from mpmath.ctx_iv import MPIntervalContext
+
+FloatArray = npt.NDArray[np.float64]
+
+#: The grid is finer than the scale by this power of two.
+_BITS = 20
+_FINEST_GRID = 2.0**-1000
+_LARGEST = np.finfo(float).max
+
+
+class UniformReals:
+    """Independent uniform real numbers in (0, 1), of which as many bits are drawn as are asked for.
+
+    Parameters
+    ----------
+    size : int
+    generator : numpy.random.Generator
+    """
+
+    def __init__(self, size: int, generator: np.random.Generator) -> None:
+        self._generator = generator
+        self._words = generator.integers(0, 2**64, size=size, dtype=np.uint64)
+        self._further: dict[int, list[int]] = {}
+        #: The numbers to a relative error of 2**-52 + 2**-64 / number.
+        self.near = (self._words.astype(float) + 0.5) * 2.0**-64
+        #: 1 where the first bit is set, else -1.
+        self.sign = np.where(self._words >= 2**63, 1, -1)
+
+    def within(self, index: int, words: int, iv: MPIntervalContext) -> Any:
+        """The interval in which the first `words` times 64 bits place a number."""
+        bits, further = int(self._words[index]), self._further.setdefault(index, [])
+        while len(further) < words - 1:
+            further.append(int(self._generator.integers(0, 2**64, dtype=np.uint64)))
+        for word in further[: words - 1]:
+            bits = bits << 64 | word
+        return iv.mpf([bits, bits + 1]) / 2 ** (64 * words)
+
+    def refinements(self) -> Iterator[Bits]:
+        """All that is known of the numbers, twice as many bits each time."""
+        words = 2
+        while True:
+            yield Bits(self, words)
+            words *= 2
+
+
+class Bits:
+    """The first bits of uniform real numbers, and interval arithmetic of a precision to match."""
+
+    def __init__(self, uniform: UniformReals, words: int) -> None:
+        self.iv = MPIntervalContext()
+        self.iv.prec = 64 * words + 64
+        self._uniform, self._words = uniform, words
+
+    def __getitem__(self, index: int) -> Any:
+        """The interval that holds a number."""
+        return self._uniform.within(index, self._words, self.iv)
+
+    def sign(self, index: int) -> int:
+        """1 if the first bit of a number is set, else -1."""
+        return int(self._uniform.sign[index])
+
+
+class Law(ABC):
+    """A law of noise of unit scale, as a function of uniform real numbers."""
+
+    @abstractmethod
+    def uniforms(self, size: int) -> int:
+        """How many uniform numbers a vector of `size` entries is a function of."""
+
+    @abstractmethod
+    def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
+        """The vector in double precision, and a bound on the error of each entry (``inf`` where there is none)."""
+
+    @abstractmethod
+    def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
+        """Intervals that hold some entries."""
+
+
+def _minus_log(uniform: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """-ln U, and its error."""
+    value = -np.log(uniform)
+    error = 2.0**-48 * (1 + value) + 2.0**-62 / uniform
+    return value, np.where(uniform < 2.0**-64, np.inf, error)
+
+
+@dataclass(frozen=True)
+class Gaussian(Law):
+    """Standard normal entries, two at a time (Box and Muller 1958)."""
+
+    def uniforms(self, size: int) -> int:
+        return size + size % 2
+
+    def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
+        numbers = uniform.near[: self.uniforms(size)]
+        half_square, error = _minus_log(numbers[::2])
+        radius, angle = np.sqrt(2 * half_square), 2 * np.pi * numbers[1::2]
+        error = np.divide(2 * error, radius, out=np.full(radius.shape, np.inf), where=radius > 0) + 2.0**-46 * radius
+        pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+        return pairs.ravel()[:size], np.repeat(error, 2)[:size]
+
+    def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:  # noqa: ARG002
+        iv = bits.iv
+        return [
+            iv.sqrt(-2 * iv.log(bits[i - i % 2])) * (iv.sin if i % 2 else iv.cos)(2 * iv.pi * bits[i - i % 2 + 1]) for i in entries
+        ]
+
+
+@dataclass(frozen=True)
+class Laplace(Law):
+    """Two-sided exponential entries: a size and a sign."""
+
+    def uniforms(self, size: int) -> int:
+        return 2 * size
+
+    def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
+        value, error = _minus_log(uniform.near[:size])
+        return value * uniform.sign[size:], error
+
+    def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
+        return [-bits.iv.log(bits[i]) * bits.sign(size + i) for i in entries]
+
+
+@dataclass(frozen=True)
+class OneSidedTruncatedLaplace(Law):
+    """width + X for a Laplace X of unit scale given that abs(X) <= width: entries in [0, 2 width]."""
+
+    width: float
+
+    def uniforms(self, size: int) -> int:
+        return 2 * size
+
+    def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
+        value, error = _minus_log(math.exp(-self.width) + uniform.near[:size] * -math.expm1(-self.width))
+        return self.width + np.minimum(value, self.width) * uniform.sign[size:], error + 2.0**-48 * self.width
+
+    def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
+        iv = bits.iv
+        least = iv.exp(-iv.mpf(self.width))
+        return [self.width - iv.log(least + bits[i] * (1 - least)) * bits.sign(size + i) for i in entries]
+
+
+@dataclass(frozen=True)
+class EuclideanLaplace(Law):
+    """A vector of density proportional to exp(-||v||_2): a uniform direction times a Gamma(size) length."""
+
+    def uniforms(self, size: int) -> int:
+        return Gaussian().uniforms(size) + size
+
+    def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
+        normal, normal_errors = Gaussian().near(uniform, size)
+        steps, step_errors = _minus_log(uniform.near[-size:])
+        norm, length = math.sqrt(math.fsum(normal**2)), math.fsum(steps)
+        if norm == 0 or length == 0:
+            return normal, np.full(size, np.inf)
+        ratio = length / norm
+        relative = float(np.linalg.norm(normal_errors)) / norm + math.fsum(step_errors) / length + 2.0**-48
+        return normal * ratio, 2 * ratio * (normal_errors + np.abs(normal) * relative) if relative < 0.1 else np.full(size, np.inf)
+
+    def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
+        normal = Gaussian().within(range(size), size, bits)
+        first = Gaussian().uniforms(size)
+        length = -sum((bits.iv.log(bits[first + i]) for i in range(size)), bits.iv.mpf(0))
+        ratio = length / bits.iv.sqrt(sum((x**2 for x in normal), bits.iv.mpf(0)))
+        return [normal[i] * ratio for i in entries]
+
+
+def grid(scale: float) -> float:
+    """The power of two of which releases with noise of this scale are multiples."""
+    return max(math.ldexp(1.0, math.frexp(scale)[1] - 1 - _BITS), _FINEST_GRID)
+
+
+def rounded_sum(value: npt.ArrayLike, scale: float, law: Law, generator: np.random.Generator, *, down: bool = False) -> FloatArray:
+    """`value` plus `scale` times noise of `law`, the exact sum rounded to the :func:`grid`: to nearest, or `down`.
+
+    Parameters
+    ----------
+    value : array_like
+        Of finite numbers.
+    scale : float
+        Finite; 0 returns `value` itself. A negative scale subtracts.
+    law : Law
+    generator : numpy.random.Generator
+        Source of the random bits.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `value`. Multiples of the grid, rounded to 53 bits where that is coarser.
+    """
+    exact = np.nan_to_num(np.array(value, dtype=float))
+    if scale == 0 or exact.size == 0:
+        return exact
+    flat, size, h = exact.ravel(), exact.size, grid(abs(scale))
+    uniform = UniformReals(law.uniforms(size), generator)
+    noise, error = law.near(uniform, size)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        part, whole = np.modf(flat / h)
+        base = np.where(np.isfinite(whole), whole * h, flat)
+        total = part + noise * (scale / h) + (0.0 if down else 0.5)
+        error = error * abs(scale / h) + 2.0**-48 * (1 + np.abs(total))
+        steps = np.floor(total)
+        unsure = ~((total - error >= steps) & (total + error < steps + 1))
+    for bits in uniform.refinements() if unsure.any() else ():
+        entries = np.flatnonzero(unsure).tolist()
+        for i, noise_within in zip(entries, law.within(entries, size, bits), strict=True):
+            rest = bits.iv.mpf(flat[i]) - bits.iv.mpf(base[i])
+            sum_within = (rest + scale * noise_within) / h + (0 if down else 0.5)
+            steps[i] = math.floor(float(sum_within.mid))
+            unsure[i] = sum_within not in bits.iv.mpf([steps[i], steps[i] + 1])
+        if not unsure.any():
+            break
+    with np.errstate(over="ignore", under="ignore"):
+        return np.clip(base + steps * h, -_LARGEST, _LARGEST).reshape(exact.shape)
+
+
+def nearly(scale: float, law: Law, size: int, generator: np.random.Generator) -> FloatArray:
+    """`scale` times noise of `law`, in every entry to an error of at most ``scale * 2**-40``: *not* to be released itself."""
+    uniform = UniformReals(law.uniforms(size), generator)
+    noise, error = law.near(uniform, size)
+    for bits in uniform.refinements() if (error > 2.0**-41).any() else ():
+        entries = np.flatnonzero(error > 2.0**-41).tolist()
+        for i, within in zip(entries, law.within(entries, size, bits), strict=True):
+            noise[i], error[i] = float(within.mid), float(within.delta)
+        if (error <= 2.0**-41).all():
+            break
+    return scale * noise

@@ -1,0 +1,77 @@
+"""Every mechanism, method and private estimator names the section of the proofs that it rests on, and the section is there."""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import privlp
+import svm_models
+from privlp.privacy.mechanisms import Mechanism
+from privlp.solvers import METHODS
+
+ROOT = Path(__file__).parents[1]
+PROOFS = (ROOT / "docs" / "proofs.md").read_text()
+SECTIONS = set(re.findall(r"^## (.+)$", PROOFS, flags=re.MULTILINE))
+SOURCES = sorted(path for package in ("privlp", "svm_models") for path in (ROOT / package).rglob("*.py"))
+
+
+def sections_named(text):
+    """Section titles that follow a mention of the proofs; titles may be broken over lines."""
+    flat = re.sub(r"\s+", " ", text or "")
+    return [
+        title
+        for mention in re.findall(r"docs/proofs\.md``,((?: ?\"[^\"]+\",?)+)", flat)
+        for title in re.findall('"([^"]+)"', mention)
+    ]
+
+
+def subclasses(kind):
+    for child in kind.__subclasses__():
+        yield from (child, *subclasses(child))
+
+
+MECHANISMS = [m for m in subclasses(Mechanism) if m.__module__.startswith("privlp") and not m.__name__.startswith("_")]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_named_sections_exist(path):
+    assert set(sections_named(path.read_text())) <= SECTIONS
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda kind: kind.__name__)
+def test_mechanisms_name_their_proof(mechanism):
+    assert sections_named(mechanism.__doc__)
+    assert re.search("sensitivity", mechanism.__doc__)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_name_their_proof(name):
+    """In their own docstring or that of the function of their module that they specialise."""
+    module = sys.modules[getattr(METHODS[name], "__module__", None) or METHODS[name].func.__module__]
+    assert sections_named(inspect.getsource(module))
+    assert METHODS[name].__doc__
+
+
+def test_reports_name_their_proof():
+    assert sections_named(privlp.quality.__doc__)
+    assert sections_named(svm_models.PrivateModelSelector.__doc__)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "OutputPerturbationSVC",
+        "OutputPerturbationLogisticRegression",
+        "ObjectivePerturbationSVC",
+        "ObjectivePerturbationLogisticRegression",
+        "DMWSVC",
+        "PrivateLPSVC",
+        "PrivateModelSelector",
+    ],
+)
+def test_estimators_name_their_proof(name):
+    estimator = getattr(svm_models, name)
+    assert sections_named((estimator.__doc__ or "") + (sys.modules[estimator.__module__].__doc__ or ""))
