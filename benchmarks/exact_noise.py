@@ -1,7 +1,7 @@
 """What exactly rounded noise costs, and what naive noise gives away.
 
 Run with ``python -m benchmarks.exact_noise``; about five minutes of one core. Adult is read from scikit-learn's cache or from the
-folder named by PRIVLP_DATA. Releases are also timed against OpenDP's exact samplers where OpenDP is installed (``pip install opendp``).
+folder named by PRIVLP_DATA. Single releases are also timed against OpenDP's exact samplers where OpenDP is installed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DELTA = 1e-6
 HEADERS = ["what", "exact, seconds", "float, seconds", "ratio"]
 
 
-def naive_sum(value: Any, scale: float, law: Law, generator: np.random.Generator, *, down: bool = False) -> Any:
+def naive_sum(value: Any, scale: float, law: Law, generator: np.random.Generator, *, down: bool = False) -> Any:  # noqa: ARG001
     """A sum of doubles, as NumPy draws them: what most software releases. Not private."""
     exact = np.asarray(value, dtype=float)
     if isinstance(law, Gaussian):
@@ -152,16 +152,17 @@ def main(turns: int) -> None:
         "exact_noise",
         "Exactly rounded noise",
         [
-            'The exact real sum of what is computed and real-valued noise is rounded to a public grid (proofs, "Noise on a finite computer"). '
-            "*Float*: the same code with NumPy's noise added in double precision, as most software does; it is patched in for this page, and is "
-            "no option of the package. Both take turns in one process; medians.",
+            "The exact real sum of what is computed and of real-valued noise is rounded to a public grid (proofs, 'Noise on a finite "
+            "computer'). *Float*: the same code with NumPy's noise added in double precision, as most software does; it is patched in "
+            "for this page, and is no option of the package. Both take turns in one process; medians.",
             "## Whole solves and fits",
             (HEADERS, whole_solves(turns)),
             "## Single releases, microseconds",
             (["noise", "entries", "exact", "NumPy", "OpenDP, discrete"], single_releases()),
             "## What the low bits tell",
-            "One number, 0 or 1, is released 20,000 times each; the attacker looks only at whether a release near 0 has bits below 2^-53. "
-            "Lower bounds on ε by `privlp.audit`, at δ = 0.001 and confidence 0.999; the true ε of the ideal mechanism is 1 or less.",
+            "One number, 0 or 1, is released 20,000 times each; the attacker looks only at whether a release near 0 has bits below "
+            "2^-53. Lower bounds on ε by `privlp.audit`, at δ = 0.001 and confidence 0.999; the true ε of the ideal mechanism is 1 or "
+            "less.",
             (["noise", "parameter", "float: ε at least", "exact: ε at least"], attacks()),
         ],
     )

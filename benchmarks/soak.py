@@ -112,8 +112,8 @@ def main(solves: int) -> None:
         "soak",
         "Soak",
         [
-            f"{rounds * kinds:,} solves, reports and fits of {kinds} kinds in one process, {rounds} of each, on programs of {N:,} rows "
-            f"and {D} variables.",
+            f"{rounds * kinds:,} solves, reports and fits of {kinds} kinds in one process, {rounds} of each, on programs of "
+            f"{N:,} rows and {D} variables.",
             (
                 ["", "second quarter", "last quarter", "growth"],
                 [
