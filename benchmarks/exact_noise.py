@@ -152,8 +152,8 @@ def main(turns: int) -> None:
         "exact_noise",
         "Exactly rounded noise",
         [
-            "The exact real sum of what is computed and of real-valued noise is rounded to a public grid (proofs, 'Noise on a finite "
-            "computer'). *Float*: the same code with NumPy's noise added in double precision, as most software does; it is patched in "
+            "The exact sum of what is computed and of real-valued noise is rounded to a public grid (proofs, 'Noise on a finite "
+            "computer'). *Float*: the same code with NumPy's noise added in double precision, as most software does; patched in "
             "for this page, and is no option of the package. Both take turns in one process; medians.",
             "## Whole solves and fits",
             (HEADERS, whole_solves(turns)),
@@ -161,7 +161,7 @@ def main(turns: int) -> None:
             (["noise", "entries", "exact", "NumPy", "OpenDP, discrete"], single_releases()),
             "## What the low bits tell",
             "One number, 0 or 1, is released 20,000 times each; the attacker looks only at whether a release near 0 has bits below "
-            "2^-53. Lower bounds on ε by `privlp.audit`, at δ = 0.001 and confidence 0.999; the true ε of the ideal mechanism is 1 or "
+            "2^-53. Lower bounds on ε by `privlp.audit`, at δ = 0.001 and confidence 0.999; the true ε is 1 or "
             "less.",
             (["noise", "parameter", "float: ε at least", "exact: ε at least"], attacks()),
         ],
