@@ -72,7 +72,7 @@ class RegularizedRisk:
 
         At a certified point ||w|| <= (2 c R + linear)/reg. There p products round a margin by 2^-52 p R ||w||, so the slope by q
         times that; the sum over n records adds 2^-52 n c R, the other terms a few units in the last place of what they are. A
-        linear term of norm `linear` may itself be off by 2^-45 of it.
+        linear term of norm `linear` may itself be off by 2^-42 of it.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class RegularizedRisk:
         n, p = self.M.shape
         slope = self.loss.slope_bound * self.data_norm
         margins = p * self.loss.curvature_bound * self.data_norm**2 / self.reg
-        rounding = 2.0**-52 * ((n + 16) * slope + (margins + 144) * (2 * slope + linear))
+        rounding = 2.0**-52 * ((n + 16) * slope + (margins + 1040) * (2 * slope + linear))
         return replace(self, exponent=max(self.exponent, math.frexp(2 * rounding / slope)[1]))
 
     def require_certifiable(self) -> None:
@@ -93,11 +93,12 @@ class RegularizedRisk:
         InvalidParameterError
             Depends on public numbers only.
         """
-        least = _LEAST_CONDITION * self.loss.curvature_bound * self.data_norm**2
+        condition = max(_LEAST_CONDITION, 2.0**-40 * self.M.shape[1])  # beyond it rounding outweighs the losses
+        least = condition * self.loss.curvature_bound * self.data_norm**2
         if self.reg < least:
             raise InvalidParameterError(
                 f"reg = {self.reg:g} is too small for the minimiser to be certified; give at least {least:g} "
-                f"({_LEAST_CONDITION:g} times the curvature bound times data_norm squared)."
+                f"({condition:g} times the curvature bound times data_norm squared)."
             )
 
     def value(self, w: FloatArray) -> float:
@@ -179,14 +180,16 @@ class RegularizedRisk:
         """Constant-momentum descent; after k steps ||gradient||^2 <= L (L + reg) ||w0 - w*||^2 exp(-k sqrt(reg/L))."""
         smoothness = self.reg + self.loss.curvature_bound * self.data_norm**2
         root = math.sqrt(self.reg / smoothness)
-        distance = float(np.linalg.norm(self.gradient(w))) / self.reg
-        excess = smoothness * (smoothness + self.reg) * (distance / self.tolerance) ** 2
         momentum = (1 - root) / (1 + root)
-        previous = point = w
-        for k in range(math.ceil(math.log(max(excess, 1.0)) / root) + 1):
-            gradient = self.gradient(point)
-            if k % 16 == 0 and np.linalg.norm(gradient) <= self.tolerance:
-                return point
-            w = point - gradient / smoothness
-            point, previous = w + momentum * (w - previous), w
-        return previous
+        while not self.certified(w):  # once, in real arithmetic
+            distance = max(float(np.linalg.norm(self.gradient(w))) / self.reg, 1e-300)
+            excess = math.log(smoothness) + math.log(smoothness + self.reg) + 2 * (math.log(distance) - math.log(self.tolerance))
+            previous = point = w
+            for k in range(math.ceil(max(excess, 0.0) / root) + 1):
+                gradient = self.gradient(point)
+                if k % 16 == 0 and np.linalg.norm(gradient) <= self.tolerance:
+                    return point
+                w = point - gradient / smoothness
+                point, previous = w + momentum * (w - previous), w
+            w = previous
+        return w

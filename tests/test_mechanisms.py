@@ -250,7 +250,7 @@ def test_sensitivity_must_be_positive(make, sensitivity):
 )
 @pytest.mark.parametrize("noise", [-1e-9, -math.inf, math.nan])
 def test_noise_must_not_be_negative(make, name, noise):
-    with pytest.raises(InvalidParameterError, match=rf"{name} must be non-negative( and finite)?, got {noise!r}"):
+    with pytest.raises(InvalidParameterError, match=rf"{name} must be non-negative( and below 1e\+298)?, got {noise!r}"):
         make(1.0, noise)
 
 

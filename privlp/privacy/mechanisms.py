@@ -28,8 +28,10 @@ FloatArray = npt.NDArray[np.float64]
 
 _LOG_ERROR_OF_A_SELECTION = 2.0**-38
 _LEAST_DELTA = 1e-300
+_LARGEST_SCALE = 1e298
+_LARGEST_WIDTH = 2.0**30  # in scales: beyond, steps of the grid are no longer whole numbers in double precision
 _ROUNDED = "real-valued noise, exactly rounded to a public grid: the low bits of a release tell nothing"
-_COVERED = "the noise is not released; its rounding error is covered by noise of its own"
+_COVERED = "the noise is not released; its rounding error is covered by noise of its own, but for a chance below 1e-27"
 
 
 def _require_positive(value: float, name: str) -> None:
@@ -168,8 +170,8 @@ class _ScaledNoise(Mechanism):
 
     def __post_init__(self) -> None:
         _require_positive(self.sensitivity, "sensitivity")
-        if not 0 <= self.scale < math.inf:
-            raise InvalidParameterError(f"scale must be non-negative and finite, got {self.scale!r}.")
+        if not 0 <= self.scale < _LARGEST_SCALE:
+            raise InvalidParameterError(f"scale must be non-negative and below {_LARGEST_SCALE:g}, got {self.scale!r}.")
 
     @property
     def parameter(self) -> str:
@@ -240,6 +242,8 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
         super().__post_init__()
         if not 0 <= self.width < math.inf or (self.width == 0) != (self.scale == 0):
             raise InvalidParameterError(f"width must be positive and finite, or 0 where scale is, got {self.width!r}.")
+        if self.width > _LARGEST_WIDTH * self.scale:
+            raise InvalidParameterError(f"width must be at most 2^30 times the scale of {self.scale:g}, got {self.width!r}.")
 
     @classmethod
     def of_budget(
@@ -318,8 +322,8 @@ class GaussianMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         _require_positive(self.sensitivity, "sensitivity")
-        if not 0 <= self.sigma < math.inf:
-            raise InvalidParameterError(f"sigma must be non-negative and finite, got {self.sigma!r}.")
+        if not 0 <= self.sigma < _LARGEST_SCALE:
+            raise InvalidParameterError(f"sigma must be non-negative and below {_LARGEST_SCALE:g}, got {self.sigma!r}.")
 
     @property
     def parameter(self) -> str:

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from mpmath.ctx_iv import MPIntervalContext
+from mpmath.libmp import finf, fninf, round_floor, to_int
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -74,6 +75,7 @@ class Bits:
     def __init__(self, uniform: UniformReals, words: int) -> None:
         self.iv = MPIntervalContext()
         self.iv.prec = 64 * words + 64
+        self._slack = self.iv.mpf([-1, 1]) / 2 ** (self.iv.prec - 8) + 1
         self._uniform, self._words = uniform, words
 
     def __getitem__(self, index: int) -> Any:
@@ -83,6 +85,14 @@ class Bits:
     def sign(self, index: int) -> int:
         """1 if the first bit of a number is set, else -1."""
         return int(self._uniform.sign[index])
+
+    def log(self, x: Any) -> Any:
+        """An interval that holds ln x. mpmath rounds an approximation, which may end a hair inside the true one."""
+        return self.iv.log(x) * self._slack
+
+    def exp(self, x: Any) -> Any:
+        """An interval that holds e^x."""
+        return self.iv.exp(x) * self._slack
 
 
 class Law(ABC):
@@ -126,7 +136,7 @@ class Gaussian(Law):
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:  # noqa: ARG002
         iv = bits.iv
         return [
-            iv.sqrt(-2 * iv.log(bits[i - i % 2])) * (iv.sin if i % 2 else iv.cos)(2 * iv.pi * bits[i - i % 2 + 1]) for i in entries
+            iv.sqrt(-2 * bits.log(bits[i - i % 2])) * (iv.sin if i % 2 else iv.cos)(2 * iv.pi * bits[i - i % 2 + 1]) for i in entries
         ]
 
 
@@ -142,7 +152,7 @@ class Laplace(Law):
         return value * uniform.sign[size:], error
 
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
-        return [-bits.iv.log(bits[i]) * bits.sign(size + i) for i in entries]
+        return [-bits.log(bits[i]) * bits.sign(size + i) for i in entries]
 
 
 @dataclass(frozen=True)
@@ -159,9 +169,8 @@ class OneSidedTruncatedLaplace(Law):
         return self.width + np.minimum(value, self.width) * uniform.sign[size:], error + 2.0**-48 * self.width
 
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
-        iv = bits.iv
-        least = iv.exp(-iv.mpf(self.width))
-        return [self.width - iv.log(least + bits[i] * (1 - least)) * bits.sign(size + i) for i in entries]
+        least = bits.exp(-bits.iv.mpf(self.width))
+        return [self.width - bits.log(least + bits[i] * (1 - least)) * bits.sign(size + i) for i in entries]
 
 
 @dataclass(frozen=True)
@@ -184,7 +193,7 @@ class EuclideanLaplace(Law):
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
         normal = Gaussian().within(range(size), size, bits)
         first = Gaussian().uniforms(size)
-        length = -sum((bits.iv.log(bits[first + i]) for i in range(size)), bits.iv.mpf(0))
+        length = -sum((bits.log(bits[first + i]) for i in range(size)), bits.iv.mpf(0))
         ratio = length / bits.iv.sqrt(sum((x**2 for x in normal), bits.iv.mpf(0)))
         return [normal[i] * ratio for i in entries]
 
@@ -202,7 +211,7 @@ def rounded_sum(value: npt.ArrayLike, scale: float, law: Law, generator: np.rand
     value : array_like
         Of finite numbers.
     scale : float
-        Finite; 0 returns `value` itself. A negative scale subtracts.
+        At most 1e298 in size; 0 returns `value` itself. A negative scale subtracts.
     law : Law
     generator : numpy.random.Generator
         Source of the random bits.
@@ -230,8 +239,10 @@ def rounded_sum(value: npt.ArrayLike, scale: float, law: Law, generator: np.rand
         for i, noise_within in zip(entries, law.within(entries, size, bits), strict=True):
             rest = bits.iv.mpf(flat[i]) - bits.iv.mpf(base[i])
             sum_within = (rest + scale * noise_within) / h + (0 if down else 0.5)
-            steps[i] = math.floor(float(sum_within.mid))
-            unsure[i] = sum_within not in bits.iv.mpf([steps[i], steps[i] + 1])
+            low, high = sum_within._mpi_
+            if low != fninf and high != finf:
+                steps[i], last = to_int(low, round_floor), to_int(high, round_floor)
+                unsure[i] = steps[i] != last
         if not unsure.any():
             break
     with np.errstate(over="ignore", under="ignore"):
@@ -239,13 +250,15 @@ def rounded_sum(value: npt.ArrayLike, scale: float, law: Law, generator: np.rand
 
 
 def nearly(scale: float, law: Law, size: int, generator: np.random.Generator) -> FloatArray:
-    """`scale` times noise of `law`, in every entry to an error of at most ``scale * 2**-40``: *not* to be released itself."""
-    uniform = UniformReals(law.uniforms(size), generator)
+    """`scale` times noise of `law`, in every entry to ``sqrt(size) * 2**-40`` of the scale: *not* to be released itself."""
+    if scale == 0:
+        return np.zeros(size)
+    uniform, enough = UniformReals(law.uniforms(size), generator), 2.0**-41 * math.sqrt(size)
     noise, error = law.near(uniform, size)
-    for bits in uniform.refinements() if (error > 2.0**-41).any() else ():
-        entries = np.flatnonzero(error > 2.0**-41).tolist()
+    for bits in uniform.refinements() if (error > enough).any() else ():
+        entries = np.flatnonzero(error > enough).tolist()
         for i, within in zip(entries, law.within(entries, size, bits), strict=True):
             noise[i], error[i] = float(within.mid), float(within.delta)
-        if (error <= 2.0**-41).all():
+        if (error <= enough).all():
             break
     return scale * noise

@@ -53,9 +53,9 @@ class RowsOfEqualNorm:
         """Bound on the Euclidean error of a sum over about n rows with weights in [0, 1], and of the norm of its terms.
 
         Each of d entries sums n products of size at most 8, in any order: an error of n u times the sum of their sizes, and a few u
-        for each; doubled. It grows as n^2: 0.0006 of a row for n = 10^5 and d = 1,000, 0.06 for n = 10^6.
+        for each, d u for the norm; doubled. It grows as n^2: 0.0006 of a row for n = 10^5 and d = 1,000, 0.06 for n = 10^6.
         """
-        return float(np.sqrt(d)) * n * _LARGEST_VALUE * 2 * (n + 64) * 2.0**-53
+        return float(np.sqrt(d)) * n * _LARGEST_VALUE * 2 * (n + d + 64) * 2.0**-53
 
     @staticmethod
     def rounding_error_of_average(n: int, d: int) -> float:
@@ -63,7 +63,7 @@ class RowsOfEqualNorm:
 
         As for :meth:`RowsOnSimplex.rounding_error <privlp.solvers.simplex.RowsOnSimplex.rounding_error>`, in each of d entries.
         """
-        return float(np.sqrt(d)) * _LARGEST_VALUE * 2 * (2 * n + 1024) * 2.0**-53
+        return float(np.sqrt(d)) * _LARGEST_VALUE * 2 * (2 * n + d + 1024) * 2.0**-53
 
     @property
     def count(self) -> int:

@@ -184,8 +184,8 @@ class NeverViolated:
             if numbers.part == "A":
                 largest = -draw(-numbers.values)
                 smallest = largest - mechanism.most
-                # Two roundings, of at most half a unit in the last place each, must not lift it above the true value.
-                smallest -= 2 * np.spacing(np.maximum(np.abs(largest), np.abs(smallest))) if mechanism.most > 0 else 0.0
+                # Four roundings, of at most half a unit in the last place each, must not lift it above the true value.
+                smallest -= 4 * np.spacing(np.maximum(np.abs(largest), np.abs(smallest))) if mechanism.most > 0 else 0.0
                 self._ends = numbers, np.maximum(smallest, numbers.low), np.minimum(largest, numbers.high)
                 self._trace["largest A"] = self._ends[2]
                 continue
