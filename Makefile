@@ -3,9 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel methods_over_eps private_lp_svc lp_svm svm_audits
+# What test-range tests: the lowest versions that pyproject.toml allows and the newest ones, each on a Python of its own.
+RANGE ?= oldest-3.11 newest-3.13
+RESOLUTION_oldest := lowest-direct
+RESOLUTION_newest := highest
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test coverage lint types wheel bench bench-step bench-covering bench-family bench-low-sensitivity bench-svm clean
+.PHONY: help demo docs test test-range coverage lint types wheel fuzz planted bench bench-trust bench-step bench-covering bench-family bench-low-sensitivity bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -22,14 +26,37 @@ $(VENV)/dev: $(VENV)/python pyproject.toml
 	$(PIP) -e '.[dev]'
 	@touch $(VENV)/demo $@
 
+$(VENV)/docs: $(VENV)/python pyproject.toml
+	$(PIP) -e '.[docs]'
+	@touch $@
+
 demo: $(VENV)/demo  ## Solve a linear program privately on real records, and draw the result
 	$(BIN)/privlp demo
 
 test: $(VENV)/dev  ## Run the tests (two processes)
 	$(BIN)/python -m pytest -q -n 2
 
+test-range: $(RANGE:%=test-%)  ## Run the tests with the oldest and newest libraries; RANGE="oldest-3.11 newest-3.12" chooses
+
+test-%: .venv-%/test
+	.venv-$*/bin/python -m pytest -q -n 2
+
+.PRECIOUS: .venv-%/test
+.venv-%/test: $(VENV)/uv pyproject.toml
+	$(BIN)/uv venv --quiet --clear --no-python-downloads --python $(lastword $(subst -, ,$*)) $(@D)
+	$(BIN)/uv pip install --quiet --python $(@D) --resolution $(RESOLUTION_$(firstword $(subst -, ,$*))) \
+		--only-binary :all: --no-binary privlp -e '.[test]'
+	@touch $@
+
+$(VENV)/uv: $(VENV)/python
+	$(PIP) uv
+	@touch $@
+
 coverage: $(VENV)/dev  ## Run the tests with line and branch coverage
 	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term-missing:skip-covered
+
+fuzz: $(VENV)/dev  ## Throw odd input at everything that takes some: over 100,000 cases, watched (15 minutes)
+	cd tests && ../$(BIN)/python -m fuzz
 
 lint: $(VENV)/dev  ## Style
 	$(BIN)/ruff check .
@@ -40,6 +67,19 @@ types: $(VENV)/dev  ## Static types
 
 wheel: $(VENV)/dev  ## Build the wheel into dist/
 	$(BIN)/python -m build --wheel --outdir dist . >/dev/null
+
+docs: $(VENV)/docs  ## Build the documentation, run its notebooks, check its links: docs/_build/html/index.html
+	rm -rf docs/_build/html docs/reference/generated
+	$(BIN)/sphinx-build -W --keep-going -n -E -q docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
+
+planted: $(VENV)/dev  ## Search every known path for planted private numbers
+	$(BIN)/python -m benchmarks.planted
+
+bench-trust: $(VENV)/dev planted  ## Which faults the audits catch, what exact noise costs, a soak (an hour)
+	$(BIN)/python -m benchmarks.trust
+	$(BIN)/python -m benchmarks.exact_noise
+	$(BIN)/python -m benchmarks.soak
 
 bench: $(VENV)/dev  ## All quick benchmarks: reading, accounting, one round
 	$(BIN)/python -m benchmarks.exact
@@ -64,4 +104,5 @@ bench-svm: $(VENV)/dev  ## Published tables and figures of private support vecto
 	for page in $(SVM_PAGES); do $(BIN)/python -m benchmarks.$$page || exit 1; done
 
 clean:  ## Remove everything that was made here
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf docs/_build docs/reference/generated docs/tutorial/*.ipynb
+	rm -rf $(VENV) .venv-* dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

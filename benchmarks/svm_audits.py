@@ -113,7 +113,8 @@ def main() -> None:
         [
             "Lower bounds on ε at confidence 0.999 from runs on one pair of neighbours (one record replaced, δ = 0; Huber "
             "hinge, h = 1/2). A claim below the bound is refuted, with a false-alarm rate of 0.001 each. No fault found is not a "
-            "proof of privacy; the proofs are in `docs/proofs.md`. `tests/test_svm_audits.py` holds more pairs and broken twins.",
+            "proof of privacy; the proofs are in `docs/proofs.md`. More pairs are in `tests/test_svm_audits.py`, broken twins in "
+            "[trust](trust.md).",
             (("mechanism", "claimed ε", "audited ε ≥", "verdict", "pair", "runs on each"), rows),
             "![Claims and audits](svm_audits.png)",
             "The published objective perturbation counts a change of gradient only; where the replaced record also changes the "

@@ -39,6 +39,9 @@ from privlp.relations import RowPrivate as RowPrivate
 from privlp.relations import ScalarPrivate as ScalarPrivate
 from privlp.solution import Solution as Solution
 from privlp.solve import solve as solve
+from privlp.solve_audit import audit_solve as audit_solve
+from privlp.solve_audit_result import AuditedRelease as AuditedRelease
+from privlp.solve_audit_result import SolveAudit as SolveAudit
 from privlp.status import Status as Status
 
 __version__ = "0.1.0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from numbers import Real
 from typing import Any
 
@@ -22,7 +23,10 @@ def real(value: Any, name: str) -> float:
     """
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         raise InvalidParameterError(f"{name} must be a number, got {type(value).__name__}.")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidParameterError(f"{name} is beyond double precision; the largest number is 1.8e308.") from None
 
 
 def positive(value: Any, name: str, *, finite: bool = False) -> float:
@@ -33,10 +37,15 @@ def positive(value: Any, name: str, *, finite: bool = False) -> float:
     InvalidParameterError
         If it is anything else.
     """
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool | np.bool_) else np.nan
+    number = real(value, name) if isinstance(value, Real) and not isinstance(value, bool | np.bool_) else np.nan
     if not number > 0 or (finite and number == np.inf):
         raise InvalidParameterError(f"{name} must be a positive {'finite ' if finite else ''}number, got {value!r}.")
     return number
+
+
+def is_one_of(value: Any, options: Collection[str]) -> bool:
+    """Whether a value is one of some strings; an array, which compares entry by entry, is none of them."""
+    return isinstance(value, str) and value in options
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -53,9 +62,11 @@ def real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
 
 
 def as_floats(values: Any, name: str, order: Any = "K") -> npt.NDArray[np.float64]:
-    """A new float array of real numbers; a string of digits is no number."""
+    """A new float array of real numbers; a string of digits is no number, and what is masked is none either."""
     if sp.issparse(values):
         values = values.toarray().ravel()
+    if np.ma.is_masked(values):
+        raise InvalidProblemError(f"{name} has masked entries. Fill them in, or leave their rows out.")
     try:
         raw = np.asarray(values)
         if raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat):
@@ -63,5 +74,6 @@ def as_floats(values: Any, name: str, order: Any = "K") -> npt.NDArray[np.float6
         return np.array(raw, dtype=float if raw.dtype.kind == "O" else real_dtype(raw.dtype, name), order=order, copy=True)
     except InvalidProblemError:
         raise
-    except (TypeError, ValueError):
-        raise InvalidProblemError(f"{name} must hold real numbers in a regular array.") from None
+    except (TypeError, ValueError, OverflowError):
+        pass  # it may quote a number, and would go along as the context of an error raised here
+    raise InvalidProblemError(f"{name} must hold real numbers in a regular array.")

@@ -1,7 +1,8 @@
-"""The command line: ``privlp solve``, ``privlp plan``, ``privlp exact``, ``privlp demo``."""
+"""The command line: ``privlp solve``, ``privlp plan``, ``privlp audit``, ``privlp exact``, ``privlp demo``."""
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import sys
@@ -16,15 +17,20 @@ from tabulate import tabulate
 from privlp import __version__
 from privlp.errors import InvalidParameterError, NotPrivateWarning, PrivLPError
 from privlp.exact import solve_exact
+from privlp.files import write_whole
 from privlp.optional import save_figure
 from privlp.plan import plan
 from privlp.problem import LinearProgram
 from privlp.relations import ColumnPrivate, ConstraintPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
-from privlp.solution import write_whole
 from privlp.solve import solve
+from privlp.solve_audit import audit_solve
 
-_EXIT_CODES = """Exit codes: 0 solved; 1 ended without a solution (infeasible, unbounded, time limit); 2 wrong input or options;
-130 interrupted."""
+_EXIT_CODES = """Exit codes: 0 solved; 1 ended without a solution (infeasible, unbounded, time limit, out of memory); 2 wrong input
+or options, or a file that cannot be read or written; 130 interrupted."""
+_STAYS_CHARGED = "Nothing was released but what is printed above or saved; what was charged stays charged."
+_EXIT_CODES_OF_AUDIT = (
+    "Exit codes: 0 no fault found (no proof of privacy); 1 fault found; 2 wrong input or options; 130 interrupted."
+)
 _MOST_VARIABLES_SHOWN = 20
 
 
@@ -33,10 +39,11 @@ class _Failure(click.ClickException):
 
 
 def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Show privlp's errors and warnings as one line each, without a traceback."""
+    """Show privlp's errors and warnings as one line each, without a traceback, and what the terminal has no letter for as ``?``."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", NotPrivateWarning)
             try:
@@ -44,9 +51,14 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             except PrivLPError as error:
                 raise _Failure(str(error)) from None
             except OSError as error:
-                raise _Failure(f"{error.filename}: {error.strerror}.") from None
+                if error.errno == errno.EPIPE:  # whoever read the output has gone: click ends quietly
+                    raise
+                raise _Failure(f"{error.filename or 'Output'}: {error.strerror or error}.") from None
+            except MemoryError:
+                click.echo(f"Error: Out of memory. {_STAYS_CHARGED}", err=True)
+                sys.exit(1)
             except KeyboardInterrupt:
-                click.echo("Interrupted. Nothing was released; what was charged stays charged.", err=True)
+                click.echo(f"Interrupted. {_STAYS_CHARGED}", err=True)
                 sys.exit(130)
             finally:
                 for warning in caught:
@@ -88,21 +100,24 @@ _REQUEST = [
 ]
 
 
-def _request(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a request to a command."""
-    for option in reversed(_REQUEST):
-        command = option(command)
-    return command
+#: What a solve and its audit need besides.
+_MANNER = [
+    click.option("--split", help="Shares of the budget for b, A, c where several are private, such as 2,1,1."),
+    click.option("--feasible", type=click.Choice(["always"]), help="Never violate a private row (not for constraint-private)."),
+    click.option(
+        "--method", default="auto", show_default=True, help="auto, or a method of the relation, such as mirror or direct-noise."
+    ),
+]
+
+
+def _options(*options: Callable[..., Any]) -> Callable[..., Any]:
+    """Add options to a command."""
+    return lambda command: functools.reduce(lambda inner, option: option(inner), reversed(options), command)
 
 
 @main.command("solve", epilog=_EXIT_CODES)
 @click.argument("model", type=click.Path())
-@_request
-@click.option("--split", help="Shares of the budget for b, A, c where several are private, such as 2,1,1.")
-@click.option("--feasible", type=click.Choice(["always"]), help="Never violate a private row (not for constraint-private).")
-@click.option(
-    "--method", default="auto", show_default=True, help="auto, or a method of the relation, such as mirror or direct-noise."
-)
+@_options(*_REQUEST, *_MANNER)
 @click.option("--seed", type=int, help="Reproducible noise, for experiments only: the result is not for release.")
 @click.option("--time-limit", type=float, help="Seconds.")
 @click.option("--progress/--no-progress", help="Show a progress bar.")
@@ -114,6 +129,12 @@ def _solve(model: str, json_file: str | None, seed: int | None, split: str | Non
     shares = None if split is None else _shares(split)
     lp, options = _program(model, options)
     solution = solve(lp, rng=seed, split=shares, **options)
+    if json_file not in (None, "-"):
+        try:
+            solution.save(json_file)
+        except OSError:
+            click.echo(solution.to_json())  # paid for, so not to be lost
+            raise
     if json_file == "-":
         click.echo(solution.to_json())
     else:
@@ -124,14 +145,12 @@ def _solve(model: str, json_file: str | None, seed: int | None, split: str | Non
         click.echo(f"\nPrivacy\n{solution.privacy}")
         if solution.privacy.seeded:
             click.echo("Seeded noise: an experiment, not for release.")
-    if json_file not in (None, "-"):
-        solution.save(json_file)
     sys.exit(0 if solution.success else 1)
 
 
 @main.command("plan", epilog=_EXIT_CODES)
 @click.argument("model", type=click.Path())
-@_request
+@_options(*_REQUEST)
 @click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Draw the predictions over eps into this file.")
 @plain_errors
 def _plan(model: str, picture: str | None, **options: Any) -> None:
@@ -142,6 +161,37 @@ def _plan(model: str, picture: str | None, **options: Any) -> None:
     click.echo(planned)
     if picture is not None:
         save_figure(planned.plot(), picture)
+
+
+@main.command("audit", epilog=_EXIT_CODES_OF_AUDIT)
+@click.argument("model", type=click.Path())
+@_options(*_REQUEST, *_MANNER)
+@click.option("--pairs", type=int, default=50, show_default=True, help="Pairs of neighbours to try, two solves each.")
+@click.option("--runs", type=int, default=2_000, show_default=True, help="Solves on each of the worst pair; 0: no statistics.")
+@click.option("--seed", type=int, help="Reproducible audit.")
+@click.option("--progress/--no-progress", help="Show a progress bar.")
+@click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Draw the changes found against those charged.")
+@click.option("--json", "json_file", help="Write the findings as JSON to this file, or to standard output for '-'.")
+@plain_errors
+def _audit(model: str, json_file: str | None, picture: str | None, seed: int | None, split: str | None, **options: Any) -> None:
+    """Look for a fault in a private solve of MODEL, on extreme neighbours of it. NOT PRIVATE: do not publish what it prints.
+
+    What one neighbour releases is played back to the other; then no number behind a release may move by more than was charged, and
+    all else must be equal. A single draw of each kind, and the released x, are audited by statistics. An audit finds faults; it
+    proves nothing.
+    """
+    _require_folder(json_file)
+    _require_picture(picture)
+    shares = None if split is None else _shares(split)
+    lp, options = _program(model, options)
+    found = audit_solve(lp, rng=seed, split=shares, **options)
+    document = json.dumps(found.to_dict(), indent=1)
+    click.echo(document if json_file == "-" else found)
+    if json_file not in (None, "-"):
+        write_whole(json_file, document)
+    if picture is not None:
+        save_figure(found.plot(), picture)
+    sys.exit(0 if found.passed else 1)
 
 
 def _program(model: str, options: dict[str, Any]) -> tuple[LinearProgram, dict[str, Any]]:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from privlp.checks import real
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
-from privlp.optional import new_axes
+from privlp.optional import drawing_on
 from privlp.problem import LinearProgram
 from privlp.solution import Solution, point_of
+from privlp.style import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +34,14 @@ class Comparison:
         How far each row of the user's program is violated, in its own units; 0 where it holds.
     scaled_violations : (n,)
         The same per unit of ||A_i||_2, the units of alpha.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+    >>> comparison = privlp.compare(lp, [1.0, 0.0])
+    >>> comparison.violation_at(0), comparison.violation_at(1), comparison
+    (1.0, 0.0, Comparison(NOT PRIVATE: objective_gap=-0.333, rows violated=1, worst violation=1))
     """
 
     objective: float
@@ -74,20 +83,21 @@ class Comparison:
         s : float, optional
             Mark the number of rows given up.
         """
-        ax = new_axes() if ax is None else ax
         largest_first = np.sort(self.violations[self.violations > 0])[::-1]
-        ax.step(np.append(largest_first, 0.0), np.arange(len(largest_first) + 1), where="pre", label=label, linewidth=2)
-        if s is not None:
-            ax.axhline(s, color="0.4", linestyle="--", linewidth=1.5, label=f"s = {s:g} rows given up")
-        ax.set_xlabel("violation (units of the row)")
-        ax.set_ylabel("rows violated by more (number)")
-        ax.set_yscale("symlog", linthresh=1.0)
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.set_xlim(left=0.0)
-        ax.set_ylim(bottom=0.0)
-        if label is not None or s is not None:
-            ax.legend(frameon=False)
-        return ax
+        with drawing_on(ax) as axes:
+            axes.step(np.append(largest_first, 0.0), np.arange(len(largest_first) + 1), where="pre", label=label)
+            if s is not None:
+                axes.axhline(s, color=GREY, linestyle="--", label=f"s = {s:g} rows given up")
+            axes.set_xlabel("violation (units of the row)")
+            axes.set_ylabel("rows violated by more (number)")
+            axes.set_yscale("symlog", linthresh=1.0)
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.set_xlim(left=0.0)
+            axes.set_ylim(bottom=0.0)
+            axes.set_title(axes.get_title() or "not private: computed from the true rows")
+            if label is not None or s is not None:
+                axes.legend()
+        return axes
 
     def __repr__(self) -> str:
         gap = "none" if self.objective_gap is None else f"{self.objective_gap:+.3g}"

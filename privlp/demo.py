@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tabulate import tabulate
 
 from privlp.compare import compare
 from privlp.errors import MissingDependencyError
 from privlp.exact import solve_exact
+from privlp.examples import screening
+from privlp.optional import save_figure
 from privlp.privacy import Budget
-from privlp.problem import LinearProgram
 from privlp.solve import solve
 
 _EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -47,8 +46,8 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
     echo : callable
         Takes each piece of text.
     """
-    lp, n_measurements = _screening_program()
-    echo(_INTRODUCTION.format(n=lp.shape[0], p=n_measurements, s=_GIVEN_UP))
+    lp = screening()
+    echo(_INTRODUCTION.format(n=lp.shape[0], p=lp.shape[1] // 2 - 1, s=_GIVEN_UP))
     exact = solve_exact(lp)
     echo(f"Exact optimum (HiGHS, not private): {exact.objective:.1f}.")
     echo(f"The private solves look for rules of total weight {_PUBLIC_RADIUS:g}, a number declared public.\n")
@@ -71,32 +70,8 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
     axes.set_ylabel("patients who miss more than that")
     axes.set_title(f"A private linear program on {lp.shape[0]} patients")
     axes.legend(frameon=False, loc="right")
-    axes.figure.savefig(picture, dpi=120)
+    save_figure(axes, picture)
     echo(f"Picture: {picture}")
-
-
-def _screening_program() -> tuple[LinearProgram, int]:
-    """The hard-margin program over the patients shipped with scikit-learn, scaled by the documented ranges."""
-    try:
-        from sklearn.datasets import load_breast_cancer  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingDependencyError("The demonstration needs scikit-learn and Matplotlib: pip install 'privlp[demo]'.") from error
-    records = load_breast_cancer()
-    low, high = _documented_ranges(records.DESCR)
-    scaled = np.column_stack([2 * (records.data - low) / (high - low) - 1, np.ones(len(records.data))])
-    sick = np.where(records.target == 0, 1.0, -1.0)
-    margins = sick[:, None] * scaled
-    measurements = [*records.feature_names, "threshold"]
-    names = [f"{sign}{name}" for sign in "+-" for name in measurements]
-    A = np.hstack([-margins, margins])
-    lp = LinearProgram(np.ones(A.shape[1]), A, -np.ones(len(A)), variable_names=names, name="screening")
-    return lp, len(records.feature_names)
-
-
-def _documented_ranges(description: str) -> npt.NDArray[np.float64]:
-    """Smallest and largest value of each measurement as printed in the data set's public description, shape (2, p)."""
-    lines = re.findall(r"^(?:.*\((?:mean|standard error|worst)\)): +([\d.]+) +([\d.]+)$", description, flags=re.MULTILINE)
-    return np.array(lines, dtype=float).T
 
 
 def _axes() -> Any:

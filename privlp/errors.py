@@ -5,36 +5,126 @@ Messages carry names, shapes and public numbers. They never carry data.
 
 
 class PrivLPError(Exception):
-    """Root of all errors raised on purpose by privlp."""
+    """Root of all errors raised on purpose by privlp.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> try:
+    ...     privlp.Budget(eps=-1, delta=0)
+    ... except privlp.PrivLPError as error:
+    ...     print(error)
+    eps must be positive (or inf for no privacy), got -1.0.
+    """
 
 
 class InvalidProblemError(PrivLPError, ValueError):
-    """The linear program itself is malformed (shapes, NaN, infinities, contradictory bounds, ...)."""
+    """The linear program itself is malformed (shapes, NaN, infinities, contradictory bounds, ...).
+
+    Examples
+    --------
+    >>> import privlp
+    >>> privlp.LinearProgram(c=[1, 2, 3], A=[[1, 1]], b=[1])
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidProblemError: c has shape (3,), but A asks for (2,): one cost per column of A.
+    """
 
 
 class InvalidParameterError(PrivLPError, ValueError):
-    """A parameter such as ``eps``, ``delta``, ``s`` or ``alpha`` is outside its domain."""
+    """A parameter such as ``eps``, ``delta``, ``s`` or ``alpha`` is outside its domain.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> privlp.Budget(eps=-1, delta=0)
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: eps must be positive (or inf for no privacy), got -1.0.
+    """
 
 
 class ReadError(PrivLPError, ValueError):
-    """A file or foreign model cannot be read as a linear program."""
+    """A file or foreign model cannot be read as a linear program.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> privlp.LinearProgram.from_mps("no-such-file.mps")
+    Traceback (most recent call last):
+        ...
+    privlp.errors.ReadError: There is no file 'no-such-file.mps'.
+    """
 
 
 class UnsupportedProblemError(PrivLPError, ValueError):
-    """The problem is well-formed, but the chosen method cannot solve it; the message names what is missing."""
+    """The problem is well-formed, but the chosen method cannot solve it; the message names what is missing.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1]], b=[-2])
+    >>> privlp.solve(lp, eps=1, delta=1e-6, s=1, opt=2, feasible="always")
+    Traceback (most recent call last):
+        ...
+    privlp.errors.UnsupportedProblemError: feasible must be None here: when a whole constraint may change, no private solution ...
+    """
 
 
 class BudgetExceededError(PrivLPError, RuntimeError):
-    """A charge would take the ledger beyond its (eps, delta). Nothing was drawn and nothing was charged."""
+    """A charge would take the ledger beyond its (eps, delta). Nothing was drawn and nothing was charged.
+
+    Examples
+    --------
+    >>> from privlp import Budget, examples, solve
+    >>> budget = Budget(eps=1.0, delta=0)
+    >>> solve(examples.diet(), eps=2.0, delta=0, budget=budget)
+    Traceback (most recent call last):
+        ...
+    privlp.errors.BudgetExceededError: 1 draw of the Laplace mechanism (noise on costs c) would bring the total to eps = 2 ...
+    >>> budget.spent()
+    0.0
+    """
 
 
 class RelationMismatchError(PrivLPError, ValueError):
-    """One ledger was asked to account for two different neighbour relations."""
+    """One ledger was asked to account for two different neighbour relations.
+
+    Examples
+    --------
+    >>> from privlp import Budget, examples, solve
+    >>> budget = Budget(eps=1.0, delta=1e-6)
+    >>> _ = solve(examples.diet(), eps=0.1, delta=0, budget=budget, rng=0)  # costs are private
+    >>> solve(examples.hospital_capacities(), eps=0.1, delta=0, budget=budget, rng=0)  # capacities are
+    Traceback (most recent call last):
+        ...
+    privlp.errors.RelationMismatchError: This budget already accounts for 'objective-private: ...
+    """
 
 
 class MissingDependencyError(PrivLPError, ImportError):
-    """An optional library is not installed; the message names the extra that brings it."""
+    """An optional library is not installed; the message names the extra that brings it.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> try:
+    ...     from svm_models import LPSVC  # needs scikit-learn
+    ... except privlp.MissingDependencyError as error:
+    ...     print(error)
+    """
 
 
 class NotPrivateWarning(UserWarning):
-    """The parameters are accepted, but the guarantee they give is too weak to be called private."""
+    """The parameters are accepted, but the guarantee they give is too weak to be called private.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from privlp import examples, solve
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = solve(examples.hospital_capacities(), eps=1.0, delta=0.5, rng=0)
+    >>> print(caught[0].message)
+    delta = 0.5 is at least 1/n = 0.0833333: publishing one whole record at random would satisfy it. Choose delta well below 1/n.
+    """

@@ -1,4 +1,4 @@
-"""Small programs that a user recognises, one for each way in which numbers can be private. Made from a seed.
+"""Small programs that a user recognises, one for each way in which numbers can be private: made from a seed, or of real patients.
 
 >>> from privlp import examples, solve
 >>> lp = examples.advertising(private="budgets")
@@ -9,12 +9,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.errors import InvalidParameterError
+from privlp.errors import InvalidParameterError, MissingDependencyError
 from privlp.problem import LinearProgram
 from privlp.relations import ColumnPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
 
@@ -166,3 +168,43 @@ def matrix_game(seed: int = 0, *, ours: int = 8, theirs: int = 30, private: Lite
         variable_names=[*(f"strategy {j + 1}" for j in range(ours)), "value"],
         name="matrix game",
     )
+
+
+def screening() -> LinearProgram:
+    """Weigh measurements so that every one of 569 real patients is on the right side of a threshold; each owns one constraint.
+
+    Minimise sum_j abs(w_j) subject to y_i (w·x_i + w_0) >= 1, with y_i = 1 for the sick and -1 for the others. Variables are the
+    positive parts of the 30 weights and of the threshold, then the negative parts. Measurements are mapped to [-1, 1] by the ranges
+    that the public description of the data set states. The patients come with scikit-learn (breast cancer, Wisconsin; Street,
+    Wolberg and Mangasarian 1993).
+
+    Raises
+    ------
+    MissingDependencyError
+        If scikit-learn is not installed.
+
+    Examples
+    --------
+    >>> from privlp import examples
+    >>> examples.screening().shape
+    (569, 62)
+    """
+    try:
+        from sklearn.datasets import load_breast_cancer  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingDependencyError("The patients come with scikit-learn: install it by pip install 'privlp[demo]'.") from error
+    records = load_breast_cancer()
+    low, high = _documented_ranges(records.DESCR)
+    scaled = np.column_stack([2 * (records.data - low) / (high - low) - 1, np.ones(len(records.data))])
+    sick = np.where(records.target == 0, 1.0, -1.0)
+    margins = sick[:, None] * scaled
+    measurements = [*records.feature_names, "threshold"]
+    names = [f"{sign}{name}" for sign in "+-" for name in measurements]
+    A = np.hstack([-margins, margins])
+    return LinearProgram(np.ones(A.shape[1]), A, -np.ones(len(A)), variable_names=names, name="screening")
+
+
+def _documented_ranges(description: str) -> npt.NDArray[np.float64]:
+    """Smallest and largest value of each measurement as printed in the data set's public description, shape (2, p)."""
+    lines = re.findall(r"^(?:.*\((?:mean|standard error|worst)\)): +([\d.]+) +([\d.]+)$", description, flags=re.MULTILINE)
+    return np.array(lines, dtype=float).T

@@ -11,7 +11,7 @@ import numpy as np
 from tabulate import tabulate
 
 from privlp.errors import InvalidParameterError, PrivLPError
-from privlp.optional import new_axes
+from privlp.optional import drawing_on
 from privlp.privacy import Ledger, Randomness
 from privlp.problem import LinearProgram, StandardForm
 from privlp.relations import ConstraintPrivate
@@ -20,6 +20,7 @@ from privlp.solvers.descent import Region
 from privlp.solvers.public_polytope import PublicPolytope
 from privlp.solvers.simplex import Simplex
 from privlp.solvers.value_search import is_range
+from privlp.style import GREY, MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +46,14 @@ class Plan:
         What a row typically varies by over the public region, in the units of the predicted violations, where it is known.
     advice : str
         In words: whether the number of rows and eps are enough, and what would be.
+
+    Examples
+    --------
+    >>> import numpy as np, privlp
+    >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(5000, 4))
+    >>> plan = privlp.plan(privlp.LinearProgram([1, 2, 1, 3], -needs, -np.ones(5000)), eps=1.0, delta=1e-6, s=100, opt=3.0)
+    >>> plan.best, plan.predictions[plan.best].rounds > 1, plan.not_applicable
+    ('mirror-best', True, {})
     """
 
     best: str
@@ -58,20 +67,24 @@ class Plan:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the predicted violation of each method over eps, from an eighth of the planned eps to eight times as much."""
-        ax = new_axes() if ax is None else ax
         epsilons = self._task.ledger.eps * _EPSILONS_AROUND
         tasks = [replace(self._task, ledger=Ledger(float(eps), self._task.ledger.delta)) for eps in epsilons]
         found = [predictions(task, self._available)[0] for task in tasks]
-        for method in self.predictions:
-            points = [(eps, at[method].violation) for eps, at in zip(epsilons, found, strict=True) if method in at]
-            ax.plot(*zip(*points, strict=True), marker="o", label=f"{method} (auto)" if method == self.best else method)
-        if self.yardstick is not None:
-            ax.axhline(self.yardstick, color="0.4", linestyle="--", label="what a row varies by")
-        ax.axvline(self._task.ledger.eps, color="0.4", linestyle=":")
-        scale = "log" if any(p.violation > 0 for p in self.predictions.values()) else "linear"
-        ax.set(xscale="log", yscale=scale, xlabel="ε", ylabel=f"predicted violation ({self.unit})")
-        ax.legend(frameon=False)
-        return ax
+        with drawing_on(ax) as axes:
+            for k, method in enumerate(self.predictions):  # lines that coincide show as marks within marks
+                points = [(eps, at[method].violation) for eps, at in zip(epsilons, found, strict=True) if method in at]
+                label = f"{method} (auto)" if method == self.best else method
+                axes.plot(*zip(*points, strict=True), marker=MARKERS[k % len(MARKERS)], markersize=max(5, 14 - 3 * k), label=label)
+            if self.yardstick is not None:
+                axes.axhline(self.yardstick, color=GREY, linestyle="--", label="what a row varies by")
+            axes.axvline(self._task.ledger.eps, color=GREY, linestyle=":", label="planned ε")
+            scale = "log" if any(p.violation > 0 for p in self.predictions.values()) else "linear"
+            axes.set(xscale="log", yscale=scale, xlabel="ε", ylabel=f"predicted violation\n({self.unit})")
+            axes.set_xticks(epsilons[::2], [f"{eps:.3g}" for eps in epsilons[::2]])
+            axes.set_xticks([], minor=True)
+            axes.set_title(axes.get_title() or "from public numbers alone; nothing is spent")
+            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        return axes
 
     def __str__(self) -> str:
         rows = [

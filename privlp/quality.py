@@ -38,6 +38,14 @@ class Quality:
         The number is within this of the truth with probability 0.95.
     privacy : PrivacyRecord
         What was spent on it.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+    >>> report = privlp.quality(lp, [1.0, 1.0], eps=0.5, rng=0)
+    >>> round(report.margin, 2), report.privacy.eps, str(report).endswith("private rows are violated (95 %).")
+    (5.99, 0.5, True)
     """
 
     n_violated: float | None
@@ -126,7 +134,7 @@ def quality(
     else:
         change = relation.violation_change(form)(x)
     ledger = Ledger(eps, 0.0) if budget is None else budget.share(eps, 0.0)
-    randomness = Randomness(rng)
+    randomness = Randomness.of(rng)
     mechanism = LaplaceMechanism(change, change / ledger.eps)
     purpose = "count violated rows" if counts else "largest violation"
     release = ledger.charge(mechanism, 1, purpose, relation, randomness, description=relation.describe(lp))

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from privlp.drawing import draw_trace
 from privlp.errors import InvalidParameterError, ReadError
-from privlp.privacy.record import PrivacyRecord
+from privlp.files import write_whole
+from privlp.privacy.record import PrivacyRecord, require_types
 from privlp.status import Status
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from privlp.problem import LinearProgram
 
 _FORMAT = "privlp solution 1"
@@ -46,6 +50,22 @@ class Solution:
         Released values the solution was made from, for instance the variable selected in each round.
     variable_names : tuple of str or None
         Names of the entries of x.
+
+    Examples
+    --------
+    >>> from privlp import Solution, examples, solve
+    >>> solution = solve(examples.diet(), eps=1.0, delta=0, rng=0)
+    >>> solution.success, solution.method, solution.x.shape, solution.privacy.eps, solution.privacy.seeded
+    (True, 'direct-noise', (20,), 1.0, True)
+
+    Written to a file and read back:
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     solution.save(pathlib.Path(folder, "diet.json"))
+    ...     again = Solution.load(pathlib.Path(folder, "diet.json"))
+    >>> bool((again.x == solution.x).all())
+    True
     """
 
     x: npt.NDArray[np.float64] | None
@@ -62,6 +82,26 @@ class Solution:
     def success(self) -> bool:
         """Whether the solve played all its rounds."""
         return self.status.success
+
+    def plot_trace(self, ax: Axes | None = None, *, most: int = 8) -> Axes:
+        """Draw how the solution came about, from released values alone: as safe to show as the solution itself.
+
+        Methods that move x a little each round: x after each of them. Dense multiplicative weights: how often each variable was
+        selected so far. Methods that release the private numbers once: these numbers, with their noise.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        most : int
+            Number of variables to draw: the largest, or the ones selected most often.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the trace holds nothing to draw, for instance because the solve did not complete.
+        """
+        return draw_trace(self, most, ax)
 
     def to_json(self) -> str:
         """The solution as a JSON document, which :meth:`load` can read back from a file."""
@@ -102,24 +142,15 @@ class Solution:
             names = document["variable_names"]
             document["variable_names"] = None if names is None else tuple(names)
             document["trace"] = {name: np.array(values) for name, values in document["trace"].items()}
-            return cls(**document)
+            solution = cls(**document)
+            require_types(solution, objective=(float, int, NoneType), method=str, iterations=int, message=str)
+            if solution.x is not None and not (solution.x.ndim == 1 and np.isfinite(solution.x).all()):
+                raise ValueError("x")
+            return solution
         except OSError as error:
             raise ReadError(f"Cannot read {os.fspath(path)!r}: {error.strerror}.") from None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise ReadError(f"{os.fspath(path)!r} is not a solution saved by privlp.") from None
-
-
-def write_whole(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file that appears whole or not at all."""
-    target = Path(path)
-    with tempfile.NamedTemporaryFile("w", dir=target.parent, prefix=target.name, delete=False, encoding="utf-8") as file:
-        try:
-            file.write(text)
-            file.flush()
-            os.replace(file.name, target)
-        except BaseException:
-            os.unlink(file.name)
-            raise
 
 
 def point_of(lp: LinearProgram, solution: Any) -> npt.NDArray[np.float64]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from privlp.checks import positive
+from privlp.checks import is_one_of, positive
 from privlp.errors import InvalidParameterError, NotPrivateWarning, UnsupportedProblemError
 from privlp.privacy import Ledger, Randomness
 from privlp.privacy.randomness import RandomSource
@@ -140,7 +140,7 @@ def solve(
         opt=opt,
         width=width,
         ledger=ledger,
-        randomness=Randomness(rng),
+        randomness=Randomness.of(rng),
         split=split,
         time_limit=time_limit,
     )
@@ -175,7 +175,7 @@ def _available(lp: LinearProgram, feasible: str | None) -> tuple[str, ...]:
     """The methods that protect the program's relation and keep what `feasible` asks for."""
     if feasible is None:
         return (*lp.neighbours.methods, *lp.neighbours.never_violating)
-    if feasible != "always":
+    if not is_one_of(feasible, ("always",)):
         raise InvalidParameterError(f"feasible must be None or 'always', got {feasible!r}.")
     if not lp.neighbours.never_violating:
         raise UnsupportedProblemError(
@@ -186,9 +186,9 @@ def _available(lp: LinearProgram, feasible: str | None) -> tuple[str, ...]:
 
 
 def _method(task: Task, method: str, available: tuple[str, ...]) -> str:
-    if method == "auto":
+    if is_one_of(method, ("auto",)):
         return best_method(task, available)
-    if method not in available:
+    if not is_one_of(method, available):
         raise InvalidParameterError(f"method must be 'auto' or one of {', '.join(map(repr, available))}; got {method!r}.")
     return method
 

@@ -8,6 +8,12 @@ class Status(StrEnum):
 
     ``OPTIMAL`` is said only of a certified optimum and ``COMPLETED`` only of a private solve that played all its rounds; nothing
     that stopped at a limit is called a success.
+
+    Examples
+    --------
+    >>> from privlp import Status
+    >>> Status.COMPLETED.success, Status.TIME_LIMIT.success, str(Status.TIME_LIMIT)
+    (True, False, 'time limit')
     """
 
     OPTIMAL = "optimal"

@@ -32,6 +32,25 @@ _QUOTING = {
     "Expected 2D array, got": "X must have shape (n, p).",
     "could not convert string to float": "Encode categories as numbers first.",
 }
+#: Beginnings of messages of scikit-learn and NumPy that tell shapes, types and names of columns only.
+_SAFE = (
+    "Input X contains",
+    "Input y contains",
+    "Input contains",
+    "Found array with",
+    "Found input variables with inconsistent numbers",
+    "Expected sequence or array-like",
+    "Feature names are only supported",
+    "The feature names",
+    "Only sparse matrices with 32-bit",
+    "This ",
+    "X has ",
+    "dtype='numeric' is not compatible",
+    "float() argument must be",
+    "np.matrix is not supported",
+    "setting an array element with a sequence",
+    "y should be a 1d array",
+)
 _RECORDS = "one record (x_i, y_i) replaced; the number of records and the two classes are public"
 
 
@@ -76,6 +95,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__}.fit takes X and y only, not {', '.join(sorted(unsupported))}: sensitivities are derived "
                 "for records of equal weight."
             )
+        self.__dict__.pop("coef_", None)  # of an earlier fit; it must not pass for this one's, should this one be cut short
         X, y = validated(self, X, y, dtype=np.float64)
         self.classes_, signs = two_classes(y, self.classes)
         self.intercept_ = np.zeros(1)
@@ -168,7 +188,7 @@ class Account:
 
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-    """scikit-learn's ``validate_data``, whose messages may quote records: such a message is cut before the quotation."""
+    """scikit-learn's ``validate_data``, whose messages may quote records: only what is known to be harmless passes."""
     try:
         with np.errstate(all="ignore"):  # its sum of all entries may overflow, which depends on the records
             return validate_data(estimator, X, y, accept_sparse="csr", **options)
@@ -177,6 +197,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
     for beginning, cure in _QUOTING.items():
         if message.startswith(beginning):
             raise InvalidProblemError(f"{beginning}. {cure}")
+    if not message.startswith(_SAFE):
+        raise InvalidProblemError("X must hold real numbers in shape (n, p), and y one label for each row of X.")
     raise (TypeError if issubclass(error, TypeError) else ValueError)(message)
 
 

@@ -40,7 +40,7 @@ class DMWSVC(PrivateLinearClassifier):
     *Neighbours*: one record replaced. *Budget*: one ledger. With ``radius=None`` the share `radius_share` of eps buys it, as the
     1-norm of a Huber SVM trained by objective perturbation (pure eps; for ``form="soft"`` half of the share, the other half
     buying the sum of its hinge losses by Laplace noise: a record's hinge loss lies in [0, 1 + ||w||_2 R]). All that is left goes to
-    the selections, whose sensitivity is derived in :mod:`privlp.solvers.dmw`. A given radius costs nothing and must be public.
+    the selections, whose sensitivity is derived in ``privlp.solvers.dmw``. A given radius costs nothing and must be public.
 
     Parameters
     ----------

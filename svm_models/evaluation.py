@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +33,13 @@ class CrossValidation:
     ----------
     errors : (folds, repeats) array
         Share of test records classified wrongly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svm_models import CrossValidation
+    >>> print(CrossValidation(errors=np.array([[0.1], [0.2], [0.3]])))
+    0.2000 ± 0.0577
     """
 
     errors: FloatArray
@@ -53,19 +62,28 @@ class CrossValidation:
 class ResultStore:
     """A file of finished measurements, one JSON line each, so that an interrupted run goes on where it stopped.
 
+    Several processes may add to one file. What another process added is seen by whoever opens it afterwards.
+
     Parameters
     ----------
     path : path
-        Created with its folder if absent. A line cut short by an interruption counts as not done.
+        Created with its folder if absent. A line cut short by an interruption or a full disk counts as not done.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from svm_models import ResultStore
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ResultStore(pathlib.Path(folder, "results.jsonl")).add({"eps": 1.0, "fold": 3}, 0.17)
+    ...     store = ResultStore(pathlib.Path(folder, "results.jsonl"))  # the next run
+    >>> {"eps": 1.0, "fold": 3} in store, store[{"eps": 1.0, "fold": 3}]
+    (True, 0.17)
     """
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._known = dict(self._lines())
-        if self._path.exists() and not self._path.read_bytes().endswith(b"\n"):  # cut short: what follows begins a line of its own
-            with self._path.open("a") as file:
-                file.write("\n")
 
     def __contains__(self, settings: dict[str, Any]) -> bool:
         return _key(settings) in self._known
@@ -74,16 +92,31 @@ class ResultStore:
         return self._known[_key(settings)]
 
     def add(self, settings: dict[str, Any], result: Any) -> None:
-        """Keep a finished measurement."""
-        self._known[_key(settings)] = result
-        with self._path.open("a") as file:
-            file.write(json.dumps([_key(settings), result]) + "\n")
+        """Keep a finished measurement.
+
+        Raises
+        ------
+        OSError
+            If the file cannot take it; then it is not kept.
+        """
+        key, path = _key(settings), os.fspath(self._path)
+        line = json.dumps([key, result]).encode() + b"\n"
+        try:
+            with self._path.open("ab+", buffering=0) as file:  # one call writes a line, so those of several processes do not mix
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    line = line if file.read(1) == b"\n" else b"\n" + line  # where the last line was cut short
+                if file.write(line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from error
+        self._known[key] = result
 
     def _lines(self) -> Iterator[tuple[str, Any]]:
-        for line in self._path.read_text().splitlines() if self._path.exists() else ():
+        for line in self._path.read_text(errors="replace").splitlines() if self._path.exists() else ():
             try:
                 key, result = json.loads(line)
-            except ValueError:
+            except (ValueError, TypeError):
                 continue
             yield key, result
 
@@ -148,10 +181,15 @@ def cross_validate(
     missing = [settings for settings in wanted if _key(settings) not in found]
     runs = (delayed(_one_fit)(classifiers[s["classifier"]], X, y, splits[s["fold"]], s) for s in missing)
     finished: Iterable[tuple[dict[str, Any], float]] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(runs)
-    for settings, error in tqdm(finished, total=len(missing), disable=not progress, unit="fit"):
-        found[_key(settings)] = error
-        if store is not None:
-            store.add(settings, error)
+    try:
+        for settings, error in tqdm(finished, total=len(missing), disable=not progress, unit="fit"):
+            if store is not None:
+                store.add(settings, error)
+            found[_key(settings)] = error
+    except BaseException as fault:
+        fate = "lost; a store would have kept them" if store is None else "in the store; the same call goes on from there"
+        fault.add_note(f"cross_validate ended after {len(found)} of {len(wanted)} fits, which are {fate}.")
+        raise
     results: dict[str, list[list[float]]] = {key: [[] for _ in range(folds)] for key in classifiers}
     for settings in wanted:
         results[settings["classifier"]][settings["fold"]].append(found[_key(settings)])

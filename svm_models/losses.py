@@ -33,6 +33,24 @@ class MarginLoss:
     curvature_bound : float
         Lipschitz constant of l', a bound on l''.
     name : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svm_models import MarginLoss
+    >>> smooth = MarginLoss(  # sqrt(1 + z^2) - z, half of it
+    ...     value=lambda z: (np.hypot(1, z) - z) / 2,
+    ...     slope=lambda z: (z / np.hypot(1, z) - 1) / 2,
+    ...     curvature=lambda z: np.hypot(1, z) ** -3.0 / 2,
+    ...     slope_bound=1.0,
+    ...     curvature_bound=0.5,
+    ... )
+    >>> smooth.slope(np.array([0.0]))
+    array([-0.5])
+    >>> MarginLoss(lambda z: -z, lambda z: -np.ones_like(z), lambda z: np.zeros_like(z), slope_bound=0.5, curvature_bound=1.0)
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: The loss 'user-defined' is not convex with abs(l') <= 0.5 ...
     """
 
     value: Callable[[FloatArray], FloatArray]

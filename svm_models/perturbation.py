@@ -1,8 +1,8 @@
 """Output and objective perturbation of regularised risk minimisers (Chaudhuri, Monteleoni and Sarwate 2011), corrected.
 
 *Neighbours*: one record (x_i, y_i) of n replaced; ||x_i||_2 <= R = data_norm. J(w) = reg/2 ||w||^2 + mean_i loss(y_i x_i·w)
-with abs(loss') <= c and loss'' <= q. A minimiser is computed to a gradient of norm g, 2^-36 c R or more (:mod:`svm_models.minimise`),
-and every guarantee covers that error.
+with abs(loss') <= c and loss'' <= q. A minimiser is computed to a gradient of norm g, 2^-36 c R or more
+(:mod:`svm_models.minimise`), and every guarantee covers that error.
 
 *Output perturbation.* Two objectives differ by a function of Lipschitz constant 2cR/n and are reg-strongly convex: their minimisers
 are within 2cR/(n reg), the computed ones within (2cR/n + 4g)/reg: half of 4g is for the rounding of computed gradients.

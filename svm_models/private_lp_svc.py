@@ -137,7 +137,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     Twice the rounding error of a sum is added to each. *Budget*: one ledger; one Gaussian release of p (p + 1)/2 numbers, a tenth
     of the zCDP, and T of p numbers; all are charged before the first. Proof: ``docs/proofs.md``, "Elastic duals on an L1 ball".
 
-    *Rule* (:class:`Rule`): nu = sigma sqrt(p)/n, sigma the noise of one release at the whole budget, is a function of n, p, eps and
+    *Rule*: nu = sigma sqrt(p)/n, sigma the noise of one release at the whole budget, is a function of n, p, eps and
     delta; R = 50/sqrt(nu), in units of 1/data_norm; T = 4 nu^(-1/3), which grows with eps; second moments below 150 nu^2 (per
     record) are taken for noise. A heuristic, confirmed by trial: ``docs/results/private_lp_svc.md``.
 
@@ -163,7 +163,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     Attributes
     ----------
     coef_ : (1, p) array
-        ||coef_||_1 <= radius_.
+        ``||coef_||_1 <= radius_``.
     intercept_ : (1,) array
         Zero.
     classes_ : (2,) array

@@ -94,6 +94,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         if unsupported:
             raise InvalidParameterError(f"PrivateModelSelector.fit takes X and y only, not {', '.join(sorted(unsupported))}.")
+        self.__dict__.pop("best_estimator_", None)  # of an earlier fit
         candidates = [clone(estimator) for estimator in self.estimators]
         ledger = open_ledger(self.eps, self.delta, self.budget)
         _check(candidates, ledger)

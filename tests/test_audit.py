@@ -9,6 +9,7 @@ from scipy import stats
 import privlp
 from privlp import AuditResult, InvalidParameterError, audit
 from privlp.privacy.audit import _bound
+from privlp.privacy.audit_result import Outcomes
 
 RUNS = 4_000
 
@@ -130,12 +131,14 @@ def test_hashable_and_array_outputs(outcome):
 @pytest.mark.parametrize(
     ("outcome", "message"),
     [
-        (lambda rng: {1: 2}, "must return a hashable outcome or a 1-D array, got dict"),
-        (lambda rng: {1, 2}, "must return a hashable outcome or a 1-D array, got set"),
-        (lambda rng: np.zeros((2, 2)), "must return a hashable outcome or a 1-D array of a fixed length"),
-        (lambda rng: np.zeros(rng.integers(1, 3)), "must return a hashable outcome or a 1-D array of a fixed length"),
+        (lambda rng: {1: 2}, "must return hashable outcomes .* the first was of type dict"),
+        (lambda rng: {1, 2}, "must return hashable outcomes .* the first was of type set"),
+        (lambda rng: np.zeros((2, 2)), "must return 1-D arrays of a fixed length"),
+        (lambda rng: np.zeros(rng.integers(1, 3)), "1-D arrays of a fixed length; the first was of type ndarray"),
+        (lambda rng: [math.nan], "of finite numbers of at most 1e\\+100"),
+        (lambda rng: math.inf, "of finite numbers of at most 1e\\+100"),
     ],
-    ids=["dict", "set", "matrix", "ragged"],
+    ids=["dict", "set", "matrix", "ragged", "NaN", "infinity"],
 )
 def test_outputs_that_cannot_be_compared(outcome, message):
     with pytest.raises(InvalidParameterError, match=message):
@@ -160,7 +163,17 @@ def test_progress_is_shown_on_request(capfd):
     audit(coin(1.0), True, False, 1.0, 0.0, runs=100, rng=0)
     assert capfd.readouterr() == ("", "")
     audit(coin(1.0), True, False, 1.0, 0.0, runs=100, rng=0, progress=True)
-    assert "100/100" in capfd.readouterr().err
+    errors = capfd.readouterr().err
+    assert "200/200" in errors
+    assert errors.count("\n") == 1  # one bar
+
+
+def test_an_interruption_comes_through():
+    def interrupted(x, rng):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        audit(interrupted, 0, 1, 1.0, 0.0, runs=100, rng=0, progress=True)
 
 
 # ---------------------------------------------------------------------------------------------- the bound
@@ -223,6 +236,96 @@ def test_result_fields():
     assert (result.eps, result.delta, result.runs, result.confidence) == (2.0, 1e-3, 300, 0.95)
     assert result.event == "1 of 2 outcomes"
     assert audit(noisy_count(1.0), 0, 1, 2.0, 0.0, runs=300, rng=0).event.startswith("projection ")
+
+
+# ---------------------------------------------------------------------------------------------- what is drawn
+
+
+def drawn(result):
+    """The bars of the two inputs, as shares of the runs that judge, and which lie in the event."""
+    outcomes = result.outcomes
+    return np.array(outcomes.counts) / sum(outcomes.counts[0]), np.array(outcomes.in_event)
+
+
+@pytest.mark.parametrize("pair", [(0.0, 1.0), (1.0, 0.0)], ids=["rising", "falling"])
+@pytest.mark.parametrize("cauchy", [False, True], ids=["normal", "heavy tails"])
+def test_bins_of_a_projection(pair, cauchy):
+    def mechanism(x, rng):
+        return [x + (rng.standard_cauchy() if cauchy else rng.normal()), rng.normal()]
+
+    result = audit(mechanism, *pair, 1.0, 0.0, runs=2_000, rng=0)
+    _, in_event = drawn(result)
+    edges, cut = np.array(result.outcomes.edges), float(result.event.split()[-1])
+    assert result.outcomes.names == ()
+    assert len(edges) == len(in_event) + 1 <= 82
+    assert (np.diff(edges) > 0).all()
+    assert np.abs(edges - cut).min() < 1e-5 * max(1.0, abs(cut))
+    assert (np.diff(in_event) != 0).sum() == 1  # one cut
+    assert [sum(counts) for counts in result.outcomes.counts] == [1_000, 1_000]
+    # The bars of the event are the hits that gave the bound.
+    hits = [int(np.array(counts)[in_event].sum()) for counts in result.outcomes.counts]
+    bound = max(_bound(*hits, 1_000, 0.0, 0.999), _bound(*hits[::-1], 1_000, 0.0, 0.999))
+    assert result.eps_lower == pytest.approx(max(0.0, bound))
+
+
+def test_bars_of_labels():
+    result = audit(coin(2.0), True, False, 1.0, 0.0, runs=400, rng=1)
+    shares, in_event = drawn(result)
+    assert sorted(result.outcomes.names) == ["False", "True"]
+    assert in_event.sum() == 1
+    assert shares.sum(axis=1).tolist() == [1.0, 1.0]
+    hits = [int(np.array(counts)[in_event].sum()) for counts in result.outcomes.counts]
+    assert result.eps_lower == pytest.approx(max(_bound(*hits, 200, 0.0, 0.999), _bound(*hits[::-1], 200, 0.0, 0.999)))
+
+
+def test_many_labels_are_few_bars():
+    result = audit(lambda x, rng: int(rng.integers(1000)), 0, 1, 1.0, 0.0, runs=1_000, rng=1)
+    assert len(result.outcomes.names) <= 14
+    assert result.outcomes.names[-1].startswith("others")
+    assert [sum(counts) for counts in result.outcomes.counts] == [500, 500]
+
+
+@pytest.mark.parametrize("constant", [0.0, 1e9, -3.0])
+def test_outputs_without_noise_have_a_picture(constant):
+    result = audit(lambda x, rng: [constant + x], 0, 1, 1.0, 0.0, runs=200, rng=0)
+    assert not result.passed
+    shares, in_event = drawn(result)
+    assert sorted(shares[:, in_event].sum(axis=1)) == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("mechanism", [noisy_count(2.0), coin(2.0)], ids=["numbers", "labels"])
+def test_picture(mechanism):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    result = audit(mechanism, 1, 0, 1.0, 0.0, runs=4_000, rng=0)
+    ax = result.plot()
+    assert result.plot(ax) is ax
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert {"data", "neighbour", "event"} <= set(words)
+    assert any(word.startswith("most that ε = 1, δ = 0 allows on ") for word in words)
+    assert "the claim is false" in ax.get_title()
+    assert ax.get_ylabel() == "share of runs"
+    ax.figure.canvas.draw()
+    plt.close(ax.figure)
+
+
+def test_the_allowed_line_is_the_definition():
+    """e^eps times the other bar, plus delta, on the input on which the event is likelier."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    outcomes = Outcomes(("a", "b"), (), ((30, 70), (10, 90)), (True, False))
+    result = AuditResult(eps=0.5, delta=0.01, eps_lower=0.1, confidence=0.9, runs=200, event="1 of 2 outcomes", outcomes=outcomes)
+    ax = result.plot()
+    heights = [patch.get_data().values.tolist() for patch in ax.patches if hasattr(patch, "get_data")]
+    assert heights[0] == [0.3, 0.7]
+    assert heights[1] == [0.1, 0.9]
+    assert heights[2] == pytest.approx([0.1 * math.exp(0.5) + 0.01, 1.0])
+    assert "allows on data" in ax.get_legend().get_texts()[-1].get_text()
+    plt.close(ax.figure)
+
+
+def test_nothing_to_draw():
+    result = AuditResult(eps=1.0, delta=0.0, eps_lower=1.2, confidence=0.999, runs=1000, event="some outcomes")
+    with pytest.raises(InvalidParameterError, match="holds no outcomes to draw"):
+        result.plot()
 
 
 def test_it_is_public():

@@ -35,7 +35,7 @@ SOLVE = ("--eps", 1, "--delta", 1e-6, "--s", 20, "--opt", 5)
 def test_help_names_all_commands_and_exit_codes():
     result = call("--help")
     assert result.exit_code == 0
-    assert all(word in result.output for word in ("solve", "plan", "exact", "demo", "Exit codes"))
+    assert all(word in result.output for word in ("solve", "plan", "audit", "exact", "demo", "Exit codes"))
 
 
 def test_version():
@@ -163,6 +163,55 @@ def test_demo_without_its_libraries_says_what_to_install(monkeypatch, tmp_path, 
     result = call("demo", "--output", tmp_path / "demo.png")
     assert result.exit_code == 2
     assert "privlp[demo]" in result.output
+
+
+AUDIT = (*SOLVE, "--method", "mirror", "--pairs", 4, "--runs", 0, "--seed", 1)
+
+
+def test_audit_finds_no_fault(model, tmp_path):
+    picture, target = tmp_path / "audit.svg", tmp_path / "audit.json"
+    result = call("audit", model, *AUDIT, "--plot", picture, "--json", target)
+    assert result.exit_code == 0, result.output
+    assert all(words in result.output for words in ("No fault found", "no proof of privacy", "4 pairs", "Not private"))
+    assert "<svg" in picture.read_text()
+    assert json.loads(target.read_text())["passed"]
+    assert json.loads(call("audit", model, *AUDIT, "--json", "-").output) == json.loads(target.read_text())
+
+
+@pytest.mark.statistical
+def test_audit_runs_and_shows_its_progress(model):
+    """Two audits at confidence 0.999: false-alarm rate 0.002; seed fixed."""
+    request = ("--eps", 1, "--delta", 1e-6, "--opt", 5, "--row-private", 0.01, "--method", "direct-noise")
+    result = call("audit", model, *request, "--pairs", 2, "--runs", 100, "--seed", 1, "--progress")
+    assert result.exit_code == 0, result.output
+    assert "202/202" in result.output
+    assert "The released x, 100 runs on each of the worst pair" in result.output
+
+
+def test_audit_that_finds_a_fault_exits_with_one(model, monkeypatch):
+    original = privlp.ConstraintPrivate.sum_sensitivity
+    monkeypatch.setattr(privlp.ConstraintPrivate, "sum_sensitivity", lambda *arguments: original(*arguments) / 2)
+    result = call("audit", model, *AUDIT)
+    assert result.exit_code == 1
+    assert "FAULT. 'release the sum of violated rows each round' moves by 2 times the sensitivity" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("missing.mps", *AUDIT), "There is no file 'missing.mps'"),
+        (("MODEL", *SOLVE, "--pairs", 0), "pairs must be a positive integer"),
+        (("MODEL", *SOLVE, "--runs", 7), "runs must be an integer of at least 100"),
+        (("MODEL", "--eps", "inf", "--delta", 1e-6), "eps must be finite"),
+        (("MODEL", *SOLVE, "--method", "simplex"), "method must be"),
+        (("MODEL", *SOLVE, "--plot", "audit.doc"), "must be a .png, .pdf or .svg file"),
+        (("MODEL", *SOLVE, "--json", "no/such/folder/x.json"), "No such file or directory"),
+    ],
+)
+def test_mistakes_of_an_audit_exit_with_two(model, arguments, message):
+    result = call("audit", *[model if a == "MODEL" else a for a in arguments])
+    assert result.exit_code == 2
+    assert message in result.output
 
 
 def test_plan_predicts_and_spends_nothing(model, tmp_path):

@@ -1,21 +1,99 @@
-"""Notebooks are committed without outputs and run from top to bottom."""
+"""Notebooks: committed without outputs, built alike, and run from top to bottom, with widgets and without."""
 
+import re
+import time
 from pathlib import Path
 
 import pytest
 
+nbformat = pytest.importorskip("nbformat")
+
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+MOST_SECONDS = 30  # of the processor; what else the machine does is not counted
+GOALS, QUESTION, EXERCISE = "## Goals", "**Question.**", "**Exercise "
+SOLUTION_TAGS = ["solution", "hide-cell"]
+
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-@pytest.mark.filterwarnings("ignore")  # the kernel's own messages
-def test_runs_and_is_committed_without_outputs(path):
-    nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
-    notebook = nbformat.read(path, as_version=4)
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def tagged(cell, tag):
+    return tag in cell.metadata.get("tags", [])
+
+
+def shown_by_widgets(notebook):
+    """Outputs that widgets captured, errors among them."""
+    states = notebook.metadata.get("widgets", {}).get("application/vnd.jupyter.widget-state+json", {}).get("state", {})
+    return [output for widget in states.values() for output in widget["state"].get("outputs", [])]
+
+
+def test_there_are_notebooks_numbered_without_gaps():
+    assert [path.stem[:2] for path in NOTEBOOKS] == [f"{k:02d}" for k in range(1, len(NOTEBOOKS) + 1)]
+    assert len(NOTEBOOKS) >= 4
+
+
+@every_notebook
+def test_is_committed_without_outputs_and_with_stable_ids(path):
+    notebook = read(path)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
     assert all(cell.get("outputs", []) == [] and cell.get("execution_count") is None for cell in notebook.cells)
-    nbclient.NotebookClient(notebook, timeout=120).execute()
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
 
 
-def test_there_are_notebooks():
-    assert NOTEBOOKS
+@every_notebook
+def test_states_goals_first(path):
+    first = read(path).cells[0]
+    assert first.cell_type == "markdown"
+    assert first.source.startswith("# ")
+    assert GOALS in first.source
+
+
+@every_notebook
+def test_each_exercise_has_a_cell_to_work_in_and_a_hidden_solution(path):
+    cells = read(path).cells
+    exercises = [k for k, cell in enumerate(cells) if cell.source.startswith(EXERCISE)]
+    assert [int(re.match(r"\*\*Exercise (\d+)", cells[k].source)[1]) for k in exercises] == list(range(1, len(exercises) + 1))
+    assert len(exercises) >= 3
+    for k in exercises:
+        work, words, solution = cells[k + 1 : k + 4]
+        assert tagged(work, "exercise")
+        assert re.search(r"<details><summary>Solution</summary>.*</details>", words.source, flags=re.DOTALL)
+        assert solution.cell_type == "code"
+        assert solution.metadata.tags == SOLUTION_TAGS
+        assert solution.metadata.jupyter.source_hidden
+    assert sum(tagged(cell, "solution") for cell in cells) == len(exercises)
+
+
+@every_notebook
+@pytest.mark.parametrize("widgets", [True, False], ids=["with widgets", "without widgets"])
+@pytest.mark.filterwarnings("ignore")  # the kernel's own messages
+def test_runs_from_top_to_bottom(path, widgets, monkeypatch, record_property):
+    """Each cell that shows something stands below a question; what widgets show is a picture, and no error."""
+    nbclient = pytest.importorskip("nbclient")
+    notebook = read(path)
+    if widgets:
+        pytest.importorskip("ipywidgets")
+    uses_widgets = "ipywidgets" in path.read_text(encoding="utf-8")
+    if not widgets and not uses_widgets:
+        pytest.skip("has no widgets")
+    if not widgets:
+        notebook.cells.insert(0, nbformat.v4.new_code_cell('import sys; sys.modules["ipywidgets"] = None'))
+    notebook.cells.append(nbformat.v4.new_code_cell("import time; print(time.process_time())"))
+    monkeypatch.delenv("PRIVLP_DATA", raising=False)
+    start = time.perf_counter()
+    nbclient.NotebookClient(notebook, timeout=300).execute()
+    seconds = float(notebook.cells.pop().outputs[0].text)
+    record_property("wall_seconds", round(time.perf_counter() - start, 1))
+    record_property("processor_seconds", round(seconds, 1))
+    assert seconds <= MOST_SECONDS
+    kinds = [output.get("data", {}).keys() for output in shown_by_widgets(notebook)]
+    assert all("image/png" in kind for kind in kinds)
+    assert bool(kinds) == (widgets and uses_widgets)
+    for before, cell in zip(notebook.cells, notebook.cells[1:], strict=False):
+        if cell.get("outputs") and not tagged(cell, "solution"):
+            assert QUESTION in before.source, cell.id

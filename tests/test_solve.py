@@ -163,11 +163,13 @@ def test_names_come_back(method):
     assert run(lp, method).variable_names == tuple("abcde")
 
 
-def test_trace_holds_the_released_selections_and_nothing_else(method):
+def test_trace_holds_what_was_released_each_round_and_nothing_else(method):
     lp = covering()
     solution = run(lp, method)
     if not method.startswith("dmw"):
-        assert solution.trace == {}
+        assert set(solution.trace) == {"rounds", "x after rounds"}
+        assert solution.trace["x after rounds"].shape == (len(solution.trace["rounds"]), 5)
+        assert solution.trace["x after rounds"][-1] == pytest.approx(solution.x, abs=1e-12)
         return
     assert set(solution.trace) == {"selected"}
     share = np.bincount(solution.trace["selected"], minlength=5) / solution.iterations

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,49 +12,16 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 from tqdm import tqdm
 
+from privlp.checks import real
 from privlp.errors import InvalidParameterError
+from privlp.privacy.audit_result import AuditResult, Outcomes, bars, histogram
 from privlp.privacy.ledger import validated_budget
 from privlp.privacy.randomness import Randomness, RandomSource
 
 FloatArray = npt.NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class AuditResult:
-    """Outcome of an audit.
-
-    Attributes
-    ----------
-    eps, delta : float
-        The claim.
-    eps_lower : float
-        With probability `confidence` over the runs, the mechanism is not (e, delta)-DP for any e below this.
-    confidence : float
-        Of the lower bound; 1 - confidence is the false-alarm rate of :attr:`passed` for a correct mechanism.
-    runs : int
-        Runs on each of the two inputs.
-    event : str
-        The set of outputs that gave the bound.
-    """
-
-    eps: float
-    delta: float
-    eps_lower: float
-    confidence: float
-    runs: int
-    event: str
-
-    @property
-    def passed(self) -> bool:
-        """Whether the claim survived. A pass is not a proof of privacy."""
-        return self.eps_lower <= self.eps
-
-    def __str__(self) -> str:
-        verdict = "no fault found (this is not a proof of privacy)" if self.passed else "THE CLAIM IS FALSE"
-        return (
-            f"claimed eps = {self.eps:g} at delta = {self.delta:g}; measured eps >= {self.eps_lower:.4g} with confidence "
-            f"{self.confidence:g} from {self.runs} runs on each input: {verdict}."
-        )
+#: Larger numbers would overflow in the variance of a projection.
+LARGEST_OUTCOME = 1e100
 
 
 def audit(
@@ -90,6 +56,23 @@ def audit(
         Source of the runs' randomness.
     confidence : float
         In (0, 1).
+    progress : bool
+        Show a progress bar. An interrupted audit (Ctrl-C) returns nothing.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its domain, or outputs cannot be compared.
+
+    Notes
+    -----
+    A failure is evidence at the given confidence. A pass says that these runs on this pair found nothing, and no more: it is not a
+    proof. Small faults need the worst pair and many runs; of the composition of many draws an audit sees next to nothing, so audit
+    a single draw. :func:`audit_solve` looks for a worst pair of a linear program, and compares what stands behind each draw.
 
     Examples
     --------
@@ -102,22 +85,26 @@ def audit(
     eps, delta = validated_budget(eps, delta)
     if not isinstance(runs, int | np.integer) or runs < 100:
         raise InvalidParameterError(f"runs must be an integer of at least 100, got {runs!r}.")
+    confidence = real(confidence, "confidence")
     if not 0 < confidence < 1:
         raise InvalidParameterError(f"confidence must be in (0, 1), got {confidence!r}.")
     generator = Randomness(rng).generator
-    outcomes = [
-        [mechanism(source, generator) for _ in tqdm(range(runs), disable=not progress, unit="run")] for source in (data, neighbour)
-    ]
+    outcomes: list[list[Any]] = [[], []]
+    with tqdm(total=2 * int(runs), disable=not progress, unit="run") as bar:
+        for source, side in zip((data, neighbour), outcomes, strict=True):
+            for _ in range(runs):
+                side.append(mechanism(source, generator))
+                bar.update()
     first, second = (_tabulate(side) for side in outcomes)
     if getattr(first, "shape", None) != getattr(second, "shape", None):
         raise InvalidParameterError("The mechanism must return outcomes of the same kind and length on both inputs.")
     half = int(runs) // 2
     choose = _likeliest_labels if isinstance(first, list) else _best_threshold
-    membership, event = choose(first[:half], second[:half], delta, confidence)
+    membership, event, describe = choose(first[:half], second[:half], delta, confidence)
     hits = np.array([np.count_nonzero(membership(side[half:])) for side in (first, second)])
     trials = int(runs) - half
     eps_lower = max(_bound(hits[0], hits[1], trials, delta, confidence), _bound(hits[1], hits[0], trials, delta, confidence))
-    return AuditResult(eps, delta, max(0.0, eps_lower), confidence, int(runs), event)
+    return AuditResult(eps, delta, max(0.0, eps_lower), confidence, int(runs), event, describe(first[half:], second[half:]))
 
 
 def _bound(hits: int, other_hits: int, trials: int, delta: float, confidence: float) -> float:
@@ -131,22 +118,29 @@ def _bound(hits: int, other_hits: int, trials: int, delta: float, confidence: fl
 def _tabulate(outcomes: list[Any]) -> Any:
     """Arrays, and floats as arrays of length one, become a (runs, k) table; everything else stays a list of labels."""
     sample = outcomes[0]
-    if isinstance(sample, float | np.floating):
-        return np.array(outcomes, dtype=float)[:, None]
-    if isinstance(sample, np.ndarray | list):
-        try:
-            table = np.array(outcomes, dtype=float)
-        except ValueError:
-            table = np.empty(0)
-        if table.ndim != 2:
-            raise InvalidParameterError("The mechanism must return a hashable outcome or a 1-D array of a fixed length.")
-        return table
-    if not isinstance(sample, Hashable):
-        raise InvalidParameterError(f"The mechanism must return a hashable outcome or a 1-D array, got {type(sample).__name__}.")
-    return outcomes
+    try:
+        if not isinstance(sample, float | np.floating | np.ndarray | list):
+            Counter(outcomes)
+            return outcomes
+        table = np.array(outcomes, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameterError(
+            "The mechanism must return hashable outcomes that can be compared, or numbers or 1-D arrays of a fixed length; "
+            f"the first was of type {type(sample).__name__}."
+        ) from None
+    table = table[:, None] if table.ndim == 1 else table
+    if table.ndim != 2 or not np.all(np.abs(table) <= LARGEST_OUTCOME):
+        raise InvalidParameterError(
+            f"The mechanism must return 1-D arrays of a fixed length, of finite numbers of at most {LARGEST_OUTCOME:g} in size."
+        )
+    return table
 
 
-def _likeliest_labels(first: list[Any], second: list[Any], delta: float, confidence: float) -> tuple[Callable[[Any], Any], str]:
+#: Which outputs lie in the event, the event in words, and what to draw of two lists of outputs.
+_Event = tuple[Callable[[Any], Any], str, Callable[[Any, Any], Outcomes]]
+
+
+def _likeliest_labels(first: list[Any], second: list[Any], delta: float, confidence: float) -> _Event:
     """The set of labels, in order of likelihood ratio, that gives the best bound on these runs."""
     counts, other_counts = Counter(first), Counter(second)
     labels = sorted(counts | other_counts, key=lambda label: (counts[label] + 0.5) / (other_counts[label] + 0.5))
@@ -157,12 +151,11 @@ def _likeliest_labels(first: list[Any], second: list[Any], delta: float, confide
             value = _bound(*pair, len(first), delta, confidence)
             if value > best:
                 best, chosen = value, frozenset(ordered[:size])
-    return lambda side: [outcome in chosen for outcome in side], f"{len(chosen)} of {len(labels)} outcomes"
+    words = f"{len(chosen)} of {len(labels)} outcomes"
+    return lambda side: [outcome in chosen for outcome in side], words, lambda one, two: bars(one, two, chosen)
 
 
-def _best_threshold(
-    first: FloatArray, second: FloatArray, delta: float, confidence: float
-) -> tuple[Callable[[FloatArray], npt.NDArray[np.bool_]], str]:
+def _best_threshold(first: FloatArray, second: FloatArray, delta: float, confidence: float) -> _Event:
     """The half-space, along the direction that separates the two means best, that gives the best bound on these runs."""
     spread = np.sqrt(first.var(axis=0) + second.var(axis=0))
     direction = np.divide(second.mean(axis=0) - first.mean(axis=0), spread**2, out=np.zeros_like(spread), where=spread > 0)
@@ -182,4 +175,8 @@ def _best_threshold(
             if value > best:
                 best, chosen = value, (cut, above)
     cut, above = chosen
-    return lambda side: (side @ direction >= cut) == above, f"projection {'at least' if above else 'below'} {cut:.6g}"
+    return (
+        lambda side: (side @ direction >= cut) == above,
+        f"projection {'at least' if above else 'below'} {cut:.6g}",
+        lambda one, two: histogram(one @ direction, two @ direction, cut, above),
+    )

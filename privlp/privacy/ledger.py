@@ -9,13 +9,14 @@ Contract
   smaller; the (eps, delta) of mechanisms without Rényi divergence are added to the rest. Adaptive composition: later
   mechanisms may depend on earlier releases.
 * One ledger speaks of one neighbour relation. Mixing two raises.
-* Threads may share a ledger; it can be neither copied nor sent to another process.
+* Threads may share a ledger; it can be neither copied nor sent to another process, nor used in a forked one.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -55,8 +56,19 @@ def _in_words(charge: _Charge) -> str:
     return charge.purpose + "".join(f", part {part + 1} of the records" for _, part in charge.parts)
 
 
+_ONE_PROCESS = "where it could be spent a second time. Give each process a Budget of its own, or use threads."
+
+
 class _Unique:
     """An object that must not be duplicated: what it paid for would be spent twice."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+
+    def _refuse_in_a_fork(self) -> None:
+        """Raise in a process forked off the one that made this; before any lock is taken, which may never be free there."""
+        if os.getpid() != self._process:
+            raise BudgetExceededError(f"This {type(self).__name__} belongs to the process that made it, {_ONE_PROCESS}")
 
     def __copy__(self) -> Self:
         return self
@@ -65,28 +77,28 @@ class _Unique:
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise BudgetExceededError(
-            f"A {type(self).__name__} cannot be copied to a file or to another process, where it could be spent a second time. "
-            "Give each process a Budget of its own, or use threads."
-        )
+        raise BudgetExceededError(f"A {type(self).__name__} cannot be copied to a file or to another process, {_ONE_PROCESS}")
 
 
 class ChargedDraws(_Unique):
     """The right to draw from one mechanism `count` times: already paid for, usable once each."""
 
-    def __init__(self, mechanism: Mechanism, count: int, randomness: Randomness, lock: RLock) -> None:
+    def __init__(self, mechanism: Mechanism, count: int, purpose: str, randomness: Randomness, lock: RLock) -> None:
+        super().__init__()
         self.mechanism = mechanism
         self.remaining = count
+        self._purpose = purpose
         self._randomness = randomness
         self._lock = lock
 
     def __call__(self, value: Any) -> Any:
         """Release `value` through the mechanism."""
+        self._refuse_in_a_fork()
         with self._lock:
             if self.remaining <= 0:
                 raise BudgetExceededError(f"All paid draws of the {self.mechanism.name} are used; charge the ledger for more.")
             self.remaining -= 1
-        return self.mechanism.release(value, self._randomness)
+        return self._randomness.draw(self.mechanism, value, self._purpose)
 
 
 class Ledger(_Unique):
@@ -106,6 +118,9 @@ class Ledger(_Unique):
     """
 
     def __init__(self, eps: float, delta: float, *, _parent: Ledger | None = None, _part: tuple[tuple[int, int], ...] = ()) -> None:
+        super().__init__()
+        if _parent is not None:
+            _parent._refuse_in_a_fork()
         self.eps, self.delta = validated_budget(eps, delta)
         self._parent = _parent
         self._part = _part
@@ -171,6 +186,7 @@ class Ledger(_Unique):
             if not isinstance(count, int | np.integer) or count < 1:
                 raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
         new = [_Charge(mechanism, int(count), purpose) for mechanism, count, purpose in requests]
+        self._refuse_in_a_fork()
         with self._lock:
             for ledger, charges in self._chain(new):
                 ledger._check(charges, relation)
@@ -178,7 +194,7 @@ class Ledger(_Unique):
                 ledger._charges.extend(charges)
                 ledger._relations[description or relation.description] = relation
                 ledger._randomness[randomness.description] = randomness.seeded
-        return [ChargedDraws(charge.mechanism, charge.count, randomness, self._lock) for charge in new]
+        return [ChargedDraws(charge.mechanism, charge.count, charge.purpose, randomness, self._lock) for charge in new]
 
     def close(self) -> None:
         """Refuse all later charges: whoever still holds this ledger cannot spend through it any more."""
@@ -264,7 +280,7 @@ class Ledger(_Unique):
         )
 
     def statement(self) -> Statement:
-        """The guarantee so far; see :meth:`PrivacyRecord.statement`."""
+        """The guarantee so far; see :meth:`privlp.privacy.PrivacyRecord.statement`."""
         return self.record().statement()
 
     def __str__(self) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import secrets
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from randomgen import ChaCha
 
 from privlp.errors import InvalidParameterError
 
-RandomSource = None | int | np.random.Generator
+if TYPE_CHECKING:
+    from privlp.privacy.mechanisms import Mechanism
+
+RandomSource: TypeAlias = "int | np.random.Generator | Randomness | None"
 
 
 class Randomness:
@@ -41,6 +45,15 @@ class Randomness:
                 "rng must be None (cryptographic randomness), a non-negative int or a numpy.random.Generator, "
                 f"not {type(rng).__name__}."
             )
+
+    @classmethod
+    def of(cls, rng: RandomSource) -> Randomness:
+        """`rng` itself where it is a Randomness already: a :class:`~privlp.privacy.tape.Tape`, for instance."""
+        return rng if isinstance(rng, Randomness) else cls(rng)
+
+    def draw(self, mechanism: Mechanism, value: Any, purpose: str) -> Any:  # noqa: ARG002 (for tapes)
+        """The one place through which every paid draw passes, with the purpose it was paid for."""
+        return mechanism.release(value, self)
 
     @property
     def description(self) -> str:

@@ -7,6 +7,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import version
+from types import NoneType
 from typing import Any
 
 from tabulate import tabulate
@@ -92,13 +93,30 @@ class PrivacyRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; infinities as the string ``"inf"`` so that the JSON is standard."""
-        return {key: _json_number(value) for key, value in asdict(self).items()}
+        return {key: json_number(value) for key, value in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PrivacyRecord:
-        """Undo :meth:`to_dict`."""
+        """Undo :meth:`to_dict`.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError, AttributeError, OverflowError
+            If it is no such document.
+        """
         numbers = {key: float(data[key]) for key in ("eps", "delta", "eps_limit", "delta_limit")}
-        return cls(**{**data, **numbers, "entries": tuple(LedgerEntry(**entry) for entry in data["entries"])})
+        record = cls(**{**data, **numbers, "entries": tuple(LedgerEntry(**entry) for entry in data["entries"])})
+        for entry in record.entries:
+            require_types(entry, purpose=str, mechanism=str, sensitivity=(float, int), parameter=str, draws=int, arithmetic=str)
+        require_types(record, relation=(str, NoneType), randomness=(str, NoneType), seeded=bool, versions=dict)
+        return record
+
+
+def require_types(thing: object, **types: type | tuple[type, ...]) -> None:
+    """Raise ``TypeError`` unless each named attribute is of its type; what was read from a file may hold anything."""
+    for name, kind in types.items():
+        if not isinstance(getattr(thing, name), kind):
+            raise TypeError(name)
 
 
 class Statement(dict[str, Any]):
@@ -145,5 +163,6 @@ def _words(record: PrivacyRecord) -> str:
     return " ".join(sentences)
 
 
-def _json_number(value: Any) -> Any:
+def json_number(value: Any) -> Any:
+    """The value, but infinities as the string ``"inf"``, so that JSON stays standard."""
     return "inf" if isinstance(value, float) and math.isinf(value) else value

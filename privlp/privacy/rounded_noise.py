@@ -136,7 +136,8 @@ class Gaussian(Law):
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:  # noqa: ARG002
         iv = bits.iv
         return [
-            iv.sqrt(-2 * bits.log(bits[i - i % 2])) * (iv.sin if i % 2 else iv.cos)(2 * iv.pi * bits[i - i % 2 + 1]) for i in entries
+            iv.sqrt(-2 * bits.log(bits[i - i % 2])) * (iv.sin if i % 2 else iv.cos)(2 * iv.pi * bits[i - i % 2 + 1])
+            for i in entries
         ]
 
 

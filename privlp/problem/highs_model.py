@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +16,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import ReadError
-from privlp.problem.mps_check import check_mps
+from privlp.files import whole_file
+from privlp.problem.mps_check import check_layout, check_mps, unreadable
 
 if TYPE_CHECKING:
     from privlp.problem.linear_program import LinearProgram
 
 FloatArray = npt.NDArray[np.float64]
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def quiet_highs(**options: object) -> highspy.Highs:
@@ -28,6 +33,27 @@ def quiet_highs(**options: object) -> highspy.Highs:
     for name, value in {"output_flag": False, **options}.items():
         highs.setOptionValue(name, value)
     return highs
+
+
+def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
+    """Run HiGHS in a thread of its own, so that Ctrl-C stops it; in the caller's thread it would be heeded only after the end.
+
+    Raises
+    ------
+    MemoryError
+        If there is not enough memory.
+    """
+    highs.HandleUserInterrupt = True
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        try:
+            thread.submit(highs.run).result()
+        except BaseException:
+            highs.cancelSolve()
+            raise
+    status = highs.getModelStatus()
+    if status == highspy.HighsModelStatus.kMemoryLimit:
+        raise MemoryError("HiGHS ran out of memory.")
+    return status
 
 
 def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
@@ -41,17 +67,20 @@ def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
     location = os.fsdecode(path)
     if not os.path.isfile(location):
         raise ReadError(f"There is no file {location!r}.")
+    text = check_layout(location)
     highs, status, warnings = _parse(location)
     if status == highspy.HighsStatus.kError:
-        raise ReadError(
-            f"HiGHS cannot read {location!r} as a model. Check that it is an MPS or LP file (plain or .gz) and not cut short."
-        )
+        raise unreadable(location)
     if warnings:
         raise ReadError(f"{location!r} has undeclared or duplicate entries, which HiGHS would pass over.")
     if highs.getModel().hessian_.dim_ > 0:
         raise ReadError(f"{location!r} has a quadratic objective; privlp solves linear programs only.")
     model = highs.getLp()
-    check_mps(location, model.row_names_, _unused_variables(model))
+    try:
+        row_names, unused = list(model.row_names_), _unused_variables(model)
+    except UnicodeDecodeError:
+        raise ReadError(f"{location!r} holds names that are no UTF-8 text; write them in ASCII or UTF-8.") from None
+    check_mps(location, text, row_names, unused)
     if location.lower().endswith((".mps", ".mps.gz")) and model.num_col_ and not model.col_names_:
         raise ReadError(f"HiGHS found no usable variable names in {location!r}: the columns of a variable must stand together.")
     if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):
@@ -66,7 +95,8 @@ def _unused_variables(model: highspy.HighsLp) -> list[str]:
         used |= np.diff(model.a_matrix_.start_) > 0
     else:
         used[np.asarray(model.a_matrix_.index_, dtype=int)] = True
-    return [model.col_names_[j] for j in np.flatnonzero(~used)] if model.col_names_ else []
+    names = model.col_names_
+    return [names[j] for j in np.flatnonzero(~used)] if names else []
 
 
 def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]]:
@@ -74,7 +104,7 @@ def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         highs = quiet_highs(output_flag=True, log_to_console=False, log_file=str(log))
-        status = highs.readModel(location)
+        status = highs.readModel(os.fsencode(location))
         highs.setOptionValue("log_file", "")
         highs.setOptionValue("output_flag", False)
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
@@ -140,8 +170,7 @@ def optimum(
         highs = quiet_highs(presolve=presolve, **(options or {}))
         if highs.passModel(model) == highspy.HighsStatus.kError:
             return highspy.HighsModelStatus.kModelError, x
-        highs.run()
-        status = highs.getModelStatus()
+        status = run(highs)
         if status in _CONCLUSIVE:
             break
     x[free] = np.asarray(highs.getSolution().col_value) * unit
@@ -181,12 +210,30 @@ def write_model(lp: LinearProgram, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ReadError
-        If HiGHS cannot write there.
+        If HiGHS cannot write there, or not all of it.
     """
     highs = quiet_highs()
-    highs.passModel(to_highs(lp))
-    if highs.writeModel(os.fspath(path)) == highspy.HighsStatus.kError:
-        raise ReadError(f"HiGHS cannot write a model to {os.fspath(path)!r}. Check the folder and the file ending (.mps).")
+    model = to_highs(lp)
+    model.model_name_ = _CONTROL.sub("_", lp.name)
+    model.row_names_, model.col_names_ = _writable(model.row_names_), _writable(model.col_names_)
+    highs.passModel(model)
+    with whole_file(path) as unfinished:
+        if highs.writeModel(os.fspath(unfinished)) == highspy.HighsStatus.kError:
+            raise ReadError(f"HiGHS cannot write a model to {os.fspath(path)!r}. Check the folder and the file ending (.mps).")
+        if unfinished.is_file() and not _has_last_line(unfinished):  # HiGHS says nothing of a full disk
+            raise ReadError(f"HiGHS could not write all of the model to {os.fspath(path)!r}. Is the disk full?")
+
+
+def _writable(names: list[str]) -> list[str]:
+    """Names as a file can hold them, or none where they would no longer be distinct: then HiGHS makes some up."""
+    clean = [_CONTROL.sub("_", name).replace(" ", "_") for name in names]
+    return clean if len(set(clean)) == len(clean) else []
+
+
+def _has_last_line(model: Path) -> bool:
+    with model.open("rb") as file:
+        file.seek(max(0, model.stat().st_size - 10))
+        return file.read().split()[-1:] in ([b"ENDATA"], [b"end"])
 
 
 def _with_slacks(lp: LinearProgram, matrix: sp.csc_array) -> tuple[sp.csc_array, np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_floats, frozen, positive, real
+from privlp.checks import as_floats, frozen, is_one_of, positive, real
+from privlp.drawing import draw_program
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.highs_model import write_model
@@ -21,6 +22,7 @@ from privlp.relations.base import in_words
 
 if TYPE_CHECKING:
     import cvxpy
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,14 +117,16 @@ class LinearProgram:
             set_field(self, "b", upper)
         lower, upper = validation.interval_ends(*validation.variable_bounds(self.bounds, d), d, self.variable_name)
         set_field(self, "bounds", frozen(np.column_stack([lower, upper])))
-        set_field(self, "private", validation.row_mask(self.private, n, self.row_names))
+        set_field(self, "private", validation.row_mask(self.private, n, self.row_names, quote=not self._rows_hidden))
         set_field(self, "groups", _record_ids(self.groups, n))
         set_field(self, "penalty", _penalties(self.penalty, self.private))
-        if self.sense not in ("min", "max"):
+        if not is_one_of(self.sense, ("min", "max")):
             raise InvalidParameterError(f"sense must be 'min' or 'max', got {self.sense!r}.")
         set_field(self, "offset", real(self.offset, "offset"))
         if not np.isfinite(self.offset):
             raise InvalidProblemError(f"offset must be a finite number, got {self.offset!r}.")
+        if not isinstance(self.name, str):
+            raise InvalidParameterError(f"name must be a string, got {type(self.name).__name__}.")
         self.neighbours.check(self)
 
     @classmethod
@@ -153,6 +157,16 @@ class LinearProgram:
             If HiGHS cannot parse the file, or it holds integer variables or a quadratic objective.
         InvalidProblemError
             If what it holds is malformed (for instance a NaN).
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, 0]], [-2, -1], row_names=["patient1", "stock"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     lp.to_mps(pathlib.Path(folder, "model.mps"))
+        ...     LinearProgram.from_mps(pathlib.Path(folder, "model.mps"), private="patient*").private
+        array([ True, False])
         """
         return cls._read(read_mps(path), neighbours, private, groups, box)
 
@@ -209,6 +223,16 @@ class LinearProgram:
             If CVXPY is not installed.
         ReadError
             If the problem is not a linear program.
+
+        Examples
+        --------
+        >>> import cvxpy as cp
+        >>> from privlp import LinearProgram, solve_exact
+        >>> x = cp.Variable(2, nonneg=True)
+        >>> least = x[0] + x[1] >= 2
+        >>> lp = LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(x[0] + 2 * x[1]), [least, x[0] <= 1.5]), private=[least])
+        >>> solve_exact(lp).x, lp.private
+        (array([1.5, 0.5]), array([ True, False]))
         """
         fields, rows = read_cvxpy(problem, private)
         return cls._read(fields, neighbours, rows, groups, box)
@@ -223,11 +247,50 @@ class LinearProgram:
             box = positive(box, "box", finite=True)
             bounds = fields["bounds"]
             fields["bounds"] = np.column_stack([np.maximum(bounds[:, 0], -box), np.minimum(bounds[:, 1], box)])
-        return cls(**fields, neighbours=neighbours or ConstraintPrivate(), private=private, groups=groups)
+        return cls(**fields, neighbours=ConstraintPrivate() if neighbours is None else neighbours, private=private, groups=groups)
 
     def to_mps(self, path: str | os.PathLike[str]) -> None:
         """Write the program, private rows included, as an MPS file through HiGHS. Who owns which row is not written."""
         write_model(self, path)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        points: Mapping[str, Any] | None = None,
+        highlight: Sequence[int] = (),
+        limits: npt.ArrayLike | None = None,
+    ) -> Axes:
+        """Draw a program in two variables: its rows, its feasible region and where it gets better; **not private**.
+
+        The picture shows the true private rows.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        points : mapping of str to solution or array_like, optional
+            What to mark, by its name in the legend: a solution, a point of shape (2,), or many points of shape (k, 2).
+        highlight : sequence of int, optional
+            Rows to draw heavily.
+        limits : array_like, shape (2, 2), optional
+            Lower and upper end of what is shown of each variable; by default all corners of the region, and all points.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            If there are not exactly two variables.
+        InvalidParameterError
+            If a point, a row or a limit is none.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, solve_exact
+        >>> lp = LinearProgram(c=[1, 2], A=[[-1, -1], [-1, -3]], b=[-2, -3])
+        >>> lp.plot(points={"exact": solve_exact(lp)}).get_xlabel()
+        'x[0]'
+        """
+        return draw_program(self, points or {}, highlight, limits, ax)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -255,8 +318,15 @@ class LinearProgram:
         soft = np.isfinite(self.penalty)
         return self.sign * float(self.penalty[soft] @ violations[soft])
 
+    @property
+    def _rows_hidden(self) -> bool:
+        """Whether the number and the names of the rows are private."""
+        return getattr(self.neighbours, "nominal_n", None) is not None
+
     def row_name(self, i: int) -> str:
-        """Name of row i for messages."""
+        """Name of row i for messages; "a row" where names are private."""
+        if self._rows_hidden:
+            return "a row"
         return f"row {i}" if self.row_names is None else f"row {self.row_names[i]!r}"
 
     def variable_name(self, j: int) -> str:
@@ -283,7 +353,7 @@ class LinearProgram:
     def __repr__(self) -> str:
         n, d = self.shape
         rows = f"{n} rows ({int(self.private.sum())} private)"
-        if getattr(self.neighbours, "nominal_n", None) is not None:
+        if self._rows_hidden:
             rows = "number of rows private"
         storage = "sparse" if self.is_sparse else "dense"
         title = f"{self.name!r}, " if self.name else ""

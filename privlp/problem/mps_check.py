@@ -1,7 +1,8 @@
-"""Refuse MPS files that HiGHS reads over.
+"""Refuse MPS files that HiGHS reads over, or never comes back from.
 
 Parsing is HiGHS's. But it drops a coefficient that is no number, ignores right-hand sides of unknown rows, and accepts a file
-cut short, all without a word; a record's constraint would then silently be another. This file only looks for such lines.
+cut short, all without a word; a record's constraint would then silently be another. And there are lines at which it loops for
+ever, or ends the process. This file only looks for such lines.
 """
 
 from __future__ import annotations
@@ -38,13 +39,103 @@ _UNDERSTOOD = {
 }
 
 
-def check_mps(path: str, row_names: Sequence[str], unused: Sequence[str] = ()) -> None:
-    """Look for lines that HiGHS reads over.
+#: In fixed columns, where names may hold spaces: 5-12 and 15-22, a number in 25-36, a name in 40-47, a number in 50-61.
+_FIELD = rb"(?!'MARKER')[^\s][^\t\r\n]{7}"
+_FIXED_PAIRS = _FIELD + rb"  [ ]*+" + _NUMBER + rb"(?:[ ]++(?<=\n[^\n]{39})" + _FIELD + rb"  [ ]*+" + _NUMBER + rb")?+"
+_FIXED_NUMBERS = _lines(rb"    [^\t\r\n]{8}  " + _FIXED_PAIRS)
+_FIXED = {
+    b"ROWS": _lines(rb" (?:[NLGE] | [NLGE]) [^\s][^\t\r\n]{0,7}"),
+    b"COLUMNS": _FIXED_NUMBERS,
+    b"RHS": _FIXED_NUMBERS,
+    b"RANGES": _FIXED_NUMBERS,
+    b"BOUNDS": _lines(
+        rb" (?:UP|LO|FX) [^\t\r\n]{8}  " + _FIELD + rb"  [ ]*+" + _NUMBER,
+        rb" (?:MI|PL|FR) [^\t\r\n]{8}  [^\s][^\t\r\n]{0,7}",
+    ),
+}
+_SENSE = re.compile(rb"(?:[ \t\r]*+(?:\*[^\n]*+)?+\n)*+[ \t]++M(?:AX|IN)(?:IMIZE)?+[ \t\r]*+\n", re.IGNORECASE)
+_NOTHING = _lines()
+#: At an empty line between fixed columns HiGHS loops for ever.
+_EMPTY = re.compile(rb"\n[ \t\r]*+\n")
+_HEADER = re.compile(rb"\n([^\s*]\S*)[ \t]*([^\r\n]*)")
+_QUADRATIC = (b"QUADOBJ", b"QMATRIX", b"QSECTION")
+
+
+def check_layout(path: str) -> bytes:
+    """Look for what HiGHS would not understand, before it sees it.
+
+    Returns
+    -------
+    bytes
+        The text with a line break before its first line; empty for anything but ``.mps`` and ``.mps.gz``. Of other files little is
+        looked at: a gzipped one must be whole, and the LP format must hold no indicator constraint.
+
+    Raises
+    ------
+    ReadError
+        With the number of the first such line.
+    """
+    kind = path.lower().removesuffix(".gz")
+    if not path.lower().endswith((".mps", ".lp", ".gz")):
+        return b""
+    text = _read(path)
+    if kind.endswith(".lp") and re.search(rb"[-+]\s*+>", re.sub(rb"\\[^\n]*+", b"", text)):
+        raise ReadError(f"{path!r} has a sign before >, as in an indicator constraint (->); privlp solves linear programs only.")
+    if not kind.endswith(".mps"):
+        return b""
+    headers = [(match.group(1).upper(), match) for match in _HEADER.finditer(text)]
+    _check_headers(path, text, headers)
+    starts = {word: text.find(b"\n", match.end()) + 1 for word, match in headers}
+    sense = starts.pop(b"OBJSENSE", None)
+    if sense is not None and not _SENSE.match(text, sense):
+        _lines_of(path, text, b"OBJSENSE", sense, _NOTHING)
+    _lines_of(path, text, b"NAME", starts.pop(b"NAME", 1), _NOTHING)
+    del starts[b"ENDATA"]
+    ends_of_fixed = (_end(text, start, _FIXED[word]) for word, start in starts.items())
+    try:
+        for word, start in starts.items():
+            _lines_of(path, text, word, start, _UNDERSTOOD[word])
+    except ReadError:
+        if _EMPTY.search(text, 0, headers[-1][1].start() + 1) or any(text[end : end + 1].isspace() for end in ends_of_fixed):
+            raise
+    return text
+
+
+def _check_headers(path: str, text: bytes, headers: list[tuple[bytes, re.Match[bytes]]]) -> None:
+    """Known sections, each once, in an order that HiGHS can follow, with nothing else on the line (but a name or a sense)."""
+    words = [word for word, _ in headers]
+    if not {b"NAME", b"ROWS", b"COLUMNS"} & set(words):
+        raise unreadable(path)
+    for word, match in headers:
+        if word in _QUADRATIC:
+            raise ReadError(f"{path!r} has a quadratic objective; privlp solves linear programs only.")
+        if word not in (b"NAME", b"OBJSENSE", b"ENDATA", *_UNDERSTOOD) or (match.group(2) and word not in (b"NAME", b"OBJSENSE")):
+            raise _line_error(path, text, match.start() + 1, "no section of a linear program begins like this")
+    for section in (b"ROWS", b"COLUMNS", b"ENDATA"):
+        if section not in words:
+            raise ReadError(f"{path!r} is cut short: it has no {section.decode()} line.")
+    twice = [word for word in words if words.count(word) > 1]
+    if twice:
+        raise ReadError(f"{path!r} has more than one section {twice[0].decode()}.")
+    order = [word for word in words if word not in (b"NAME", b"OBJSENSE")]
+    if order[:2] != [b"ROWS", b"COLUMNS"] or words[-1] != b"ENDATA":
+        raise ReadError(f"{path!r}: sections must come in the order ROWS, COLUMNS, others, ENDATA.")
+
+
+def unreadable(path: str) -> ReadError:
+    """What there is to say of a file that is no model at all."""
+    return ReadError(f"HiGHS cannot read {path!r} as a model. Check that it is an MPS or LP file (plain or .gz) and not cut short.")
+
+
+def check_mps(path: str, text: bytes, row_names: Sequence[str], unused: Sequence[str] = ()) -> None:
+    """Look for lines that HiGHS has read over.
 
     Parameters
     ----------
     path : str
-        A file that HiGHS has read; anything but ``.mps`` and ``.mps.gz`` is passed over.
+        A file that HiGHS has read.
+    text : bytes
+        What :func:`check_layout` returned for it.
     row_names : sequence of str
         Names of the rows that HiGHS found.
     unused : sequence of str
@@ -55,28 +146,23 @@ def check_mps(path: str, row_names: Sequence[str], unused: Sequence[str] = ()) -
     ReadError
         With the number of the first such line.
     """
-    if not path.lower().endswith((".mps", ".mps.gz")):
+    if not text:
         return
-    text = _read(path)
     upper = text.upper()
-    for section in (b"ROWS", b"COLUMNS", b"ENDATA"):
-        if b"\n" + section not in upper:
-            raise ReadError(f"{path!r} is cut short: it has no {section.decode()} line.")
     kinds = _declared_rows(text[_first_line(upper, b"ROWS") : upper.find(b"\nCOLUMNS") + 1])
     if {row.decode(errors="replace") for row, kind in kinds.items() if kind not in b"Nn"} != set(row_names):
-        raise ReadError(f"{path!r}: HiGHS reads other rows than are declared. Is every row in COLUMNS declared, and once?")
+        raise ReadError(f"{path!r}: HiGHS reads other rows than are declared. Declare every row of COLUMNS, and once.")
     if any(" " in name for name in row_names):
         return  # fixed-column format with spaces inside names; its fields cannot be told apart by blanks
     invented = [name for name in unused if re.search(rb"\n[ \t]+" + re.escape(name.encode()) + rb"\s", text) is None]
     if invented:
         raise ReadError(f"{path!r}: section BOUNDS names variables that do not exist: {', '.join(invented)}.")
-    for section, understood in _UNDERSTOOD.items():
-        lines = _lines_of(path, text, section, _first_line(upper, section), understood)
-        if section in (b"RHS", b"RANGES"):
-            unknown = {row for fields in _data_lines(lines) for row in fields[len(fields) % 2 :: 2]} - set(kinds)
-            if unknown:
-                rows = b", ".join(sorted(unknown)).decode(errors="replace")
-                raise ReadError(f"{path!r}: section {section.decode()} names rows that do not exist: {rows}.")
+    for section in (b"RHS", b"RANGES"):
+        lines = _lines_of(path, text, section, _first_line(upper, section), _UNDERSTOOD[section])
+        unknown = {row for fields in _data_lines(lines) for row in fields[len(fields) % 2 :: 2]} - set(kinds)
+        if unknown:
+            rows = b", ".join(sorted(unknown)).decode(errors="replace")
+            raise ReadError(f"{path!r}: section {section.decode()} names rows that do not exist: {rows}.")
 
 
 def _read(path: str) -> bytes:
@@ -85,17 +171,25 @@ def _read(path: str) -> bytes:
         raw = Path(path).read_bytes()
         return b"\n" + (gzip.decompress(raw) if path.lower().endswith(".gz") else raw)
     except (OSError, EOFError, zlib.error):
-        raise ReadError(f"{path!r} is damaged or cut short.") from None
+        raise unreadable(path) from None
 
 
 def _lines_of(path: str, text: bytes, section: bytes, start: int, understood: re.Pattern[bytes]) -> bytes:
     """The lines of a section, all of which must be understood."""
-    found = understood.match(text, start)
-    end = found.end() if found else start
+    end = _end(text, start, understood)
     if text[end : end + 1].isspace():
-        number = text.count(b"\n", 0, end)
-        raise ReadError(f"{path!r}, line {number}: not a line of section {section.decode()} with names and finite numbers.")
+        raise _line_error(path, text, end, f"not a line of section {section.decode()} with names and finite numbers")
     return text[start:end]
+
+
+def _end(text: bytes, start: int, understood: re.Pattern[bytes]) -> int:
+    found = understood.match(text, start)
+    return found.end() if found else start
+
+
+def _line_error(path: str, text: bytes, place: int, what: str) -> ReadError:
+    number = text.count(b"\n", 0, place)
+    return ReadError(f"{path!r}, line {number}: {what}.")
 
 
 def _first_line(text: bytes, section: bytes) -> int:

@@ -38,8 +38,16 @@ def read_mps(path: str | os.PathLike[str]) -> dict[str, Any]:
         "offset": model.offset_,
         "variable_names": model.col_names_ or None,
         "row_names": model.row_names_ or None,
-        "name": model.model_name_,
+        "name": _name_of(model),
     }
+
+
+def _name_of(model: highspy.HighsLp) -> str:
+    """Name of a model; HiGHS's stand-in for a missing one is that of the file, which may be no text."""
+    try:
+        return model.model_name_
+    except UnicodeDecodeError:
+        return ""
 
 
 def read_linprog(c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any) -> dict[str, Any]:
@@ -152,8 +160,12 @@ def _affine(expression: cvxpy.Expression, variables: list[cvxpy.Variable]) -> tu
     try:
         for variable in variables:
             variable.save_value(np.zeros(variable.shape))
-        value = np.atleast_1d(expression.value)
-        gradients = expression.grad
+        with np.errstate(all="ignore"):  # what is not finite is refused later, without telling where it comes from
+            value = np.atleast_1d(expression.value)
+            gradients = expression.grad
+    except NotImplementedError:
+        atoms = ", ".join(sorted({atom.__name__ for atom in expression.atoms()}))
+        raise ReadError(f"CVXPY knows no gradient of one of these: {atoms}. Write it out by sums and products.") from None
     finally:
         for variable, old in zip(variables, saved, strict=True):
             variable.save_value(old)

@@ -24,7 +24,8 @@ LARGEST_VALUE = 1e20
 
 def matrix(A: Any) -> Matrix:
     """One private copy of A, in the column order that every solver here reads: Fortran-ordered or CSC."""
-    if hasattr(A, "columns") and hasattr(A, "sparse") and all(hasattr(dtype, "fill_value") for dtype in A.dtypes):
+    fills = [getattr(dtype, "fill_value", None) for dtype in A.dtypes] if hasattr(A, "columns") and hasattr(A, "sparse") else []
+    if fills and all(fill == 0 for fill in fills):
         A = A.sparse.to_coo()  # a pandas DataFrame of sparse columns
     if sp.issparse(A) and A.ndim == 2:
         clean = sp.csc_array(A, dtype=real_dtype(A.dtype, "A"), copy=True)
@@ -88,11 +89,13 @@ def interval_ends(
 
 def variable_bounds(bounds: Any, size: int) -> tuple[Any, Any]:
     """Split SciPy-style bounds, one (lower, upper) pair or one pair per variable, None meaning absent."""
-    if isinstance(bounds, np.ndarray) and bounds.dtype == float and bounds.shape == (size, 2):
+    if type(bounds) is np.ndarray and bounds.dtype == float and bounds.shape == (size, 2):
         return bounds[:, 0], bounds[:, 1]
     try:
+        if np.ma.is_masked(bounds):
+            raise TypeError
         table = np.array([[_end(e, side) for e, side in zip(pair, (-np.inf, np.inf), strict=True)] for pair in _pairs(bounds)])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, NotImplementedError):
         raise InvalidProblemError(
             "bounds must be one (lower, upper) pair or a sequence of such pairs, None meaning no bound; for example (0, None)."
         ) from None
@@ -107,9 +110,17 @@ def names(values: Any, size: int, what: str) -> tuple[str, ...] | None:
     """A tuple of `size` distinct names, or None."""
     if values is None:
         return None
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise InvalidProblemError(f"{what} names must be a sequence of names, got {type(values).__name__}.")
-    clean = tuple(str(value) for value in values)
+    try:
+        if isinstance(values, str):
+            raise TypeError
+        clean: tuple[str, ...] | None = tuple(str(value) for value in values)
+        "".join(clean or ()).encode()
+    except TypeError:
+        raise InvalidProblemError(f"{what} names must be a sequence of names, got {type(values).__name__}.") from None
+    except UnicodeEncodeError:
+        clean = None
+    if clean is None:  # outside the handler, which would keep the names in the error's context
+        raise InvalidProblemError(f"{what} names must be text that can be written to a file (UTF-8).")
     if len(clean) != size:
         raise InvalidProblemError(f"{len(clean)} {what} names were given for {size} {what}s.")
     if len(set(clean)) != size:
@@ -117,12 +128,12 @@ def names(values: Any, size: int, what: str) -> tuple[str, ...] | None:
     return clean
 
 
-def row_mask(selection: Any, size: int, row_names: Sequence[str] | None) -> BoolArray:
-    """Boolean mask of the private rows, from a mask, indices, names, or a glob over the names."""
+def row_mask(selection: Any, size: int, row_names: Sequence[str] | None, *, quote: bool = True) -> BoolArray:
+    """Boolean mask of the private rows, from a mask, indices, names, or a glob over the names, which errors may `quote`."""
     if selection is None:
         return frozen(np.ones(size, dtype=bool))
     if isinstance(selection, str):
-        return frozen(_matching(selection, row_names))
+        return frozen(_matching(selection, row_names, quote=quote))
     try:
         chosen = np.asarray(selection)
     except ValueError:
@@ -144,22 +155,24 @@ def row_mask(selection: Any, size: int, row_names: Sequence[str] | None) -> Bool
     return frozen(mask)
 
 
-def _matching(pattern: str, row_names: Sequence[str] | None) -> BoolArray:
+def _matching(pattern: str, row_names: Sequence[str] | None, *, quote: bool) -> BoolArray:
     if row_names is None:
         raise InvalidProblemError(f"private={pattern!r} is a pattern over row names, but the rows have no names.")
     mask = np.array([fnmatchcase(name, pattern) for name in row_names])
     if not mask.any():
-        sample = ", ".join(row_names[:5])
-        raise InvalidProblemError(f"No row name matches private={pattern!r}. The first row names are: {sample}.")
+        sample = f" The first row names are: {', '.join(row_names[:5])}." if quote else ""
+        raise InvalidProblemError(f"No row name matches private={pattern!r}.{sample}")
     return mask
 
 
 def _pairs(bounds: Any) -> Any:
     if bounds is None:
         return [(None, None)]
-    single = len(bounds) == 2 and all(end is None or np.ndim(end) == 0 for end in bounds)
+    single = len(bounds) == 2 and not any(np.iterable(end) for end in bounds)
     return [bounds] if single else bounds
 
 
 def _end(value: Any, absent: float) -> float:
+    if isinstance(value, str | bytes | complex | np.complexfloating) or np.ma.is_masked(value):
+        raise TypeError
     return absent if value is None else float(value)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 if TYPE_CHECKING:
     from privlp.problem import LinearProgram, StandardForm
@@ -51,6 +54,20 @@ class NeighbourRelation(ABC):
     def compatible_with(self, other: NeighbourRelation) -> bool:
         """Whether one ledger may account for both relations."""
         return self == other
+
+    @abstractmethod
+    def extreme_pair(
+        self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
+    ) -> tuple[LinearProgram, LinearProgram]:
+        """Two random neighbours that resemble a program, about as far apart as neighbours can be; not private: for audits.
+
+        `rows` are worth a try where one row changes. All that the relation calls public is as in the program.
+
+        Raises
+        ------
+        InvalidProblemError
+            If what was drawn is no program of this relation: draw again.
+        """
 
 
 def in_words(value: object) -> str:

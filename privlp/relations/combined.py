@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -91,6 +91,12 @@ class Combined(LowSensitivity):
                 known = found.get(numbers.part)
                 found[numbers.part] = numbers if known is None else _both(known, numbers)
         return list(found.values())
+
+    def moved(self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()) -> LinearProgram:
+        """All parts at once."""
+        for part in self.parts:
+            form = type(form).of(part.moved(form, rng, rows))
+        return form.lp
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
         """Spans add."""

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from privlp.checks import is_one_of
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.relations.base import NeighbourRelation
+from privlp.relations.extreme_rows import extreme_rows, with_rows, without_rows
 
 if TYPE_CHECKING:
     from privlp.problem import LinearProgram, StandardForm
+
+# Programs with no more coefficients than this are cheap to write anew.
+_FEW_ENTRIES = 1_000_000
+
+
+#: Larger integers are no exact floats.
+_LARGEST_COUNT = 2**53
 
 
 @dataclass(frozen=True)
@@ -51,11 +62,11 @@ class ConstraintPrivate(NeighbourRelation):
     methods = ("dmw", "dmw-published", "mirror", "mirror-dense", "mirror-best", "ftpl")
 
     def __post_init__(self) -> None:
-        if self.change not in ("replace", "add-remove"):
+        if not is_one_of(self.change, ("replace", "add-remove")):
             raise InvalidParameterError(f"change must be 'replace' or 'add-remove', got {self.change!r}.")
-        _require_count(self.rows_per_record, "rows_per_record")
+        object.__setattr__(self, "rows_per_record", _count(self.rows_per_record, "rows_per_record"))
         if self.nominal_n is not None:
-            _require_count(self.nominal_n, "nominal_n")
+            object.__setattr__(self, "nominal_n", _count(self.nominal_n, "nominal_n"))
         if self.change == "add-remove" and self.nominal_n is None:
             raise InvalidParameterError("change='add-remove' makes the number of rows private: give a public nominal_n.")
         if self.change == "replace" and self.nominal_n is not None:
@@ -140,7 +151,42 @@ class ConstraintPrivate(NeighbourRelation):
         """
         return rows_of_one_record * largest * (2 if self.change == "replace" else 1)
 
+    def extreme_pair(
+        self,
+        form: StandardForm,
+        rng: np.random.Generator,
+        rows: Sequence[int] = (),  # noqa: ARG002 (every row may become any other)
+    ) -> tuple[LinearProgram, LinearProgram]:
+        """One record with extreme rows; and with others, opposite ones or its own, or without it under ``"add-remove"``.
 
-def _require_count(value: object, name: str) -> None:
+        Sometimes all other private rows are exchanged for extreme ones first: the guarantee holds whatever they are.
+        """
+        lp = form.lp if self.change == "replace" else replace(form.lp, groups=None)
+        if lp.shape[0] * lp.shape[1] <= _FEW_ENTRIES and rng.random() < 0.3:
+            everyone = np.flatnonzero(lp.private)
+            lp = with_rows(lp, everyone, extreme_rows(lp, everyone, rng))
+        own = self._rows_of_a_record(lp, rng)
+        extreme = extreme_rows(lp, own, rng)
+        one = with_rows(lp, own, extreme)
+        if self.change == "add-remove":
+            return one, without_rows(one, own)
+        kind = rng.choice(3, p=[0.5, 0.35, 0.15])
+        return one, lp if kind == 2 else with_rows(lp, own, extreme.opposite() if kind == 0 else extreme_rows(lp, own, rng))
+
+    def _rows_of_a_record(self, lp: LinearProgram, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Rows that one record owns, or may own where nothing says which are its."""
+        rows = rng.permutation(np.flatnonzero(lp.private))
+        if lp.groups is not None:
+            owners = lp.groups[rows]
+            return np.flatnonzero(lp.private & (lp.groups == owners[0]))
+        sides = lp.sides()[rows] if self.change == "add-remove" else np.ones(len(rows), dtype=np.int64)
+        return rows[np.cumsum(sides) <= self.rows_per_record]
+
+
+def _count(value: object, name: str) -> int:
+    """A positive integer as a Python int: NumPy's small ones would overflow in formulas."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise InvalidParameterError(f"{name} must be a positive integer, got {value!r}.")
+    if value > _LARGEST_COUNT:
+        raise InvalidParameterError(f"{name} must be at most 2^53.")
+    return int(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from privlp.checks import as_floats, frozen, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.relations.base import NeighbourRelation
-from privlp.relations.private_numbers import PrivateNumbers
+from privlp.relations.private_numbers import Figures, PrivateNumbers
 
 if TYPE_CHECKING:
     from privlp.problem import LinearProgram, StandardForm
@@ -93,6 +93,16 @@ class LowSensitivity(NeighbourRelation):
         """The number of private rows is public."""
         return form.n_private
 
+    @abstractmethod
+    def moved(self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()) -> LinearProgram:
+        """A random neighbour of a program, as far from it as the declared sensitivity and ranges allow."""
+
+    def extreme_pair(
+        self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
+    ) -> tuple[LinearProgram, LinearProgram]:
+        """The program, and a neighbour at the full distance."""
+        return form.lp, self.moved(form, rng, rows)
+
 
 @dataclass(frozen=True)
 class BoundedChange(LowSensitivity):
@@ -164,6 +174,23 @@ class BoundedChange(LowSensitivity):
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
         """The private numbers with their sensitivities, where there are any."""
 
+    def moved(self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()) -> LinearProgram:
+        numbers = self._numbers(form)
+        if not len(numbers):
+            return form.lp
+        return Figures.of(form).having(numbers, self._moved_values(numbers, self._steps(numbers, rng, rows))).program()
+
+    def _moved_values(self, numbers: PrivateNumbers, steps: FloatArray) -> FloatArray:
+        """The numbers after these steps, or opposite ones where they lead out of the range; rounded towards what they were."""
+        values = numbers.values
+        outside = (values + steps < numbers.low) | (values + steps > numbers.high)
+        moved = np.clip(values + np.where(outside, -steps, steps), numbers.low, numbers.high)
+        return np.where(np.abs(moved - values) > np.abs(steps), np.nextafter(moved, values), moved)
+
+    @abstractmethod
+    def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:
+        """A random change of the private numbers of the full size, (m,)."""
+
     @abstractmethod
     def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
         """The declared ends and the numbers they are declared for, in one shape, and which of these are private."""
@@ -200,6 +227,20 @@ class BoundedChange(LowSensitivity):
         size, movable = np.maximum(np.abs(lower), np.abs(upper)), lower < upper
         private = min(float(size[movable].max(initial=0.0)), _LARGEST_MULTIPLE * self.sensitivity)
         return max(private, float(size[~movable].max(initial=0.0))) if of_points else private
+
+
+def signs(size: int, rng: np.random.Generator) -> FloatArray:
+    """All 1, all -1, or any."""
+    kind = rng.integers(3)
+    return rng.choice([-1.0, 1.0], size=size) if kind == 2 else np.full(size, (1.0, -1.0)[kind])
+
+
+def split_among_few(total: float, size: int, rng: np.random.Generator) -> FloatArray:
+    """A vector of L1 norm `total`: often one entry, else two or all alike."""
+    count = min(size, int(rng.choice([1, 2, size], p=[0.6, 0.2, 0.2])))
+    steps = np.zeros(size)
+    steps[rng.permutation(size)[:count]] = total / count
+    return steps * signs(size, rng)
 
 
 def _matrix_or_floats(values: Any, name: str) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import is_one_of
 from privlp.errors import InvalidParameterError
-from privlp.relations.low_sensitivity import BoundedChange, FloatArray
+from privlp.relations.low_sensitivity import BoundedChange, FloatArray, signs
 from privlp.relations.private_numbers import PrivateNumbers
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class _MatrixPrivate(BoundedChange):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.zeros not in ("private", "public"):
+        if not is_one_of(self.zeros, ("private", "public")):
             raise InvalidParameterError(f"zeros must be 'private' or 'public', got {self.zeros!r}.")
 
     def _movable(self, lp: LinearProgram) -> npt.NDArray[np.bool_]:
@@ -79,6 +80,12 @@ class _MatrixPrivate(BoundedChange):
         low, high = (np.broadcast_to(end, lp.shape)[row, column] for end in (self.lower, self.upper))
         l1, l2 = self._entries_change(support)
         return PrivateNumbers("A", values, low, high, l1, l2, (row, column))
+
+    def _moved_values(self, numbers: PrivateNumbers, steps: FloatArray) -> FloatArray:
+        moved = super()._moved_values(numbers, steps)
+        if self.zeros == "public":  # which entries are zero stays as it is
+            moved = np.where(moved == 0, numbers.values / 2, moved)
+        return moved
 
     @abstractmethod
     def _entries_change(self, support: npt.NDArray[np.bool_]) -> tuple[float, float]:
@@ -153,6 +160,12 @@ class RowPrivate(_MatrixPrivate):
     def description(self) -> str:
         return f"row-private: one row of A changes, each entry by at most {self.sensitivity:g}"
 
+    def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:
+        owners = numbers.at[0]
+        promising = owners[np.isin(owners, rows)] if len(rows) and rng.random() < 0.5 else owners
+        own = owners == rng.choice(promising if len(promising) else owners)
+        return np.where(own, self.sensitivity * signs(len(numbers), rng), 0.0)
+
     def _entries_change(self, support: npt.NDArray[np.bool_]) -> tuple[float, float]:
         count = int(support.sum(axis=1).max(initial=0))
         return count * self.sensitivity, math.sqrt(count) * self.sensitivity
@@ -191,8 +204,8 @@ class ColumnPrivate(_MatrixPrivate):
     Notes
     -----
     *Sensitivity.* With k private entries in a column, A moves by k·D in L1 and sqrt(k)·D in L2. At a public x every violation
-    may move, by at most D·|x_j| for the column j that changes: the changes span 2 D·max_j |x_j|. After the change of variables
-    A'_ij = V A_ij/c_j a row moves in one entry, by at most D' = D·V/min c_j, which also bounds the change of a score.
+    may move, by at most D·abs(x_j) for the column j that changes: the changes span 2 D·max_j abs(x_j). After the change of
+    variables A'_ij = V A_ij/c_j a row moves in one entry, by at most D' = D·V/min c_j, which also bounds the change of a score.
 
     An unbounded change is refused, as for b: Hsu, Roth, Roughgarden and Ullman (2014).
 
@@ -222,17 +235,21 @@ its entries.
         """Records own columns."""
         return form.lp.shape[1]
 
+    def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:  # noqa: ARG002
+        owners = numbers.at[1]
+        return np.where(owners == rng.choice(owners), self.sensitivity * signs(len(numbers), rng), 0.0)
+
     def _entries_change(self, support: npt.NDArray[np.bool_]) -> tuple[float, float]:
         count = int(support.sum(axis=0).max(initial=0))
         return count * self.sensitivity, math.sqrt(count) * self.sensitivity
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
-        """2 D max_j |x_j| over the columns with private entries."""
+        """2 D max_j abs(x_j) over the columns with private entries."""
         movable = self.support(form).any(axis=0)
         return lambda x: 2 * self.sensitivity * float(np.abs(x[movable]).max(initial=0.0))
 
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
-        """D max_j |scale_j|: one entry of a row moves."""
+        """D max_j abs(scale_j): one entry of a row moves."""
         movable = self.support(form).any(axis=0)
         reach = self._step() * float(np.abs(scale[movable]).max(initial=0.0))
         return reach, reach

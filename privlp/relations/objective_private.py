@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privlp.relations.low_sensitivity import BoundedChange, FloatArray, PublicMatrix
+from privlp.relations.low_sensitivity import BoundedChange, FloatArray, PublicMatrix, split_among_few
 from privlp.relations.private_numbers import PrivateNumbers
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         lower, upper, c, _ = self._range_of(form.lp)
         at = np.flatnonzero(lower < upper)
         return PrivateNumbers("c", c[at], lower[at], upper[at], self.sensitivity, self.sensitivity, (at,))
+
+    def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:  # noqa: ARG002
+        return split_among_few(self.sensitivity, len(numbers), rng)
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:  # noqa: ARG002
         """Rows are public."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 if TYPE_CHECKING:
-    from privlp.problem import StandardForm
+    from privlp.problem import LinearProgram, StandardForm
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -87,6 +87,15 @@ class Figures:
         for upper, lower in equal_sides(self.form):
             rhs[lower] = -rhs[upper]
         return replace(self, rhs=rhs)
+
+    def program(self) -> LinearProgram:
+        """The user's program with these figures."""
+        form, lp = self.form, self.form.lp
+        above = form.row_sign > 0
+        b, row_lower = lp.b.copy(), lp.row_lower.copy()
+        b[form.row[above]] = self.rhs[above]
+        row_lower[form.row[~above]] = -self.rhs[~above]
+        return replace(lp, c=self.c, A=self.A, b=b, row_lower=row_lower)
 
     def private_rows(self) -> Any:
         """Coefficients of the private ``<=`` rows, (m, d)."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from privlp.errors import InvalidParameterError
-from privlp.relations.low_sensitivity import BoundedChange, FloatArray, PublicMatrix
+from privlp.relations.low_sensitivity import BoundedChange, FloatArray, PublicMatrix, signs, split_among_few
 from privlp.relations.private_numbers import Figures, PrivateNumbers, equal_sides
 
 if TYPE_CHECKING:
@@ -91,6 +91,11 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         count = len(sides) if self.norm == "inf" else 1
         delta = self.sensitivity
         return PrivateNumbers("b", Figures.of(form).rhs[sides], low, high, count * delta, math.sqrt(count) * delta, (sides,))
+
+    def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:  # noqa: ARG002
+        if self.norm == "inf":
+            return self.sensitivity * signs(len(numbers), rng)
+        return split_among_few(self.sensitivity, len(numbers), rng)
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
         """2 D; D where sums are bounded and no equality is private."""

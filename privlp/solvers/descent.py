@@ -27,6 +27,7 @@ _LARGEST_SHARE = 1 / 3
 # Noise of accelerated rounds, weighted as they are: sqrt(sum w^2)/sum w is about this over sqrt(T).
 _WEIGHTED_NOISE = 2 / math.sqrt(3)
 _LARGEST_SOFTNESS = 64.0
+_TINY = 1e-300
 
 
 class Region(Protocol):
@@ -130,7 +131,7 @@ class Descent:
         if alpha is not None:
             softness = min(alpha / region.longest, _LARGEST_SOFTNESS)
             accuracy = softness if dense else s * softness / (2 * n)
-            rounds = max(_FEWEST_ROUNDS, as_rounds(math.sqrt(2 * log_d / size), (softness * accuracy) ** -0.25, alpha))
+            rounds = max(_FEWEST_ROUNDS, as_rounds(math.sqrt(2 * log_d / size), max(softness * accuracy, _TINY) ** -0.25, alpha))
         step = size * softness * (1.0 if dense else 2 / n)
         return cls(sensitivity, rounds, error, softness, step, rows if dense else None)
 

@@ -17,7 +17,8 @@ def drive(solver: Solver, *, progress: bool, time_limit: float | None) -> Status
     an interruption (Ctrl-C) leaves the ledger true: what was charged stays charged.
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    for t in tqdm(range(solver.rounds), disable=not progress, unit="round"):
+    rounds = range(solver.rounds)
+    for t in tqdm(rounds, unit="round") if progress else rounds:
         if deadline is not None and time.monotonic() > deadline:
             return Status.TIME_LIMIT
         solver.step(t)

@@ -21,6 +21,7 @@ from privlp.solvers.prediction import Prediction
 from privlp.solvers.public_polytope import Leader, PublicPolytope
 from privlp.solvers.task import Task
 from privlp.solvers.value_search import is_range, predict_search, range_of, search_value
+from privlp.solvers.walk import Walk
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -180,7 +181,7 @@ class PerturbedLeader:
         self._region, self._release, self._step, self._vertices = region, release, step, vertices
         self._costs = np.zeros(region.size) if costs is None else costs
         self._leader, self._rng = region.leader(), np.random.default_rng(0)
-        self._sum, self._round = np.zeros(region.size), 0
+        self._sum, self._round, self._walk = np.zeros(region.size), 0, Walk()
         self._ahead = self._average = _mean_leader(self._leader, self._sum, vertices, self._rng, region.middle)
 
     @property
@@ -196,6 +197,7 @@ class PerturbedLeader:
         self._ahead = _mean_leader(self._leader, self._step * self._sum, self._vertices, self._rng, self._ahead)
         self._average = (1 - theta) * self._average + theta * self._ahead
         self._round += 1
+        self._walk.add(self._average)
         return self.point
 
     @property
@@ -205,7 +207,7 @@ class PerturbedLeader:
 
     def released(self) -> Released:
         """The average of the leaders."""
-        return _released(self._region, self._average)
+        return _released(self._region, self._average, self._walk)
 
 
 class LeaderOfCuts:
@@ -226,7 +228,7 @@ class LeaderOfCuts:
 
     def __init__(self, region: PublicPolytope, release: ChargedDraws) -> None:
         self._region, self._release = region, release
-        self._leader, self._round = region.leader(), 0
+        self._leader, self._round, self._walk = region.leader(), 0, Walk()
         start = _mean_leader(self._leader, np.zeros(region.size), _FEWEST_VERTICES, np.random.default_rng(0), region.middle)
         self.point: FloatArray = start
         self._best, self._least = start, math.inf
@@ -237,6 +239,7 @@ class LeaderOfCuts:
         slope, value = -released[:-1], float(released[-1])
         if value < self._least:
             self._best, self._least = self.point, value
+        self._walk.add(self._best)
         if np.linalg.norm(slope) > _LEAST_SLOPE:
             self._leader.cut(slope, self.point, value)
             deepest = self._leader.deepest()
@@ -249,7 +252,7 @@ class LeaderOfCuts:
 
     def released(self) -> Released:
         """The point of least released value."""
-        return _released(self._region, self._best)
+        return _released(self._region, self._best, self._walk)
 
 
 def _mean_leader(leader: Leader, cost: FloatArray, count: int, rng: np.random.Generator, otherwise: FloatArray) -> FloatArray:
@@ -258,6 +261,11 @@ def _mean_leader(leader: Leader, cost: FloatArray, count: int, rng: np.random.Ge
     return otherwise if mean is None else mean
 
 
-def _released(region: PublicPolytope, x: FloatArray) -> Released:
-    x = np.clip(x, *region.form.lp.bounds.T)
-    return Released(x, region.form.lp.objective(x))
+def _released(region: PublicPolytope, point: FloatArray, walk: Walk) -> Released:
+    lp = region.form.lp
+
+    def within_bounds(x: FloatArray) -> FloatArray:
+        return np.clip(x, *lp.bounds.T)
+
+    x = within_bounds(point)
+    return Released(x, lp.objective(x), walk.trace(within_bounds))

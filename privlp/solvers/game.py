@@ -15,6 +15,7 @@ import numpy.typing as npt
 from privlp.privacy.ledger import ChargedDraws
 from privlp.problem import StandardForm
 from privlp.solvers.simplex import Simplex
+from privlp.solvers.walk import Walk
 from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]
@@ -171,7 +172,7 @@ class MirrorPlayer:
         self._simplex, self._release, self._step, self._accelerated = simplex, release, step, accelerated
         self._costs = np.zeros(simplex.size) if costs is None else costs
         self._sum, self._average, self._ahead = (np.full(simplex.size, start) for start in (0.0, *[1 / simplex.size] * 2))
-        self._round = 0
+        self._round, self._walk = 0, Walk()
 
     @property
     def _theta(self) -> float:
@@ -196,6 +197,7 @@ class MirrorPlayer:
         if self._accelerated:
             self._average = (1 - theta) * self._average + theta * self._ahead
         self._round += 1
+        self._walk.add(self.solution)
         return self.point
 
     @property
@@ -205,7 +207,7 @@ class MirrorPlayer:
 
     def released(self) -> Released:
         """The average of all rounds."""
-        return Released.at(self._simplex.form, self.solution, {})
+        return Released.at(self._simplex.form, self.solution, self._walk.trace(self._simplex.form.undo))
 
 
 class Game:

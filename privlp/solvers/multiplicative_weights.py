@@ -20,6 +20,7 @@ from privlp.solvers.prediction import Prediction
 from privlp.solvers.rounds import as_rounds
 from privlp.solvers.simplex import Simplex
 from privlp.solvers.task import Task
+from privlp.solvers.walk import Walk
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -197,12 +198,14 @@ class MultiplicativeWeights:
         self._weights = AdaHedge(len(simplex.vertices))
         self._total = np.zeros(len(simplex.vertices))
         self._selected: list[int] = []
+        self._walk = Walk()
 
     def step(self, t: int) -> None:  # noqa: ARG002 (every round is alike)
         """Select a row that the current point violates, and move weight to variables that satisfy it."""
         form = self._simplex.form
         share = self._weights.distribution()
         self._total += share
+        self._walk.add(self._average())
         x = form.undo(share * self._simplex.vertices)
         side = self._select(self._violations(x) * (self._unit / self._change(x)))
         self._selected.append(int(form.row[side]))
@@ -211,8 +214,10 @@ class MultiplicativeWeights:
     def released(self) -> Released:
         """The average of the points of all rounds."""
         form = self._simplex.form
-        average = self._total / self._total.sum()
-        return Released.at(form, average * self._simplex.vertices, {"selected rows": np.array(self._selected)})
+        return Released.at(form, self._average(), {"selected rows": np.array(self._selected), **self._walk.trace(form.undo)})
+
+    def _average(self) -> FloatArray:
+        return self._total / self._total.sum() * self._simplex.vertices
 
     def _violations(self, x: FloatArray) -> FloatArray:
         activity = np.asarray(self._rows @ x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +70,11 @@ def shares(task: Task, numbers: Sequence[PrivateNumbers], noise: Callable[[Priva
         if np.isfinite(effects).all() and on_rows.any():
             weights[on_rows] = on_rows.sum() * np.sqrt(effects[on_rows]) / np.sqrt(effects[on_rows]).sum()
         return [float(share) for share in weights / weights.sum()]
-    given = [real(share, "split") for share in (task.split if np.iterable(task.split) else [task.split])]
+    try:
+        entries: list[Any] = list(task.split)
+    except TypeError:  # no sequence, or one that only looks like it
+        entries = [task.split]
+    given = [real(share, "split") for share in entries]
     total = sum(given)
     if len(given) != len(numbers) or not all(share >= _SMALLEST_SHARE * total > 0 for share in given) or not total < math.inf:
         parts = ", ".join(NAMES[part.part] for part in numbers)

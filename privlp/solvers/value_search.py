@@ -59,7 +59,7 @@ class Place(Protocol):
 
 def is_range(opt: Any) -> bool:
     """Whether an optimum is given as a pair (low, high)."""
-    return isinstance(opt, tuple | list | np.ndarray) and len(opt) == 2
+    return (isinstance(opt, tuple | list) and len(opt) == 2) or (isinstance(opt, np.ndarray) and opt.shape == (2,))
 
 
 def range_of(opt: Any) -> tuple[float, float]:
@@ -170,9 +170,10 @@ class ValueSearch:
         self._left -= 1
 
     def released(self) -> Released:
-        """The last stage's point, and the regions and prices of all stages."""
+        """The last stage's point, how it was reached, and the regions and prices of all stages."""
+        last = self._player.released()
         trace = {"regions up to": np.array(self._values), "prices of a unit of violation": np.array(self._prices)}
-        return replace(self._player.released(), trace=trace)
+        return replace(last, trace={**last.trace, **trace})
 
     def _next(self) -> tuple[float, float]:
         """V of the next region, and the factor on its price."""

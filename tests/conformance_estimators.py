@@ -1,0 +1,416 @@
+"""The registry of the conformance suite: the draws of every private estimator of :mod:`svm_models`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from privlp.privacy import ExponentialMechanism, GaussianMechanism, Randomness
+from privlp.solvers.simplex import RowsOnSimplex
+from svm_models import (
+    DMWSVC,
+    ObjectivePerturbationClassifier,
+    ObjectivePerturbationLogisticRegression,
+    ObjectivePerturbationSVC,
+    OutputPerturbationClassifier,
+    OutputPerturbationLogisticRegression,
+    OutputPerturbationSVC,
+    PrivateLPSVC,
+    PrivateModelSelector,
+    base,
+    minimise,
+    perturbation,
+    private_lp_svc,
+)
+from svm_models.losses import huber
+from svm_models.minimise import RegularizedRisk
+from tests.conformance_kit import (
+    NOISE_LEFT,
+    Bug,
+    Case,
+    Claim,
+    NotApplicable,
+    Patch,
+    Played,
+    Statistical,
+    Subject,
+    claim_of,
+    claim_of_law,
+    claim_of_two,
+    noisier,
+    of_another_law,
+    play,
+    release_many,
+    sharpest,
+    with_less_noise,
+)
+from tests.conformance_subjects import (
+    ONE_DRAW,
+    _faults,
+    _left_as_they_are,
+    replaced,
+    stops_when,
+)
+
+Records = tuple[np.ndarray, np.ndarray]
+
+
+def _records(*signed: Any) -> Records:
+    """Records y x with their labels; the first is the one that neighbours differ in."""
+    M = np.array(signed, dtype=float)
+    labels = np.where(M.sum(axis=1) < 0, -1, 1)
+    return M * labels[:, None], labels
+
+
+def _opposite(size: float = 1.0) -> tuple[Records, Records]:
+    """One record, or the one with the other label."""
+    return _records([size]), _records([-size])
+
+
+def _fit(estimator: Callable[..., Any], **options: Any) -> Callable[[Records], Any]:
+    return lambda records: estimator(classes=(-1, 1), random_state=0, **options).fit(*records)
+
+
+def _halved(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *arguments: 0.5 * function(*arguments)
+
+
+@contextmanager
+def _one_newton_step() -> Iterator[None]:
+    """A minimiser that stops after one step, and is taken for converged."""
+    with ExitStack() as patches:
+        patches.enter_context(mock.patch.object(minimise, "_NEWTON_STEPS", 1))
+        patches.enter_context(mock.patch.object(RegularizedRisk, "certified", return_value=True))
+        yield
+
+
+@contextmanager
+def _loose_tolerance() -> Iterator[None]:
+    """A warm start that a loose tolerance takes for converged, so that the noise in the objective has no effect."""
+    minimise_exactly = RegularizedRisk.minimise
+
+    def lazily(self: RegularizedRisk, **options: Any) -> np.ndarray:
+        start = minimise_exactly(replace(self, linear=0.0), **options)
+        return start if replace(self, exponent=-4).certified(start) else minimise_exactly(self, **options)
+
+    with mock.patch.object(RegularizedRisk, "minimise", lazily):
+        yield
+
+
+_UNSCALED = replaced(base, "within_norm", lambda X, data_norm: X)
+_REMOVED = replaced(perturbation, "_slope", _halved(perturbation._slope))
+_MANY = np.ones((1_000, 1))
+_ONE_REPLACED = _records(*_MANY), _records([0.0], *_MANY[1:])
+
+# ---------------------------------------------------------------------------------------------- output perturbation
+
+
+_LESS_STEEP = "the loss is nowhere as steep as its bound on both sides"
+
+
+def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> Played:
+    call, weakly = (_fit(estimator, eps=2.0, delta=delta, reg=reg, **options) for reg in (4.0, 0.2631))
+    steep = sharp > 0.9
+    faults = _faults(
+        SCALE=Patch(_UNSCALED, _opposite(3.0)) if steep else _LESS_STEEP,
+        RELATION=Patch(_REMOVED) if steep else _LESS_STEEP,
+        MINIMISER="as for the SVC: the same code" if options or not steep else Patch(_one_newton_step, _ONE_REPLACED, weakly),
+    )
+    faults[Bug.COUNT] = ONE_DRAW
+    name = f"{estimator.__name__}: minimiser{', Gaussian' if delta else ''}"
+    return Played(name, frozenset([estimator.__name__]), call, _opposite(), "perturb the minimiser", faults, sharp)
+
+
+# ---------------------------------------------------------------------------------------------- objective perturbation
+
+#: Noise at which the minimiser is computed; in between it is interpolated. In one dimension it is a function of one number.
+_GRID = np.concatenate([-np.geomspace(60, 1e-3, 40), np.geomspace(1e-3, 60, 40)])
+
+
+def _of_one_seed(mechanism: Any, value: Any, _: Randomness, runs: int) -> np.ndarray:
+    """The same noise in every run."""
+    return np.repeat(release_many(mechanism, value, Randomness(7), 1), runs, axis=0)
+
+
+@dataclass
+class Perturbed(Subject):
+    """A minimiser of an objective with a random linear term: it is released, the term is not.
+
+    One record in one dimension, ``call(records)`` fits. The minimiser is computed by the real code for a grid of linear terms.
+    """
+
+    name: str
+    covers: frozenset[str]
+    call: Callable[[Records], Any]
+    faults: dict[Bug, Patch | str]
+    data: tuple[Records, Records] = _opposite()
+    steep: bool = True
+
+    _PURPOSE = "perturb the objective"
+
+    def _minimisers(self, records: Records, scale: float) -> np.ndarray:
+        """At the grid's multiples of a scale."""
+        found = []
+        for noise in _GRID * scale:
+
+            def answer(mechanism: Any, value: Any, purpose: str, noise: float = noise) -> Any:
+                return np.array([noise]) if purpose == self._PURPOSE else value
+
+            found.append(play(self.call, records, answer).result.coef_[0, 0])
+        return np.array(found)
+
+    def _paid(self, records: Records) -> Any:
+        return next(r.mechanism for r in play(self.call, records).tape.releases if r.purpose == self._PURPOSE)
+
+    def _maps(self, patch: Patch | None = None) -> tuple[Any, list[Callable[[np.ndarray], np.ndarray]]]:
+        """The mechanism of the linear term with the noise that audits best, and the minimiser on each side."""
+        patch = patch or Patch()
+        data = patch.data or self.data
+        with patch.inject():
+            mechanism = sharpest(self._paid(data[0]))
+            scale = getattr(mechanism, "sigma", None) or mechanism.scale
+            tables = [self._minimisers(records, scale) for records in data]
+        return mechanism, [lambda noise, table=table: np.interp(noise, _GRID * scale, table) for table in tables]
+
+    @cached_property
+    def _right(self) -> tuple[Any, list[Callable[[np.ndarray], np.ndarray]]]:
+        return self._maps()
+
+    def _claim(self, mechanism: Any) -> Claim:
+        """Where the curvature has no part, the loss is that of the noise."""
+        claim = claim_of(mechanism)
+        return replace(claim, eps=claim.eps + mechanism.curvature_cost) if isinstance(mechanism, GaussianMechanism) else claim
+
+    def _audit_of(self, mechanism: Any, maps: Any, claim: Claim, release: Callable[..., np.ndarray] = release_many) -> Statistical:
+        def sample(side: int, rng: np.random.Generator, runs: int) -> Any:
+            return maps[side](release(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0]).tolist()
+
+        return Statistical(sample, claim)
+
+    def correct(self) -> Statistical:
+        mechanism, maps = self._right
+        return self._audit_of(mechanism, maps, self._claim(mechanism))
+
+    def twin(self, bug: Bug) -> Case:
+        fault = self.faults.get(bug)
+        if isinstance(fault, str):
+            return NotApplicable(fault)
+        if fault is not None:
+            mechanism, maps = self._maps(fault)
+            return self._audit_of(mechanism, maps, self._claim(mechanism))
+        return self._faulty_draw(bug)
+
+    def _faulty_draw(self, bug: Bug) -> Case:
+        mechanism, maps = self._right
+        claim = self._claim(mechanism)
+        if bug is Bug.TWICE:
+            return self._two(fresh=False)
+        if bug is Bug.SEED:
+            return self._audit_of(mechanism, maps, claim, _of_one_seed)
+        if not self.steep:
+            return NotApplicable(_LESS_STEEP)
+        if bug in NOISE_LEFT:
+            return self._audit_of(with_less_noise(mechanism, NOISE_LEFT[bug]), maps, claim)
+        if isinstance(mechanism, GaussianMechanism):
+            claim = claim_of_law(mechanism, mechanism.curvature_cost)
+        return self._audit_of(mechanism, maps, claim, of_another_law)
+
+    def fresh(self) -> Statistical:
+        return self._two(fresh=True)
+
+    def _two(self, *, fresh: bool) -> Statistical:
+        """Two fits, on the records and on their opposites."""
+        mechanism, maps = self._right
+        mechanism = noisier(mechanism)
+
+        def sample(side: int, rng: np.random.Generator, runs: int) -> Any:
+            one = release_many(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0]
+            two = release_many(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0] if fresh else one
+            return (maps[side](one) - maps[1 - side](two)).tolist()
+
+        claim, cost = claim_of_two(mechanism), mechanism.curvature_cost
+        return Statistical(sample, replace(claim, eps=claim.eps + 2 * cost))
+
+
+def _objective(estimator: Any, delta: float, kind: str, steep: bool = True, **options: Any) -> Perturbed:
+    faults = _faults(
+        SCALE=Patch(_UNSCALED, _opposite(3.0)),
+        RELATION=Patch(_REMOVED) if steep else _LESS_STEEP,
+        MINIMISER=Patch(_loose_tolerance, _ONE_REPLACED),
+    )
+    faults[Bug.COUNT] = ONE_DRAW
+    return Perturbed(
+        f"{estimator.__name__}: minimiser{', Gaussian' if delta else ''}",
+        frozenset([estimator.__name__, kind]),
+        _fit(estimator, eps=3.0, delta=delta, reg=40.0, **options),
+        faults,
+        steep=steep,
+    )
+
+
+# ---------------------------------------------------------------------------------------------- the LP route
+
+_NOTHING = [[0.0, 0.0]] * 300
+_SUMS, _MOMENTS = "release the sum of weighted records", "release the second moments"
+
+
+def _right_or_wrong() -> tuple[Records, Records]:
+    """All records are far on the right side of any first step, or one is on the wrong side."""
+    return _records([0.0, 0.0], *_NOTHING), _records([1.0, 0.0], *_NOTHING)
+
+
+@contextmanager
+def _impatient_fit() -> Iterator[None]:
+    """Stops as soon as no record is moved by another round: where all are zero, at once."""
+    records: list[Any] = []
+    of = private_lp_svc.signed
+
+    def remembered(X: Any, signs: Any) -> Any:
+        records.append(of(X, signs))
+        return records[-1]
+
+    done = stops_when(lambda w: not np.any(records[-1]))
+    with mock.patch.object(private_lp_svc, "signed", remembered), mock.patch.object(private_lp_svc, "drive", done):
+        yield
+
+
+def _unshortened() -> Any:
+    build = private_lp_svc.WhitenedRecords.__init__
+
+    def init(self: Any, M: Any, whiten: Any, *, shorten: bool = True) -> None:
+        build(self, M, whiten, shorten=False)
+
+    return replaced(private_lp_svc.WhitenedRecords, "__init__", init)
+
+
+_LP_ROUTE = _fit(PrivateLPSVC, eps=1.0, delta=1e-6)
+_HALF_A_RECORD = replaced(private_lp_svc, "_NORM", 0.5)
+
+_PRIVATE_LP = [
+    Played(
+        "PrivateLPSVC: second moments",
+        frozenset(["PrivateLPSVC"]),
+        _LP_ROUTE,
+        (_records([1.0, 0.0], *_NOTHING), _records([0.0, 1.0], *_NOTHING)),
+        _MOMENTS,
+        _faults(
+            SCALE=Patch(_UNSCALED, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))),
+            RELATION=Patch(_HALF_A_RECORD),
+        ),
+    ),
+    Played(
+        "PrivateLPSVC: sum",
+        frozenset(["PrivateLPSVC"]),
+        _LP_ROUTE,
+        (_records([1.0, 0.0], *_NOTHING), _records([-1.0, 0.0], *_NOTHING)),
+        _SUMS,
+        _faults(SCALE=Patch(_unshortened()), RELATION=Patch(_HALF_A_RECORD), STOP=Patch(_impatient_fit, _right_or_wrong())),
+    ),
+]
+
+# ---------------------------------------------------------------------------------------------- multiplicative weights
+
+_STILL = [[0.0]] * 19
+_AS_OBJECTIVE = "what buys the radius is shown as objective perturbation"
+_LARGE = 3.0
+
+
+def _selected(score: str) -> Played:
+    name = f"DMWSVC: selection by {score}"
+    call = _fit(DMWSVC, eps=1.0, delta=1e-6, s=19.9, alpha=0.09, radius=2.0, score=score, data_norm=10.0)
+    scale = Patch(replaced(RowsOnSimplex, "of_equal_range", classmethod(_left_as_they_are)))
+    return Played(
+        name,
+        frozenset(["DMWSVC"]),
+        call,
+        tuple(_records([size], *_STILL) for size in (10.0, -10.0)),  # type: ignore[arg-type]
+        "select a vertex",
+        _faults(
+            SCALE="rows are counted, however long" if score == "count" else scale,
+            STOP="the rounds are those of dmw",
+            MINIMISER=_AS_OBJECTIVE,
+        ),
+    )
+
+
+def _radius(mechanism: Any, value: Any, purpose: str) -> Any:
+    """Weights beyond the margin, so that a record's hinge loss may vanish."""
+    if isinstance(mechanism, ExponentialMechanism):
+        return 0
+    return np.array([_LARGE]) if purpose.startswith("cover") else value
+
+
+_DMW = [
+    _selected("distance"),
+    _selected("count"),
+    Played(
+        "DMWSVC: hinge losses, for the radius",
+        frozenset(["DMWSVC"]),
+        _fit(DMWSVC, eps=1.0, delta=1e-6, s=1.5, alpha=50.0, form="soft"),
+        (_records([1.0], [0.0]), _records([-1.0], [0.0])),
+        "sum of hinge losses",
+        {
+            **_faults(SCALE=Patch(_UNSCALED, (_records([3.0], [0.0]), _records([-3.0], [0.0]))), MINIMISER=_AS_OBJECTIVE),
+            Bug.COUNT: ONE_DRAW,
+        },
+        answer=_radius,
+    ),
+]
+
+# ---------------------------------------------------------------------------------------------- choice among candidates
+
+
+def _tune(records: Records) -> Any:
+    candidates = [OutputPerturbationSVC(eps=1.0, reg=1.0), OutputPerturbationSVC(eps=1.0, reg=2.0)]
+    return PrivateModelSelector(candidates, eps=1.0, classes=(-1, 1), random_state=0).fit(*records)
+
+
+def _for_and_against(mechanism: Any, value: Any, purpose: str) -> Any:
+    """One candidate takes all records for positive, the other for negative."""
+    if isinstance(mechanism, ExponentialMechanism):
+        return 0
+    return np.array([1.0 if mechanism.sensitivity > 0.5 else -1.0])  # the candidate of the weaker regularisation
+
+
+def _held_out() -> tuple[Records, Records]:
+    """Nine records of which the last part holds three; the label of one of them differs."""
+    part = np.array_split(np.random.default_rng(0).permutation(9), 3)[-1]
+    X, y = np.ones((9, 1)), np.ones(9, dtype=int)
+    y[part[0]] = -1
+    other = y.copy()
+    other[part[1]] = -1
+    return (X, y), (X, other)
+
+
+_CHOICE = Played(
+    "PrivateModelSelector: choice",
+    frozenset(["PrivateModelSelector"]),
+    _tune,
+    _held_out(),
+    "choose a candidate",
+    {
+        **_faults(RELATION="n is public; a record costs one mistake", MINIMISER="candidates pay for themselves"),
+        Bug.COUNT: "each part of the records pays for one draw",
+    },
+    answer=_for_and_against,
+)
+
+_OBJECTIVE_KINDS = {0.0: "ObjectivePerturbation", 1e-3: "GaussianObjectivePerturbation"}
+
+ESTIMATORS: list[Subject] = [
+    *(_output(OutputPerturbationSVC, delta, 0.95) for delta in (0.0, 1e-3)),
+    _output(OutputPerturbationClassifier, 0.0, 0.95, loss=huber(0.25)),
+    _output(OutputPerturbationLogisticRegression, 0.0, 0.4),
+    *(_objective(ObjectivePerturbationSVC, delta, kind) for delta, kind in _OBJECTIVE_KINDS.items()),
+    _objective(ObjectivePerturbationClassifier, 0.0, "ObjectivePerturbation", loss=huber(0.25)),
+    _objective(ObjectivePerturbationLogisticRegression, 0.0, "ObjectivePerturbation", steep=False),
+    *_DMW,
+    *_PRIVATE_LP,
+    _CHOICE,
+]

@@ -1,0 +1,483 @@
+"""The registry of the conformance suite: every mechanism, and the draws of every method of :func:`privlp.solve`.
+
+A new mechanism or method needs one entry here, with the pair of neighbours that moves its release the farthest.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import privlp
+from privlp import ColumnPrivate, ConstraintPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
+from privlp.privacy import (
+    EuclideanLaplaceMechanism,
+    ExponentialMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+    TruncatedLaplaceMechanism,
+)
+from privlp.solvers.equal_norm import RowsOfEqualNorm
+from privlp.solvers.polytope_rows import RowsOnPolytope
+from privlp.solvers.simplex import RowsOnSimplex
+from privlp.status import Status
+from tests.conformance_kit import Bug, Claim, Mechanical, Pair, Patch, Played, Subject, sharpest, with_law
+
+# ---------------------------------------------------------------------------------------------- mechanisms
+
+
+def _numbers(mechanism: Any) -> Mechanical:
+    """An additive mechanism on one number that moves by the sensitivity."""
+    return Mechanical(mechanism.name, Pair(sharpest(mechanism), np.zeros(1), np.ones(1)))
+
+
+def _selection(candidates: int, claim: Claim | None = None, **options: Any) -> Mechanical:
+    """One score rises by the sensitivity, all the others fall by it."""
+    here, there = np.array([0.0, *[1.0] * (candidates - 1)]), np.array([1.0, *[0.0] * (candidates - 1)])
+    mechanism = ExponentialMechanism(1.0, 4.0 if claim is None else claim.eps)
+    return Mechanical(
+        f"exponential mechanism, {candidates} candidates{'' if claim is None else ', pure'}",
+        Pair(mechanism, here, there),
+        claim,
+        **options,
+    )
+
+
+def _bounded_noise(mechanism: Any, scores: Any, randomness: Any, runs: int) -> np.ndarray:
+    """The maximum under uniform noise of about the right size."""
+    width = 4 * mechanism.sensitivity / mechanism.eps
+    return np.argmax(scores + randomness.generator.uniform(0, width, (runs, len(scores))), axis=1)
+
+
+_OF_VECTORS = EuclideanLaplaceMechanism(1.0, 0.4)
+
+MECHANISMS: list[Subject] = [
+    _selection(2),
+    _selection(50, Claim(2.0), another_law=_bounded_noise, shown_elsewhere=frozenset([Bug.TWICE]), rare=10),
+    _numbers(LaplaceMechanism(1.0, 1.0)),
+    _numbers(TruncatedLaplaceMechanism.of_budget(1.0, 2.0, 0.1)),
+    _numbers(GaussianMechanism(1.0, 1.0)),
+    Mechanical("Euclidean Laplace mechanism, a number", Pair(_OF_VECTORS, np.zeros(1), np.ones(1))),
+    Mechanical(
+        "Euclidean Laplace mechanism, a vector",
+        Pair(_OF_VECTORS, np.zeros(2), np.full(2, math.sqrt(0.5))),
+        another_law=with_law(lambda m, rng, shape: rng.laplace(0, m.scale, shape)),
+        rare=3,
+    ),
+]
+
+# ---------------------------------------------------------------------------------------------- faults of the code
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    with mock.patch.object(owner, name, value):
+        yield
+
+
+def replaced(owner: Any, name: str, value: Any) -> Callable[[], Any]:
+    """Another attribute in place of one."""
+    return partial(_replaced, owner, name, value)
+
+
+def _left_as_they_are(cls: Any, simplex: Any, *bounds: float) -> RowsOnSimplex:
+    return RowsOnSimplex(simplex, np.ones(len(simplex.form.rhs)), simplex.form.rhs)
+
+
+def _unscaled(rows: Any, unit: Callable[[Any], float] = lambda options: 1.0) -> Callable[[], Any]:
+    """Rows of equal norm that keep their own, in public units."""
+    build = rows.__init__
+
+    def init(self: Any, region: Any, **options: Any) -> None:
+        build(self, region, **options)
+        self._scale = np.full_like(self._scale, 1 / (options.get("unit") or 1.0))
+        self._rhs = self._scale * region.form.rhs
+
+    return replaced(rows, "__init__", init)
+
+
+def stops_when(done: Callable[[Any], bool]) -> Callable[..., Status]:
+    """A driver that looks at the private rows after each round, and stops when all is well."""
+
+    def drive(solver: Any, *, progress: bool, time_limit: float | None) -> Status:
+        for t in range(solver.rounds):
+            solver.step(t)
+            if done(solver.released().x):
+                break
+        return Status.COMPLETED
+
+    return drive
+
+
+def _impatient() -> Any:
+    """:func:`privlp.solve` that stops as soon as all rows hold."""
+    module, programs = sys.modules["privlp.solve"], []
+    original = module.StandardForm.of
+
+    def of(lp: LinearProgram, **options: Any) -> Any:
+        programs.append(lp)
+        return original(lp, **options)
+
+    done = stops_when(lambda x: bool((programs[-1].A @ x <= programs[-1].b).all()))
+    return mock.patch.multiple(module, StandardForm=mock.Mock(of=of), drive=done)
+
+
+ONE_ROUND_ONLY = "a single release, without rounds"
+ONE_DRAW = "a single draw"
+NO_MINIMISER = "nothing private is minimised"
+NO_ROWS_SCALED = "no rows are scaled"
+SAME_BOUND = "records that are replaced, added or removed have the same bound"
+
+#: Under add/remove the number of rows is private: a twin that asks the program for it.
+_TRUE_NUMBER_OF_ROWS = replaced(ConstraintPrivate, "public_rows", lambda self, form: form.n_private)
+
+
+# ---------------------------------------------------------------------------------------------- whole constraints
+
+_LONG = 10.0
+_N = 20
+
+
+def _whole(row: Any, b: float, *, n: int = _N, others: float = 1.0, slack: float = 1e6, **options: Any) -> LinearProgram:
+    """One row of interest; n - 1 constant ones, which move nothing."""
+    A = np.array([row, *[[others] * len(row)] * (n - 1)], dtype=float)
+    return LinearProgram(np.ones(len(row)), A, np.array([b, *[slack] * (n - 1)]), **options)
+
+
+def _flipped(b: float = -1e6, size: float = _LONG, **options: Any) -> tuple[LinearProgram, LinearProgram]:
+    """A row that is violated everywhere is replaced by its opposite."""
+    return _whole([size, -size], b, **options), _whole([-size, size], b, **options)
+
+
+def _with_and_without(**options: Any) -> tuple[LinearProgram, LinearProgram]:
+    """A row that is there, or not, under add/remove."""
+    relation = ConstraintPrivate("add-remove", nominal_n=_N)
+    return tuple(_whole([_LONG, -_LONG], -1e6, n=n, neighbours=relation, **options) for n in (30, 29))  # type: ignore[return-value]
+
+
+def _satisfied_or_not(**options: Any) -> tuple[LinearProgram, LinearProgram]:
+    return _whole([_LONG, -_LONG], 1e6, **options), _whole([_LONG, -_LONG], -1e6, **options)
+
+
+def _solve(method: str, eps: float, delta: float, s: float | None = None, **options: Any) -> Callable[[LinearProgram], Any]:
+    return lambda lp: privlp.solve(lp, eps, delta, s, method=method, rng=0, **options)
+
+
+def _faults(**known: Patch | str) -> dict[Bug, Patch | str]:
+    """Faults by the names of :class:`Bug`; what is left out does not apply."""
+    usual = {"SCALE": NO_ROWS_SCALED, "RELATION": SAME_BOUND, "STOP": ONE_ROUND_ONLY, "MINIMISER": NO_MINIMISER}
+    return {Bug[name]: fault for name, fault in {**usual, **known}.items()}
+
+
+_STOPS = Patch(_impatient, _satisfied_or_not())
+_STOPS_IN_A_BOX = Patch(_impatient, _satisfied_or_not(bounds=(0, 1)))
+_FOLLOWS_N = Patch(_TRUE_NUMBER_OF_ROWS, _with_and_without())
+
+_MIRROR = partial(_solve, "mirror", 1.0, 1e-6, 2.0, alpha=1e6)
+
+
+def _sums_of_removed_records(self: ConstraintPrivate, largest: float, rows_of_one_record: int) -> float:
+    return rows_of_one_record * largest
+
+
+_REMOVED = replaced(ConstraintPrivate, "sum_sensitivity", _sums_of_removed_records)
+
+
+def _hurt(first: int, second: int) -> LinearProgram:
+    """Rows that the first vertex violates, and rows that the second one does."""
+    return LinearProgram(np.ones(2), np.array([[1.0, -1.0]] * first + [[-1.0, 1.0]] * second), np.zeros(first + second))
+
+
+def _apart(mechanism: Any, value: Any, purpose: str) -> Any:
+    """One descent goes to the first vertex, the other to the second."""
+    if isinstance(mechanism, ExponentialMechanism):
+        return 0
+    return np.array([1e9, -1e9]) * (1 if "sum" in purpose else -1)
+
+
+def _cut(lp: LinearProgram) -> Any:
+    """Cuts, in so few rounds that a test may wait for them."""
+    with mock.patch.multiple("privlp.solvers.ftpl", _CUTS_PER_VARIABLE=1, _FEWEST_CUTS=5):
+        return privlp.solve(lp, 1e12, 1e-6, 2.0, opt=2.0, method="ftpl", rng=0)
+
+
+_SUM, _MEAN = "release the sum of violated rows", "release the weighted mean of violated rows"
+_AS_MIRROR = "the rounds and rows are those of mirror"
+
+WHOLE_CONSTRAINTS: list[Subject] = [
+    Played(
+        "dmw: selection",
+        frozenset(["dmw"]),
+        _solve("dmw", 1.0, 1e-6, 19.9, alpha=0.045, opt=1.0),
+        _flipped(b=0.0),
+        "select a vertex",
+        _faults(
+            SCALE=Patch(replaced(RowsOnSimplex, "of_equal_range", classmethod(_left_as_they_are))),
+            RELATION=_FOLLOWS_N,
+            STOP=_STOPS,
+        ),
+    ),
+    Played(
+        "dmw-published: selection",
+        frozenset(["dmw-published"]),
+        _solve("dmw-published", 1.0, 1e-6, 19.9, alpha=8.0, opt=1.0, width=(_LONG, 1.0)),
+        _flipped(b=0.0, slack=1.0),
+        "select a vertex",
+        _faults(
+            SCALE=Patch(replaced(RowsOnSimplex, "within_bounds", classmethod(_left_as_they_are)), _flipped(b=0.0, size=3 * _LONG)),
+            RELATION=_FOLLOWS_N,
+            STOP=_STOPS,
+        ),
+        sharp=0.6,
+    ),
+    Played(
+        "mirror: sum",
+        frozenset(["mirror"]),
+        _MIRROR(opt=1.0),
+        _flipped(),
+        _SUM,
+        _faults(SCALE=Patch(_unscaled(RowsOfEqualNorm)), RELATION=Patch(_REMOVED), STOP=_STOPS),
+    ),
+    Played(
+        "mirror, soft rows: sum",
+        frozenset(["mirror"]),
+        _MIRROR(opt=1.0, width=_LONG),
+        _flipped(size=_LONG / math.sqrt(2), penalty=1.0),
+        _SUM,
+        _faults(
+            SCALE=Patch(_unscaled(RowsOfEqualNorm), _flipped(size=3 * _LONG, penalty=1.0)),
+            RELATION=Patch(_REMOVED),
+            STOP=_AS_MIRROR,
+        ),
+    ),
+    Played(
+        "mirror, range of opt: count",
+        frozenset(["mirror"]),
+        _MIRROR(opt=(0.5, 9.0)),
+        _satisfied_or_not(),
+        "count violated rows",
+        _faults(SCALE="a count does not see how long rows are", STOP=_AS_MIRROR),
+    ),
+    Played(
+        "mirror-dense: mean",
+        frozenset(["mirror-dense"]),
+        _solve("mirror-dense", 1.0, 1e-6, 5.0, alpha=1e6, opt=1.0),
+        _flipped(n=6),
+        _MEAN,
+        _faults(SCALE=Patch(_unscaled(RowsOfEqualNorm)), RELATION=_FOLLOWS_N, STOP=_STOPS),
+    ),
+    Played(
+        "mirror-best: choice",
+        frozenset(["mirror-best"]),
+        _solve("mirror-best", 1.0, 1e-6, 2.0, alpha=1e6, opt=1.0),
+        (_hurt(3, 2), _hurt(2, 3)),
+        "choose the better",
+        _faults(SCALE="changes of order are counted in rows, however long", STOP=_AS_MIRROR),
+        answer=_apart,
+    ),
+    Played(
+        "ftpl: sum",
+        frozenset(["ftpl"]),
+        _solve("ftpl", 1.0, 1e-6, 2.0, alpha=1e6, opt=1.0),
+        _flipped(bounds=(0, 1)),
+        _SUM,
+        _faults(
+            SCALE=Patch(_unscaled(RowsOnPolytope)),
+            RELATION=Patch(_REMOVED),
+            STOP=_STOPS_IN_A_BOX,
+        ),
+    ),
+    Played(
+        "ftpl, cuts: sum and value",
+        frozenset(["ftpl"]),
+        _cut,
+        (_flipped(bounds=(0, 1))[0], _flipped(b=-0.15 * _LONG * math.sqrt(2), bounds=(0, 1))[1]),
+        _SUM,
+        _faults(
+            SCALE=Patch(_unscaled(RowsOnPolytope)),
+            RELATION=Patch(_REMOVED),
+            STOP=_STOPS_IN_A_BOX,
+        ),
+        sharp=0.7,
+    ),
+]
+
+
+# ---------------------------------------------------------------------------------------------- numbers that move a little
+
+_D = 0.5
+_RANGE = {"lower": -20, "upper": 20}
+
+
+def _numbers_of(relation: Any, *, n: int = 1, d: int = 1, A: Any = 0.0, b: Any = 0.0, c: Any = 0.0) -> tuple[Any, Any]:
+    """A program, and its neighbour at these distances."""
+    options, cost = {"bounds": (0, 10), "neighbours": relation}, -np.ones(d)
+    return (
+        LinearProgram(cost, np.ones((n, d)), np.full(n, 4.0), **options),
+        LinearProgram(cost + c, np.ones((n, d)) + A, np.full(n, 4.0) + b, **options),
+    )
+
+
+def _scalar(norm: str) -> ScalarPrivate:
+    return ScalarPrivate(_D, norm, lower=0, upper=100)
+
+
+def _row() -> RowPrivate:
+    return RowPrivate(_D, lower=-100, upper=100)
+
+
+def _column() -> ColumnPrivate:
+    return ColumnPrivate(_D, lower=-100, upper=100)
+
+
+def _first(n: int) -> np.ndarray:
+    """A change of one of n costs."""
+    return _D * np.eye(n)[0]
+
+
+_USER_UNITS = "numbers are released in the user's units"
+#: Neighbours of one relation, in a program that declares another.
+_SWAPPED = {
+    "b": Patch(data=_numbers_of(_scalar("1"), n=4, b=_D)),
+    "A": Patch(data=_numbers_of(_column(), d=4, A=np.full((1, 4), _D))),
+    "c": "costs have one relation",
+}
+_NUMBERS = {
+    "b": _numbers_of(_scalar("1"), n=3, b=_D * np.eye(3)[0]),
+    "A": _numbers_of(_row(), d=1, n=3, A=_D * np.eye(3)[:, :1]),
+    "c": _numbers_of(ObjectivePrivate(_D, lower=-9, upper=9), d=3, c=_first(3)),
+}
+_NAMES = {"b": "right-hand sides", "A": "coefficients", "c": "costs"}
+
+
+def _on_numbers(method: str, part: str, eps: float, delta: float) -> Played:
+    name = f"{method}: {part}" + (", Gaussian" if method == "direct-noise" and delta else "")
+    faults = _faults(SCALE=_USER_UNITS, RELATION=_SWAPPED[part])
+    faults[Bug.COUNT] = ONE_DRAW
+    return Played(name, frozenset([method]), _solve(method, eps, delta), _NUMBERS[part], _NAMES[part], faults)
+
+
+def _gaussian_numbers() -> Played:
+    subject = _on_numbers("direct-noise", "b", 2.0, 0.02)
+    subject.data = _numbers_of(_scalar("inf"), n=16, b=_D)
+    return subject
+
+
+_COST = np.array([1.0, 2.0])
+_OPT = 6.0
+
+
+def _weights(relation: Any, rise: float, *, A: Any = 0.0, b: Any = 0.0, d: int = 2) -> tuple[LinearProgram, LinearProgram]:
+    """Two equal rows, but that the violation of the first rises by `rise`, from below the other to above."""
+    cost, base, rhs = np.resize(_COST, d), np.ones((2, d)), np.array([4.0 + rise / 2, 4.0])
+    return LinearProgram(cost, base, rhs, neighbours=relation), LinearProgram(cost, base + A, rhs + b, neighbours=relation)
+
+
+def _violated(relation: Any, A: np.ndarray) -> tuple[LinearProgram, LinearProgram]:
+    """The first row is the one that is selected."""
+    cost, base, rhs = np.full(A.shape[1], 0.5), np.ones(A.shape), np.array([-90.0, 90.0])
+    return LinearProgram(cost, base, rhs, neighbours=relation), LinearProgram(cost, base + A, rhs, neighbours=relation)
+
+
+def _before_the_change_of_variables(kind: Any) -> Callable[[], Any]:
+    change = kind.row_change
+    return replaced(kind, "row_change", lambda self, form, scale: change(self, form, np.sign(scale)))
+
+
+def _without_the_size_of_x(self: Any, form: Any) -> Callable[[Any], float]:
+    return lambda x: self.sensitivity
+
+
+_UP = _D * np.array([[1.0], [0.0]])
+_MW = partial(_solve, "mw", alpha=30.0)
+_SELECT, _SELECTED = "select a violated row", "release the selected row"
+
+_MOVING = ScalarPrivate(_D, "inf", lower=-100, upper=100), ScalarPrivate(_D, "1", lower=-100, upper=100)
+_ROW, _COLUMN = RowPrivate(_D, **_RANGE), ColumnPrivate(_D, **_RANGE)
+_ROUNDS_ARE_PUBLIC = "x is released, but the rows it violates are not looked at"
+
+SMALL_CHANGES: list[Subject] = [
+    *(_on_numbers("direct-noise", part, 2.0, 0.0) for part in "bAc"),
+    _gaussian_numbers(),
+    *(_on_numbers("truncated-laplace", part, 2.0, 0.1) for part in "bAc"),
+    _on_numbers("truncated-laplace-published", "b", 2.0, 0.2),
+    Played(
+        "mw: selection, b private",
+        frozenset(["mw"]),
+        _solve("mw", 1.0, 1e-6, alpha=0.5, opt=_OPT),
+        _weights(_MOVING[0], 2 * _D, b=[-_D, _D]),
+        _SELECT,
+        _faults(
+            SCALE="violations are scored in the user's units",
+            RELATION=Patch(data=_weights(_MOVING[1], 2 * _D, b=[-_D, _D])),
+        ),
+    ),
+    Played(
+        "mw: selection, A private",
+        frozenset(["mw"]),
+        _MW(1.0, 1e-6, opt=_OPT),
+        _weights(_ROW, _D * 4.5, A=np.outer([_D, 0.0], [1.0, 1.0])),
+        _SELECT,
+        _faults(
+            SCALE=Patch(replaced(RowPrivate, "violation_span", _without_the_size_of_x)),
+            RELATION=Patch(data=_weights(_ROW, _D * 9, A=np.outer([_D, -_D], [1.0, 0.0]))),
+        ),
+    ),
+    Played(
+        "mw: row, Laplace",
+        frozenset(["mw"]),
+        _MW(1.0, 0.0, opt=1.0),
+        _violated(_COLUMN, _UP @ np.eye(2)[:1]),
+        _SELECTED,
+        _faults(
+            SCALE=Patch(_before_the_change_of_variables(ColumnPrivate)),
+            RELATION=Patch(data=_violated(_COLUMN, _UP @ np.ones((1, 2)))),
+        ),
+    ),
+    Played(
+        "mw: row, Gaussian",
+        frozenset(["mw"]),
+        _MW(1.0, 1e-6, opt=1.0),
+        _violated(_ROW, _UP @ np.ones((1, 30))),
+        _SELECTED,
+        _faults(
+            SCALE=Patch(_before_the_change_of_variables(RowPrivate)),
+            RELATION="a column moves a row by less than a row does",
+        ),
+    ),
+]
+
+# ---------------------------------------------------------------------------------------------- reports
+
+
+def _quality(lp: LinearProgram) -> Any:
+    return privlp.quality(lp, np.array([0.5, 0.5]), 1.0, rng=0)
+
+
+REPORTS: list[Subject] = [
+    Played(
+        "quality: number of rows",
+        frozenset(["quality"]),
+        _quality,
+        _satisfied_or_not(),
+        "count violated rows",
+        {**_faults(SCALE="a count does not see how long rows are"), Bug.COUNT: ONE_DRAW},
+    ),
+    Played(
+        "quality: largest violation",
+        frozenset(["quality"]),
+        _quality,
+        _numbers_of(_MOVING[1], n=3, d=2, b=[-_D, 0, 0]),
+        "largest violation",
+        {**_faults(SCALE=_USER_UNITS, RELATION="both norms bound the change of one violation"), Bug.COUNT: ONE_DRAW},
+    ),
+]
+
+SUBJECTS = [*MECHANISMS, *WHOLE_CONSTRAINTS, *SMALL_CHANGES, *REPORTS]

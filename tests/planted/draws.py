@@ -1,0 +1,102 @@
+"""All draws of a call: recorded, played back, and told from what is drawn outside mechanisms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, Self
+from unittest import mock
+
+import numpy as np
+
+from privlp.privacy import Mechanism
+
+
+def mechanisms(kind: type[Mechanism] = Mechanism) -> Iterator[type[Mechanism]]:
+    """All mechanisms, abstract ones included."""
+    yield kind
+    for child in kind.__subclasses__():
+        yield from mechanisms(child)
+
+
+class Draws:
+    """Records every release while the context is open, or plays those of another run back; calls `before` ahead of each.
+
+    Attributes
+    ----------
+    made : list of (mechanism, released)
+        In order.
+    outside : Counter
+        Methods of a :meth:`generator` that were asked for while no mechanism was drawing.
+    strayed : bool
+        Whether a replayed run asked for another release than the recorded one.
+    """
+
+    def __init__(self, replay: Draws | None = None, *, before: Callable[[Mechanism], None] = lambda mechanism: None) -> None:
+        self.made: list[tuple[Mechanism, Any]] = []
+        self.outside: Counter[str] = Counter()
+        self._replay, self._before, self._depth, self._stack = replay, before, 0, ExitStack()
+        self._strayed = False
+
+    @property
+    def strayed(self) -> bool:
+        """Whether a replayed run asked for another release than the recorded one, or for fewer."""
+        return self._replay is not None and (self._strayed or len(self.made) != len(self._replay.made))
+
+    def generator(self, seed: int = 0) -> np.random.Generator:
+        """A generator that tells when it is used."""
+        return _Spied(np.random.PCG64(seed), self)
+
+    def __enter__(self) -> Self:
+        for kind in set(mechanisms()):
+            if "release" in vars(kind) and kind is not Mechanism:
+                self._stack.enter_context(mock.patch.object(kind, "release", self._wrapped(kind.release)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _wrapped(self, release: Any) -> Any:
+        def draw(mechanism: Mechanism, value: Any, randomness: Any) -> Any:
+            if self._depth:
+                return release(mechanism, value, randomness)
+            self._before(mechanism)
+            self._depth += 1
+            try:
+                released = self._planned(mechanism, value)
+                if released is None:
+                    released = release(mechanism, value, randomness)
+            finally:
+                self._depth -= 1
+            self.made.append((mechanism, np.array(released, copy=True)))
+            return released
+
+        return draw
+
+    def _planned(self, mechanism: Mechanism, value: Any) -> Any:
+        if self._replay is None or self._strayed:
+            return None
+        planned = self._replay.made[len(self.made) : len(self.made) + 1]
+        whole = planned and planned[0][1].dtype.kind in "iu"
+        if not planned or planned[0][0] != mechanism or (not whole and planned[0][1].shape != np.shape(value)):
+            self._strayed = True
+            return None
+        released = planned[0][1]
+        return int(released) if whole else released.copy()
+
+    def used(self, method: str) -> None:
+        """Note that a generator was asked for `method`."""
+        if not self._depth and hasattr(np.random.Generator, method):
+            self.outside[method] += 1
+
+
+class _Spied(np.random.Generator):
+    def __init__(self, bits: Any, draws: Draws) -> None:
+        super().__init__(bits)
+        self._draws = draws
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            object.__getattribute__(self, "_draws").used(name)
+        return super().__getattribute__(name)

@@ -1,0 +1,30 @@
+"""The paths on which planted numbers might come out: calls that succeed, and calls that fail in as many ways as we know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from tests.planted.commands import commands
+from tests.planted.interruptions import interrupted, without_highs
+from tests.planted.path import Path
+from tests.planted.refusals import malformed, refused, unfit
+from tests.planted.successes import fits, reports, solves
+
+#: Families of paths, by what happens on them; each takes whether dear paths are wanted.
+FAMILIES: dict[str, Callable[[bool], Iterable[Path]]] = {
+    "programs solved": lambda dear: solves(),
+    "quality, plans, words, progress bars, time limits": lambda dear: reports(),
+    "classifiers fitted": lambda dear: fits(),
+    "command lines, as they succeed and as they fail": lambda dear: commands(),
+    "malformed programs": lambda dear: malformed(),
+    "requests refused": lambda dear: refused(),
+    "records refused": lambda dear: unfit(),
+    "exceptions in the middle of a call": lambda dear: interrupted(dear=dear),
+    "failures of HiGHS": lambda dear: without_highs(dear=dear),
+}
+
+
+def every_path(*, dear: bool) -> Iterator[Path]:
+    """All of them, or without the dear ones."""
+    for family in FAMILIES.values():
+        yield from (path for path in family(dear) if dear or not path.dear)

@@ -1,0 +1,306 @@
+"""Programs and records whose private parts are planted numbers, in variants that differ in nothing public.
+
+A planted number starts with the digits of one of two brands, whatever its magnitude and sign, and ends with a serial number. Public
+numbers have few digits, so that nothing can be taken for something else.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import privlp
+from privlp import (
+    ColumnPrivate,
+    ConstraintPrivate,
+    LinearProgram,
+    ObjectivePrivate,
+    RowPrivate,
+    ScalarPrivate,
+    solve_exact,
+)
+from privlp.problem import StandardForm
+from tests.planted.search import Secrets
+
+INF = float("inf")
+BRANDS = ("7.310475", "4.862093")
+NAME = "Zyxwilda Quarrington"
+COSTS = np.array([1.0, 2.0, 0.5])
+DELTA = 1e-6
+
+
+class Mint:
+    """Planted numbers of one variant of the private data; those of the first are secrets."""
+
+    def __init__(self, variant: int = 0) -> None:
+        self.variant = variant
+        self._serial = 10_000 * (1 + variant)
+        self.numbers: list[float] = []
+
+    def __call__(self, *shape: int, exponent: int = 0, brand: int | None = None) -> Any:
+        """An array of planted numbers between 10**exponent and 10**(exponent + 1), of alternating brands."""
+        coins = [self._coin(exponent, brand) for _ in range(int(np.prod(shape, dtype=int)))]
+        return np.array(coins).reshape(shape) if shape else coins[0]
+
+    def text(self, exponent: int = 0) -> str:
+        """A planted number as text."""
+        return repr(self(exponent=exponent))
+
+    def _coin(self, exponent: int, brand: int | None) -> float:
+        self._serial += 1
+        brand = (self._serial + self.variant) % 2 if brand is None else brand
+        self.numbers.append(float(f"{BRANDS[brand]}{self._serial}3e{exponent}"))
+        return self.numbers[-1]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A program with planted numbers, its secrets, and what a call of `solve` needs beside it."""
+
+    lp: LinearProgram
+    secrets: Secrets
+    request: dict[str, Any] = field(default_factory=dict)
+
+
+def secrets_of(lp: LinearProgram, mint: Mint, words: tuple[str, ...] = (), counts: tuple[int, ...] = ()) -> Secrets:
+    """Planted numbers and what follows from them: norms, sums, ratios, the exact optimum, its point and its prices."""
+    parts = private_parts(lp)
+    A, b = _rows(lp)
+    norms = np.linalg.norm(A, axis=1)
+    derived: list[Any] = [mint.numbers]
+    with np.errstate(all="ignore"):
+        if "A" in parts:
+            derived += [norms, norms**2, abs(A).sum(axis=1), A.sum(axis=1), A.sum(axis=0), A.mean(axis=0), A.std(axis=0), A / lp.c]
+            derived += [np.linalg.norm(A, axis=0), A / norms[:, None], A.sum(), A.mean(), np.linalg.norm(A), norms.mean()]
+            derived += [1 / A, A * A]
+        if "b" in parts:
+            derived += [b.sum(), b.mean(), b.std(), np.linalg.norm(b), b / norms, StandardForm.of(lp).rhs, 1 / b]
+        if "c" in parts:
+            derived += [lp.c.sum(), np.linalg.norm(lp.c), lp.c.mean(), 1 / lp.c]
+        exact = solve_exact(lp)
+        if exact.x is not None:
+            derived += [exact.objective]
+            if parts & {"A", "b"}:  # else x is a vertex of a public region
+                derived += [exact.x, A @ exact.x, np.linalg.norm(exact.x), abs(exact.x).sum()]
+            if parts & {"A", "c"}:
+                derived += [exact.dual]
+    public = [lp.bounds, *([] if "c" in parts else [lp.c])]
+    flat = np.concatenate([np.ravel(np.asarray(piece, dtype=float)) for piece in derived])
+    return Secrets(mint.numbers, flat, words, counts, np.concatenate([np.ravel(p) for p in public]))
+
+
+def secrets_at(lp: LinearProgram, x: Any, secrets: Secrets) -> Secrets:
+    """What follows from private numbers at a point that was released: activities, violations and, for private costs, the value."""
+    A, b = _rows(lp)
+    derived: list[Any] = []
+    with np.errstate(all="ignore"):
+        activity = A @ np.asarray(x)
+        violations = activity - b
+        if private_parts(lp) & {"A", "b"}:
+            derived += [violations, violations / np.linalg.norm(A, axis=1), violations.sum(), np.maximum(violations, 0).sum()]
+            derived += [violations.mean(), np.linalg.norm(violations)]
+        if "A" in private_parts(lp):
+            derived += [activity, activity.sum(), activity.mean()]
+        if "c" in private_parts(lp):
+            derived += [lp.c @ x, lp.c * x]
+    return secrets.with_derived(np.concatenate([np.ravel(np.asarray(piece, dtype=float)) for piece in derived]))
+
+
+def private_parts(lp: LinearProgram) -> frozenset[str]:
+    """Which of A, b, c hold private numbers."""
+    return getattr(lp.neighbours, "private_parts", frozenset("Ab"))
+
+
+def _rows(lp: LinearProgram) -> tuple[np.ndarray, np.ndarray]:
+    A = lp.A.toarray() if lp.is_sparse else np.asarray(lp.A)
+    b = np.where(np.isfinite(lp.b), lp.b, lp.row_lower)
+    return A[lp.private], b[lp.private]
+
+
+# Whole constraints: everything in a private row is planted.
+
+
+def _covering(mint: Mint, n: int = 12, **fields: Any) -> LinearProgram:
+    """Rows that can all be satisfied in even variants; in odd ones, some that cannot."""
+    A = -np.vstack([mint(3, exponent=-1 + (i + mint.variant) % 2) for i in range(n)])
+    b = -mint(n, exponent=0)
+    if mint.variant % 2:
+        A[:3] *= -1
+    return LinearProgram(COSTS, A, b, **fields)
+
+
+def _replace(mint: Mint) -> LinearProgram:
+    return _covering(mint)
+
+
+def _groups(mint: Mint) -> LinearProgram:
+    return _covering(mint, groups=np.arange(12) // 2)
+
+
+def _soft(mint: Mint) -> LinearProgram:
+    return _covering(mint, penalty=1.5)
+
+
+def _add_remove(mint: Mint) -> LinearProgram:
+    n = 1237 if mint.variant == 0 else 911
+    names = [f"{NAME} {i}" for i in range(n)]
+    relation = ConstraintPrivate("add-remove", nominal_n=1000, rows_per_record=2)
+    return _covering(mint, n, neighbours=relation, row_names=names, groups=[f"{NAME} {i}" for i in range(n)])
+
+
+def _mixed(mint: Mint) -> LinearProgram:
+    """Sparse, maximised, shifted and mirrored variables, public rows, private equalities and ranges, names."""
+    private = np.vstack([mint(4, exponent=-1), -mint(4, exponent=0), mint(4, exponent=1), mint(4), mint(4, exponent=2)])
+    private[:, 1] = 0
+    A = np.vstack([private, [[1, 1, 1, 0.5], [1, -1, 0, 0]]])
+    b = np.array([*mint(4, exponent=1), mint(exponent=2), 40, 3])
+    row_lower = np.full(7, -INF)
+    row_lower[0], row_lower[1], row_lower[6] = b[0], -b[1], 3
+    return LinearProgram(
+        [-1, 2, -0.5, 3],
+        sp.csr_array(A),
+        b,
+        row_lower=row_lower,
+        private=np.arange(5),
+        bounds=[(1, None), (-9, 8), (-9, 30), (0, 6)],
+        offset=5.0,
+        sense="max",
+        variable_names=list("wxyz"),
+        row_names=[f"row{i}" for i in range(7)],
+        name="mixed",
+    )
+
+
+def _exotic(mint: Mint) -> LinearProgram:
+    """Rows of all magnitudes, of whole numbers, and without any direction."""
+    sizes = (14, 8, 5, 0, -7, -150, -300)
+    A = -np.vstack([mint(3, exponent=size) for size in (sizes if mint.variant == 0 else sizes[::-1])] + [np.zeros(3)] * 2)
+    b = -np.array([*(mint(exponent=size) for size in (14, 19, 5, 0, -300, -7, 3)), mint(), 0.0])
+    A[2] = np.floor(A[2] * 1e4)
+    mint.numbers += A[2].tolist()
+    return LinearProgram(COSTS, A, b)
+
+
+# Numbers that move a little: what the relation calls private is planted, the rest has few digits.
+
+_RANGE = {"scalar": {"lower": -9, "upper": -4}, "matrix": {"lower": -9, "upper": -0.4}, "costs": {"lower": 0.4, "upper": 8}}
+_PUBLIC_A = -np.array([[1, 1, 0.5], [2, 1, 1], [1, 3, 2], [0.5, 1, 1], [1, 0.5, 3], [2, 2, 1]])
+_PUBLIC_B = -np.array([1, 2, 1, 1.5, 0.5, 2])
+
+
+def _near(relation: Any, *, boxed: bool = False, sparse: bool = False, **fields: Any) -> Callable[[Mint], LinearProgram]:
+    def make(mint: Mint) -> LinearProgram:
+        parts = getattr(relation, "private_parts", None) or frozenset().union(*(part.private_parts for part in relation))
+        A, b, c = _PUBLIC_A, _PUBLIC_B, COSTS
+        if "A" in parts:
+            A = -mint(*A.shape, exponent=0 if mint.variant % 2 else -1)
+        if "b" in parts:
+            b = -mint(len(b))
+        if "c" in parts:
+            c = mint(3, exponent=0 if mint.variant % 2 else -1)
+        bounds = (0, 30) if boxed else (0, None)
+        return LinearProgram(c, sp.csr_array(A) if sparse else A, b, neighbours=relation, bounds=bounds, **fields)
+
+    return make
+
+
+_SCALAR = ScalarPrivate(0.05, **_RANGE["scalar"])
+_ROW = RowPrivate(0.01, **_RANGE["matrix"])
+_COLUMN = ColumnPrivate(0.01, **_RANGE["matrix"])
+_OBJECTIVE = ObjectivePrivate(0.05, **_RANGE["costs"])
+_WHOLE = {"s": 3, "alpha": 2.5, "opt": 9.0}
+
+#: Every neighbour relation, in programs of several kinds: how to make one from planted numbers, and what `solve` is asked for.
+PROGRAMS: dict[str, tuple[Callable[[Mint], LinearProgram], dict[str, Any]]] = {
+    "replace": (_replace, _WHOLE),
+    "groups": (_groups, _WHOLE),
+    "add-remove": (_add_remove, {"s": 100, "alpha": 2.5, "opt": 9.0}),
+    "soft": (_soft, {**_WHOLE, "width": 1.0}),
+    "mixed": (_mixed, {"s": 2, "opt": 20.0}),
+    "exotic": (_exotic, _WHOLE),
+    "scalar": (_near(_SCALAR), {"opt": 9.0}),
+    "scalar in sum": (_near(ScalarPrivate(0.05, norm="1", **_RANGE["scalar"]), sparse=True), {"opt": 9.0}),
+    "row": (_near(_ROW), {"opt": 9.0}),
+    "column": (_near(_COLUMN, sparse=True), {"opt": 9.0}),
+    "objective": (_near(_OBJECTIVE, boxed=True), {}),
+    "row+column": (_near((_ROW, _COLUMN)), {"opt": 9.0}),
+    "row+scalar": (_near((_ROW, _SCALAR)), {"opt": 9.0}),
+    "all parts": (_near((_COLUMN, _SCALAR, _OBJECTIVE), boxed=True), {}),
+}
+#: What single methods need or refuse.
+_OF_METHOD: dict[str, dict[str, Any]] = {
+    "dmw-published": {"width": 10.0, "alpha": 60.0},
+    "mw": {"alpha": 4.0},
+}
+#: Programs that one method takes.
+_ONLY = {"soft": "mirror", "mixed": "ftpl"}
+_NO_OPT = ("truncated-laplace", "truncated-laplace-published")
+
+
+@functools.cache
+def problem(name: str, variant: int = 0) -> Problem:
+    """A program of :data:`PROGRAMS`, with private numbers of the given variant."""
+    make, request = PROGRAMS[name]
+    mint = Mint(variant)
+    lp = make(mint)
+    hidden = name == "add-remove"
+    words, counts = ((NAME,), (1237, 911, 2 * 1237)) if hidden else ((), ())
+    return Problem(lp, secrets_of(lp, mint, words, counts), request)
+
+
+def methods_of(name: str) -> Iterator[str]:
+    """The methods that take a program of :data:`PROGRAMS`."""
+    lp = PROGRAMS[name][0](Mint())
+    for method in (*lp.neighbours.methods, *lp.neighbours.never_violating):
+        if method == _ONLY.get(name, method):
+            yield method
+
+
+def request_of(name: str, method: str) -> dict[str, Any]:
+    """The arguments of `solve` for a method on a program of :data:`PROGRAMS`."""
+    request = {**PROGRAMS[name][1], **_OF_METHOD.get(method, {}), "method": method}
+    if name == "exotic" and method == "dmw-published":
+        request["width"] = 1e15, 1e20
+        request["alpha"] = 5e20
+    if method in (*_NO_OPT, "direct-noise"):
+        request.pop("opt", None)
+    return request
+
+
+def solve(problem: Problem, *, eps: float = 1.0, **request: Any) -> privlp.Solution:
+    """Solve privately, with a seed."""
+    return privlp.solve(problem.lp, eps, DELTA, **{"rng": 0, **request})
+
+
+# Records of classifiers.
+
+
+@dataclass(frozen=True)
+class Records:
+    """Planted records with public labels."""
+
+    X: np.ndarray
+    y: np.ndarray
+    secrets: Secrets
+
+
+def records(variant: int = 0, n: int = 40, classes: tuple[Any, Any] = (-1, 1)) -> Records:
+    """Records of norm at most 1, but for a few that are longer or of another magnitude."""
+    mint = Mint(variant)
+    X = np.vstack([mint(3, exponent=-1 - (i + variant) % 3) for i in range(n)]) / 2
+    mint.numbers += X.ravel().tolist()
+    positive = np.arange(n) % (2 + variant) == 0
+    X[~positive, 0] *= -1
+    X[0], X[1] = mint(3, exponent=5), mint(3, exponent=-200)
+    norms = np.linalg.norm(X, axis=1)
+    clipped = X / np.maximum(norms, 1.0)[:, None]
+    signed = clipped * np.where(positive, 1.0, -1.0)[:, None]
+    derived = [norms, X.sum(axis=0), X.mean(axis=0), X.std(axis=0), X.max(axis=0), X.sum(), clipped, clipped.sum(axis=0)]
+    derived += [signed.sum(axis=0), signed.mean(axis=0), np.linalg.norm(X), X.T @ X, clipped.T @ clipped, norms.sum()]
+    flat = np.concatenate([np.ravel(piece) for piece in derived])
+    return Records(X, np.where(positive, *classes[::-1]), Secrets(mint.numbers, flat))

@@ -1,0 +1,294 @@
+"""What every method of `solve` and every private classifier inherits: draws are paid for, and the limit without noise is right.
+
+The registries are `tests.planted.programs` and `tests.planted.successes.ESTIMATORS`: a method, a relation or a classifier without
+an entry fails here.
+"""
+
+import inspect
+import math
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import privlp
+import svm_models
+from privlp import Budget, LinearProgram
+from privlp.relations import NeighbourRelation
+from privlp.solvers import METHODS
+from svm_models.base import PrivateLinearClassifier
+from tests.planted import programs
+from tests.planted.draws import Draws
+from tests.planted.programs import DELTA, INF, PROGRAMS, methods_of, problem, request_of
+from tests.planted.successes import ESTIMATORS
+
+SLOW = {(name, "ftpl") for name in ("groups", "add-remove", "exotic")}
+SOLVES = [(name, method) for name in PROGRAMS for method in methods_of(name) if (name, method) not in SLOW]
+#: What a classifier draws that protects nobody: who is dealt into which part.
+PUBLIC_DRAWS = {"PrivateModelSelector": {"permutation", "shuffle"}}
+
+
+def solving(name, method, variant=0):
+    def call(budget, generator):
+        return privlp.solve(problem(name, variant).lp, 1.0, DELTA, budget=budget, rng=generator, **request_of(name, method))
+
+    return call
+
+
+def fitting(name, variant=0):
+    def call(budget, generator):
+        data = programs.records(variant)
+        return ESTIMATORS[name](eps=1.0, budget=budget, random_state=generator).fit(data.X, data.y)
+
+    return call
+
+
+def reporting(name, variant=0):
+    def call(budget, generator):
+        lp = problem(name, variant).lp
+        return privlp.quality(lp, np.ones(lp.shape[1]), 0.5, budget=budget, rng=generator)
+
+    return call
+
+
+CASES = {
+    **{f"solve {name} {method}": (solving, (name, method)) for name, method in SOLVES},
+    **{f"quality {name}": (reporting, (name,)) for name in ("replace", "add-remove", "scalar", "row", "column", "all parts")},
+    **{f"fit {name}": (fitting, (name,)) for name in ESTIMATORS},
+}
+
+
+def global_state():
+    return random.getstate(), repr(np.random.get_state(legacy=False))  # noqa: NPY002
+
+
+def paid_by(budget):
+    counts = Counter()
+    for charge in budget._charges:
+        counts[charge.mechanism] += charge.count
+    return counts
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_drawn_is_what_was_paid_for(case, monkeypatch):
+    """Draw by draw: paid before it is made, all that is paid is drawn, and nothing is drawn outside a mechanism."""
+    make, arguments = CASES[case]
+    budget, drawn, unseeded = Budget(2.0, 0.01), Counter(), []
+    fresh = np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: unseeded.append(seed) or fresh(seed))
+
+    def before(mechanism):
+        drawn[mechanism] += 1
+        assert drawn[mechanism] <= paid_by(budget)[mechanism], "drawn before it was paid for"
+
+    state = global_state()
+    with Draws(before=before) as draws:
+        result = make(*arguments)(budget, draws.generator())
+    assert drawn == paid_by(budget)
+    assert sum(drawn.values()) == sum(entry.draws for entry in budget.entries) > 0
+    assert set(draws.outside) <= PUBLIC_DRAWS.get(arguments[0], set())
+    assert None not in unseeded
+    assert global_state() == state
+    record = getattr(result, "privacy", None) or result.privacy_
+    assert Counter(record.entries) <= Counter(budget.entries)
+    assert record.eps <= 1.0
+    assert budget.spent() <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_paid_for_is_public(case):
+    """The same entries, and the same releases asked for, whatever the private part."""
+    make, arguments = CASES[case]
+    one, two = Budget(2.0, 0.01), Budget(2.0, 0.01)
+    with Draws() as draws:
+        make(*arguments)(one, 0)
+    with Draws(replay=draws) as again:
+        make(*arguments, variant=1)(two, 0)
+    assert not again.strayed
+    assert one.entries == two.entries
+
+
+@pytest.mark.parametrize(("name", "method"), [pytest.param(*pair, id=" ".join(pair)) for pair in SOLVES])
+def test_an_interrupted_solve_stays_charged(name, method, monkeypatch):
+    """Paid in full before the first draw, or at least what was drawn: an interruption gives nothing back."""
+    uninterrupted, budget = Budget(2.0, 0.01), Budget(2.0, 0.01)
+    solving(name, method)(uninterrupted, 0)
+    paid = uninterrupted.entries
+
+    def stop(mechanism):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), Draws(before=stop):
+        solving(name, method)(budget, 0)
+    assert budget.entries == paid
+
+
+# Without noise.
+
+COVERING = {"c": [1, 2], "A": [[-1, -1], [-1, -3]], "b": [-2, -3]}
+TIGHTEST = {
+    "dmw": ({"alpha": 0.1, "s": 1}, 0.005),
+    "dmw-published": ({"alpha": 0.4, "s": 1, "width": (3, 3)}, 0.12),
+    "mirror": ({"alpha": 0.1, "s": 1}, 0.02),
+    "mirror-dense": ({"alpha": 0.1, "s": 1}, 0.06),
+    "mirror-best": ({"alpha": 0.1, "s": 1}, 0.06),
+    "ftpl": ({"alpha": 0.1, "s": 1}, 0.06),
+    "mw": ({"alpha": 0.2}, 0.2),
+    "direct-noise": ({}, 1e-6),
+    "truncated-laplace": ({}, 1e-6),
+    "truncated-laplace-published": ({}, 1e-6),
+}
+RELATIONS = {
+    "whole rows": privlp.ConstraintPrivate(),
+    "scalar": privlp.ScalarPrivate(0.1, lower=-4, upper=0),
+    "row": privlp.RowPrivate(0.1, lower=-4, upper=-0.5),
+    "column": privlp.ColumnPrivate(0.1, lower=-4, upper=-0.5),
+    "objective": privlp.ObjectivePrivate(0.1, lower=0.5, upper=3),
+    "row and scalar": (privlp.RowPrivate(0.1, lower=-4, upper=-0.5), privlp.ScalarPrivate(0.1, lower=-4, upper=0)),
+}
+
+
+def covering(name):
+    return LinearProgram(**COVERING, neighbours=RELATIONS[name])
+
+
+LIMITS = [
+    (name, method)
+    for name in RELATIONS
+    for method in (*covering(name).neighbours.methods, *covering(name).neighbours.never_violating)
+]
+
+
+@pytest.mark.parametrize(("name", "method"), [pytest.param(*pair, id=" ".join(pair)) for pair in LIMITS])
+def test_without_noise_a_method_approaches_the_exact_optimum(name, method):
+    lp = covering(name)
+    exact = privlp.solve_exact(lp)
+    request, violation = TIGHTEST[method]
+    opt = {} if method in ("direct-noise", "truncated-laplace", "truncated-laplace-published") else {"opt": exact.objective}
+    solution = privlp.solve(lp, INF, 0.0, method=method, rng=0, **opt, **request)
+    found = privlp.compare(lp, solution, exact)
+    assert found.violation_at(0) <= violation
+    assert solution.objective == pytest.approx(exact.objective, rel=5e-3 if method == "ftpl" else 1e-6)
+    assert not solution.privacy.private
+
+
+X = np.random.default_rng(0).normal(size=(60, 2))
+X /= np.linalg.norm(X, axis=1, keepdims=True)
+X[:, 0] = np.copysign(np.maximum(np.abs(X[:, 0]), 0.4), X[:, 0])
+X *= 0.8
+Y = np.where(X[:, 0] > 0, 1, -1)
+HUBER = svm_models.HuberSVC(1e-2).fit(X, Y).coef_
+LOGISTIC = svm_models.RegularizedLogisticRegression(1e-2).fit(X, Y).coef_
+
+
+def is_the_minimiser(exact):
+    def check(estimator):
+        np.testing.assert_allclose(estimator.set_params(reg=1e-2).fit(X, Y).coef_, exact, atol=1e-7)
+
+    return check
+
+
+def keeps_all_but_s_margins(estimator):
+    """Margins of all but s records within alpha of 1, per unit of a record's norm, at the radius of the exact program."""
+    radius = float(np.abs(svm_models.LPSVC(C=100.0).fit(X, Y).coef_).sum())
+    alpha = 2.0 if estimator.method == "dmw-published" else 0.7
+    estimator.set_params(s=0.05, alpha=alpha, radius=radius, score="distance", form="hard")
+    margins = Y * estimator.fit(X, Y).decision_function(X)
+    assert np.count_nonzero(margins < 1 - alpha * math.sqrt(2)) <= 0.05 * len(Y)
+
+
+def is_the_private_program_without_noise(estimator):
+    estimator.set_params(s=5, alpha=2.0, radius=30.0, C=0.5)
+    lp = svm_models.soft_margin_lp(X, Y.astype(float), 0.5)
+    x = privlp.solve(lp, INF, 0.0, s=5, alpha=2.0, opt=30.0).x
+    p = X.shape[1]
+    np.testing.assert_allclose(estimator.fit(X, Y).coef_[0], x[:p] - x[p : 2 * p])
+
+
+def is_the_minimiser_over_a_ball(estimator):
+    """More rounds come to where more rounds still do not move the loss."""
+    losses = [
+        np.mean(svm_models.losses.huber().value(Y * estimator.set_params(radius=2.0, rounds=T).fit(X, Y).decision_function(X)))
+        for T in (20, 100, 300)
+    ]
+    assert losses[0] > losses[1] >= losses[2] - 1e-9
+    assert losses[1] - losses[2] < 1e-3
+
+
+def chooses_the_fewest_mistakes(estimator):
+    estimator.fit(X, Y)
+    hopeless = svm_models.OutputPerturbationSVC(eps=1e-6, random_state=0)
+    estimator.set_params(estimators=[hopeless, *estimator.estimators]).fit(X, Y)
+    assert estimator.best_index_ > 0
+
+
+def selects_the_margins_it_counts(estimator):
+    """Every selected vertex counts the most records: one feature alone, where one separates."""
+    one = np.c_[Y * 0.9, np.zeros(len(Y))]
+    np.testing.assert_allclose(estimator.fit(one, Y).coef_, [[3.0, 0]])
+
+
+CLASSIFIER_LIMITS = {
+    "OutputPerturbationSVC": is_the_minimiser(HUBER),
+    "OutputPerturbationLogisticRegression": is_the_minimiser(LOGISTIC),
+    "OutputPerturbationClassifier": is_the_minimiser(LOGISTIC),
+    "ObjectivePerturbationSVC": is_the_minimiser(HUBER),
+    "ObjectivePerturbationLogisticRegression": is_the_minimiser(LOGISTIC),
+    "ObjectivePerturbationClassifier": is_the_minimiser(LOGISTIC),
+    "DMWSVC": keeps_all_but_s_margins,
+    "DMWSVC, count": selects_the_margins_it_counts,
+    "DMWSVC, published": keeps_all_but_s_margins,
+    "DMWSVC, soft": is_the_private_program_without_noise,
+    "PrivateLPSVC": is_the_minimiser_over_a_ball,
+    "PrivateModelSelector": chooses_the_fewest_mistakes,
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIER_LIMITS)
+def test_without_noise_a_classifier_approaches_the_exact_one(name):
+    estimator = ESTIMATORS[name](eps=INF)
+    CLASSIFIER_LIMITS[name](estimator)
+    assert not estimator.privacy_.private
+
+
+# Nothing without an entry.
+
+
+def concrete(kind):
+    yield from () if getattr(kind, "__abstractmethods__", ()) else (kind,)
+    for child in kind.__subclasses__():
+        yield from concrete(child)
+
+
+def relations_of(names, of):
+    return {type(of(name).neighbours) for name in names}
+
+
+def test_every_relation_has_entries():
+    known = {kind for kind in concrete(NeighbourRelation) if kind.__module__.startswith("privlp.")}
+    assert relations_of(PROGRAMS, lambda name: problem(name).lp) == known
+    assert relations_of(RELATIONS, covering) == known
+
+
+def test_every_method_of_every_relation_has_entries():
+    known = {
+        (kind, method)
+        for kind in concrete(NeighbourRelation)
+        if kind.__module__.startswith("privlp.") and isinstance(kind.methods, tuple)
+        for method in (*kind.methods, *kind.never_violating)
+    }
+    assert {method for _, method in known} == set(METHODS) == set(TIGHTEST)
+    tried = {(type(problem(name).lp.neighbours), method) for name in PROGRAMS for method in methods_of(name)}
+    assert known <= tried
+    assert known <= {(type(covering(name).neighbours), method) for name, method in LIMITS}
+
+
+def test_every_private_classifier_has_entries():
+    exported = {name for name in svm_models.__all__ if isinstance(getattr(svm_models, name), type)}
+    private = {name for name in exported if issubclass(getattr(svm_models, name), PrivateLinearClassifier)}
+    private.add("PrivateModelSelector")
+    assert {name.partition(",")[0] for name in ESTIMATORS} == private
+    assert set(CLASSIFIER_LIMITS) == set(ESTIMATORS)
+    claimed = {name for name in exported if "eps" in inspect.signature(getattr(svm_models, name)).parameters}
+    assert claimed == private | {"DualPerturbationSVC"}

@@ -1,0 +1,164 @@
+"""The documentation is complete: examples, reference pages, references; and its checker of built pages has teeth."""
+
+import importlib.util
+import inspect
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import privlp
+import svm_models
+from privlp import examples
+
+pytest.importorskip("sklearn")
+
+ROOT = Path(__file__).parents[1]
+PUBLIC = {
+    "privlp": sorted(name for name, thing in vars(privlp).items() if name[0] != "_" and not inspect.ismodule(thing)),
+    "svm_models": sorted(svm_models.__all__),
+}
+THINGS = {f"{package}.{name}": getattr(globals()[package], name) for package, names in PUBLIC.items() for name in names}
+THINGS |= {f"privlp.examples.{name}": f for name, f in inspect.getmembers(examples, inspect.isfunction) if name[0] != "_"}
+
+
+@pytest.mark.parametrize("name", THINGS)
+def test_public_docstrings_have_an_example(name):
+    """Doctest runs it."""
+    assert ">>> " in (THINGS[name].__doc__ or "")
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_reference_lists_the_public_names(package):
+    page = (ROOT / "docs" / "reference" / f"{package}.rst").read_text()
+    assert sorted(re.findall(r"^   (\w+)$", page, flags=re.MULTILINE)) == PUBLIC[package]
+
+
+# ---------------------------------------------------------------------------------------------- references
+
+NAME = r"(?:(?:van der|van|de) )?[A-ZÄÖÜ][\w-]+(?: Medina)?"
+CITATION = re.compile(rf"({NAME}(?:, {NAME})*(?:,? and {NAME})?)(?: et al\.)?(?:['’]s)?,? \(?((?:19|20)\d\d)\b")
+CITING = sorted(
+    path
+    for pattern in ("*.md", "docs/*.md", "docs/guides/*.md", "docs/results/*.md", "notebooks/*.ipynb", "*/**/*.py")
+    for path in ROOT.glob(pattern)
+    if path.relative_to(ROOT).parts[0] in ("privlp", "svm_models", "benchmarks", "docs", "notebooks", path.name)
+    and path.name != "bibliography.md"
+)
+NO_CITATIONS = {("Cup", "1999")}  # KDD Cup 1999, a contest
+
+
+def citations(text):
+    """(surnames, year) of each work cited as "Author and Author (year)"; lines may be broken anywhere."""
+    flat = re.sub(r"\\n\",?\s*\"|\s*\n[ #]*", " ", text)
+    return {(tuple(re.split(r", and |, | and ", names)), year) for names, year in CITATION.findall(flat)}
+
+
+def bibliography():
+    """The same for each entry, all authors."""
+    entries = re.findall(r"^- \*\*(.+?) \((\d{4})\)", (ROOT / "docs" / "bibliography.md").read_text(), flags=re.MULTILINE)
+    return [(authors.split(", ")[::2], year) for authors, year in entries]
+
+
+@pytest.mark.parametrize("path", CITING, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_work_cited_is_in_the_bibliography(path):
+    known = bibliography()
+    missing = [
+        (names, cited)
+        for names, cited in citations(path.read_text(encoding="utf-8"))
+        if (names[0], cited) not in NO_CITATIONS
+        and not any(set(names) <= set(authors) and year == cited for authors, year in known)
+    ]
+    assert not missing
+
+
+def test_citations_are_found():
+    text = "as in Hsu, Roth,\n    # Roughgarden and Ullman (2014), van der Reijden 2019; Muñoz Medina et al.'s (2021)"
+    assert citations(text) == {
+        (("Hsu", "Roth", "Roughgarden", "Ullman"), "2014"),
+        (("van der Reijden",), "2019"),
+        (("Muñoz Medina",), "2021"),
+    }
+
+
+# ---------------------------------------------------------------------------------------------- built pages
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("element", "fault"),
+    [
+        ('<a href="there.html#here">', None),
+        ('<a href="#top">', None),
+        ('<a href="https://elsewhere.org">', None),
+        ('<img src="data:image/png;base64,">', None),
+        ('<a href="absent.html">', "absent.html does not exist"),
+        ('<img src="absent.png">', "absent.png does not exist"),
+        ('<a href="there.html#absent">', "there.html#absent has no such anchor"),
+        ('<a href="#absent">', "#absent has no such anchor"),
+        ('<script src="https://elsewhere.org/x.js">', "loads https://elsewhere.org/x.js"),
+        ('<link href="//elsewhere.org/x.css" rel="stylesheet">', "loads //elsewhere.org/x.css"),
+    ],
+)
+def test_checker_of_pages(tmp_path, element, fault):
+    (tmp_path / "index.html").write_text(f'<p id="top">{element}')
+    (tmp_path / "there.html").write_text('<p id="here">')
+    (tmp_path / "good.css").write_text("p { background: url(x.png) }")
+    found = list(load(ROOT / "docs" / "check_site.py").faults(tmp_path))
+    assert found == ([] if fault is None else [f"index.html: {fault}"])
+
+
+def test_checker_of_styles(tmp_path):
+    (tmp_path / "index.html").write_text("<p>")
+    (tmp_path / "bad.css").write_text("@import 'https://elsewhere.org/x.css'; p { src: url(//elsewhere.org/font) }")
+    found = list(load(ROOT / "docs" / "check_site.py").faults(tmp_path))
+    assert found == ["bad.css: loads https://elsewhere.org/x.css", "bad.css: loads //elsewhere.org/font"]
+
+
+# ---------------------------------------------------------------------------------------------- extensions
+
+
+def test_solutions_are_folded(tmp_path):
+    extension = load(ROOT / "docs" / "_ext" / "folded_notebooks.py")
+    cells = [
+        {"cell_type": "code", "metadata": {"tags": ["solution", "hide-cell"]}, "source": ["1"]},
+        {"cell_type": "markdown", "metadata": {"tags": ["solution"]}, "source": ["Because."]},
+        {"cell_type": "code", "metadata": {}, "source": ["2"]},
+    ]
+    source, target = tmp_path / "notebooks", tmp_path / "tutorial"
+    source.mkdir()
+    target.mkdir()
+    (source / "01.ipynb").write_text(json.dumps({"cells": cells}))
+    (target / "00-gone.ipynb").write_text("{}")
+    extension.bring_notebooks(source, target)
+    assert [path.name for path in target.iterdir()] == ["01.ipynb"]
+    code, text, other = json.loads((target / "01.ipynb").read_text())["cells"]
+    assert code["metadata"]["tags"] == ["solution", "hide-cell"]
+    assert "".join(text["source"]) == ":::::{dropdown} Solution\nBecause.\n:::::"
+    assert other == cells[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "typeset"),
+    [
+        ("A'_ij x_j <= h_s", "A′[ij] x[j] <= h[s]"),
+        ("e^{−(x_j − ⌊x_j⌋)}", "e{−(x[j] − ⌊x[j]⌋)}"),
+        ("||x||_2^2, n^(-1/3), v^j_(s+1), 2^53, 150 nu^2", "||x||[2]{2}, n{-1/3}, v{j}[(s+1)], 2{53}, 150 nu{2}"),
+        ("rows_per_record, coef_, x_train, return_X_y", "rows_per_record, coef_, x_train, return_X_y"),
+    ],
+)
+def test_formulas_get_scripts(text, typeset):
+    pytest.importorskip("sphinx")
+    marks = {"subscript": "[{}]", "superscript": "{{{}}}"}
+
+    def shown(nodes):
+        return "".join(str(node) if node.tagname == "#text" else marks[node.tagname].format(shown(node)) for node in nodes)
+
+    assert shown(load(ROOT / "docs" / "_ext" / "formulas.py").typeset(text)) == typeset

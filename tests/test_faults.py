@@ -1,0 +1,841 @@
+"""Ctrl-C, too little memory, full disks, failures of HiGHS, killed workers, forks: what was spent stays spent, no part passes for a
+whole, and the message says what happened."""
+
+import contextlib
+import json
+import os
+import re
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import highspy
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from click.testing import CliRunner
+from matplotlib import pyplot as plt
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
+
+import privlp
+from privlp import LinearProgram, PrivLPError, Solution, Status
+from privlp.cli import main
+from privlp.files import write_whole
+from privlp.optional import save_figure
+from privlp.privacy import GaussianMechanism, Ledger, Randomness, ledger
+from privlp.problem import highs_model
+from svm_models import LPSVC, ObjectivePerturbationSVC, cross_validate, make_separable_sphere
+from svm_models.evaluation import ResultStore
+
+RELATION = privlp.ConstraintPrivate()
+
+
+def covering(n=300, d=5, **options):
+    return LinearProgram(np.ones(d), -np.random.default_rng(0).uniform(0.2, 1, size=(n, d)), -np.ones(n), **options)
+
+
+def slow_program():
+    """About a minute for HiGHS."""
+    A = sp.random_array((3000, 1200), density=0.05, rng=np.random.default_rng(0), format="csc")
+    return LinearProgram(np.ones(1200), -A, -np.full(3000, 0.1))
+
+
+# --- Ctrl-C ----------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def ctrl_c_after(seconds):
+    """KeyboardInterrupt in the main thread after some seconds, as SIGINT would raise it, unless the block is left before."""
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Every draw that was begun."""
+    begun, call = [], ledger.ChargedDraws.__call__
+
+    def noted(draws, value):
+        begun.append(draws.mechanism)
+        return call(draws, value)
+
+    monkeypatch.setattr(ledger.ChargedDraws, "__call__", noted)
+    return begun
+
+
+def test_whatever_moment_a_solve_is_interrupted_at_its_draws_are_paid(drawn):
+    lp, interrupted, charged = covering(3000), 0, 0
+    for _ in "warm-up", "measured":
+        start = time.perf_counter()
+        privlp.solve(lp, 0.5, 1e-6, 50, opt=1.7, method="mirror-dense", rng=0)
+        took = time.perf_counter() - start
+    for share in np.linspace(0.02, 0.98, 25):
+        drawn.clear()
+        budget = privlp.Budget(1.0, 1e-5)
+        try:
+            with ctrl_c_after(share * took):
+                privlp.solve(lp, 0.5, 1e-6, 50, opt=1.7, method="mirror-dense", budget=budget, rng=0)
+        except KeyboardInterrupt:
+            interrupted += 1
+        assert len(drawn) <= sum(entry.draws for entry in budget.entries)
+        assert not budget.entries or 0.4 < budget.spent() <= 0.5
+        assert budget.statement()["eps"] == budget.spent()
+        charged += bool(budget.entries)
+    assert interrupted > 5
+    assert charged > 5
+
+
+def test_an_interruption_before_any_line_of_the_ledger_leaves_no_draw_unpaid(drawn):
+    def interrupted_at(line):
+        """Charge and draw through a share; is it interrupted before the line-th line that the ledger runs?"""
+        drawn.clear()
+        budget, count = Ledger(1.0, 1e-6), 0
+
+        def trace(frame, event, _):
+            nonlocal count
+            if frame.f_code.co_filename != ledger.__file__:
+                return None
+            if event == "line":
+                count += 1
+                if count == line:
+                    raise KeyboardInterrupt
+            return trace
+
+        def run():
+            draws = budget.share(0.5, 1e-6).charge(GaussianMechanism(1.0, 40.0), 2, "test", RELATION, Randomness(0))
+            draws(np.zeros(2))
+            draws(np.zeros(2))
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            run()
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(before)
+            assert len(drawn) <= sum(entry.draws for entry in budget.entries)
+            assert isinstance(str(budget.statement()), str)
+        return False
+
+    lines = 1
+    while interrupted_at(lines):
+        lines += 1
+    assert lines > 50
+
+
+def test_threads_that_share_a_budget_go_on_when_one_is_interrupted(drawn):
+    lp, budget = covering(), privlp.Budget(1.0, 1e-5)
+    threads = [
+        threading.Thread(target=privlp.solve, args=(lp, 0.1, 1e-6, 50), kwargs={"opt": 1.7, "budget": budget}) for _ in "abc"
+    ]
+    for thread in threads:
+        thread.start()
+
+    def go_on():
+        while True:
+            privlp.solve(lp, 1e-4, 1e-9, 50, opt=1.7, budget=budget)
+
+    with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.15):
+        go_on()
+    for thread in threads:
+        thread.join()
+    assert len(drawn) <= sum(entry.draws for entry in budget.entries)
+    assert 0.2 < budget.spent() <= 1.0
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        privlp.solve_exact,
+        lambda lp: highs_model.optimum(lp.c, lp.A, lp.row_lower, lp.b, lp.bounds),
+    ],
+    ids=["solve_exact", "optimum of a noisy program"],
+)
+def test_ctrl_c_stops_highs(solve):
+    lp, start = slow_program(), time.perf_counter()
+    with pytest.raises(KeyboardInterrupt), ctrl_c_after(1.0):
+        solve(lp)
+    assert time.perf_counter() - start < 15
+
+
+def test_an_interrupted_fit_leaves_no_weights_of_an_earlier_one(monkeypatch):
+    X, y = make_separable_sphere(200, random_state=0)
+    svm = ObjectivePerturbationSVC(eps=1.0, reg=0.1, data_norm=1.0, random_state=0).fit(X, y)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("svm_models.minimise.RegularizedRisk.minimise", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        svm.fit(-X, y)
+    assert svm.privacy_.eps > 0
+    with pytest.raises(NotFittedError):
+        svm.predict(X)
+
+
+ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg", "PYTHONPATH": str(Path(privlp.__file__).parents[1])}
+PRIVLP = "from privlp.cli import main; main(prog_name='privlp')"
+
+
+HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell may have its jobs ignore it
+
+
+def process(code, *arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", HEED_CTRL_C + code, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+        start_new_session=True,
+        **options,
+    )
+
+
+def ctrl_c(running, *, sign, delay, stream="stderr"):
+    """Wait until a process shows a sign of life, and some seconds; then what Ctrl-C in a terminal does to all its processes."""
+    seen = b""
+    while sign not in seen:
+        piece = getattr(running, stream).read1()
+        assert piece, seen
+        seen += piece
+    time.sleep(delay)
+    os.killpg(running.pid, signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    seen = {stream: seen, ("stdout" if stream == "stderr" else "stderr"): b""}
+    return running.returncode, (seen["stdout"] + out).decode(), (seen["stderr"] + err).decode()
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.37, 1.1])
+def test_ctrl_c_of_a_solve_on_the_command_line(tmp_path, delay):
+    covering(3000, 20).to_mps(tmp_path / "model.mps")
+    (tmp_path / "out.json").write_text("old")
+    options = ["--eps=1", "--delta=1e-6", "--s=300", "--alpha=0.02", "--opt=1.7", "--method=dmw", "--progress", "--json=out.json"]
+    code, out, err = ctrl_c(process(PRIVLP, "solve", "model.mps", *options, cwd=tmp_path), sign=b"round", delay=delay)
+    assert code == 130
+    assert out == ""
+    assert "Interrupted. Nothing was released but what is printed above or saved; what was charged stays charged." in err
+    assert "Traceback" not in err
+    assert (tmp_path / "out.json").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == ["model.mps", "out.json"]
+
+
+def test_ctrl_c_in_a_script_leaves_a_true_statement(tmp_path):
+    script = """if True:
+        import numpy as np, privlp
+        lp = privlp.LinearProgram(np.ones(20), -np.random.default_rng(0).uniform(0.2, 1, size=(3000, 20)), -np.ones(3000))
+        budget = privlp.Budget(1.0, 1e-6)
+        try:
+            privlp.solve(lp, 0.6, 1e-7, 300, 0.02, opt=1.7, method="dmw", budget=budget, progress=True)
+        except KeyboardInterrupt:
+            print(budget.statement().to_json())
+        try:
+            privlp.solve(lp, 0.6, 1e-7, 300, opt=1.7, budget=budget)
+        except privlp.BudgetExceededError:
+            privlp.solve(lp, 0.3, 1e-7, 300, opt=1.7, budget=budget)
+    """
+    code, out, err = ctrl_c(process(script), sign=b"round", delay=0.2)
+    assert code == 0, err
+    statement = json.loads(out)
+    assert 0.5 < statement["eps"] <= 0.6
+    assert [entry["mechanism"] for entry in statement["entries"]] == ["exponential mechanism"]
+
+
+def test_ctrl_c_of_training_prints_no_line(tmp_path):
+    X, y = make_separable_sphere(4000, random_state=0)
+    rows = [" ".join(f"{value:.6f}" for value in row / 1.001) for row in X]
+    header = f"{len(y)} {X.shape[1]} 1e-4 1 1e-7"
+    (tmp_path / "records.txt").write_text("\n".join([header, *rows, *(str(int(label)) for label in y)]))
+    told = """if True:
+        import sys
+        from svm_models import cli
+        read = cli.read_training_file
+        def told(*arguments, **options):
+            print("reading", file=sys.stderr, flush=True)
+            return read(*arguments, **options)
+        cli.read_training_file = told
+        cli.main()
+    """
+    for delay in (0.0, 0.3):
+        code, out, err = ctrl_c(process(told, "train", "records.txt", "--model", "svm", cwd=tmp_path), sign=b"reading", delay=delay)
+        assert (code, out) == (130, "")
+        assert "Interrupted. " in err
+        assert "Traceback" not in err
+
+
+def test_ctrl_c_of_the_demonstration_leaves_no_picture(tmp_path):
+    code, _, err = ctrl_c(process(PRIVLP, "demo", cwd=tmp_path), sign=b"The private solves", delay=0.2, stream="stdout")
+    assert code == 130
+    assert "Interrupted. Nothing was released but what is printed above" in err
+    assert "Traceback" not in err
+    assert os.listdir(tmp_path) == []
+
+
+# --- too little memory -----------------------------------------------------------------------------------------------
+
+#: Uses up all memory but 200 kB, and gives it back.
+MEMORY = """if True:
+    import resource
+    used = []
+    def tight():
+        size = int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1])
+        rest, size, piece = bytearray(200_000), 1024 * size, 2**24
+        resource.setrlimit(resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
+        while piece > 1000:
+            try:
+                used.append(bytearray(piece))
+            except MemoryError:
+                piece //= 2
+    def free():
+        used.clear()
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+    import numpy as np, privlp, scipy.linalg
+    scipy.linalg.cho_factor(np.eye(300) @ np.eye(300))  # OpenBLAS ends the process where it finds no memory for its buffers
+    lp = privlp.LinearProgram(np.ones(4), -np.random.default_rng(0).uniform(0.2, 1, size=(400_000, 4)), -np.ones(400_000))
+    few = privlp.LinearProgram(lp.c, lp.A[:50], lp.b[:50])
+    budget = privlp.Budget(1.0, 1e-9)
+"""
+EXACT = """
+    privlp.solve_exact(few)
+    tight()
+    try:
+        privlp.solve_exact(lp)
+    except MemoryError:
+        free()
+        print("out of memory", budget.spent())
+"""
+SOLVE = """
+    privlp.solve(few, 0.5, 1e-9, 10, opt=1.7, method="mirror")
+    import privlp.solvers.game as game
+    step = game.Game.step
+    def tight_step(self, t):
+        tight() if t == 1 else None
+        step(self, t)
+    game.Game.step = tight_step
+    try:
+        privlp.solve(lp, 0.5, 1e-9, 10_000, opt=1.7, method="mirror", budget=budget)
+    except MemoryError:
+        free()
+        print("out of memory", round(budget.spent(), 1))
+"""
+FIT = """
+    from svm_models import ObjectivePerturbationSVC
+    import svm_models.perturbation, svm_models.minimise
+    svm = ObjectivePerturbationSVC(eps=0.5, reg=1e-2, data_norm=1.0, classes=(-1, 1), budget=budget)
+    y = np.where(np.arange(len(lp.A)) % 2, 1, -1)
+    svm.fit(few.A, y[:50])
+    spent = budget.spent()
+    minimise = svm_models.minimise.RegularizedRisk.minimise
+    def tight_minimise(*arguments, **options):
+        tight()
+        return minimise(*arguments, **options)
+    svm_models.minimise.RegularizedRisk.minimise = tight_minimise
+    try:
+        svm.fit(lp.A, y)
+    except MemoryError:
+        free()
+        print("out of memory", round(budget.spent(), 1), hasattr(svm, "coef_"), round(svm.privacy_.eps, 1))
+"""
+COMMAND = """
+    from privlp.cli import main
+    lp.to_mps("model.mps")
+    del lp
+    privlp.solve_exact(few)
+    tight()
+    main(["exact", "model.mps", "--json", "out.json"])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the size of a process is read from /proc")
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (EXACT, (0, "out of memory 0.0\n", "")),
+        (SOLVE, (0, "out of memory 0.5\n", "")),
+        (FIT, (0, "out of memory 1.0 False 0.5\n", "")),
+        (
+            COMMAND,
+            (
+                1,
+                "",
+                "Error: Out of memory. Nothing was released but what is printed above or saved; what was charged stays charged.\n",
+            ),
+        ),
+    ],
+    ids=["exact", "solve", "fit", "command line"],
+)
+def test_out_of_memory(tmp_path, code, outcome):
+    running = process(MEMORY + code, cwd=tmp_path)
+    out, err = running.communicate(timeout=100)
+    assert (running.returncode, out.decode(), err.decode()) == outcome
+    assert set(os.listdir(tmp_path)) <= {"model.mps"}
+
+
+# --- full disks ------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def file_size_limit(_folder):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@contextlib.contextmanager
+def full_disk(folder):
+    filler, size = folder / "filler", 2**16
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(size)):
+            pass
+    try:
+        yield
+    finally:
+        filler.unlink()
+
+
+@pytest.fixture(params=[file_size_limit, full_disk])
+def medium(request, tmp_path):
+    """A folder, and a context in which nothing more can be written to it."""
+    if request.param is file_size_limit:
+        yield tmp_path, file_size_limit
+        return
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        yield disk, full_disk
+    finally:
+        plt.close("all")
+        subprocess.run(["umount", disk], check=True)
+
+
+def some_figure():
+    return plt.subplots()[1]
+
+
+LP = covering()
+SOLUTION = privlp.solve(LP, 1.0, 1e-6, 50, opt=1.7, rng=0)
+WRITERS = {
+    "solution.json": SOLUTION.save,
+    "model.mps": LP.to_mps,
+    "model.lp": LP.to_mps,
+    "figure.png": lambda path: save_figure(some_figure(), path),
+    "figure.svg": lambda path: save_figure(some_figure(), path),
+    "text": lambda path: write_whole(path, "x" * 100_000),
+}
+
+
+@pytest.mark.parametrize("old", [None, "old"], ids=["new file", "old file"])
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_leaves_the_file_as_it_was(medium, name, old):
+    folder, exhausted = medium
+    path = folder / name
+    if old is not None:
+        path.write_text(old)
+    with exhausted(folder), pytest.raises((OSError, PrivLPError), match=re.escape(name)):
+        WRITERS[name](path)
+    assert os.listdir(folder) == ([] if old is None else [name])
+    assert old is None or path.read_text() == old
+    plt.close("all")
+    WRITERS[name](path)
+    assert os.listdir(folder) == [name]
+    assert path.stat().st_size > 1000
+    plt.close("all")
+
+
+REQUEST = ["--eps", "1", "--delta", "1e-6", "--s", "50", "--opt", "1.7"]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["solve", *REQUEST, "--json"], "out.json"),
+        (["exact", "--json"], "out.json"),
+        (["plan", *REQUEST, "--plot"], "plan.png"),
+    ],
+    ids=["solve", "exact", "plan"],
+)
+def test_a_full_disk_on_the_command_line(medium, command, name, tmp_path_factory):
+    folder, exhausted = medium
+    model = tmp_path_factory.mktemp("models") / "model.mps"
+    LinearProgram(LP.c, LP.A, LP.b, row_names=[f"a rather long name of row {i}".replace(" ", "_") for i in range(300)]).to_mps(
+        model
+    )
+    with exhausted(folder):
+        result = CliRunner().invoke(main, [command[0], str(model), *command[1:], str(folder / name)])
+    plt.close("all")
+    assert result.exit_code == 2
+    assert re.search(rf"Error: .*{name}: (File too large|No space left on device)\.\n", result.stderr)
+    assert os.listdir(folder) == []
+    if command[0] == "solve":  # paid for, and not lost
+        assert json.loads(result.stdout)["status"] == "completed"
+
+
+def test_a_full_disk_for_standard_output(tmp_path):
+    LP.to_mps(tmp_path / "model.mps")
+    with open("/dev/full", "wb") as full:
+        running = subprocess.run(
+            [sys.executable, "-c", PRIVLP, "solve", "model.mps", *REQUEST, "--json", "out.json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT,
+            cwd=tmp_path,
+            check=False,
+        )
+    assert running.returncode == 2
+    assert b"Output: No space left on device." in running.stderr
+    assert b"Traceback" not in running.stderr
+    assert Solution.load(tmp_path / "out.json").success
+
+
+def test_pipes_and_links_stay_what_they_are(tmp_path):
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    read = []
+    thread = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    thread.start()
+    write_whole(pipe, "text")
+    thread.join(10)
+    write_whole(link, "text")
+    assert read == ["text"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert link.is_symlink()
+    assert target.read_text() == "text"
+
+
+def test_a_full_disk_loses_one_line_of_a_store_and_no_other(medium):
+    folder, exhausted = medium
+    path, sizes = folder / "store.jsonl", (500, 1000, 5000)
+    store = ResultStore(path)
+    store.add({"a": 1}, 1)
+
+    def fill():
+        for size in sizes:
+            store.add({"size": size}, "x" * size)
+
+    with exhausted(folder), pytest.raises(OSError, match=r"store\.jsonl"):
+        fill()
+    store.add({"a": 3}, 3)
+    opened = ResultStore(path)
+    assert (opened[{"a": 1}], opened[{"a": 3}]) == (1, 3)
+    kept = [{"size": size} in store for size in sizes]
+    assert kept == [{"size": size} in opened for size in sizes]
+    assert not all(kept)
+
+
+# --- several at once -------------------------------------------------------------------------------------------------
+
+
+def in_threads(*actions):
+    threads = [threading.Thread(target=action) for action in actions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_lines_of_several_writers_of_a_store_do_not_mix(tmp_path):
+    path = tmp_path / "store.jsonl"
+    stores = [ResultStore(path) for _ in range(4)]  # each opens the file for itself, as processes do
+
+    def fill(writer):
+        for i in range(50):
+            stores[writer].add({"writer": writer, "i": i}, "x" * (i * 1000))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        in_threads(*(lambda writer=writer: fill(writer) for writer in range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    opened = ResultStore(path)
+    assert all(len(opened[{"writer": writer, "i": i}]) == i * 1000 for writer in range(4) for i in range(50))
+
+
+def test_readers_see_one_writer_s_file_or_the_other_s(tmp_path):
+    path, texts, seen = tmp_path / "file", ["a" * 300_000, "b" * 200_000], []
+    write_whole(path, texts[0])
+    in_threads(
+        *(lambda text=text: [write_whole(path, text) for _ in range(30)] for text in texts),
+        lambda: seen.extend(path.read_text() for _ in range(200)),
+    )
+    assert set(seen) <= set(texts)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+FORK = """if True:
+    import os, numpy as np, privlp
+    from privlp.privacy import GaussianMechanism, Randomness
+    lp = privlp.LinearProgram(np.ones(5), -np.random.default_rng(0).uniform(0.2, 1, size=(300, 5)), -np.ones(300))
+    budget = privlp.Budget(1.0, 1e-5)
+    share = budget.share(0.1, 1e-6)
+    draws = budget.charge(GaussianMechanism(1.0, 40.0), 2, "test", lp.neighbours, Randomness())
+    draws(np.zeros(2))
+    attempts = [
+        lambda: privlp.solve(lp, 0.1, 1e-6, 50, opt=1.7, budget=budget),
+        lambda: privlp.solve(lp, None, None, 50, opt=1.7, budget=share),
+        lambda: budget.disjoint(2),
+        lambda: draws(np.zeros(2)),
+        lambda: privlp.solve(lp, None, None, 50, opt=1.7, budget=budget),
+    ]
+    for attempt in attempts:
+        if os.fork() == 0:
+            try:
+                attempt()
+            except privlp.BudgetExceededError as error:
+                print(error, flush=True)
+            privlp.solve(lp, 0.1, 1e-6, 50, opt=1.7, budget=privlp.Budget(1.0, 1e-5))
+            os._exit(0)
+        assert os.wait()[1] == 0
+        attempt()
+"""
+
+
+def test_a_forked_process_cannot_spend_a_budget_again():
+    out, err = process(FORK).communicate(timeout=100)
+    assert b"Traceback" not in err
+    refusal = (
+        "This {} belongs to the process that made it, where it could be spent a second time. Give each process a Budget of its "
+        "own, or use threads."
+    )
+    assert out.decode().splitlines() == [refusal.format(name) for name in ("Budget", "Ledger", "Budget", "ChargedDraws", "Budget")]
+
+
+# --- parallel runs ---------------------------------------------------------------------------------------------------
+
+PARALLEL = """if True:
+    import os, signal, sys, time
+    from pathlib import Path
+    import numpy as np
+    from sklearn.dummy import DummyClassifier
+    from svm_models import cross_validate, make_separable_sphere
+    from svm_models.evaluation import ResultStore
+
+    class Fragile(DummyClassifier):
+        def fit(self, X, y):
+            time.sleep(0.1)
+            if Path("fault").exists() and Path("store.jsonl").exists():
+                os.kill(os.getpid(), signal.SIGKILL)
+            print("fit", file=sys.stderr, flush=True)
+            return super().fit(X, y)
+
+    X, y = make_separable_sphere(200, random_state=0)
+    cross_validate({"fragile": Fragile()}, X, y, folds=20, n_jobs=2, store=ResultStore("store.jsonl"))
+"""
+
+
+def test_a_killed_worker_and_ctrl_c_leave_whole_results_and_a_way_on(tmp_path):
+    kept = []
+
+    def done():
+        kept.append(len((tmp_path / "store.jsonl").read_text().splitlines()))
+        return kept[-1]
+
+    (tmp_path / "fault").touch()
+    killed = process(PARALLEL, cwd=tmp_path)
+    out, err = killed.communicate(timeout=100)
+    assert (killed.returncode, out) == (1, b"")
+    assert "TerminatedWorkerError" in err.decode()
+    assert f"cross_validate ended after {done()} of 20 fits, which are in the store; the same call goes on" in err.decode()
+    (tmp_path / "fault").unlink()
+
+    code, out, err = ctrl_c(process(PARALLEL, cwd=tmp_path), sign=b"fit", delay=0.25)
+    assert (code, out) == (-signal.SIGINT, "")
+    assert f"cross_validate ended after {done()} of 20 fits, which are in the store; the same call goes on" in err
+
+    class Fragile(DummyClassifier):
+        fits = 0
+
+        def fit(self, X, y):
+            Fragile.fits += 1
+            return super().fit(X, y)
+
+    X, y = make_separable_sphere(200, random_state=0)
+    resumed = cross_validate({"fragile": Fragile()}, X, y, folds=20, store=ResultStore(tmp_path / "store.jsonl"))
+    assert 0 < kept[0] < kept[1] < done() == 20
+    assert Fragile.fits == 20 - kept[1]
+    whole = cross_validate({"fragile": Fragile()}, X, y, folds=20)
+    np.testing.assert_array_equal(resumed["fragile"].errors, whole["fragile"].errors)
+
+
+def test_without_a_store_the_results_are_said_to_be_lost():
+    class Faulty(DummyClassifier):
+        def fit(self, X, y):
+            raise MemoryError
+
+    with pytest.raises(MemoryError) as caught:
+        cross_validate({"faulty": Faulty()}, *make_separable_sphere(50, random_state=0), folds=2)
+    assert caught.value.__notes__ == ["cross_validate ended after 0 of 2 fits, which are lost; a store would have kept them."]
+
+
+# --- HiGHS -----------------------------------------------------------------------------------------------------------
+
+MODEL_STATUS = highspy.HighsModelStatus
+FAILURES = [
+    MODEL_STATUS.kNotset,
+    MODEL_STATUS.kPresolveError,
+    MODEL_STATUS.kPostsolveError,
+    MODEL_STATUS.kLoadError,
+    MODEL_STATUS.kModelError,
+    MODEL_STATUS.kInterrupt,
+    MODEL_STATUS.kIterationLimit,
+    MODEL_STATUS.kSolveError,
+    MODEL_STATUS.kUnknown,
+    MODEL_STATUS.kTimeLimit,
+]
+LIMITS = {MODEL_STATUS.kTimeLimit: Status.TIME_LIMIT, MODEL_STATUS.kIterationLimit: Status.ITERATION_LIMIT}
+names = pytest.mark.parametrize("failure", FAILURES, ids=lambda status: status.name)
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Let HiGHS end with some status, at once or from a later run on."""
+
+    def fail(failure, after=0):
+        runs, run, status = [], highspy.Highs.run, highspy.Highs.getModelStatus
+
+        def failed(highs):
+            runs.append(1)
+            returned = run(highs)  # which leaves a point that is not to be taken
+            return returned if len(runs) <= after else highspy.HighsStatus.kError
+
+        monkeypatch.setattr(highspy.Highs, "run", failed)
+        monkeypatch.setattr(highspy.Highs, "getModelStatus", lambda highs: status(highs) if len(runs) <= after else failure)
+        return runs
+
+    return fail
+
+
+@names
+def test_exact_solutions_are_honest_about_failures_of_highs(failing, failure):
+    failing(failure)
+    exact = privlp.solve_exact(LP)
+    assert exact.status == LIMITS.get(failure, Status.NUMERICAL_ERROR)
+    assert exact.x is None
+    assert exact.dual is None
+    assert not exact.success
+    assert np.isnan(exact.gap)
+
+
+def test_highs_out_of_memory_is_no_numerical_failure(failing):
+    failing(MODEL_STATUS.kMemoryLimit)
+    with pytest.raises(MemoryError, match="HiGHS ran out of memory"):
+        privlp.solve_exact(LP)
+
+
+@names
+def test_an_svm_without_a_certified_optimum_is_refused(failing, failure):
+    failing(failure)
+    svm = LPSVC()
+    with pytest.raises(PrivLPError, match="HiGHS found no certified optimum"):
+        svm.fit(*make_separable_sphere(50, random_state=0))
+    with pytest.raises(NotFittedError):
+        svm.predict(np.zeros((1, 2)))
+
+
+def numbers(**options):
+    relation = privlp.ScalarPrivate(0.1, norm="1", lower=-2.0, upper=-0.5)
+    return LinearProgram(LP.c, LP.A, LP.b, bounds=(0, 10), neighbours=relation, **options)
+
+
+METHODS = {
+    "direct-noise": (numbers(), {}),
+    "truncated-laplace": (numbers(), {"feasible": "always"}),
+    "ftpl": (covering(bounds=(0, 10)), {"s": 50, "opt": 1.7}),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES[-3:], ids=lambda status: status.name)
+@pytest.mark.parametrize("which", ["all runs", "runs after the charge", "last run"])
+@pytest.mark.parametrize("method", METHODS)
+def test_private_solves_are_honest_about_failures_of_highs(failing, failure, method, which):
+    lp, options = METHODS[method]
+
+    def solve(budget):
+        return privlp.solve(lp, 0.5, 1e-6, method=method, budget=budget, rng=0, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        runs, before_the_charge = [], []
+        run, charge = highspy.Highs.run, Ledger.charge_together
+
+        def noted(*arguments, **how):
+            before_the_charge.append(len(runs))
+            return charge(*arguments, **how)
+
+        patch.setattr(highspy.Highs, "run", lambda highs: runs.append(1) or run(highs))
+        patch.setattr(Ledger, "charge_together", noted)
+        assert solve(privlp.Budget(1.0, 1e-5)).success
+    budget = privlp.Budget(1.0, 1e-5)
+    failing(failure, {"all runs": 0, "runs after the charge": before_the_charge[0], "last run": len(runs) - 1}[which])
+    if which == "all runs" and method != "direct-noise":
+        with pytest.raises(PrivLPError, match=r"unbounded|no feasible point"):
+            solve(budget)
+        assert budget.entries == ()
+        return
+    solution = solve(budget)
+    assert budget.spent() > 0.4
+    assert solution.privacy.entries == budget.entries
+    if method == "ftpl":  # goes on with what it has
+        assert solution.status is Status.COMPLETED
+        assert (solution.x >= 0).all()
+    elif method == "truncated-laplace" and solution.success:
+        assert "No certain optimum of the tightened program was found" in solution.message
+        assert (lp.A @ solution.x <= lp.b).all()
+    else:
+        limited = failure == MODEL_STATUS.kTimeLimit
+        assert solution.status is (Status.TIME_LIMIT if limited else Status.NUMERICAL_ERROR)
+        assert solution.x is None
+        assert not solution.success
+        assert ("time limit" if limited else "HiGHS ended without a solution: numerical error") in solution.message
+        assert not limited or solution.trace == {}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_time_limits_release_nothing_and_give_nothing_back(method):
+    lp, options = METHODS[method]
+    budget = privlp.Budget(1.0, 1e-5)
+    solution = privlp.solve(lp, 0.5, 1e-6, method=method, budget=budget, time_limit=1e-9, **options)
+    assert solution.status is Status.TIME_LIMIT
+    assert solution.x is None
+    assert solution.trace == {}
+    assert "Nothing is released, and what was charged stays charged" in solution.message
+    assert budget.spent() > 0.4
+
+
+def test_a_time_limit_of_an_exact_solve_is_told():
+    start = time.perf_counter()
+    exact = privlp.solve_exact(slow_program(), time_limit=0.5)
+    assert time.perf_counter() - start < 15
+    assert (exact.status, exact.x) == (Status.TIME_LIMIT, None)
+    assert exact.message == "HiGHS reached the time limit before an optimum was certified."
+
+
+def test_badly_scaled_programs_are_certified_or_not_called_optimal():
+    def badly_scaled(seed):
+        rng = np.random.default_rng(seed)
+        c, A, b = rng.random(6), rng.normal(size=(8, 6)), np.abs(rng.normal(size=8))
+        c, A, b = (part * 10.0 ** rng.integers(-9, 10, size=part.shape) for part in (c, A, b))
+        return LinearProgram(-c, A, b, bounds=(0, 1e9))
+
+    solved = [privlp.solve_exact(badly_scaled(seed)) for seed in range(40)]
+    for exact in solved:
+        assert exact.status in (Status.OPTIMAL, Status.NUMERICAL_ERROR)
+        assert exact.success == (max(exact.primal_residual, exact.dual_residual, exact.gap) <= 1e-5) == (exact.x is not None)
+    assert {exact.status for exact in solved} == {Status.OPTIMAL, Status.NUMERICAL_ERROR}

@@ -1,0 +1,120 @@
+"""No planted number comes out of any path, and nothing but releases tells one private part from another.
+
+Each path is a call with planted private numbers, which succeeds or fails. All that it lets out is searched: results, pickles,
+files, exceptions and their contexts, warnings, logs, standard output and error, what is left behind. Most paths are then taken
+again with another private part that sees the same releases, and must look the same. ``make planted`` takes many more.
+"""
+
+import gc
+import pickle
+import sys
+import weakref
+
+import numpy as np
+import pytest
+
+import privlp
+import svm_models
+from privlp import BudgetExceededError, LinearProgram
+from tests.planted import programs
+from tests.planted.paths import every_path
+from tests.planted.programs import DELTA, PROGRAMS, Mint, problem, request_of
+from tests.planted.search import leaves
+from tests.planted.trial import ended_as_expected, try_path
+
+PATHS = list(every_path(dear=False))
+
+
+@pytest.mark.parametrize("path", PATHS, ids=str)
+def test_nothing_leaks(path):
+    seen, leaks = try_path(path)
+    assert ended_as_expected(path, seen), seen.error
+    assert leaks == [], "\n".join(map(str, leaks))
+
+
+def test_many_paths_are_tried(record_testsuite_property):
+    record_testsuite_property("planted paths", len(PATHS))
+    assert len({path.name for path in PATHS}) == len(PATHS) > 500
+    assert sum(path.twins for path in PATHS) > 150
+
+
+def fresh(name):
+    """A program that nobody else holds, and weak references to its private arrays."""
+    lp = PROGRAMS[name][0](Mint())
+    return lp, [weakref.ref(part) for part in (lp, lp.A, lp.b)]
+
+
+@pytest.mark.parametrize(("name", "method"), [("replace", m) for m in ("dmw", "mirror-best", "ftpl")] + [("scalar", "mw")])
+def test_a_solution_keeps_no_program_alive(name, method):
+    lp, parts = fresh(name)
+    budget = privlp.Budget(2.0, 1e-3)
+    kept = [privlp.solve(lp, 1.0, DELTA, budget=budget, rng=0, **request_of(name, method)), budget]
+    del lp
+    gc.collect()
+    assert all(part() is None for part in parts)
+    assert kept[0].success
+
+
+def test_a_refused_call_keeps_no_program_alive():
+    lp, parts = fresh("replace")
+    with pytest.raises(privlp.InvalidParameterError) as caught:
+        privlp.solve(lp, 1.0, DELTA, 10_000, method="mirror", opt=9.0)
+    error = caught.value.with_traceback(None)
+    del lp, caught
+    gc.collect()
+    assert all(part() is None for part in parts)
+    assert "s must be" in str(error)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        svm_models.OutputPerturbationSVC(),
+        svm_models.ObjectivePerturbationSVC(),
+        svm_models.DMWSVC(radius=3.0, alpha=1.0),
+        svm_models.PrivateLPSVC(),
+        svm_models.PrivateModelSelector([svm_models.ObjectivePerturbationSVC()]),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_a_fitted_classifier_keeps_no_records_alive(estimator):
+    data = programs.records()
+    X, y = data.X.copy(), data.y.copy()
+    parts = [weakref.ref(X), weakref.ref(y)]
+    estimator.fit(X, y)
+    del X, y
+    gc.collect()
+    assert all(part() is None for part in parts)
+
+
+def test_modules_keep_no_private_numbers():
+    """Caches and other state of the package, after a call of each kind."""
+    given, data = problem("replace"), programs.records()
+    for method in privlp.ConstraintPrivate.methods:
+        programs.solve(given, **request_of("replace", method))
+    svm_models.PrivateLPSVC(random_state=0).fit(data.X, data.y)
+    state = [
+        {key: value for key, value in vars(module).items() if not key.startswith("__")}
+        for name, module in sorted(sys.modules.items())
+        if name.partition(".")[0] in ("privlp", "svm_models")
+    ]
+    numbers = [leaf for _, leaf in leaves(state) if isinstance(leaf, np.ndarray)]
+    assert len(numbers) > 100
+    for secrets in (given.secrets, data.secrets):
+        assert secrets.in_floats(np.concatenate(numbers)) == []
+
+
+def test_a_plan_does_not_go_to_a_file_with_its_program():
+    """A plan holds the program, to draw predictions for other eps; so it cannot be pickled."""
+    given = problem("replace")
+    planned = privlp.plan(given.lp, 1.0, DELTA, 3, opt=9.0)
+    with pytest.raises(BudgetExceededError):
+        pickle.dumps(planned)
+
+
+def test_row_names_are_quoted_only_where_they_are_public():
+    rows = {"c": [1, 2], "A": [[1, 1], [2, 1]], "b": [1, 1], "row_names": ["ann", "bob"], "private": "carl*"}
+    with pytest.raises(privlp.InvalidProblemError, match="The first row names are: ann, bob"):
+        LinearProgram(**rows)
+    with pytest.raises(privlp.InvalidProblemError, match=r"No row name matches private='carl\*'\.$"):
+        LinearProgram(**rows, neighbours=privlp.ConstraintPrivate("add-remove", nominal_n=5))

@@ -1,0 +1,344 @@
+"""The search for planted numbers has teeth: what is let out on purpose is found, and what is public is not."""
+
+import functools
+import logging
+import os
+import pickle
+import sys
+import warnings
+import weakref
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+
+import highspy
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import privlp
+import svm_models
+from privlp.privacy import LaplaceMechanism, Randomness
+from privlp.problem.highs_model import to_highs
+from privlp.solvers.descent import Descent
+from privlp.solvers.game import Game, MirrorPlayer
+from tests.planted import programs
+from tests.planted.draws import Draws
+from tests.planted.path import Attempt, Path
+from tests.planted.programs import NAME, Mint, problem, request_of
+from tests.planted.search import Secrets, leaks_in
+from tests.planted.trial import try_path
+from tests.planted.watch import watch
+
+solve_module = sys.modules["privlp.solve"]
+MINT = Mint()
+SECRET = MINT(exponent=5, brand=0)
+ROW = MINT(3)
+MINT(exponent=-3)
+NORM = float(np.linalg.norm(ROW))
+SECRETS = Secrets(MINT.numbers, [NORM, NORM**2, 0.5, 2.0], (NAME,), (1237,))
+
+
+@dataclass
+class Slotted:
+    __slots__ = ("hidden",)
+    hidden: object
+
+
+class Holder:
+    def __init__(self, value):
+        self.value = value
+
+    def method(self):
+        return self.value
+
+    def enclosed(self):
+        value = self.value
+        return lambda: value
+
+
+def keep_in_cache(value):
+    @functools.cache
+    def cached(key):
+        return value
+
+    cached(1)
+    return cached
+
+
+HIDDEN = {
+    "float": SECRET,
+    "negative": -SECRET,
+    "rounded to nine digits": float(f"{SECRET:.10g}"),
+    "scaled by a power of ten": SECRET * 1e-7,
+    "scaled by a power of two": SECRET * 2.0**-31,
+    "norm": NORM,
+    "single precision": ROW.astype(np.float32),
+    "complex": complex(1, SECRET),
+    "integer": 1237,
+    "fraction": Fraction(SECRET),
+    "decimal": Decimal(SECRET),
+    "array": np.array([[1.0, SECRET]]),
+    "shape": np.zeros((1237, 1)),
+    "view": np.r_[1.0, ROW][:1],
+    "object array": np.array([None, [SECRET]], dtype=object),
+    "strings": np.array([f"{NAME} 3"]),
+    "sparse": sp.csr_array([[0.0, SECRET]]),
+    "key": {SECRET: 1},
+    "set": {SECRET},
+    "bytes": np.float64(SECRET).tobytes(),
+    "swapped bytes": np.float64(SECRET).astype(">f8").tobytes(),
+    "pickle within": pickle.dumps(SECRET),
+    "attribute": Holder(Holder([SECRET])),
+    "slot": Slotted(SECRET),
+    "closure": Holder(SECRET).enclosed(),
+    "default": lambda value=SECRET: value,
+    "partial": functools.partial(print, SECRET),
+    "method": Holder(SECRET).method,
+    "generator": (value for value in [SECRET]),
+    "weak reference": weakref.ref(HOLDER := Holder(SECRET)),
+    "cache": keep_in_cache(SECRET),
+    "exception": ValueError("harmless", ROW),
+    "model": to_highs(privlp.LinearProgram([1, 1], [[1, ROW[1]]], [1])),
+    "name": f"record of {NAME.upper()}",
+    "three digits": f"the norm is {SECRET:.3g}",
+    "whole number": f"the norm is {SECRET:.0f}",
+    "four digits": f"{SECRET:.4g}",
+    "cut digits": str(SECRET)[:5],
+    "exponent": f"{SECRET:.5e}",
+    "fixed": f"row {SECRET:.2f} of them",
+    "grouped": f"{SECRET:,.1f}",
+    "hexadecimal": SECRET.hex(),
+    "in a list": str([1.0, SECRET, 2.0]),
+    "in an array": str(ROW),
+    "six digits of a norm": f"{NORM:.6g}",
+    "norm in JSON": f'{{"norm": {NORM!r}}}',
+    "count": "there are 1237 rows",
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_is_hidden_is_found(name):
+    assert leaks_in(HIDDEN[name], SECRETS, "test")
+
+
+def test_a_model_of_highs_is_opened():
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.passModel(to_highs(privlp.LinearProgram([1, 1], [[1, ROW[1]]], [1])))
+    assert leaks_in(Holder(highs), SECRETS, "test")
+
+
+PUBLIC = {
+    "few digits": [0.5, 2.0, 7.3, 48, 1236, 1238],
+    "rounds": np.arange(1200),
+    "other numbers": np.random.default_rng(0).lognormal(0, 9, 100_000),
+    "text": "version 2.4.6, 7.2 of 73 in 0.49 s; 7.32e5; 12.37",
+    "shapes": np.zeros((3, 730)),
+    "empty": [None, [], {}, "", b"", np.array([]), np.nan, np.inf],
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_what_is_public_is_not_found(name):
+    """A chance match among 100,000 numbers has a probability below one in a thousand; the seed is fixed."""
+    assert leaks_in(PUBLIC[name], SECRETS, "test") == []
+
+
+def warn():
+    warnings.warn(f"a record of norm {NORM:.6g} was scaled", UserWarning, stacklevel=1)
+
+
+def warn_with_object():
+    warnings.warn(UserWarning("records were scaled", ROW), stacklevel=1)
+
+
+def raise_from():
+    try:
+        raise KeyError(SECRET)
+    except KeyError:
+        raise ValueError("refused") from None
+
+
+def raise_with_note():
+    error = ValueError("refused")
+    error.add_note(f"row {ROW}")
+    raise error
+
+
+def raise_with_attribute():
+    error = ValueError("refused")
+    error.rows = ROW
+    raise error
+
+
+def write_below_python():
+    os.write(2, f"{SECRET}".encode())
+
+
+def write_a_file():
+    with open("notes.txt", "w") as file:
+        file.write(f"{NORM!r}")
+
+
+def write_an_array():
+    np.save("notes.npy", ROW)
+
+
+class Destroyed:
+    def __del__(self):
+        raise ValueError(f"{SECRET}")
+
+
+LEAKING_CALLS = {
+    "warning": warn,
+    "object of a warning": warn_with_object,
+    "context of an error": raise_from,
+    "note of an error": raise_with_note,
+    "attribute of an error": raise_with_attribute,
+    "interruption": lambda: (_ for _ in ()).throw(KeyboardInterrupt(SECRET)),
+    "exit": lambda: sys.exit(f"norm {NORM!r}"),
+    "print": lambda: print(SECRET),  # noqa: T201
+    "standard error": lambda: sys.stderr.write(str(ROW)),
+    "descriptor": write_below_python,
+    "log": lambda: logging.getLogger("some.library").debug("norm %.9g", NORM),
+    "file": write_a_file,
+    "binary file": write_an_array,
+    "name of a file": lambda: open(f"{NAME}.txt", "w").close(),
+    "destructor": lambda: Destroyed() and None,
+    "result": lambda: Holder(ROW),
+}
+
+
+@pytest.mark.parametrize("name", LEAKING_CALLS)
+def test_every_channel_is_watched(name):
+    assert watch(LEAKING_CALLS[name]).leaks(SECRETS)
+
+
+def test_a_quiet_call_is_quiet():
+    seen = watch(lambda: logging.getLogger("some.library").info("nothing") or 730.0)
+    assert (seen.error, seen.leaks(SECRETS)) == (None, [])
+
+
+# The same, through the library: each fault is put into real code and must be found on a real path.
+
+
+def attempt_of(name, method):
+    def attempt(variant):
+        given = problem(name, variant)
+        request = {"rng": 0, **request_of(name, method)}
+        return Attempt(lambda: privlp.solve(given.lp, 1.0, 1e-6, **request), given.secrets)
+
+    return attempt
+
+
+def programs_seen(monkeypatch):
+    """The programs that were solved, in order."""
+    seen, of = [], privlp.problem.StandardForm.of
+    monkeypatch.setattr(privlp.problem.StandardForm, "of", lambda lp, **options: seen.append(lp) or of(lp, **options))
+    return seen
+
+
+def quote_a_row(monkeypatch):
+    def refuse(lp, **options):
+        raise privlp.UnsupportedProblemError(f"row {lp.A[0]} is hard")
+
+    monkeypatch.setattr(privlp.problem.StandardForm, "of", refuse)
+
+
+def quote_a_count(monkeypatch):
+    def refuse(lp, **options):
+        raise privlp.UnsupportedProblemError(f"{np.count_nonzero(lp.A @ np.ones(3) > lp.b)} rows are hard")
+
+    monkeypatch.setattr(privlp.problem.StandardForm, "of", refuse)
+
+
+def put_norms_into_the_trace(monkeypatch):
+    seen, released = programs_seen(monkeypatch), MirrorPlayer.released
+    trace = {"length": np.zeros(1)}
+
+    def show(self):
+        trace["length"][:] = np.linalg.norm(seen[-1].A[2])
+        return replace(released(self), trace=trace)
+
+    monkeypatch.setattr(MirrorPlayer, "released", show)
+
+
+def warn_of_a_norm(monkeypatch):
+    seen, drive = programs_seen(monkeypatch), solve_module.drive
+
+    def warning(solver, **options):
+        warnings.warn(f"the longest row is {np.linalg.norm(seen[-1].A, axis=1).max():.6g}", UserWarning, stacklevel=2)
+        return drive(solver, **options)
+
+    monkeypatch.setattr(solve_module, "drive", warning)
+
+
+def say_whether_rows_can_be_satisfied(monkeypatch):
+    seen = programs_seen(monkeypatch)
+    monkeypatch.setattr(solve_module, "_message", lambda *_: str(privlp.solve_exact(seen[-1]).status))
+
+
+def stop_early(monkeypatch):
+    seen, step = programs_seen(monkeypatch), Game.step
+    monkeypatch.setattr(Game, "step", lambda self, t: step(self, t) if t < 3 or seen[-1].A[0, 0] < 0 else None)
+
+
+def choose_rounds_by_the_data(monkeypatch):
+    seen, of = programs_seen(monkeypatch), Descent.of
+    monkeypatch.setattr(
+        Descent, "of", lambda *arguments, **options: replace(of(*arguments, **options), rounds=20 + int(seen[-1].A[0, 0] < 0))
+    )
+
+
+FAULTS = (
+    quote_a_row,
+    quote_a_count,
+    put_norms_into_the_trace,
+    warn_of_a_norm,
+    say_whether_rows_can_be_satisfied,
+    stop_early,
+    choose_rounds_by_the_data,
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_faults_in_solvers_are_found(fault, monkeypatch):
+    path = Path("broken", attempt_of("replace", "mirror"), (Exception, None))
+    assert try_path(path)[1] == []
+    fault(monkeypatch)
+    assert try_path(path)[1]
+
+
+def test_a_classifier_that_keeps_its_records_is_found(monkeypatch):
+    train = svm_models.base.PrivateLinearClassifier._train
+
+    def keep(self, X, signs):
+        self._history = {"X": [weakref.ref(X)], "mean": lambda: signs @ X}
+        return train(self, X, signs)
+
+    data = programs.records()
+    attempt = Attempt(lambda: svm_models.ObjectivePerturbationSVC(random_state=0).fit(data.X, data.y), data.secrets)
+    path = Path("keeps", lambda variant: attempt, twins=False)
+    assert try_path(path)[1] == []
+    monkeypatch.setattr(svm_models.base.PrivateLinearClassifier, "_train", keep)
+    assert try_path(path)[1]
+
+
+def test_draws_are_recorded_played_back_and_told_apart():
+    mechanism = LaplaceMechanism(1.0, 2.0)
+    with Draws() as first:
+        generator = first.generator(3)
+        one = mechanism.release([1.0, 2.0], Randomness(generator))
+        generator.normal()
+    assert first.outside == {"normal": 1}
+    with Draws(replay=first) as second:
+        two = mechanism.release([5.0, 9.0], Randomness(0))
+    np.testing.assert_array_equal(one, two)
+    assert not second.strayed
+    with Draws(replay=first) as third:
+        LaplaceMechanism(1.0, 3.0).release([5.0, 9.0], Randomness(0))
+    assert third.strayed
+    with Draws(replay=first) as fourth:
+        pass
+    assert fourth.strayed

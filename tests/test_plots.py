@@ -1,0 +1,262 @@
+"""Pictures: axes come back, labelled, without a display; what they show; what they say when there is nothing to show."""
+
+import dataclasses
+import re
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import privlp
+from privlp import LinearProgram, examples
+from privlp.optional import new_axes
+from privlp.solvers.walk import Walk
+from privlp.style import COLOURS, STYLE
+
+NEEDS = np.random.default_rng(1).uniform(0.2, 1.0, size=(300, 4))
+COVERING = LinearProgram([1.0, 2.0, 1.0, 3.0], -NEEDS, -np.ones(300))
+TRIANGLE = LinearProgram([-1.0, -1.0], [[1.0, 2.0], [3.0, 1.0]], [4.0, 6.0])
+
+
+@pytest.fixture(autouse=True)
+def pyplot():
+    """Matplotlib that draws on no screen, and forgets its figures."""
+    mpl.use("Agg", force=True)
+    from matplotlib import pyplot as plt
+
+    yield plt
+    plt.close("all")
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def solved(method, **options):
+    return privlp.solve(COVERING, 1.0, 1e-6, 20, opt=options.pop("opt", 4.6), method=method, rng=0, **options)
+
+
+PICTURES = {
+    "program": TRIANGLE.plot,
+    "comparison": lambda ax: privlp.compare(COVERING, [1.0, 1.0, 0.0, 0.0]).plot(ax),
+    "plan": lambda ax: privlp.plan(COVERING, 1.0, 1e-6, 20, opt=4.6).plot(ax),
+    "trace of dmw": lambda ax: solved("dmw").plot_trace(ax),
+    "trace of mirror": lambda ax: solved("mirror").plot_trace(ax),
+    "trace of direct noise": lambda ax: privlp.solve(examples.diet(), 1.0, 0.0, rng=0).plot_trace(ax),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_picture_is_labelled_drawn_and_says_whether_it_is_private(pyplot, name):
+    ax = PICTURES[name](None)
+    assert isinstance(ax, pyplot.Axes)
+    assert ax.get_xlabel()
+    assert ax.get_ylabel()
+    assert re.search("not private|released values only|public numbers alone", ax.get_title())
+    assert ax.xaxis.label.get_fontsize() == STYLE["font.size"]
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_picture_takes_axes_and_leaves_their_title(pyplot, name):
+    _, (left, right) = pyplot.subplots(1, 2)
+    right.set_title("mine")
+    assert PICTURES[name](right) is right
+    assert right.get_title() == "mine"
+    assert not left.has_data()
+    assert pyplot.rcParams["font.size"] == mpl.rcParamsDefault["font.size"]  # the style does not stay
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_picture_says_what_to_install(monkeypatch, name):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(privlp.MissingDependencyError, match=r"Plots need Matplotlib: install it by pip install 'privlp\[plot\]'"):
+        PICTURES[name](None)
+
+
+def test_lines_take_the_palette_in_its_order():
+    ax = new_axes()
+    drawn = [ax.plot([0, 1])[0].get_color() for _ in COLOURS]
+    assert drawn == list(COLOURS.values())
+
+
+# --- programs in two variables ---------------------------------------------------------------------------------------
+
+
+def polygon_of(ax):
+    return {tuple(corner) for corner in np.round(ax.patches[0].get_xy(), 6).tolist()}
+
+
+def test_the_feasible_region_has_the_corners_of_the_program():
+    assert polygon_of(TRIANGLE.plot()) == {(0.0, 0.0), (2.0, 0.0), (1.6, 1.2), (0.0, 2.0)}
+
+
+def test_equalities_ranges_bounds_and_sparse_rows():
+    A, lower, upper = sp.csr_array([[1.0, 1.0], [1.0, -1.0], [0.0, 0.0]]), [3.0, -1.0, -np.inf], [3.0, 1.0, 1.0]
+    lp = LinearProgram([1.0, 0.0], A, upper, row_lower=lower, bounds=(0, 10), private=[1])
+    ax = lp.plot()
+    assert polygon_of(ax) == {(1.0, 2.0), (2.0, 1.0)}
+    assert legend_of(ax) == ["feasible region", "public row", "private row"]
+
+
+def test_an_empty_region_is_called_empty():
+    ax = LinearProgram([1.0, 1.0], [[1.0, 1.0]], [-1.0]).plot()
+    assert legend_of(ax)[0] == "feasible region: empty"
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize(("sense", "way"), [("min", -1.0), ("max", 1.0)])
+def test_the_arrow_points_to_better_objectives(sense, way):
+    ax = LinearProgram([1.0, 2.0], [[1.0, 1.0]], [1.0], sense=sense).plot()
+    (arrow,) = ax.texts
+    step = np.subtract(arrow.xy, arrow.get_position()) * way
+    assert arrow.get_text() == "better"
+    assert step[1] == pytest.approx(2 * step[0])
+    assert step[0] > 0
+
+
+def test_without_costs_there_is_no_arrow():
+    assert not LinearProgram([0.0, 0.0], [[1.0, 1.0]], [1.0]).plot().texts
+
+
+def test_points_solutions_clouds_and_highlighted_rows():
+    lp = LinearProgram([-1.0, -1.0], TRIANGLE.A, TRIANGLE.b, variable_names=["bread", "butter"])
+    cloud = np.random.default_rng(0).uniform(size=(30, 2))
+    ax = lp.plot(points={"exact": privlp.solve_exact(lp), "a guess": [5.0, 0.5], "private": cloud}, highlight=[1])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("bread", "butter")
+    assert legend_of(ax) == ["feasible region", "private row", "highlighted row", "exact", "a guess", "private"]
+    places = {line.get_label(): np.array(line.get_data()).T for line in ax.lines}
+    assert places["exact"] == pytest.approx(np.array([[1.6, 1.2]]))
+    assert places["private"] == pytest.approx(cloud)
+    assert ax.get_xlim()[1] > 5.0
+    colours = {line.get_label(): line.get_color() for line in ax.lines if not line.get_label().startswith("_")}
+    assert len({colours[name] for name in ("exact", "a guess", "private")}) == 3
+
+
+def test_only_two_variables_can_be_drawn():
+    with pytest.raises(privlp.UnsupportedProblemError, match="Only programs in two variables can be drawn; this one has 4"):
+        COVERING.plot()
+
+
+@pytest.mark.parametrize("point", [[1.0], [1.0, 2.0, 3.0], [np.nan, 0.0], "ab", None, [[[1.0, 2.0]]]])
+def test_what_is_no_point_is_refused(point):
+    with pytest.raises(privlp.InvalidParameterError, match=r"points\['mine'\] must be a solution with an x, or finite numbers"):
+        TRIANGLE.plot(points={"mine": point})
+
+
+@pytest.mark.parametrize("rows", [[2], [-1], [0.5], ["a"]])
+def test_what_is_no_row_is_refused(rows):
+    with pytest.raises(privlp.InvalidParameterError, match="highlight must hold row numbers of the program"):
+        TRIANGLE.plot(highlight=rows)
+
+
+def test_limits_frame_the_view():
+    ax = TRIANGLE.plot(limits=[(0.5, 2.0), (-1.0, 1.5)])
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0.5, 2.0), (-1.0, 1.5))
+    (arrow,) = ax.texts
+    assert arrow.get_position() == (1.25, 0.25)
+
+
+@pytest.mark.parametrize("limits", [(0, 1), [(0, 1), (1, 1)], [(0, 1), (0, np.inf)], "ab", [(0, 1)]])
+def test_what_are_no_limits_is_refused(limits):
+    with pytest.raises(privlp.InvalidParameterError, match="limits must hold a lower and a larger upper end"):
+        TRIANGLE.plot(limits=limits)
+
+
+def test_the_docstring_says_that_a_drawing_is_not_private():
+    assert "not private" in LinearProgram.plot.__doc__
+
+
+# --- the trace -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("mirror", {}),
+        ("mirror-dense", {}),
+        ("mirror-best", {}),
+        ("ftpl", {}),
+        ("mirror", {"opt": (4.0, 5.0)}),
+        ("mirror", {"opt": (1, 9)}),
+    ],
+    ids=["mirror", "mirror-dense", "mirror-best", "ftpl", "narrow range", "wide range"],
+)
+def test_the_trace_of_a_walk_ends_at_the_solution(method, options):
+    solution = solved(method, **options)
+    ax = solution.plot_trace()
+    ends = [line.get_ydata()[-1] for line in ax.lines]
+    assert ends == pytest.approx(solution.x)
+    assert legend_of(ax) == ["x[0]", "x[1]", "x[2]", "x[3]"]
+
+
+def test_the_trace_of_cuts_ends_at_the_solution():
+    few = LinearProgram(COVERING.c[:2], COVERING.A[:10, :2], COVERING.b[:10], bounds=(0, 10))
+    without_noise = privlp.solve(few, np.inf, 0, 1, opt=5.0, method="ftpl", rng=0)
+    ax = without_noise.plot_trace()
+    assert [line.get_ydata()[-1] for line in ax.lines] == pytest.approx(without_noise.x)
+    assert "not private" in ax.get_title()
+
+
+def test_the_trace_of_multiplicative_weights_over_variables():
+    lp = LinearProgram(COVERING.c, COVERING.A, COVERING.b, neighbours=privlp.ScalarPrivate(0.01))
+    solution = privlp.solve(lp, 1.0, 1e-6, opt=4.6, method="mw", rng=0)
+    assert [line.get_ydata()[-1] for line in solution.plot_trace().lines] == pytest.approx(solution.x)
+
+
+def test_the_trace_of_selections_ends_at_their_shares():
+    solution = solved("dmw")
+    variables, counts = np.unique(solution.trace["selected"], return_counts=True)
+    ax = solution.plot_trace()
+    assert [line.get_ydata()[-1] for line in ax.lines] == pytest.approx(counts / counts.sum())
+    assert legend_of(ax) == [f"x[{j}]" for j in variables]
+
+
+def test_only_the_largest_variables_are_drawn_by_their_names():
+    lp = LinearProgram(COVERING.c, COVERING.A, COVERING.b, variable_names=list("abcd"))
+    solution = privlp.solve(lp, 1.0, 1e-6, 20, opt=4.6, method="mirror", rng=0)
+    largest = np.sort(np.argsort(-solution.x)[:2])
+    assert legend_of(solution.plot_trace(most=2)) == ["abcd"[j] for j in largest]
+
+
+def test_the_trace_of_released_numbers():
+    solution = privlp.solve(examples.advertising(private="both"), 1.0, 0.1, feasible="always", rng=0)
+    ax = solution.plot_trace()
+    assert set(legend_of(ax)) == set(solution.trace) == {"tightened b", "largest A", "noisy c"}
+    for line in ax.lines:
+        np.testing.assert_array_equal(line.get_ydata(), np.ravel(solution.trace[line.get_label()]))
+
+
+def test_a_solve_that_stopped_has_nothing_to_draw():
+    solution = solved("mirror", time_limit=1e-9)
+    with pytest.raises(privlp.InvalidParameterError, match=r"nothing to draw: this solution by method 'mirror' \(time limit\)"):
+        solution.plot_trace()
+
+
+def test_a_saved_solution_draws_the_same(tmp_path):
+    solution = solved("mirror")
+    solution.save(tmp_path / "solution.json")
+    one, two = (found.plot_trace() for found in (solution, privlp.Solution.load(tmp_path / "solution.json")))
+    for line, loaded in zip(one.lines, two.lines, strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), loaded.get_xydata())
+
+
+def test_an_unknown_trace_has_nothing_to_draw():
+    with pytest.raises(privlp.InvalidParameterError, match="nothing to draw"):
+        dataclasses.replace(solved("mirror"), trace={"sum": np.zeros(3)}).plot_trace()
+
+
+@pytest.mark.parametrize("size", [1, 40, 60_000])
+@pytest.mark.parametrize("rounds", [0, 1, 7, 5000])
+def test_a_walk_is_thinned_out_evenly(rounds, size):
+    walk = Walk()
+    for t in range(rounds):
+        walk.add(np.broadcast_to(float(t + 1), size))
+    trace = walk.trace(lambda point: point[:1])
+    kept = trace.get("rounds", np.zeros(0))
+    assert len(kept) * size <= 50_000
+    assert len(kept) >= min(rounds, 50_000 // size) // 2
+    assert len(set(np.diff(kept, prepend=0))) <= 1
+    np.testing.assert_array_equal(trace.get("x after rounds", np.zeros((0, 1)))[:, 0], kept)
