@@ -70,8 +70,8 @@ releases against.
 _NOT_SHOWN = """
 An audit finds faults; it never proves privacy. Faults outside this list, and pairs other than these, may go unseen; the proofs
 are in [proofs.md](../proofs.md). Nothing here looks at running time. Many rounds are not audited as a whole, which would be far
-too weak: each draw is audited by itself, and their composition is compared with the ledger. Where neighbours use only a part of
-the sensitivity that is charged, smaller faults are no violation and cannot be seen.
+too weak: each draw is audited by itself, and their composition is compared with the ledger. Where the pair uses only a part of
+the sensitivity that is charged, as for logistic regression, smaller faults are no violation on that pair and cannot be seen.
 """
 
 

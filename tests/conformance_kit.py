@@ -232,13 +232,18 @@ def with_less_noise(mechanism: Mechanism, left: float) -> Mechanism:
     return replace(mechanism, scale=left * mechanism.scale, **width)
 
 
+#: Labels into which the privacy loss of noise of a vector is sorted.
+_LOSSES = 20
+
+
 def along(pair: Pair, outcomes: np.ndarray) -> np.ndarray:
     """One number for each outcome: its projection on the difference of the pair, or its privacy loss; labels stay."""
     if isinstance(pair.mechanism, ExponentialMechanism):
         return outcomes
     difference = np.ravel(pair.there) - np.ravel(pair.here)
     if isinstance(pair.mechanism, EuclideanLaplaceMechanism) and len(difference) > 1:
-        return np.linalg.norm(outcomes - np.ravel(pair.here), axis=1) - np.linalg.norm(outcomes - np.ravel(pair.there), axis=1)
+        here, there = (np.linalg.norm(outcomes - np.ravel(side), axis=1) for side in (pair.here, pair.there))
+        return np.rint(_LOSSES * (here - there) / np.linalg.norm(difference)).astype(int)
     return (outcomes - np.ravel(pair.here)) @ difference / max(float(difference @ difference), 1e-300)
 
 

@@ -401,7 +401,8 @@ _SELECT, _SELECTED = "select a violated row", "release the selected row"
 
 _MOVING = ScalarPrivate(_D, "inf", lower=-100, upper=100), ScalarPrivate(_D, "1", lower=-100, upper=100)
 _ROW, _COLUMN = RowPrivate(_D, **_RANGE), ColumnPrivate(_D, **_RANGE)
-_ROUNDS_ARE_PUBLIC = "x is released, but the rows it violates are not looked at"
+#: At the first point the rows hold, or do not.
+_MW_STOPS = Patch(_impatient, tuple(LinearProgram(_COST, np.ones((2, 2)), [b, 90.0], neighbours=_MOVING[0]) for b in (4.75, 4.25)))
 
 SMALL_CHANGES: list[Subject] = [
     *(_on_numbers("direct-noise", part, 2.0, 0.0) for part in "bAc"),
@@ -416,6 +417,7 @@ SMALL_CHANGES: list[Subject] = [
         _SELECT,
         _faults(
             SCALE="violations are scored in the user's units",
+            STOP=_MW_STOPS,
             RELATION=Patch(data=_weights(_MOVING[1], 2 * _D, b=[-_D, _D])),
         ),
     ),
@@ -427,6 +429,7 @@ SMALL_CHANGES: list[Subject] = [
         _SELECT,
         _faults(
             SCALE=Patch(replaced(RowPrivate, "violation_span", _without_the_size_of_x)),
+            STOP="the rounds are those of the row above",
             RELATION=Patch(data=_weights(_ROW, _D * 9, A=np.outer([_D, -_D], [1.0, 0.0]))),
         ),
     ),
@@ -438,6 +441,7 @@ SMALL_CHANGES: list[Subject] = [
         _SELECTED,
         _faults(
             SCALE=Patch(_before_the_change_of_variables(ColumnPrivate)),
+            STOP="the rounds are those of the row above",
             RELATION=Patch(data=_violated(_COLUMN, _UP @ np.ones((1, 2)))),
         ),
     ),
@@ -449,6 +453,7 @@ SMALL_CHANGES: list[Subject] = [
         _SELECTED,
         _faults(
             SCALE=Patch(_before_the_change_of_variables(RowPrivate)),
+            STOP="the rounds are those of the row above",
             RELATION="a column moves a row by less than a row does",
         ),
     ),

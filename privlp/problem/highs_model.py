@@ -217,11 +217,15 @@ def write_model(lp: LinearProgram, path: str | os.PathLike[str]) -> None:
     model.model_name_ = _CONTROL.sub("_", lp.name)
     model.row_names_, model.col_names_ = _writable(model.row_names_), _writable(model.col_names_)
     highs.passModel(model)
-    with whole_file(path) as unfinished:
-        if highs.writeModel(os.fspath(unfinished)) == highspy.HighsStatus.kError:
-            raise ReadError(f"HiGHS cannot write a model to {os.fspath(path)!r}. Check the folder and the file ending (.mps).")
-        if unfinished.is_file() and not _has_last_line(unfinished):  # HiGHS says nothing of a full disk
-            raise ReadError(f"HiGHS could not write all of the model to {os.fspath(path)!r}. Is the disk full?")
+    refusal = f"HiGHS cannot write a model to {os.fspath(path)!r}. Check the folder and the file ending (.mps)."
+    try:
+        with whole_file(path) as unfinished:
+            if highs.writeModel(os.fspath(unfinished)) == highspy.HighsStatus.kError:
+                raise ReadError(refusal)
+            if unfinished.is_file() and not _has_last_line(unfinished):  # HiGHS says nothing of a full disk
+                raise ReadError(f"HiGHS could not write all of the model to {os.fspath(path)!r}. Is the disk full?")
+    except OSError as error:
+        raise ReadError(refusal) from error
 
 
 def _writable(names: list[str]) -> list[str]:
