@@ -706,17 +706,17 @@ def test_one_round(name):
     passes(weighed(name), BOTH, MW_EPS, runs=2_500, sharp=0.3)
 
 
-@pytest.mark.parametrize("name", ["scalar-inf", "row", "column", "scalar+row+column"])
+@pytest.mark.parametrize("name", ["row", "scalar+row+column"])
 def test_one_round_with_delta(name):
     """Gaussian noise on rows where it is quieter. False-alarm rate 0.001."""
     passes(weighed(name, delta=DELTA), BOTH, MW_EPS, DELTA, runs=3_000, sharp=0.2)
 
 
-@pytest.mark.parametrize(("name", "span"), [("scalar-inf", 3.0), ("row", 240.0), ("column", 240.0)])
+@pytest.mark.parametrize(("name", "span"), [("scalar-inf", 3.0), ("column", 240.0)])
 def test_a_few_rounds(name, span):
     """All rounds together keep the claim. False-alarm rate 0.001."""
     mechanism = weighed(name, alpha=alpha_for(FEW_ROUNDS, span))
-    passes(mechanism, BOTH, MW_EPS, runs=2_500, sharp=0.05)
+    passes(mechanism, BOTH, MW_EPS, runs=1_500, sharp=0.02)
 
 
 def spans(factor):
@@ -883,7 +883,7 @@ ONE_VARIABLE = {
 
 @pytest.mark.parametrize(
     ("method", "delta", "name"),
-    [("direct-noise", 0.0, "row"), ("truncated-laplace", 0.1, "scalar"), ("direct-noise", 0.0, "objective")],
+    [("direct-noise", 0.0, "row"), ("truncated-laplace", 0.1, "scalar")],
 )
 def test_solve_with_noise_on_the_numbers(method, delta, name):
     """The solution alone, after all post-processing: it passes, and is caught with a tenth of the noise. Rates 0.001 and 0.01."""

@@ -11,6 +11,11 @@ nbformat = pytest.importorskip("nbformat")
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 MOST_SECONDS = 30  # of the processor; what else the machine does is not counted
 GOALS, QUESTION, EXERCISE = "## Goals", "**Question.**", "**Exercise "
+# Real sliders, of which each is read once: an error below them is an error of the cell.
+PREAMBLE = {
+    True: "import ipywidgets; ipywidgets.interact = lambda f, **sliders: f(**{name: s.value for name, s in sliders.items()})",
+    False: 'import sys; sys.modules["ipywidgets"] = None',
+}
 SOLUTION_TAGS = ["solution", "hide-cell"]
 
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -22,12 +27,6 @@ def read(path):
 
 def tagged(cell, tag):
     return tag in cell.metadata.get("tags", [])
-
-
-def shown_by_widgets(notebook):
-    """Outputs that widgets captured, errors among them."""
-    states = notebook.metadata.get("widgets", {}).get("application/vnd.jupyter.widget-state+json", {}).get("state", {})
-    return [output for widget in states.values() for output in widget["state"].get("outputs", [])]
 
 
 def test_there_are_notebooks_numbered_without_gaps():
@@ -73,16 +72,16 @@ def test_each_exercise_has_a_cell_to_work_in_and_a_hidden_solution(path):
 @pytest.mark.parametrize("widgets", [True, False], ids=["with widgets", "without widgets"])
 @pytest.mark.filterwarnings("ignore")  # the kernel's own messages
 def test_runs_from_top_to_bottom(path, widgets, monkeypatch, record_property):
-    """Each cell that shows something stands below a question; what widgets show is a picture, and no error."""
+    """Each cell that shows something stands below a question."""
     nbclient = pytest.importorskip("nbclient")
     notebook = read(path)
-    if widgets:
-        pytest.importorskip("ipywidgets")
     uses_widgets = "ipywidgets" in path.read_text(encoding="utf-8")
     if not widgets and not uses_widgets:
         pytest.skip("has no widgets")
-    if not widgets:
-        notebook.cells.insert(0, nbformat.v4.new_code_cell('import sys; sys.modules["ipywidgets"] = None'))
+    if widgets and uses_widgets:
+        pytest.importorskip("ipywidgets")
+    if uses_widgets:
+        notebook.cells.insert(0, nbformat.v4.new_code_cell(PREAMBLE[widgets]))
     notebook.cells.append(nbformat.v4.new_code_cell("import time; print(time.process_time())"))
     monkeypatch.delenv("PRIVLP_DATA", raising=False)
     start = time.perf_counter()
@@ -91,9 +90,6 @@ def test_runs_from_top_to_bottom(path, widgets, monkeypatch, record_property):
     record_property("wall_seconds", round(time.perf_counter() - start, 1))
     record_property("processor_seconds", round(seconds, 1))
     assert seconds <= MOST_SECONDS
-    kinds = [output.get("data", {}).keys() for output in shown_by_widgets(notebook)]
-    assert all("image/png" in kind for kind in kinds)
-    assert bool(kinds) == (widgets and uses_widgets)
     for before, cell in zip(notebook.cells, notebook.cells[1:], strict=False):
         if cell.get("outputs") and not tagged(cell, "solution"):
             assert QUESTION in before.source, cell.id

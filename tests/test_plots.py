@@ -192,12 +192,13 @@ def test_the_trace_of_a_walk_ends_at_the_solution(method, options):
     assert legend_of(ax) == ["x[0]", "x[1]", "x[2]", "x[3]"]
 
 
-def test_the_trace_of_cuts_ends_at_the_solution():
+@pytest.mark.parametrize("eps", [1e8, np.inf])
+def test_the_trace_of_cuts_ends_at_the_solution(eps):
     few = LinearProgram(COVERING.c[:2], COVERING.A[:10, :2], COVERING.b[:10], bounds=(0, 10))
-    without_noise = privlp.solve(few, np.inf, 0, 1, opt=5.0, method="ftpl", rng=0)
-    ax = without_noise.plot_trace()
-    assert [line.get_ydata()[-1] for line in ax.lines] == pytest.approx(without_noise.x)
-    assert "not private" in ax.get_title()
+    solution = privlp.solve(few, eps, 1e-6, 1, opt=1.001 * privlp.solve_exact(few).objective, method="ftpl", rng=0)
+    ax = solution.plot_trace()
+    assert [line.get_ydata()[-1] for line in ax.lines] == solution.x.tolist()
+    assert ("not private" in ax.get_title()) == (eps == np.inf)
 
 
 def test_the_trace_of_multiplicative_weights_over_variables():
@@ -212,6 +213,7 @@ def test_the_trace_of_selections_ends_at_their_shares():
     ax = solution.plot_trace()
     assert [line.get_ydata()[-1] for line in ax.lines] == pytest.approx(counts / counts.sum())
     assert legend_of(ax) == [f"x[{j}]" for j in variables]
+    assert legend_of(solution.plot_trace(most=1)) == [f"x[{variables[np.argmax(counts)]}]"]
 
 
 def test_only_the_largest_variables_are_drawn_by_their_names():

@@ -408,7 +408,7 @@ class ObjectivePerturbation(EuclideanLaplaceMechanism):
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
         exact = np.asarray(value, dtype=float)
-        return exact + nearly(self.scale, EuclideanLaplace(), exact.size, randomness.generator)
+        return exact + nearly(self.scale, EuclideanLaplace(), exact.size, randomness.generator).reshape(exact.shape)
 
 
 @dataclass(frozen=True)
@@ -445,4 +445,4 @@ class GaussianObjectivePerturbation(GaussianMechanism):
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
         exact = np.asarray(value, dtype=float)
-        return exact + nearly(self.sigma, Gaussian(), exact.size, randomness.generator)
+        return exact + nearly(self.sigma, Gaussian(), exact.size, randomness.generator).reshape(exact.shape)
