@@ -27,7 +27,7 @@ from privlp.solve_audit import audit_solve
 
 _EXIT_CODES = """Exit codes: 0 solved; 1 ended without a solution (infeasible, unbounded, time limit, out of memory); 2 wrong input
 or options, or a file that cannot be read or written; 130 interrupted."""
-_STAYS_CHARGED = "Nothing was released but what is printed above or saved; what was charged stays charged."
+_STAYS_CHARGED = "Nothing was released but what is printed above or saved; whatever was charged stays charged."
 _EXIT_CODES_OF_AUDIT = (
     "Exit codes: 0 no fault found (no proof of privacy); 1 fault found; 2 wrong input or options; 130 interrupted."
 )

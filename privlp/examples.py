@@ -175,8 +175,8 @@ def screening() -> LinearProgram:
 
     Minimise sum_j abs(w_j) subject to y_i (w·x_i + w_0) >= 1, with y_i = 1 for the sick and -1 for the others. Variables are the
     positive parts of the 30 weights and of the threshold, then the negative parts. Measurements are mapped to [-1, 1] by the ranges
-    that the public description of the data set states. The patients come with scikit-learn (breast cancer, Wisconsin; Street,
-    Wolberg and Mangasarian 1993).
+    that the public description of the data set states, which are rounded. The patients come with scikit-learn (breast cancer,
+    Wisconsin; Street, Wolberg and Mangasarian 1993).
 
     Raises
     ------

@@ -83,7 +83,8 @@ class SolveAudit:
     eps, delta : float
         The claim.
     method, relation : str
-        What was audited.
+        What was audited. A release is not audited by itself without runs, where nothing moved it, or where its mechanism claims
+        neither a pure eps nor Gaussian noise.
     pairs : int
         Pairs of neighbours that were tried.
     releases : tuple of AuditedRelease
@@ -148,7 +149,8 @@ class SolveAudit:
             lines.append("All else that leaves a solve (x, messages, trace, ledger, warnings) was the same on both.")
         if self.end_to_end is not None:
             lines.append(f"The released x, {self.end_to_end.runs} runs on each of the worst pair: {_measured(self.end_to_end)}.")
-        lines += [f"FAULT. {fault}" for fault in self.faults] or ["No fault found."]
+        nothing = "No fault found." if self.releases else "Nothing was released through the ledger, so nothing was compared."
+        lines += [f"FAULT. {fault}" for fault in self.faults] or [nothing]
         return "\n".join([*lines, _NO_PROOF])
 
     def to_dict(self) -> dict[str, Any]:
@@ -191,7 +193,7 @@ class SolveAudit:
 
 def _measured(result: AuditResult | None) -> str:
     if result is None:
-        return "-"
+        return "not audited"
     return f"eps >= {result.eps_lower:.3g} of {result.eps:.3g}{'' if result.passed else ' FALSE'}"
 
 

@@ -15,7 +15,14 @@ from scipy import stats
 
 import privlp
 import svm_models
-from privlp.privacy import EuclideanLaplaceMechanism, ExponentialMechanism, Mechanism, Randomness, mechanisms
+from privlp.privacy import (
+    EuclideanLaplaceMechanism,
+    ExponentialMechanism,
+    Mechanism,
+    ObjectivePerturbation,
+    Randomness,
+    mechanisms,
+)
 from privlp.relations.base import NeighbourRelation
 from privlp.solvers import METHODS
 from tests.conformance_estimators import ESTIMATORS
@@ -104,13 +111,16 @@ def test_single_selections_follow_their_law():
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 20])
-def test_single_vectors_follow_their_law(p):
+@pytest.mark.parametrize(
+    "mechanism", [EuclideanLaplaceMechanism(1.0, 0.7), ObjectivePerturbation(1.0, 0.7, 0.1)], ids=["released", "secret"]
+)
+def test_single_vectors_follow_their_law(mechanism, p):
     """Length and direction by Kolmogorov and Smirnov's test of 3,000 draws. False-alarm rate 1e-6 per test, seed fixed.
 
     The square of one coordinate of a uniform direction follows a beta law; its sign is a fair coin; both have nothing to do with
     the length.
     """
-    mechanism, randomness = EuclideanLaplaceMechanism(1.0, 0.7), Randomness(5)
+    randomness = Randomness(5)
     centre = np.arange(float(p))
     single = np.array([mechanism.release(centre, randomness) for _ in range(3_000)]) - centre
     many = law_of_euclidean_laplace(mechanism, randomness.generator, (3_000, p))

@@ -131,7 +131,7 @@ class AuditResult:
             color="0.3",
             linestyle="--",
             linewidth=1.5,
-            label=f"most allowed on {inputs[likelier]}",
+            label=f"most that ε = {self.eps:.3g}, δ = {self.delta:.2g} allows on {inputs[likelier]}",
         )
         ax.set_ylim(0.0, min(1.05, 1.6 * float(shares.max())))
         ax.set_ylabel("share of runs")

@@ -73,6 +73,10 @@ class Mechanism(ABC):
     def release(self, value: Any, randomness: Randomness) -> Any:
         """Draw the noisy version of `value`. Call it through a charged draw, never directly."""
 
+    def without_noise(self, value: Any) -> Any:
+        """What a release would be without noise, for audits."""
+        return value
+
     @abstractmethod
     def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
         """How far two values are apart, in the norm that `sensitivity` bounds."""
@@ -133,10 +137,13 @@ class ExponentialMechanism(Mechanism):
         """Half the span of the changes of all scores."""
         return float(np.ptp(np.subtract(one, two))) / 2
 
+    def without_noise(self, value: FloatArray) -> int:
+        return int(value.argmax())
+
     def release(self, value: FloatArray, randomness: Randomness) -> int:
-        gap = value.max() - value
         if math.isinf(self.eps):
-            return int(gap.argmin())
+            return self.without_noise(value)
+        gap = value.max() - value
         exponents = np.minimum(gap * (self.eps / (2 * self.sensitivity)), 700.0)
         block = min(4096, 1 + int(2 * exponents.size / np.exp(-exponents).sum()))
         while True:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-_VERSIONED = ("privlp", "numpy", "dp-accounting", "randomgen")
+_VERSIONED = ("privlp", "numpy", "scipy", "dp-accounting", "randomgen", "mpmath")
 
 
 @cache

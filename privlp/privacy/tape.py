@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.privacy.mechanisms import ExponentialMechanism, Mechanism
+from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.randomness import Randomness
 
 
@@ -79,9 +79,13 @@ class Tape(Randomness):
             if planned.mechanism == mechanism and planned.exact.shape == exact.shape:
                 return planned.released
         if self._quiet:
-            return int(exact.argmax()) if isinstance(mechanism, ExponentialMechanism) else exact
-        released = mechanism.release(exact, self)
-        return released if isinstance(released, int) else np.asarray(released)
+            return _kept(mechanism.without_noise(exact))
+        return _kept(mechanism.release(exact, self))
+
+
+def _kept(released: Any) -> Any:
+    """An index, or an array that nobody else holds."""
+    return int(released) if isinstance(released, int | np.integer) else np.array(released)
 
 
 def differences(one: Tape, two: Tape) -> list[str]:

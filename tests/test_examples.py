@@ -1,0 +1,31 @@
+"""The program of real patients; the programs made from a seed are tested where their relations are."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from privlp import MissingDependencyError, examples, solve_exact
+
+
+def test_patients_own_one_row_each_and_can_all_be_told_apart():
+    records = pytest.importorskip("sklearn.datasets").load_breast_cancer()
+    lp = examples.screening()
+    sick = np.where(records.target == 0, 1.0, -1.0)
+    margins = sick[:, None] * -lp.A[:, :31]
+    np.testing.assert_array_equal(lp.A[:, 31:], -lp.A[:, :31])
+    assert lp.private.all()
+    assert np.abs(margins).max() < 1.05  # the documented ranges are rounded
+    assert (margins[:, 30] == 1.0).all()
+    for column in range(30):  # an increasing map of each measurement
+        assert np.corrcoef(margins[:, column], records.data[:, column])[0, 1] == pytest.approx(1.0)
+    exact = solve_exact(lp)
+    assert exact.status.success
+    w = exact.x[:31] - exact.x[31:]
+    assert (sick * (margins @ w) >= 1 - 1e-6).all()
+
+
+def test_patients_need_scikit_learn(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(MissingDependencyError, match=r"come with scikit-learn: install it by pip install 'privlp\[demo\]'"):
+        examples.screening()
