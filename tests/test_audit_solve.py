@@ -4,7 +4,7 @@ import json
 import math
 import sys
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from privlp import (
     UnsupportedProblemError,
     audit_solve,
 )
-from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Mechanism
+from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Mechanism, events
 from privlp.privacy.tape import Tape, changes, differences, largest_changes
 from privlp.problem import StandardForm
 from privlp.solve_audit import _price
@@ -636,3 +636,54 @@ def test_refusals(options, message):
 def test_a_program_without_private_rows_is_refused():
     with pytest.raises(UnsupportedProblemError, match="no private rows"):
         audit_solve(covering(private=np.zeros(30, dtype=bool), bounds=(0, 9)), 1.0, 1e-9, 1, opt=3.0, method="ftpl")
+
+
+# ---------------------------------------------------------------------------------------------- mechanisms of one's own
+
+
+@dataclass(frozen=True)
+class ReportNoisyMax(Mechanism):
+    """The largest of scores with exponential noise: a selection that is not the exponential mechanism."""
+
+    sensitivity: float
+    eps: float
+    name = "report noisy max"
+    parameter = "exponential noise"
+    arithmetic = "floating point"
+
+    @property
+    def pure_eps(self):
+        return self.eps
+
+    def event(self):
+        return events.pure_dp_event(self.eps)
+
+    def release(self, value, randomness):
+        return np.argmax(value + randomness.generator.exponential(2 * self.sensitivity / self.eps, len(value)))
+
+    def distance(self, one, two):
+        return float(np.abs(np.subtract(one, two)).max())
+
+
+class CountOfNeeds:
+    """Chooses the variable that most rows need."""
+
+    rounds = 1
+
+    def __init__(self, task, sensitivity):
+        self._lp, self._select = task.lp, task.charge(ReportNoisyMax(sensitivity, 0.5), 1, "select a variable")
+
+    def step(self, t):
+        self._x = np.eye(3)[self._select((self._lp.A < -0.5).sum(axis=0).astype(float))]
+
+    def released(self):
+        return Released(self._x, None)
+
+
+@pytest.mark.parametrize(("sensitivity", "passes"), [(1.0, True), (0.9, False)])
+def test_a_selection_of_ones_own(sensitivity, passes):
+    """Deterministic: one record changes a count by one."""
+    lp = LinearProgram([1, 2, 1], -np.random.default_rng(0).uniform(0.2, 1.0, (40, 3)), -np.ones(40))
+    found = audit_solve(lp, 1.0, 1e-6, s=5, opt=3.0, method=lambda task: CountOfNeeds(task, sensitivity), pairs=10, runs=0, rng=0)
+    assert found.passed == passes, str(found)
+    assert found.releases[0].change == 1.0

@@ -73,9 +73,9 @@ class Mechanism(ABC):
     def release(self, value: Any, randomness: Randomness) -> Any:
         """Draw the noisy version of `value`. Call it through a charged draw, never directly."""
 
-    def without_noise(self, value: Any) -> Any:
-        """What a release would be without noise, for audits."""
-        return value
+    def without_noise(self, value: Any) -> Any:  # noqa: ARG002
+        """What a release would be without noise, for audits; None where there is no such thing."""
+        return None
 
     @abstractmethod
     def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
@@ -190,6 +190,9 @@ class _ScaledNoise(Mechanism):
 
     def event(self) -> DpEvent:
         return events.pure_dp_event(self.pure_eps)
+
+    def without_noise(self, value: Any) -> Any:
+        return value
 
     def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
         """The L1 norm of the change."""
@@ -344,6 +347,9 @@ class GaussianMechanism(Mechanism):
         if self.sigma == 0:
             return events.no_privacy_event()
         return events.gaussian_event(self.sigma / self.sensitivity)
+
+    def without_noise(self, value: Any) -> Any:
+        return value
 
     def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
         """The L2 norm of the change."""

@@ -79,7 +79,9 @@ class Tape(Randomness):
             if planned.mechanism == mechanism and planned.exact.shape == exact.shape:
                 return planned.released
         if self._quiet:
-            return _kept(mechanism.without_noise(exact))
+            plain = mechanism.without_noise(exact)
+            if plain is not None:
+                return _kept(plain)
         return _kept(mechanism.release(exact, self))
 
 
