@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -128,14 +128,14 @@ class Plan:
         # T draws of eps' each cost T eps' when composed purely, and T eps'^2 / 8 otherwise.
         power = 1.0 if self._task.ledger.delta == 0 else 0.5
         scarcity = (rounds / _MOST_DEFAULT_ROUNDS) ** power
-        select, release = self._most_rounds()
+        select, release = self._most_rounds
         noise = 0.0 if release is None else deviation(release) * scarcity
         regret = np.hypot(self._spread, noise) * np.sqrt(self._log_d / (2 * rounds))
         selection = self._typical_change / select.eps * scarcity * math.log(max(2, self._n))
         drift = noise * np.sqrt(2 * self._log_d / rounds)
         return _TYPICAL_REGRET * regret + _TYPICAL_SELECTION * selection + drift
 
-    @cache  # noqa: B019 (a plan lives for one solve)
+    @cached_property
     def _most_rounds(self) -> tuple[ExponentialMechanism, AdditiveNoise | None]:
         return self.mechanisms(_MOST_DEFAULT_ROUNDS)
 
