@@ -27,7 +27,7 @@ from privlp.solve_audit import audit_solve
 
 _EXIT_CODES = """Exit codes: 0 solved; 1 ended without a solution (infeasible, unbounded, time limit, out of memory); 2 wrong input
 or options, or a file that cannot be read or written; 130 interrupted."""
-_STAYS_CHARGED = "Nothing was released but what is printed above or saved; whatever was charged stays charged."
+_STAYS_CHARGED = "Nothing was released but what is printed above or saved; what was charged stays charged."
 _EXIT_CODES_OF_AUDIT = (
     "Exit codes: 0 no fault found (no proof of privacy); 1 fault found; 2 wrong input or options; 130 interrupted."
 )
@@ -88,7 +88,11 @@ _REQUEST = [
     click.option("--row-private", type=float, metavar="D", help="One private row of A moves, each entry by at most D."),
     click.option("--column-private", type=float, metavar="D", help="One column of A moves, each private entry by at most D."),
     click.option("--objective-private", type=float, metavar="D", help="Costs move by at most D in sum. Several: all at once."),
-    click.option("--norm", type=click.Choice(["inf", "1"]), help="--scalar-private bounds each move, or their sum (1)."),
+    click.option(
+        "--norm",
+        type=click.Choice(["inf", "1"]),
+        help="inf (default): each right-hand side may move by D at once; 1: by D in sum, as where a record owns one row.",
+    ),
     click.option("--b-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private right-hand sides."),
     click.option("--a-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private coefficients."),
     click.option("--zeros-public", is_flag=True, default=None, help="Coefficients that the file leaves out are zero for everyone."),
@@ -313,6 +317,8 @@ def _require_picture(target: str | None) -> None:
 def _variables(lp: LinearProgram, x: Any) -> str:
     """Table of the largest variables that are not zero."""
     order = sorted((j for j in range(len(x)) if x[j] != 0), key=lambda j: -abs(x[j]))
+    if not order:
+        return "All variables are 0."
     names = lp.variable_names or [f"x[{j}]" for j in range(len(x))]
     rows = [(names[j], f"{x[j]:.6g}") for j in order[:_MOST_VARIABLES_SHOWN]]
     table = tabulate(rows, headers=("variable", "value"), disable_numparse=True)

@@ -147,7 +147,9 @@ def row_mask(selection: Any, size: int, row_names: Sequence[str] | None, *, quot
         index = {name: i for i, name in enumerate(row_names or ())}
         unknown = [str(name) for name in chosen.ravel() if str(name) not in index]
         if unknown:
-            raise InvalidProblemError(f"private names rows that do not exist: {', '.join(unknown[:5])}.")
+            raise InvalidProblemError(
+                f"private names rows that do not exist: {', '.join(unknown[:5])}. (A list holds names; a pattern is a string.)"
+            )
         chosen = np.array([index[str(name)] for name in chosen.ravel()], dtype=int)
     if chosen.size and (chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= size):
         raise InvalidProblemError(f"private must be a boolean mask, row indices in [0, {size}), or row names.")
