@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -64,6 +64,7 @@ words = st.lists(st.one_of(st.integers(0, 2**64 - 1), st.sampled_from(EXTREME)),
 
 
 @every_law
+@settings(deadline=None)
 @given(words=words, size=st.integers(1, 3))
 def test_errors_of_double_precision_are_bounded(law, words, size):
     """By at most half of what is allowed: the rest is in reserve for mathematical functions worse than ours."""
@@ -74,6 +75,7 @@ def test_errors_of_double_precision_are_bounded(law, words, size):
 
 
 @every_law
+@settings(deadline=None)
 @given(
     words=words,
     size=st.integers(1, 3),
@@ -182,6 +184,7 @@ def test_the_law_by_interval_arithmetic(law):
 
 
 @pytest.mark.parametrize("law", [Gaussian(), EuclideanLaplace()], ids=["Gaussian", "Euclidean"])
+@settings(deadline=None)
 @given(words=words, size=st.integers(1, 3))
 def test_secret_noise_is_near_the_ideal(law, words, size):
     noise = nearly(3.0, law, size, Words(words))
