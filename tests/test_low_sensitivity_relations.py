@@ -224,7 +224,7 @@ def test_declared_public_entries_do_not_count(kind):
         change = violations(one, x) - violations(other, x)
         assert np.ptp(np.append(change, 0.0) if kind is RowPrivate else change) <= relation.violation_change(one)(x)
         l1, l2 = relation.row_change(one, x)
-        moved = np.abs(sp.csr_array(other.lp.A - one.lp.A) * x)[constrains]
+        moved = sp.csr_array(np.abs((other.lp.A - one.lp.A) * x))[constrains]
         assert moved.sum(axis=1).max() <= l1 + ROUNDING * 100
         assert np.sqrt((moved**2).sum(axis=1)).max() <= l2 + ROUNDING * 100
 

@@ -23,9 +23,10 @@ TRIANGLE = LinearProgram([-1.0, -1.0], [[1.0, 2.0], [3.0, 1.0]], [4.0, 6.0])
 @pytest.fixture(autouse=True)
 def pyplot():
     """Matplotlib that draws on no screen, and forgets its figures."""
-    mpl.use("Agg", force=True)
     from matplotlib import pyplot as plt
 
+    plt.close("all")  # of other tests; old versions complain if a new backend does it
+    mpl.use("Agg", force=True)
     yield plt
     plt.close("all")
 

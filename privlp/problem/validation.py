@@ -175,6 +175,6 @@ def _pairs(bounds: Any) -> Any:
 
 
 def _end(value: Any, absent: float) -> float:
-    if isinstance(value, str | bytes | complex | np.complexfloating) or np.ma.is_masked(value):
+    if isinstance(value, str | bytes | complex | np.complexfloating) or np.ma.is_masked(value) or np.ndim(value) > 0:
         raise TypeError
     return absent if value is None else float(value)
