@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
+from privlp.checks import real
 from privlp.errors import BudgetExceededError, InvalidParameterError, InvalidProblemError, UnsupportedProblemError
 from privlp.privacy import Ledger, Randomness, audit
 from privlp.privacy.audit import LARGEST_OUTCOME
@@ -103,6 +104,7 @@ def audit_solve(
     if math.isinf(eps):
         raise InvalidParameterError("eps must be finite: without noise there is no claim to audit.")
     _require_counts(pairs, runs)
+    confidence = real(confidence, "confidence")
     if not 0 < confidence < 1:
         raise InvalidParameterError(f"confidence must be in (0, 1), got {confidence!r}.")
     request = {

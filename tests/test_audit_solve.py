@@ -687,3 +687,9 @@ def test_a_selection_of_ones_own(sensitivity, passes):
     found = audit_solve(lp, 1.0, 1e-6, s=5, opt=3.0, method=lambda task: CountOfNeeds(task, sensitivity), pairs=10, runs=0, rng=0)
     assert found.passed == passes, str(found)
     assert found.releases[0].change == 1.0
+
+
+def test_a_confidence_that_is_no_number():
+    lp = LinearProgram([1, 2], -np.ones((20, 2)), -np.ones(20))
+    with pytest.raises(InvalidParameterError, match="confidence must be a"):
+        audit_solve(lp, 1.0, 1e-6, s=5, opt=3.0, confidence="high", pairs=1, runs=0)
