@@ -43,8 +43,8 @@ nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "notebooks")
 nb_execution_timeout = 300
 nb_merge_streams = True
-nb_code_prompt_show = "Show the solution"
-nb_code_prompt_hide = "Hide the solution"
+nb_code_prompt_show = "Show the code"
+nb_code_prompt_hide = "Hide the code"
 
 autosummary_generate = True
 autosummary_filename_map = {f"privlp.{name}": f"privlp.{name}_function" for name in ("plan", "quality")}  # beside Plan, Quality

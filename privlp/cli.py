@@ -14,14 +14,14 @@ from typing import Any
 import click
 from tabulate import tabulate
 
-from privlp import __version__
-from privlp.errors import InvalidParameterError, NotPrivateWarning, PrivLPError
+from privlp import __version__, cli_options
+from privlp.cli_options import GroupedCommand, in_flags, program, shares
+from privlp.errors import NotPrivateWarning, PrivLPError
 from privlp.exact import solve_exact
 from privlp.files import write_whole
 from privlp.optional import save_figure
 from privlp.plan import plan
 from privlp.problem import LinearProgram
-from privlp.relations import ColumnPrivate, ConstraintPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
 from privlp.solve import solve
 from privlp.solve_audit import audit_solve
 
@@ -49,7 +49,7 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 return command(*args, **kwargs)
             except PrivLPError as error:
-                raise _Failure(str(error)) from None
+                raise _Failure(in_flags(str(error))) from None
             except OSError as error:
                 if error.errno == errno.EPIPE:  # whoever read the output has gone: click ends quietly
                     raise
@@ -67,72 +67,41 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-@click.group(epilog=_EXIT_CODES)
+def _example(*lines: str, exit_codes: str = _EXIT_CODES) -> str:
+    """An epilogue that begins with command lines as they are."""
+    return "\n".join(["\b", "Example:" if len(lines) == 1 else "Examples:", *(f"  {line}" for line in lines), "", exit_codes])
+
+
+@click.group(epilog=_EXIT_CODES, context_settings={"max_content_width": 100})
 @click.version_option(__version__, prog_name="privlp")
 def main() -> None:
-    """Solve linear programs under differential privacy."""
+    """Solve linear programs under differential privacy. Each command has a --help of its own."""
 
 
-#: What a solve and its plan both need.
-_REQUEST = [
-    click.option("--eps", type=float, required=True, help="Privacy parameter eps; inf for no privacy."),
-    click.option("--delta", type=float, required=True, help="Privacy parameter delta, well below one over the number of rows."),
-    click.option("--s", type=float, help="Number of private rows that may be violated by more than alpha (constraint-private)."),
-    click.option("--alpha", type=float, help="Violation per unit of row norm aimed at; the best the budget allows by default."),
-    click.option("--opt", type=float, help="Public optimal value, in the model's units and sense."),
-    click.option(
-        "--opt-range", type=float, nargs=2, metavar="LOW HIGH", help="Public range of the optimal value, in place of --opt."
+@main.command(
+    "solve",
+    cls=GroupedCommand,
+    short_help="Solve a model privately.",
+    epilog=_example(
+        "privlp solve model.mps --eps 1 --delta 1e-6 --s 100 --opt 4.5",
+        "privlp solve model.mps --eps 1 --delta 1e-6 --scalar-private 0.1 --norm 1",
     ),
-    click.option("--private", "pattern", help="Glob over row names of the private rows. Default: all inequalities."),
-    click.option("--scalar-private", type=float, metavar="D", help="Right-hand sides of private rows move by at most D."),
-    click.option("--row-private", type=float, metavar="D", help="One private row of A moves, each entry by at most D."),
-    click.option("--column-private", type=float, metavar="D", help="One column of A moves, each private entry by at most D."),
-    click.option("--objective-private", type=float, metavar="D", help="Costs move by at most D in sum. Several: all at once."),
-    click.option(
-        "--norm",
-        type=click.Choice(["inf", "1"]),
-        help="inf (default): each right-hand side may move by D at once; 1: by D in sum, as where a record owns one row.",
-    ),
-    click.option("--b-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private right-hand sides."),
-    click.option("--a-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private coefficients."),
-    click.option("--zeros-public", is_flag=True, default=None, help="Coefficients that the file leaves out are zero for everyone."),
-    click.option("--c-range", type=float, nargs=2, metavar="LOW HIGH", help="Declared public range of private costs."),
-    click.option("--width", type=float, help="Declared bound: entries of A and b (dmw-published), norms of soft rows."),
-    click.option("--box", type=float, help="Public bound on every variable's size."),
-    click.option("--rows-per-record", type=int, default=1, show_default=True, help="Largest number of rows that one record owns."),
-    click.option("--nominal-n", type=int, help="Records may be added or removed, not replaced; this is the public number of rows."),
-]
-
-
-#: What a solve and its audit need besides.
-_MANNER = [
-    click.option("--split", help="Shares of the budget for b, A, c where several are private, such as 2,1,1."),
-    click.option("--feasible", type=click.Choice(["always"]), help="Never violate a private row (not for constraint-private)."),
-    click.option(
-        "--method", default="auto", show_default=True, help="auto, or a method of the relation, such as mirror or direct-noise."
-    ),
-]
-
-
-def _options(*options: Callable[..., Any]) -> Callable[..., Any]:
-    """Add options to a command."""
-    return lambda command: functools.reduce(lambda inner, option: option(inner), reversed(options), command)
-
-
-@main.command("solve", epilog=_EXIT_CODES)
+)
 @click.argument("model", type=click.Path())
-@_options(*_REQUEST, *_MANNER)
-@click.option("--seed", type=int, help="Reproducible noise, for experiments only: the result is not for release.")
-@click.option("--time-limit", type=float, help="Seconds.")
-@click.option("--progress/--no-progress", help="Show a progress bar.")
-@click.option("--json", "json_file", help="Write the result as JSON to this file, or to standard output for '-'.")
+@cli_options.privacy("--eps", type=float, required=True, help="Privacy parameter eps: smaller is more private; inf: no privacy.")
+@cli_options.REQUEST
+@cli_options.MANNER
+@cli_options.method("--time-limit", type=float, help="Seconds.")
+@cli_options.output("--seed", type=int, help="Reproducible noise, for experiments only: the result is not for release.")
+@cli_options.output("--progress/--no-progress", help="Show a progress bar.")
+@cli_options.output("--json", "json_file", help="Write the result as JSON to this file, or to standard output for '-'.")
 @plain_errors
 def _solve(model: str, json_file: str | None, seed: int | None, split: str | None, **options: Any) -> None:
     """Solve MODEL (an MPS or LP file) privately. By default whole rows are private: one record owns a constraint."""
     _require_folder(json_file)
-    shares = None if split is None else _shares(split)
-    lp, options = _program(model, options)
-    solution = solve(lp, rng=seed, split=shares, **options)
+    split_in = shares(split)
+    lp, options = program(model, options)
+    solution = solve(lp, rng=seed, split=split_in, **options)
     if json_file not in (None, "-"):
         try:
             solution.save(json_file)
@@ -152,30 +121,48 @@ def _solve(model: str, json_file: str | None, seed: int | None, split: str | Non
     sys.exit(0 if solution.success else 1)
 
 
-@main.command("plan", epilog=_EXIT_CODES)
+@main.command(
+    "plan",
+    cls=GroupedCommand,
+    short_help="Predict how well a model can be solved privately; spends nothing.",
+    epilog=_example("privlp plan model.mps --eps 1 --delta 1e-6 --s 100 --opt 4.5"),
+)
 @click.argument("model", type=click.Path())
-@_options(*_REQUEST)
-@click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Draw the predictions over eps into this file.")
+@cli_options.privacy("--eps", type=float, required=True, help="Privacy parameter eps: smaller is more private.")
+@cli_options.REQUEST
+@cli_options.output("--plot", "picture", type=click.Path(dir_okay=False), help="Draw the predictions over eps into this file.")
 @plain_errors
 def _plan(model: str, picture: str | None, **options: Any) -> None:
     """Predict how well MODEL can be solved privately, from public numbers. Spends nothing."""
     _require_picture(picture)
-    lp, options = _program(model, options)
+    lp, options = program(model, options)
     planned = plan(lp, **options)
-    click.echo(planned)
+    click.echo(in_flags(str(planned)))
     if picture is not None:
         save_figure(planned.plot(), picture)
 
 
-@main.command("audit", epilog=_EXIT_CODES_OF_AUDIT)
+@main.command(
+    "audit",
+    cls=GroupedCommand,
+    short_help="Look for a fault in a private solve of a model; not private.",
+    epilog=_example(
+        "privlp audit model.mps --eps 1 --delta 1e-6 --s 6 --opt 3 --pairs 6 --runs 0", exit_codes=_EXIT_CODES_OF_AUDIT
+    ),
+)
 @click.argument("model", type=click.Path())
-@_options(*_REQUEST, *_MANNER)
-@click.option("--pairs", type=int, default=50, show_default=True, help="Pairs of neighbours to try, two solves each.")
-@click.option("--runs", type=int, default=2_000, show_default=True, help="Solves on each of the worst pair; 0: no statistics.")
-@click.option("--seed", type=int, help="Reproducible audit.")
-@click.option("--progress/--no-progress", help="Show a progress bar.")
-@click.option("--plot", "picture", type=click.Path(dir_okay=False), help="Draw the changes found against those charged.")
-@click.option("--json", "json_file", help="Write the findings as JSON to this file, or to standard output for '-'.")
+@cli_options.privacy("--eps", type=float, required=True, help="Privacy parameter eps that is claimed; finite.")
+@cli_options.REQUEST
+@cli_options.MANNER
+@cli_options.audit("--pairs", type=int, default=50, show_default=True, help="Pairs of neighbours to try, two solves each.")
+@cli_options.audit("--runs", type=int, default=2_000, show_default=True, help="Solves on each of the worst pair; 0: no statistics.")
+@cli_options.audit("--confidence", type=float, default=0.999, show_default=True, help="Of each statistical audit.")
+@cli_options.output("--seed", type=int, help="Reproducible audit.")
+@cli_options.output(
+    "--progress/--no-progress", default=True, show_default=True, help="Say how long it may take, and how far it is."
+)
+@cli_options.output("--plot", "picture", type=click.Path(dir_okay=False), help="Draw the changes found against those charged.")
+@cli_options.output("--json", "json_file", help="Write the findings as JSON to this file, or to standard output for '-'.")
 @plain_errors
 def _audit(model: str, json_file: str | None, picture: str | None, seed: int | None, split: str | None, **options: Any) -> None:
     """Look for a fault in a private solve of MODEL, on extreme neighbours of it. NOT PRIVATE: do not publish what it prints.
@@ -186,9 +173,9 @@ def _audit(model: str, json_file: str | None, picture: str | None, seed: int | N
     """
     _require_folder(json_file)
     _require_picture(picture)
-    shares = None if split is None else _shares(split)
-    lp, options = _program(model, options)
-    found = audit_solve(lp, rng=seed, split=shares, **options)
+    split_in = shares(split)
+    lp, options = program(model, options)
+    found = audit_solve(lp, rng=seed, split=split_in, **options)
     document = json.dumps(found.to_dict(), indent=1)
     click.echo(document if json_file == "-" else found)
     if json_file not in (None, "-"):
@@ -198,71 +185,7 @@ def _audit(model: str, json_file: str | None, picture: str | None, seed: int | N
     sys.exit(0 if found.passed else 1)
 
 
-def _program(model: str, options: dict[str, Any]) -> tuple[LinearProgram, dict[str, Any]]:
-    """The program that the options describe, and the options that are left."""
-    rest = dict(options)
-    low_sensitivity = {name: rest.pop(name) for name in _LOW_SENSITIVITY_OPTIONS}
-    relation = _neighbours(rest.pop("rows_per_record"), rest.pop("nominal_n"), low_sensitivity)
-    opt_range = rest.pop("opt_range")
-    if opt_range is not None:
-        if rest["opt"] is not None:
-            raise InvalidParameterError("Give --opt or --opt-range, not both.")
-        rest["opt"] = opt_range
-    return LinearProgram.from_mps(model, neighbours=relation, private=rest.pop("pattern"), box=rest.pop("box")), rest
-
-
-_RELATIONS: dict[str, Callable[..., Any]] = {
-    "scalar_private": ScalarPrivate,
-    "row_private": RowPrivate,
-    "column_private": ColumnPrivate,
-    "objective_private": ObjectivePrivate,
-}
-#: Options that mean something for some of these relations only.
-_DETAILS = {
-    "norm": ("scalar_private",),
-    "b_range": ("scalar_private",),
-    "a_range": ("row_private", "column_private"),
-    "zeros_public": ("row_private", "column_private"),
-    "c_range": ("objective_private",),
-}
-_RANGES = {"scalar_private": "b_range", "row_private": "a_range", "column_private": "a_range", "objective_private": "c_range"}
-_LOW_SENSITIVITY_OPTIONS = (*_RELATIONS, *_DETAILS)
-
-
-def _neighbours(rows_per_record: int, nominal_n: int | None, given: dict[str, Any]) -> Any:
-    """The neighbour relation that the options describe; options without use for it are refused."""
-    touched = [name for name in _RELATIONS if given[name] is not None]
-    for detail, owners in _DETAILS.items():
-        if given[detail] is not None and not set(owners) & set(touched):
-            raise InvalidParameterError(f"{_option(detail)} has no use without {' or '.join(map(_option, owners))}.")
-    if not touched:
-        return ConstraintPrivate("replace" if nominal_n is None else "add-remove", rows_per_record, nominal_n)
-    if nominal_n is not None or rows_per_record != 1:
-        unused = "--nominal-n" if nominal_n is not None else "--rows-per-record"
-        raise InvalidParameterError(f"{unused} has no use with {_option(touched[0])}, where the rows are public. Leave it out.")
-    relations = []
-    for name in touched:
-        details: dict[str, Any] = {"norm": given["norm"]} if name == "scalar_private" and given["norm"] else {}
-        if given["zeros_public"] and name in _DETAILS["zeros_public"]:
-            details["zeros"] = "public"
-        ends = given[_RANGES[name]]
-        details |= {} if ends is None else dict(zip(("lower", "upper"), ends, strict=True))
-        relations.append(_RELATIONS[name](given[name], **details))
-    return relations[0] if len(relations) == 1 else tuple(relations)
-
-
-def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-def _shares(text: str) -> list[float]:
-    try:
-        return [float(share) for share in text.split(",")]
-    except ValueError:
-        raise InvalidParameterError(f"--split must be numbers with commas between them, such as 2,1,1; got {text!r}.") from None
-
-
-@main.command("exact", epilog=_EXIT_CODES)
+@main.command("exact", short_help="Solve a model exactly with HiGHS; not private.", epilog=_example("privlp exact model.mps"))
 @click.argument("model", type=click.Path())
 @click.option("--time-limit", type=float, help="Seconds.")
 @click.option("--json", "json_file", help="Write the result as JSON to this file, or to standard output for '-'.")
@@ -290,7 +213,9 @@ def _exact(model: str, time_limit: float | None, json_file: str | None) -> None:
     sys.exit(0 if exact.success else 1)
 
 
-@main.command("demo", epilog=_EXIT_CODES)
+@main.command(
+    "demo", short_help="Solve a program on real medical records, and draw it.", epilog=_example("privlp demo --output demo.png")
+)
 @click.option("--output", default="privlp-demo.png", show_default=True, type=click.Path(dir_okay=False), help="Picture to write.")
 @click.option("--seed", type=int, help="Reproducible noise.")
 @plain_errors

@@ -34,20 +34,25 @@ class Comparison:
         How far each row of the user's program is violated, in its own units; 0 where it holds.
     scaled_violations : (n,)
         The same per unit of ||A_i||_2, the units of alpha.
+    s : float or None
+        Number of rows that may be given up, if it was told.
 
     Examples
     --------
     >>> import privlp
     >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
-    >>> comparison = privlp.compare(lp, [1.0, 0.0])
-    >>> comparison.violation_at(0), comparison.violation_at(1), comparison
-    (1.0, 0.0, Comparison(NOT PRIVATE: objective_gap=-0.333, rows violated=1, worst violation=1))
+    >>> comparison = privlp.compare(lp, [1.0, 0.0], s=1)
+    >>> comparison.violation_at(0), comparison.violation_at(1)
+    (1.0, 0.0)
+    >>> comparison
+    Comparison(NOT PRIVATE: objective_gap=-0.333, rows violated=1 of 2 (s=1), worst violation=1 (beyond s rows: 0))
     """
 
     objective: float
     exact_objective: float | None
     violations: FloatArray
     scaled_violations: FloatArray
+    s: float | None = None
 
     @property
     def objective_gap(self) -> float | None:
@@ -81,8 +86,9 @@ class Comparison:
         label : str, optional
             Name in the legend.
         s : float, optional
-            Mark the number of rows given up.
+            Mark the number of rows given up; by default the one that was told, if any.
         """
+        s = self.s if s is None else s
         largest_first = np.sort(self.violations[self.violations > 0])[::-1]
         with drawing_on(ax) as axes:
             axes.step(np.append(largest_first, 0.0), np.arange(len(largest_first) + 1), where="pre", label=label)
@@ -102,10 +108,16 @@ class Comparison:
     def __repr__(self) -> str:
         gap = "none" if self.objective_gap is None else f"{self.objective_gap:+.3g}"
         worst = float(self.violations.max(initial=0.0))
-        return f"Comparison(NOT PRIVATE: objective_gap={gap}, rows violated={self.n_violated()}, worst violation={worst:.3g})"
+        rows, beyond = f"{self.n_violated()} of {len(self.violations)}", ""
+        if self.s is not None:
+            rows += f" (s={self.s:g})"
+            beyond = f" (beyond s rows: {self.violation_at(self.s):.3g})"
+        return f"Comparison(NOT PRIVATE: objective_gap={gap}, rows violated={rows}, worst violation={worst:.3g}{beyond})"
 
 
-def compare(lp: LinearProgram, solution: Solution | ExactSolution | Any, exact: ExactSolution | None = None) -> Comparison:
+def compare(
+    lp: LinearProgram, solution: Solution | ExactSolution | Any, exact: ExactSolution | None = None, *, s: float | None = None
+) -> Comparison:
     """Compare a solution, or any point, with the exact optimum and with every row: **not private**.
 
     Parameters
@@ -116,6 +128,8 @@ def compare(lp: LinearProgram, solution: Solution | ExactSolution | Any, exact: 
         What to look at.
     exact : ExactSolution, optional
         The exact optimum; computed with HiGHS if left out.
+    s : float, optional
+        Number of rows that may be given up, as for :func:`solve`; to be shown beside the number that are violated.
 
     Examples
     --------
@@ -129,10 +143,12 @@ def compare(lp: LinearProgram, solution: Solution | ExactSolution | Any, exact: 
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
     if not isinstance(exact, ExactSolution | None):
         raise InvalidParameterError(f"exact must be an ExactSolution, got {type(exact).__name__}.")
+    if s is not None and not real(s, "s") >= 0:
+        raise InvalidParameterError(f"s must not be negative, got {s!r}.")
     x = point_of(lp, solution)
     exact = solve_exact(lp) if exact is None else exact
     activity = lp.A @ x
     violations = np.maximum(np.maximum(activity - lp.b, lp.row_lower - activity), 0.0)
     norms = np.sqrt(np.asarray((lp.A**2).sum(axis=1)).ravel()) if lp.is_sparse else np.linalg.norm(lp.A, axis=1)
     scaled = np.divide(violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0)
-    return Comparison(lp.objective(x) + lp.price_of(violations), exact.objective, violations, scaled)
+    return Comparison(lp.objective(x) + lp.price_of(violations), exact.objective, violations, scaled, s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tabulate import tabulate
@@ -13,9 +13,13 @@ from privlp.compare import compare
 from privlp.errors import MissingDependencyError
 from privlp.exact import solve_exact
 from privlp.examples import screening
-from privlp.optional import save_figure
+from privlp.optional import drawing_on, new_axes, save_figure
 from privlp.privacy import Budget
 from privlp.solve import solve
+from privlp.style import GREY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 _DELTA = 1e-5
@@ -56,7 +60,7 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
     for eps in _EPSILONS:
         solution = solve(lp, eps, _DELTA, _GIVEN_UP, opt=_PUBLIC_RADIUS, budget=budget, rng=seed)
         comparison = compare(lp, solution, exact)
-        comparison.plot(axes, label=f"eps = {eps:g}")
+        comparison.plot(axes, label=f"ε = {eps:g}")
         missing = f"{comparison.violation_at(_GIVEN_UP):.3f}"
         right_side = np.count_nonzero(lp.A @ solution.x < 0)
         rows.append((f"{eps:g}", solution.iterations, comparison.n_violated(), missing, right_side))
@@ -65,20 +69,17 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
     echo("* computed from the patients' records without noise, for this demonstration only.\n")
     echo(f"The ledger of all solves together:\n{budget}\n")
     echo(f"{budget.statement()}\n")
-    axes.axhline(_GIVEN_UP, color="0.4", linestyle="--", linewidth=1.5, label=f"s = {_GIVEN_UP} patients given up")
-    axes.set_xlabel("points missing to the required margin")
-    axes.set_ylabel("patients who miss more than that")
-    axes.set_title(f"A private linear program on {lp.shape[0]} patients")
-    axes.legend(frameon=False, loc="right")
+    with drawing_on(axes):
+        axes.axhline(_GIVEN_UP, color=GREY, linestyle="--", label=f"s = {_GIVEN_UP} patients given up")
+        axes.set(xlabel="points missing to the required margin", ylabel="patients who miss more (number)")
+        axes.set_title(f"{lp.shape[0]} patients; not private: computed from their records")
+        axes.legend(loc="center right")
     save_figure(axes, picture)
     echo(f"Picture: {picture}")
 
 
-def _axes() -> Any:
+def _axes() -> Axes:
     try:
-        import matplotlib.pyplot as plt  # noqa: PLC0415
-    except ImportError as error:
+        return new_axes()
+    except MissingDependencyError as error:
         raise MissingDependencyError("The demonstration needs scikit-learn and Matplotlib: pip install 'privlp[demo]'.") from error
-    axes = plt.subplots(figsize=(8, 5), layout="constrained")[1]
-    axes.set_prop_cycle(color=plt.get_cmap("viridis")(np.linspace(0.0, 0.9, len(_EPSILONS))))
-    return axes

@@ -61,7 +61,7 @@ def draw_program(
         axes.set_title(axes.get_title() or "not private: shows the true rows")
         for handle in axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0)).legend_handles[1:]:
             if handle is not None:
-                handle.set_alpha(1.0)  # a single line of many is too faint for a legend
+                handle.set_alpha(1.0)  # one point of many is too faint for a legend
     return axes
 
 
@@ -196,15 +196,15 @@ def _draw_rows(
         "public row": {"color": GREY, "linewidth": 1.8},
         "highlighted row": {"color": COLOURS["vermilion"], "linewidth": 3.5, "zorder": 3},
     }
-    named: set[str] = set()
+    named: dict[str, None] = {}
     for normal, rhs, row in zip(A, b, owner, strict=True):
         if row < 0:
             continue
         kind = "highlighted row" if int(row) in marked else "private row" if lp.private[row] else "public row"
-        ax.axline(
-            rhs * normal, rhs * normal + np.array([-normal[1], normal[0]]), label="" if kind in named else kind, **kinds[kind]
-        )
-        named.add(kind)
+        ax.axline(rhs * normal, rhs * normal + np.array([-normal[1], normal[0]]), **kinds[kind])
+        named[kind] = None
+    for kind in named:
+        ax.plot([], [], label=kind, **kinds[kind] | {"alpha": 1.0})  # for legends, where one line of many is too faint
 
 
 def _draw_costs(ax: Axes, cost: FloatArray, low: FloatArray, high: FloatArray) -> None:

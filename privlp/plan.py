@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,14 @@ from privlp.optional import drawing_on
 from privlp.privacy import Ledger, Randomness
 from privlp.problem import LinearProgram, StandardForm
 from privlp.relations import ConstraintPrivate
+from privlp.solve import available_methods
 from privlp.solvers import Prediction, Task, best_method, predictions
 from privlp.solvers.descent import Region
+from privlp.solvers.noisy_numbers import NAMES
+from privlp.solvers.prediction import NoiseOnNumbers
 from privlp.solvers.public_polytope import PublicPolytope
 from privlp.solvers.simplex import Simplex
-from privlp.solvers.value_search import is_range
+from privlp.solvers.value_search import is_range, range_of
 from privlp.style import GREY, MARKERS
 
 if TYPE_CHECKING:
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 _EPSILONS_AROUND = np.geomspace(1 / 8, 8, 13)
 # Of what a row typically varies by over the region: a prediction above this share says nothing, one below is worth having.
 _USELESS, _USEFUL = 0.5, 0.1
+_COLUMNS = 98
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +46,12 @@ class Plan:
     predictions : dict of str to Prediction
         Of each method that applies and has one, best first.
     not_applicable : dict of str to str
-        Why other methods do not apply.
+        Why other methods do not apply, and what to do about it; printed in short.
     yardstick : float or None
         What a row typically varies by over the public region, in the units of the predicted violations, where it is known.
     advice : str
-        In words: whether the number of rows and eps are enough, and what would be.
+        In words: whether the number of rows and eps are enough, and what would be; with ``feasible="always"``, how much noise
+        tightens the private numbers.
 
     Examples
     --------
@@ -66,43 +72,79 @@ class Plan:
     _available: Sequence[str] = field(repr=False)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the predicted violation of each method over eps, from an eighth of the planned eps to eight times as much."""
+        """Draw the predicted violation of each method over eps, from an eighth of the planned eps to eight times as much.
+
+        With ``feasible="always"``: the typical noise on each part of the program, over its declared range.
+        """
         epsilons = self._task.ledger.eps * _EPSILONS_AROUND
         tasks = [replace(self._task, ledger=Ledger(float(eps), self._task.ledger.delta)) for eps in epsilons]
-        found = [predictions(task, self._available)[0] for task in tasks]
+        found = [_curves(predictions(task, self._available)[0]) for task in tasks]
+        shown = _curves(self.predictions)
+        line, line_label, ylabel = self.yardstick, "what a row varies by", f"predicted violation\n({self.unit})"
+        if any(p.on_numbers for p in self.predictions.values()):
+            line, line_label, ylabel = 1.0, "as wide as the range", "typical noise\n(of the declared range)"
         with drawing_on(ax) as axes:
-            for k, method in enumerate(self.predictions):  # lines that coincide show as marks within marks
-                points = [(eps, at[method].violation) for eps, at in zip(epsilons, found, strict=True) if method in at]
-                label = f"{method} (auto)" if method == self.best else method
+            for k, (method, part) in enumerate(shown):  # lines that coincide show as marks within marks
+                points = [(eps, at[method, part]) for eps, at in zip(epsilons, found, strict=True) if (method, part) in at]
+                label = ", ".join(filter(None, (self._name(method), part)))
                 axes.plot(*zip(*points, strict=True), marker=MARKERS[k % len(MARKERS)], markersize=max(5, 14 - 3 * k), label=label)
-            if self.yardstick is not None:
-                axes.axhline(self.yardstick, color=GREY, linestyle="--", label="what a row varies by")
+            if line is not None:
+                axes.axhline(line, color=GREY, linestyle="--", label=line_label)
             axes.axvline(self._task.ledger.eps, color=GREY, linestyle=":", label="planned ε")
-            scale = "log" if any(p.violation > 0 for p in self.predictions.values()) else "linear"
-            axes.set(xscale="log", yscale=scale, xlabel="ε", ylabel=f"predicted violation\n({self.unit})")
+            scale = "log" if any(value > 0 for value in shown.values()) else "linear"
+            axes.set(xscale="log", yscale=scale, xlabel="ε", ylabel=ylabel)
             axes.set_xticks(epsilons[::2], [f"{eps:.3g}" for eps in epsilons[::2]])
             axes.set_xticks([], minor=True)
             axes.set_title(axes.get_title() or "from public numbers alone; nothing is spent")
             axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return axes
 
+    def _name(self, method: str) -> str:
+        return f"{method} (auto)" if method == self.best else method
+
     def __str__(self) -> str:
-        rows = [
-            (
-                f"{method} (auto)" if method == self.best else method,
-                f"{p.violation:.3g}",
-                "-" if p.objective_loss is None else f"{p.objective_loss:.2%}",
-                p.rounds,
-                f"{p.noise:.3g}",
-            )
-            for method, p in self.predictions.items()
-        ]
-        headers = ("method", f"violation ({self.unit})", "objective loss (of the range)", "rounds", "noise per unit")
+        blocks = [self._table(), textwrap.fill(self.advice, _COLUMNS)]
         methods: dict[str, list[str]] = {}
         for method, reason in self.not_applicable.items():
-            methods.setdefault(reason, []).append(method)
-        others = "".join(f"\n{', '.join(names)}: does not apply. {reason}" for reason, names in methods.items())
-        return f"{tabulate(rows, headers=headers, disable_numparse=True)}\n\n{self.advice}{others}"
+            methods.setdefault(_first_sentence(reason), []).append(method)
+        if methods:
+            lines = [f"{', '.join(names)}: {reason}" for reason, names in methods.items()]
+            lines = [textwrap.fill(line, _COLUMNS, initial_indent="  ", subsequent_indent="    ") for line in lines]
+            blocks.append("\n".join(["These do not apply:", *lines]))
+        return "\n\n".join(blocks)
+
+    def _table(self) -> str:
+        found = self.predictions.items()
+        rows: list[tuple[Any, ...]]
+        if any(p.on_numbers for _, p in found):
+            headers = ["method", "noise on", "typical", "at most", "declared range"]
+            rows = [
+                (self._name(method), NAMES[on.part], f"{on.typical:.3g}", f"{on.most:.3g}", f"{on.declared:.3g}")
+                for method, p in found
+                for on in p.on_numbers
+            ]
+        else:
+            headers = ["method", f"violation ({self.unit})", "objective loss (of range)", "rounds", "noise per unit"]
+            rows = [
+                (self._name(method), f"{p.violation:.3g}", f"{p.objective_loss or 0:.2%}", p.rounds, f"{p.noise:.3g}")
+                for method, p in found
+            ]
+            if not any(p.objective_loss for _, p in found):  # it is predicted for a range of the optimum only
+                del headers[2]
+                rows = [row[:2] + row[3:] for row in rows]
+        return tabulate(rows, headers=headers, disable_numparse=True)
+
+
+def _first_sentence(text: str) -> str:
+    return text.split(". ", 1)[0].rstrip(".") + "."
+
+
+def _curves(found: dict[str, Prediction]) -> dict[tuple[str, str], float]:
+    """What is drawn at one eps, by method and part of the program."""
+    values: dict[tuple[str, str], float] = {}
+    for method, p in found.items():
+        values |= {(method, NAMES[on.part]): on.share for on in p.on_numbers} or {(method, ""): p.violation}
+    return values
 
 
 def plan(
@@ -114,13 +156,15 @@ def plan(
     *,
     opt: float | Sequence[float] | None = None,
     width: Any = None,
+    feasible: str | None = None,
 ) -> Plan:
     """Predict what :func:`solve` would reach with each method, before spending anything.
 
     Parameters
     ----------
-    lp, eps, delta, s, alpha, opt, width
-        As for :func:`solve`.
+    lp, eps, delta, s, alpha, opt, width, feasible
+        As for :func:`solve`. With ``feasible="always"`` no row is violated. What that costs in objective depends on private
+        numbers, so the plan says how wide the noise on them is, in their units and beside their declared range.
 
     Returns
     -------
@@ -149,6 +193,15 @@ def plan(
     ('mirror-best', True)
     >>> print(privlp.plan(lp, eps=0.001, delta=1e-6, s=100, opt=3.0).advice)  # doctest: +ELLIPSIS
     Too few rows for this eps: ...
+
+    Budgets between 2 and 10 that are never to be exceeded:
+
+    >>> lp = privlp.examples.advertising(private="budgets")
+    >>> print(privlp.plan(lp, eps=1.0, delta=1e-3, feasible="always"))  # doctest: +ELLIPSIS
+    method                       noise on            typical    at most    declared range
+    ---------------------------  ------------------  ---------  ---------  ----------------
+    truncated-laplace (auto)     right-hand sides b  0.676      1.35       8
+    ...
     """
     if not isinstance(lp, LinearProgram):
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
@@ -158,42 +211,45 @@ def plan(
             "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use solve_exact."
         )
     task = Task(StandardForm.of(lp), s, alpha, opt, width, ledger, Randomness(0))
-    available = lp.neighbours.methods
+    available = lp.neighbours.methods if feasible is None else available_methods(lp, feasible)
     best = best_method(task, available)
     found, reasons = predictions(task, available)
     if best in reasons:
         raise reasons[best]
     ordered = dict(sorted(found.items(), key=lambda item: item[1].violation))
-    yardstick = _yardstick(task)
+    region = _region(task)
+    yardstick = None if region is None else region.typical_norm / math.sqrt(region.size)
     return Plan(
         best=best,
         predictions=ordered,
         not_applicable={method: str(reason) for method, reason in reasons.items()},
         yardstick=yardstick,
-        advice=_advice(task, ordered.get(best), yardstick),
+        advice=_advice(task, ordered.get(best), region, yardstick),
         unit="per ‖A_i‖₂" if isinstance(lp.neighbours, ConstraintPrivate) else "in units of A x − b",
         _task=task,
         _available=available,
     )
 
 
-def _yardstick(task: Task) -> float | None:
-    """What a row of norm 1 with entries of like size varies by from vertex to vertex."""
+def _region(task: Task) -> Region | None:
+    """The public region, from vertex to vertex of which a row of norm 1 with entries of like size varies by the yardstick."""
     if not isinstance(task.relation, ConstraintPrivate):
         return None
-    region: Region
     ranged = is_range(task.opt)
     try:
-        region = Simplex(task.form, max(task.opt, key=abs) if ranged else task.opt)
+        return Simplex(task.form, max(task.opt, key=abs) if ranged else task.opt)
     except PrivLPError:
         try:
-            region = PublicPolytope(task.form, None if ranged else task.opt)
+            return PublicPolytope(task.form, range_of(task.opt) if ranged else task.opt)
         except PrivLPError:
             return None
-    return region.typical_norm / math.sqrt(region.size)
 
 
-def _advice(task: Task, prediction: Prediction | None, yardstick: float | None) -> str:
+def _advice(task: Task, prediction: Prediction | None, region: Region | None, yardstick: float | None) -> str:
+    if prediction is not None and prediction.on_numbers:
+        return _advice_on_noise(prediction.on_numbers)
+    if prediction is not None and prediction.violation == 0:
+        return "Only costs are private: the rows hold. What noise on costs loses of the objective is not predicted."
     if prediction is None or yardstick is None:
         return "Whether these violations are small is for you to say: what rows vary by over the region is not known publicly."
     share = prediction.violation / yardstick
@@ -201,10 +257,28 @@ def _advice(task: Task, prediction: Prediction | None, yardstick: float | None) 
     n, eps = times * task.n, times * task.ledger.eps
     more = f"About {times:.2g} times the rows ({n:.2g}), or eps = {eps:.2g}, would bring it to a tenth."
     compared = f"the predicted violation is {share:.2g} of what a row typically varies by over the region"
+    if isinstance(region, PublicPolytope):
+        compared += " within the public bounds (the looser these are, the smaller this share)"
+    given_up = ""
+    if task.lp.penalty is None and (task.opt is None or is_range(task.opt)):
+        given_up = f" Up to s = {task.density():g} rows are given up where that improves the objective, within its public range."
     if share > _USELESS:
-        return f"Too few rows for this eps: {compared}, so the result would tell next to nothing. {more}"
+        return f"Too few rows for this eps: {compared}, so the result would tell next to nothing. {more}{given_up}"
     if share > _USEFUL:
-        return f"Rough: {compared}. {more}"
+        return f"Rough: {compared}. {more}{given_up}"
     return (
         f"Enough rows for this eps: {compared}, if all rows can be satisfied; else that is what noise adds to the least possible."
+        f"{given_up}"
     )
+
+
+def _advice_on_noise(noises: Sequence[NoiseOnNumbers]) -> str:
+    drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
+    if drowned:
+        return (
+            f"Too much noise for the declared range of the {drowned}: most releases would be an end of it, and x hardly depend on "
+            "the data. A larger eps or delta, or a smaller sensitivity, would help."
+        )
+    shares = ", ".join(f"{noise.share:.2g} ({NAMES[noise.part]})" for noise in noises if math.isfinite(noise.declared))
+    compared = f" Typically it takes up this share of the declared range: {shares}." if shares else ""
+    return f"Every row holds, whatever the noise.{compared} What that costs in objective depends on the private numbers."

@@ -16,7 +16,6 @@ from privlp.problem import LinearProgram, StandardForm
 from privlp.solution import Solution
 from privlp.solvers import METHODS, Solver, Task, best_method, drive
 from privlp.solvers.game import Released
-from privlp.solvers.value_search import is_range, range_of
 from privlp.status import Status
 
 
@@ -145,7 +144,7 @@ def solve(
         split=split,
         time_limit=time_limit,
     )
-    available = _available(lp, feasible)
+    available = available_methods(lp, feasible)
     _warn_of_large_delta(task)
     if callable(method):
         name, build = getattr(method, "__name__", "custom"), method
@@ -165,14 +164,14 @@ def solve(
         method=name,
         iterations=solver.rounds,
         status=released.status,
-        message=_message(released, solver.rounds, ledger) + _beyond_range(released, opt),
+        message=_message(released, solver.rounds, ledger),
         privacy=ledger.record(),
         trace=released.trace,
         variable_names=lp.variable_names,
     )
 
 
-def _available(lp: LinearProgram, feasible: str | None) -> tuple[str, ...]:
+def available_methods(lp: LinearProgram, feasible: str | None) -> tuple[str, ...]:
     """The methods that protect the program's relation and keep what `feasible` asks for."""
     if feasible is None:
         return (*lp.neighbours.methods, *lp.neighbours.never_violating)
@@ -212,17 +211,6 @@ def _warn_of_large_delta(task: Task) -> None:
             NotPrivateWarning,
             stacklevel=3,
         )
-
-
-def _beyond_range(released: Released, opt: Any) -> str:
-    """A word of caution where a released objective shows that more was given up than meant; both numbers may be seen by all."""
-    if released.objective is None or not is_range(opt):
-        return ""
-    low, high = range_of(opt)
-    slack = 1e-6 * max(1.0, abs(low), abs(high))
-    if low - slack <= released.objective <= high + slack:
-        return ""
-    return " The objective lies outside the public range of the optimum: rows were given up for it. A single public opt is safer."
 
 
 def _message(released: Released, rounds: int, ledger: Ledger) -> str:

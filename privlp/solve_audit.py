@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -33,6 +35,8 @@ FloatArray = npt.NDArray[np.float64]
 _ATTEMPTS = 100
 # A single draw costs little beside a solve.
 _RUNS_OF_A_DRAW = 10
+# Seconds before progress is shown, and between two lines of it where nobody watches a terminal.
+_PATIENCE, _BETWEEN_LINES = 5.0, 10.0
 
 
 def audit_solve(
@@ -80,7 +84,8 @@ def audit_solve(
     rng : None, int or numpy.random.Generator
         Source of pairs and noise.
     progress : bool
-        Show a progress bar. An interrupted audit (Ctrl-C) returns nothing.
+        Of an audit that takes longer than a few seconds, say on standard error about how long, and show a bar. An interrupted audit
+        (Ctrl-C) returns nothing.
 
     Returns
     -------
@@ -116,16 +121,21 @@ def audit_solve(
     base = Tape(seed, quiet=True)
     solution = solve(lp, rng=base, **request)
     search = _Search(lp, request, seed, np.unique(solution.trace.get("selected rows", ())).astype(int))
-    with tqdm(total=pairs + 2 * runs, disable=not progress, desc="audit") as bar:
+    with _progress_bar(2 * (pairs + runs), shown=progress) as bar:
         for number in range(pairs):
+            started = time.perf_counter()
             search.try_one(generator, quiet=number % 2 == 0)
-            bar.update()
+            if number == 0 and progress:
+                _tell_duration(bar.total, (time.perf_counter() - started) / 2)
+            bar.update(2)
         releases = search.table(base)
         end_to_end = None
         if runs:
+            bar.set_description("audit of single draws", refresh=False)
             draws = _RUNS_OF_A_DRAW * runs
             releases = [replace(r, audit=audit_draw(*search.widest[r.purpose], draws, generator, confidence)) for r in releases]
             spent = solution.privacy.eps, solution.privacy.delta
+            bar.set_description("audit of x", refresh=False)
             run = _end_to_end(request, lp.shape[1], bar)
             end_to_end = audit(run, *search.worst, *spent, runs=runs, rng=generator, confidence=confidence)
     return SolveAudit(
@@ -147,6 +157,27 @@ def _require_counts(pairs: Any, runs: Any) -> None:
         raise InvalidParameterError(f"pairs must be a positive integer, got {pairs!r}.")
     if not isinstance(runs, int | np.integer) or isinstance(runs, bool) or (runs < 100 and runs != 0):
         raise InvalidParameterError(f"runs must be an integer of at least 100, or 0 for no statistics; got {runs!r}.")
+
+
+def _progress_bar(solves: int, *, shown: bool) -> Any:
+    interval = 0.1 if sys.stderr.isatty() else _BETWEEN_LINES
+    return tqdm(
+        total=solves,
+        disable=not shown,
+        desc="audit of pairs",
+        unit="solve",
+        delay=_PATIENCE,
+        mininterval=interval,
+        dynamic_ncols=True,
+    )
+
+
+def _tell_duration(solves: int, seconds: float) -> None:
+    """Say how long so many solves take, of so many seconds each, if that is long."""
+    total = solves * seconds
+    if total > _PATIENCE:
+        duration = f"{total / 60:.2g} min" if total > 60 else f"{total:.0f} s"
+        tqdm.write(f"{solves} solves of {seconds:.2g} s: about {duration}. Fewer pairs or runs take less.", file=sys.stderr)
 
 
 # ---------------------------------------------------------------------------------------------- coupled replay

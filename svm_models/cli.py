@@ -21,13 +21,17 @@ _LEAST_EPS_FOR_NOISE = 1e-4
 _MODEL = click.option("--model", type=click.Choice(["svm", "lr"]), required=True, help="Huber SVM, or logistic regression.")
 
 
-@click.group(epilog=_EXIT_CODES)
+@click.group(epilog=_EXIT_CODES, context_settings={"max_content_width": 100})
 @click.version_option(__version__, prog_name="svm-models")
 def main() -> None:
-    """Support vector machines and logistic regression, private and not."""
+    """Support vector machines and logistic regression, private and not. Each command has a --help of its own."""
 
 
-@main.command("train", epilog=_EXIT_CODES)
+@main.command(
+    "train",
+    short_help="Train three classifiers on a file, two of them private.",
+    epilog=f"\b\nExample:\n  svm-models train records.txt --model svm\n\n{_EXIT_CODES}",
+)
 @click.argument("file", type=click.Path())
 @_MODEL
 @click.option("--seed", type=click.IntRange(min=0), help="Reproducible noise, for experiments only: no line is for release.")
@@ -67,7 +71,7 @@ def _train(file: str, model: str, seed: int | None) -> None:
     click.echo("\n".join(lines))
 
 
-@main.command("example", epilog="Exit codes: 0 printed; 2 wrong options.")
+@main.command("example", short_help="Print a file of simulated records.", epilog="Exit codes: 0 printed; 2 wrong options.")
 @_MODEL
 def _example(model: str) -> None:
     """Print a FILE for `train`: 200 simulated records of 5 features.

@@ -123,6 +123,8 @@ def second_moments(M: Any, release: ChargedDraws) -> FloatArray:
 class PrivateLPSVC(PrivateLinearClassifier):
     """LP-SVM on the ball ||w||_1 <= R, trained by a private game between elastic duals and an L1 player; nothing to tune.
 
+    No intercept is learned. For one, append a constant column to X: it counts towards `data_norm`, and its weight towards R.
+
     Minimises the mean Huber-smoothed hinge loss over the ball. Its saddle point: record i has a dual weight z_i in [0, 1], the
     slope of the loss at its own margin; the player sees sum_i z_i y_i x_i with Gaussian noise, and answers by accelerated mirror
     descent.
@@ -165,7 +167,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     coef_ : (1, p) array
         ``||coef_||_1 <= radius_``.
     intercept_ : (1,) array
-        Zero.
+        Zero: the classes are divided by a hyperplane through the origin.
     classes_ : (2,) array
     radius_ : float
     rounds_ : int

@@ -134,11 +134,13 @@ def test_hashable_and_array_outputs(outcome):
         (lambda rng: {1: 2}, "must return hashable outcomes .* the first was of type dict"),
         (lambda rng: {1, 2}, "must return hashable outcomes .* the first was of type set"),
         (lambda rng: np.zeros((2, 2)), "must return 1-D arrays of a fixed length"),
-        (lambda rng: np.zeros(rng.integers(1, 3)), "1-D arrays of a fixed length; the first was of type ndarray"),
+        (lambda rng: np.zeros(rng.integers(1, 3)), "arrays of varying lengths, .* pad them to one length, or return a label"),
+        (lambda rng: [0.0] * int(rng.integers(1, 3)), "arrays of varying lengths"),
+        (lambda rng: [[1.0, 2.0], [3.0]], "1-D arrays of a fixed length; the first was of type list"),
         (lambda rng: [math.nan], "of finite numbers of at most 1e\\+100"),
         (lambda rng: math.inf, "of finite numbers of at most 1e\\+100"),
     ],
-    ids=["dict", "set", "matrix", "ragged", "NaN", "infinity"],
+    ids=["dict", "set", "matrix", "ragged", "ragged lists", "nested lists", "NaN", "infinity"],
 )
 def test_outputs_that_cannot_be_compared(outcome, message):
     with pytest.raises(InvalidParameterError, match=message):
@@ -235,7 +237,26 @@ def test_result_fields():
     result = audit(coin(1.0), True, False, 2.0, 1e-3, runs=300, rng=0, confidence=0.95)
     assert (result.eps, result.delta, result.runs, result.confidence) == (2.0, 1e-3, 300, 0.95)
     assert result.event == "1 of 2 outcomes"
-    assert audit(noisy_count(1.0), 0, 1, 2.0, 0.0, runs=300, rng=0).event.startswith("projection ")
+    assert audit(noisy_count(1.0), 0, 1, 2.0, 0.0, runs=300, rng=0).event.startswith("released number ")
+    pair = audit(lambda x, rng: [x, rng.normal()], 0, 1, 2.0, 0.0, runs=300, rng=0)
+    assert pair.event.startswith("projection ")
+    assert pair.outcomes.axis == "projection"
+
+
+@pytest.mark.parametrize("pair", [(3.0, 5.0), (5.0, 3.0)], ids=["rising", "falling"])
+def test_a_single_number_is_drawn_as_it_was_released(pair):
+    result = audit(lambda x, rng: [x + 0.1 * rng.normal()], *pair, 1.0, 0.0, runs=400, rng=0)
+    assert result.outcomes.axis == "released number"
+    assert 2.0 < result.outcomes.edges[0] < 3.0
+    assert 5.0 < result.outcomes.edges[-1] < 6.0
+    assert 3.0 < float(result.event.split()[-1]) < 5.0
+
+
+def test_a_projection_is_in_the_units_of_the_release():
+    """Its direction has length 1, so that the means are at most as far apart as the releases are."""
+    result = audit(lambda x, rng: [x + 0.1 * rng.normal(), 2 * x + 0.1 * rng.normal()], 0.0, 1.0, 1.0, 0.0, runs=400, rng=0)
+    edges = result.outcomes.edges
+    assert 0.9 * math.sqrt(5) < edges[-1] - edges[0] < 1.5 * math.sqrt(5)
 
 
 # ---------------------------------------------------------------------------------------------- what is drawn
@@ -301,7 +322,7 @@ def test_picture(mechanism):
     assert result.plot(ax) is ax
     words = [text.get_text() for text in ax.get_legend().get_texts()]
     assert {"data", "neighbour", "event"} <= set(words)
-    assert any(word.startswith("most that ε = 1, δ = 0 allows on ") for word in words)
+    assert any(word.startswith("most that ε = 1, δ = 0\nallows on ") for word in words)
     assert "the claim is false" in ax.get_title()
     assert ax.get_ylabel() == "share of runs"
     ax.figure.canvas.draw()

@@ -589,13 +589,24 @@ def test_picture(monkeypatch):
     plt.close(ax.figure)
 
 
-def test_progress_is_one_bar(capfd):
+def test_progress_of_a_long_audit_is_an_estimate_and_a_bar(capfd, monkeypatch):
     whole(method="mirror", pairs=2)
+    whole(method="mirror", pairs=2, progress=True)  # over before anybody wonders
     assert capfd.readouterr() == ("", "")
+    monkeypatch.setattr(sys.modules["privlp.solve_audit"], "_PATIENCE", 0.0)
     whole(method="mirror", pairs=2, runs=100, progress=True)
-    errors = capfd.readouterr().err
-    assert "202/202" in errors
-    assert errors.count("\n") == 1
+    output, errors = capfd.readouterr()
+    assert output == ""
+    assert "204 solves of" in errors
+    assert "204/204" in errors
+    assert errors.count("\n") == 2
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.01, "6 s"), (0.5, "5 min"), (0.006, "")])
+def test_the_estimate_is_in_the_units_of_its_size(capfd, seconds, words):
+    sys.modules["privlp.solve_audit"]._tell_duration(600, seconds)
+    said = capfd.readouterr().err
+    assert said == (f"600 solves of {seconds} s: about {words}. Fewer pairs or runs take less.\n" if words else "")
 
 
 def test_an_interruption_comes_through(monkeypatch):

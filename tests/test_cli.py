@@ -1,6 +1,7 @@
 """The command line, as a user meets it."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -36,6 +37,56 @@ def test_help_names_all_commands_and_exit_codes():
     result = call("--help")
     assert result.exit_code == 0
     assert all(word in result.output for word in ("solve", "plan", "audit", "exact", "demo", "Exit codes"))
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+@pytest.mark.parametrize("command", ["solve", "plan", "audit", "exact", "demo"])
+def test_help_has_groups_and_an_example_and_fits_the_terminal(command, columns):
+    result = CliRunner().invoke(main, [command, "--help"], terminal_width=columns)
+    assert max(map(len, result.output.splitlines())) <= columns
+    assert f"  privlp {command} " in result.output
+    assert "Exit codes" in result.output
+    if command in ("solve", "plan", "audit"):
+        headings = re.findall(r"^(\w.*):$", result.output, flags=re.MULTILINE)
+        first_words = [heading.split()[0] for heading in headings if heading != "Audit"]
+        assert first_words == ["Privacy", "Whole", "Only", "Method", "Output"]
+
+
+def test_commands_are_listed_with_a_line_each():
+    listed = call("--help").output.split("Commands:\n")[1].split("\n\n")[0].splitlines()
+    assert [line.split()[0] for line in listed] == ["audit", "demo", "exact", "plan", "solve"]
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--s", 20, "--opt-range", 5, 2), "--opt-range LOW HIGH must be two finite numbers in rising order"),
+        (("--s", 20, "--opt", 5, "--method", "dmw-published"), "--width is missing: --method dmw-published needs"),
+        (("--s", 20, "--opt", 5, "--method", "dmw", "--split", "1"), "--split has no use with --method dmw"),
+        (("--s", 20, "--opt", 5, "--feasible", "always"), "--feasible has no use here: when a whole constraint may change"),
+        (("--s", 20, "--opt", 5, "--private", "nobody*"), "No row name matches --private 'nobody*'"),
+        (("--s", 20, "--opt", 5, "--nominal-n", 3), "more than ten times --nominal-n 3 private rows"),
+        (("--s", 20, "--opt", 5, "--time-limit", -1), "--time-limit must be a positive number"),
+        (("--s", 20), "give --opt or --opt-range"),
+        (("--scalar-private", -1), "--scalar-private must be positive and finite"),
+        (("--scalar-private", 1, "--b-range", 4, 2), "--b-range: LOW must not exceed HIGH"),
+        (("--scalar-private", 1, "--feasible", "always"), "range of the right-hand sides b: by --b-range, with a finite lower"),
+        (("--row-private", 1, "--feasible", "always"), "range of the coefficients A: by --a-range, with a finite upper"),
+    ],
+)
+def test_messages_name_the_options_as_they_are_typed(model, arguments, message):
+    result = call("solve", model, "--eps", 1, "--delta", 1e-6, *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_plan_of_rows_that_are_never_violated(model):
+    request = ("plan", model, "--eps", 1, "--delta", 1e-6, "--scalar-private", 0.01, "--norm", 1, "--feasible", "always")
+    result = call(*request, "--b-range", -1.5, -0.5)
+    assert result.exit_code == 0, result.output
+    assert "truncated-laplace (auto)     right-hand sides b" in result.output
+    assert "Too much noise for the declared range" in call(*request, "--b-range", -1.01, -0.99).output
 
 
 def test_version():
@@ -121,10 +172,10 @@ def test_warnings_are_one_line(model):
         (("solve", "MODEL", "--eps", 0, "--delta", 1e-6, "--s", 20, "--opt", 5), "eps must be positive"),
         (("solve", "MODEL", "--eps", 1, "--delta", 2, "--s", 20, "--opt", 5), "delta must be in [0, 1)"),
         (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 2000, "--opt", 5), "s must be between 1"),
-        (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20), "No method applies. mirror: opt is missing"),
+        (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20), "No method applies. mirror: --opt is missing"),
         (("solve", "MODEL", *SOLVE, "--private", "nobody*"), "No row name matches"),
         (("solve", "MODEL", *SOLVE, "--method", "simplex"), "method must be"),
-        (("solve", "MODEL", *SOLVE, "--rows-per-record", 0), "rows_per_record must be a positive integer"),
+        (("solve", "MODEL", *SOLVE, "--rows-per-record", 0), "--rows-per-record must be a positive integer"),
         (("solve", "MODEL", *SOLVE, "--json", "no/such/folder/x.json"), "No such file or directory"),
         (("exact", "MODEL", "--json", "no/such/folder/x.json"), "No such file or directory"),
     ],
@@ -179,13 +230,22 @@ def test_audit_finds_no_fault(model, tmp_path):
 
 
 @pytest.mark.statistical
-def test_audit_runs_and_shows_its_progress(model):
-    """Two audits at confidence 0.999: false-alarm rate 0.002; seed fixed."""
+def test_audit_runs_and_shows_its_progress(model, monkeypatch):
+    """Two audits at confidence 0.9999: false-alarm rate 0.0002; seed fixed."""
     request = ("--eps", 1, "--delta", 1e-6, "--opt", 5, "--row-private", 0.01, "--method", "direct-noise")
-    result = call("audit", model, *request, "--pairs", 2, "--runs", 100, "--seed", 1, "--progress")
+    request = ("audit", model, *request, "--pairs", 2, "--runs", 100, "--seed", 1, "--confidence", 0.9999)
+    monkeypatch.setattr("privlp.solve_audit._PATIENCE", 0.0)
+    result = call(*request)
     assert result.exit_code == 0, result.output
-    assert "202/202" in result.output
-    assert "The released x, 100 runs on each of the worst pair" in result.output
+    assert re.search(r"204 solves of \S+ s: about \d+ s. Fewer pairs or runs take less.\n", result.stderr)
+    assert "204/204" in result.stderr
+    assert "The released x, 100 runs on each of the worst pair" in result.stdout
+    assert json.loads(call(*request, "--json", "-").stdout)["end_to_end"]["confidence"] == 0.9999
+    assert call(*request, "--no-progress").stderr == ""
+
+
+def test_short_audits_show_no_progress(model):
+    assert call("audit", model, *AUDIT).stderr == ""
 
 
 def test_audit_that_finds_a_fault_exits_with_one(model, monkeypatch):
@@ -202,7 +262,8 @@ def test_audit_that_finds_a_fault_exits_with_one(model, monkeypatch):
         (("missing.mps", *AUDIT), "There is no file 'missing.mps'"),
         (("MODEL", *SOLVE, "--pairs", 0), "pairs must be a positive integer"),
         (("MODEL", *SOLVE, "--runs", 7), "runs must be an integer of at least 100"),
-        (("MODEL", "--eps", "inf", "--delta", 1e-6), "eps must be finite"),
+        (("MODEL", "--eps", "inf", "--delta", 1e-6), "--eps must be finite"),
+        (("MODEL", *SOLVE, "--confidence", 2), "--confidence must be in (0, 1)"),
         (("MODEL", *SOLVE, "--method", "simplex"), "method must be"),
         (("MODEL", *SOLVE, "--plot", "audit.doc"), "must be a .png, .pdf or .svg file"),
         (("MODEL", *SOLVE, "--json", "no/such/folder/x.json"), "No such file or directory"),

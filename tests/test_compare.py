@@ -251,9 +251,21 @@ def test_refuses_what_is_no_exact_solution(exact):
 
 def test_a_comparison_says_that_it_is_not_private():
     comparison = compare(LinearProgram(**PROGRAM), X)
-    assert repr(comparison) == "Comparison(NOT PRIVATE: objective_gap=+3, rows violated=3, worst violation=13)"
+    assert repr(comparison) == "Comparison(NOT PRIVATE: objective_gap=+3, rows violated=3 of 5, worst violation=13)"
     assert "Not private" in Comparison.__doc__
     assert "not private" in compare.__doc__
+
+
+def test_rows_that_may_be_given_up_are_shown_if_they_are_told(pyplot):
+    comparison = compare(LinearProgram(**PROGRAM), X, s=1)
+    assert repr(comparison).endswith("rows violated=3 of 5 (s=1), worst violation=13 (beyond s rows: 10))")
+    assert [text.get_text() for text in comparison.plot().get_legend().get_texts()] == ["s = 1 rows given up"]
+
+
+@pytest.mark.parametrize("s", [-1, np.nan, "all"])
+def test_numbers_of_rows_to_give_up_that_are_refused(s):
+    with pytest.raises(InvalidParameterError, match="s must "):
+        compare(LinearProgram(**PROGRAM), X, s=s)
 
 
 def test_a_comparison_is_frozen():

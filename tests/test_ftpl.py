@@ -102,6 +102,13 @@ def solve(lp, eps=math.inf, delta=0.0, s=1, **options):
             id="opt too small",
         ),
         pytest.param(
+            LinearProgram([1], [[1]], [3], bounds=(2, 3)),
+            (4.0, 5.0),
+            InvalidParameterError,
+            r"opt = \(4.0, 5.0\): no x within the public rows and bounds has such an objective",
+            id="range out of reach",
+        ),
+        pytest.param(
             LinearProgram([1], [[1]], [3], bounds=(2, 3), sense="max"),
             4.0,
             InvalidParameterError,

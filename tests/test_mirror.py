@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.special import rel_entr
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit
@@ -279,6 +281,45 @@ class TestUnknownOptimum:
         assert budget.spent() == pytest.approx(1.0, rel=1e-6)
         assert len(solution.trace["regions up to"]) == len(solution.trace["prices of a unit of violation"]) == stages
 
+    @given(
+        hnp.arrays(float, 4, elements=st.floats(1e-12, 1)), hnp.arrays(float, 4, elements=st.floats(1e-12, 1)), st.floats(0.01, 1)
+    )
+    def test_a_share_beyond_the_range_moves_to_the_nearest_in_relative_entropy(self, weights, others, least):
+        lp = LinearProgram(COSTS, np.ones((2, 3)), np.ones(2))
+        simplex = Simplex(StandardForm.of(lp), 2.0, least=least)
+        share, other = weights / weights.sum(), others / others.sum()
+        nearest, allowed = simplex.nearest(share), simplex.nearest(other)
+        for point in (nearest, allowed):
+            assert point.sum() == pytest.approx(1)
+            assert point @ simplex.costs >= 2.0 * least * (1 - 1e-12)
+        distance = [float(rel_entr(point, share).sum()) for point in (nearest, allowed)]
+        assert distance[0] <= distance[1] + 1e-12
+
+    @pytest.mark.parametrize("method", ["mirror", "ftpl"])
+    @pytest.mark.parametrize("sense", ["min", "max"])
+    @pytest.mark.parametrize("ends", [(0.97, 1.03), (0.5, 0.6), (1.8, 2.0), (0.02, 1.2)], ids=str)
+    def test_no_point_outside_the_range_is_released(self, sense, ends, method):
+        """Where noise is wide, or the range holds no optimum, too; and programs that HiGHS finds unbounded without a range."""
+        lp = self.covering(200, 4)
+        exact = privlp.solve_exact(lp).objective
+        if sense == "max":  # packing: the same rows, turned
+            lp = LinearProgram(lp.c, -lp.A, -lp.b, sense="max")
+        low, high = (end * exact for end in ends)
+        solution = privlp.solve(lp, 0.1, 1e-6, 20, opt=(low, high), method=method, rng=0)
+        values = [lp.objective(x) for x in solution.trace["x after rounds"]]
+        assert low * (1 - 1e-6) <= min(*values, solution.objective) <= max(*values, solution.objective) <= high * (1 + 1e-6)
+
+    @pytest.mark.parametrize("method", ["mirror", "ftpl"])
+    def test_a_narrow_range_is_as_good_as_a_value(self, method):
+        """The s rows that may be given up do not lead away from the range."""
+        needs = np.random.default_rng(1).uniform(0.2, 1.0, size=(1000, 4))
+        lp = LinearProgram([1, 2, 1, 3], -needs, -np.ones(1000))
+        opt = privlp.solve_exact(lp).objective
+        for hint in (opt, (0.97 * opt, 1.03 * opt)):
+            solution = privlp.solve(lp, 2.0, 1e-6, 100, opt=hint, method=method, rng=0)
+            assert solution.objective == pytest.approx(opt, rel=0.031)
+            assert privlp.compare(lp, solution).n_violated() < 50
+
     def test_maximisation(self):
         lp = LinearProgram([3, 5], [[1, 0], [0, 2], [3, 2]] * 30, [4, 12, 18] * 30, sense="max")
         solution = privlp.solve(lp, math.inf, 0.0, 1, opt=(10, 100), rng=0)
@@ -338,7 +379,7 @@ class TestSoftRows:
         prices = np.r_[np.full(5, 1.0), np.full(5, 0.25)]
         A = np.random.default_rng(0).normal(size=(10, 3)) * np.r_[[100.0] * 5, [1e-3] * 5][:, None]
         lp = LinearProgram(COSTS, A, -np.full(10, 1e9), penalty=prices)  # all violated
-        simplex = Simplex(StandardForm.of(lp), 2.0, origin=True)
+        simplex = Simplex(StandardForm.of(lp), 2.0, least=0.0)
         rows = RowsOfEqualNorm(simplex, unit=1.0, weights=prices)
         norms = np.array([np.linalg.norm(rows.scores(unit)) for unit in np.eye(10)])
         assert norms[:5] == pytest.approx(1.0)

@@ -64,7 +64,7 @@ def test_each_exercise_has_a_cell_to_work_in_and_a_hidden_solution(path):
         assert re.search(r"<details><summary>Solution</summary>.*</details>", words.source, flags=re.DOTALL)
         assert solution.cell_type == "code"
         assert solution.metadata.tags == SOLUTION_TAGS
-        assert solution.metadata.jupyter.source_hidden
+        assert solution.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
     assert sum(tagged(cell, "solution") for cell in cells) == len(exercises)
 
 

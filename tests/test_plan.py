@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import privlp
+from privlp import examples
 from privlp.problem.standard_form import PrivateRows
 
 
@@ -83,7 +84,20 @@ def test_methods_that_do_not_apply_say_why():
     pure = plan(delta=0.0)
     assert pure.best == "dmw"
     assert "delta must be positive" in pure.not_applicable["mirror"]
-    assert "mirror, mirror-dense, mirror-best, ftpl: does not apply. delta must be positive" in str(pure)
+    assert "  mirror, mirror-dense, mirror-best, ftpl: delta must be positive with this method" in str(pure)
+
+
+@pytest.mark.parametrize("options", [{}, {"delta": 0.0}, {"opt": (OPT / 3, OPT * 3)}], ids=["all", "pure", "range"])
+def test_it_reads_well_on_a_terminal_of_100_columns(options):
+    assert max(map(len, str(plan(**options)).splitlines())) < 100
+
+
+def test_a_yardstick_that_comes_from_bounds_says_so():
+    words = "within the public bounds (the looser these are, the smaller this share)"
+    assert words in plan(covering(bounds=(0, 10))).advice
+    assert words not in plan().advice
+    loose, tight = (plan(covering(bounds=(0, end)), opt=None) for end in (100, 10))
+    assert loose.yardstick > tight.yardstick
 
 
 def test_a_range_of_the_optimum():
@@ -91,6 +105,9 @@ def test_a_range_of_the_optimum():
     assert ranged.best == "mirror"
     assert ranged.predictions["mirror"].objective_loss > 0
     assert ranged.predictions["mirror"].violation > plan().predictions["mirror"].violation
+    assert "objective loss" in str(ranged)
+    assert "Up to s = 100 rows are given up where that improves the objective" in ranged.advice
+    assert "given up" not in plan().advice
 
 
 def test_numbers_that_move_a_little():
@@ -99,6 +116,63 @@ def test_numbers_that_move_a_little():
     assert set(found.predictions) == {"mw", "direct-noise"}
     assert found.best == privlp.solve(lp, 1.0, 1e-6, opt=OPT, rng=0).method
     assert "in units of A x − b" in str(found)
+
+
+@pytest.mark.parametrize("example", [examples.matrix_game(), examples.advertising(private="both")], ids=lambda lp: lp.name)
+def test_private_coefficients_need_no_optimum(example):
+    """How large x may be is read off the bounds."""
+    found = privlp.plan(example, 1.0, 1e-3)
+    assert found.best == privlp.solve(example, 1.0, 1e-3, rng=0).method == "direct-noise"
+    assert 0 < found.predictions["direct-noise"].violation < 1
+
+
+def test_private_costs_violate_nothing():
+    assert privlp.plan(examples.diet(), 1.0, 1e-3).advice.startswith("Only costs are private: the rows hold.")
+
+
+def always(eps=1.0, delta=1e-3, **changes):
+    relation = privlp.ScalarPrivate(**{"sensitivity": 1.0, "norm": "1", "lower": 10, "upper": 40, **changes})
+    lp = privlp.LinearProgram([3, 5], [[1, 2], [3, 1]], [20, 30], sense="max", neighbours=relation)
+    return privlp.plan(lp, eps, delta, feasible="always"), privlp.solve(lp, eps, delta, feasible="always", rng=0)
+
+
+def test_noise_on_rows_that_are_never_violated_is_that_of_the_solve():
+    planned, solution = always()
+    assert planned.best == solution.method == "truncated-laplace"
+    (noise,) = planned.predictions[planned.best].on_numbers
+    (entry,) = solution.privacy.entries
+    assert entry.parameter.endswith(f"width = {noise.typical:.6g}")
+    assert (noise.part, noise.declared) == ("b", 30.0)
+    assert 20 - noise.most <= solution.trace["tightened b"][0] <= 20
+    assert planned.predictions["truncated-laplace-published"].on_numbers[0].typical > noise.typical
+    assert "hardly" not in planned.advice + solution.message
+    assert "this share of the declared range: 0.23 (right-hand sides b)" in planned.advice
+
+
+def test_noise_as_wide_as_the_range_is_told_before_and_after():
+    """Half of all draws, or more, are the tight end of the range."""
+    planned, solution = always(eps=0.1)
+    assert planned.predictions[planned.best].on_numbers[0].drowns
+    assert planned.advice.startswith("Too much noise for the declared range of the right-hand sides b")
+    assert solution.message.startswith("Noise is wider than the declared range of the right-hand sides b: x hardly depends on them")
+    assert 10.0 in solution.trace["tightened b"]
+
+
+@pytest.mark.parametrize("upper", [None, 40.0])
+def test_picture_of_noise_on_rows_that_are_never_violated(upper):
+    axes = always(upper=upper)[0].plot()
+    assert axes.get_ylabel().startswith("typical noise")
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "truncated-laplace (auto), right-hand sides b" in labels
+
+
+def test_what_a_plan_that_never_violates_rows_refuses():
+    with pytest.raises(privlp.UnsupportedProblemError, match="feasible must be None here"):
+        plan(feasible="always")
+    with pytest.raises(privlp.InvalidParameterError, match="feasible must be None or 'always', got 'never'"):
+        plan(feasible="never")
+    with pytest.raises(privlp.UnsupportedProblemError, match="give the neighbour relation a finite lower"):
+        always(lower=None)
 
 
 def test_picture():

@@ -1,4 +1,4 @@
-"""Notebooks on their way into the documentation: cells tagged ``solution`` are folded."""
+"""Notebooks on their way into the documentation: cells tagged ``solution`` are folded, links to its pages lead there."""
 
 import json
 from pathlib import Path
@@ -22,6 +22,8 @@ def _page(notebook: dict[str, Any]) -> str:
     for cell in notebook["cells"]:
         if "solution" in cell["metadata"].get("tags", []):
             _fold(cell)
+        if cell["cell_type"] == "markdown":
+            cell["source"] = [line.replace("](../docs/", "](../") for line in cell["source"]]
     return json.dumps(notebook, indent=1, ensure_ascii=False)
 
 

@@ -8,10 +8,12 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
+_NORM = '<mo stretchy="false">‖</mo>'  # else browsers stretch the left one, as tall as a sum beside it
+
 
 def _mathml(node: nodes.Element, *, block: bool) -> str:
     try:
-        return tex2mathml(node.astext(), as_block=block)
+        return tex2mathml(node.astext(), as_block=block).replace("<mo>‖</mo>", _NORM)
     except MathError as error:
         raise ExtensionError(f"{node.source}:{node.line}: formula {node.astext()!r}: {error}") from error
 

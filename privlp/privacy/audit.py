@@ -97,7 +97,10 @@ def audit(
                 bar.update()
     first, second = (_tabulate(side) for side in outcomes)
     if getattr(first, "shape", None) != getattr(second, "shape", None):
-        raise InvalidParameterError("The mechanism must return outcomes of the same kind and length on both inputs.")
+        raise InvalidParameterError(
+            "The mechanism must return outcomes of the same kind and length on both inputs. Pad arrays to one length, or return a "
+            "label that can be hashed, such as a tuple of rounded entries."
+        )
     half = int(runs) // 2
     choose = _likeliest_labels if isinstance(first, list) else _best_threshold
     membership, event, describe = choose(first[:half], second[:half], delta, confidence)
@@ -124,6 +127,11 @@ def _tabulate(outcomes: list[Any]) -> Any:
             return outcomes
         table = np.array(outcomes, dtype=float)
     except (TypeError, ValueError, OverflowError):
+        if len({len(out) for out in outcomes if isinstance(out, list) or (isinstance(out, np.ndarray) and out.ndim == 1)}) > 1:
+            raise InvalidParameterError(
+                "The mechanism returned arrays of varying lengths, which cannot be projected: pad them to one length, or return a "
+                "label that can be hashed, such as a tuple of rounded entries."
+            ) from None
         raise InvalidParameterError(
             "The mechanism must return hashable outcomes that can be compared, or numbers or 1-D arrays of a fixed length; "
             f"the first was of type {type(sample).__name__}."
@@ -163,6 +171,9 @@ def _best_threshold(first: FloatArray, second: FloatArray, delta: float, confide
     direction[constant] = second.mean(axis=0)[constant] - first.mean(axis=0)[constant]
     if not direction.any():
         direction[:] = 1.0
+    direction /= np.abs(direction).max(initial=0.0)  # lest squares overflow
+    direction = np.ones(1) if len(direction) == 1 else direction / np.linalg.norm(direction)
+    what = "released number" if len(direction) == 1 else "projection"
     one, two = first @ direction, second @ direction
     cuts = np.unique(np.quantile(np.concatenate([one, two]), np.linspace(0.0, 1.0, 400)))
     best, chosen = -math.inf, (float(cuts[0]), True)
@@ -177,6 +188,6 @@ def _best_threshold(first: FloatArray, second: FloatArray, delta: float, confide
     cut, above = chosen
     return (
         lambda side: (side @ direction >= cut) == above,
-        f"projection {'at least' if above else 'below'} {cut:.6g}",
-        lambda one, two: histogram(one @ direction, two @ direction, cut, above),
+        f"{what} {'at least' if above else 'below'} {cut:.6g}",
+        lambda one, two: histogram(one @ direction, two @ direction, cut, above, what),
     )

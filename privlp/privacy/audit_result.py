@@ -38,12 +38,15 @@ class Outcomes:
         Of the data, and of the neighbour.
     in_event : tuple of bool
         Which groups make up the event.
+    axis : str
+        What the labels or bins are of.
     """
 
     names: tuple[str, ...]
     edges: tuple[float, ...]
     counts: tuple[tuple[int, ...], tuple[int, ...]]
     in_event: tuple[bool, ...]
+    axis: str = "outcome"
 
 
 @dataclass(frozen=True)
@@ -131,17 +134,17 @@ class AuditResult:
             color="0.3",
             linestyle="--",
             linewidth=1.5,
-            label=f"most that ε = {self.eps:.3g}, δ = {self.delta:.2g} allows on {inputs[likelier]}",
+            label=f"most that ε = {self.eps:.3g}, δ = {self.delta:.2g}\nallows on {inputs[likelier]}",
         )
         ax.set_ylim(0.0, min(1.05, 1.6 * float(shares.max())))
         ax.set_ylabel("share of runs")
-        ax.set_xlabel("outcome" if outcomes.names else "projection of the output")
+        ax.set_xlabel(outcomes.axis)
         if outcomes.names:
             slanted = len(outcomes.names) > 4
             ax.set_xticks(range(len(in_event)), outcomes.names, rotation=45 * slanted, ha="right" if slanted else "center")
         measured = f"measured ε ≥ {self.eps_lower:.3g}, claimed {self.eps:.3g}"
         ax.set_title(f"{measured}: {'no fault found (no proof)' if self.passed else 'the claim is false'}")
-        ax.legend(loc="upper left", frameon=True, framealpha=0.9)
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _shade(ax: Axes, edges: FloatArray, in_event: npt.NDArray[np.bool_]) -> None:
@@ -169,7 +172,7 @@ def bars(first: list[Any], second: list[Any], chosen: frozenset[Any]) -> Outcome
     return Outcomes(tuple(names), (), (one, two), in_event)
 
 
-def histogram(first: FloatArray, second: FloatArray, cut: float, above: bool) -> Outcomes:
+def histogram(first: FloatArray, second: FloatArray, cut: float, above: bool, axis: str) -> Outcomes:
     """Bins of two lists of numbers, with the cut among their ends."""
     both = np.concatenate([first, second])
     low, high = (float(end) for end in np.quantile(both, [0.001, 0.999]))
@@ -182,4 +185,4 @@ def histogram(first: FloatArray, second: FloatArray, cut: float, above: bool) ->
         where = np.clip(np.floor((side - cut) / width) + below, 0, len(bins) - 1).astype(int)
         counts.append(tuple(np.bincount(where, minlength=len(bins)).tolist()))
     in_event = tuple(((bins >= below) == above).tolist())
-    return Outcomes((), tuple(edges.tolist()), (counts[0], counts[1]), in_event)
+    return Outcomes((), tuple(edges.tolist()), (counts[0], counts[1]), in_event, axis)

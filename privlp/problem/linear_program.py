@@ -36,7 +36,7 @@ class LinearProgram:
     A : array, sparse array or DataFrame, shape (n, d)
         Constraint matrix. Copied once, in column order; a sparse matrix stays sparse. A DataFrame gives its names.
     b : array_like, shape (n,)
-        Right-hand sides.
+        Right-hand sides: upper sides of A x. ``inf`` for a row that has a lower side only, such as a ``>=`` row read from a file.
     neighbours : NeighbourRelation or tuple of them
         What two neighbouring programs may differ in; a tuple where one record touches several parts.
     private : mask, indices, names or pattern, optional
@@ -48,7 +48,7 @@ class LinearProgram:
     penalty : float or array_like, shape (n,), optional
         Price per unit of violation of soft rows. A number makes every private row soft; in an array ``inf`` marks hard rows.
     row_lower : array_like, shape (n,), optional
-        Lower sides ``row_lower <= A x``, ``-inf`` where absent; with them `b` may hold ``inf``.
+        Lower sides ``row_lower <= A x``, ``-inf`` where absent; with them `b` may hold ``inf``. Equal to b: an equality.
     sense : {"min", "max"}
         Direction of optimisation.
     offset : float

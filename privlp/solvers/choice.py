@@ -11,6 +11,7 @@ from privlp.solvers.dmw import predict_tight_dmw
 from privlp.solvers.ftpl import predict_ftpl
 from privlp.solvers.mirror import predict_mirror, predict_mirror_dense
 from privlp.solvers.multiplicative_weights import predict_multiplicative_weights
+from privlp.solvers.never_violated import predict_published_truncated_laplace, predict_truncated_laplace
 from privlp.solvers.portfolio import predict_mirror_best
 from privlp.solvers.prediction import Prediction
 from privlp.solvers.task import Task
@@ -24,6 +25,8 @@ PREDICTIONS: Mapping[str, Callable[[Task], Prediction]] = {
     "ftpl": predict_ftpl,
     "mw": predict_multiplicative_weights,
     "direct-noise": predict_direct_noise,
+    "truncated-laplace": predict_truncated_laplace,
+    "truncated-laplace-published": predict_published_truncated_laplace,
 }
 #: What ``"auto"`` takes, and in that order if nothing is predicted. Whether ``"mirror"`` or ``"mirror-dense"`` is the better one
 #: depends on private rows, which ``"mirror-best"`` asks at a price.

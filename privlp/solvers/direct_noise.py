@@ -10,11 +10,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import real
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.privacy.ledger import ChargedDraws
 from privlp.problem import LinearProgram, StandardForm
 from privlp.problem.highs_model import optimum
-from privlp.problem.public_region import require_bounded
+from privlp.problem.public_region import largest_size, require_bounded
 from privlp.relations import Figures, PrivateNumbers
 from privlp.solvers.game import Released
 from privlp.solvers.noisy_numbers import (
@@ -81,11 +81,11 @@ def direct_noise(task: Task) -> DirectNoise:
 
 
 def predict_direct_noise(task: Task) -> Prediction:
-    """What :func:`direct_noise` is expected to leave; with a private A only where a public optimum says how large x is."""
+    """What :func:`direct_noise` is expected to leave; with a private A only where public numbers say how large x is."""
     relation = low_sensitivity(task, _METHOD)
     numbers = private_numbers(task, relation)
     parts = {part.part for part in numbers}
-    size = Simplex(StandardForm.of(task.lp, every_row=True), task.opt).typical_size if "A" in parts else 1.0
+    size = _size_of_x(task) if "A" in parts else 1.0
     total, noise = 0.0, 0.0
     for part in numbers:
         _, mechanism = quieter_noise(task, part.l1, part.l2, len(part))
@@ -94,6 +94,25 @@ def predict_direct_noise(task: Task) -> Prediction:
         if part.part != "c":
             total += _TYPICAL_SHARE * (size if part.part == "A" else 1.0) * largest_of(mechanism, rows)
     return Prediction(_METHOD, total, 0.0 if task.opt is not None else None, 1, noise)
+
+
+def _size_of_x(task: Task) -> float:
+    """A typical ||x||_2: on the simplex of a public optimum, or half of what bounds and public rows allow.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        If neither says.
+    """
+    try:
+        return Simplex(StandardForm.of(task.lp, every_row=True), task.opt).typical_size
+    except PrivLPError:
+        largest = largest_size(task.lp)
+    if math.isinf(largest):
+        raise UnsupportedProblemError(
+            "How large x may be, and with it the effect of noise on A, is not known publicly: give every variable finite bounds."
+        )
+    return largest / 2
 
 
 def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:

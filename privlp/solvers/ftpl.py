@@ -18,7 +18,7 @@ from privlp.solvers.elastic_dual import ElasticDual
 from privlp.solvers.game import Game, Released, Solver
 from privlp.solvers.polytope_rows import RowsOnPolytope
 from privlp.solvers.prediction import Prediction
-from privlp.solvers.public_polytope import Leader, PublicPolytope
+from privlp.solvers.public_polytope import Leader, PublicPolytope, span_of_objectives
 from privlp.solvers.task import Task
 from privlp.solvers.value_search import is_range, predict_search, range_of, search_value
 from privlp.solvers.walk import Walk
@@ -122,31 +122,41 @@ def _leader(
 
 
 class _Polytopes:
-    """Regions {x in K: c·x within V of the better end of the range}."""
+    """Regions {x in K: low <= size of x <= V}.
+
+    The size is the distance of c·x from the best of all objectives within the public rows, as in covering; or, where that is more
+    than twice as far from the range or unbounded, from the worst, as in packing.
+    """
 
     def __init__(self, task: Task) -> None:
-        self._form, lp = task.form, task.form.lp
-        ends = None if task.opt is None else sorted(range_of(task.opt), key=lambda end: lp.sign * end)
-        self.region = PublicPolytope(task.form, None if ends is None else ends[1])
-        better, worse = self.region.objectives()
-        self._better = better if ends is None else max(better, lp.sign * (ends[0] - lp.offset))
-        if worse <= self._better:
+        self._form = task.form
+        self.region = PublicPolytope(task.form, None if task.opt is None else range_of(task.opt))
+        best, worst = self.region.objectives()
+        if worst <= best:
             raise UnsupportedProblemError(
                 "All points of the public region have the same objective: there is no optimum to look for."
             )
-        self.ends = 0.0, worse - self._better
+        least, most = span_of_objectives(task.form)
+        self._from, self._sign = (least, 1.0) if worst - least <= 2 * (most - best) else (most, -1.0)
+        if not math.isfinite(self._from):
+            self._from, self._sign = best, 1.0
+        low, high = sorted((self._sign * (best - self._from), self._sign * (worst - self._from)))
+        self.ends = max(0.0, low), high
 
     def _upto(self, value: float) -> PublicPolytope:
         lp = self._form.lp
-        return PublicPolytope(self._form, lp.sign * (self._better + value) + lp.offset)
+        if value >= self.ends[1]:
+            return self.region
+        one, other = (lp.sign * (self._from + self._sign * size) + lp.offset for size in (self.ends[0], value))
+        return PublicPolytope(self._form, (one, other))
 
     def size(self, point: FloatArray) -> float:
-        """How much worse the objective of x is than the better end."""
+        """The distance of c·x from where sizes are measured."""
         lp = self._form.lp
-        return max(0.0, lp.sign * float(lp.c @ point) - self._better)
+        return max(0.0, self._sign * (lp.sign * float(lp.c @ point) - self._from))
 
     def stage(self, value: float, price: float, descent: Descent, release: ChargedDraws) -> tuple[RowsOnPolytope, PerturbedLeader]:
-        """Rows and player on {c·x within V of the better end}."""
+        """Rows and player on {low <= size <= V}."""
         region, lp = self._upto(value), self._form.lp
         costs = lp.sign * (lp.c * region.unit)[region.live] / price
         return RowsOnPolytope(region), _leader(region, release, descent, costs, stages=3)

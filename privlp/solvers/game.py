@@ -171,7 +171,8 @@ class MirrorPlayer:
     ) -> None:
         self._simplex, self._release, self._step, self._accelerated = simplex, release, step, accelerated
         self._costs = np.zeros(simplex.size) if costs is None else costs
-        self._sum, self._average, self._ahead = (np.full(simplex.size, start) for start in (0.0, *[1 / simplex.size] * 2))
+        self._sum = np.zeros(simplex.size)
+        self._average = self._ahead = simplex.nearest(np.full(simplex.size, 1 / simplex.size))
         self._round, self._walk = 0, Walk()
 
     @property
@@ -193,7 +194,7 @@ class MirrorPlayer:
         self._sum += (self._release(scores) - self._costs) / (theta if self._accelerated else 1.0)
         log_weights = self._step * (self._sum - self._sum.max())
         weights = np.exp(np.maximum(log_weights, -700.0))
-        self._ahead = weights / weights.sum()
+        self._ahead = self._simplex.nearest(weights / weights.sum())
         if self._accelerated:
             self._average = (1 - theta) * self._average + theta * self._ahead
         self._round += 1

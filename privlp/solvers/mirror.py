@@ -89,7 +89,7 @@ def predict_mirror_dense(task: Task) -> Prediction:
 
 
 class _Simplexes:
-    """Regions {u >= 0, cost·u <= V}: V is the size of cost·u."""
+    """Regions {u >= 0, low <= cost·u <= V}: V is the size of cost·u."""
 
     def __init__(self, task: Task) -> None:
         self._form = task.form
@@ -107,14 +107,14 @@ class _Simplexes:
         self.region = self._upto(high)
 
     def _upto(self, value: float) -> Simplex:
-        return Simplex(self._form, self._at_bounds + self._sign * value, origin=True)
+        return Simplex(self._form, self._at_bounds + self._sign * value, least=self.ends[0] / value)
 
     def size(self, point: FloatArray) -> float:
         """The size of cost·u at a point u, (d',)."""
         return abs(float(self._form.cost @ point))
 
     def stage(self, value: float, price: float, descent: Descent, release: ChargedDraws) -> tuple[RowsOfEqualNorm, MirrorPlayer]:
-        """Rows and player on {cost·u <= V}."""
+        """Rows and player on {low <= cost·u <= V}."""
         region = self._upto(value)
         player = MirrorPlayer(region, release, descent.step, region.costs / price)
         return RowsOfEqualNorm(region), player
@@ -133,7 +133,7 @@ def _soft(task: Task, relation: ConstraintPrivate, *, accelerated: bool) -> Game
     price = task.lp.penalty[task.form.row]
     if not np.isfinite(price).all():
         raise UnsupportedProblemError("method='mirror' needs a finite penalty for every private row, or none for any.")
-    simplex = Simplex(task.form, task.opt, origin=True)
+    simplex = Simplex(task.form, task.opt, least=0.0)
     largest_price = float(price.max())
     unit = width * float(simplex.vertices.max())
     descent = Descent.of(task, relation, simplex, noise_of_one_release(task))

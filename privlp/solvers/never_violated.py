@@ -18,6 +18,7 @@ from privlp.problem.public_region import require_bounded
 from privlp.relations import Figures, PrivateNumbers
 from privlp.solvers.game import Released
 from privlp.solvers.noisy_numbers import NAMES, low_sensitivity, private_numbers, shares
+from privlp.solvers.prediction import NoiseOnNumbers, Prediction
 from privlp.solvers.task import Task
 from privlp.solvers.tightened_rows import PRECISELY, TightenedRows, certain, point_inside
 from privlp.status import Status
@@ -53,7 +54,40 @@ def published_truncated_laplace(task: Task) -> NeverViolated:
     return _never_violated(task, published=True)
 
 
+def predict_truncated_laplace(task: Task) -> Prediction:
+    """What noise :func:`truncated_laplace` draws. No row is violated; what that costs in objective depends on private numbers."""
+    return _prediction(task, published=False)
+
+
+def predict_published_truncated_laplace(task: Task) -> Prediction:
+    """What noise :func:`published_truncated_laplace` draws."""
+    return _prediction(task, published=True)
+
+
 def _never_violated(task: Task, *, published: bool) -> NeverViolated:
+    numbers, mechanisms, fallback = _prepared(task, published=published)
+    requests = [(m, 1, f"tighten {NAMES[p.part]}") for m, p in zip(mechanisms, numbers, strict=True)]
+    draws = task.charge_together(requests)
+    return NeverViolated(task.form, numbers, draws, fallback=fallback, time_limit=task.time_limit)
+
+
+def _prediction(task: Task, *, published: bool) -> Prediction:
+    numbers, mechanisms, _ = _prepared(task, published=published)
+    noise = max(math.sqrt(2) * mechanism.scale / mechanism.sensitivity for mechanism in mechanisms)
+    on_numbers = tuple(map(_noise_on, numbers, mechanisms))
+    return Prediction(_METHODS[published], 0.0, None, 1, noise, on_numbers=on_numbers)
+
+
+def _noise_on(numbers: PrivateNumbers, mechanism: TruncatedLaplaceMechanism) -> NoiseOnNumbers:
+    """Shifted noise has its width as median; that on costs is centred, and at most its width."""
+    declared = float(np.median(numbers.high - numbers.low))
+    if numbers.part == "c":
+        return NoiseOnNumbers("c", mechanism.scale, mechanism.width, declared)
+    return NoiseOnNumbers(numbers.part, mechanism.width, mechanism.most, declared)
+
+
+def _prepared(task: Task, *, published: bool) -> tuple[list[PrivateNumbers], list[TruncatedLaplaceMechanism], FloatArray]:
+    """The private numbers, the noise on each part, and a public point that satisfies every possible row."""
     method = _METHODS[published]
     relation = low_sensitivity(task, method)
     task.refuse(
@@ -70,10 +104,7 @@ def _never_violated(task: Task, *, published: bool) -> NeverViolated:
     require_bounded(task.form, numbers, within_ranges=True)
     fallback = _surely_feasible(TightenedRows.tightest(task.form, numbers))
     split = shares(task, numbers, lambda part: part.l1)
-    mechanisms = _mechanisms(task, numbers, split, published=published)
-    requests = [(m, 1, f"tighten {NAMES[p.part]}") for m, p in zip(mechanisms, numbers, strict=True)]
-    draws = task.charge_together(requests)
-    return NeverViolated(task.form, numbers, draws, fallback=fallback, time_limit=task.time_limit)
+    return numbers, _mechanisms(task, numbers, split, published=published), fallback
 
 
 def _mechanisms(
@@ -211,4 +242,11 @@ class NeverViolated:
         if x is None:
             x = self._fallback
             message = "No certain optimum of the tightened program was found; x is a public point that satisfies every possible row"
-        return Released(x, float(cost @ x) + lp.offset, self._trace, message=message)
+        return Released(x, float(cost @ x) + lp.offset, self._trace, message=self._caution() + message)
+
+    def _caution(self) -> str:
+        """A word on parts of the program that noise drowns, from public numbers."""
+        mechanisms: list[TruncatedLaplaceMechanism] = [draw.mechanism for draw in self._draws]  # type: ignore[misc]
+        noises = map(_noise_on, self._numbers, mechanisms)
+        drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
+        return f"Noise is wider than the declared range of the {drowned}: x hardly depends on them. " if drowned else ""

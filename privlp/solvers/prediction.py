@@ -2,7 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class NoiseOnNumbers:
+    """Noise of bounded support on the private numbers of one part of a program.
+
+    Attributes
+    ----------
+    part : str
+        "b", "A" or "c".
+    typical, most : float
+        How far noise moves one number typically and at most, in its units. It only tightens b and A; costs move both ways.
+    declared : float
+        Width of the declared public range (the median over the numbers), infinite where an end was not declared.
+    """
+
+    part: str
+    typical: float
+    most: float
+    declared: float
+
+    @property
+    def share(self) -> float:
+        """Typical noise over the declared range; 0 where that is not known."""
+        return self.typical / self.declared
+
+    @property
+    def drowns(self) -> bool:
+        """Whether noise is typically as wide as the declared range, so that most releases are an end of it, whatever the data."""
+        return math.isfinite(self.declared) and self.typical >= self.declared
 
 
 @dataclass(frozen=True)
@@ -26,6 +57,8 @@ class Prediction:
         Deviation of one released number per unit of its sensitivity; for selections 2 over their eps.
     power : float
         The violation falls as n or eps to the minus this power, s growing with n.
+    on_numbers : tuple of NoiseOnNumbers
+        Noise on each part of the program, of methods that never violate a row: what it costs is objective, which is not predicted.
     """
 
     method: str
@@ -34,3 +67,4 @@ class Prediction:
     rounds: int
     noise: float
     power: float = 1.0
+    on_numbers: tuple[NoiseOnNumbers, ...] = ()

@@ -34,9 +34,9 @@ class PublicPolytope:
     ----------
     form : StandardForm
         The program.
-    opt : float, optional
+    opt : float or pair of floats, optional
         Public optimal value V, in the user's units and sense: points of a worse objective are cut off, and those of a better one
-        too where the region is unbounded without.
+        too where the region is unbounded without. Or a public range: points of other objectives are cut off.
 
     Attributes
     ----------
@@ -58,17 +58,18 @@ class PublicPolytope:
         variables that need a bound.
     """
 
-    def __init__(self, form: StandardForm, opt: float | None = None) -> None:
+    def __init__(self, form: StandardForm, opt: float | tuple[float, float] | None = None) -> None:
         lp = form.lp
-        public = ~lp.private & (lp.sides() > 0)
-        A, lower, upper = sp.csr_array(lp.A[public]), lp.row_lower[public], lp.b[public]
+        A, lower, upper = _public_rows(form)
         status, best = optimum(lp.sign * lp.c, A, lower, upper, lp.bounds)
         if status == _INFEASIBLE:
             raise UnsupportedProblemError("The public rows and bounds contradict each other: no x satisfies them all.")
         if opt is not None:
-            value = _reachable(form, opt, float(lp.c @ best) if status == _OPTIMAL else -lp.sign * math.inf)
+            least, most = _objectives(form, opt, float(lp.c @ best) if status == _OPTIMAL else -lp.sign * math.inf)
             A = sp.csr_array(sp.vstack([A, sp.csr_array(lp.sign * lp.c[None, :])]))
-            lower, upper = np.append(lower, -np.inf), np.append(upper, lp.sign * value)
+            lower, upper = np.append(lower, least), np.append(upper, most)
+            if math.isfinite(least) and optimum(np.zeros(len(lp.c)), A, lower, upper, lp.bounds)[0] == _INFEASIBLE:
+                raise InvalidParameterError(f"opt = {opt!r}: no x within the public rows and bounds has such an objective.")
         self.form = form
         try:
             self.low, high = self._ranges_within(A, lower, upper)
@@ -164,6 +165,32 @@ class PublicPolytope:
     def leader(self) -> Leader:
         """A linear oracle over K, and over what released cuts leave of it."""
         return Leader(self, self._A, self._lower, self._upper)
+
+
+def span_of_objectives(form: StandardForm) -> tuple[float, float]:
+    """Best and worst objective within the public rows and bounds, to minimise and without offset; infinite where unbounded."""
+    lp = form.lp
+    ends = []
+    for sign in (lp.sign, -lp.sign):
+        status, x = optimum(sign * lp.c, *_public_rows(form), lp.bounds)
+        ends.append(lp.sign * float(lp.c @ x) if status == _OPTIMAL else -sign * lp.sign * math.inf)
+    return ends[0], ends[1]
+
+
+def _public_rows(form: StandardForm) -> tuple[sp.csr_array, FloatArray, FloatArray]:
+    lp = form.lp
+    public = ~lp.private & (lp.sides() > 0)
+    return sp.csr_array(lp.A[public]), lp.row_lower[public], lp.b[public]
+
+
+def _objectives(form: StandardForm, opt: float | tuple[float, float], best: float) -> tuple[float, float]:
+    """The least and the largest objective that is left, to minimise and without offset."""
+    lp = form.lp
+    if not isinstance(opt, tuple):
+        return -math.inf, lp.sign * _reachable(form, opt, best)
+    better, worse = sorted(opt, key=lambda end: lp.sign * end)
+    most = lp.sign * _reachable(form, worse, best)
+    return min(lp.sign * (better - lp.offset), most), most
 
 
 def _reachable(form: StandardForm, opt: float, best: float) -> float:

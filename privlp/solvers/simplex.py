@@ -41,8 +41,9 @@ class Simplex:
         The program.
     opt : float or None
         Public optimal value, in the user's units and sense.
-    origin : bool
-        Whether the region is {u >= 0, cost·u <= V} instead, with the origin as one more vertex, the last.
+    least : float, optional
+        Share q of V in [0, 1]: the region is {u >= 0, q V <= cost·u <= V} instead, within the simplex that has the origin as one
+        more vertex, the last.
 
     Raises
     ------
@@ -52,7 +53,7 @@ class Simplex:
         If the region is no simplex; the message lists each reason and its remedy.
     """
 
-    def __init__(self, form: StandardForm, opt: Any, *, origin: bool = False) -> None:
+    def __init__(self, form: StandardForm, opt: Any, *, least: float | None = None) -> None:
         if opt is None:
             raise InvalidParameterError(
                 "opt is missing. Give the optimal value, or a public guess of it, as opt=... in the objective's own units; where "
@@ -74,7 +75,8 @@ class Simplex:
                 + ". Or use method='ftpl', which takes any bounded region."
             )
         self.form = form
-        self.origin = origin
+        self.origin = least is not None
+        self._most_of_origin = 0.0 if least is None else 1.0 - least
         self.vertices: FloatArray = value / form.cost
         if not 1e-100 < self.vertices.min() <= self.vertices.max() < 1e100:
             raise UnsupportedProblemError("Costs and opt differ too much in size for the simplex to be usable; rescale the costs.")
@@ -87,6 +89,13 @@ class Simplex:
     def point(self, share: FloatArray) -> FloatArray:
         """The point u with these shares of the vertices, shape (size,)."""
         return share[: len(self.vertices)] * self.vertices
+
+    def nearest(self, share: FloatArray) -> FloatArray:
+        """The shares of the region that are nearest in relative entropy to these, (size,), of the simplex: the origin's is cut."""
+        if not self.origin or share[-1] <= self._most_of_origin:
+            return share
+        others = share[:-1] / share[:-1].sum()
+        return np.append((1 - self._most_of_origin) * others, self._most_of_origin)
 
     def centre(self) -> FloatArray:
         """The mean of the vertices, in the user's variables."""

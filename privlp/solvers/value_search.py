@@ -26,11 +26,14 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Shares of the budget for ranges within a factor of 1.5, within one of 40, and for all others: all stages but the last narrow it.
 _STAGES = {1.5: (1.0,), 40.0: (0.1, 0.15, 0.75), math.inf: (0.05, 0.05, 0.05, 0.1, 0.75)}
-# A price of V over so many times the noise in the sum of violations blurs the objective by about an eighth of V.
-_NOISE_OF_A_PRICE = 8.0
+# The price of a unit of violation is V over this share of the s rows, or over so many times the noise that a stage leaves in the
+# sum of violations, before the last stage and in it: the price blurs the objective by V over that number.
+_SHARE_OF_S = 0.5
+_NOISE_OF_A_PRICE, _NOISE_OF_THE_LAST = 4.0, 2.0
 _SHARE_OF_THE_COUNTS = 0.03
-# Each stage searches up to this multiple of the value found before, and no less than this share of the range.
-_MARGIN, _LEAST_SHARE = 1.5, 0.01
+# Each stage searches up to this multiple of the value found before, or twice that where it violates too many rows, and no less than
+# this share of the range.
+_MARGIN, _LARGEST_EXCESS, _LEAST_SHARE = 1.5, 2.0, 0.01
 # Violations within this multiple of the predicted error may be noise; others call for a higher price.
 _BEYOND_NOISE = 4.0
 _LARGEST_FACTOR = 64.0
@@ -41,9 +44,12 @@ _TYPICAL_LOSS, _TYPICAL_OPTIMUM = 0.25, 0.1
 
 
 class Place(Protocol):
-    """Where a value is searched: regions {objective within V of a public reference}, each with its rows and its player."""
+    """Where a value is searched: regions {low <= size of the objective <= V}, each with its rows and its player.
 
-    #: Public range of V.
+    The size is the distance of the objective from a public reference.
+    """
+
+    #: Public range of V: low and high.
     ends: tuple[float, float]
 
     @property
@@ -80,13 +86,14 @@ def search_value(task: Task, relation: ConstraintPrivate, place: Place, **option
     """Minimise costs + price (sum of violations) over the regions of a place, for an optimum publicly known to lie in a range.
 
     *Exact penalty.* If no dual price of a scaled row exceeds `price`, the minimum is the optimum of the program. The first price
-    is V/s a unit of violation, at which giving up s rows altogether would cost as much as all else; or, if that is less, V over
-    eight times the noise that a stage leaves in the sum of violations, which blurs the objective by about V/8.
+    is 2 V/s a unit of violation, at which giving up half of s rows altogether would cost as much as all else; or, if that is
+    less, V over four times the noise that a stage leaves in the sum of violations (twice, in the last stage).
 
     *Stages.* The noise of a release, times the price, blurs the objective by a share of V. So the first stage starts from the top
     of the range, and each later one sets V to 1.5 times what the one before found, within the range. A noisy count of rows that
-    the stage's point violates beyond its predicted error tells whether the price was too low: it is raised by (count/s)^2, at
-    most 64, where the count exceeds s. The shares of the budget are fixed from the range.
+    the stage's point violates beyond its predicted error tells whether the price was too low, and with it V: where the count
+    exceeds s, V is multiplied by count/s, at most 2, and the price by (count/s)^2, at most 64. The shares of the budget are
+    fixed from the range. No stage leaves the range, at either end.
 
     *Sensitivity.* Each stage is a descent with elastic duals on its own region, as in :func:`~privlp.solvers.mirror.mirror` and
     :func:`~privlp.solvers.ftpl.ftpl`. A count changes by at most k, the rows of one record. Costs are public and bear no noise.
@@ -101,16 +108,17 @@ def search_value(task: Task, relation: ConstraintPrivate, place: Place, **option
 
 
 def predict_search(task: Task, relation: ConstraintPrivate, place: Place, method: str, **options: Any) -> Prediction:
-    """What :func:`search_value` is expected to leave: the error of its last stage, and what that costs at the price of V/s.
+    """What :func:`search_value` is expected to leave: the error of its last stage, and what that costs at the first price.
 
-    The optimum is taken to be a tenth of the range.
+    The optimum is taken to be the geometric mean of the ends, or a tenth of the upper one.
     """
     plan = _plan(task, relation, place, **options)
-    high = value = place.ends[1]
-    loss = 0.0
+    low, high = place.ends
+    typical, value, loss = max(math.sqrt(low * high), _TYPICAL_OPTIMUM * high), high, 0.0
     for descent in plan.descents:
-        loss = _TYPICAL_LOSS * descent.error * task.n / _rows_of_a_price(task.density(), task.n, descent) * value
-        value = min(_MARGIN * (_TYPICAL_OPTIMUM * high + loss), value)
+        units = _rows_of_a_price(task.density(), task.n, descent, last=descent is plan.descents[-1])
+        loss = min(_TYPICAL_LOSS * descent.error * task.n / units * value, high - low)
+        value = min(_MARGIN * (typical + loss), value)
     prediction = plan.descents[-1].prediction(method, place.region, plan.noises[-1], loss / high)
     return replace(prediction, rounds=sum(descent.rounds for descent in plan.descents))
 
@@ -181,19 +189,22 @@ class ValueSearch:
         if self._count is None or not self._values:
             return high, 1.0
         found = self._player.solution
-        value = float(np.clip(_MARGIN * self._place.size(found), max(low, _LEAST_SHARE * high), high))
         violations = np.zeros(self._rows.count)
         self._rows.add_violations(found, 1.0, violations)
         beyond = _BEYOND_NOISE * self._stages[len(self._values) - 1][0].error
         count = float(self._count(float(np.count_nonzero(violations > beyond))))
-        factor = self._factor * min(max(1.0, count / self._s) ** 2, _LARGEST_FACTOR)
+        excess = max(1.0, count / self._s)
+        margin = _MARGIN * min(excess, _LARGEST_EXCESS)
+        value = float(np.clip(margin * self._place.size(found), max(low, _LEAST_SHARE * high), high))
+        factor = self._factor * min(excess**2, _LARGEST_FACTOR)
         return value, factor
 
     def _begin(self, value: float, factor: float) -> None:
         descent, release = self._stages[len(self._values)]
         self._factor = factor
         self._values.append(value)
-        self._prices.append(factor * value / _rows_of_a_price(self._s, self._n, descent))
+        last = len(self._values) == len(self._stages)
+        self._prices.append(factor * value / _rows_of_a_price(self._s, self._n, descent, last=last))
         # A higher price lets rows soften over more for the same violation; else costs would move nothing in as many rounds.
         widest = _WIDEST / math.sqrt(self._place.region.size) / descent.softness
         wider = max(1.0, min(factor, widest))
@@ -206,6 +217,7 @@ class ValueSearch:
         self._left = descent.rounds
 
 
-def _rows_of_a_price(s: float, n: int, descent: Descent) -> float:
+def _rows_of_a_price(s: float, n: int, descent: Descent, *, last: bool) -> float:
     """How many units of violation cost V at a factor of one."""
-    return max(s, _NOISE_OF_A_PRICE * descent.error * n)
+    noise = _NOISE_OF_THE_LAST if last else _NOISE_OF_A_PRICE
+    return max(_SHARE_OF_S * s, noise * descent.error * n)
