@@ -2,6 +2,7 @@
 whole, and the message says what happened."""
 
 import contextlib
+import gc
 import json
 import os
 import re
@@ -51,14 +52,19 @@ def slow_program():
 
 @contextlib.contextmanager
 def ctrl_c_after(seconds):
-    """KeyboardInterrupt in the main thread after some seconds, as SIGINT would raise it, unless the block is left before."""
+    """KeyboardInterrupt in the main thread after some seconds, as SIGINT would raise it, unless the block is left before.
+
+    Without hypothesis's callback of the garbage collector, which would swallow one that is raised within it.
+    """
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    callbacks, gc.callbacks[:] = gc.callbacks[:], []
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        gc.callbacks[:] = callbacks
 
 
 @pytest.fixture

@@ -90,10 +90,12 @@ def reports() -> Iterator[Path]:
         yield solving(f"cryptographic noise {method}", "replace", request, twins=False, rng=None)
     for method in ("direct-noise", "truncated-laplace"):
         yield solving(f"time limit {method}", "scalar", request_of("scalar", method), twins=False, time_limit=1e-9)
+    for name in ("scalar", "row", "objective", "all parts"):
+        yield Path(f"plan {name} never violated", functools.partial(planning, name, feasible="always"))
     for name in programs.PROGRAMS:
         dear = name in _DEAR_PROGRAMS
         yield Path(f"quality {name}", functools.partial(reporting, name), Refusal if name == "objective" else None, dear=dear)
-        yield Path(f"plan {name}", functools.partial(planning, name), Refusal if name == "all parts" else None, dear=dear)
+        yield Path(f"plan {name}", functools.partial(planning, name), dear=dear)
         yield Path(f"words {name}", functools.partial(_words, name), dear=dear)
 
 
@@ -109,12 +111,12 @@ def reporting(name: str, variant: int) -> Attempt:
     return Attempt(call, given.secrets, lambda _: secrets_after(given, point), lambda: budget)
 
 
-def planning(name: str, variant: int) -> Attempt:
+def planning(name: str, variant: int, *, feasible: str | None = None) -> Attempt:
     given = problem(name, variant)
 
     def call() -> Any:
-        request = {key: value for key, value in given.request.items() if key in ("s", "alpha", "opt", "width")}
-        planned = privlp.plan(given.lp, 1.0, DELTA, **request)
+        request = {key: value for key, value in given.request.items() if key in ("s", "alpha", "opt", "width") and not feasible}
+        planned = privlp.plan(given.lp, 1.0, DELTA, **request, feasible=feasible)
         lines = [line.get_xydata() for line in planned.plot(plt.figure().add_subplot()).get_lines()]
         plt.close("all")
         shown = {key: value for key, value in vars(planned).items() if not key.startswith("_")}
