@@ -225,7 +225,7 @@ def plan(
         not_applicable={method: str(reason) for method, reason in reasons.items()},
         yardstick=yardstick,
         advice=_advice(task, ordered.get(best), region, yardstick),
-        unit="per ‖A_i‖₂" if isinstance(lp.neighbours, ConstraintPrivate) else "in units of A x − b",
+        unit="per ‖Aᵢ‖₂" if isinstance(lp.neighbours, ConstraintPrivate) else "in units of A x − b",
         _task=task,
         _available=available,
     )

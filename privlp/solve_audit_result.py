@@ -187,7 +187,8 @@ class SolveAudit:
         ax.set_xlim(0.0, 1.7 * max([1.0, *ratios]))
         ax.invert_yaxis()
         ax.set_xlabel("largest change / charged sensitivity")
-        ax.set_title(f"{self.method}: {'no fault found (no proof)' if self.passed else f'{len(self.faults)} fault(s) found'}")
+        found = {0: "no fault found (no proof)", 1: "1 fault found"}.get(len(self.faults), f"{len(self.faults)} faults found")
+        ax.set_title(f"{self.method}: {found}")
         ax.legend(loc="lower right")
 
 

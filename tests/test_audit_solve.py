@@ -585,7 +585,7 @@ def test_picture(monkeypatch):
     patched(monkeypatch, ConstraintPrivate, "sum_sensitivity", less)
     found = whole(method="mirror", pairs=4)
     assert found.plot(ax) is ax
-    assert "1 fault(s) found" in ax.get_title()
+    assert "1 fault found" in ax.get_title()
     plt.close(ax.figure)
 
 
