@@ -11,6 +11,7 @@ State a linear program and what its neighbours may differ in, then solve it priv
 True
 """
 
+from privlp import examples as examples
 from privlp.compare import Comparison as Comparison
 from privlp.compare import compare as compare
 from privlp.errors import BudgetExceededError as BudgetExceededError
