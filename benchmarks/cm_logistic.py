@@ -69,7 +69,11 @@ def main() -> None:
         *("data", "ε", "learner", "published (s.d.)", "ours ± standard error (s.d.)", f"ours, N = {N // FOLDS:,}"),
         *("relation, δ", "preprocessing"),
     )
-    write_page("cm_logistic", "Private logistic regression on simulated records", [_caption(), (headers, rows), _why()])
+    write_page(
+        "cm_logistic",
+        "Private logistic regression on simulated records",
+        [_caption(), (headers, rows), _why(), "![Test error over N and ε](cm_logistic.png)"],
+    )
     _draw()
 
 

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
 from tabulate import tabulate
 from tqdm import tqdm
@@ -19,6 +18,8 @@ from tqdm import tqdm
 import privlp
 from benchmarks.cache import Cache
 from benchmarks.problems import Instance, covering
+from benchmarks.published import METHOD_STYLES, picture
+from privlp.style import GREY
 
 EPSILONS = (1.0, 2.0, 4.0)
 ALPHAS = (10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 150.0, 300.0)
@@ -153,18 +154,15 @@ def _unknown_optimum(cache: Cache, instances: list[Instance]) -> str:
 
 
 def _draw(means: dict, errors: dict, uniform: float) -> None:
-    figure, axes = plt.subplots(1, len(EPSILONS), sharey=True, figsize=(11, 3.6), layout="constrained")
-    for ax, eps in zip(axes, EPSILONS, strict=True):
-        for method, marker in zip(ON_THE_GRID, "so", strict=True):
-            y = [means[method, eps, a] for a in ALPHAS]
-            ax.errorbar(ALPHAS, y, [errors[method, eps, a] for a in ALPHAS], marker=marker, label=method, linewidth=2)
-        ax.axhline(means["auto", eps, None], color="C2", label="auto, default alpha")
-        ax.axhline(uniform, color="0.5", linestyle=":", label="uniform x")
-        ax.set(xscale="log", xlabel="alpha", title=f"eps = {eps:g}")
-    axes[0].set_ylabel(f"violation left after giving up {S} rows")
-    axes[0].legend(frameon=False)
-    figure.savefig(RESULTS / "covering.png", dpi=110)
-    print("table and picture: docs/results/covering.md, covering.png")
+    with picture("covering", len(EPSILONS), sharey=True) as axes:
+        for ax, eps in zip(axes, EPSILONS, strict=True):
+            for method in ON_THE_GRID:
+                y = [means[method, eps, a] for a in ALPHAS]
+                ax.errorbar(ALPHAS, y, [errors[method, eps, a] for a in ALPHAS], label=method, **METHOD_STYLES[method])
+            ax.axhline(means["auto", eps, None], label="auto, default α", **METHOD_STYLES["auto"])
+            ax.axhline(uniform, color=GREY, linestyle=":", label="uniform x")
+            ax.set(xscale="log", yscale="log", xlabel="α (violation per unit of ‖Aᵢ‖₂)", title=f"ε = {eps:g}")
+        axes[0].set_ylabel(f"violation left after\ngiving up {S} rows\n(units of A x − b)")
 
 
 if __name__ == "__main__":

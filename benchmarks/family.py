@@ -11,14 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
 from tqdm import tqdm
 
 import privlp
 from benchmarks import problems
 from benchmarks.cache import Cache
-from benchmarks.published import save_picture, write_page
+from benchmarks.published import METHOD_STYLES, over_eps, picture, write_page
 
 FAMILIES: dict[str, Callable[[int], problems.Instance]] = {
     "covering, 2,000 x 40": lambda seed: problems.covering(seed, n=2_000, d=40),
@@ -97,10 +96,10 @@ def highs_seconds(instance: problems.Instance) -> float:
 def main(seeds: int) -> None:
     """Measure, write the page, and draw the picture."""
     cache = Cache("family")
-    figure, grid = plt.subplots(2, 4, figsize=(16, 7.5), layout="constrained")
     blocks: list[Any] = []
+    curves: dict[str, dict[str, list[float]]] = {}
     calibration: list[tuple[Any, ...]] = []
-    for axis, (name, make) in zip(grid.flat, FAMILIES.items(), strict=False):
+    for name, make in FAMILIES.items():
         instances: dict[int, problems.Instance] = {}
 
         def instance(seed: int, make: Any = make, instances: Any = instances) -> problems.Instance:
@@ -126,19 +125,10 @@ def main(seeds: int) -> None:
         exact = cache.measure({"family": name, "seconds of": "HiGHS"}, lambda: highs_seconds(instance(0)))
         blocks += [f"## {name[0].upper()}{name[1:]}", _caption(instance(0), exact), _table(found, memory)]
         calibration += _calibration(cache, name, instance, found)
-        for method in METHODS:
-            if (method, EPSILONS[0]) in found:
-                means = [found[method, eps][:, 0].mean() for eps in EPSILONS]
-                style = {"color": f"C{METHODS.index(method)}", "linewidth": 3 if method == "auto" else 1.5}
-                axis.plot(EPSILONS, means, marker="o", label=method, **style)
-        axis.set(xscale="log", xlabel="ε", title=name, xticks=EPSILONS, xticklabels=[f"{e:g}" for e in EPSILONS])
-        axis.minorticks_off()
-    for axis in grid[:, 0]:
-        axis.set_ylabel("(s+1)-th largest violation")
-    grid.flat[-1].set_axis_off()
-    handles = grid.flat[1].get_legend_handles_labels()
-    grid.flat[-1].legend(*handles, frameon=False, loc="center")
-    save_picture("family", figure)
+        curves[name] = {
+            method: [found[method, eps][:, 0].mean() for eps in EPSILONS] for method in METHODS if (method, EPSILONS[0]) in found
+        }
+    _draw(curves)
     headers = ("family", "ε", "method", "predicted", "measured", "predicted / measured")
     text = (
         f"The (s+1)-th largest violation of a private row, signed, in units of A x − b; s = n/40, δ = {DELTA:g}, replace, the "
@@ -153,12 +143,24 @@ def main(seeds: int) -> None:
         "Predicted from public numbers by `privlp.plan`, per ‖A_i‖₂; measured: the (s+1)-th largest violation per ‖A_i‖₂ beyond "
         f"the least that a long run without noise reaches, or beyond 0 where all rows can be satisfied; mean of {CALIBRATED_ON}."
     )
-    picture = "![Violation over ε](family.png)"
+    image = "![Violation over ε](family.png)"
     write_page(
         "family",
         "Constraint-private methods side by side",
-        [text, picture, *blocks, "## Calibration", about, (headers, calibration)],
+        [text, image, *blocks, "## Calibration", about, (headers, calibration)],
     )
+
+
+def _draw(curves: dict[str, dict[str, list[float]]]) -> None:
+    with picture("family", len(curves)) as axes:
+        for axis, (name, of_methods) in zip(axes, curves.items(), strict=True):
+            for method, means in of_methods.items():
+                axis.plot(EPSILONS, means, label=method, **METHOD_STYLES[method])
+            over_eps(axis, EPSILONS)
+            values = np.array(list(of_methods.values()))
+            axis.set(title=name, yscale="log" if 0 < 100 * values.min() < values.max() else "linear")
+        for axis in axes[::3]:
+            axis.set_ylabel("(s+1)-th largest violation\n(units of A x − b)")
 
 
 def _caption(instance: problems.Instance, exact: float) -> str:

@@ -10,17 +10,18 @@ import time
 from pathlib import Path
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
 
 import privlp
 from benchmarks import problems
 from benchmarks.measure import ROOT
-from benchmarks.published import save_picture, write_page
+from benchmarks.published import METHOD_STYLES, over_eps, picture, write_page
 from privlp import LinearProgram, solve_exact
 
 PROGRAMS = ROOT.parent / "shared" / "data" / "lp"
 NAMES = ("adlittle", "afiro", "avgas", "e226", "israel", "scrs8", "shell", "stair")
+#: Given up in each.
+FAMILIES = {"covering": 500, "multicommodity": 50}
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 DELTA = 1e-6
 FIGURES = ("family", "ε", "method", "(s+1)-th largest violation", "largest", "mean excess", "rounds", "seconds")
@@ -123,18 +124,8 @@ def main(seeds: int) -> None:
             "is 0 (all their variables are 0 at x*) are listed apart, in their own units.",
             (headers, [without_noise(name) for name in NAMES]),
         ]
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    table: list[list[object]] = []
-    for axis, (family, s) in zip(axes, (("covering", 500), ("multicommodity", 50)), strict=True):
-        rows, means = with_noise(family, s, seeds)
-        table += rows
-        for method, values in means.items():
-            axis.plot(EPSILONS, values, marker="o", label=method)
-        axis.set(xscale="log", xlabel="ε", title=family, xticks=EPSILONS, xticklabels=[f"{e:g}" for e in EPSILONS])
-        axis.set(ylabel=f"({s} + 1)-th largest violation", ylim=(0, None))
-        axis.minorticks_off()
-        axis.legend(frameon=False)
-    save_picture("ftpl", figure)
+    found = {family: with_noise(family, s, seeds) for family, s in FAMILIES.items()}
+    _draw({family: means for family, (_, means) in found.items()})
     instance = problems.multicommodity(0)
     signed = np.sort((instance.lp.A @ cheapest(instance) - instance.lp.b)[instance.lp.private])
     n, d = int(instance.lp.private.sum()), instance.lp.shape[1]
@@ -144,10 +135,20 @@ def main(seeds: int) -> None:
         f"{d} shares of 25 commodities on up to four paths each, which public rows make add up to 1; a violation of 0.1 is a "
         "load of 10 % over capacity, and s = 50. The cheapest routes regardless of capacity exceed them by "
         f"{signed[-51]:.2f} at s = 50, {signed[-1]:.2f} at most and {np.maximum(signed, 0).mean():.3f} on average.",
-        (FIGURES, table),
+        (FIGURES, [row for rows, _ in found.values() for row in rows]),
         "![Violation over ε](ftpl.png)",
     ]
     write_page("ftpl", "Follow the perturbed leader", blocks)
+
+
+def _draw(found: dict[str, dict[str, list[float]]]) -> None:
+    with picture("ftpl", len(found)) as axes:
+        for axis, (family, means) in zip(axes, found.items(), strict=True):
+            for method, values in means.items():
+                axis.plot(EPSILONS, values, label=method, **METHOD_STYLES[method])
+            over_eps(axis, EPSILONS)
+            axis.set(title=f"{family}, s = {FAMILIES[family]}", ylim=(0, None))
+        axes[0].set_ylabel("(s+1)-th largest violation\n(units of A x − b)")
 
 
 if __name__ == "__main__":

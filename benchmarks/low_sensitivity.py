@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
 from tqdm import tqdm
 
 import privlp
 from benchmarks import problems
-from benchmarks.published import save_picture, write_page
+from benchmarks.published import picture, write_page
 from privlp import ColumnPrivate, LinearProgram, RowPrivate, ScalarPrivate
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Randomness
 from privlp.problem import StandardForm
@@ -25,6 +24,7 @@ from privlp.solvers import Task, best_method
 from privlp.solvers.direct_noise import predict_direct_noise
 from privlp.solvers.multiplicative_weights import Plan, predict_multiplicative_weights
 from privlp.solvers.noisy_numbers import quieter_noise
+from privlp.style import MARKERS
 
 STEPS = (1e-4, 3e-4, 1e-3)
 PICTURED = 3e-4
@@ -185,18 +185,17 @@ def main(draws: int) -> None:
 
 
 def _draw(found: dict[str, list[Cell]]) -> None:
-    figure, axes = plt.subplots(1, len(found), figsize=(20, 4.2), layout="constrained")
-    for axis, (name, cells) in zip(axes, found.items(), strict=True):
-        pictured = [cell for cell in cells if cell.step == PICTURED]
-        for k, method in enumerate(METHODS.values()):
-            sizes = [cell.n for cell in pictured]
-            (line,) = axis.plot(sizes, [cell.mean[k] for cell in pictured], marker="o", label=f"{method}, measured")
-            style = {"linestyle": "--", "color": line.get_color()}
-            axis.plot(sizes, [cell.predicted[k] for cell in pictured], label=f"{method}, predicted", **style)
-        axis.set(xscale="log", yscale="log", xlabel="private rows n", title=name)
-    axes[0].set_ylabel(f"worst violation, sensitivity {PICTURED:g}")
-    axes[0].legend(frameon=False, fontsize=8)
-    save_picture("low_sensitivity", figure)
+    with picture("low_sensitivity", len(found), sharey=True) as axes:
+        for axis, (name, cells) in zip(axes, found.items(), strict=True):
+            pictured = [cell for cell in cells if cell.step == PICTURED]
+            for k, method in enumerate(METHODS.values()):
+                sizes, style = [cell.n for cell in pictured], {"color": f"C{k}", "marker": MARKERS[k]}
+                axis.plot(sizes, [cell.mean[k] for cell in pictured], label=f"{method},\nmeasured", **style)
+                hollow = {**style, "linestyle": "--", "markerfacecolor": "none"}
+                axis.plot(sizes, [cell.predicted[k] for cell in pictured], label=f"{method},\npredicted", **hollow)
+            axis.set(xscale="log", yscale="log", xlabel="private rows n (number)", title=name)
+        for axis in axes[::3]:
+            axis.set_ylabel(f"worst violation,\nsensitivity {PICTURED:g}\n(units of A x − b)")
 
 
 if __name__ == "__main__":

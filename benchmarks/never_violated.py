@@ -10,14 +10,14 @@ from fractions import Fraction
 from typing import Any
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
 from tqdm import tqdm
 
 import privlp
-from benchmarks.published import save_picture, write_page
+from benchmarks.published import over_eps, picture, write_page
 from privlp import LinearProgram, RowPrivate, ScalarPrivate
 from privlp.examples import advertising
+from privlp.style import MARKERS
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
 DELTA = 0.1
@@ -80,14 +80,14 @@ def main(draws: int) -> None:
         "of Hsu et al. (with this package's sensitivities and accounting) is given the true optimum for nothing and does not "
         "protect the costs; it keeps the revenue at the optimum and violates rows.",
     ]
-    figure, axes = plt.subplots(1, len(VARIANTS), figsize=(12, 4), layout="constrained")
-    for axis, (private, words) in zip(axes, VARIANTS.items(), strict=True):
-        rows, curves = [], {name: [] for name in NEVER}
+    curves: dict[str, dict[str, list[tuple[float, float]]]] = {private: {name: [] for name in NEVER} for private in VARIANTS}
+    for private, words in VARIANTS.items():
+        rows = []
         for eps in tqdm(EPSILONS, desc=private):
             found = measure(private, eps, draws)
             means = {name: values.mean(axis=0) for name, values in found.items()}
             errors = {name: values.std(axis=0, ddof=1) / np.sqrt(draws) for name, values in found.items()}
-            for name, points in curves.items():
+            for name, points in curves[private].items():
                 points.append((means[name][0], errors[name][0]))
             never = [f"{means[name][0]:.4f} ± {errors[name][0]:.4f}" for name in NEVER]
             ratio = means["dimension-free"][0] / means["published"][0]
@@ -106,15 +106,18 @@ def main(draws: int) -> None:
                 ]
             )
         parts += [f"## {words[0].upper()}{words[1:]}", (headers, rows)]
-        for name, points in curves.items():
-            axis.errorbar(EPSILONS, *zip(*points, strict=True), marker="o", label=f"{name} width")
-        axis.set(xscale="log", xlabel="ε", title=f"{private} private", xticks=EPSILONS, xticklabels=[f"{e:g}" for e in EPSILONS])
-        axis.minorticks_off()
-        axis.set_ylim(bottom=0)
-    axes[0].set_ylabel("mean sub-optimality")
-    axes[0].legend(frameon=False)
-    save_picture("never_violated", figure)
+    _draw(curves)
     write_page("never_violated", "Constraints that are never violated", [*parts, "![Sub-optimality over ε](never_violated.png)"])
+
+
+def _draw(curves: dict[str, dict[str, list[tuple[float, float]]]]) -> None:
+    with picture("never_violated", len(curves)) as axes:
+        for axis, (private, of_widths) in zip(axes, curves.items(), strict=True):
+            for (name, points), marker in zip(of_widths.items(), MARKERS, strict=False):
+                axis.errorbar(EPSILONS, *zip(*points, strict=True), marker=marker, label=f"{name} width")
+            over_eps(axis, EPSILONS)
+            axis.set(title=f"{private} private", ylim=(0, None))
+        axes[0].set_ylabel("mean sub-optimality\n(share of the optimal revenue)")
 
 
 if __name__ == "__main__":

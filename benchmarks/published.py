@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 from tabulate import tabulate
 
+from privlp.style import COLOURS, STYLE
 from svm_models.evaluation import CrossValidation, ResultStore
 
 CM = (
@@ -52,14 +56,23 @@ SCM_FIGURE_3_KDD = {
 
 #: Colours that the colour-blind can tell apart (Okabe and Ito 2008), with markers and dashes for the rest of us.
 STYLES: dict[str, dict[str, Any]] = {
-    "non-private": {"color": "#000000", "marker": None, "linestyle": "--"},
-    "objective": {"color": "#0072B2", "marker": "o", "linestyle": "-"},
-    "output": {"color": "#D55E00", "marker": "s", "linestyle": "-"},
-    "logistic": {"color": "#009E73", "marker": "^", "linestyle": "-"},
-    "two logs": {"color": "#CC79A7", "marker": "D", "linestyle": "-."},
+    "non-private": {"color": COLOURS["black"], "marker": None, "linestyle": "--"},
+    "objective": {"color": COLOURS["blue"], "marker": "o", "linestyle": "-"},
+    "output": {"color": COLOURS["vermilion"], "marker": "s", "linestyle": "-"},
+    "logistic": {"color": COLOURS["green"], "marker": "^", "linestyle": "-"},
+    "two logs": {"color": COLOURS["purple"], "marker": "D", "linestyle": "-."},
 }
 #: Published points: hollow, in the colour of the learner.
 PUBLISHED_STYLE: dict[str, Any] = {"linestyle": "", "markerfacecolor": "none", "markersize": 9, "markeredgewidth": 1.6}
+#: How the methods for whole constraints look in every picture. The default lies broad and pale beneath the others.
+METHOD_STYLES: dict[str, dict[str, Any]] = {
+    "dmw-published": {"color": COLOURS["blue"], "marker": "o"},
+    "dmw": {"color": COLOURS["vermilion"], "marker": "s"},
+    "mirror": {"color": COLOURS["green"], "marker": "D"},
+    "mirror-dense": {"color": COLOURS["purple"], "marker": "^"},
+    "ftpl": {"color": COLOURS["orange"], "marker": "v"},
+    "auto": {"color": COLOURS["black"], "linewidth": 9, "alpha": 0.25, "zorder": 1},
+}
 
 _ROOT = Path(__file__).parents[1]
 
@@ -77,6 +90,44 @@ def write_page(name: str, title: str, parts: Iterable[str | tuple[Sequence[str],
     page = "\n\n".join([f"# {title}", *texts]) + "\n"
     (_results() / f"{name}.md").write_text(page)
     print(page)
+
+
+@contextmanager
+def picture(name: str, panels: int = 1, *, size: tuple[float, float] | None = None, sharey: bool = False) -> Iterator[list[Axes]]:
+    """Draw docs/results/<name>.png in the house style, at most 12 inches wide: panels in rows of three, one legend beside the data.
+
+    Parameters
+    ----------
+    name : str
+        Of the picture, without its ending.
+    panels : int
+        Number of axes; the legend stands where the last row has room, or below.
+    size : (float, float), optional
+        Width and height in inches.
+    sharey : bool
+        Whether all axes have one vertical scale.
+    """
+    columns = min(panels, 3)
+    rows = math.ceil(panels / columns)
+    with plt.rc_context(STYLE):
+        figure, grid = plt.subplots(rows, columns, figsize=size or (4.0 * columns, 3.6 * rows + 0.6), sharey=sharey, squeeze=False)
+        axes, spare = list(grid.flat[:panels]), grid.flat[panels:]
+        for ax in spare:
+            ax.set_axis_off()
+        yield axes
+        named = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+        if len(spare):
+            spare[0].legend(named.values(), named.keys(), loc="center")
+        elif named:
+            figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=len(named))
+        save_picture(name, figure)
+
+
+def over_eps(ax: Axes, epsilons: Sequence[float]) -> None:
+    """Let the horizontal axis be eps, marked where it was measured."""
+    ax.set(xscale="log", xlabel="ε")
+    ax.set_xticks(epsilons, [f"{eps:g}" for eps in epsilons])
+    ax.set_xticks([], minor=True)
 
 
 def save_picture(name: str, figure: Any) -> None:

@@ -131,7 +131,7 @@ def main() -> None:
     others = tuple(eps for eps in epsilons if eps != EPS)
     kernel = measure_kernel(CHOSEN, (EPS, None)) | measure_kernel(CHOSEN, others, draws=DRAWS_OF_KERNEL)
     learned = {curve.name: curve.measure() for curve in (CONNECTIONS, BALLS)}
-    parts: list[Any] = [_caption()]
+    parts: list[Any] = [_caption(), "![Test error over ε and n](scm_curves.png)"]
     for letter, data_set in zip("ab", (ADULT, KDD), strict=True):
         table = _by_eps(data_set, linear[data_set.name])
         parts += [f"## ({letter}) {data_set.title}, error against ε at the best Λ", table]

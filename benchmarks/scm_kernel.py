@@ -86,7 +86,11 @@ def main() -> None:
     exact = "exact kernel, hinge loss"
     rows.append(("∞", exact, f"*{SCM_FIGURE_2_KERNEL['non-private, hinge loss, exact kernel']}*", "", "none", ""))
     headers = ("ε", "kernel, Λ", "published (γ = 0.5)", "ours ± standard error", "relation, δ", "preprocessing")
-    write_page("scm_kernel", "Nested balls with a Gaussian kernel", [_caption(), (headers, rows)])
+    write_page(
+        "scm_kernel",
+        "Nested balls with a Gaussian kernel",
+        [_caption(), (headers, rows), "![Test error of each kernel](scm_kernel.png)"],
+    )
     _draw(found)
 
 

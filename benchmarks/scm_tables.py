@@ -119,7 +119,12 @@ def main(data: str) -> None:
     raises = {data_set.name: data_set.measure_raises() for data_set in chosen}
     if data != "both":
         return
-    parts: list[Any] = [_caption(), "## Best regularisation for each learner (Figure 2 of the source)", _summary(found)]
+    parts: list[Any] = [
+        _caption(),
+        "![Test error over Λ](scm_tables.png)",
+        "## Best regularisation for each learner (Figure 2 of the source)",
+        _summary(found),
+    ]
     for data_set in (ADULT, KDD):
         parts += [f"## {data_set.title}, every Λ (Figure 3 of the source)", *_by_reg(data_set, found[data_set.name])]
     parts += ["## One logarithm in place of two", _TWO_LOGS, _one_log_against_two(found)]

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
 
 import privlp
 from benchmarks.measure import resident_bytes
-from benchmarks.published import save_picture, write_page
+from benchmarks.published import picture, write_page
 from privlp import ColumnPrivate, ConstraintPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
 from svm_models import DMWSVC, ObjectivePerturbationSVC, OutputPerturbationSVC, PrivateLPSVC
 
@@ -104,10 +103,7 @@ def main(solves: int) -> None:
     resident, objects, kinds = memory_while(rounds)
     quarter = max(1, rounds // 4)
     first, last = (float(np.mean(part)) for part in (resident[quarter : 2 * quarter], resident[-quarter:]))
-    figure, axis = plt.subplots(figsize=(6, 3.2), layout="constrained")
-    axis.plot(np.arange(1, rounds + 1) * kinds, resident)
-    axis.set(xlabel="solves and fits", ylabel="resident memory, MB", ylim=(0, None))
-    save_picture("soak", figure)
+    _draw(resident, kinds)
     write_page(
         "soak",
         "Soak",
@@ -124,6 +120,12 @@ def main(solves: int) -> None:
             "![Resident memory over solves](soak.png)",
         ],
     )
+
+
+def _draw(resident: list[float], kinds: int) -> None:
+    with picture("soak", size=(8.0, 4.0)) as (axis,):
+        axis.plot(np.arange(1, len(resident) + 1) * kinds, resident)
+        axis.set(xlabel="solves and fits (number)", ylabel="resident memory (MB)", ylim=(0, 1.1 * max(resident)))
 
 
 def _ends(objects: list[int], quarter: int) -> Iterator[str]:

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.colors import BoundaryNorm, ListedColormap, to_rgba
 from tqdm import tqdm
 
 from benchmarks.cache import Cache
 from benchmarks.measure import ROOT
-from benchmarks.published import save_picture, write_page
+from benchmarks.published import picture, write_page
+from privlp.style import COLOURS
 from tests.conformance_estimators import ESTIMATORS
 from tests.conformance_kit import Bug, Case, Exact, NotApplicable, Statistical, Subject, audited
 from tests.conformance_subjects import SUBJECTS
@@ -133,23 +133,23 @@ class Cell:
         return cls(_NOT_CAUGHT, np.inf) if found["runs"] is None else cls(WORDS[found["runs"]], np.log10(found["runs"]))
 
 
-def picture(names: list[str], table: list[list[Cell]]) -> Any:
-    """The table at a glance."""
+def draw(names: list[str], table: list[list[Cell]]) -> None:
+    """The table at a glance: the more runs, the darker; grey where no audit is needed."""
     levels = np.array([[cell.level for cell in row] for row in table])
     classes = np.where(np.isinf(levels), 7.0, levels)
-    colors = ["#5b8db8", "#ffffff", "#ffffff", "#c7e6c1", "#8fcf8b", "#4fae5b", "#1c7c3c", "#d55e00"]
-    figure, axes = plt.subplots(figsize=(10, 0.24 * len(names) + 1.6), layout="constrained")
+    colors = ["0.85", "white", "white", *(to_rgba(COLOURS["blue"], depth) for depth in (0.1, 0.3, 0.5, 0.7)), COLOURS["vermilion"]]
     norm = BoundaryNorm(np.arange(-0.5, 8), len(colors))
-    axes.imshow(np.ma.masked_invalid(classes), cmap=ListedColormap(colors), norm=norm, aspect="auto")
-    for i, row in enumerate(table):
-        for j, cell in enumerate(row):
-            axes.text(j, i, cell.word.partition(" ")[0], ha="center", va="center", fontsize=7)
-    axes.set_xticks(range(len(HEADERS)), HEADERS.values(), rotation=30, ha="left", fontsize=8)
-    axes.xaxis.tick_top()
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    return figure
+    with picture("trust", size=(12.0, 0.32 * len(names) + 2.2)) as (axes,):
+        axes.imshow(np.ma.masked_invalid(classes), cmap=ListedColormap(colors), norm=norm, aspect="auto")
+        for i, row in enumerate(table):
+            for j, cell in enumerate(row):
+                axes.text(j, i, cell.word.partition(" ")[0], ha="center", va="center", fontsize="small")
+        axes.set_xticks(range(len(HEADERS)), HEADERS.values(), rotation=40, ha="left")
+        axes.xaxis.tick_top()
+        axes.set_yticks(range(len(names)), names)
+        axes.tick_params(length=0, labelsize="small")
+        axes.spines[:].set_visible(False)
+        axes.set_xlabel("10ᵏ: runs on each neighbour (number); ledger, replay: no audit needed; –: does not apply", loc="right")
 
 
 def fingerprint() -> str:
@@ -208,7 +208,7 @@ def write(names: list[str], table: list[list[Cell]], alarms: list[int], notes: d
     page = [caught, _unwrapped(_READING), (("release", *HEADERS.values(), "false alarms"), rows), picture_of_table]
     page += ["## Why a fault does not apply", reasons, "## What was done", _unwrapped(_DONE)]
     write_page("trust", "Which faults the audits catch", [*page, "## What it does not show", _unwrapped(_NOT_SHOWN)])
-    save_picture("trust", picture(names, table))
+    draw(names, table)
 
 
 if __name__ == "__main__":

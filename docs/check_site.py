@@ -1,4 +1,4 @@
-"""Check a built site: every internal link and picture resolves, and no page loads anything from elsewhere.
+"""Check a built site: every internal link and picture resolves, no page loads anything from elsewhere, options keep their hyphens.
 
 ``python docs/check_site.py docs/_build/html``
 """
@@ -14,14 +14,17 @@ _LOADED = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"
 _FOLLOWED = {("a", "href"), ("area", "href"), ("form", "action")}
 _LOADED_BY_STYLE = re.compile(r"(?:url\(|@import\s)\s*['\"]?((?:https?:)?//[^'\")\s]+)")
 
+_DASHED_OPTION = re.compile(r"(?<![\w)])[–—][A-Za-z][\w-]*")  # –eps for --eps
+
 
 class _Page(HTMLParser):
-    """Anchors of a page, and what it points to."""
+    """Anchors of a page, what it points to, and options that typography has spoilt."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.anchors: set[str] = set()
         self.links: list[tuple[str, bool]] = []
+        self.dashed: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -31,6 +34,9 @@ class _Page(HTMLParser):
             elif value and (tag, name) in _LOADED | _FOLLOWED:
                 self.links.append((value, (tag, name) in _LOADED))
 
+    def handle_data(self, data: str) -> None:
+        self.dashed += _DASHED_OPTION.findall(data)
+
 
 def faults(site: Path) -> Iterator[str]:
     """What is wrong with the pages and styles below a folder, in words."""
@@ -39,6 +45,7 @@ def faults(site: Path) -> Iterator[str]:
         yield f"{site}: no pages"
     for path, page in pages.items():
         where = path.relative_to(site.resolve())
+        yield from (f"{where}: {option} has a dash in place of hyphens" for option in page.dashed)
         for link, loaded in page.links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:

@@ -37,6 +37,7 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build", "_ext", "_templates", "results/README.md"]  # the last is included by results/index.md
 nitpick_ignore_regex = [("py:.*", r"(numpy|scipy|sklearn|cvxpy|matplotlib)\..*")]  # their pages are on the network
 
+smartquotes = False  # they turn --eps into –eps, and quotes around arguments into others
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "cache"

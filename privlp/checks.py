@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Collection
 from numbers import Real
 from typing import Any
@@ -10,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.errors import InvalidParameterError, InvalidProblemError, NotPrivateWarning
 
 
 def real(value: Any, name: str) -> float:
@@ -77,3 +79,14 @@ def as_floats(values: Any, name: str, order: Any = "K") -> npt.NDArray[np.float6
     except (TypeError, ValueError, OverflowError):
         pass  # it may quote a number, and would go along as the context of an error raised here
     raise InvalidProblemError(f"{name} must hold real numbers in a regular array.")
+
+
+def warn_of_large_delta(eps: float, delta: float, records: float, *, stacklevel: int = 3) -> None:
+    """Warn where publishing a whole record would satisfy (eps, delta): from delta = 1/n on, n the public number of records."""
+    if math.isfinite(eps) and delta * records >= 1:
+        warnings.warn(
+            f"delta = {delta:g} is at least 1/n = {1 / records:g}: publishing one whole record at random would satisfy it. "
+            "Choose delta well below 1/n.",
+            NotPrivateWarning,
+            stacklevel=stacklevel,
+        )

@@ -15,15 +15,18 @@ import click
 from tabulate import tabulate
 
 from privlp import __version__, cli_options
-from privlp.cli_options import GroupedCommand, in_flags, program, shares
+from privlp.cli_options import GroupedCommand, in_flags, program, shares, what_is_private
+from privlp.compare import compare
 from privlp.errors import NotPrivateWarning, PrivLPError
 from privlp.exact import solve_exact
 from privlp.files import write_whole
 from privlp.optional import save_figure
 from privlp.plan import plan
 from privlp.problem import LinearProgram
+from privlp.solution import Solution
 from privlp.solve import solve
 from privlp.solve_audit import audit_solve
+from privlp.solvers.choice import PREDICTIONS
 
 _EXIT_CODES = """Exit codes: 0 solved; 1 ended without a solution (infeasible, unbounded, time limit, out of memory); 2 wrong input
 or options, or a file that cannot be read or written; 130 interrupted."""
@@ -32,6 +35,10 @@ _EXIT_CODES_OF_AUDIT = (
     "Exit codes: 0 no fault found (no proof of privacy); 1 fault found; 2 wrong input or options; 130 interrupted."
 )
 _MOST_VARIABLES_SHOWN = 20
+# Plans of larger programs may take far longer than the solve: they bound each variable by linear programs.
+_MOST_VARIABLES_PLANNED = 500
+_PLANNED = ("eps", "delta", "s", "alpha", "opt", "width", "feasible")
+_WORRYING = ("Too few rows", "Too much noise", "Rough")
 
 
 class _Failure(click.ClickException):
@@ -95,12 +102,18 @@ def main() -> None:
 @cli_options.output("--seed", type=int, help="Reproducible noise, for experiments only: the result is not for release.")
 @cli_options.output("--progress/--no-progress", help="Show a progress bar.")
 @cli_options.output("--json", "json_file", help="Write the result as JSON to this file, or to standard output for '-'.")
+@cli_options.output(
+    "--compare",
+    "compared",
+    is_flag=True,
+    help="Also compare with the exact optimum, on standard error. NOT PRIVATE: for your eyes only.",
+)
 @plain_errors
-def _solve(model: str, json_file: str | None, seed: int | None, split: str | None, **options: Any) -> None:
+def _solve(model: str, json_file: str | None, seed: int | None, split: str | None, compared: bool, **options: Any) -> None:
     """Solve MODEL (an MPS or LP file) privately. By default whole rows are private: one record owns a constraint."""
     _require_folder(json_file)
     split_in = shares(split)
-    lp, options = program(model, options)
+    lp, options = _program(model, options)
     solution = solve(lp, rng=seed, split=split_in, **options)
     if json_file not in (None, "-"):
         try:
@@ -111,14 +124,52 @@ def _solve(model: str, json_file: str | None, seed: int | None, split: str | Non
     if json_file == "-":
         click.echo(solution.to_json())
     else:
-        click.echo(f"{solution.status}: {solution.message}")
-        if solution.x is not None:
-            label = "objective of the released costs" if "noisy c" in solution.trace else "objective"
-            click.echo(f"\n{label}  {solution.objective:.10g}\n\n{_variables(lp, solution.x)}")
-        click.echo(f"\nPrivacy\n{solution.privacy}")
-        if solution.privacy.seeded:
-            click.echo("Seeded noise: an experiment, not for release.")
+        _print_solution(lp, solution)
+    if solution.success:
+        _note_if_little_is_expected(lp, options)
+    if compared:
+        _print_comparison(lp, solution, options)
     sys.exit(0 if solution.success else 1)
+
+
+def _program(model: str, options: dict[str, Any]) -> tuple[LinearProgram, dict[str, Any]]:
+    """The program that the options describe and the options that are left, having told on standard error what is private."""
+    lp, rest = program(model, options)
+    click.echo(what_is_private(lp), err=True)
+    return lp, rest
+
+
+def _print_solution(lp: LinearProgram, solution: Solution) -> None:
+    click.echo(f"{solution.status}: {solution.message}")
+    if solution.x is not None:
+        label = "objective of the released costs" if "noisy c" in solution.trace else "objective"
+        click.echo(f"\n{label}  {solution.objective:.10g}\n\n{_variables(lp, solution.x)}")
+    click.echo(f"\nPrivacy\n{solution.privacy}")
+    if solution.privacy.seeded:
+        click.echo("Seeded noise: an experiment, not for release.")
+
+
+def _note_if_little_is_expected(lp: LinearProgram, options: dict[str, Any]) -> None:
+    """What a plan of the same request says, where it is no good news; from public numbers."""
+    if options["method"] not in ("auto", *PREDICTIONS) or lp.shape[1] > _MOST_VARIABLES_PLANNED:
+        return
+    try:
+        planned = plan(lp, **{name: options[name] for name in _PLANNED})
+    except PrivLPError:  # without noise, say
+        return
+    if planned.advice.startswith(_WORRYING):
+        click.echo(f"Note, as `privlp plan` predicts for method {planned.best}: {in_flags(planned.advice)}", err=True)
+
+
+def _print_comparison(lp: LinearProgram, solution: Solution, options: dict[str, Any]) -> None:
+    click.echo("\nNOT PRIVATE: for your eyes only", err=True)
+    if solution.x is None:
+        click.echo("There is no private solution to compare.", err=True)
+        return
+    exact = solve_exact(lp, time_limit=options["time_limit"])
+    if not exact.success:
+        click.echo(f"There is no exact optimum to compare with: {exact.message}", err=True)
+    click.echo(repr(compare(lp, solution, exact, s=options["s"])), err=True)
 
 
 @main.command(
@@ -135,7 +186,7 @@ def _solve(model: str, json_file: str | None, seed: int | None, split: str | Non
 def _plan(model: str, picture: str | None, **options: Any) -> None:
     """Predict how well MODEL can be solved privately, from public numbers. Spends nothing."""
     _require_picture(picture)
-    lp, options = program(model, options)
+    lp, options = _program(model, options)
     planned = plan(lp, **options)
     click.echo(in_flags(str(planned)))
     if picture is not None:
@@ -174,7 +225,7 @@ def _audit(model: str, json_file: str | None, picture: str | None, seed: int | N
     _require_folder(json_file)
     _require_picture(picture)
     split_in = shares(split)
-    lp, options = program(model, options)
+    lp, options = _program(model, options)
     found = audit_solve(lp, rng=seed, split=split_in, **options)
     document = json.dumps(found.to_dict(), indent=1)
     click.echo(document if json_file == "-" else found)

@@ -55,13 +55,19 @@ method = _group("Method and what it may use")
 audit = _group("Audit")
 output = _group("Output")
 
+_MOST_ROWS_NAMED = 3
 _RANGE: dict[str, Any] = {"type": float, "nargs": 2, "metavar": "LOW HIGH"}
 _STEP: dict[str, Any] = {"type": float, "metavar": "D"}
 
 #: What a solve, its plan and its audit all need, besides eps.
 REQUEST = options(
     privacy("--delta", type=float, required=True, help="Privacy parameter delta, well below one over the number of rows."),
-    privacy("--private", "pattern", help="Glob over row names of the private rows. Default: all inequalities."),
+    privacy(
+        "--private",
+        "patterns",
+        multiple=True,
+        help="Glob over row names of the private rows; several add up. Default: all inequalities.",
+    ),
     _rows("--s", type=float, help="Number of private rows that may be violated by more than alpha."),
     _rows("--rows-per-record", type=int, default=1, show_default=True, help="Largest number of rows that one record owns."),
     _rows("--nominal-n", type=int, help="Records may be added or removed, not replaced; this is the public number of rows."),
@@ -96,6 +102,7 @@ MANNER = options(
 def program(model: str, given: dict[str, Any]) -> tuple[LinearProgram, dict[str, Any]]:
     """The program that the options describe, and the options that are left."""
     rest = dict(given)
+    private = list(rest.pop("patterns")) or None
     low_sensitivity = {name: rest.pop(name) for name in _LOW_SENSITIVITY_OPTIONS}
     relation = _neighbours(rest.pop("rows_per_record"), rest.pop("nominal_n"), low_sensitivity)
     opt_range = rest.pop("opt_range")
@@ -103,7 +110,24 @@ def program(model: str, given: dict[str, Any]) -> tuple[LinearProgram, dict[str,
         if rest["opt"] is not None:
             raise InvalidParameterError("Give --opt or --opt-range, not both.")
         rest["opt"] = opt_range
-    return LinearProgram.from_mps(model, neighbours=relation, private=rest.pop("pattern"), box=rest.pop("box")), rest
+    return LinearProgram.from_mps(model, neighbours=relation, private=private, box=rest.pop("box")), rest
+
+
+def what_is_private(lp: LinearProgram) -> str:
+    """Which rows the options made private. Where rows come and go, neither their number nor any name is told."""
+    whole_rows = isinstance(lp.neighbours, ConstraintPrivate)
+    if not whole_rows and not lp.neighbours.private_parts & {"A", "b"}:
+        return "Costs are private; all rows are public."
+    public = [i for i, private in enumerate(lp.private) if not private]
+    if whole_rows and lp.neighbours.nominal_n is not None:
+        return f"{len(public)} rows are public; the number of private rows is private." if public else "All rows are private."
+    hold = "are private" if whole_rows else "hold private numbers"
+    n = lp.shape[0]
+    if not public:
+        return f"All {n} rows {hold}."
+    names = [str(i) if lp.row_names is None else lp.row_names[i] for i in public[:_MOST_ROWS_NAMED]]
+    more = f" and {len(public) - len(names)} more" if len(public) > len(names) else ""
+    return f"{n - len(public)} of {n} rows {hold}; public: {', '.join(names)}{more}."
 
 
 _RELATIONS: dict[str, Callable[..., Any]] = {
@@ -167,6 +191,8 @@ _PHRASES = {
     "bounds=..., or box=... in the readers": "--box",
     "or give opt or a range": "or give --opt or --opt-range",
     "(and opt, if given)": "(and --opt, if given)",
+    "opt must be a number, got tuple": "This method takes --opt, not --opt-range",
+    "opt must be a number with this method, got a sequence": "This method takes --opt, not --opt-range",
     "by a mask of True or the pattern '*'": "by --private '*'",
     "sides b: give the neighbour relation a finite": "sides b: by --b-range, with a finite",
     "coefficients A: give the neighbour relation a finite": "coefficients A: by --a-range, with a finite",
@@ -184,8 +210,8 @@ def in_flags(text: str) -> str:
     """A message in which the options of the present command stand for the parameters of the library."""
     known = click.get_current_context().command.params
     flags = {str(option.name): option.opts[0] for option in known if isinstance(option, click.Option)}
-    if "pattern" in flags:
-        flags["private"] = flags.pop("pattern")
+    if "patterns" in flags:
+        flags["private"] = flags.pop("patterns")
     for phrase, said in _PHRASES.items():
         text = text.replace(phrase, said)
     names = "|".join(flags)

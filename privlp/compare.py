@@ -11,10 +11,10 @@ import numpy.typing as npt
 from privlp.checks import real
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
-from privlp.optional import drawing_on
+from privlp.optional import drawing_on, place_legend
 from privlp.problem import LinearProgram
 from privlp.solution import Solution, point_of
-from privlp.style import GREY
+from privlp.style import GREY, marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,8 +42,8 @@ class Comparison:
     >>> import privlp
     >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
     >>> comparison = privlp.compare(lp, [1.0, 0.0], s=1)
-    >>> comparison.violation_at(0), comparison.violation_at(1)
-    (1.0, 0.0)
+    >>> comparison.violation_at(0), comparison.violation_at(1), round(comparison.objective_gap, 3)
+    (1.0, 0.0, -0.333)
     >>> comparison
     Comparison(NOT PRIVATE: objective_gap=-0.333, rows violated=1 of 2 (s=1), worst violation=1 (beyond s rows: 0))
     """
@@ -62,16 +62,32 @@ class Comparison:
         return (self.objective - self.exact_objective) / (1 + abs(self.exact_objective))
 
     def violation_at(self, s: float) -> float:
-        """The (s+1)-th largest violation, in the user's units: what remains when s rows are given up (0 if none remain)."""
-        if not real(s, "s") >= 0:
-            raise InvalidParameterError(f"s must not be negative, got {s!r}.")
-        if s >= len(self.violations):
+        """The (s+1)-th largest violation, in the user's units: what remains when s rows are given up (0 if none remain).
+
+        Examples
+        --------
+        >>> import privlp
+        >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+        >>> comparison = privlp.compare(lp, [0.5, 0.0])
+        >>> [comparison.violation_at(s) for s in range(3)]
+        [1.5, 1.5, 0.0]
+        """
+        if _rows_given_up(s) >= len(self.violations):
             return 0.0
         rank = int(s) + 1
         return float(np.partition(self.violations, -rank)[-rank])
 
     def n_violated(self, alpha: float = 0.0) -> int:
-        """Number of rows violated by more than alpha per unit of ||A_i||_2."""
+        """Number of rows violated by more than alpha per unit of ||A_i||_2.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+        >>> comparison = privlp.compare(lp, [0.5, 0.0])
+        >>> comparison.scaled_violations.round(2), comparison.n_violated(), comparison.n_violated(alpha=0.5)
+        (array([1.06, 0.3 ]), 2, 1)
+        """
         if np.isnan(real(alpha, "alpha")):
             raise InvalidParameterError("alpha must be a number, got nan.")
         return int(np.count_nonzero(self.scaled_violations > alpha))
@@ -87,22 +103,40 @@ class Comparison:
             Name in the legend.
         s : float, optional
             Mark the number of rows given up; by default the one that was told, if any.
+
+        Raises
+        ------
+        InvalidParameterError
+            If `s` is negative or no number.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt, privlp
+        >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+        >>> ax = privlp.compare(lp, [1.0, 0.0]).plot(label="a guess", s=1)
+        >>> print(ax.get_title())
+        not private: computed from the true rows
+        >>> plt.close(ax.figure)
         """
-        s = self.s if s is None else s
+        s = self.s if s is None else _rows_given_up(s)
         largest_first = np.sort(self.violations[self.violations > 0])[::-1]
+        if not len(largest_first):
+            label = "no row is violated" if label is None else f"{label}: no row is violated"
         with drawing_on(ax) as axes:
-            axes.step(np.append(largest_first, 0.0), np.arange(len(largest_first) + 1), where="pre", label=label)
+            k = sum(line.get_drawstyle() == "steps-pre" for line in axes.lines)
+            amounts = np.append(largest_first, 0.0)
+            axes.step(amounts, np.arange(len(amounts)), where="pre", label=label, **marks(k, len(amounts)))
             if s is not None:
                 axes.axhline(s, color=GREY, linestyle="--", label=f"s = {s:g} rows given up")
             axes.set_xlabel("violation (units of the row)")
             axes.set_ylabel("rows violated by more (number)")
             axes.set_yscale("symlog", linthresh=1.0)
             axes.yaxis.set_major_formatter("{x:g}")
-            axes.set_xlim(left=0.0)
-            axes.set_ylim(bottom=0.0)
+            axes.set_xlim(left=0.0, auto=None)  # the other end follows what is drawn later
+            axes.set_ylim(0.0, max(1.0, axes.get_ylim()[1]), auto=None)
             axes.set_title(axes.get_title() or "not private: computed from the true rows")
             if label is not None or s is not None:
-                axes.legend()
+                place_legend(axes, beside=False)
         return axes
 
     def __repr__(self) -> str:
@@ -143,8 +177,8 @@ def compare(
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
     if not isinstance(exact, ExactSolution | None):
         raise InvalidParameterError(f"exact must be an ExactSolution, got {type(exact).__name__}.")
-    if s is not None and not real(s, "s") >= 0:
-        raise InvalidParameterError(f"s must not be negative, got {s!r}.")
+    if s is not None:
+        _rows_given_up(s)
     x = point_of(lp, solution)
     exact = solve_exact(lp) if exact is None else exact
     activity = lp.A @ x
@@ -152,3 +186,9 @@ def compare(
     norms = np.sqrt(np.asarray((lp.A**2).sum(axis=1)).ravel()) if lp.is_sparse else np.linalg.norm(lp.A, axis=1)
     scaled = np.divide(violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0)
     return Comparison(lp.objective(x) + lp.price_of(violations), exact.objective, violations, scaled, s)
+
+
+def _rows_given_up(s: Any) -> float:
+    if not real(s, "s") >= 0:
+        raise InvalidParameterError(f"s must not be negative, got {s!r}.")
+    return float(s)

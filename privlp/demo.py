@@ -14,6 +14,7 @@ from privlp.errors import MissingDependencyError
 from privlp.exact import solve_exact
 from privlp.examples import screening
 from privlp.optional import drawing_on, new_axes, save_figure
+from privlp.plan import plan
 from privlp.privacy import Budget
 from privlp.solve import solve
 from privlp.style import GREY
@@ -63,17 +64,22 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
         comparison.plot(axes, label=f"ε = {eps:g}")
         missing = f"{comparison.violation_at(_GIVEN_UP):.3f}"
         right_side = np.count_nonzero(lp.A @ solution.x < 0)
-        rows.append((f"{eps:g}", solution.iterations, comparison.n_violated(), missing, right_side))
-    headers = ("eps", "rounds", "rows violated*", f"violation after {_GIVEN_UP}*", "patients on the right side*")
+        foreseen = plan(lp, eps, _DELTA, _GIVEN_UP, opt=_PUBLIC_RADIUS).advice.split(":")[0]
+        rows.append((f"{eps:g}", foreseen, comparison.n_violated(), missing, right_side))
+    drowned = [row[0] for row in rows if row[2] > _GIVEN_UP]
+    headers = ("eps", "foreseen by plan", "rows violated*", f"violation after {_GIVEN_UP}*", "patients on the right side*")
     echo(tabulate(rows, headers=headers, disable_numparse=True))
-    echo("* computed from the patients' records without noise, for this demonstration only.\n")
-    echo(f"The ledger of all solves together:\n{budget}\n")
+    echo("* computed from the patients' records without noise, for this demonstration only.")
+    if drowned:
+        echo(f"More than s are violated at eps = {', '.join(drowned)}: too few patients for so much noise. Do not use such rules.")
+    total = f"Alone they cost eps = {sum(_EPSILONS):g} in sum; composed they cost less, and fit into a budget of {_TOTAL_EPS:g}."
+    echo(f"\nThe ledger of all solves together. {total}\n{budget}\n")
     echo(f"{budget.statement()}\n")
     with drawing_on(axes):
-        axes.axhline(_GIVEN_UP, color=GREY, linestyle="--", label=f"s = {_GIVEN_UP} patients given up")
+        axes.axhline(_GIVEN_UP, color=GREY, linestyle="--", label=f"s = {_GIVEN_UP} given up")
         axes.set(xlabel="points missing to the required margin", ylabel="patients who miss more (number)")
         axes.set_title(f"{lp.shape[0]} patients; not private: computed from their records")
-        axes.legend(loc="center right")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     save_figure(axes, picture)
     echo(f"Picture: {picture}")
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from privlp.checks import as_floats
 from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
-from privlp.optional import drawing_on
-from privlp.style import COLOURS, GREY, MARKERS
+from privlp.optional import drawing_on, place_legend
+from privlp.style import COLOURS, GREY, MARKERS, marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +23,8 @@ FloatArray = npt.NDArray[np.float64]
 
 # Unbounded regions are drawn up to this multiple of what is in sight; nothing farther away is a corner.
 _FAR = 1e4
-# Of that size: equalities must not lose their points to rounding.
-_ROUNDING = 1e-12
+# Of that size: equalities must not lose their points to rounding. What is narrower than 100 times that has no width.
+_ROUNDING = 1e-13
 _MARGIN = 0.2
 _POINT_COLOURS = [COLOURS[name] for name in ("black", "green", "purple", "orange", "blue")]
 _MOST_STEPS = 400
@@ -33,23 +33,30 @@ _RELEASED_NUMBERS = ("noisy b", "tightened b", "noisy A", "largest A", "noisy c"
 
 
 def draw_program(
-    lp: LinearProgram, points: Mapping[str, Any], highlight: Sequence[int], limits: npt.ArrayLike | None, ax: Axes | None
+    lp: LinearProgram, points: Mapping[str, Any] | None, highlight: Sequence[int], limits: npt.ArrayLike | None, ax: Axes | None
 ) -> Axes:
     """What :meth:`LinearProgram.plot` does."""
     if lp.shape[1] != 2:
         raise UnsupportedProblemError(f"Only programs in two variables can be drawn; this one has {lp.shape[1]}.")
-    places = {name: _as_places(point, name) for name, point in points.items()}
+    if not isinstance(points, Mapping | None):
+        raise InvalidParameterError(f"points must map a name to each point, got {type(points).__name__}.")
+    places = {name: _as_places(point, name) for name, point in (points or {}).items()}
     A, b, owner = _half_planes(lp)
     marked = _as_rows(highlight, lp)
-    sizes = np.abs(np.concatenate([b, *(place.ravel() for place in places.values())]))
-    reach = _FAR * (sizes.max(initial=0.0) or 1.0)
-    corners = _corners(A, b, reach)
-    near = corners[np.abs(corners).max(axis=1, initial=0.0) < reach / 2]
-    low, high = _view(np.vstack([near, *places.values()])) if limits is None else _as_limits(limits)
+    shown = np.vstack([np.zeros((0, 2)), *places.values()])
+    corners, reach = _region(A, b, shown)
+    near = _near(corners, reach)
+    if limits is not None:
+        low, high = _as_limits(limits)
+    else:
+        across = np.vstack([2 * (A * b[:, None])[owner >= 0], np.zeros(2)])  # from the origin to as far beyond each row
+        low, high = _view(A, b, np.vstack([near if len(near) else across, shown]), reach)
     labels = [_name(lp.variable_names, j) for j in (0, 1)]
     with drawing_on(ax) as axes:
         region = "feasible region" if len(corners) else "feasible region: empty"
         axes.fill(*corners.T, facecolor=COLOURS["sky"], edgecolor=COLOURS["blue"], alpha=0.35, label=region, zorder=1)
+        if len(near) == len(corners) > 0 and np.ptp(near, axis=0).max() <= _narrow(reach):
+            axes.plot(*near.mean(axis=0), "o", color=COLOURS["blue"], zorder=1)
         _draw_rows(axes, lp, A, b, owner, marked)
         for k, (name, place) in enumerate(places.items()):
             one = len(place) == 1
@@ -59,7 +66,7 @@ def draw_program(
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=labels[0], ylabel=labels[1])
         _draw_costs(axes, lp.sign * lp.c, low, high)
         axes.set_title(axes.get_title() or "not private: shows the true rows")
-        for handle in axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0)).legend_handles[1:]:
+        for handle in place_legend(axes, beside=ax is None).legend_handles[1:]:
             if handle is not None:
                 handle.set_alpha(1.0)  # one point of many is too faint for a legend
     return axes
@@ -67,6 +74,8 @@ def draw_program(
 
 def draw_trace(solution: Solution, most: int, ax: Axes | None) -> Axes:
     """What :meth:`Solution.plot_trace` does."""
+    if not isinstance(most, int | np.integer) or isinstance(most, bool) or most < 1:
+        raise InvalidParameterError(f"most must be a positive integer, got {most!r}.")
     trace = solution.trace
     numbers = [part for part in _RELEASED_NUMBERS if part in trace]
     if not (_WALK in trace or _SELECTED in trace or numbers):
@@ -87,8 +96,8 @@ def draw_trace(solution: Solution, most: int, ax: Axes | None) -> Axes:
                 values = np.ravel(trace[part]).astype(float)
                 axes.plot(np.arange(len(values)), values, marker, label=part)
             axes.set(xlabel="number of the entry, in the order of the program", ylabel="released value (its own units)")
-            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        axes.locator_params(axis="x", integer=True)
+        place_legend(axes, beside=ax is None)
+        axes.locator_params(axis="x", integer=True, min_n_ticks=1)
         axes.set_title(axes.get_title() or f"{solution.method}: {_claim(solution)}")
     return axes
 
@@ -97,14 +106,13 @@ def _claim(solution: Solution) -> str:
     privacy = solution.privacy
     if not privacy.private:
         return "not private, without noise"
-    return f"released values only, ε = {privacy.eps:.3g}, δ = {privacy.delta:.1g}"
+    return f"released values only,\nε = {privacy.eps:.3g}, δ = {privacy.delta:.1g}"
 
 
 def _draw_lines(ax: Axes, rounds: npt.NDArray[np.int64], values: FloatArray, names: list[str]) -> None:
-    for line, name in zip(values.T, names, strict=True):
-        ax.plot(rounds, line, label=name, marker="o" if len(rounds) == 1 else "")
+    for k, (line, name) in enumerate(zip(values.T, names, strict=True)):
+        ax.plot(rounds, line, label=name, **marks(k, len(rounds)))
     ax.set_xlabel("rounds played (number)")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _draw_shares(ax: Axes, selected: npt.NDArray[np.int64], names: Any, most: int) -> None:
@@ -161,11 +169,32 @@ def _half_planes(lp: LinearProgram) -> tuple[FloatArray, FloatArray, npt.NDArray
     return normals[kept] / size[kept, None], rhs[kept] / size[kept], owner[kept]
 
 
-def _corners(A: FloatArray, b: FloatArray, reach: float) -> FloatArray:
-    """The feasible polygon, shape (k, 2), cut off at `reach` in every direction."""
-    polygon = reach * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+def _region(A: FloatArray, b: FloatArray, shown: FloatArray) -> tuple[FloatArray, float]:
+    """Corners of the feasible region, and how far it was followed: as far as needed, for rounding grows with the distance."""
+    sizes = np.abs(np.concatenate([b, shown.ravel()]))
+    least = _FAR * sizes.min(where=sizes > 0, initial=sizes.max(initial=0.0) or 1.0)
+    reach = _FAR * (sizes.max(initial=0.0) or 1.0)
+    while True:
+        corners = _corners(A, b, np.zeros(2), reach, _ROUNDING * reach)
+        enough = max(least, _FAR * np.abs(np.vstack([_near(corners, reach), shown])).max(initial=0.0))
+        if not (len(corners) and enough < reach / 10):
+            return corners, reach
+        reach = enough
+
+
+def _near(corners: FloatArray, reach: float) -> FloatArray:
+    return corners[np.abs(corners).max(axis=1, initial=0.0) < reach / 2]
+
+
+def _narrow(reach: float) -> float:
+    return 100 * _ROUNDING * reach
+
+
+def _corners(A: FloatArray, b: FloatArray, centre: FloatArray, reach: float, slack: float) -> FloatArray:
+    """The feasible polygon, shape (k, 2), cut off at `reach` from the centre in every direction."""
+    polygon = centre + reach * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
     for normal, rhs in zip(A, b, strict=True):
-        polygon = _clipped(polygon, normal, rhs + _ROUNDING * reach)
+        polygon = _clipped(polygon, normal, rhs + slack)
     return polygon
 
 
@@ -182,10 +211,18 @@ def _clipped(polygon: FloatArray, normal: FloatArray, rhs: float) -> FloatArray:
     return np.array(left).reshape(-1, 2)
 
 
-def _view(shown: FloatArray) -> tuple[FloatArray, FloatArray]:
-    low, high = (shown.min(axis=0), shown.max(axis=0)) if len(shown) else (np.zeros(2), np.ones(2))
-    span = np.where(high > low, high - low, np.maximum(1.0, np.abs(high)))
-    return low - _MARGIN * span, high + _MARGIN * span
+def _view(A: FloatArray, b: FloatArray, shown: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
+    """What holds all that is to be shown; where that has no width, also as much of the region, or of its surroundings."""
+    low, high = shown.min(axis=0), shown.max(axis=0)
+    widest, farthest = (high - low).max(), np.abs(shown).max()
+    size = next((length for length in (widest, farthest) if length > _narrow(reach)), reach / _FAR)
+    flat = high - low <= _narrow(reach)
+    beyond = _corners(A, b, (low + high) / 2, 1.5 * size, _ROUNDING * reach)
+    if len(beyond):
+        low, high = (np.where(flat, end, own) for end, own in ((beyond.min(axis=0), low), (beyond.max(axis=0), high)))
+    still = high - low <= _narrow(reach)
+    low, high = np.where(still, low - size / 2, low), np.where(still, high + size / 2, high)
+    return low - _MARGIN * (high - low), high + _MARGIN * (high - low)
 
 
 def _draw_rows(
@@ -193,7 +230,7 @@ def _draw_rows(
 ) -> None:
     kinds: dict[str, dict[str, Any]] = {
         "private row": {"color": COLOURS["vermilion"], "linewidth": 1.2, "alpha": min(0.5, max(0.1, 20 / len(b)))},
-        "public row": {"color": GREY, "linewidth": 1.8},
+        "public row": {"color": GREY, "linewidth": 1.8, "linestyle": "--"},
         "highlighted row": {"color": COLOURS["vermilion"], "linewidth": 3.5, "zorder": 3},
     }
     named: dict[str, None] = {}

@@ -84,7 +84,16 @@ class ExactSolution:
     variable_names: tuple[str, ...] | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON; numbers that do not exist are ``None``."""
+        """Plain data, for JSON; numbers that do not exist are ``None``.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, solve_exact
+        >>> solve_exact(LinearProgram(c=[1, 2], A=[[-1, -1]], b=[-2])).to_dict()["x"]
+        [2.0, 0.0]
+        >>> solve_exact(LinearProgram(c=[1, 2], A=[[1, 1]], b=[-2])).to_dict()["gap"] is None  # infeasible
+        True
+        """
         plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in asdict(self).items()}
         return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in plain.items()}
 

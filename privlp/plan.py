@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tabulate import tabulate
 
-from privlp.errors import InvalidParameterError, PrivLPError
-from privlp.optional import drawing_on
+from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
+from privlp.optional import drawing_on, place_legend
 from privlp.privacy import Ledger, Randomness
 from privlp.problem import LinearProgram, StandardForm
 from privlp.relations import ConstraintPrivate
 from privlp.solve import available_methods
 from privlp.solvers import Prediction, Task, best_method, predictions
+from privlp.solvers.choice import in_short
 from privlp.solvers.descent import Region
 from privlp.solvers.noisy_numbers import NAMES
 from privlp.solvers.prediction import NoiseOnNumbers
@@ -75,28 +76,50 @@ class Plan:
         """Draw the predicted violation of each method over eps, from an eighth of the planned eps to eight times as much.
 
         With ``feasible="always"``: the typical noise on each part of the program, over its declared range.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            If neither violations nor noise as a share of a finite declared range are predicted, as where only costs are private.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt, privlp
+        >>> plan = privlp.plan(privlp.examples.advertising(), eps=1.0, delta=1e-3, feasible="always")
+        >>> ax = plan.plot()
+        >>> ax.get_xlabel(), ax.get_xscale()
+        ('ε', 'log')
+        >>> plt.close(ax.figure)
         """
+        shown = [curve for curve, value in _curves(self.predictions).items() if value > 0]
+        if not shown:
+            raise UnsupportedProblemError(
+                f"There is nothing to draw: neither violations nor noise as a share of a finite range. {self.advice}"
+            )
         epsilons = self._task.ledger.eps * _EPSILONS_AROUND
         tasks = [replace(self._task, ledger=Ledger(float(eps), self._task.ledger.delta)) for eps in epsilons]
         found = [_curves(predictions(task, self._available)[0]) for task in tasks]
-        shown = _curves(self.predictions)
         line, line_label, ylabel = self.yardstick, "what a row varies by", f"predicted violation\n({self.unit})"
         if any(p.on_numbers for p in self.predictions.values()):
             line, line_label, ylabel = 1.0, "as wide as the range", "typical noise\n(of the declared range)"
         with drawing_on(ax) as axes:
             for k, (method, part) in enumerate(shown):  # lines that coincide show as marks within marks
                 points = [(eps, at[method, part]) for eps, at in zip(epsilons, found, strict=True) if (method, part) in at]
-                label = ", ".join(filter(None, (self._name(method), part)))
+                label = ",\n".join(filter(None, (self._name(method), part)))
                 axes.plot(*zip(*points, strict=True), marker=MARKERS[k % len(MARKERS)], markersize=max(5, 14 - 3 * k), label=label)
             if line is not None:
                 axes.axhline(line, color=GREY, linestyle="--", label=line_label)
             axes.axvline(self._task.ledger.eps, color=GREY, linestyle=":", label="planned ε")
-            scale = "log" if any(value > 0 for value in shown.values()) else "linear"
-            axes.set(xscale="log", yscale=scale, xlabel="ε", ylabel=ylabel)
+            axes.set(xscale="log", yscale="log", xlabel="ε", ylabel=ylabel)
             axes.set_xticks(epsilons[::2], [f"{eps:.3g}" for eps in epsilons[::2]])
             axes.set_xticks([], minor=True)
             axes.set_title(axes.get_title() or "from public numbers alone; nothing is spent")
-            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+            place_legend(axes, beside=ax is None)
         return axes
 
     def _name(self, method: str) -> str:
@@ -104,11 +127,8 @@ class Plan:
 
     def __str__(self) -> str:
         blocks = [self._table(), textwrap.fill(self.advice, _COLUMNS)]
-        methods: dict[str, list[str]] = {}
-        for method, reason in self.not_applicable.items():
-            methods.setdefault(_first_sentence(reason), []).append(method)
-        if methods:
-            lines = [f"{', '.join(names)}: {reason}" for reason, names in methods.items()]
+        if self.not_applicable:
+            lines = in_short(self.not_applicable)
             lines = [textwrap.fill(line, _COLUMNS, initial_indent="  ", subsequent_indent="    ") for line in lines]
             blocks.append("\n".join(["These do not apply:", *lines]))
         return "\n\n".join(blocks)
@@ -133,10 +153,6 @@ class Plan:
                 del headers[2]
                 rows = [row[:2] + row[3:] for row in rows]
         return tabulate(rows, headers=headers, disable_numparse=True)
-
-
-def _first_sentence(text: str) -> str:
-    return text.split(". ", 1)[0].rstrip(".") + "."
 
 
 def _curves(found: dict[str, Prediction]) -> dict[tuple[str, str], float]:
@@ -181,8 +197,8 @@ def plan(
     beyond the least possible, per unit of ||A_i||_2 for constraint-private programs (alpha's units). How large the least possible
     violation is, and how many rows are tight, is private. So they are right within a factor of about two for covering programs of
     many rows, where all rows can be satisfied and most are tight, and up to eight times too low for others
-    (``docs/results/family.md``). With a range of the optimum, violations and yardstick are those of its upper end, and shrink with the
-    objective; their ratio stays.
+    (``docs/results/family.md``). With a range of the optimum, violations and yardstick are those of its upper end, and shrink with
+    the objective; their ratio stays.
 
     Examples
     --------

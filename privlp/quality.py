@@ -58,7 +58,8 @@ class Quality:
         if self.n_violated is not None:
             beyond = f" by more than {self.alpha:g} per unit of row norm" if self.alpha else ""
             return f"{self.n_violated:.0f} ± {math.ceil(self.margin)} private rows are violated{beyond} (95 %)."
-        return f"The largest violation of a private row is {self.largest_violation:.4g} ± {self.margin:.2g} (95 %)."
+        below = "; below 0, all private rows hold with so much to spare" if (self.largest_violation or 0) < 0 else ""
+        return f"The largest violation of a private row is {self.largest_violation:.4g} ± {self.margin:.2g} (95 %{below})."
 
 
 def quality(
@@ -135,7 +136,7 @@ def quality(
         change = relation.violation_change(form)(x)
     ledger = Ledger(eps, 0.0) if budget is None else budget.share(eps, 0.0)
     randomness = Randomness.of(rng)
-    mechanism = LaplaceMechanism(change, change / ledger.eps)
+    mechanism = LaplaceMechanism.of_eps(change, ledger.eps)
     purpose = "count violated rows" if counts else "largest violation"
     release = ledger.charge(mechanism, 1, purpose, relation, randomness, description=relation.describe(lp))
     margin = mechanism.scale * math.log(1 / (1 - _CONFIDENCE))

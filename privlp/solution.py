@@ -100,11 +100,30 @@ class Solution:
         ------
         InvalidParameterError
             If the trace holds nothing to draw, for instance because the solve did not complete.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from privlp import examples, solve
+        >>> solution = solve(examples.diet(), eps=1.0, delta=0, rng=0)
+        >>> ax = solution.plot_trace(most=5)
+        >>> print(ax.get_title())
+        direct-noise: released values only, ε = 1, δ = 0
+        >>> plt.close(ax.figure)
         """
         return draw_trace(self, most, ax)
 
     def to_json(self) -> str:
-        """The solution as a JSON document, which :meth:`load` can read back from a file."""
+        """The solution as a JSON document, which :meth:`load` can read back from a file.
+
+        Examples
+        --------
+        >>> import json
+        >>> from privlp import examples, solve
+        >>> document = json.loads(solve(examples.diet(), eps=1.0, delta=0, rng=0).to_json())
+        >>> document["status"], len(document["x"]), document["privacy"]["eps"]
+        ('completed', 20, 1.0)
+        """
         document = {
             "format": _FORMAT,
             "x": None if self.x is None else self.x.tolist(),
@@ -120,7 +139,18 @@ class Solution:
         return json.dumps(document, indent=1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the solution as JSON. The file appears whole or not at all."""
+        """Write the solution as JSON. The file appears whole or not at all.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from privlp import Solution, examples, solve
+        >>> solution = solve(examples.diet(), eps=1.0, delta=0, rng=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     solution.save(pathlib.Path(folder, "diet.json"))
+        ...     Solution.load(pathlib.Path(folder, "diet.json")).objective == solution.objective
+        True
+        """
         write_whole(path, self.to_json())
 
     @classmethod
@@ -131,6 +161,16 @@ class Solution:
         ------
         ReadError
             If the file is missing or is no such file.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from privlp import Solution, examples, solve
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     solve(examples.diet(), eps=1.0, delta=0, rng=0).save(pathlib.Path(folder, "diet.json"))
+        ...     solution = Solution.load(pathlib.Path(folder, "diet.json"))
+        >>> solution.method, solution.privacy.eps
+        ('direct-noise', 1.0)
         """
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))

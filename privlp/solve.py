@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from privlp.checks import is_one_of, positive
-from privlp.errors import InvalidParameterError, NotPrivateWarning, UnsupportedProblemError
+from privlp.checks import is_one_of, positive, warn_of_large_delta
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import Ledger, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.problem import LinearProgram, StandardForm
@@ -145,7 +144,7 @@ def solve(
         time_limit=time_limit,
     )
     available = available_methods(lp, feasible)
-    _warn_of_large_delta(task)
+    warn_of_large_delta(ledger.eps, ledger.delta, task.relation.records(task.form))
     if callable(method):
         name, build = getattr(method, "__name__", "custom"), method
     else:
@@ -199,18 +198,6 @@ def _ledger(eps: float | None, delta: float | None, budget: Ledger | None) -> Le
     if eps is None or delta is None:
         raise InvalidParameterError("Give eps and delta, or eps=None, delta=None and a budget to spend all that is left of it.")
     return Ledger(eps, delta) if budget is None else budget.share(eps, delta)
-
-
-def _warn_of_large_delta(task: Task) -> None:
-    delta = task.ledger.delta
-    records = task.relation.records(task.form)
-    if math.isfinite(task.ledger.eps) and delta * records >= 1:
-        warnings.warn(
-            f"delta = {delta:g} is at least 1/n = {1 / records:g}: publishing one whole record at random would satisfy it. "
-            "Choose delta well below 1/n.",
-            NotPrivateWarning,
-            stacklevel=3,
-        )
 
 
 def _message(released: Released, rounds: int, ledger: Ledger) -> str:

@@ -35,6 +35,8 @@ FloatArray = npt.NDArray[np.float64]
 _ATTEMPTS = 100
 # A single draw costs little beside a solve.
 _RUNS_OF_A_DRAW = 10
+# What a solver that pays nothing is held to.
+_NEXT_TO_NOTHING = 1e-12
 # Seconds before progress is shown, and between two lines of it where nobody watches a terminal.
 _PATIENCE, _BETWEEN_LINES = 5.0, 10.0
 
@@ -134,7 +136,7 @@ def audit_solve(
             bar.set_description("audit of single draws", refresh=False)
             draws = _RUNS_OF_A_DRAW * runs
             releases = [replace(r, audit=audit_draw(*search.widest[r.purpose], draws, generator, confidence)) for r in releases]
-            spent = solution.privacy.eps, solution.privacy.delta
+            spent = max(solution.privacy.eps, _NEXT_TO_NOTHING), solution.privacy.delta
             bar.set_description("audit of x", refresh=False)
             run = _end_to_end(request, lp.shape[1], bar)
             end_to_end = audit(run, *search.worst, *spent, runs=runs, rng=generator, confidence=confidence)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from privlp.optional import drawing_on
+from privlp.optional import drawing_on, place_legend
 from privlp.privacy.audit_result import AuditResult
 from privlp.privacy.record import json_number
 from privlp.style import COLOURS
@@ -154,7 +154,16 @@ class SolveAudit:
         return "\n".join([*lines, _NO_PROOF])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that ``json`` can write; the programs of the worst pair are left out."""
+        """Plain data that ``json`` can write; the programs of the worst pair are left out.
+
+        Examples
+        --------
+        >>> import json
+        >>> from privlp import audit_solve, examples
+        >>> found = audit_solve(examples.diet(), 1.0, 0.0, pairs=2, runs=0, rng=0)
+        >>> json.loads(json.dumps(found.to_dict()))["releases"][0]["purpose"]
+        'noise on costs c'
+        """
         return {
             "passed": self.passed,
             "faults": self.faults,
@@ -173,23 +182,33 @@ class SolveAudit:
         ----------
         ax : matplotlib.axes.Axes, optional
             Where to draw; a new figure by default.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from privlp import audit_solve, examples
+        >>> ax = audit_solve(examples.diet(), 1.0, 0.0, pairs=2, runs=0, rng=0).plot()
+        >>> print(ax.get_title())
+        not private; direct-noise: no fault found (no proof)
+        >>> plt.close(ax.figure)
         """
         with drawing_on(ax) as axes:
             self._draw(axes)
+            place_legend(axes, beside=False)
         return axes
 
     def _draw(self, ax: Axes) -> None:
         ratios = [min(release.ratio, 1e6) for release in self.releases]
         colours = [_FAULTY if release.faults else _FINE for release in self.releases]
         bars = ax.barh([_wrapped(release.purpose) for release in self.releases], ratios, height=0.6, color=colours)
-        ax.bar_label(bars, [f" {ratio:.2f}" for ratio in ratios])
+        words = [" FAULT" if release.faults else "" for release in self.releases]
+        ax.bar_label(bars, [f" {ratio:.2f}{word}" for ratio, word in zip(ratios, words, strict=True)])
         ax.axvline(1.0, color="0.2", linestyle="--", label="what was charged")
         ax.set_xlim(0.0, 1.7 * max([1.0, *ratios]))
         ax.invert_yaxis()
         ax.set_xlabel("largest change / charged sensitivity")
         found = {0: "no fault found (no proof)", 1: "1 fault found"}.get(len(self.faults), f"{len(self.faults)} faults found")
-        ax.set_title(f"{self.method}: {found}")
-        ax.legend(loc="lower right")
+        ax.set_title(f"not private; {self.method}: {found}")
 
 
 def _measured(result: AuditResult | None) -> str:

@@ -32,3 +32,8 @@ STYLE: dict[str, Any] = {
     "lines.linewidth": 2.5,
     "lines.markersize": 8.0,
 }
+
+
+def marks(k: int, points: int) -> dict[str, Any]:
+    """Look of the `k`-th line of a picture, beside its colour: a mark here and there."""
+    return {"marker": MARKERS[k % len(MARKERS)], "markevery": 0.15 if points > 1 else None}

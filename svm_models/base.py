@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privlp import Budget, ConstraintPrivate, InvalidParameterError, InvalidProblemError
-from privlp.checks import positive
+from privlp.checks import positive, warn_of_large_delta
 from privlp.privacy import Ledger, Mechanism, PrivacyRecord, Randomness
 from privlp.privacy.ledger import ChargedDraws
 
@@ -89,6 +89,15 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
             From scikit-learn, if shapes disagree or a number is not finite.
         InvalidParameterError
             If a parameter is outside its domain, or weights of records are asked for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models import HuberSVC
+        >>> X, y = np.array([[1.0, 0.0], [0.8, 0.1], [-1.0, 0.1], [-0.9, 0.0]]), ["yes", "yes", "no", "no"]
+        >>> svm = HuberSVC(reg=0.1).fit(X, y)
+        >>> svm.classes_, svm.coef_.shape, svm.intercept_
+        (array(['no', 'yes'], dtype='<U3'), (1, 2), array([0.]))
         """
         if unsupported:
             raise InvalidParameterError(
@@ -108,13 +117,31 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> FloatArray:
-        """x·w for each row of X, shape (n,)."""
+        """x·w for each row of X, shape (n,).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models import HuberSVC
+        >>> X, y = np.array([[1.0, 0.0], [0.8, 0.1], [-1.0, 0.1], [-0.9, 0.0]]), ["yes", "yes", "no", "no"]
+        >>> HuberSVC(reg=0.1).fit(X, y).decision_function([[0.5, 0.0], [-0.5, 0.0]]) > 0
+        array([ True, False])
+        """
         check_is_fitted(self, "coef_")
         X = validated(self, X, dtype=np.float64, reset=False)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each row of X, shape (n,)."""
+        """The class of each row of X, shape (n,).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models import HuberSVC
+        >>> X, y = np.array([[1.0, 0.0], [0.8, 0.1], [-1.0, 0.1], [-0.9, 0.0]]), ["yes", "yes", "no", "no"]
+        >>> HuberSVC(reg=0.1).fit(X, y).predict([[0.5, 0.0], [-0.5, 0.0]])
+        array(['yes', 'no'], dtype='<U3')
+        """
         decisions = self.decision_function(X)
         return self.classes_[(decisions > 0).astype(int)]
 
@@ -151,6 +178,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             )
         randomness = Randomness(as_rng(self.random_state))
         ledger = open_ledger(self.eps, self.delta, self.budget)
+        warn_of_large_delta(ledger.eps, ledger.delta, X.shape[0], stacklevel=4)
         try:
             # Whether a number overflows on the way depends on the records; nobody may learn it from a warning.
             with np.errstate(all="ignore"):

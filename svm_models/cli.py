@@ -1,16 +1,19 @@
-"""The command line: ``svm-models train``, ``svm-models example``."""
+"""The command line: ``svm-models fit``, ``svm-models train``, ``svm-models example``."""
 
 from __future__ import annotations
 
+import json
 import math
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from tabulate import tabulate
 
 from privlp import InvalidParameterError, __version__
 from privlp.cli import plain_errors
 from privlp.privacy import Ledger, Randomness
+from svm_models.csv_file import read_csv_file
 from svm_models.text_format import TrainingFile, read_training_file
 
 if TYPE_CHECKING:
@@ -28,6 +31,45 @@ def main() -> None:
 
 
 @main.command(
+    "fit",
+    short_help="Train a private classifier on a CSV file.",
+    epilog=f"\b\nExample:\n  svm-models fit people.csv --label income --classes low high --eps 1 --delta 1e-6\n\n{_EXIT_CODES}",
+)
+@click.argument("file", type=click.Path())
+@click.option("--label", metavar="COLUMN", help="Name of the column of labels, or its number from 1; by default the last.")
+@click.option("--classes", nargs=2, required=True, help="The two labels, public.")
+@click.option("--eps", type=float, required=True, help="Privacy parameter eps: smaller is more private.")
+@click.option("--delta", type=float, required=True, help="Privacy parameter delta, well below one over the number of records.")
+@click.option("--data-norm", type=float, default=1.0, show_default=True, help="Public bound on the Euclidean norm of a record.")
+@click.option("--seed", type=click.IntRange(min=0), help="Reproducible noise, for experiments only: not for release.")
+@click.option("--json", "as_json", is_flag=True, help="Print weights and privacy statement as JSON.")
+@plain_errors
+def _fit(file: str, label: str | None, as_json: bool, seed: int | None, **options: Any) -> None:
+    """Train PrivateLPSVC on the records in FILE, in CSV: numbers separated by commas, and a column of labels.
+
+    The first line names the columns, unless it holds a number. Scale the columns before, by public numbers; records of a norm
+    beyond --data-norm are scaled down. There is no intercept: for one, add a column of ones.
+
+    One record may be replaced; their number, the names of the columns and the two labels are public. Errors about FILE tell numbers
+    of lines and columns, never what stands there. They are for whoever may see FILE.
+    """
+    from svm_models import PrivateLPSVC  # noqa: PLC0415 (needs scikit-learn, and says so)
+
+    records = read_csv_file(file, label)
+    svm = PrivateLPSVC(**options, random_state=seed).fit(records.X, records.y)
+    weights = svm.coef_[0].tolist()
+    negative, positive = svm.classes_.tolist()
+    if as_json:
+        document = {"columns": records.columns, "weights": weights, "negative": negative, "positive": positive}
+        click.echo(json.dumps(document | {"privacy": svm.privacy_.statement()}, indent=1))
+        return
+    click.echo(tabulate(zip(records.columns, weights, strict=True), headers=("column", "weight"), disable_numparse=[0]))
+    click.echo(f"\n{positive!r} where the weighted sum of a record is positive, else {negative!r}.\n\nPrivacy\n{svm.privacy_}")
+    if seed is not None:
+        click.echo("Seeded noise: an experiment, not for release.")
+
+
+@main.command(
     "train",
     short_help="Train three classifiers on a file, two of them private.",
     epilog=f"\b\nExample:\n  svm-models train records.txt --model svm\n\n{_EXIT_CODES}",
@@ -41,7 +83,8 @@ def _train(file: str, model: str, seed: int | None) -> None:
 
     FILE holds numbers separated by whitespace, as for the programs lrsimple and svmsimple of Chaudhuri, Sarwate and Monteleoni:
     n, d, lambda, eps, and for the SVM h (0 < h <= 1/2), on one line or several; n lines of d numbers, each of Euclidean norm at
-    most 1; n labels, -1 or 1. `svm-models example` prints such a file. An h near 0 may take long; 1/2 is usual.
+    most 1; n labels, -1 or 1. `svm-models example --model svm` prints such a file. An h near 0 may take long; 1/2 is usual. For
+    CSV files, there is `svm-models fit`.
 
     Standard output gets three lines of d weights and a status, 0 for converged:
 

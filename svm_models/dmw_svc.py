@@ -151,7 +151,14 @@ class DMWSVC(PrivateLinearClassifier):
         self.__dict__["score"] = rule
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name."""
+        """Parameters by name.
+
+        Examples
+        --------
+        >>> from svm_models import DMWSVC
+        >>> DMWSVC(score="count", phi=0.1).get_params()["score"]
+        'count'
+        """
         return {**super().get_params(deep), "score": self.__dict__["score"]}
 
     def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
@@ -219,6 +226,6 @@ class DMWSVC(PrivateLinearClassifier):
         if soft:
             sensitivity = 1 + float(np.linalg.norm(w)) * data_norm
             sensitivity *= 1 + 2.0**-51 * risk.M.shape[0] * (risk.M.shape[1] + 8)  # rounding, were it of all margins one way
-            add_noise = account.charge(LaplaceMechanism(sensitivity, sensitivity / eps), "sum of hinge losses, for the radius")
+            add_noise = account.charge(LaplaceMechanism.of_eps(sensitivity, eps), "sum of hinge losses, for the radius")
             radius += self.C * max(0.0, float(add_noise(math.fsum(np.maximum(0.0, 1 - risk.M @ w)))))
         return radius

@@ -38,8 +38,11 @@ class CrossValidation:
     --------
     >>> import numpy as np
     >>> from svm_models import CrossValidation
-    >>> print(CrossValidation(errors=np.array([[0.1], [0.2], [0.3]])))
+    >>> result = CrossValidation(errors=np.array([[0.1], [0.2], [0.3]]))
+    >>> print(result)
     0.2000 ± 0.0577
+    >>> round(result.mean, 3), round(result.standard_error, 3)
+    (0.2, 0.058)
     """
 
     errors: FloatArray
@@ -98,6 +101,16 @@ class ResultStore:
         ------
         OSError
             If the file cannot take it; then it is not kept.
+
+        Examples
+        --------
+        >>> import json, pathlib, tempfile
+        >>> from svm_models import ResultStore
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "results.jsonl")
+        ...     ResultStore(path).add({"eps": 1.0, "fold": 3}, 0.17)
+        ...     json.loads(path.read_text())
+        ['{"eps": 1.0, "fold": 3}', 0.17]
         """
         key, path = _key(settings), os.fspath(self._path)
         line = json.dumps([key, result]).encode() + b"\n"

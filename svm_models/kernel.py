@@ -52,7 +52,15 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
-        """Draw the frequencies; of X only the number of columns is used."""
+        """Draw the frequencies; of X only the number of columns is used.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models import RandomFourierFeatures
+        >>> RandomFourierFeatures(gamma=0.5, n_components=100, random_state=0).fit(np.eye(3)).frequencies_.shape
+        (3, 100)
+        """
         gamma = positive(self.gamma, "gamma", finite=True)
         count = self.n_components
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
@@ -63,7 +71,18 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """The features of each row of X, shape (n, 2D)."""
+        """The features of each row of X, shape (n, 2D).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models import RandomFourierFeatures
+        >>> features = RandomFourierFeatures(gamma=0.5, n_components=20_000, random_state=0).fit(np.eye(3)).transform(np.eye(3))
+        >>> (features @ features.T).round(1)  # off the diagonal: exp(-gamma 2) = 0.37
+        array([[1. , 0.4, 0.4],
+               [0.4, 1. , 0.4],
+               [0.4, 0.4, 1. ]])
+        """
         check_is_fitted(self)
         X = validated(self, X, dtype=np.float64, reset=False)
         with np.errstate(all="ignore"):

@@ -91,6 +91,15 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             If there is no candidate, or one is not private or asks for more than (eps, delta).
         InvalidProblemError
             If there are too few records for the parts.
+
+        Examples
+        --------
+        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_separable_sphere
+        >>> X, y = make_separable_sphere(3000, random_state=0)
+        >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
+        >>> tuned = PrivateModelSelector(grid, eps=1.0, random_state=0).fit(X, y)
+        >>> tuned.best_index_, round(tuned.privacy_.eps, 6)
+        (1, 1.0)
         """
         if unsupported:
             raise InvalidParameterError(f"PrivateModelSelector.fit takes X and y only, not {', '.join(sorted(unsupported))}.")
@@ -134,11 +143,31 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             candidate.set_params(**dict.fromkeys(mine))
 
     def decision_function(self, X: Any) -> npt.NDArray[Any]:
-        """The chosen candidate's decisions, shape (n,)."""
+        """The chosen candidate's decisions, shape (n,).
+
+        Examples
+        --------
+        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_separable_sphere
+        >>> X, y = make_separable_sphere(3000, random_state=0)
+        >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
+        >>> tuned = PrivateModelSelector(grid, eps=1.0, random_state=0).fit(X, y)
+        >>> tuned.decision_function(X[:2]).shape
+        (2,)
+        """
         return self._chosen().decision_function(self._validated(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The chosen candidate's classes, shape (n,)."""
+        """The chosen candidate's classes, shape (n,).
+
+        Examples
+        --------
+        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_separable_sphere
+        >>> X, y = make_separable_sphere(3000, random_state=0)
+        >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
+        >>> tuned = PrivateModelSelector(grid, eps=1.0, random_state=0).fit(X, y)
+        >>> bool((tuned.predict(X[:5]) == y[:5]).all())
+        True
+        """
         return self._chosen().predict(self._validated(X))
 
     def _chosen(self) -> Any:

@@ -67,20 +67,32 @@ def read_training_file(path: str | os.PathLike[str], *, with_h: bool) -> Trainin
     return _Reader(os.fspath(path)).read(with_h)
 
 
+def read_text(path: str) -> bytes:
+    """What a text file holds, without a byte-order mark.
+
+    Raises
+    ------
+    ReadError
+        If there is no such file, it cannot be read, or it is none of text.
+    """
+    try:
+        raw = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8)
+    except FileNotFoundError:
+        raise ReadError(f"There is no file {path!r}.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a usable file name"
+        raise ReadError(f"{path!r} cannot be read: {reason}.") from None
+    if b"\0" in raw:
+        raise ReadError(f"{path!r} is not a text file. Give a plain text file of numbers.")
+    return raw
+
+
 class _Reader:
     """One pass over the lines that are not empty."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        try:
-            raw = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8)
-        except FileNotFoundError:
-            raise ReadError(f"There is no file {path!r}.") from None
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "not a usable file name"
-            raise ReadError(f"{path!r} cannot be read: {reason}.") from None
-        if b"\0" in raw:
-            raise ReadError(f"{path!r} is not a text file. Give a plain text file of numbers separated by whitespace.")
+        raw = read_text(path)
         lines = [(number, line) for number, line in enumerate(raw.splitlines(), 1) if line.strip()]
         if not lines:
             raise ReadError(f"{path!r} is empty.")

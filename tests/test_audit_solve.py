@@ -272,6 +272,29 @@ def test_noise_of_another_law(monkeypatch, kind, broken):
     assert any("A single draw of" in fault for fault in found.faults)
 
 
+class Unpaid:
+    """Answers by one entry of A, and pays nothing."""
+
+    rounds = 1
+
+    def __init__(self, task):
+        self.form = task.form
+
+    def step(self, t):
+        """Nothing to do."""
+
+    def released(self):
+        return Released.at(self.form, np.full(len(self.form.column), float(self.form.rows()[0, 0])), {})
+
+
+def test_a_solver_that_pays_nothing_is_held_to_next_to_nothing():
+    """Whether or not the pairs find the entry: statistics run too, and more pairs do find it."""
+    lp = covering()
+    found = audit_solve(lp, 1.0, 1e-9, method=Unpaid, pairs=1, runs=100, rng=0)
+    assert found.end_to_end.eps < 1e-9
+    assert not audit_solve(lp, 1.0, 1e-9, method=Unpaid, pairs=60, runs=0, rng=0).passed
+
+
 class Solver:
     """One noisy sum over all rows, and whatever a careless author adds."""
 

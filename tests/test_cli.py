@@ -69,6 +69,12 @@ def test_commands_are_listed_with_a_line_each():
         (("--s", 20, "--opt", 5, "--nominal-n", 3), "more than ten times --nominal-n 3 private rows"),
         (("--s", 20, "--opt", 5, "--time-limit", -1), "--time-limit must be a positive number"),
         (("--s", 20), "give --opt or --opt-range"),
+        (("--s", 20, "--opt-range", 2, 5, "--method", "dmw"), "This method takes --opt, not --opt-range."),
+        (("--row-private", 0.1, "--opt-range", 2, 5), "This method takes --opt, not --opt-range."),
+        (
+            ("--s", 5, "--opt", 5, "--private", "person1*", "--method", "dmw"),
+            "make every row private, by --private '*', if rows such as stock limits may then be violated too",
+        ),
         (("--scalar-private", -1), "--scalar-private must be positive and finite"),
         (("--scalar-private", 1, "--b-range", 4, 2), "--b-range: LOW must not exceed HIGH"),
         (("--scalar-private", 1, "--feasible", "always"), "range of the right-hand sides b: by --b-range, with a finite lower"),
@@ -134,7 +140,7 @@ def test_solve_json_loads_as_a_solution(model, tmp_path):
     solution = privlp.Solution.load(target)
     assert solution.success
     assert not solution.privacy.seeded
-    assert json.loads(call("solve", model, *SOLVE, "--json", "-").output)["method"] == "dmw"
+    assert json.loads(call("solve", model, *SOLVE, "--json", "-").stdout)["method"] == "dmw"
 
 
 def test_solve_takes_pattern_relation_and_method(model):
@@ -142,6 +148,92 @@ def test_solve_takes_pattern_relation_and_method(model):
     assert "added or removed, nominal n = 200" in result.output
     published = call("solve", model, *SOLVE, "--method", "dmw-published", "--width", 1, "--alpha", 50)
     assert published.exit_code == 0
+
+
+def test_patterns_of_private_rows_add_up(model):
+    words = ("--private", "person1?", "--private", "person19*", "--s", 5, "--opt", 5)
+    result = call("plan", model, "--eps", 1, "--delta", 1e-6, *words)
+    assert result.stderr == "20 of 200 rows are private; public: person0, person1, person2 and 177 more.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--s", 5, "--opt", 5), "All 200 rows are private."),
+        (("--s", 5, "--opt", 5, "--private", "person[1-9]*"), "199 of 200 rows are private; public: person0."),
+        (("--s", 5, "--opt", 5, "--nominal-n", 200), "All rows are private."),
+        (
+            ("--s", 5, "--opt", 5, "--nominal-n", 200, "--private", "person?*9"),
+            "181 rows are public; the number of private rows is private.",
+        ),
+        (
+            ("--scalar-private", 0.1, "--private", "*[2-9]"),
+            "160 of 200 rows hold private numbers; public: person0, person1, person10",
+        ),
+        (("--row-private", 0.1, "--objective-private", 0.1, "--box", 9), "All 200 rows hold private numbers."),
+        (("--objective-private", 0.1), "Costs are private; all rows are public."),
+    ],
+)
+def test_what_is_private_is_told_first(model, arguments, told):
+    result = call("plan", model, "--eps", 1, "--delta", 1e-6, *arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.startswith(told)
+    assert result.output.startswith(told)
+    assert "person" not in result.stdout
+
+
+def test_a_solve_that_its_plan_calls_poor_says_so(model):
+    request = ("solve", model, "--delta", 1e-6, "--s", 20, "--opt", 5, "--seed", 1)
+    poor = call(*request, "--eps", 0.1)
+    assert re.search(r"\nNote, as `privlp plan` predicts for method \S+: Too few rows for this eps: ", poor.stderr)
+    assert poor.output.index("spent eps") < poor.output.index("Note, ")
+    assert ": Rough: the predicted violation is" in call(*request, "--eps", 1, "--method", "mirror").stderr
+    never = ("--scalar-private", 0.1, "--norm", 1, "--feasible", "always", "--b-range", -1.01, -0.99)
+    assert ": Too much noise for the declared" in call("solve", model, "--eps", 1, "--delta", 1e-6, *never).stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--eps", 100),
+        ("--eps", "inf"),
+        ("--eps", 0.1, "--method", "dmw-published", "--width", 1, "--alpha", 50),
+        ("--eps", 0.1, "--time-limit", 1e-9),
+    ],
+    ids=["enough rows", "no noise", "no prediction", "no solution"],
+)
+def test_there_is_no_note_where_nothing_is_to_be_said(model, arguments):
+    result = call("solve", model, "--delta", 1e-6, "--s", 20, "--opt", 5, "--seed", 1, *arguments)
+    assert "Privacy" in result.stdout
+    assert "Note" not in result.output
+
+
+def test_compare_is_for_the_eyes_only(model, tmp_path):
+    result = call("solve", model, *SOLVE, "--compare", "--seed", 1, "--json", tmp_path / "private.json")
+    lp, solution = privlp.LinearProgram.from_mps(model), privlp.Solution.load(tmp_path / "private.json")
+    assert result.stderr.endswith(f"\nNOT PRIVATE: for your eyes only\n{privlp.compare(lp, solution, s=20)!r}\n")
+    assert "NOT PRIVATE" not in result.stdout
+    stopped = call("solve", model, *SOLVE, "--compare", "--time-limit", 1e-9)
+    assert stopped.stderr.endswith("There is no private solution to compare.\n")
+
+
+def test_compare_without_an_exact_optimum(tmp_path):
+    path = tmp_path / "infeasible.mps"
+    privlp.LinearProgram([1.0, 1.0], [[1.0, 1.0], [-1.0, -1.0]] * 10, [1.0, -2.0] * 10).to_mps(path)
+    result = call("solve", path, "--eps", 1, "--delta", 1e-6, "--s", 5, "--opt", 1.5, "--compare")
+    assert result.exit_code == 0
+    assert "There is no exact optimum to compare with: No x satisfies all rows and bounds.\nComparison(" in result.stderr
+
+
+def test_why_no_method_applies_begins_with_the_cause(tmp_path):
+    path, names = tmp_path / "model.mps", ["person", "least", "most"]
+    privlp.LinearProgram([1, 2], [[-1, -1], [-1, -1], [1, 1]], [-1, -6, 5], row_names=names).to_mps(path)
+    result = call("solve", path, "--eps", 1, "--delta", 1e-6, "--s", 1, "--opt", 3, "--private", "person*")
+    message = result.stderr.split("Error: ")[1]
+    assert message.startswith(
+        "No method applies. The public rows and bounds contradict each other: no x satisfies them all. mirror-best, dmw: "
+    )
+    assert message.count("simplex") == 1
 
 
 def test_solve_at_the_time_limit_exits_with_one(model):
@@ -172,7 +264,7 @@ def test_warnings_are_one_line(model):
         (("solve", "MODEL", "--eps", 0, "--delta", 1e-6, "--s", 20, "--opt", 5), "eps must be positive"),
         (("solve", "MODEL", "--eps", 1, "--delta", 2, "--s", 20, "--opt", 5), "delta must be in [0, 1)"),
         (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 2000, "--opt", 5), "s must be between 1"),
-        (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20), "No method applies. mirror: --opt is missing"),
+        (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20), "give --opt or --opt-range. mirror: --opt is missing."),
         (("solve", "MODEL", *SOLVE, "--private", "nobody*"), "No row name matches"),
         (("solve", "MODEL", *SOLVE, "--method", "simplex"), "method must be"),
         (("solve", "MODEL", *SOLVE, "--rows-per-record", 0), "--rows-per-record must be a positive integer"),
@@ -206,6 +298,12 @@ def test_demo_solves_real_records_and_draws(tmp_path):
     assert "569 patients" in result.output
     assert "Exact optimum" in result.output
     assert "spent eps" in result.output
+    assert "Rough" in result.output
+    assert "Alone they cost eps = 15.5 in sum; composed they cost less, and fit into a budget of 12." in result.output
+    violated = {
+        row.split()[0]: int(row.split()[-3]) for row in result.output.splitlines() if re.match(r"[0-9.]+ .*(Rough|Enough)", row)
+    }
+    assert f"at eps = {', '.join(eps for eps, rows in violated.items() if rows > 171)}: too few patients" in result.output
 
 
 @pytest.mark.parametrize("library", ["sklearn.datasets", "matplotlib.pyplot"])
@@ -226,7 +324,7 @@ def test_audit_finds_no_fault(model, tmp_path):
     assert all(words in result.output for words in ("No fault found", "no proof of privacy", "4 pairs", "Not private"))
     assert "<svg" in picture.read_text()
     assert json.loads(target.read_text())["passed"]
-    assert json.loads(call("audit", model, *AUDIT, "--json", "-").output) == json.loads(target.read_text())
+    assert json.loads(call("audit", model, *AUDIT, "--json", "-").stdout) == json.loads(target.read_text())
 
 
 @pytest.mark.statistical
@@ -241,11 +339,11 @@ def test_audit_runs_and_shows_its_progress(model, monkeypatch):
     assert "204/204" in result.stderr
     assert "The released x, 100 runs on each of the worst pair" in result.stdout
     assert json.loads(call(*request, "--json", "-").stdout)["end_to_end"]["confidence"] == 0.9999
-    assert call(*request, "--no-progress").stderr == ""
+    assert call(*request, "--no-progress").stderr == "All 200 rows hold private numbers.\n"
 
 
 def test_short_audits_show_no_progress(model):
-    assert call("audit", model, *AUDIT).stderr == ""
+    assert call("audit", model, *AUDIT).stderr == "All 200 rows are private.\n"
 
 
 def test_audit_that_finds_a_fault_exits_with_one(model, monkeypatch):

@@ -305,6 +305,10 @@ def test_plot_on_given_axes_with_label_and_s(pyplot):
     assert first is second is ax
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["eps = 1", "s = 1 rows given up", "eps = 2"]
     assert list(ax.lines[1].get_ydata()) == [1.0, 1.0]
+    comparison_of([9.0, 8.0, 7.0, 0.5]).plot(ax)
+    assert ax.get_xlim()[0] == ax.get_ylim()[0] == 0.0
+    assert ax.get_xlim()[1] >= 9.0
+    assert ax.get_ylim()[1] >= 4.0
 
 
 @pytest.mark.parametrize("violations", [[0.0, 0.0], [0.0], [1e-12], [1e12, 0.0]])

@@ -19,14 +19,58 @@ PUBLIC = {
     "privlp": sorted(name for name, thing in vars(privlp).items() if name[0] != "_" and not inspect.ismodule(thing)),
     "svm_models": sorted(svm_models.__all__),
 }
-THINGS = {f"{package}.{name}": getattr(globals()[package], name) for package, names in PUBLIC.items() for name in names}
-THINGS |= {f"privlp.examples.{name}": f for name, f in inspect.getmembers(examples, inspect.isfunction) if name[0] != "_"}
 
 
-@pytest.mark.parametrize("name", THINGS)
-def test_public_docstrings_have_an_example(name):
-    """Doctest runs it."""
-    assert ">>> " in (THINGS[name].__doc__ or "")
+def documented():
+    """What the reference pages list, by its full name."""
+    found = {}
+    for page in sorted((ROOT / "docs" / "reference").glob("*.*")):
+        for section in page.read_text().split(".. currentmodule:: ")[1:]:
+            module = section.split()[0]
+            for name in re.findall(r"^   (\w+)$", section, flags=re.MULTILINE):
+                found[f"{module}.{name}"] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def code(docstrings):
+    """Lines of code, which doctest runs."""
+    return re.findall(r"^ *>>> (.*)", "\n".join(filter(None, docstrings)), flags=re.MULTILINE)
+
+
+def members(cls):
+    """Public methods and properties that are defined in these packages, each with the code that shows how to use it.
+
+    It may be left to a parent's docstring; for a property, to that of the class.
+    """
+    for name in sorted({name for base in cls.__mro__ for name in vars(base) if name[0] != "_"}):
+        member = getattr(cls, name, None)
+        function = member.fget if isinstance(member, property) else member
+        if not callable(function) or (getattr(function, "__module__", None) or "").split(".")[0] not in PUBLIC:
+            continue
+        shown = code(vars(base)[name].__doc__ for base in cls.__mro__ if name in vars(base))
+        if isinstance(member, property):
+            shown += [line for line in code(base.__doc__ for base in cls.__mro__) if re.search(rf"\.{name}\b", line)]
+        yield name, shown
+
+
+DOCUMENTED = documented()
+EXAMPLES = {name: code([thing.__doc__]) for name, thing in DOCUMENTED.items()}
+EXAMPLES |= {f"{name}.{m}": shown for name, cls in DOCUMENTED.items() if inspect.isclass(cls) for m, shown in members(cls)}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_is_documented_has_an_example(name):
+    assert EXAMPLES[name]
+
+
+def test_members_and_related_classes_are_documented():
+    some = {"privlp.plan", "privlp.Plan.plot", "privlp.Status.success", "privlp.solvers.Task.charge", "svm_models.LPSVC.fit"}
+    assert some <= set(EXAMPLES)
+
+
+def test_reference_lists_the_examples():
+    made = {name for name, f in inspect.getmembers(examples, inspect.isfunction) if name[0] != "_"}
+    assert {f"privlp.examples.{name}" for name in made} <= set(DOCUMENTED)
 
 
 @pytest.mark.parametrize("package", PUBLIC)
@@ -105,6 +149,8 @@ def load(path):
         ('<a href="#absent">', "#absent has no such anchor"),
         ('<script src="https://elsewhere.org/x.js">', "loads https://elsewhere.org/x.js"),
         ('<link href="//elsewhere.org/x.css" rel="stylesheet">', "loads //elsewhere.org/x.css"),
+        ("solve m.mps --eps 1: Clopper–Pearson, pages 1–3, a dash – like this", None),
+        ("<p>solve m.mps –eps 1", "–eps has a dash in place of hyphens"),
     ],
 )
 def test_checker_of_pages(tmp_path, element, fault):
@@ -151,6 +197,7 @@ def test_solutions_are_folded(tmp_path):
         ("A'_ij x_j <= h_s", "A′[ij] x[j] <= h[s]"),
         ("e^{−(x_j − ⌊x_j⌋)}", "e{−(x[j] − ⌊x[j]⌋)}"),
         ("||x||_2^2, n^(-1/3), v^j_(s+1), 2^53, 150 nu^2", "||x||[2]{2}, n{-1/3}, v{j}[(s+1)], 2{53}, 150 nu{2}"),
+        ("lo_i <= scale_i(A'_ij − mid_i), w_plus, xi_i, xx^T", "lo[i] <= scale[i](A′[ij] − mid[i]), w[plus], xi[i], xx{T}"),
         ("rows_per_record, coef_, x_train, return_X_y", "rows_per_record, coef_, x_train, return_X_y"),
     ],
 )

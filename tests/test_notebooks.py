@@ -69,6 +69,14 @@ def test_each_exercise_has_a_cell_to_work_in_and_a_hidden_solution(path):
 
 
 @every_notebook
+def test_pictures_are_described_in_words(path):
+    """For readers who cannot see them: the pages take the words from the cell."""
+    for cell in read(path).cells:
+        if "plt.show()" in cell.source:
+            assert cell.metadata.get("mystnb", {}).get("image", {}).get("alt"), cell.id
+
+
+@every_notebook
 @pytest.mark.parametrize("widgets", [True, False], ids=["with widgets", "without widgets"])
 @pytest.mark.filterwarnings("ignore")  # the kernel's own messages
 def test_runs_from_top_to_bottom(path, widgets, monkeypatch, record_property):

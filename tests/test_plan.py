@@ -158,12 +158,15 @@ def test_noise_as_wide_as_the_range_is_told_before_and_after():
     assert 10.0 in solution.trace["tightened b"]
 
 
-@pytest.mark.parametrize("upper", [None, 40.0])
-def test_picture_of_noise_on_rows_that_are_never_violated(upper):
-    axes = always(upper=upper)[0].plot()
+def test_picture_of_noise_on_rows_that_are_never_violated():
+    axes = always(upper=40.0)[0].plot()
     assert axes.get_ylabel().startswith("typical noise")
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert "truncated-laplace (auto), right-hand sides b" in labels
+    assert "truncated-laplace (auto),\nright-hand sides b" in labels
+    with pytest.raises(
+        privlp.UnsupportedProblemError, match="nothing to draw: neither violations nor noise as a share of a finite"
+    ):
+        always(upper=None)[0].plot()
 
 
 def test_what_a_plan_that_never_violates_rows_refuses():
@@ -198,3 +201,28 @@ def test_picture():
 def test_messages(change, message):
     with pytest.raises(privlp.InvalidParameterError, match=message):
         plan(**change)
+
+
+@pytest.mark.parametrize("opt", [3.0, None])
+def test_costs_that_are_private_are_not_read(opt):
+    """Neighbours get the same plan, or the same refusal, where A is private besides."""
+    A = -np.random.default_rng(0).uniform(0.2, 1, (50, 3))
+    relation = (privlp.RowPrivate(0.1, lower=-1, upper=0), privlp.ObjectivePrivate(0.1, lower=0, upper=3))
+    seen = []
+    for costs in ([1.0, 2.0, 1.5], [1.1, 2.0, 1.5]):
+        lp = privlp.LinearProgram(costs, A, -np.ones(50), neighbours=relation, bounds=(0, 9))
+        try:
+            seen.append(str(privlp.plan(lp, 1.0, 1e-6, opt=opt)))
+        except privlp.PrivLPError as error:
+            seen.append(str(error))
+    assert seen[0] == seen[1]
+    assert ("opt has no use where c is private" in seen[0]) == (opt is not None)
+
+
+@pytest.mark.parametrize("opt", ["abc", math.nan, (0.0, 1.0), 1e9], ids=str)
+def test_an_optimum_that_solve_refuses_is_refused(opt):
+    relation = privlp.RowPrivate(0.1, lower=-2, upper=0)
+    lp = privlp.LinearProgram([1, 2, 1], -np.ones((9, 3)), -np.ones(9), neighbours=relation, bounds=(0, 9))
+    for call in privlp.plan, privlp.solve:
+        with pytest.raises(privlp.PrivLPError, match="opt"):
+            call(lp, 1.0, 1e-6, opt=opt)

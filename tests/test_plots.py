@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from matplotlib.colors import to_hex
 
 import privlp
 from privlp import LinearProgram, examples
@@ -39,6 +40,10 @@ def solved(method, **options):
     return privlp.solve(COVERING, 1.0, 1e-6, 20, opt=options.pop("opt", 4.6), method=method, rng=0, **options)
 
 
+def answer(bit, rng):
+    return bit if rng.random() < 0.75 else 1 - bit
+
+
 PICTURES = {
     "program": TRIANGLE.plot,
     "comparison": lambda ax: privlp.compare(COVERING, [1.0, 1.0, 0.0, 0.0]).plot(ax),
@@ -46,6 +51,8 @@ PICTURES = {
     "trace of dmw": lambda ax: solved("dmw").plot_trace(ax),
     "trace of mirror": lambda ax: solved("mirror").plot_trace(ax),
     "trace of direct noise": lambda ax: privlp.solve(examples.diet(), 1.0, 0.0, rng=0).plot_trace(ax),
+    "audit": lambda ax: privlp.audit(answer, 0, 1, 1.1, 0.0, runs=1000, rng=0).plot(ax),
+    "audit of a solve": lambda ax: privlp.audit_solve(examples.diet(), 1.0, 0.0, pairs=1, runs=0, rng=0).plot(ax),
 }
 
 
@@ -54,20 +61,46 @@ def test_every_picture_is_labelled_drawn_and_says_whether_it_is_private(pyplot, 
     ax = PICTURES[name](None)
     assert isinstance(ax, pyplot.Axes)
     assert ax.get_xlabel()
-    assert ax.get_ylabel()
+    assert ax.get_ylabel() or name == "audit of a solve"  # whose bars have names
     assert re.search("not private|released values only|public numbers alone", ax.get_title())
     assert ax.xaxis.label.get_fontsize() == STYLE["font.size"]
     ax.figure.canvas.draw()
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_every_picture_takes_axes_and_leaves_their_title(pyplot, name):
-    _, (left, right) = pyplot.subplots(1, 2)
+def test_every_picture_takes_axes_and_leaves_their_title_but_for_verdicts(pyplot, name):
+    _, (left, right) = pyplot.subplots(1, 2, figsize=(18, 7))
     right.set_title("mine")
     assert PICTURES[name](right) is right
-    assert right.get_title() == "mine"
+    assert (right.get_title() == "mine") != name.startswith("audit")
     assert not left.has_data()
     assert pyplot.rcParams["font.size"] == mpl.rcParamsDefault["font.size"]  # the style does not stay
+    right.figure.canvas.draw()
+    legend = right.get_legend()
+    if legend is not None:
+        corners = right.transAxes.inverted().transform(legend.get_window_extent())
+        assert (corners >= 0).all()
+        assert (corners <= 1).all()
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_given_axes_get_the_sizes_and_the_colours_of_the_house(pyplot, name):
+    ax = PICTURES[name](pyplot.subplots(figsize=(10, 6))[1])
+    sizes = {label.get_fontsize() for label in [ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels(), *ax.get_yticklabels()]}
+    assert sizes == {STYLE["font.size"]}
+    assert not {to_hex(line.get_color()) for line in ax.lines} & {to_hex(f"C{k}") for k in range(10)}
+
+
+@pytest.mark.parametrize("ax", ["here", [], object()], ids=["text", "list", "object"])
+def test_what_are_no_axes_is_refused(ax):
+    with pytest.raises(privlp.InvalidParameterError, match=f"ax must be Matplotlib axes, got {type(ax).__name__}"):
+        TRIANGLE.plot(ax)
+
+
+def test_axes_that_are_drawn_on_keep_their_colours(pyplot):
+    ax = pyplot.subplots()[1]
+    ax.plot([0, 1])
+    assert to_hex(PICTURES["comparison"](ax).lines[1].get_color()) == to_hex("C1")
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -170,6 +203,98 @@ def test_the_docstring_says_that_a_drawing_is_not_private():
     assert "not private" in LinearProgram.plot.__doc__
 
 
+@pytest.mark.parametrize(
+    ("A", "b", "xlim", "ylim"),
+    [
+        ([[1, 0]], [5], (-1, 6), (-1.5, 9)),
+        ([[1, 0]], [1], (-0.2, 1.2), (-0.3, 1.8)),
+        ([[1, 0], [-1, 0]], [3, -1], (0.6, 3.4), (-0.6, 3.6)),
+        ([[1, -1]], [1], (-0.2, 1.2), (-0.3, 1.8)),
+        ([[-1, 0], [0, -1]], [-3, -2], (2.1, 8.4), (1.1, 7.4)),
+        ([[1, 2], [3, 1]], [4e-6, 6e-6], (-4e-7, 2.4e-6), (-4e-7, 2.4e-6)),
+        ([[1, 0], [0, 1]], [1e5, 1], (-2e4, 1.2e5), (-0.2, 1.2)),
+        ([[0, 1]], [0], (-0.3, 1.8), (-0.7, 0.7)),
+        ([[1, 1]], [0], (-0.7, 0.7), (-0.7, 0.7)),
+        ([[1, 1], [-1, -1]], [1, -3], (-0.6, 3.6), (-0.6, 3.6)),
+    ],
+    ids=["one row", "strip", "range", "unbounded", "corner", "tiny", "wide", "ray", "origin", "empty"],
+)
+def test_the_view_holds_the_region_at_its_own_scale(A, b, xlim, ylim):
+    ax = LinearProgram([1.0, 2.0], A, b).plot()
+    assert ax.get_xlim() == pytest.approx(xlim, rel=1e-3)
+    assert ax.get_ylim() == pytest.approx(ylim, rel=1e-3)
+
+
+def test_free_variables_see_the_row_from_the_origin():
+    ax = LinearProgram([1.0, 1.0], [[-1.0, -2.0]], [-2.0], bounds=(None, None)).plot()
+    assert (*ax.get_xlim(), *ax.get_ylim()) == pytest.approx((-0.16, 0.96, -0.32, 1.92))
+
+
+def test_loose_bounds_do_not_blur_the_region():
+    lp = LinearProgram(TRIANGLE.c, TRIANGLE.A, TRIANGLE.b, bounds=(0, 1e9))
+    assert polygon_of(lp.plot()) == {(0.0, 0.0), (2.0, 0.0), (1.6, 1.2), (0.0, 2.0)}
+    infeasible = LinearProgram([1.0, 1.0], [[1.0, 1.0], [-1.0, -1.0]], [1.0, -3.0], bounds=(0, 1e9))
+    assert legend_of(infeasible.plot())[0] == "feasible region: empty"
+
+
+def test_a_region_of_one_point_is_marked():
+    ax = LinearProgram([1.0, 1.0], [[1, 0], [-1, 0], [0, 1], [0, -1]], [1.0, -1.0, 1.0, -1.0]).plot()
+    (mark,) = (line for line in ax.lines if line.get_marker() == "o")
+    assert np.ravel(mark.get_data()) == pytest.approx([1.0, 1.0])
+    assert (*ax.get_xlim(), *ax.get_ylim()) == pytest.approx((0.3, 1.7, 0.3, 1.7))
+
+
+@pytest.mark.parametrize("points", [[[1.0, 2.0]], np.ones((1, 2)), "ab"], ids=["list", "array", "text"])
+def test_points_without_names_are_refused(points):
+    with pytest.raises(privlp.InvalidParameterError, match=f"points must map a name to each point, got {type(points).__name__}"):
+        TRIANGLE.plot(points=points)
+
+
+# --- comparisons and plans -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("s", [-1, np.nan])
+def test_a_comparison_refuses_to_mark_less_than_no_row(s):
+    with pytest.raises(privlp.InvalidParameterError, match="s must not be negative"):
+        privlp.compare(TRIANGLE, [5.0, 5.0]).plot(s=s)
+
+
+def test_a_comparison_says_that_no_row_is_violated():
+    held = privlp.compare(TRIANGLE, [0.0, 0.0])
+    ax = held.plot()
+    assert legend_of(ax) == ["no row is violated"]
+    assert ax.get_ylim() == (0.0, 1.0)
+    assert legend_of(held.plot(label="zero")) == ["zero: no row is violated"]
+
+
+def test_comparisons_on_the_same_axes_are_all_in_view_and_differ_by_more_than_colour():
+    near, far = (privlp.compare(COVERING, np.full(4, amount)) for amount in (0.35, 0.1))
+    ax = far.plot(near.plot(label="near"), label="far")
+    assert ax.get_ylim()[1] >= far.n_violated() > near.n_violated() > 0
+    assert ax.get_xlim()[1] >= far.violations.max()
+    assert len({(line.get_marker(), line.get_color()) for line in ax.lines}) == len({line.get_marker() for line in ax.lines}) == 2
+
+
+def test_a_plan_without_a_prediction_draws_nothing():
+    with pytest.raises(privlp.UnsupportedProblemError, match=r"There is nothing to draw: neither .*\. Only costs are private"):
+        privlp.plan(examples.diet(), 1.0, 0.0).plot()
+
+
+# --- audits ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_two_inputs_of_an_audit_differ_by_more_than_colour():
+    looks = {step.get_label(): step.get_linestyle() for step in PICTURES["audit"](None).patches}
+    assert looks["data"] != looks["neighbour"]
+
+
+def test_a_faulty_release_is_called_a_fault():
+    sound, faulty = (privlp.AuditedRelease(purpose, "any", 1, 2.0, change) for purpose, change in (("sound", 1.0), ("broken", 3.0)))
+    ax = privlp.SolveAudit(1.0, 0.0, "mine", "rows", 1, (sound, faulty), (), (), None, (TRIANGLE, TRIANGLE)).plot()
+    assert [text.get_text() for text in ax.texts] == [" 0.50", " 1.50 FAULT"]
+    assert ax.get_title() == "not private; mine: 1 fault found"
+
+
 # --- the trace -------------------------------------------------------------------------------------------------------
 
 
@@ -230,6 +355,23 @@ def test_the_trace_of_released_numbers():
     assert set(legend_of(ax)) == set(solution.trace) == {"tightened b", "largest A", "noisy c"}
     for line in ax.lines:
         np.testing.assert_array_equal(line.get_ydata(), np.ravel(solution.trace[line.get_label()]))
+
+
+def test_a_trace_of_one_number_is_numbered_0():
+    row = LinearProgram([1.0, 1.0], [[-1.0, -2.0]], [-2.0], bounds=(0, 9), neighbours=privlp.ScalarPrivate(0.1))
+    ax = privlp.solve(row, 1.0, 1e-6, rng=0, method="direct-noise").plot_trace()
+    low, high = ax.get_xlim()
+    assert [tick for tick in ax.get_xticks() if low <= tick <= high] == [0.0]
+
+
+@pytest.mark.parametrize("most", [0, -1, 2.0, True, "all"])
+def test_what_is_no_number_of_variables_is_refused(most):
+    with pytest.raises(privlp.InvalidParameterError, match="most must be a positive integer"):
+        solved("mirror").plot_trace(most=most)
+
+
+def test_lines_of_a_trace_differ_by_more_than_colour():
+    assert len({line.get_marker() for line in solved("mirror").plot_trace().lines}) == 4
 
 
 def test_a_solve_that_stopped_has_nothing_to_draw():

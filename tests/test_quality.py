@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import LinearProgram, audit, quality
+from privlp.privacy import LaplaceMechanism
 
 POINT = np.array([1.0, 0.5])
 A = np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 4.0], [1.0, 1.0]])
@@ -18,6 +19,20 @@ B = np.array([0.5, 1.0, 0.0, 1.4])  # violated by 0.5, -0.5, 5 (1 per unit of no
 
 def program(A=A, b=B, **fields):
     return LinearProgram([1.0, 1.0], A, b, **fields)
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e3))
+def test_laplace_noise_of_an_eps_never_costs_more_and_hardly_less(sensitivity, eps):
+    mechanism = LaplaceMechanism.of_eps(sensitivity, eps)
+    assert eps * (1 - 2**-50) <= mechanism.pure_eps <= eps
+
+
+@pytest.mark.parametrize("norm", ["1", "inf"])
+def test_every_eps_can_be_spent(norm):
+    """Also where change / (change / eps) exceeds eps by a rounding error."""
+    lp = program(neighbours=privlp.ScalarPrivate(0.3, norm=norm, lower=-10, upper=10))
+    for eps in np.linspace(0.01, 2, 100):
+        assert quality(lp, POINT, float(eps), rng=0).privacy.eps <= eps
 
 
 class TestWithoutNoise:

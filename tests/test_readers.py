@@ -89,6 +89,8 @@ def test_mps_inequalities_are_private_and_equalities_public_by_default(write):
         ("patient*", [True, True, False, False]),
         ("*", [True, True, True, True]),
         (["need", "total"], [False, False, True, True]),
+        (["patient*", "total"], [True, True, False, True]),
+        (("patient1", "*2"), [True, True, False, False]),
         ([0], [True, False, False, False]),
         ([False, False, False, True], [False, False, False, True]),
         ([], [False] * 4),
@@ -101,6 +103,13 @@ def test_mps_private_rows_can_be_chosen(write, private, expected):
 def test_mps_pattern_without_match(write):
     with pytest.raises(InvalidProblemError, match=r"No row name matches private='doctor\*'\. The first row names are: patient1, "):
         LinearProgram.from_mps(write(MODEL), private="doctor*")
+    with pytest.raises(InvalidProblemError, match=r"No row name matches private='doctor\*'"):
+        LinearProgram.from_mps(write(MODEL), private=["patient*", "doctor*"])
+
+
+def test_a_name_in_a_sequence_is_no_pattern():
+    lp = LinearProgram([1], [[1], [2]], [1, 1], row_names=["x[1]", "x1"], private=["x[1]"])
+    np.testing.assert_array_equal(lp.private, [True, False])
 
 
 def test_mps_groups_and_neighbours(write):

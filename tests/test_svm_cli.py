@@ -1,6 +1,7 @@
 """The command line of svm_models, as a user meets it: the text format, the three lines, and what errors tell."""
 
 import importlib.metadata
+import json
 import math
 import subprocess
 import sys
@@ -14,9 +15,10 @@ pytest.importorskip("sklearn")
 
 import privlp
 from privlp.privacy import Ledger, Randomness
-from svm_models import HuberSVC, OutputPerturbationSVC, RegularizedLogisticRegression, make_unseparable_ball
+from svm_models import HuberSVC, OutputPerturbationSVC, PrivateLPSVC, RegularizedLogisticRegression, make_unseparable_ball
 from svm_models.base import Account, signed
 from svm_models.cli import main
+from svm_models.csv_file import read_csv_file
 from svm_models.losses import huber, logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.perturbation import perturb_objective
@@ -319,6 +321,102 @@ def test_examples_are_as_simulated_and_train(write, model):
     assert weights.shape == (3, 5)
     assert statuses == ["0", "0", "0"]
     assert (np.sign(X @ weights[0]) == y).mean() > 0.8
+
+
+# ---------------------------------------------------------------------------------------------- CSV
+
+CSV = 'age,"pay, weekly",sex\n0.5,-0.25,f\n1e-1,+1, m \n'
+FIT = ("--classes", "f", "m", "--eps", 2, "--delta", 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "columns"),
+    [
+        (CSV, None, ["age", "pay, weekly"]),
+        (CSV, "sex", ["age", "pay, weekly"]),
+        ("\ufeffsex, age, pay\r\n\r\nf, 0.5, -0.25\r\n\r\nm, 0.1, 1\r\n", "sex", ["age", "pay"]),
+        ("0.5,f,-0.25\n0.1,m,1", "2", ["1", "3"]),
+        ("a,2 b,1st\nf,0.5,-0.25\nm,0.1,1\n", "1", ["2 b", "1st"]),
+    ],
+    ids=["quoted names", "label by name", "label first, Windows", "no names", "label by number"],
+)
+def test_layouts_of_csv(write, text, label, columns):
+    found = read_csv_file(write(text), label)
+    assert found.X.tolist() == [[0.5, -0.25], [0.1, 1.0]]
+    assert found.y.tolist() == ["f", "m"]
+    assert found.columns == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("age,sex\n", "holds no record"),
+        (f"age\n{SECRET}\n", "line 1: found one column"),
+        (f"age;sex\n{SECRET};f\n", "line 1: found one column"),
+        (f"age,sex\n\n{SECRET},f,f\n", "line 3: found 3 columns, 2 are expected"),
+        (f"age,sex\n{SECRET}x,f\n", "line 2: column 1 holds no finite number"),
+        (f"sex,age\nf,{SECRET}\n", "line 2: column 1 holds no finite number"),
+        ("age,sex\nnan,f\n", "line 2: column 1 holds no finite number"),
+        ("age,sex\n1_0,f\n", "line 2: column 1 holds no finite number"),
+        (f'age,sex\n"{SECRET}"5,f\n', "line 2: not a line of CSV"),
+        (f'age,sex\n"{SECRET},f\n', "line 2: not a line of CSV"),
+        ("age,sex\n1,ä\n".encode("latin1"), "is not a text file in UTF-8"),
+        (b"age,sex\n1,\0\n", "is not a text file"),
+        (f"age,sex\n0.1,f\n0.2,{SECRET}\n", "labels other than the two of classes"),
+    ],
+)
+def test_malformed_csv_is_refused_and_not_quoted(write, text, message):
+    result = call("fit", write(text), *FIT)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert SECRET not in result.stderr
+
+
+@pytest.mark.parametrize("label", ["pay", "0", "4", "01", "-1", "", "²"])
+def test_no_such_column_of_labels(write, label):
+    result = call("fit", write(CSV), *FIT, "--label", label)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"No single column is called {label!r}. Give its name, or a number from 1 to 3." in result.stderr
+
+
+def test_names_that_two_columns_share_are_no_label(write):
+    assert "No single column is called 'a'" in call("fit", write("a,a\nf,1\n"), *FIT, "--label", "a").stderr
+
+
+def test_fit_is_that_of_the_estimator(sample, write):
+    X, y = sample
+    labels = np.where(y > 0, "m", "f")
+    path = write(
+        "\n".join(["a,b,c,sex", *(",".join([*map(repr, row), label]) for row, label in zip(X.tolist(), labels, strict=True))])
+    )
+    svm = PrivateLPSVC(eps=2.0, delta=1e-6, classes=("f", "m"), random_state=3).fit(X, labels)
+    found = json.loads(call("fit", path, *FIT, "--seed", 3, "--json").stdout)
+    assert (found["columns"], found["negative"], found["positive"]) == (["a", "b", "c"], "f", "m")
+    assert found["weights"] == svm.coef_[0].tolist()
+    assert found["privacy"] == svm.privacy_.statement()
+    shown = call("fit", path, *FIT, "--seed", 3).stdout
+    assert "'m' where the weighted sum of a record is positive, else 'f'" in shown
+    assert str(svm.privacy_) in shown
+    assert "Seeded noise: an experiment, not for release." in shown
+    unseeded = [call("fit", path, *FIT).stdout for _ in range(2)]
+    assert unseeded[0] != unseeded[1]
+    assert "Seeded" not in unseeded[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (FIT[3:], "Missing option '--classes'"),
+        ((*FIT[:-1], 0), "--delta must be positive"),
+        ((*FIT, "--data-norm", 0), "--data-norm"),
+    ],
+)
+def test_wrong_options_of_fit(write, arguments, message):
+    result = call("fit", write(CSV), *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
 
 
 def test_without_scikit_learn_it_says_what_to_install(tmp_path):

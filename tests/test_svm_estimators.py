@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -117,3 +118,10 @@ def test_the_last_step_of_a_pipeline(estimator):
     pipeline = make_pipeline(RandomFourierFeatures(n_components=5, random_state=0), clone(estimator)).fit(X, Y)
     assert pipeline.predict(X).shape == Y.shape
     assert pipeline[-1].privacy_.eps <= estimator.eps
+
+
+def test_a_delta_at_which_a_record_could_be_published_is_pointed_out():
+    X, y = np.random.default_rng(0).uniform(-0.5, 0.5, (50, 2)), np.tile([-1, 1], 25)
+    with pytest.warns(NotPrivateWarning, match=r"delta = 0.02 is at least 1/n = 0.02") as caught:
+        svm_models.PrivateLPSVC(1.0, 0.02, classes=(-1, 1), random_state=0).fit(X, y)
+    assert caught[0].filename == __file__

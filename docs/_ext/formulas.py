@@ -13,13 +13,14 @@ _SCRIPT = r"""[_^](?:
     \{(?:[^{}]|\{[^{}]*\})*\}        # {…}, one level of braces inside
     | \((?:[^()]|\([^()]*\))*\)      # (…), the same
     | [-−+]?\d+(?![\w{])             # a number
-    | [^\W_]{1,3}(?![^\W_])['′’]?        # an index of up to three letters
+    | (?:[^\W_]{1,3}|mean|plus|minus)(?![^\W_])['′’]?        # an index of up to three letters
     | [*∞+]
 )"""
 _SCRIPTED = re.compile(
     rf"""(?P<base>
         (?<![A-Za-z_])                   # a letter, an operator, a Greek letter in Latin ones
-        (?:[^\W\d_]|max|min|sum|argmin|argmax|inf|sup|diam|eps|eta|lambda|mu|nu|rho|sigma)[\u0300-\u036f]?['′’]{{0,2}}
+        (?:[^\W\d_]|max|min|sum|argmin|argmax|inf|sup|diam|eps|eta|lambda|mu|nu|rho|sigma|xi|xx
+            |lo|hi|low|mid|mean|lower|upper|cost|range|scale|violation|budget|visitors|noise)[\u0300-\u036f]?['′’]{{0,2}}
         | [)\]|‖⌋⌉∫∏∑]
         | \d(?=\^)
     )(?P<scripts>(?:{_SCRIPT})+)""",

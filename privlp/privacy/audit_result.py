@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError
-from privlp.optional import drawing_on
+from privlp.optional import drawing_on, place_legend
 from privlp.style import COLOURS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _MOST_BARS = 12
 _BINS = 40
-_COLOURS = COLOURS["blue"], COLOURS["orange"]
+_LOOKS: tuple[dict[str, Any], ...] = {"color": COLOURS["blue"]}, {"color": COLOURS["orange"], "linestyle": ":"}
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,22 @@ class AuditResult:
         ----------
         ax : matplotlib.axes.Axes, optional
             Where to draw; a new figure by default.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt, privlp
+        >>> def answer(bit, rng):
+        ...     return bit if rng.random() < 0.75 else 1 - bit
+        >>> ax = privlp.audit(answer, 0, 1, eps=1.1, delta=0, runs=2000, rng=0).plot()
+        >>> [label.get_text() for label in ax.get_xticklabels()], ax.get_ylabel()
+        (['0', '1'], 'share of runs')
+        >>> plt.close(ax.figure)
         """
         if self.outcomes is None:
             raise InvalidParameterError("This result holds no outcomes to draw: it was not made by audit().")
         with drawing_on(ax) as axes:
             self._draw(self.outcomes, axes)
+            place_legend(axes, beside=ax is None)
         return axes
 
     def _draw(self, outcomes: Outcomes, ax: Axes) -> None:
@@ -126,8 +137,8 @@ class AuditResult:
         allowed = np.minimum(1.0, math.exp(min(self.eps, 700.0)) * shares[1 - likelier] + self.delta)
         edges = np.array(outcomes.edges or np.arange(len(in_event) + 1) - 0.5)
         _shade(ax, edges, in_event)
-        for share, name, colour in zip(shares, inputs, _COLOURS, strict=True):
-            ax.stairs(share, edges, label=name, color=colour, linewidth=2.5, fill=False)
+        for share, name, look in zip(shares, inputs, _LOOKS, strict=True):
+            ax.stairs(share, edges, label=name, linewidth=2.5, fill=False, **look)
         ax.stairs(
             allowed,
             edges,
@@ -142,9 +153,9 @@ class AuditResult:
         if outcomes.names:
             slanted = len(outcomes.names) > 4
             ax.set_xticks(range(len(in_event)), outcomes.names, rotation=45 * slanted, ha="right" if slanted else "center")
+        verdict = "no fault found (no proof)" if self.passed else "the claim is false"
         measured = f"measured ε ≥ {self.eps_lower:.3g}, claimed {self.eps:.3g}"
-        ax.set_title(f"{measured}: {'no fault found (no proof)' if self.passed else 'the claim is false'}")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        ax.set_title(f"not private; {measured}:\n{verdict}")
 
 
 def _shade(ax: Axes, edges: FloatArray, in_event: npt.NDArray[np.bool_]) -> None:

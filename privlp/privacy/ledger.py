@@ -131,7 +131,17 @@ class Ledger(_Unique):
         self._randomness: dict[str, bool] = {}
 
     def share(self, eps: float, delta: float) -> Ledger:
-        """A ledger of its own (eps, delta) whose every charge is also made, and must also fit, here."""
+        """A ledger of its own (eps, delta) whose every charge is also made, and must also fit, here.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=2.0, delta=0.0)
+        >>> part = budget.share(eps=0.5, delta=0.0)
+        >>> solution = solve(examples.diet(), None, None, budget=part, rng=0)  # all of the part
+        >>> round(part.spent(), 6), round(budget.spent(), 6)
+        (0.5, 0.5)
+        """
         return Ledger(eps, delta, _parent=self)
 
     def disjoint(self, count: int) -> list[Ledger]:
@@ -139,6 +149,15 @@ class Ledger(_Unique):
 
         Which record falls into which part must not depend on the records. Then neighbours differ in one part alone, and all
         that was charged for the other parts has the same distribution on both (McSherry 2009, parallel composition).
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> for seed, region in enumerate(budget.disjoint(3)):  # no supplier serves two regions
+        ...     solution = solve(examples.diet(seed), eps=0.5, delta=0.0, budget=region, rng=seed)
+        >>> round(budget.spent(), 6)
+        0.5
         """
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
             raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
@@ -146,7 +165,16 @@ class Ledger(_Unique):
         return [Ledger(self.eps, self.delta, _parent=self, _part=((partition, part),)) for part in range(count)]
 
     def spent(self) -> float:
-        """The epsilon spent so far, at this ledger's delta."""
+        """The epsilon spent so far, at this ledger's delta.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+        >>> round(budget.spent(), 6)
+        0.25
+        """
         return self._epsilon(self._charges)
 
     def charge(
@@ -170,6 +198,16 @@ class Ledger(_Unique):
             If this ledger or the budget it shares would be overspent.
         RelationMismatchError
             If an earlier charge was made under another neighbour relation.
+
+        Examples
+        --------
+        >>> from privlp import Budget, ConstraintPrivate
+        >>> from privlp.privacy import LaplaceMechanism, Randomness
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> release = budget.charge(LaplaceMechanism.of_eps(1.0, 0.5), 1, "a count", ConstraintPrivate(), Randomness(0))
+        >>> noisy_count = release(17.0)
+        >>> release.remaining, budget.spent()
+        (0, 0.5)
         """
         return self.charge_together([(mechanism, count, purpose)], relation, randomness, description=description)[0]
 
@@ -181,7 +219,18 @@ class Ledger(_Unique):
         *,
         description: str | None = None,
     ) -> list[ChargedDraws]:
-        """Pay for several (mechanism, count, purpose) at once, or for none of them; see :meth:`charge`."""
+        """Pay for several (mechanism, count, purpose) at once, or for none of them; see :meth:`charge`.
+
+        Examples
+        --------
+        >>> from privlp import Budget, ConstraintPrivate
+        >>> from privlp.privacy import LaplaceMechanism, Randomness
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> requests = [(LaplaceMechanism.of_eps(1.0, 0.5), 1, "a count"), (LaplaceMechanism.of_eps(8.0, 0.25), 2, "two sums")]
+        >>> releases = budget.charge_together(requests, ConstraintPrivate(), Randomness(0))
+        >>> [release.remaining for release in releases], budget.spent()
+        ([1, 2], 1.0)
+        """
         for _, count, _ in requests:
             if not isinstance(count, int | np.integer) or count < 1:
                 raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
@@ -197,7 +246,18 @@ class Ledger(_Unique):
         return [ChargedDraws(charge.mechanism, charge.count, charge.purpose, randomness, self._lock) for charge in new]
 
     def close(self) -> None:
-        """Refuse all later charges: whoever still holds this ledger cannot spend through it any more."""
+        """Refuse all later charges: whoever still holds this ledger cannot spend through it any more.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> budget.close()
+        >>> solve(examples.diet(), eps=0.5, delta=0.0, budget=budget)
+        Traceback (most recent call last):
+            ...
+        privlp.errors.BudgetExceededError: This ledger is closed: ...
+        """
         with self._lock:
             self._closed = True
 
@@ -217,6 +277,14 @@ class Ledger(_Unique):
         ------
         BudgetExceededError
             If nothing is left.
+
+        Examples
+        --------
+        >>> from privlp import Budget
+        >>> from privlp.privacy import LaplaceMechanism
+        >>> mechanism = Budget(eps=1.0, delta=0.0).calibrate(lambda eps: LaplaceMechanism.of_eps(1.0, eps), count=4)
+        >>> round(mechanism.scale, 6)
+        4.0
         """
         return make(
             self.calibrate_together(lambda intensity: [*((mechanism, 1) for mechanism in beside), (make(intensity), count)])
@@ -231,6 +299,15 @@ class Ledger(_Unique):
         ------
         BudgetExceededError
             If nothing is left.
+
+        Examples
+        --------
+        >>> from privlp import Budget
+        >>> from privlp.privacy import LaplaceMechanism
+        >>> def counts_and_sum(eps):
+        ...     return [(LaplaceMechanism.of_eps(1.0, eps), 3), (LaplaceMechanism.of_eps(8.0, 2 * eps), 1)]
+        >>> round(Budget(eps=1.0, delta=0.0).calibrate_together(counts_and_sum), 6)
+        0.2
         """
         if math.isinf(self.eps):
             return math.inf
@@ -257,7 +334,17 @@ class Ledger(_Unique):
         return left if len(apart) == len(self._charges) else left / 2
 
     def record(self) -> PrivacyRecord:
-        """What was spent, as an immutable record."""
+        """What was spent, as an immutable record.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+        >>> record = budget.record()
+        >>> record.eps_limit, record.relation, [entry.purpose for entry in record.entries]
+        (1.0, 'objective-private: c changes by at most 0.2 in sum, within the declared public range', ['noise on costs c'])
+        """
         return PrivacyRecord(
             eps=self.spent(),
             delta=self.delta if self._charges else 0.0,
@@ -280,7 +367,16 @@ class Ledger(_Unique):
         )
 
     def statement(self) -> Statement:
-        """The guarantee so far; see :meth:`privlp.privacy.PrivacyRecord.statement`."""
+        """The guarantee so far; see :meth:`privlp.privacy.PrivacyRecord.statement`.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+        >>> print(budget.statement())
+        NOT FOR RELEASE: the noise came from a seeded generator. The released values together are (0.25, 0)-differentially ...
+        """
         return self.record().statement()
 
     def __str__(self) -> str:
@@ -370,8 +466,8 @@ class Budget(Ledger):
     --------
     >>> import privlp
     >>> budget = privlp.Budget(eps=1.0, delta=1e-6)
-    >>> budget.spent()
-    0.0
+    >>> budget.spent(), budget.delta_left, budget.entries
+    (0.0, 1e-06, ())
     >>> privlp.Budget(eps=0.0, delta=1e-6)
     Traceback (most recent call last):
         ...

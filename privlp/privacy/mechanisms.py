@@ -215,6 +215,14 @@ class LaplaceMechanism(_ScaledNoise):
 
     name = "Laplace mechanism"
 
+    @classmethod
+    def of_eps(cls, sensitivity: float, eps: float) -> LaplaceMechanism:
+        """The mechanism of the least scale, to a unit in the last place, that spends no more than eps; none for ``eps = inf``."""
+        mechanism = cls(sensitivity, sensitivity / eps)
+        while mechanism.pure_eps > eps:
+            mechanism = cls(sensitivity, math.nextafter(mechanism.scale, math.inf))
+        return mechanism
+
     def event(self) -> DpEvent:
         if self.scale == 0 or self.pure_eps < 1e-3:
             return super().event()

@@ -25,6 +25,13 @@ class LedgerEntry:
     """One line of a ledger: a mechanism that was paid for, `draws` times.
 
     Everything in it is public: sensitivities and noise parameters come from public numbers only.
+
+    Examples
+    --------
+    >>> from privlp import examples, solve
+    >>> (entry,) = solve(examples.diet(), eps=1.0, delta=0, rng=0).privacy.entries
+    >>> entry.purpose, entry.mechanism, entry.sensitivity, entry.draws
+    ('noise on costs c', 'Laplace mechanism', 0.2, 1)
     """
 
     purpose: str
@@ -55,6 +62,15 @@ class PrivacyRecord:
         True if any draw came from a seeded generator: an experiment, not for release.
     versions : dict
         Versions of the libraries that computed the noise and its price.
+
+    Examples
+    --------
+    >>> from privlp import examples, solve
+    >>> record = solve(examples.diet(), eps=1.0, delta=0, rng=0).privacy
+    >>> record.eps, record.private, record.seeded
+    (1.0, True, True)
+    >>> record.relation
+    'objective-private: c changes by at most 0.2 in sum, within the declared public range'
     """
 
     eps: float
@@ -92,7 +108,14 @@ class PrivacyRecord:
         return f"{table}\n{head}\n{self.relation}; {self.randomness}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; infinities as the string ``"inf"`` so that the JSON is standard."""
+        """Plain data; infinities as the string ``"inf"`` so that the JSON is standard.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> privlp.Budget(float("inf"), 1e-6).record().to_dict()["eps_limit"]
+        'inf'
+        """
         return {key: json_number(value) for key, value in asdict(self).items()}
 
     @classmethod
@@ -103,6 +126,14 @@ class PrivacyRecord:
         ------
         ValueError, TypeError, KeyError, AttributeError, OverflowError
             If it is no such document.
+
+        Examples
+        --------
+        >>> from privlp import examples, solve
+        >>> from privlp.privacy import PrivacyRecord
+        >>> record = solve(examples.diet(), eps=1.0, delta=0, rng=0).privacy
+        >>> PrivacyRecord.from_dict(record.to_dict()) == record
+        True
         """
         numbers = {key: float(data[key]) for key in ("eps", "delta", "eps_limit", "delta_limit")}
         record = cls(**{**data, **numbers, "entries": tuple(LedgerEntry(**entry) for entry in data["entries"])})
@@ -120,7 +151,15 @@ def require_types(thing: object, **types: type | tuple[type, ...]) -> None:
 
 
 class Statement(dict[str, Any]):
-    """A privacy guarantee: ``str(statement)`` in words, the mapping itself as data for ``json.dumps``."""
+    """A privacy guarantee: ``str(statement)`` in words, the mapping itself as data for ``json.dumps``.
+
+    Examples
+    --------
+    >>> from privlp import examples, solve
+    >>> statement = solve(examples.diet(), eps=1.0, delta=0, rng=0).privacy.statement()
+    >>> statement["eps"], statement["seeded"], str(statement) == statement["words"]
+    (1.0, True, True)
+    """
 
     def __init__(self, record: PrivacyRecord) -> None:
         super().__init__(record.to_dict())
@@ -131,7 +170,16 @@ class Statement(dict[str, Any]):
         return str(self["words"])
 
     def to_json(self) -> str:
-        """The statement as a JSON document."""
+        """The statement as a JSON document.
+
+        Examples
+        --------
+        >>> import json
+        >>> from privlp import examples, solve
+        >>> statement = solve(examples.diet(), eps=1.0, delta=0, rng=0).privacy.statement()
+        >>> json.loads(statement.to_json())["entries"][0]["mechanism"]
+        'Laplace mechanism'
+        """
         return json.dumps(self, indent=2)
 
 

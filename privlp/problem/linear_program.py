@@ -39,8 +39,8 @@ class LinearProgram:
         Right-hand sides: upper sides of A x. ``inf`` for a row that has a lower side only, such as a ``>=`` row read from a file.
     neighbours : NeighbourRelation or tuple of them
         What two neighbouring programs may differ in; a tuple where one record touches several parts.
-    private : mask, indices, names or pattern, optional
-        The private rows: all by default. A string is a glob over row names.
+    private : mask, indices, pattern, or sequence of names and patterns, optional
+        The private rows: all by default. A pattern is a glob over row names; several select the rows that match any.
     groups : array_like, shape (n,), optional
         Record that owns each row, for records with several rows. Only private rows count.
     bounds : pair or sequence of pairs
@@ -72,8 +72,11 @@ class LinearProgram:
     --------
     >>> import numpy as np
     >>> from privlp import LinearProgram
-    >>> LinearProgram(c=[1, 2], A=-np.eye(2), b=[-1, -1])
+    >>> lp = LinearProgram(c=[1, 2], A=-np.eye(2), b=[-1, -1])
+    >>> lp
     LinearProgram(min, 2 rows (2 private), 2 variables, dense, constraint-private: one record (at most 1 row) replaced)
+    >>> lp.shape, lp.is_sparse, lp.sign
+    ((2, 2), False, 1.0)
     >>> LinearProgram(c=[1, 2], A=np.eye(3), b=[1, 1, 1])
     Traceback (most recent call last):
         ...
@@ -250,7 +253,19 @@ class LinearProgram:
         return cls(**fields, neighbours=ConstraintPrivate() if neighbours is None else neighbours, private=private, groups=groups)
 
     def to_mps(self, path: str | os.PathLike[str]) -> None:
-        """Write the program, private rows included, as an MPS file through HiGHS. Who owns which row is not written."""
+        """Write the program, private rows included, as an MPS file through HiGHS. Who owns which row is not written.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], sense="max")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     lp.to_mps(pathlib.Path(folder, "model.mps"))
+        ...     again = LinearProgram.from_mps(pathlib.Path(folder, "model.mps"))
+        >>> again.sense, bool((again.A == lp.A).all())
+        ('max', True)
+        """
         write_model(self, path)
 
     def plot(
@@ -285,12 +300,15 @@ class LinearProgram:
 
         Examples
         --------
+        >>> import matplotlib.pyplot as plt
         >>> from privlp import LinearProgram, solve_exact
         >>> lp = LinearProgram(c=[1, 2], A=[[-1, -1], [-1, -3]], b=[-2, -3])
-        >>> lp.plot(points={"exact": solve_exact(lp)}).get_xlabel()
+        >>> ax = lp.plot(points={"exact": solve_exact(lp)})
+        >>> ax.get_xlabel()
         'x[0]'
+        >>> plt.close(ax.figure)
         """
-        return draw_program(self, points or {}, highlight, limits, ax)
+        return draw_program(self, points, highlight, limits, ax)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -308,11 +326,27 @@ class LinearProgram:
         return 1.0 if self.sense == "min" else -1.0
 
     def objective(self, x: npt.ArrayLike) -> float:
-        """c·x plus the offset, in the user's sense."""
+        """c·x plus the offset, in the user's sense.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2], offset=10).objective([3, 4])
+        21.0
+        """
         return float(self.c @ np.asarray(x) + self.offset)
 
     def price_of(self, violations: npt.NDArray[np.float64]) -> float:
-        """Price, in the user's sense, of the given violations of soft rows (shape (n,)); 0 for a program without any."""
+        """Price, in the user's sense, of the given violations of soft rows (shape (n,)); 0 for a program without any.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], penalty=[5, np.inf])  # the second row is hard
+        >>> lp.price_of(np.array([0.5, 0.0]))
+        2.5
+        """
         if self.penalty is None:
             return 0.0
         soft = np.isfinite(self.penalty)
@@ -324,23 +358,54 @@ class LinearProgram:
         return getattr(self.neighbours, "nominal_n", None) is not None
 
     def row_name(self, i: int) -> str:
-        """Name of row i for messages; "a row" where names are private."""
+        """Name of row i for messages; "a row" where names are private.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, LinearProgram
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2], row_names=["iron"]).row_name(0)
+        "row 'iron'"
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=ConstraintPrivate("add-remove", nominal_n=1)).row_name(0)
+        'a row'
+        """
         if self._rows_hidden:
             return "a row"
         return f"row {i}" if self.row_names is None else f"row {self.row_names[i]!r}"
 
     def variable_name(self, j: int) -> str:
-        """Name of variable j for messages."""
+        """Name of variable j for messages.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2], variable_names=["oats", "milk"]).variable_name(1)
+        "variable 'milk'"
+        """
         return f"variable {j}" if self.variable_names is None else f"variable {self.variable_names[j]!r}"
 
     def sides(self) -> npt.NDArray[np.int64]:
-        """Number of ``<=`` rows that each row becomes: 2 for an equality or range, 1 for an inequality, 0 for a free row."""
+        """Number of ``<=`` rows that each row becomes: 2 for an equality or range, 1 for an inequality, 0 for a free row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram
+        >>> LinearProgram([1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=[2, -np.inf]).sides()  # an equality and an inequality
+        array([2, 1])
+        """
         return np.isfinite(self.row_lower).astype(np.int64) + np.isfinite(self.b)
 
     def rows_of_largest_record(self, rows_per_record: int = 1) -> int:
         """Largest number of private ``<=`` rows owned by one record, from `groups` where given.
 
         Without groups a record is taken to own any `rows_per_record` private rows.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> A = [[-1, -1], [-1, -3], [-2, -1]]
+        >>> LinearProgram([1, 2], A, [-2, -3, -1], groups=["Ann", "Bob", "Ann"]).rows_of_largest_record()
+        2
         """
         sides = self.sides()[self.private]
         if not sides.size:

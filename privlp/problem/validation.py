@@ -129,7 +129,10 @@ def names(values: Any, size: int, what: str) -> tuple[str, ...] | None:
 
 
 def row_mask(selection: Any, size: int, row_names: Sequence[str] | None, *, quote: bool = True) -> BoolArray:
-    """Boolean mask of the private rows, from a mask, indices, names, or a glob over the names, which errors may `quote`."""
+    """Boolean mask of the private rows, from a mask, indices, a glob over the names, or a sequence of names and globs.
+
+    Errors may `quote` names of rows, or not.
+    """
     if selection is None:
         return frozen(np.ones(size, dtype=bool))
     if isinstance(selection, str):
@@ -145,12 +148,9 @@ def row_mask(selection: Any, size: int, row_names: Sequence[str] | None, *, quot
     mask = np.zeros(size, dtype=bool)
     if chosen.dtype.kind in "US":
         index = {name: i for i, name in enumerate(row_names or ())}
-        unknown = [str(name) for name in chosen.ravel() if str(name) not in index]
-        if unknown:
-            raise InvalidProblemError(
-                f"private names rows that do not exist: {', '.join(unknown[:5])}. (A list holds names; a pattern is a string.)"
-            )
-        chosen = np.array([index[str(name)] for name in chosen.ravel()], dtype=int)
+        for name in map(str, chosen.ravel()):
+            mask[index[name] if name in index else _matching(name, row_names, quote=quote)] = True
+        return frozen(mask)
     if chosen.size and (chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= size):
         raise InvalidProblemError(f"private must be a boolean mask, row indices in [0, {size}), or row names.")
     mask[chosen.astype(int)] = True

@@ -31,7 +31,15 @@ class NeighbourRelation(ABC):
 
     @abstractmethod
     def describe(self, lp: LinearProgram) -> str:
-        """The relation in words, as it stands for `lp`."""
+        """The relation in words, as it stands for `lp`.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, LinearProgram
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], groups=["Ann", "Ann"])
+        >>> lp.neighbours.describe(lp)
+        'constraint-private: one record (at most 2 rows) replaced'
+        """
 
     @abstractmethod
     def check(self, lp: LinearProgram) -> None:
@@ -41,18 +49,53 @@ class NeighbourRelation(ABC):
         ------
         InvalidProblemError
             With what is wrong and what to do.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, ObjectivePrivate
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=ObjectivePrivate(0.1, lower=0, upper=1))
+        Traceback (most recent call last):
+            ...
+        privlp.errors.InvalidProblemError: Some of the costs c lie outside the declared range. ...
         """
 
     @abstractmethod
     def public_rows(self, form: StandardForm) -> int:
-        """The number of private rows that formulas may use: public by definition, whatever the data."""
+        """The number of private rows that formulas may use: public by definition, whatever the data.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, LinearProgram
+        >>> from privlp.problem import StandardForm
+        >>> relation = ConstraintPrivate("add-remove", nominal_n=100)
+        >>> relation.public_rows(StandardForm.of(LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=relation)))
+        100
+        """
 
     def records(self, form: StandardForm) -> int:
-        """Public number of records, against which delta is held."""
+        """Public number of records, against which delta is held.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, ObjectivePrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = ObjectivePrivate(0.1)  # records own costs
+        >>> relation.records(StandardForm.of(LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation)))
+        2
+        """
         return self.public_rows(form)
 
     def compatible_with(self, other: NeighbourRelation) -> bool:
-        """Whether one ledger may account for both relations."""
+        """Whether one ledger may account for both relations.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, ObjectivePrivate
+        >>> ConstraintPrivate().compatible_with(ConstraintPrivate(rows_per_record=3))
+        True
+        >>> ConstraintPrivate().compatible_with(ObjectivePrivate(0.1))
+        False
+        """
         return self == other
 
     @abstractmethod
@@ -67,6 +110,16 @@ class NeighbourRelation(ABC):
         ------
         InvalidProblemError
             If what was drawn is no program of this relation: draw again.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, ScalarPrivate
+        >>> from privlp.problem import StandardForm
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=ScalarPrivate(0.5))
+        >>> one, other = lp.neighbours.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
+        >>> abs(one.b - other.b)
+        array([0.5, 0.5])
         """
 
 

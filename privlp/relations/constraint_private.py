@@ -80,15 +80,41 @@ class ConstraintPrivate(NeighbourRelation):
         return f"constraint-private: one record ({rows}) added or removed, nominal n = {self.nominal_n}"
 
     def describe(self, lp: LinearProgram) -> str:
-        """The relation in words, with the rows that a record of `lp` owns."""
+        """The relation in words, with the rows that a record of `lp` owns.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [[1, 1]], [2], row_lower=[2])  # an equality: two rows
+        >>> lp.neighbours.describe(lp)
+        'constraint-private: one record (at most 2 rows) replaced'
+        """
         return replace(self, rows_per_record=max(1, self.rows_of_one_record(lp))).description
 
     def compatible_with(self, other: NeighbourRelation) -> bool:
-        """Records are the same people in every program of one ledger; how many rows they own may differ."""
+        """Records are the same people in every program of one ledger; how many rows they own may differ.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate
+        >>> ConstraintPrivate().compatible_with(ConstraintPrivate(rows_per_record=3))
+        True
+        >>> ConstraintPrivate().compatible_with(ConstraintPrivate("add-remove", nominal_n=100))
+        False
+        """
         return isinstance(other, ConstraintPrivate) and self.change == other.change
 
     def check(self, lp: LinearProgram) -> None:
-        """Refuse records with more rows than declared (where the declaration, not the data, must be public)."""
+        """Refuse records with more rows than declared (where the declaration, not the data, must be public).
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, LinearProgram
+        >>> LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=ConstraintPrivate("add-remove", nominal_n=9))
+        Traceback (most recent call last):
+            ...
+        privlp.errors.InvalidProblemError: The program has more than ten times nominal_n=9 private rows. ...
+        """
         if self.nominal_n is None:
             return
         if lp.sides()[lp.private].sum() > self.largest_n():
@@ -103,15 +129,39 @@ class ConstraintPrivate(NeighbourRelation):
             )
 
     def public_rows(self, form: StandardForm) -> int:
-        """The true n under ``"replace"``; the nominal n under ``"add-remove"``."""
+        """The true n under ``"replace"``; the nominal n under ``"add-remove"``.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, LinearProgram
+        >>> from privlp.problem import StandardForm
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93))
+        >>> ConstraintPrivate().public_rows(form), ConstraintPrivate("add-remove", nominal_n=100).public_rows(form)
+        (93, 100)
+        """
         return form.n_private if self.nominal_n is None else self.nominal_n
 
     def largest_n(self, n: int = 0) -> int:
-        """Public bound on the number of private rows: `n` itself under ``"replace"``, ten times the nominal n otherwise."""
+        """Public bound on the number of private rows: `n` itself under ``"replace"``, ten times the nominal n otherwise.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate
+        >>> ConstraintPrivate().largest_n(500), ConstraintPrivate("add-remove", nominal_n=1000).largest_n()
+        (500, 10000)
+        """
         return n if self.nominal_n is None else 10 * self.nominal_n
 
     def rows_of_one_record(self, lp: LinearProgram) -> int:
-        """Public bound k on the ``<=`` rows that one record owns."""
+        """Public bound k on the ``<=`` rows that one record owns.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3], [-2, -1]], [-2, -3, -1], groups=["Ann", "Bob", "Ann"])
+        >>> lp.neighbours.rows_of_one_record(lp)
+        2
+        """
         if self.change == "add-remove":
             return self.rows_per_record
         return max(self.rows_per_record, lp.rows_of_largest_record(self.rows_per_record))
@@ -140,6 +190,12 @@ class ConstraintPrivate(NeighbourRelation):
         W/s. Replace = remove, then add, with masses m <= m': (m' - m)(g' - g_mean) + m (g' - g), again at most W/s. With k
         rows, mass at most min(1, k/s) moves. Sharpens Lemma 2 of Hsu, Roth, Roughgarden and Ullman (2014).
         Proof: ``docs/proofs.md``, "Dense average".
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate
+        >>> ConstraintPrivate().dense_average_sensitivity(diameter=2.0, s=50, rows_of_one_record=1)
+        0.04
         """
         return min(1.0, rows_of_one_record / s) * diameter
 
@@ -148,6 +204,12 @@ class ConstraintPrivate(NeighbourRelation):
 
         A record adds at most k vectors, k * largest when it is added or removed; when it is replaced, k vectors leave and k others
         come: twice that.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate
+        >>> ConstraintPrivate().sum_sensitivity(1.0, 3), ConstraintPrivate("add-remove", nominal_n=500).sum_sensitivity(1.0, 3)
+        (6.0, 3.0)
         """
         return rows_of_one_record * largest * (2 if self.change == "replace" else 1)
 
@@ -160,6 +222,16 @@ class ConstraintPrivate(NeighbourRelation):
         """One record with extreme rows; and with others, opposite ones or its own, or without it under ``"add-remove"``.
 
         Sometimes all other private rows are exchanged for extreme ones first: the guarantee holds whatever they are.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram
+        >>> from privlp.problem import StandardForm
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3], [-2, -1]], [-2, -3, -1])
+        >>> one, other = lp.neighbours.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
+        >>> int((one.A != other.A).any(axis=1).sum())  # rows that differ
+        1
         """
         lp = form.lp if self.change == "replace" else replace(form.lp, groups=None)
         if lp.shape[0] * lp.shape[1] <= _FEW_ENTRIES and rng.random() < 0.3:

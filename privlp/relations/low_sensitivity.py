@@ -36,12 +36,33 @@ class LowSensitivity(NeighbourRelation):
 
     @abstractmethod
     def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
-        """The private numbers of each part of the program, with their sensitivities."""
+        """The private numbers of each part of the program, with their sensitivities.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
+        >>> (numbers,) = relation.private_numbers(form)
+        >>> numbers.part, numbers.values, numbers.l1
+        ('A', array([-2., -3.]), 0.1)
+        """
 
     def violation_change(self, form: StandardForm) -> Callable[[FloatArray], float]:
         """Bound on max_i d_i - min_i d_i for the change d of the computed violations of all ``<=`` rows at a public point x, (d,).
 
         A function of x, made of public numbers: :meth:`violation_span`, and eight times the rounding error of a violation.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
+        >>> round(relation.violation_change(form)(np.array([2.0, 5.0])), 9)
+        0.2
         """
         span, (entry, rhs) = self.violation_span(form), self._sizes(form)
         roundings = 8 * (form.lp.shape[1] + 3) * _UNIT_ROUNDOFF
@@ -53,11 +74,32 @@ class LowSensitivity(NeighbourRelation):
 
     @abstractmethod
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
-        """The same without rounding."""
+        """The same without rounding.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
+        >>> relation.violation_span(form)(np.array([2.0, 5.0]))
+        0.2
+        """
 
     @abstractmethod
     def private_sizes(self) -> dict[str, float]:
-        """Public bound on the size of all numbers of private rows in each part that is private, "A" or "b"."""
+        """Public bound on the size of all numbers of private rows in each part that is private, "A" or "b".
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
+        >>> relation.private_sizes()
+        {'A': 4.0}
+        """
 
     def _sizes(self, form: StandardForm) -> tuple[float, float]:
         """Public bounds on the size of the entries of A and b: the entries themselves where they are public."""
@@ -71,23 +113,61 @@ class LowSensitivity(NeighbourRelation):
 
     @abstractmethod
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
-        """L1 and L2 sensitivity of any one row of A, its entries multiplied by `scale`, (d,); zeros where A is public."""
+        """L1 and L2 sensitivity of any one row of A, its entries multiplied by `scale`, (d,); zeros where A is public.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
+        >>> l1, l2 = relation.row_change(form, np.array([3.0, 5.0]))
+        >>> round(l1, 9), round(l2, 9)
+        (0.3, 0.3)
+        """
 
     @abstractmethod
     def private_entries(self, form: StandardForm, row: int) -> npt.NDArray[np.bool_]:
-        """Which entries of a row of A are private, (d,)."""
+        """Which entries of a row of A are private, (d,).
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
+        >>> relation.private_entries(form, 0)
+        array([ True, False])
+        """
 
     @abstractmethod
     def entry_bounds(self, form: StandardForm) -> tuple[FloatArray, FloatArray] | None:
         """Public ranges of the entries of A, each broadcastable to (n, d): the entries themselves where A is public.
 
         ``None`` where A is private and no range was declared.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
+        >>> relation.entry_bounds(form)
+        (array([-4., -1.]), array([ 0., -1.]))
         """
 
     @property
     @abstractmethod
     def private_parts(self) -> frozenset[str]:
-        """Which of "b", "A", "c" hold private numbers."""
+        """Which of "b", "A", "c" hold private numbers.
+
+        Examples
+        --------
+        >>> from privlp import RowPrivate
+        >>> RowPrivate(0.1).private_parts
+        frozenset({'A'})
+        """
 
     def public_rows(self, form: StandardForm) -> int:
         """The number of private rows is public."""
@@ -95,7 +175,19 @@ class LowSensitivity(NeighbourRelation):
 
     @abstractmethod
     def moved(self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()) -> LinearProgram:
-        """A random neighbour of a program, as far from it as the declared sensitivity and ranges allow."""
+        """A random neighbour of a program, as far from it as the declared sensitivity and ranges allow.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
+        >>> (relation.moved(form, np.random.default_rng(0)).A - form.lp.A).round(9)
+        array([[ 0. ,  0. ],
+               [-0.1,  0. ]])
+        """
 
     def extreme_pair(
         self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
@@ -222,7 +314,15 @@ class BoundedChange(LowSensitivity):
             )
 
     def largest(self, *, of_points: bool = False) -> float:
-        """Public bound on the size of every private number; with `of_points`, also of those whose range is a point."""
+        """Public bound on the size of every private number; with `of_points`, also of those whose range is a point.
+
+        Examples
+        --------
+        >>> from privlp import ScalarPrivate
+        >>> relation = ScalarPrivate(0.5, lower=[0, -4, 9], upper=[2, 0, 9])  # the third is public
+        >>> relation.largest(), relation.largest(of_points=True)
+        (4.0, 9.0)
+        """
         lower, upper = np.broadcast_arrays(self.lower, self.upper)
         size, movable = np.maximum(np.abs(lower), np.abs(upper)), lower < upper
         private = min(float(size[movable].max(initial=0.0)), _LARGEST_MULTIPLE * self.sensitivity)

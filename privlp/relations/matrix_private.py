@@ -60,7 +60,18 @@ class _MatrixPrivate(BoundedChange):
         return lower, upper, A, private if self.zeros == "private" else private & _stored(lp.A)
 
     def support(self, form: StandardForm) -> npt.NDArray[np.bool_]:
-        """Which entries of A are private, (n, d)."""
+        """Which entries of A are private, (n, d).
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
+        >>> relation.support(form)
+        array([[ True, False],
+               [ True, False]])
+        """
         constrains = form.lp.private & (form.lp.sides() > 0)
         return self._movable(form.lp) & constrains[:, None]
 
@@ -171,13 +182,36 @@ class RowPrivate(_MatrixPrivate):
         return count * self.sensitivity, math.sqrt(count) * self.sensitivity
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
-        """D times the largest ||x||_1 over the private entries of a row, twice that for two-sided rows."""
+        """D times the largest ||x||_1 over the private entries of a row, twice that for two-sided rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = RowPrivate(0.25)
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
+        >>> relation.violation_span(form)(np.array([1.0, 3.0]))
+        1.0
+        """
         sides = int(form.lp.sides()[form.lp.private].max(initial=0))
         largest = self._largest_over_rows(form)
         return lambda x: sides * self.sensitivity * largest(np.abs(x))
 
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
-        """D times the largest norm of `scale` over the private entries of a row."""
+        """D times the largest norm of `scale` over the private entries of a row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = RowPrivate(0.25)
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
+        >>> l1, l2 = relation.row_change(form, np.array([3.0, 4.0]))
+        >>> round(l1, 3), round(l2, 3)
+        (1.75, 1.25)
+        """
         largest = self._largest_over_rows(form)
         l1, squared = largest(np.abs(scale)), largest(scale**2)
         return self._step() * l1, self._step() * math.sqrt(squared)
@@ -232,7 +266,17 @@ its entries.
         return f"column-private: one column of A changes, each entry by at most {self.sensitivity:g}"
 
     def records(self, form: StandardForm) -> int:
-        """Records own columns."""
+        """Records own columns.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, ColumnPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = ColumnPrivate(0.25)
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
+        >>> relation.records(form)
+        2
+        """
         return form.lp.shape[1]
 
     def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:  # noqa: ARG002
@@ -244,12 +288,35 @@ its entries.
         return count * self.sensitivity, math.sqrt(count) * self.sensitivity
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
-        """2 D max_j abs(x_j) over the columns with private entries."""
+        """2 D max_j abs(x_j) over the columns with private entries.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, ColumnPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = ColumnPrivate(0.25)
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
+        >>> relation.violation_span(form)(np.array([1.0, 3.0]))
+        1.5
+        """
         movable = self.support(form).any(axis=0)
         return lambda x: 2 * self.sensitivity * float(np.abs(x[movable]).max(initial=0.0))
 
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
-        """D max_j abs(scale_j): one entry of a row moves."""
+        """D max_j abs(scale_j): one entry of a row moves.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, ColumnPrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = ColumnPrivate(0.25)
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
+        >>> l1, l2 = relation.row_change(form, np.array([3.0, 4.0]))
+        >>> round(l1, 3), round(l2, 3)
+        (1.0, 1.0)
+        """
         movable = self.support(form).any(axis=0)
         reach = self._step() * float(np.abs(scale[movable]).max(initial=0.0))
         return reach, reach

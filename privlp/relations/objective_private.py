@@ -58,7 +58,17 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         return f"objective-private: c changes by at most {self.sensitivity:g} in sum"
 
     def records(self, form: StandardForm) -> int:
-        """Records own costs."""
+        """Records own costs.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, ObjectivePrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = ObjectivePrivate(0.25)
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
+        >>> relation.records(form)
+        2
+        """
         return form.lp.shape[1]
 
     def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
@@ -74,9 +84,27 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         return split_among_few(self.sensitivity, len(numbers), rng)
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:  # noqa: ARG002
-        """Rows are public."""
+        """Rows are public.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, ObjectivePrivate
+        >>> from privlp.problem import StandardForm
+        >>> relation = ObjectivePrivate(0.25)
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
+        >>> relation.violation_span(form)(np.array([1.0, 3.0]))
+        0.0
+        """
         return lambda x: 0.0  # noqa: ARG005
 
     def private_sizes(self) -> dict[str, float]:
-        """Neither A nor b is private."""
+        """Neither A nor b is private.
+
+        Examples
+        --------
+        >>> from privlp import ObjectivePrivate
+        >>> ObjectivePrivate(0.25).private_sizes()
+        {}
+        """
         return {}

@@ -98,11 +98,29 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         return split_among_few(self.sensitivity, len(numbers), rng)
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
-        """2 D; D where sums are bounded and no equality is private."""
+        """2 D; D where sums are bounded and no equality is private.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, ScalarPrivate
+        >>> from privlp.problem import StandardForm
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
+        >>> x = np.array([1.0, 1.0])
+        >>> ScalarPrivate(0.5).violation_span(form)(x), ScalarPrivate(0.5, norm="1").violation_span(form)(x)
+        (1.0, 0.5)
+        """
         twice = form.lp.private[form.row[equal_sides(form)[:, 0]]].any()  # a private equality
         span = self.sensitivity if self.norm == "1" and not twice else 2 * self.sensitivity
         return lambda x: span  # noqa: ARG005 (the same at every point)
 
     def private_sizes(self) -> dict[str, float]:
-        """Of b."""
+        """Of b.
+
+        Examples
+        --------
+        >>> from privlp import ScalarPrivate
+        >>> ScalarPrivate(0.5, lower=-8, upper=2).private_sizes()
+        {'b': 8.0}
+        """
         return {"b": self.largest(of_points=True)}

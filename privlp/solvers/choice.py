@@ -46,13 +46,21 @@ def predictions(task: Task, available: Sequence[str]) -> tuple[dict[str, Predict
     return found, reasons
 
 
+def in_short(reasons: Mapping[str, object]) -> list[str]:
+    """Why methods do not apply, in a sentence each; methods of one reason together."""
+    methods: dict[str, list[str]] = {}
+    for method, reason in reasons.items():
+        methods.setdefault(str(reason).split(". ", 1)[0].rstrip(".") + ".", []).append(method)
+    return [f"{', '.join(names)}: {reason}" for reason, names in methods.items()]
+
+
 def best_method(task: Task, available: Sequence[str]) -> str:
     """The method of the least predicted error among those of the task's neighbour relation.
 
     Raises
     ------
     UnsupportedProblemError
-        If none applies, with the reason of each.
+        If none applies, and why.
     """
     candidates = _candidates(task, available)
     if len(candidates) == 1:
@@ -63,8 +71,8 @@ def best_method(task: Task, available: Sequence[str]) -> str:
     if not found:
         if len({str(reason) for reason in reasons.values()}) == 1:
             raise reasons[candidates[0]]
-        why = " ".join(f"{method}: {reason}" for method, reason in reasons.items())
-        raise UnsupportedProblemError(f"No method applies. {why}")
+        cause = reasons.pop(candidates[-1])  # of the method that asks least of the region
+        raise UnsupportedProblemError(" ".join(["No method applies.", str(cause), *in_short(reasons)]))
     # HiGHS costs many times the time of closed formulas: it is for regions that have none.
     closed = [method for method in found if method != "ftpl"] or list(found)
     return min(closed, key=lambda method: found[method].violation)

@@ -85,6 +85,7 @@ def predict_direct_noise(task: Task) -> Prediction:
     relation = low_sensitivity(task, _METHOD)
     numbers = private_numbers(task, relation)
     parts = {part.part for part in numbers}
+    _public_optimum(task, costs_are_private="c" in parts)
     size = _size_of_x(task) if "A" in parts else 1.0
     total, noise = 0.0, 0.0
     for part in numbers:

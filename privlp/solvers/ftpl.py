@@ -36,6 +36,8 @@ _SHARE_OF_THE_WAY = 0.7
 _LARGEST_NOISE_OF_CUTS = 0.01
 _CUTS_KEPT = 150
 _LEAST_SLOPE = 1e-7
+# An end of all objectives that is more than so many widths of the range away is that of loose bounds.
+_FARTHEST = 100.0
 _LIMITS: dict[str, Any] = {"rounding": RowsOnPolytope.rounding_error, "most_rounds": 300}
 
 
@@ -125,7 +127,8 @@ class _Polytopes:
     """Regions {x in K: low <= size of x <= V}.
 
     The size is the distance of c·x from the best of all objectives within the public rows, as in covering; or, where that is more
-    than twice as far from the range or unbounded, from the worst, as in packing.
+    than twice as far from the range, from the worst, as in packing; or, where both are too far to tell anything, from the better
+    end of the range.
     """
 
     def __init__(self, task: Task) -> None:
@@ -137,9 +140,12 @@ class _Polytopes:
                 "All points of the public region have the same objective: there is no optimum to look for."
             )
         least, most = span_of_objectives(task.form)
-        self._from, self._sign = (least, 1.0) if worst - least <= 2 * (most - best) else (most, -1.0)
-        if not math.isfinite(self._from):
-            self._from, self._sign = best, 1.0
+        farthest = _FARTHEST * (worst - best)
+        self._from, self._sign = best, 1.0
+        if worst - least <= min(2 * (most - best), farthest):
+            self._from = least
+        elif most - best <= farthest:
+            self._from, self._sign = most, -1.0
         low, high = sorted((self._sign * (best - self._from), self._sign * (worst - self._from)))
         self.ends = max(0.0, low), high
 

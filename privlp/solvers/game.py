@@ -53,15 +53,69 @@ class Released:
 
 
 class Solver(Protocol):
-    """What the driver needs to know of a solver. All of it is fixed before the first draw."""
+    """What the driver needs to know of a solver. All of it is fixed before the first draw.
+
+    Examples
+    --------
+    A method that looks at nothing private, so that it pays nothing, answers with the middle of the public bounds:
+
+    >>> from privlp import LinearProgram, solve
+    >>> from privlp.solvers.game import Released
+    >>> class Middle:
+    ...     rounds = 1
+    ...     def __init__(self, task):
+    ...         self.lp = task.lp
+    ...     def step(self, t):
+    ...         self.x = self.lp.bounds.mean(axis=1)
+    ...     def released(self):
+    ...         return Released(self.x, self.lp.objective(self.x))
+    >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], bounds=(0, 4))
+    >>> solution = solve(lp, eps=1.0, delta=0.0, method=Middle)
+    >>> solution.x, solution.objective, solution.privacy.eps
+    (array([2., 2.]), 6.0, 0.0)
+    """
 
     rounds: int
 
     def step(self, t: int) -> None:
-        """Play round t."""
+        """Play round t.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram
+        >>> from privlp.privacy import Ledger, Randomness
+        >>> from privlp.problem import StandardForm
+        >>> from privlp.solvers import METHODS, Task
+        >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))
+        >>> form = StandardForm.of(LinearProgram([1, 2, 1, 3], -needs, -np.ones(500)))
+        >>> task = Task(form, s=50, alpha=None, opt=3.0, width=None, ledger=Ledger(2.0, 1e-6), randomness=Randomness(0))
+        >>> solver = METHODS["mirror"](task)
+        >>> for t in range(solver.rounds):
+        ...     solver.step(t)
+        >>> solver.rounds == task.ledger.entries[0].draws
+        True
+        """
 
     def released(self) -> Released:
-        """The outcome after all rounds."""
+        """The outcome after all rounds.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram
+        >>> from privlp.privacy import Ledger, Randomness
+        >>> from privlp.problem import StandardForm
+        >>> from privlp.solvers import METHODS, Task
+        >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))
+        >>> form = StandardForm.of(LinearProgram([1, 2, 1, 3], -needs, -np.ones(500)))
+        >>> task = Task(form, s=50, alpha=None, opt=3.0, width=None, ledger=Ledger(2.0, 1e-6), randomness=Randomness(0))
+        >>> solver = METHODS["mirror"](task)
+        >>> for t in range(solver.rounds):
+        ...     solver.step(t)
+        >>> round(solver.released().objective, 6)
+        3.0
+        """
 
 
 class Player(Protocol):

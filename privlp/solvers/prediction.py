@@ -59,6 +59,15 @@ class Prediction:
         The violation falls as n or eps to the minus this power, s growing with n.
     on_numbers : tuple of NoiseOnNumbers
         Noise on each part of the program, of methods that never violate a row: what it costs is objective, which is not predicted.
+
+    Examples
+    --------
+    >>> import numpy as np, privlp
+    >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(5000, 4))
+    >>> plan = privlp.plan(privlp.LinearProgram([1, 2, 1, 3], -needs, -np.ones(5000)), eps=1.0, delta=1e-6, s=100, opt=3.0)
+    >>> prediction = plan.predictions["dmw"]
+    >>> prediction.method, 0 < prediction.violation < plan.yardstick, prediction.rounds > 1
+    ('dmw', True, True)
     """
 
     method: str

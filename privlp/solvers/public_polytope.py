@@ -13,6 +13,7 @@ from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem import StandardForm
 from privlp.problem.highs_model import model_of, optimum, quiet_highs, row_sizes
+from privlp.solvers.value_search import is_range
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -74,7 +75,7 @@ class PublicPolytope:
         try:
             self.low, high = self._ranges_within(A, lower, upper)
         except UnsupportedProblemError:
-            if opt is None:
+            if opt is None or is_range(opt):
                 raise
             lower[-1] = upper[-1]  # no feasible point is better than the optimum: that may bound the region
             self.low, high = self._ranges_within(A, lower, upper)
@@ -186,8 +187,8 @@ def _public_rows(form: StandardForm) -> tuple[sp.csr_array, FloatArray, FloatArr
 def _objectives(form: StandardForm, opt: float | tuple[float, float], best: float) -> tuple[float, float]:
     """The least and the largest objective that is left, to minimise and without offset."""
     lp = form.lp
-    if not isinstance(opt, tuple):
-        return -math.inf, lp.sign * _reachable(form, opt, best)
+    if not isinstance(opt, tuple) or not is_range(opt):
+        return -math.inf, lp.sign * _reachable(form, opt, best)  # type: ignore[arg-type]
     better, worse = sorted(opt, key=lambda end: lp.sign * end)
     most = lp.sign * _reachable(form, worse, best)
     return min(lp.sign * (better - lp.offset), most), most

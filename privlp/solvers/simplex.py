@@ -143,7 +143,10 @@ def _reasons_against(form: StandardForm, value: float) -> list[str]:
     lp = form.lp
     reasons = []
     if form.has_public_rows:
-        reasons.append("some rows are public (make every row private, by a mask of True or the pattern '*')")
+        reasons.append(
+            "some rows are public (make every row private, by a mask of True or the pattern '*', if rows such as stock limits "
+            "may then be violated too)"
+        )
     if np.isfinite(form.upper).any():
         j = form.column[int(np.argmax(np.isfinite(form.upper)))]
         reasons.append(f"{lp.variable_name(j)} has two finite bounds (state one of them as a private row)")

@@ -16,7 +16,21 @@ from privlp.relations import ConstraintPrivate, NeighbourRelation
 
 @dataclass(frozen=True)
 class Task:
-    """One private solve: the program in standard form, the accuracy asked for, and where to pay and draw."""
+    """One private solve: the program in standard form, the accuracy asked for, and where to pay and draw.
+
+    Examples
+    --------
+    What :func:`privlp.solve` hands to a method:
+
+    >>> from privlp import LinearProgram
+    >>> from privlp.privacy import Ledger, Randomness
+    >>> from privlp.problem import StandardForm
+    >>> from privlp.solvers import Task
+    >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
+    >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+    >>> task.lp.shape, task.n, task.density(), task.relation.description
+    ((2, 2), 2, 1.0, 'constraint-private: one record (at most 1 row) replaced')
+    """
 
     form: StandardForm
     s: float | None
@@ -44,7 +58,24 @@ class Task:
         return self.relation.public_rows(self.form)
 
     def density(self) -> float:
-        """The parameter s, checked against the public number of rows."""
+        """The parameter s, checked against the public number of rows.
+
+        Examples
+        --------
+        >>> import dataclasses
+        >>> from privlp import LinearProgram
+        >>> from privlp.privacy import Ledger, Randomness
+        >>> from privlp.problem import StandardForm
+        >>> from privlp.solvers import Task
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
+        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> task.density()
+        1.0
+        >>> dataclasses.replace(task, s=3).density()
+        Traceback (most recent call last):
+            ...
+        privlp.errors.InvalidParameterError: s must be between 1 and the number of private rows, 2; got 3.
+        """
         if self.s is None:
             raise InvalidParameterError(
                 "s is missing: the number of private rows that the solution may violate by more than alpha."
@@ -55,7 +86,19 @@ class Task:
         return s
 
     def accuracy(self) -> float | None:
-        """The parameter alpha, positive or None."""
+        """The parameter alpha, positive or None.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.privacy import Ledger, Randomness
+        >>> from privlp.problem import StandardForm
+        >>> from privlp.solvers import Task
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
+        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> task.accuracy() is None
+        True
+        """
         if self.alpha is None:
             return None
         alpha = real(self.alpha, "alpha")
@@ -79,6 +122,17 @@ class Task:
         ------
         UnsupportedProblemError
             If it is not.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.privacy import Ledger, Randomness
+        >>> from privlp.problem import StandardForm
+        >>> from privlp.solvers import Task
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
+        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> task.constraint_private("my method").change
+        'replace'
         """
         if not isinstance(self.relation, ConstraintPrivate):
             raise UnsupportedProblemError(
@@ -98,6 +152,19 @@ class Task:
         ------
         UnsupportedProblemError
             If it has one.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.privacy import Ledger, Randomness
+        >>> from privlp.problem import StandardForm
+        >>> from privlp.solvers import Task
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], penalty=5))
+        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> task.refuse_soft_rows("my method")
+        Traceback (most recent call last):
+            ...
+        privlp.errors.UnsupportedProblemError: method='my method' treats every row as hard; ...
         """
         if self.lp.penalty is not None:
             raise UnsupportedProblemError(
@@ -111,17 +178,60 @@ class Task:
         ------
         InvalidParameterError
             If one of them was given.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.privacy import Ledger, Randomness
+        >>> from privlp.problem import StandardForm
+        >>> from privlp.solvers import Task
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
+        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> task.refuse("my method", width="it needs no declared bounds")
+        >>> task.refuse("my method", opt="it looks for the optimum")
+        Traceback (most recent call last):
+            ...
+        privlp.errors.InvalidParameterError: opt has no use with method='my method': it looks for the optimum. Leave it out.
         """
         for name, reason in unused.items():
             if getattr(self, name) is not None:
                 raise InvalidParameterError(f"{name} has no use with method={method!r}: {reason}. Leave it out.")
 
     def charge(self, mechanism: Mechanism, count: int, purpose: str) -> ChargedDraws:
-        """Pay for draws from this task's ledger."""
+        """Pay for draws from this task's ledger.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.privacy import LaplaceMechanism, Ledger, Randomness
+        >>> from privlp.problem import StandardForm
+        >>> from privlp.solvers import Task
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
+        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> release = task.charge(LaplaceMechanism.of_eps(1.0, 0.5), 1, "number of rows violated at the origin")
+        >>> noisy_count = release(2.0)
+        >>> release.remaining, task.ledger.entries[0].purpose
+        (0, 'number of rows violated at the origin')
+        """
         description = self.relation.describe(self.lp)
         return self.ledger.charge(mechanism, count, purpose, self.relation, self.randomness, description=description)
 
     def charge_together(self, requests: Sequence[tuple[Mechanism, int, str]]) -> list[ChargedDraws]:
-        """Pay for draws from several mechanisms at once, or for none."""
+        """Pay for draws from several mechanisms at once, or for none.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.privacy import LaplaceMechanism, Ledger, Randomness
+        >>> from privlp.problem import StandardForm
+        >>> from privlp.solvers import Task
+        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
+        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> count, total = task.charge_together(
+        ...     [(LaplaceMechanism.of_eps(1.0, 0.5), 1, "a count"), (LaplaceMechanism.of_eps(8.0, 0.25), 2, "sums")]
+        ... )
+        >>> count.remaining, total.remaining, [entry.purpose for entry in task.ledger.entries]
+        (1, 2, ['a count', 'sums'])
+        """
         description = self.relation.describe(self.lp)
         return self.ledger.charge_together(requests, self.relation, self.randomness, description=description)

@@ -119,7 +119,7 @@ def predict_search(task: Task, relation: ConstraintPrivate, place: Place, method
         units = _rows_of_a_price(task.density(), task.n, descent, last=descent is plan.descents[-1])
         loss = min(_TYPICAL_LOSS * descent.error * task.n / units * value, high - low)
         value = min(_MARGIN * (typical + loss), value)
-    prediction = plan.descents[-1].prediction(method, place.region, plan.noises[-1], loss / high)
+    prediction = plan.descents[-1].prediction(method, place.region, plan.noises[-1], loss / (high - low))
     return replace(prediction, rounds=sum(descent.rounds for descent in plan.descents))
 
 
@@ -191,7 +191,7 @@ class ValueSearch:
         found = self._player.solution
         violations = np.zeros(self._rows.count)
         self._rows.add_violations(found, 1.0, violations)
-        beyond = _BEYOND_NOISE * self._stages[len(self._values) - 1][0].error
+        beyond = min(_BEYOND_NOISE * self._stages[len(self._values) - 1][0].error, _WIDEST / math.sqrt(self._place.region.size))
         count = float(self._count(float(np.count_nonzero(violations > beyond))))
         excess = max(1.0, count / self._s)
         margin = _MARGIN * min(excess, _LARGEST_EXCESS)

@@ -185,3 +185,15 @@ def training_file(rng: Random, with_h: bool) -> bytes:
     labels = [one(-1, 1) for _ in range(n)]
     data = "\n".join([rng.choice((" ", "\n")).join(header), *rows, rng.choice((" ", "\n")).join(labels), ""]).encode()
     return mutated(rng, data) if rng.random() < max(odd, 0.1) else data
+
+
+def csv_file(rng: Random) -> bytes:
+    """Records for ``svm-models fit``."""
+    odd = rng.choice((0.0, 0.0, 0.03, 0.2))
+    n, p = rng.randint(1, 5), rng.randint(1, 3)
+    lines = [",".join(rng.choice(("age", "pay", '"a, b"', " sex", "a")) for _ in range(p + 1))] if rng.random() < 0.7 else []
+    for _ in range(n):
+        numbers = [rng.choice(_NUMBERS if rng.random() < odd else ("0", "0.5", "-1e-3", " 1")) for _ in range(p)]
+        lines.append(",".join([*numbers, rng.choice(("f", "m", '"m"'))]))
+    data = (rng.choice(("\n", "\r\n")).join(lines) + "\n").encode(rng.choice(("utf-8",) * 8 + ("utf-16", "utf-8-sig")))
+    return mutated(rng, data) if rng.random() < max(odd, 0.1) else data

@@ -24,6 +24,7 @@ from fuzz import files, odd
 from privlp import ColumnPrivate, ConstraintPrivate, LinearProgram, ObjectivePrivate, PrivLPError, RowPrivate, ScalarPrivate
 from privlp.cli import main as privlp_command
 from svm_models.cli import main as svm_command
+from svm_models.csv_file import read_csv_file
 from svm_models.text_format import read_training_file
 
 RELATIONS = (ConstraintPrivate, ScalarPrivate, RowPrivate, ColumnPrivate, ObjectivePrivate)
@@ -241,6 +242,15 @@ def training_file(rng: Random, folder: Path) -> None:
         assert np.isfinite(found.X).all()
 
     _read_back(folder, "records.txt", data, read)
+
+
+def csv_file(rng: Random, folder: Path) -> None:
+    def read(path: Path) -> None:
+        found = read_csv_file(path, rng.choice((None, None, "1", "age", "9")))
+        assert found.X.shape == (len(found.y), len(found.columns))
+        assert np.isfinite(found.X).all()
+
+    _read_back(folder, "records.csv", files.csv_file(rng), read)
 
 
 def _read_back(folder: Path, name: str, data: bytes, read: Callable[[Path], None]) -> None:
@@ -498,6 +508,7 @@ TARGETS: dict[Callable[[Random, Path], int | None], int] = {
     from_mps: 25_000,
     solution_load: 10_000,
     training_file: 10_000,
+    csv_file: 5_000,
     solve: 2_000,
     plan: 2_500,
     reports: 5_000,

@@ -77,6 +77,9 @@ def commands() -> Iterator[Path]:
             yield Path(
                 f"svm-models train {model}, {title}", functools.partial(_train, model, spoil), SystemExit, twins=False, code=2
             )
+    yield Path("svm-models fit", functools.partial(_fit, str), SystemExit, twins=False, code=0)
+    for title, spoil in _BROKEN_TABLES.items():
+        yield Path(f"svm-models fit, {title}", functools.partial(_fit, spoil), SystemExit, twins=False, code=2)
 
 
 def _command(name: str, arguments: list[str], variant: int) -> Attempt:
@@ -141,3 +144,22 @@ def _train(model: str, spoil: Callable[[str], str], variant: int) -> Attempt:
     path = file_of("records.txt", spoil("\n".join(lines) + "\n"))
     secrets = Secrets([*data.secrets.planted, *X.ravel()], [np.linalg.norm(X, axis=1).tolist()])
     return Attempt(lambda: svm_main.main(["train", path, "--model", model, "--seed", "1"], prog_name="svm-models"), secrets)
+
+
+_BROKEN_TABLES: dict[str, Callable[[str], str]] = {
+    "cut short": lambda text: text[: len(text) // 3],
+    "a word": lambda text: text.replace(".", ".a", 9),
+    "NaN": lambda text: text.replace("\n0.", "\nnan,0.", 1),
+    "a third label": lambda text: text.replace(",-1\n", ",731\n", 1),
+    "bytes": lambda text: text + "\0",
+}
+
+
+def _fit(spoil: Callable[[str], str], variant: int) -> Attempt:
+    data = programs.records(variant)
+    X = data.X[2:] * 0.9
+    lines = [",".join([*map(repr, row), str(int(label))]) for row, label in zip(X.tolist(), data.y[2:], strict=True)]
+    path = file_of("records.csv", spoil("\n".join(lines) + "\n"))
+    secrets = Secrets([*data.secrets.planted, *X.ravel()], [np.linalg.norm(X, axis=1).tolist()])
+    arguments = ["fit", path, "--classes", "-1", "1", "--eps", "1", "--delta", "1e-3", "--seed", "1"]
+    return Attempt(lambda: svm_main.main(arguments, prog_name="svm-models"), secrets)

@@ -1,0 +1,106 @@
+"""Records from a CSV file: numbers, and a column of labels.
+
+The first line names the columns, unless it holds a number. Errors tell the numbers of a line and a column, never what stands there.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.errors import InvalidParameterError, ReadError
+from svm_models.text_format import read_text
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """What a file holds.
+
+    Parameters
+    ----------
+    X : (n, p) array
+        Records.
+    y : (n,) array of str
+        Labels, as they are written.
+    columns : list of str
+        Names of the features; their numbers in the file where the first line is a record.
+    """
+
+    X: npt.NDArray[np.float64]
+    y: npt.NDArray[np.str_]
+    columns: list[str]
+
+
+def read_csv_file(path: str | os.PathLike[str], label: str | None = None) -> CsvFile:
+    """Read numbers separated by commas, and labels from the column of this name or number from 1 (the last, if none is given).
+
+    Raises
+    ------
+    ReadError
+        If the file cannot be read or does not hold numbers; the message names the line.
+    InvalidParameterError
+        If there is no such column.
+    """
+    path = os.fspath(path)
+    lines = _lines(path)
+    number, first = lines[0]
+    if len(first) < 2:
+        raise ReadError(f"{path!r}, line {number}: found one column; features and a label are expected, separated by commas.")
+    has_names = all(_number(entry) is None for entry in first)
+    names = [name.strip() for name in first] if has_names else [str(k) for k in range(1, len(first) + 1)]
+    at = _position(names, label)
+    records = lines[has_names:]
+    if not records:
+        raise ReadError(f"{path!r} holds no record.")
+    X = np.empty((len(records), len(first) - 1))
+    for i, (number, entries) in enumerate(records):
+        if len(entries) != len(first):
+            raise ReadError(f"{path!r}, line {number}: found {len(entries)} columns, {len(first)} are expected.")
+        row = [_number(entry) for k, entry in enumerate(entries) if k != at]
+        if None in row:
+            column = row.index(None) + 1
+            raise ReadError(
+                f"{path!r}, line {number}: column {column + (column > at)} holds no finite number. Only labels may be words."
+            )
+        X[i] = row
+    return CsvFile(X, np.array([entries[at].strip() for _, entries in records]), [*names[:at], *names[at + 1 :]])
+
+
+def _lines(path: str) -> list[tuple[int, list[str]]]:
+    """The lines that are not empty, with their numbers, in entries."""
+    try:
+        reader = csv.reader(io.StringIO(read_text(path).decode(), newline=""), skipinitialspace=True, strict=True)
+        lines = [(reader.line_num, entries) for entries in reader if any(map(str.strip, entries))]
+    except UnicodeDecodeError:
+        raise ReadError(f"{path!r} is not a text file in UTF-8.") from None
+    except csv.Error:
+        raise ReadError(f"{path!r}, line {reader.line_num}: not a line of CSV; check the quotation marks.") from None
+    if not lines:
+        raise ReadError(f"{path!r} is empty.")
+    return lines
+
+
+def _position(names: list[str], label: str | None) -> int:
+    if label is None:
+        return len(names) - 1
+    if names.count(label) == 1:
+        return names.index(label)
+    numbers = [str(k) for k in range(1, len(names) + 1)]
+    if label not in numbers:
+        raise InvalidParameterError(f"No single column is called {label!r}. Give its name, or a number from 1 to {len(names)}.")
+    return numbers.index(label)
+
+
+def _number(entry: str) -> float | None:
+    """The finite number that is written there, if any."""
+    try:
+        number = float(entry)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in entry else None
