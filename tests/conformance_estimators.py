@@ -401,10 +401,10 @@ _CHOICE = Played(
     answer=_for_and_against,
 )
 
-_OBJECTIVE_KINDS = {0.0: "ObjectivePerturbation", 1e-3: "GaussianObjectivePerturbation"}
+_OBJECTIVE_KINDS = {0.0: "ObjectivePerturbation", 9e-4: "GaussianObjectivePerturbation"}
 
 ESTIMATORS: list[Subject] = [
-    *(_output(OutputPerturbationSVC, delta, 0.95) for delta in (0.0, 1e-3)),
+    *(_output(OutputPerturbationSVC, delta, 0.95) for delta in (0.0, 9e-4)),
     _output(OutputPerturbationClassifier, 0.0, 0.95, loss=huber(0.25)),
     _output(OutputPerturbationLogisticRegression, 0.0, 0.4),
     *(_objective(ObjectivePerturbationSVC, delta, kind) for delta, kind in _OBJECTIVE_KINDS.items()),

@@ -284,7 +284,7 @@ class Unpaid:
         """Nothing to do."""
 
     def released(self):
-        return Released.at(self.form, np.full(len(self.form.column), float(self.form.rows()[0, 0])), {})
+        return Released.at(self.form, np.full(len(self.form.column), float(self.form.lp.A[0, 0])), {})
 
 
 def test_a_solver_that_pays_nothing_is_held_to_next_to_nothing():

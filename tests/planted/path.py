@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -100,9 +99,11 @@ def with_words(A: np.ndarray, mint: Mint) -> Any:
     return mixed
 
 
-@functools.cache
+_FOLDER = tempfile.TemporaryDirectory()  # made before any call is watched: what is in it goes in, and does not come out
+
+
 def folder() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory()
+    return _FOLDER
 
 
 def file_of(name: str, content: str | bytes) -> str:

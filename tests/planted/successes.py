@@ -117,7 +117,10 @@ def planning(name: str, variant: int, *, feasible: str | None = None) -> Attempt
     def call() -> Any:
         request = {key: value for key, value in given.request.items() if key in ("s", "alpha", "opt", "width") and not feasible}
         planned = privlp.plan(given.lp, 1.0, DELTA, **request, feasible=feasible)
-        lines = [line.get_xydata() for line in planned.plot(plt.figure().add_subplot()).get_lines()]
+        try:
+            lines = [line.get_xydata() for line in planned.plot(plt.figure().add_subplot()).get_lines()]
+        except privlp.UnsupportedProblemError as error:  # nothing is predicted that could be drawn
+            lines = [str(error)]
         plt.close("all")
         shown = {key: value for key, value in vars(planned).items() if not key.startswith("_")}
         return [str(planned), repr(planned), shown, lines]
