@@ -279,6 +279,8 @@ def _advice(task: Task, prediction: Prediction | None, region: Region | None, ya
     given_up = ""
     if task.lp.penalty is None and (task.opt is None or is_range(task.opt)):
         given_up = f" Up to s = {task.density():g} rows are given up where that improves the objective, within its public range."
+    if _is_wide(task.opt):
+        given_up += " This range is wide: the search for the optimum may end far from it, at either side. Give a narrower one."
     if share > _USELESS:
         return f"Too few rows for this eps: {compared}, so the result would tell next to nothing. {more}{given_up}"
     if share > _USEFUL:
@@ -287,6 +289,14 @@ def _advice(task: Task, prediction: Prediction | None, region: Region | None, ya
         f"Enough rows for this eps: {compared}, if all rows can be satisfied; else that is what noise adds to the least possible."
         f"{given_up}"
     )
+
+
+def _is_wide(opt: Any) -> bool:
+    """Whether the ends of a range are farther apart than half of the nearer one."""
+    if not is_range(opt):
+        return False
+    low, high = range_of(opt)
+    return high - low > min(abs(low), abs(high)) / 2
 
 
 def _advice_on_noise(noises: Sequence[NoiseOnNumbers]) -> str:

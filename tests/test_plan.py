@@ -226,3 +226,8 @@ def test_an_optimum_that_solve_refuses_is_refused(opt):
     for call in privlp.plan, privlp.solve:
         with pytest.raises(privlp.PrivLPError, match="opt"):
             call(lp, 1.0, 1e-6, opt=opt)
+
+
+@pytest.mark.parametrize(("ends", "wide"), [((0.9, 1.2), False), ((0.3, 3.0), True)], ids=str)
+def test_a_wide_range_of_the_optimum_is_pointed_out(ends, wide):
+    assert ("This range is wide" in plan(opt=tuple(end * OPT for end in ends)).advice) == wide
