@@ -281,6 +281,11 @@ def _advice(task: Task, prediction: Prediction | None, region: Region | None, ya
         given_up = f" Up to s = {task.density():g} rows are given up where that improves the objective, within its public range."
     if _is_wide(task.opt):
         given_up += " This range is wide: the search for the optimum may end far from it, at either side. Give a narrower one."
+    elif task.opt is None and task.lp.c.any():
+        given_up += (
+            " Without opt that is the range of all objectives within the public rows and bounds: the search for the optimum may "
+            "end far from it, at either side. Give a value, or a range."
+        )
     if share > _USELESS:
         return f"Too few rows for this eps: {compared}, so the result would tell next to nothing. {more}{given_up}"
     if share > _USEFUL:

@@ -55,7 +55,8 @@ def solve(
         best the budget allows.
     opt : float or pair of floats
         Public optimal value, in the user's units and sense, or a public range (low, high) that holds it: then ``"mirror"`` and
-        ``"ftpl"`` look for it, within the budget. Other methods for whole constraints, and ``"mw"``, need the value. With soft
+        ``"ftpl"`` look for it, within the budget; without either ``"ftpl"`` looks among all objectives of the public region, which
+        may end far from the optimum. Other methods for whole constraints, and ``"mw"``, need the value. With soft
         rows, a public bound on c·x. With ``"direct-noise"`` x minimises the largest violation among points of that value.
     method : str or callable
         ``"auto"`` takes the one of the least error predicted from public numbers (:func:`plan`), among ``"mirror-best"`` and

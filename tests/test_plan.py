@@ -231,3 +231,9 @@ def test_an_optimum_that_solve_refuses_is_refused(opt):
 @pytest.mark.parametrize(("ends", "wide"), [((0.9, 1.2), False), ((0.3, 3.0), True)], ids=str)
 def test_a_wide_range_of_the_optimum_is_pointed_out(ends, wide):
     assert ("This range is wide" in plan(opt=tuple(end * OPT for end in ends)).advice) == wide
+
+
+def test_a_missing_optimum_is_pointed_out():
+    lp = covering(500, bounds=(0, 9))
+    assert "Without opt that is the range of all objectives" in plan(lp, eps=4.0, opt=None).advice
+    assert "Without opt" not in plan(lp, eps=4.0, opt=OPT).advice
