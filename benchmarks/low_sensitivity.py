@@ -18,8 +18,7 @@ import privlp
 from benchmarks import problems
 from benchmarks.published import picture, write_page
 from privlp import ColumnPrivate, LinearProgram, RowPrivate, ScalarPrivate
-from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Randomness
-from privlp.problem import StandardForm
+from privlp.privacy import GaussianMechanism, LaplaceMechanism
 from privlp.solvers import Task, best_method
 from privlp.solvers.direct_noise import predict_direct_noise
 from privlp.solvers.multiplicative_weights import Plan, predict_multiplicative_weights
@@ -120,7 +119,7 @@ def proven_violations(task: Task, plan: Plan) -> tuple[float, float]:
 def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
     """Predict from public numbers, then draw; the optimum is given to both methods."""
     opt = privlp.solve_exact(lp).objective
-    task = Task(StandardForm.of(lp), None, None, opt, None, Ledger(EPS, DELTA), Randomness(0))
+    task = Task.of(lp, EPS, DELTA, opt=opt, rng=0)
     plan = Plan(task)
     predicted = predict_multiplicative_weights(task).violation, predict_direct_noise(task).violation
     proven = proven_violations(task, plan) if isinstance(lp.neighbours, ScalarPrivate) else (math.nan, math.nan)

@@ -13,8 +13,8 @@ from tabulate import tabulate
 
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.optional import drawing_on, place_legend
-from privlp.privacy import Ledger, Randomness
-from privlp.problem import LinearProgram, StandardForm
+from privlp.privacy import Ledger
+from privlp.problem import LinearProgram
 from privlp.relations import ConstraintPrivate
 from privlp.solve import available_methods
 from privlp.solvers import Prediction, Task, best_method, predictions
@@ -222,12 +222,11 @@ def plan(
     """
     if not isinstance(lp, LinearProgram):
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
-    ledger = Ledger(eps, delta)
-    if math.isinf(ledger.eps):
+    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width, rng=0)
+    if math.isinf(task.ledger.eps):
         raise InvalidParameterError(
             "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use solve_exact."
         )
-    task = Task(StandardForm.of(lp), s, alpha, opt, width, ledger, Randomness(0))
     available = lp.neighbours.methods if feasible is None else available_methods(lp, feasible)
     best = best_method(task, available)
     found, reasons = predictions(task, available)

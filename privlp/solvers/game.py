@@ -84,13 +84,10 @@ class Solver(Protocol):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram
-        >>> from privlp.privacy import Ledger, Randomness
-        >>> from privlp.problem import StandardForm
         >>> from privlp.solvers import METHODS, Task
         >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))
-        >>> form = StandardForm.of(LinearProgram([1, 2, 1, 3], -needs, -np.ones(500)))
-        >>> task = Task(form, s=50, alpha=None, opt=3.0, width=None, ledger=Ledger(2.0, 1e-6), randomness=Randomness(0))
-        >>> solver = METHODS["mirror"](task)
+        >>> lp = LinearProgram([1, 2, 1, 3], -needs, -np.ones(500))
+        >>> solver = METHODS["mirror"](task := Task.of(lp, eps=2.0, delta=1e-6, s=50, opt=3.0, rng=0))
         >>> for t in range(solver.rounds):
         ...     solver.step(t)
         >>> solver.rounds == task.ledger.entries[0].draws
@@ -104,13 +101,10 @@ class Solver(Protocol):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram
-        >>> from privlp.privacy import Ledger, Randomness
-        >>> from privlp.problem import StandardForm
         >>> from privlp.solvers import METHODS, Task
         >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))
-        >>> form = StandardForm.of(LinearProgram([1, 2, 1, 3], -needs, -np.ones(500)))
-        >>> task = Task(form, s=50, alpha=None, opt=3.0, width=None, ledger=Ledger(2.0, 1e-6), randomness=Randomness(0))
-        >>> solver = METHODS["mirror"](task)
+        >>> lp = LinearProgram([1, 2, 1, 3], -needs, -np.ones(500))
+        >>> solver = METHODS["mirror"](Task.of(lp, eps=2.0, delta=1e-6, s=50, opt=3.0, rng=0))
         >>> for t in range(solver.rounds):
         ...     solver.step(t)
         >>> round(solver.released().objective, 6)

@@ -27,13 +27,13 @@ class NoiseOnNumbers:
 
     @property
     def share(self) -> float:
-        """Typical noise over the declared range; 0 where that is not known."""
-        return self.typical / self.declared
+        """Typical noise over the declared range; 0 where that is not known, infinite where it is a point."""
+        return self.typical / self.declared if self.declared > 0 else math.inf
 
     @property
     def drowns(self) -> bool:
-        """Whether noise is typically as wide as the declared range, so that most releases are an end of it, whatever the data."""
-        return math.isfinite(self.declared) and self.typical >= self.declared
+        """Whether noise is typically as wide as the declared range, so that a release is likely an end of it, whatever the data."""
+        return self.share >= 1
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import Ledger, Mechanism, Randomness
 from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy.randomness import RandomSource
 from privlp.problem import LinearProgram, StandardForm
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 
@@ -23,11 +24,9 @@ class Task:
     What :func:`privlp.solve` hands to a method:
 
     >>> from privlp import LinearProgram
-    >>> from privlp.privacy import Ledger, Randomness
-    >>> from privlp.problem import StandardForm
     >>> from privlp.solvers import Task
-    >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
-    >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+    >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+    >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0)
     >>> task.lp.shape, task.n, task.density(), task.relation.description
     ((2, 2), 2, 1.0, 'constraint-private: one record (at most 1 row) replaced')
     """
@@ -41,6 +40,42 @@ class Task:
     randomness: Randomness
     split: Sequence[float] | None = None
     time_limit: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        lp: LinearProgram,
+        eps: float,
+        delta: float,
+        s: float | None = None,
+        alpha: float | None = None,
+        *,
+        opt: Any = None,
+        width: Any = None,
+        rng: RandomSource = None,
+    ) -> Task:
+        """The request that :func:`privlp.solve` would make of a method, with a ledger of its own.
+
+        Parameters
+        ----------
+        lp, eps, delta, s, alpha, opt, width, rng
+            As for :func:`privlp.solve`.
+
+        Raises
+        ------
+        InvalidParameterError
+            If `eps` or `delta` is outside its domain.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.solvers import METHODS, Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0)
+        >>> METHODS["mirror"](task).rounds == task.ledger.entries[0].draws
+        True
+        """
+        return cls(StandardForm.of(lp), s, alpha, opt, width, Ledger(eps, delta), Randomness.of(rng))
 
     @property
     def lp(self) -> LinearProgram:
@@ -64,11 +99,9 @@ class Task:
         --------
         >>> import dataclasses
         >>> from privlp import LinearProgram
-        >>> from privlp.privacy import Ledger, Randomness
-        >>> from privlp.problem import StandardForm
         >>> from privlp.solvers import Task
-        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
-        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0)
         >>> task.density()
         1.0
         >>> dataclasses.replace(task, s=3).density()
@@ -91,11 +124,9 @@ class Task:
         Examples
         --------
         >>> from privlp import LinearProgram
-        >>> from privlp.privacy import Ledger, Randomness
-        >>> from privlp.problem import StandardForm
         >>> from privlp.solvers import Task
-        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
-        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0)
         >>> task.accuracy() is None
         True
         """
@@ -126,11 +157,9 @@ class Task:
         Examples
         --------
         >>> from privlp import LinearProgram
-        >>> from privlp.privacy import Ledger, Randomness
-        >>> from privlp.problem import StandardForm
         >>> from privlp.solvers import Task
-        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
-        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0)
         >>> task.constraint_private("my method").change
         'replace'
         """
@@ -156,11 +185,9 @@ class Task:
         Examples
         --------
         >>> from privlp import LinearProgram
-        >>> from privlp.privacy import Ledger, Randomness
-        >>> from privlp.problem import StandardForm
         >>> from privlp.solvers import Task
-        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], penalty=5))
-        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], penalty=5)
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0)
         >>> task.refuse_soft_rows("my method")
         Traceback (most recent call last):
             ...
@@ -182,11 +209,9 @@ class Task:
         Examples
         --------
         >>> from privlp import LinearProgram
-        >>> from privlp.privacy import Ledger, Randomness
-        >>> from privlp.problem import StandardForm
         >>> from privlp.solvers import Task
-        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
-        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0)
         >>> task.refuse("my method", width="it needs no declared bounds")
         >>> task.refuse("my method", opt="it looks for the optimum")
         Traceback (most recent call last):
@@ -203,11 +228,10 @@ class Task:
         Examples
         --------
         >>> from privlp import LinearProgram
-        >>> from privlp.privacy import LaplaceMechanism, Ledger, Randomness
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.privacy import LaplaceMechanism
         >>> from privlp.solvers import Task
-        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
-        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0)
         >>> release = task.charge(LaplaceMechanism.of_eps(1.0, 0.5), 1, "number of rows violated at the origin")
         >>> noisy_count = release(2.0)
         >>> release.remaining, task.ledger.entries[0].purpose
@@ -222,11 +246,10 @@ class Task:
         Examples
         --------
         >>> from privlp import LinearProgram
-        >>> from privlp.privacy import LaplaceMechanism, Ledger, Randomness
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.privacy import LaplaceMechanism
         >>> from privlp.solvers import Task
-        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
-        >>> task = Task(form, s=1, alpha=None, opt=2.5, width=None, ledger=Ledger(1.0, 1e-6), randomness=Randomness(0))
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0)
         >>> count, total = task.charge_together(
         ...     [(LaplaceMechanism.of_eps(1.0, 0.5), 1, "a count"), (LaplaceMechanism.of_eps(8.0, 0.25), 2, "sums")]
         ... )

@@ -34,12 +34,13 @@ _SHARE_OF_THE_COUNTS = 0.03
 # Each stage searches up to this multiple of the value found before, or twice that where it violates too many rows, and no less than
 # this share of the range.
 _MARGIN, _LARGEST_EXCESS, _LEAST_SHARE = 1.5, 2.0, 0.01
-# Violations within this multiple of the predicted error may be noise; others call for a higher price.
+# Violations within this multiple of the predicted error may be noise; others, and those beyond the widest softness, call for a
+# higher price.
 _BEYOND_NOISE = 4.0
 _LARGEST_FACTOR = 64.0
 # Rows soften over no more than this share of what they vary by from vertex to vertex.
 _WIDEST = 0.25
-# Measured loss of objective over the predicted error of all rows together at the price of V/s: see docs/results/covering.md.
+# Measured loss of objective over the predicted error of all rows together: see docs/results/covering.md.
 _TYPICAL_LOSS, _TYPICAL_OPTIMUM = 0.25, 0.1
 
 
@@ -91,7 +92,7 @@ def search_value(task: Task, relation: ConstraintPrivate, place: Place, **option
 
     *Stages.* The noise of a release, times the price, blurs the objective by a share of V. So the first stage starts from the top
     of the range, and each later one sets V to 1.5 times what the one before found, within the range. A noisy count of rows that
-    the stage's point violates beyond its predicted error tells whether the price was too low, and with it V: where the count
+    the stage's point violates beyond a public threshold tells whether the price was too low, and with it V: where the count
     exceeds s, V is multiplied by count/s, at most 2, and the price by (count/s)^2, at most 64. The shares of the budget are
     fixed from the range. No stage leaves the range, at either end.
 
