@@ -11,7 +11,7 @@ import numpy as np
 from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.exact import ExactSolution
-from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
+from privlp.privacy import Budget, LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.problem import LinearProgram, StandardForm
 from privlp.relations import ConstraintPrivate, RowPrivate
@@ -68,7 +68,7 @@ def quality(
     eps: float,
     *,
     alpha: float = 0.0,
-    budget: Ledger | None = None,
+    budget: Budget | None = None,
     rng: RandomSource = None,
 ) -> Quality:
     """Report privately how well a released point satisfies the private rows.
@@ -116,7 +116,7 @@ def quality(
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
     if isinstance(solution, ExactSolution):
         raise InvalidParameterError("An exact solution depends on private rows without noise; a report on it would not be private.")
-    if budget is not None and not isinstance(budget, Ledger):
+    if budget is not None and not isinstance(budget, Budget):
         raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
     x = point_of(lp, solution)
     alpha = real(alpha, "alpha")
@@ -134,7 +134,7 @@ def quality(
         change = 1.0
     else:
         change = relation.violation_change(form)(x)
-    ledger = Ledger(eps, 0.0) if budget is None else budget.share(eps, 0.0)
+    ledger = Ledger(eps, 0.0) if budget is None else budget.ledger(eps, 0.0)
     randomness = Randomness.of(rng)
     mechanism = LaplaceMechanism.of_eps(change, ledger.eps)
     purpose = "count violated rows" if counts else "largest violation"

@@ -9,7 +9,7 @@ from typing import Any
 
 from privlp.checks import is_one_of, positive, warn_of_large_delta
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.privacy import Ledger, Randomness
+from privlp.privacy import Budget, Ledger, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.problem import LinearProgram, StandardForm
 from privlp.solution import Solution
@@ -30,7 +30,7 @@ def solve(
     width: Any = None,
     feasible: str | None = None,
     split: Sequence[float] | None = None,
-    budget: Ledger | None = None,
+    budget: Budget | None = None,
     rng: RandomSource = None,
     progress: bool = False,
     time_limit: float | None = None,
@@ -128,7 +128,7 @@ def solve(
     """
     if not isinstance(lp, LinearProgram):
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
-    if budget is not None and not isinstance(budget, Ledger):
+    if budget is not None and not isinstance(budget, Budget):
         raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
     if time_limit is not None:
         time_limit = positive(time_limit, "time_limit")
@@ -193,12 +193,12 @@ def _method(task: Task, method: str, available: tuple[str, ...]) -> str:
     return method
 
 
-def _ledger(eps: float | None, delta: float | None, budget: Ledger | None) -> Ledger:
+def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Ledger:
     if eps is None and delta is None and budget is not None:
         return budget
     if eps is None or delta is None:
         raise InvalidParameterError("Give eps and delta, or eps=None, delta=None and a budget to spend all that is left of it.")
-    return Ledger(eps, delta) if budget is None else budget.share(eps, delta)
+    return Ledger(eps, delta) if budget is None else budget.ledger(eps, delta)
 
 
 def _message(released: Released, rounds: int, ledger: Ledger) -> str:

@@ -177,7 +177,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
                 "other units."
             )
         randomness = Randomness(as_rng(self.random_state))
-        ledger = open_ledger(self.eps, self.delta, self.budget)
+        ledger = self._open()
         warn_of_large_delta(ledger.eps, ledger.delta, X.shape[0], stacklevel=4)
         try:
             # Whether a number overflows on the way depends on the records; nobody may learn it from a warning.
@@ -185,6 +185,10 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
                 return self._train_privately(within_norm(X, data_norm), signs, Account(ledger, randomness))
         finally:
             self.privacy_ = ledger.record()
+
+    def _open(self) -> Ledger:
+        """Where the fit pays: the ledger of one planned call, unless a subclass asks for several."""
+        return open_ledger(self.eps, self.delta, self.budget)
 
     def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
         """The weights, from records of norm at most ``data_norm``; every draw goes through `account`."""
@@ -230,11 +234,23 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
     raise (TypeError if issubclass(error, TypeError) else ValueError)(message)
 
 
-def open_ledger(eps: float, delta: float, budget: Ledger | None) -> Ledger:
-    """A ledger of (eps, delta), its own or a share of `budget`."""
-    if budget is not None and not isinstance(budget, Ledger):
+def open_ledger(eps: float, delta: float, budget: Budget | None) -> Ledger:
+    """The ledger of a planned call of (eps, delta), paid from `budget` if there is one."""
+    _require_budget(budget)
+    return Ledger(eps, delta) if budget is None else budget.ledger(eps, delta)
+
+
+def open_budget(eps: float, delta: float, budget: Budget | None) -> Budget:
+    """A budget of (eps, delta) for several calls whose eps and delta add up, paid from `budget` if there is one."""
+    _require_budget(budget)
+    if budget is None:
+        return Budget(eps, delta, composition="basic")
+    return budget.share(eps, delta, composition="basic")
+
+
+def _require_budget(budget: Any) -> None:
+    if budget is not None and not isinstance(budget, Budget):
         raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
-    return Ledger(eps, delta) if budget is None else budget.share(eps, delta)
 
 
 def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], FloatArray]:

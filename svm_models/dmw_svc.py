@@ -16,7 +16,7 @@ from privlp import Budget, InvalidParameterError, Solution, solve
 from privlp.checks import positive, real
 from privlp.privacy import LaplaceMechanism
 from privlp.solvers.dmw import published_dmw, tight_dmw
-from svm_models.base import Account, PrivateLinearClassifier, signed
+from svm_models.base import Account, PrivateLinearClassifier, open_budget, signed
 from svm_models.linear_programs import hard_margin_lp, soft_margin_lp
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
@@ -174,19 +174,27 @@ class DMWSVC(PrivateLinearClassifier):
             alpha = min(alpha, 9 * (self._entry_bound() * self.radius_ + 1) * (1 - 1e-9))
         self.solution_ = solve(
             lp,
-            None,
-            None,
+            self._left(account.ledger.eps),
+            account.ledger.delta,
             s=self.s * n if self.s < 1 else self.s,
             alpha=alpha,
             opt=self.radius_,
             method=builder,
             width=(self._entry_bound(), 1.0) if published else None,
-            budget=account.ledger,
+            budget=_budget_of(account),
             rng=account.randomness.generator if account.randomness.seeded else None,
         )
         x = self.solution_.x
         assert x is not None  # noqa: S101 (no time limit was given)
         return np.asarray(x[:p] - x[p : 2 * p])
+
+    def _open(self) -> Budget:
+        """Several calls, the later ones chosen in view of the radius that the earlier ones bought."""
+        return open_budget(self.eps, self.delta, self.budget)
+
+    def _left(self, eps: float) -> float:
+        """What buying the radius leaves of eps; a hair less, so that sums of parts do not exceed eps by rounding."""
+        return eps if self.radius is not None else eps * (1 - self.radius_share) * (1 - 1e-12)
 
     def _entry_bound(self) -> float:
         return max(self.data_norm, 1.0) if self.form == "soft" else float(self.data_norm)
@@ -221,11 +229,22 @@ class DMWSVC(PrivateLinearClassifier):
         eps = account.ledger.eps * self.radius_share / (2 if soft else 1)
         data_norm = float(self.data_norm)
         risk = RegularizedRisk(signed(X, signs), huber(), self.reg, data_norm)
-        w = perturb_objective(risk, Account(account.ledger.share(eps, 0.0), account.randomness))
+        w = perturb_objective(risk, _pay_apart(account, eps))
         radius = float(np.abs(w).sum())
         if soft:
             sensitivity = 1 + float(np.linalg.norm(w)) * data_norm
             sensitivity *= 1 + 2.0**-51 * risk.M.shape[0] * (risk.M.shape[1] + 8)  # rounding, were it of all margins one way
-            add_noise = account.charge(LaplaceMechanism.of_eps(sensitivity, eps), "sum of hinge losses, for the radius")
+            noise = LaplaceMechanism.of_eps(sensitivity, eps)
+            add_noise = _pay_apart(account, eps).charge(noise, "sum of hinge losses, for the radius")
             radius += self.C * max(0.0, float(add_noise(math.fsum(np.maximum(0.0, 1 - risk.M @ w)))))
         return radius
+
+
+def _pay_apart(account: Account, eps: float) -> Account:
+    """An account for one call of its own (eps, 0), in the budget of the whole fit."""
+    return Account(_budget_of(account).ledger(eps, 0.0), account.randomness)
+
+
+def _budget_of(account: Account) -> Budget:
+    assert isinstance(account.ledger, Budget)  # noqa: S101 (by _open)
+    return account.ledger

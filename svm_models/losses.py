@@ -33,6 +33,11 @@ class MarginLoss:
     curvature_bound : float
         Lipschitz constant of l', a bound on l''.
     name : str
+    one_sided : bool
+        Whether l' never changes its sign; it makes Gaussian objective perturbation cheaper.
+    logistic_curvature : bool
+        Whether l'' <= 4 curvature_bound · s (1 - s) with s = abs(l')/slope_bound, so that slope and curvature are not both
+        large, as for logistic loss; it makes pure objective perturbation cheaper.
 
     Examples
     --------
@@ -59,6 +64,8 @@ class MarginLoss:
     slope_bound: float
     curvature_bound: float
     name: str = "user-defined"
+    one_sided: bool = False
+    logistic_curvature: bool = False
 
     def __post_init__(self) -> None:
         positive(self.slope_bound, "slope_bound", finite=True)
@@ -72,10 +79,17 @@ class MarginLoss:
             and bool(((curvature >= 0) & (curvature <= self.curvature_bound * (1 + 1e-9))).all())
             and bool(((rise >= -1e-12) & (rise <= self.curvature_bound * np.diff(z) * (1 + 1e-6) + 1e-12)).all())
         )
+        size = np.abs(slope) / self.slope_bound
+        if self.one_sided:
+            holds &= bool((slope <= 0).all() or (slope >= 0).all())
+        if self.logistic_curvature:
+            largest = 4 * self.curvature_bound * size * (1 - size)
+            holds &= bool((curvature <= largest * (1 + 1e-9) + 1e-12).all())
         if not holds:
             raise InvalidParameterError(
                 f"The loss '{self.name}' is not convex with abs(l') <= {self.slope_bound:g} and 0 <= l'' <= "
-                f"{self.curvature_bound:g} at every margin tried. The guarantee rests on these bounds: correct them, or the loss."
+                f"{self.curvature_bound:g}, and what else it claims, at every margin tried. The guarantee rests on these "
+                "bounds: correct them, or the loss."
             )
 
 
@@ -95,6 +109,8 @@ def logistic() -> MarginLoss:
         slope_bound=1.0,
         curvature_bound=0.25,
         name="logistic",
+        one_sided=True,
+        logistic_curvature=True,
     )
 
 
@@ -127,4 +143,5 @@ def huber(h: float = 0.5) -> MarginLoss:
         slope_bound=1.0,
         curvature_bound=1 / (2 * h),
         name="Huber hinge",
+        one_sided=True,
     )

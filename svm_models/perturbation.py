@@ -58,26 +58,61 @@ def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regulariza
     """Minimise a perturbed objective: pure eps if the ledger's delta is 0, else Gaussian.
 
     Where the curvature would cost more than a sixteenth of eps, regularisation is raised until it costs just that, so that the rest
-    is left for the noise. The share was chosen by trial: see ``docs/results/scm_tables.md``.
+    is left for the noise; for logistic loss and pure eps, until it costs nothing. The share was chosen by trial: see
+    ``docs/results/scm_tables.md``.
     """
     ledger, n = account.ledger, risk.M.shape[0]
-    if add_regularization:
-        enough = _curvature(risk) / math.expm1(min(_SHARE_OF_THE_CURVATURE * ledger.eps, 700.0))
-        risk = replace(risk, reg=max(risk.reg, enough))
-    risk.require_certifiable()
     pure = ledger.delta == 0
+    if add_regularization:
+        risk = replace(risk, reg=max(risk.reg, _enough_regularization(risk, ledger.eps, pure=pure)))
+    risk.require_certifiable()
     noise = EuclideanLaplaceMechanism if pure else GaussianMechanism
-    perturbation = ObjectivePerturbation if pure else GaussianObjectivePerturbation
-    sensitivity, cost, share = 2 * _slope(risk), curvature_cost(risk), SHARE_OF_THE_CERTIFICATE * ledger.eps
-    intensity = share if pure else min(share, math.sqrt(share))  # of zCDP, at most share/2
+    share = SHARE_OF_THE_CERTIFICATE * ledger.eps
+    intensity = share if pure else min(share, math.sqrt(share))
     covering = _covering(noise, risk, intensity)
-    perturbing = ledger.calibrate(lambda eps: perturbation(sensitivity, sensitivity / eps, cost), 1, beside=[covering])
+    perturbing = ledger.calibrate(lambda eps: _perturbing(risk, eps, pure=pure), 1, beside=[covering])
     # A tolerance larger by a power of two: the price of covering it stays the same to the last bit.
     risk = risk.allowing_for_rounding(_most_noise(risk, perturbing))
     cover, draw = account.charge_together(
         (_covering(noise, risk, intensity), "cover the error of the computed minimiser"), (perturbing, "perturb the objective")
     )
     return np.asarray(cover(replace(risk, linear=draw(np.zeros(risk.M.shape[1])) / n).minimise()))
+
+
+def _perturbing(risk: RegularizedRisk, intensity: float, *, pure: bool) -> ObjectivePerturbation | GaussianObjectivePerturbation:
+    """The noise of a linear term with so many sensitivities to a scale."""
+    sensitivity = 2 * _slope(risk)
+    if pure:
+        cost = _pure_curvature_cost(risk, intensity / 2)
+        return ObjectivePerturbation(sensitivity, sensitivity / intensity, cost)
+    scale, cost = sensitivity / intensity, curvature_cost(risk)
+    return GaussianObjectivePerturbation(sensitivity, scale, cost, risk.loss.one_sided)
+
+
+def _enough_regularization(risk: RegularizedRisk, eps: float, *, pure: bool) -> float:
+    """The regularisation at which the curvature costs a sixteenth of eps, or nothing."""
+    if pure and risk.loss.logistic_curvature:
+        slope = (1 - SHARE_OF_THE_CERTIFICATE) * eps / 2 * (1 - 1e-9)
+        return 4 * _curvature(risk) / slope
+    return _curvature(risk) / math.expm1(min(_SHARE_OF_THE_CURVATURE * eps, 700.0))
+
+
+def _pure_curvature_cost(risk: RegularizedRisk, slope: float) -> float:
+    """What the curvature adds to the price 2·slope of the noise, `slope` being c R over the noise's scale.
+
+    With logistic curvature a record of slope p c (0 <= p <= 1) has curvature 4 q p (1 - p) at most. So the loss is at most
+    slope + max over p of f(p) = slope·p + ln(1 + k p (1 - p)), k = 4 q R^2/(n reg). f is concave and f'(1) = slope - k: where
+    k <= slope the maximum is f(1) = slope, and the curvature costs nothing.
+    """
+    if not risk.loss.logistic_curvature:
+        return curvature_cost(risk)
+    k = 4 * _curvature(risk) / risk.reg
+    if k <= slope:
+        return 0.0
+    # f'(p) = 0 is slope k p^2 - (slope - 2) k p - (slope + k) = 0; either form of its root loses no digits where it is used.
+    middle, root = (slope - 2) * k, math.sqrt((slope**2 + 4) * k**2 + 4 * slope**2 * k)
+    p = (middle + root) / (2 * slope * k) if middle > 0 else 2 * (slope + k) / (root - middle)
+    return max(0.0, slope * (p - 1) + math.log1p(k * p * (1 - p))) * (1 + 1e-12)
 
 
 def _covering(

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.privacy import ExponentialMechanism, Ledger, PrivacyRecord, Randomness
-from svm_models.base import Account, PrivateLinearClassifier, as_rng, open_ledger, two_classes, validated
+from svm_models.base import Account, PrivateLinearClassifier, as_rng, open_budget, two_classes, validated
 from svm_models.kernel import RandomFourierFeatures
 
 
@@ -105,7 +105,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise InvalidParameterError(f"PrivateModelSelector.fit takes X and y only, not {', '.join(sorted(unsupported))}.")
         self.__dict__.pop("best_estimator_", None)  # of an earlier fit
         candidates = [clone(estimator) for estimator in self.estimators]
-        ledger = open_ledger(self.eps, self.delta, self.budget)
+        ledger = open_budget(self.eps, self.delta, self.budget)
         _check(candidates, ledger)
         randomness = Randomness(as_rng(self.random_state))
         X, y = validated(self, X, y)
@@ -115,8 +115,9 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise InvalidProblemError(f"{len(y)} records are too few for {parts} parts; give at least {2 * parts}.")
         ledgers = ledger.disjoint(parts)
         *deal, held_out = np.array_split(randomness.generator.permutation(len(y)), parts)
-        choosing = ledgers[-1].calibrate(lambda eps: ExponentialMechanism(1.0, eps), 1)
-        choose = Account(ledgers[-1], randomness).charge(choosing, "choose a candidate")
+        choice = ledgers[-1].ledger(ledger.eps, ledger.delta)
+        choosing = choice.calibrate(lambda eps: ExponentialMechanism(1.0, eps), 1)
+        choose = Account(choice, randomness).charge(choosing, "choose a candidate")
         try:
             mistakes = [
                 self._mistakes(candidate, part, randomness, (X[rows], y[rows]), (X[held_out], y[held_out]))
@@ -130,7 +131,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.best_estimator_ = candidates[self.best_index_]
         return self
 
-    def _mistakes(self, candidate: Any, part: Ledger, randomness: Randomness, train: Any, test: Any) -> int:
+    def _mistakes(self, candidate: Any, part: Budget, randomness: Randomness, train: Any, test: Any) -> int:
         """Train the candidate on its part; how many records of the last part it gets wrong."""
         given = {"budget": part, "classes": self.classes_, "random_state": randomness.generator if randomness.seeded else None}
         before = candidate.get_params()

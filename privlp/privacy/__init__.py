@@ -2,7 +2,7 @@
 
 from privlp.privacy.audit import audit as audit
 from privlp.privacy.audit_result import AuditResult as AuditResult
-from privlp.privacy.ledger import Budget as Budget
+from privlp.privacy.budget import Budget as Budget
 from privlp.privacy.ledger import Ledger as Ledger
 from privlp.privacy.mechanisms import EuclideanLaplaceMechanism as EuclideanLaplaceMechanism
 from privlp.privacy.mechanisms import ExponentialMechanism as ExponentialMechanism

@@ -1,26 +1,26 @@
-"""The one ledger: every mechanism is charged here before it may draw.
+"""The ledger of one call: every mechanism is charged here before it may draw.
 
 Contract
 --------
-* :meth:`Ledger.charge` either raises :class:`~privlp.errors.BudgetExceededError`, leaving everything as it was, or
-  records the whole cost and hands out the only object that can draw, :class:`ChargedDraws`.
+* :meth:`Ledger.charge` either raises :class:`~privlp.errors.BudgetExceededError`, leaving everything as
+  it was, or records the whole cost and hands out the only object that can draw, :class:`ChargedDraws`.
 * What was charged stays charged: an interrupted or failed computation does not get its budget back.
-* Costs of one ledger compose by Rényi divergence through dp-accounting, or by adding pure epsilons where that is
-  smaller; the (eps, delta) of mechanisms without Rényi divergence are added to the rest. Adaptive composition: later
-  mechanisms may depend on earlier releases.
+* A ledger is *planned*: all of its charges come before its first draw, and later ones are refused. So
+  the best of several bounds on the composition may be taken (:mod:`privlp.privacy.prices`). Requests
+  made in view of earlier releases need a :class:`~privlp.privacy.budget.Budget`.
 * One ledger speaks of one neighbour relation. Mixing two raises.
 * Threads may share a ledger; it can be neither copied nor sent to another process, nor used in a forked one.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
+import secrets
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 import numpy as np
@@ -28,32 +28,77 @@ from scipy.optimize import brentq
 
 from privlp.checks import real
 from privlp.errors import BudgetExceededError, InvalidParameterError, RelationMismatchError
-from privlp.privacy import events
+from privlp.privacy.prices import Price, composed_epsilon
 from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
 
 if TYPE_CHECKING:
+    from privlp.privacy.budget import Budget
     from privlp.privacy.mechanisms import Mechanism
     from privlp.privacy.randomness import Randomness
     from privlp.relations import NeighbourRelation
 
     RLock = threading.RLock
 
-
-_PARTITIONS = itertools.count()
 _M = TypeVar("_M", bound="Mechanism")
+
+#: Intensities that calibration considers, as natural logarithms.
+_LOWEST, _HIGHEST = -40.0, 40.0
 
 
 @dataclass(frozen=True)
-class _Charge:
-    mechanism: Mechanism
-    count: int
-    purpose: str
-    #: (partition, part) pairs: the charge touches only the records of that part of that partition.
-    parts: tuple[tuple[int, int], ...] = ()
+class Charge:
+    """So many draws at a price, and how a ledger words them."""
+
+    price: Price
+    entry: LedgerEntry
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, count: int, purpose: str) -> Charge:
+        """The charge for `count` draws of a mechanism.
+
+        Raises
+        ------
+        InvalidParameterError
+            If `count` is not a positive integer.
+        """
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
+        words = (mechanism.sensitivity, mechanism.parameter, int(count), mechanism.arithmetic)
+        return cls(mechanism.price, LedgerEntry(purpose, mechanism.name, *words))
+
+    @property
+    def cost(self) -> tuple[Price, int]:
+        """Price of a draw, and number of draws."""
+        return self.price, self.entry.draws
 
 
-def _in_words(charge: _Charge) -> str:
-    return charge.purpose + "".join(f", part {part + 1} of the records" for _, part in charge.parts)
+@dataclass(frozen=True)
+class Call:
+    """All that one ledger charged, as the budgets above it see it.
+
+    Attributes
+    ----------
+    identifier : str
+        Of the ledger.
+    eps, delta : float
+        The charges together are (eps, share·delta)-DP, `share` being the budget's share of delta for
+        sums of calls.
+    charges : tuple of Charge
+    relations : dict of str to NeighbourRelation
+        Under which it protects records, by their description.
+    randomness : dict of str to bool
+        Where random bits came from, and whether they were seeded.
+    parts : tuple of (str, int)
+        The call touches only the records of that part of that partition.
+    """
+
+    identifier: str
+    eps: float
+    delta: float
+    charges: tuple[Charge, ...]
+    relations: dict[str, NeighbourRelation]
+    randomness: dict[str, bool]
+    parts: tuple[tuple[str, int], ...] = ()
 
 
 _ONE_PROCESS = "where it could be spent a second time. Give each process a Budget of its own, or use threads."
@@ -83,18 +128,18 @@ class _Unique:
 class ChargedDraws(_Unique):
     """The right to draw from one mechanism `count` times: already paid for, usable once each."""
 
-    def __init__(self, mechanism: Mechanism, count: int, purpose: str, randomness: Randomness, lock: RLock) -> None:
+    def __init__(self, mechanism: Mechanism, count: int, purpose: str, randomness: Randomness, ledger: Ledger) -> None:
         super().__init__()
         self.mechanism = mechanism
         self.remaining = count
         self._purpose = purpose
         self._randomness = randomness
-        self._lock = lock
+        self._ledger = ledger
 
     def __call__(self, value: Any) -> Any:
         """Release `value` through the mechanism."""
         self._refuse_in_a_fork()
-        with self._lock:
+        with self._ledger.drawing():
             if self.remaining <= 0:
                 raise BudgetExceededError(f"All paid draws of the {self.mechanism.name} are used; charge the ledger for more.")
             self.remaining -= 1
@@ -102,7 +147,7 @@ class ChargedDraws(_Unique):
 
 
 class Ledger(_Unique):
-    """Privacy accounting against a fixed (eps, delta).
+    """Privacy accounting of one planned call against a fixed (eps, delta).
 
     Parameters
     ----------
@@ -115,54 +160,32 @@ class Ledger(_Unique):
     ------
     InvalidParameterError
         If `eps` or `delta` is outside its domain.
+
+    Examples
+    --------
+    >>> from privlp import ConstraintPrivate
+    >>> from privlp.privacy import LaplaceMechanism, Ledger, Randomness
+    >>> ledger = Ledger(eps=1.0, delta=0.0)
+    >>> release = ledger.charge(LaplaceMechanism.of_eps(1.0, 0.5), 1, "a count", ConstraintPrivate(), Randomness(0))
+    >>> noisy_count = release(17.0)
+    >>> ledger.charge(LaplaceMechanism.of_eps(1.0, 0.5), 1, "another", ConstraintPrivate(), Randomness(0))
+    Traceback (most recent call last):
+        ...
+    privlp.errors.BudgetExceededError: This ledger has drawn already, ...
     """
 
-    def __init__(self, eps: float, delta: float, *, _parent: Ledger | None = None, _part: tuple[tuple[int, int], ...] = ()) -> None:
+    def __init__(self, eps: float, delta: float, *, _budget: Budget | None = None) -> None:
         super().__init__()
-        if _parent is not None:
-            _parent._refuse_in_a_fork()
+        if _budget is not None:
+            _budget._refuse_in_a_fork()
         self.eps, self.delta = validated_budget(eps, delta)
-        self._parent = _parent
-        self._part = _part
-        self._lock: RLock = threading.RLock() if _parent is None else _parent._lock
-        self._charges: list[_Charge] = []
-        self._closed = False
+        self._budget = _budget
+        self._lock: RLock = threading.RLock() if _budget is None else _budget._lock
+        self._identifier = secrets.token_hex(8)
+        self._charges: tuple[Charge, ...] = ()
         self._relations: dict[str, NeighbourRelation] = {}
         self._randomness: dict[str, bool] = {}
-
-    def share(self, eps: float, delta: float) -> Ledger:
-        """A ledger of its own (eps, delta) whose every charge is also made, and must also fit, here.
-
-        Examples
-        --------
-        >>> from privlp import Budget, examples, solve
-        >>> budget = Budget(eps=2.0, delta=0.0)
-        >>> part = budget.share(eps=0.5, delta=0.0)
-        >>> solution = solve(examples.diet(), None, None, budget=part, rng=0)  # all of the part
-        >>> round(part.spent(), 6), round(budget.spent(), 6)
-        (0.5, 0.5)
-        """
-        return Ledger(eps, delta, _parent=self)
-
-    def disjoint(self, count: int) -> list[Ledger]:
-        """One ledger for each of `count` disjoint parts of the records; together they cost what the dearest part costs.
-
-        Which record falls into which part must not depend on the records. Then neighbours differ in one part alone, and all
-        that was charged for the other parts has the same distribution on both (McSherry 2009, parallel composition).
-
-        Examples
-        --------
-        >>> from privlp import Budget, examples, solve
-        >>> budget = Budget(eps=1.0, delta=0.0)
-        >>> for seed, region in enumerate(budget.disjoint(3)):  # no supplier serves two regions
-        ...     solution = solve(examples.diet(seed), eps=0.5, delta=0.0, budget=region, rng=seed)
-        >>> round(budget.spent(), 6)
-        0.5
-        """
-        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-            raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
-        partition = next(_PARTITIONS)
-        return [Ledger(self.eps, self.delta, _parent=self, _part=((partition, part),)) for part in range(count)]
+        self._closed = self._drawn = False
 
     def spent(self) -> float:
         """The epsilon spent so far, at this ledger's delta.
@@ -175,7 +198,7 @@ class Ledger(_Unique):
         >>> round(budget.spent(), 6)
         0.25
         """
-        return self._epsilon(self._charges)
+        return self._composed(self._charges)
 
     def charge(
         self,
@@ -195,7 +218,7 @@ class Ledger(_Unique):
         Raises
         ------
         BudgetExceededError
-            If this ledger or the budget it shares would be overspent.
+            If this ledger, or a budget that it draws on, would be overspent.
         RelationMismatchError
             If an earlier charge was made under another neighbour relation.
 
@@ -231,19 +254,20 @@ class Ledger(_Unique):
         >>> [release.remaining for release in releases], budget.spent()
         ([1, 2], 1.0)
         """
-        for _, count, _ in requests:
-            if not isinstance(count, int | np.integer) or count < 1:
-                raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
-        new = [_Charge(mechanism, int(count), purpose) for mechanism, count, purpose in requests]
+        new = [Charge.of(*request) for request in requests]
         self._refuse_in_a_fork()
         with self._lock:
-            for ledger, charges in self._chain(new):
-                ledger._check(charges, relation)
-            for ledger, charges in self._chain(new):
-                ledger._charges.extend(charges)
-                ledger._relations[description or relation.description] = relation
-                ledger._randomness[randomness.description] = randomness.seeded
-        return [ChargedDraws(charge.mechanism, charge.count, charge.purpose, randomness, self._lock) for charge in new]
+            self._require_open()
+            require_one_relation(self._relations, relation)
+            charges = (*self._charges, *new)
+            total = self._composed(charges)
+            if not total <= self.eps:
+                raise self._refusal(new, total)
+            relations = {**self._relations, description or relation.description: relation}
+            sources = {**self._randomness, randomness.description: randomness.seeded}
+            self._charge_budgets(new, Call(self._identifier, *self._claim(charges), charges, relations, sources))
+            self._charges, self._relations, self._randomness = charges, relations, sources
+        return [ChargedDraws(mechanism, int(count), purpose, randomness, self) for mechanism, count, purpose in requests]
 
     def close(self) -> None:
         """Refuse all later charges: whoever still holds this ledger cannot spend through it any more.
@@ -256,7 +280,7 @@ class Ledger(_Unique):
         >>> solve(examples.diet(), eps=0.5, delta=0.0, budget=budget)
         Traceback (most recent call last):
             ...
-        privlp.errors.BudgetExceededError: This ledger is closed: ...
+        privlp.errors.BudgetExceededError: This budget is closed: ...
         """
         with self._lock:
             self._closed = True
@@ -276,7 +300,7 @@ class Ledger(_Unique):
         Raises
         ------
         BudgetExceededError
-            If nothing is left.
+            If nothing is left, or too little for any amount of noise.
 
         Examples
         --------
@@ -298,7 +322,7 @@ class Ledger(_Unique):
         Raises
         ------
         BudgetExceededError
-            If nothing is left.
+            If nothing is left, or too little for any amount of noise.
 
         Examples
         --------
@@ -313,24 +337,24 @@ class Ledger(_Unique):
             return math.inf
 
         def excess(log_intensity: float) -> float:
-            new = [_Charge(mechanism, count, "") for mechanism, count in make(math.exp(log_intensity))]
-            return self._epsilon([*self._charges, *new]) - self.eps
+            new = (Charge.of(*request, "") for request in make(math.exp(log_intensity)))
+            return self._excess((*self._charges, *new))
 
-        low, high = -40.0, 0.0
-        if excess(low) >= 0:
-            raise BudgetExceededError(f"Nothing is left of the budget ({self.eps:g}, {self.delta:g}).")
-        while excess(high) < 0 and high < 40.0:
+        if excess(_LOWEST) > 0:
+            raise BudgetExceededError(self._nothing_left())
+        high = 0.0
+        while excess(high) < 0 and high < _HIGHEST:
             high += 4.0
-        root = brentq(excess, low, high, xtol=1e-9) if excess(high) > 0 else high
+        root = _last_below_zero(excess, high) if excess(high) > 0 else high
         while excess(root) > 0:
             root -= 1e-9
         return math.exp(root)
 
     @property
     def delta_left(self) -> float:
-        """What mechanisms outside Rényi composition may take of delta: all that is left, or half of it beside mechanisms inside."""
-        apart = [c for c in self._charges if c.mechanism.own_delta > 0]
-        left = max(0.0, self.delta - math.fsum(c.count * c.mechanism.own_delta for c in apart))
+        """What mechanisms with a delta of their own may take of it: all that is left, or half of it beside other mechanisms."""
+        apart = [charge for charge in self._charges if charge.price.delta > 0]
+        left = max(0.0, self._conversion_delta - math.fsum(charge.price.delta * charge.entry.draws for charge in apart))
         return left if len(apart) == len(self._charges) else left / 2
 
     def record(self) -> PrivacyRecord:
@@ -345,26 +369,25 @@ class Ledger(_Unique):
         >>> record.eps_limit, record.relation, [entry.purpose for entry in record.entries]
         (1.0, 'objective-private: c changes by at most 0.2 in sum, within the declared public range', ['noise on costs c'])
         """
+        return self._record(self._relations, self._randomness)
+
+    def _record(self, relations: dict[str, NeighbourRelation], randomness: dict[str, bool]) -> PrivacyRecord:
+        entries = self.entries
         return PrivacyRecord(
             eps=self.spent(),
-            delta=self.delta if self._charges else 0.0,
+            delta=self.delta if entries else 0.0,
             eps_limit=self.eps,
             delta_limit=self.delta,
-            entries=self.entries,
-            relation=" and ".join(self._relations) or None,
-            randomness=" and ".join(self._randomness) or None,
-            seeded=any(self._randomness.values()),
+            entries=entries,
+            relation=" and ".join(relations) or None,
+            randomness=" and ".join(randomness) or None,
+            seeded=any(randomness.values()),
         )
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
         """What was paid for, in order."""
-        return tuple(
-            LedgerEntry(
-                _in_words(c), c.mechanism.name, c.mechanism.sensitivity, c.mechanism.parameter, c.count, c.mechanism.arithmetic
-            )
-            for c in self._charges
-        )
+        return tuple(charge.entry for charge in self._charges)
 
     def statement(self) -> Statement:
         """The guarantee so far; see :meth:`privlp.privacy.PrivacyRecord.statement`.
@@ -379,103 +402,102 @@ class Ledger(_Unique):
         """
         return self.record().statement()
 
+    def drawing(self) -> RLock:
+        """The lock under which a draw begins; from then on, nothing can be charged."""
+        self._drawn = True
+        return self._lock
+
     def __str__(self) -> str:
         return str(self.record())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(eps={self.eps:g}, delta={self.delta:g}, spent={self.spent():.6g})"
 
-    def _chain(self, charges: list[_Charge]) -> Iterator[tuple[Ledger, list[_Charge]]]:
-        """Yield this ledger and those it shares, each with the charges as they appear there."""
-        ledger: Ledger | None = self
-        while ledger is not None:
-            yield ledger, charges
-            charges = [replace(charge, parts=charge.parts + ledger._part) for charge in charges]
-            ledger = ledger._parent
+    @property
+    def _conversion_delta(self) -> float:
+        """The delta at which charges are composed: what the budgets above leave of it."""
+        return self.delta if self._budget is None else self._budget.share_of_calls * self.delta
 
-    def _check(self, new: list[_Charge], relation: NeighbourRelation) -> None:
+    def _composed(self, charges: Sequence[Charge]) -> float:
+        return composed_epsilon((charge.cost for charge in charges), self._conversion_delta)
+
+    def _excess(self, charges: tuple[Charge, ...]) -> float:
+        """A number that grows with what charges cost, positive where they no longer fit."""
+        return self._composed(charges) - self.eps
+
+    def _claim(self, charges: tuple[Charge, ...]) -> tuple[float, float]:
+        """(eps, delta) of all charges, for budgets: as little of delta as they can do with."""
+        basic = math.fsum(charge.price.eps * charge.entry.draws for charge in charges)
+        if basic <= self.eps:
+            own = math.fsum(charge.price.delta * charge.entry.draws for charge in charges)
+            return basic, own / (1.0 if self._budget is None else self._budget.share_of_calls)
+        return self._composed(charges), self.delta
+
+    def _charge_budgets(self, new: Sequence[Charge], call: Call) -> None:
+        """Charge the budgets above, all of them or none."""
+        with ExitStack() as transactions:
+            seen: list[tuple[Budget, Call]] = [] if self._budget is None else list(self._budget.chain(call))
+            for budget, _ in seen:
+                transactions.enter_context(budget.transaction())
+            for budget, its_call in seen:
+                budget.require_room(new, its_call)
+            for budget, its_call in seen:
+                budget.enter(its_call)
+
+    def _require_open(self) -> None:
         if self._closed:
             raise BudgetExceededError("This ledger is closed: what it paid for is finished. Open a new one, or give a Budget.")
-        for description, earlier in self._relations.items():
-            if not earlier.compatible_with(relation):
-                raise RelationMismatchError(
-                    f"This budget already accounts for '{description}'; it cannot also account for '{relation.description}'. "
-                    "Use a Budget of its own for each neighbour relation, or, where one record touches several parts, a tuple of "
-                    "relations for all of them."
-                )
-        total = self._epsilon([*self._charges, *new])
-        if not total <= self.eps:
-            wanted = " and ".join(f"{c.count} draw{'s' * (c.count > 1)} of the {c.mechanism.name} ({c.purpose})" for c in new)
+        if self._drawn:
             raise BudgetExceededError(
-                f"{wanted} would bring the total to eps = {total:.6g} at delta = {self.delta:g}, beyond the budget of eps = "
-                f"{self.eps:g} (spent so far: {self.spent():.6g}). Nothing was drawn and nothing was charged. Ask for a smaller "
-                "eps, or give a larger Budget."
+                "This ledger has drawn already, and the price of a planned call holds only if all of it is charged before the "
+                "first draw. Charge everything at once, or make later requests through a Budget."
             )
 
-    def _epsilon(self, charges: list[_Charge]) -> float:
-        """Epsilon of the dearest record: one that lies in this part of that partition, and so on."""
-        partitions: dict[int, dict[int, Counter[Any]]] = {}
-        for charge in charges:
-            for partition, part in charge.parts:
-                partitions.setdefault(partition, {}).setdefault(part, Counter())[charge.mechanism, charge.parts] += charge.count
-        # Of parts that were charged alike, one stands for all.
-        alike = [
-            {frozenset(((m, parts[1:]), n) for (m, parts), n in paid.items()): part for part, paid in of_parts.items()}
-            for of_parts in partitions.values()
-        ]
-        places = (set(zip(partitions, parts, strict=True)) for parts in itertools.product(*(a.values() for a in alike)))
-        return max(self._epsilon_of_one_record([c for c in charges if place.issuperset(c.parts)]) for place in places)
-
-    def _epsilon_of_one_record(self, charges: list[_Charge]) -> float:
-        if not charges:
-            return 0.0
-        pure = math.fsum(c.count * c.mechanism.pure_eps for c in charges)
-        apart = [c for c in charges if c.mechanism.own_delta > 0]
-        delta = self.delta - math.fsum(c.count * c.mechanism.own_delta for c in apart)
-        if delta < 0:
-            return math.inf
-        rest = [c for c in charges if c.mechanism.own_delta == 0]
-        delta /= math.prod(c.mechanism.delta_factor**c.count for c in rest)
-        if delta == 0 or not rest:
-            return pure
-        eps_apart = math.fsum(c.count * c.mechanism.pure_eps for c in apart)
-        # All of the rest by Rényi divergence, or one charge of it as pure beside the others: so two ledgers that share this one and
-        # fit into it by adding their eps and delta are never refused for being priced in different ways.
-        ways = [(0.0, rest)]
-        ways += [(c.count * c.mechanism.pure_eps, [o for o in rest if o is not c]) for c in rest if len(rest) > 1]
-        costs = (
-            eps_one + events.composed_epsilon((events.repeat(c.mechanism.event(), c.count) for c in others), delta)
-            for eps_one, others in ways
-            if math.isfinite(eps_one)
+    def _refusal(self, new: Sequence[Charge], total: float) -> BudgetExceededError:
+        wanted = " and ".join(
+            f"{e.draws} draw{'s' * (e.draws > 1)} of the {e.mechanism} ({e.purpose})" for e in (charge.entry for charge in new)
         )
-        return min(pure, eps_apart + min(costs))
+        return BudgetExceededError(
+            f"{wanted} would bring the total to eps = {total:.6g} at delta = {self.delta:g}, beyond the budget of eps = "
+            f"{self.eps:g} (spent so far: {self.spent():.6g}). Nothing was drawn and nothing was charged. Ask for a smaller "
+            "eps, or give a larger Budget."
+        )
+
+    def _nothing_left(self) -> str:
+        if self.entries:
+            return f"Nothing is left of the budget ({self.eps:g}, {self.delta:g}) for these releases."
+        return (
+            f"({self.eps:g}, {self.delta:g}) is too small a budget for these releases: part of their price does not shrink with "
+            "more noise. Give a larger eps, or for objective perturbation a larger reg."
+        )
 
 
-class Budget(Ledger):
-    """A privacy budget shared by several solves and fits.
+def _last_below_zero(excess: Callable[[float], float], high: float) -> float:
+    """A point near the last at which an increasing function is not positive; it is at ``_LOWEST``, and is not at `high`."""
+    if math.isfinite(excess(high)):
+        return float(brentq(excess, _LOWEST, high, xtol=1e-9))
+    low = _LOWEST
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) <= 0 else (low, middle)
+    return low
 
-    Pass the same ``Budget`` to each call. Each call spends at most its own (eps, delta); together they are composed in
-    one ledger, and a call that would overspend raises :class:`~privlp.errors.BudgetExceededError` before any draw.
 
-    Parameters
-    ----------
-    eps, delta : float
-        Total guarantee, eps in (0, inf], delta in [0, 1).
+def require_one_relation(accounted: dict[str, NeighbourRelation], relation: NeighbourRelation) -> None:
+    """Refuse a relation that is not the one accounted for.
 
-    Examples
-    --------
-    >>> import privlp
-    >>> budget = privlp.Budget(eps=1.0, delta=1e-6)
-    >>> budget.spent(), budget.delta_left, budget.entries
-    (0.0, 1e-06, ())
-    >>> privlp.Budget(eps=0.0, delta=1e-6)
-    Traceback (most recent call last):
-        ...
-    privlp.errors.InvalidParameterError: eps must be positive (or inf for no privacy), got 0.0.
+    Raises
+    ------
+    RelationMismatchError
+        With both in words.
     """
-
-    def __init__(self, eps: float, delta: float) -> None:
-        super().__init__(eps, delta)
+    for description, earlier in accounted.items():
+        if not earlier.compatible_with(relation):
+            raise RelationMismatchError(
+                f"This budget already accounts for '{description}'; it cannot also account for '{relation.description}'. "
+                "Use a Budget of its own for each neighbour relation, or, where one record touches several parts, a tuple of "
+                "relations for all of them."
+            )
 
 
 def validated_budget(eps: float, delta: float) -> tuple[float, float]:

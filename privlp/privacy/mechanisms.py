@@ -16,12 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError
-from privlp.privacy import events
+from privlp.privacy.prices import Price
 from privlp.privacy.rounded_noise import EuclideanLaplace, Gaussian, Laplace, OneSidedTruncatedLaplace, grid, nearly, rounded_sum
 
 if TYPE_CHECKING:
-    from dp_accounting import DpEvent
-
     from privlp.privacy.randomness import Randomness
 
 FloatArray = npt.NDArray[np.float64]
@@ -44,10 +42,7 @@ class Mechanism(ABC):
 
     name: str
     sensitivity: float
-    #: A draw whose Rényi divergences of every order a exceed its event's by ln(delta_factor)/(a - 1): it is charged by
-    #: converting at delta / delta_factor.
-    delta_factor: float = 1.0
-    #: What one draw takes of delta for itself, being (pure_eps, own_delta)-private and no better: it has no Rényi divergence.
+    #: What one draw takes of delta for itself, being (pure_eps, own_delta)-private and no better.
     own_delta: float = 0.0
 
     @property
@@ -65,9 +60,10 @@ class Mechanism(ABC):
     def arithmetic(self) -> str:
         """What finite-precision arithmetic does to the guarantee, in words."""
 
-    @abstractmethod
-    def event(self) -> DpEvent:
-        """Price of one draw as a dp-accounting event."""
+    @property
+    def price(self) -> Price:
+        """Price of one draw, for the ledger."""
+        return Price.approximate(self.pure_eps, self.own_delta) if math.isfinite(self.pure_eps) else Price.none()
 
     @abstractmethod
     def release(self, value: Any, randomness: Randomness) -> Any:
@@ -91,8 +87,8 @@ class ExponentialMechanism(Mechanism):
     vector.
 
     *Privacy.* The log-probabilities of two neighbours differ by (d_j - log-normaliser) * eps/(2 sensitivity); over j
-    this spans at most eps, so the mechanism is eps-bounded-range (Durfee and Rogers 2019), hence eps-DP and
-    (eps^2 / 8)-zCDP (Cesar and Rogers 2021). Beyond eps = 8 the pure bound is the smaller price.
+    this spans at most eps, so the mechanism is eps-bounded-range (Durfee and Rogers 2019), hence eps-DP, (eps^2 / 8)-zCDP
+    (Cesar and Rogers 2021), and mu-Gaussian-DP with mu = 2 Phi^{-1}(1/(1 + e^(-eps/2))).
     Proof: ``docs/proofs.md``, "Exponential mechanism".
 
     *Rounding.* Only an index leaves. It is drawn by rejection: a uniform index j is accepted with probability
@@ -127,11 +123,9 @@ class ExponentialMechanism(Mechanism):
     def pure_eps(self) -> float:
         return self.eps + _LOG_ERROR_OF_A_SELECTION
 
-    def event(self) -> DpEvent:
-        if math.isinf(self.eps):
-            return events.no_privacy_event()
-        eps = self.pure_eps
-        return events.zcdp_event(eps**2 / 8) if eps <= 8 else events.pure_dp_event(eps)
+    @property
+    def price(self) -> Price:
+        return Price.bounded_range(self.pure_eps) if math.isfinite(self.eps) else Price.none()
 
     def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
         """Half the span of the changes of all scores."""
@@ -188,9 +182,6 @@ class _ScaledNoise(Mechanism):
     def pure_eps(self) -> float:
         return self.sensitivity / self.scale if self.scale > 0 else math.inf
 
-    def event(self) -> DpEvent:
-        return events.pure_dp_event(self.pure_eps)
-
     def without_noise(self, value: Any) -> Any:
         return value
 
@@ -223,10 +214,9 @@ class LaplaceMechanism(_ScaledNoise):
             mechanism = cls(sensitivity, math.nextafter(mechanism.scale, math.inf))
         return mechanism
 
-    def event(self) -> DpEvent:
-        if self.scale == 0 or self.pure_eps < 1e-3:
-            return super().event()
-        return events.laplace_event(self.scale / self.sensitivity)
+    @property
+    def price(self) -> Price:
+        return Price.laplace(self.pure_eps) if self.scale > 0 else Price.none()
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
         return rounded_sum(value, self.scale, Laplace(), randomness.generator)
@@ -300,9 +290,6 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
             return 0.0
         return min(1.0, 0.5 * math.exp(_log_expm1(self.pure_eps) - _log_expm1(self.width / self.scale)))
 
-    def event(self) -> DpEvent:
-        return events.no_privacy_event()
-
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
         if self.scale == 0:
             return np.array(value, dtype=float)
@@ -324,8 +311,8 @@ def _log1p_exp(x: float) -> float:
 class GaussianMechanism(Mechanism):
     """Add independent Gaussian noise of the given standard deviation to a number or vector.
 
-    `sensitivity` bounds the L2 change between neighbours; the release is (sensitivity^2 / (2 sigma^2))-zCDP (Bun and
-    Steinke 2016). The exact sum is rounded to a public grid. Proof: ``docs/proofs.md``, "Gaussian mechanism".
+    `sensitivity` bounds the L2 change between neighbours; the release is (sensitivity / sigma)-Gaussian-DP (Dong, Roth and
+    Su 2022). The exact sum is rounded to a public grid. Proof: ``docs/proofs.md``, "Gaussian mechanism".
 
     Parameters
     ----------
@@ -351,10 +338,9 @@ class GaussianMechanism(Mechanism):
     def pure_eps(self) -> float:
         return math.inf
 
-    def event(self) -> DpEvent:
-        if self.sigma == 0:
-            return events.no_privacy_event()
-        return events.gaussian_event(self.sigma / self.sensitivity)
+    @property
+    def price(self) -> Price:
+        return Price.gaussian(self.sensitivity / self.sigma) if self.sigma > 0 else Price.none()
 
     def without_noise(self, value: Any) -> Any:
         return value
@@ -436,11 +422,12 @@ class ObjectivePerturbation(EuclideanLaplaceMechanism):
 class GaussianObjectivePerturbation(GaussianMechanism):
     """As :class:`ObjectivePerturbation`, with Gaussian noise.
 
-    The privacy loss is at most ``curvature_cost + sensitivity^2/(2 sigma^2) + b·g/sigma^2`` for noise b and a change g of the
-    gradient that *depends on b*, so that this is no Gaussian mechanism. For losses of a margin, g = a x - a' x' with bounded a
-    and a', and b·g is at most the largest of four centred Gaussians of standard deviation sigma·sensitivity. So the Rényi
-    divergence of order a is at most that of a Gaussian mechanism plus curvature_cost plus ln(4)/(a - 1). Proof:
-    ``docs/proofs.md``, "Objective perturbation".
+    The privacy loss is at most ``curvature_cost + (b·g + ||g||^2/2) / sigma^2`` for noise b and a change g of the gradient
+    that *depends on b*, so that this is no Gaussian mechanism. For losses of a margin, g = a x - a' x' with bounded slopes
+    a and a'. The loss is convex in (a, a'), hence at most its maximum over the four corners of their range, at each of
+    which it is that of a Gaussian mechanism. So delta(eps) is at most the sum of four Gaussian curves at
+    eps - curvature_cost. Slopes of one sign make three of them smaller: one corner is 0, and two move one record only.
+    Proof: ``docs/proofs.md``, "Objective perturbation".
 
     Parameters
     ----------
@@ -448,21 +435,25 @@ class GaussianObjectivePerturbation(GaussianMechanism):
         In units of the gradient of the summed losses; `sensitivity` bounds ||a x|| + ||a' x'||.
     curvature_cost : float
         As for :class:`ObjectivePerturbation`.
+    one_sided : bool
+        Whether the slopes of a loss have one sign, so that a and a' lie between 0 and a bound.
     """
 
     curvature_cost: float
+    one_sided: bool = False
     name = "Gaussian objective perturbation"
     arithmetic = _COVERED
-    delta_factor = 4.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _require_curvature_cost(self.curvature_cost)
 
-    def event(self) -> DpEvent:
+    @property
+    def price(self) -> Price:
         if self.sigma == 0:
-            return events.no_privacy_event()
-        return events.zcdp_event((self.sensitivity / self.sigma) ** 2 / 2, self.curvature_cost)
+            return Price.none()
+        mu = self.sensitivity / self.sigma
+        return Price.of_corners(self.curvature_cost, ((1, mu), (2, mu / 2)) if self.one_sided else ((4, mu),))
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
         exact = np.asarray(value, dtype=float)

@@ -183,10 +183,8 @@ class Statement(dict[str, Any]):
         return json.dumps(self, indent=2)
 
 
-_ADAPTIVE = (
-    "If later requests were chosen in view of earlier releases, the limit is the guarantee, and for mechanisms of different kinds "
-    "at delta > 0 only if the requests were planned beforehand."
-)
+_ADAPTIVE = "If later requests were chosen in view of earlier releases, the limit is the guarantee."
+_PLANNED = "This holds only if all requests were fixed before the first release."
 
 
 def _words(record: PrivacyRecord) -> str:

@@ -1,0 +1,334 @@
+"""A budget for several calls, each of which may be chosen in view of what earlier ones released.
+
+The rule
+--------
+A budget of (eps, delta) pays for a call if, with it, at least one of two sums stays within its limit:
+
+* *the calls*: each is (eps_i, delta_i)-DP by itself; the eps_i add up to at most eps, and the delta_i
+  to at most four fifths of delta;
+* *the Gaussian sum*: each draw is mu_i-Gaussian-DP; the squares of the mu_i add up to at most mu^2,
+  where mu-GDP is (eps, delta/5)-DP.
+
+Each sum by itself guards its limit however the requests are chosen, and the two shares of delta add up:
+so does their union. Proof: ``docs/proofs.md``, "A budget that is used adaptively".
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from privlp.checks import is_one_of
+from privlp.errors import BudgetExceededError, InvalidParameterError
+from privlp.privacy.gaussian_dp import mu_of
+from privlp.privacy.ledger import Call, Charge, ChargedDraws, Ledger, require_one_relation
+from privlp.privacy.prices import composed_epsilon
+from privlp.privacy.record import LedgerEntry, PrivacyRecord
+
+if TYPE_CHECKING:
+    from privlp.privacy.mechanisms import Mechanism
+    from privlp.privacy.randomness import Randomness
+    from privlp.relations import NeighbourRelation
+
+Composition: TypeAlias = Literal["adaptive", "planned", "basic"]
+
+#: Shares of delta for the sum of the calls and for the Gaussian sum. What is left of 1 covers the
+#: relative error of sums of floating-point numbers.
+_CALLS, _GAUSSIAN, _ROUNDING = 0.8, 0.2 - 1e-9, 1e-12
+#: For each kind of composition, the share of delta at which a call is priced.
+_SHARE_OF_CALLS: dict[str, float] = {"adaptive": _CALLS, "planned": 1.0, "basic": 1.0 - _ROUNDING}
+
+
+class Budget(Ledger):
+    """A privacy budget shared by several solves and fits.
+
+    Pass the same ``Budget`` to each call. Each call spends at most its own (eps, delta); a call that would
+    overspend raises :class:`~privlp.errors.BudgetExceededError` before any draw. Requests may be chosen in
+    view of earlier answers: all of them together are (eps, delta)-DP.
+
+    Parameters
+    ----------
+    eps, delta : float
+        Total guarantee, eps in (0, inf], delta in [0, 1).
+    composition : {"adaptive", "planned", "basic"}
+        How calls add up. "adaptive" (default): the rule of this module. "basic": their eps and delta add
+        up, and nothing else is tried; also adaptive, with no part of delta set aside. "planned": the
+        best known bound on all draws together. It is smaller, and holds *only* if all requests were
+        fixed before the first answer was seen.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> budget = privlp.Budget(eps=1.0, delta=1e-6)
+    >>> budget.spent(), budget.entries
+    (0.0, ())
+    >>> privlp.Budget(eps=0.0, delta=1e-6)
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: eps must be positive (or inf for no privacy), got 0.0.
+    """
+
+    def __init__(
+        self,
+        eps: float,
+        delta: float,
+        *,
+        composition: Composition = "adaptive",
+        _parent: Budget | None = None,
+        _part: tuple[tuple[str, int], ...] = (),
+    ) -> None:
+        super().__init__(eps, delta, _budget=_parent)
+        if not is_one_of(composition, tuple(_SHARE_OF_CALLS)):
+            raise InvalidParameterError(f"composition must be 'adaptive', 'planned' or 'basic', got {composition!r}.")
+        self.composition = composition
+        self._part = _part
+        self._calls: dict[str, Call] = {}
+
+    # ------------------------------------------------------------------------------------------ for callers
+
+    def ledger(self, eps: float, delta: float) -> Ledger:
+        """The ledger of one planned call of at most (eps, delta), whose charges must also fit here.
+
+        Examples
+        --------
+        >>> from privlp import Budget, ConstraintPrivate
+        >>> from privlp.privacy import LaplaceMechanism, Randomness
+        >>> budget = Budget(eps=1.0, delta=1e-6)
+        >>> ledger = budget.ledger(eps=0.5, delta=0.0)
+        >>> release = ledger.charge(LaplaceMechanism.of_eps(1.0, 0.5), 1, "a count", ConstraintPrivate(), Randomness(0))
+        >>> ledger.spent(), budget.spent()
+        (0.5, 0.5)
+        """
+        return Ledger(eps, delta, _budget=self)
+
+    def share(self, eps: float, delta: float, *, composition: Composition = "adaptive") -> Budget:
+        """A budget of its own (eps, delta) whose every call must also fit here.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=2.0, delta=0.0)
+        >>> part = budget.share(eps=0.5, delta=0.0)
+        >>> solution = solve(examples.diet(), None, None, budget=part, rng=0)  # all of the part
+        >>> round(part.spent(), 6), round(budget.spent(), 6)
+        (0.5, 0.5)
+        """
+        return Budget(eps, delta, composition=composition, _parent=self)
+
+    def disjoint(self, count: int) -> list[Budget]:
+        """One budget for each of `count` disjoint parts of the records; together they cost what the dearest part costs.
+
+        Which record falls into which part must not depend on the records. Then neighbours differ in one part alone, and all
+        that was charged for the other parts has the same distribution on both (McSherry 2009, parallel composition).
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> for seed, region in enumerate(budget.disjoint(3)):  # no supplier serves two regions
+        ...     solution = solve(examples.diet(seed), eps=0.5, delta=0.0, budget=region, rng=seed)
+        >>> round(budget.spent(), 6)
+        0.5
+        """
+        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
+            raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
+        partition = secrets.token_hex(8)
+        return [
+            Budget(self.eps, self.delta, composition=self.composition, _parent=self, _part=((partition, part),))
+            for part in range(count)
+        ]
+
+    def spent(self) -> float:
+        """What all calls cost together, as eps at this budget's delta, if they were planned.
+
+        Where they were chosen in view of earlier answers, only the limit is a guarantee.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+        >>> round(budget.spent(), 6)
+        0.25
+        """
+        return self._spent(self.calls.values())
+
+    @property
+    def calls(self) -> dict[str, Call]:
+        """What was charged, call by call."""
+        return self._calls
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """What was paid for, in order."""
+        return tuple(
+            replace(charge.entry, purpose=charge.entry.purpose + _of_parts(call))
+            for call in self.calls.values()
+            for charge in call.charges
+        )
+
+    def record(self) -> PrivacyRecord:
+        calls = self.calls.values()
+        relations = {text: relation for call in calls for text, relation in call.relations.items()}
+        return self._record(relations, {text: seeded for call in calls for text, seeded in call.randomness.items()})
+
+    @property
+    def delta_left(self) -> float:
+        return self.share_of_calls * self._delta_of_a_further_call()
+
+    def charge_together(
+        self,
+        requests: Sequence[tuple[Mechanism, int, str]],
+        relation: NeighbourRelation,
+        randomness: Randomness,
+        *,
+        description: str | None = None,
+    ) -> list[ChargedDraws]:
+        return _DirectCall(self).charge_together(requests, relation, randomness, description=description)
+
+    # ------------------------------------------------------------------------------------------ for ledgers
+
+    @property
+    def share_of_calls(self) -> float:
+        """The share of its delta at which a call is priced, so that the rest is left for the Gaussian sum."""
+        own = _SHARE_OF_CALLS[self.composition]
+        return own if self._budget is None else min(own, self._budget.share_of_calls)
+
+    def chain(self, call: Call) -> Iterator[tuple[Budget, Call]]:
+        """Yield this budget and those above it, each with the call as it appears there."""
+        budget: Budget | None = self
+        while budget is not None:
+            yield budget, call
+            call = replace(call, parts=call.parts + budget._part)
+            budget = budget._budget
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Within it, nobody else changes what was charged; what is entered within it is kept."""
+        yield
+
+    def require_room(self, new: Sequence[Charge], call: Call) -> None:
+        """Refuse a call that does not fit.
+
+        Raises
+        ------
+        BudgetExceededError
+            If this budget is closed, or the call would overspend it.
+        RelationMismatchError
+            If an earlier call was made under another neighbour relation.
+        """
+        self._refuse_in_a_fork()
+        if self._closed:
+            raise BudgetExceededError("This budget is closed: what it paid for is finished. Open a new one.")
+        for earlier in self.calls.values():
+            for relation in call.relations.values():
+                require_one_relation(earlier.relations, relation)
+        calls = self._with(call)
+        if not self._fits(calls):
+            raise self._refusal(new, self._spent(calls))
+
+    def enter(self, call: Call) -> None:
+        """Record a call, or more charges of one that is recorded already."""
+        self._calls[call.identifier] = call
+
+    # ------------------------------------------------------------------------------------------ the rule
+
+    def _with(self, call: Call) -> list[Call]:
+        return list({**self.calls, call.identifier: call}.values())
+
+    def _fits(self, calls: Sequence[Call]) -> bool:
+        if self.composition == "planned":
+            return self._spent(calls) <= self.eps
+        return all(self._calls_fit(place) or self._gaussian_sum_fits(place) for place in _places(calls))
+
+    def _calls_fit(self, calls: Sequence[Call]) -> bool:
+        eps, delta = math.fsum(call.eps for call in calls), math.fsum(call.delta for call in calls)
+        return eps <= self.eps and delta <= self.delta * (1 + _ROUNDING)
+
+    def _gaussian_sum_fits(self, calls: Sequence[Call]) -> bool:
+        if self.composition == "basic" or self.delta == 0:
+            return False
+        squares = math.fsum(charge.price.mu**2 * charge.entry.draws for call in calls for charge in call.charges)
+        return squares * (1 + _ROUNDING) <= _largest_mu(self.eps, _GAUSSIAN * self.delta) ** 2
+
+    def _spent(self, calls: Iterable[Call]) -> float:
+        return max((self._planned(place) for place in _places(list(calls))), default=0.0)
+
+    def _planned(self, calls: Sequence[Call]) -> float:
+        """The least eps known for planned calls: of all draws together, or call by call."""
+        costs = [charge.cost for call in calls for charge in call.charges]
+        together = composed_epsilon(costs, self.delta) if costs else 0.0
+        one_by_one = math.fsum(call.eps for call in calls)
+        return min(together, one_by_one) if math.fsum(call.delta for call in calls) <= self.delta else together
+
+    def _delta_of_a_further_call(self) -> float:
+        used = (math.fsum(call.delta for call in place) for place in _places(list(self.calls.values())))
+        return max(0.0, self.delta - max(used, default=0.0))
+
+    def _excess(self, charges: tuple[Charge, ...]) -> float:
+        """One where a call of these charges no longer fits, minus one where it does."""
+        direct = _DirectCall(self)
+        call = Call("", *direct._claim(charges), charges, {}, {})
+        return -1.0 if all(budget._fits(budget._with(its)) for budget, its in self.chain(call)) else 1.0
+
+    def _refusal(self, new: Sequence[Charge], total: float) -> BudgetExceededError:
+        refusal = super()._refusal(new, total)
+        if not total <= self.eps:
+            return refusal
+        return BudgetExceededError(
+            f"{str(refusal).partition(' would ')[0]} would fit only if all requests had been planned: they would cost eps = "
+            f"{total:.6g} of {self.eps:g}, but nothing that holds for requests made in view of earlier answers stays within "
+            f"({self.eps:g}, {self.delta:g}). Nothing was drawn and nothing was charged. Ask for less, give calls whose eps and "
+            "delta add up to the budget's, or, if every request was fixed before the first answer, "
+            "Budget(..., composition='planned')."
+        )
+
+
+class _DirectCall(Ledger):
+    """A call that asks a budget for no (eps, delta) of its own: it may take all that is left."""
+
+    def __init__(self, budget: Budget) -> None:
+        super().__init__(budget.eps, budget.delta, _budget=budget)
+        self._left = budget._delta_of_a_further_call()
+
+    def _claim(self, charges: tuple[Charge, ...]) -> tuple[float, float]:
+        eps, delta = super()._claim(charges)
+        if delta < self.delta:
+            return eps, delta
+        assert self._budget is not None  # noqa: S101 (by construction)
+        share = self._budget.share_of_calls
+        return composed_epsilon((charge.cost for charge in charges), share * self._left), self._left
+
+
+@lru_cache(maxsize=1024)
+def _largest_mu(eps: float, delta: float) -> float:
+    return mu_of(eps, delta)
+
+
+def _of_parts(call: Call) -> str:
+    return "".join(f", part {part + 1} of the records" for _, part in call.parts)
+
+
+def _places(calls: Sequence[Call]) -> Iterator[list[Call]]:
+    """The calls that touch a record, for each place where a record may lie: in this part of that partition, and so on.
+
+    Of parts that were charged alike, one stands for all.
+    """
+    partitions: dict[str, dict[int, list[object]]] = {}
+    for call in calls:
+        for partition, part in call.parts:
+            rest = tuple(other for other in call.parts if other[0] != partition)
+            costs = tuple(charge.cost for charge in call.charges)
+            partitions.setdefault(partition, {}).setdefault(part, []).append((call.eps, call.delta, costs, rest))
+    alike = [{repr(paid): part for part, paid in of_parts.items()} for of_parts in partitions.values()]
+    for parts in itertools.product(*(kinds.values() for kinds in alike)):
+        place = set(zip(partitions, parts, strict=True))
+        yield [call for call in calls if place.issuperset(call.parts)]

@@ -1,0 +1,157 @@
+"""Gaussian differential privacy: the exact curve, its inverses, and mechanisms that it dominates.
+
+A mechanism is mu-GDP if telling two neighbours apart by its output is at least as hard as telling
+N(0, 1) from N(mu, 1) by one draw (Dong, Roth and Su 2022). Then it is (eps, delta)-DP for every eps,
+
+    delta(eps) = Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2),
+
+and adaptive compositions are sqrt(mu_1^2 + mu_2^2 + ...)-GDP. Every number here is rounded to the
+safe side. Proofs: ``docs/proofs.md``, "Gaussian differential privacy".
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy.optimize import brentq
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri_exp
+
+#: SciPy's erfcx, ndtr and log_ndtr are taken to be exact but for this relative error.
+_ERROR = 1e-14
+_SQRT2 = math.sqrt(2)
+#: Beyond, e^eps exceeds the floating-point range.
+_LARGEST_EPS = 700.0
+
+
+def delta_of(eps: float, mu: float) -> float:
+    """The least delta at which every mu-GDP mechanism is (eps, delta)-DP, rounded up.
+
+    With x = eps/mu - mu/2 and y = x + mu, e^eps phi(y) = phi(x), so that delta = phi(x) (M(x) - M(y))
+    with Mills' ratio M = (1 - Phi)/phi. This loses no digits where both terms of the curve are tiny.
+
+    Parameters
+    ----------
+    eps : float
+        Non-negative.
+    mu : float
+        Non-negative; ``inf`` for no privacy.
+
+    Examples
+    --------
+    >>> from privlp.privacy.gaussian_dp import delta_of
+    >>> round(delta_of(1.0, 1.0), 6)
+    0.126937
+    """
+    if mu == 0:
+        return 0.0
+    if math.isinf(mu):
+        return 1.0
+    x, y = eps / mu - mu / 2, eps / mu + mu / 2
+    if x <= 0:
+        first = float(ndtr(-x))
+        second = math.exp(min(eps + float(log_ndtr(-y)), 0.0))
+        # The exponent is rounded: its error is relative to its two terms, which may be large.
+        bound = first - second + _ERROR * (first + second * (1 + 2 * abs(float(log_ndtr(-y)))))
+        return min(1.0, bound)
+    density = math.exp(-x * x / 2) / 2  # phi(x) sqrt(pi/2)
+    near, far = float(erfcx(x / _SQRT2)), float(erfcx(y / _SQRT2))
+    # x itself is off by a few units in the last place of its terms, which moves the density by x times that.
+    relative = _ERROR + 4e-16 * (1 + x * (eps / mu + mu / 2))
+    return min(1.0, density * (near - far + 4e-15 * near) * (1 + relative))
+
+
+def eps_of(mu: float, delta: float) -> float:
+    """The least eps at which every mu-GDP mechanism is (eps, `delta`)-DP, rounded up.
+
+    Examples
+    --------
+    >>> from privlp.privacy.gaussian_dp import eps_of
+    >>> round(eps_of(1.0, 1e-6), 6)
+    4.885
+    """
+    return least_eps(lambda eps: delta_of(eps, mu), delta, scale=mu)
+
+
+def least_eps(curve, delta: float, scale: float) -> float:  # type: ignore[no-untyped-def]
+    """The least eps >= 0 with ``curve(eps) <= delta`` for a decreasing curve, rounded up; inf if there is none.
+
+    `scale` is the size of a step of the search, for instance mu.
+    """
+    if math.isinf(scale) or delta <= 0:
+        return 0.0 if curve(0.0) <= delta else math.inf
+    if curve(0.0) <= delta:
+        return 0.0
+    high = scale
+    while curve(high) > delta:
+        high *= 2
+        if high > 1e18:
+            return math.inf
+    root = float(brentq(lambda eps: math.log(max(curve(eps), 1e-320) / delta), 0.0, high, xtol=1e-15 * high, rtol=1e-14))
+    step = max(root, scale) * 1e-14
+    while curve(root) > delta:
+        root, step = root + step, 2 * step
+    return root
+
+
+def mu_of(eps: float, delta: float) -> float:
+    """The largest mu at which every mu-GDP mechanism is (eps, delta)-DP, rounded down; 0 if there is none.
+
+    Examples
+    --------
+    >>> from privlp.privacy.gaussian_dp import mu_of
+    >>> round(mu_of(1.0, 1e-6), 6)
+    0.219704
+    """
+    if delta <= 0:
+        return 0.0
+    if math.isinf(eps) or delta >= 1:
+        return math.inf
+    low, high = 0.0, 1e-12
+    while delta_of(eps, high) <= delta:
+        low, high = high, 2 * high
+        if high > 1e18:
+            return low
+    root = float(brentq(lambda mu: math.log(max(delta_of(eps, mu), 1e-320) / delta), max(low, 1e-13), high, rtol=1e-14))
+    step = root * 1e-14
+    while delta_of(eps, root) > delta:
+        root, step = root - step, 2 * step
+    return root
+
+
+def mu_of_pure(eps: float) -> float:
+    """The least mu such that every eps-DP mechanism is mu-GDP: 2 Phi^{-1}(1/(1 + e^-eps)), rounded up.
+
+    The trade-off between errors of the first and second kind is at least that of binary randomised
+    response, two line segments from (0, 1) and (1, 0) that meet at (p, p), p = 1/(1 + e^eps). That of
+    mu-GDP is convex with the same ends and passes through (p, p): it lies below.
+
+    Examples
+    --------
+    >>> from privlp.privacy.gaussian_dp import mu_of_pure
+    >>> round(mu_of_pure(0.1), 6)
+    0.125306
+    """
+    if eps == 0 or math.isinf(eps):
+        return eps
+    # -log(1 + e^eps) is the logarithm of p; for small eps the quantile near 1/2 needs its slope instead.
+    if eps < 1e-4:
+        return math.sqrt(math.pi / 2) * eps * (1 + 1e-9)
+    return -2 * float(ndtri_exp(-math.log1p(math.exp(-eps)) - eps)) * (1 + 1e-12)
+
+
+def mu_of_bounded_range(eps: float) -> float:
+    """The least mu such that every eps-bounded-range mechanism is mu-GDP: 2 Phi^{-1}(1/(1 + e^(-eps/2))).
+
+    The trade-off of a pair whose log-ratios lie in [t - eps, t] is two line segments with their corner
+    at type I error q and type II error 1 - p, logit p = logit q + eps whatever t is. The curve of
+    mu-GDP lies below all of these corners if Phi^{-1}(p) - Phi^{-1}(q) <= mu, and the left side is
+    largest at q = 1 - p: logit(Phi(u)) is odd and, as the hazard rate of the normal law is convex
+    (Sampford 1953), convex for u > 0.
+
+    Examples
+    --------
+    >>> from privlp.privacy.gaussian_dp import mu_of_bounded_range, mu_of_pure
+    >>> mu_of_bounded_range(0.2) == mu_of_pure(0.1)
+    True
+    """
+    return mu_of_pure(eps / 2)

@@ -1,0 +1,230 @@
+"""What a draw costs, and what several planned draws cost together.
+
+A :class:`Price` is all that accounting needs to know of a mechanism: plain numbers, which can be kept
+in a file and composed later, by another process. Proofs: ``docs/proofs.md``, "Composition".
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from privlp.privacy import events
+from privlp.privacy.gaussian_dp import delta_of, least_eps, mu_of_bounded_range, mu_of_pure
+
+Law: TypeAlias = Literal["gaussian", "bounded range", "laplace", "pure", "approximate", "corners", "none"]
+
+
+@dataclass(frozen=True)
+class Price:
+    """The price of one draw.
+
+    Attributes
+    ----------
+    law : str
+        What is known of the privacy loss.
+    eps : float
+        The draw is (eps, `delta`)-DP; ``inf`` if no such eps is known.
+    delta : float
+        What one draw takes of delta for itself.
+    mu : float
+        The draw is mu-Gaussian-DP; ``inf`` if no such mu is known. With `corners`, see there.
+    shift : float
+        Added to the privacy loss of the corners.
+    corners : tuple of (int, float)
+        The privacy loss is at most `shift` plus the largest of several Gaussian losses: so many of them
+        with parameter mu, for each pair (number, mu); and besides them a loss of 0.
+
+    Examples
+    --------
+    >>> from privlp.privacy.prices import Price, composed_epsilon
+    >>> round(composed_epsilon([(Price.gaussian(0.1), 4)], delta=1e-6), 6)
+    0.832302
+    """
+
+    law: Law
+    eps: float = math.inf
+    delta: float = 0.0
+    mu: float = math.inf
+    shift: float = 0.0
+    corners: tuple[tuple[int, float], ...] = ()
+
+    @classmethod
+    def gaussian(cls, mu: float) -> Price:
+        """Gaussian noise of standard deviation sensitivity/mu."""
+        return cls("gaussian", mu=mu)
+
+    @classmethod
+    def bounded_range(cls, eps: float) -> Price:
+        """A selection whose log-probabilities change by numbers that span at most eps."""
+        return cls("bounded range", eps=eps, mu=mu_of_bounded_range(eps))
+
+    @classmethod
+    def laplace(cls, eps: float) -> Price:
+        """Laplace noise of scale sensitivity/eps."""
+        return cls("laplace", eps=eps, mu=mu_of_pure(eps))
+
+    @classmethod
+    def pure(cls, eps: float) -> Price:
+        """Any eps-DP mechanism."""
+        return cls("pure", eps=eps, mu=mu_of_pure(eps))
+
+    @classmethod
+    def approximate(cls, eps: float, delta: float) -> Price:
+        """Any (eps, delta)-DP mechanism."""
+        return cls("approximate", eps=eps, delta=delta) if delta > 0 else cls.pure(eps)
+
+    @classmethod
+    def of_corners(cls, shift: float, corners: Iterable[tuple[int, float]]) -> Price:
+        """A privacy loss of at most `shift` plus the largest of 0 and several Gaussian losses."""
+        return cls("corners", shift=shift, corners=tuple(corners))
+
+    @classmethod
+    def none(cls) -> Price:
+        """A release without noise."""
+        return cls("none")
+
+    @property
+    def rho(self) -> float:
+        """The draw is rho-zCDP; ``inf`` if no such rho is known."""
+        if self.law == "gaussian":
+            return self.mu**2 / 2
+        if self.law == "bounded range":
+            return self.eps**2 / 8
+        return self.eps**2 / 2 if self.law in ("laplace", "pure") else math.inf
+
+    def renyi(self, order: float) -> float:
+        """A bound on the Rényi divergence of this order (> 1) between neighbours.
+
+        For corners: E[exp((order - 1) loss)] under the first of two neighbours is at most the sum over
+        corners of exp((order - 1) shift + order (order - 1) mu^2 / 2).
+        """
+        if self.law == "corners":
+            powers = [order * (order - 1) * mu**2 / 2 for _, mu in self.corners]
+            top = max(0.0, *powers)
+            total = math.exp(-top) + sum(
+                number * math.exp(power - top) for (number, _), power in zip(self.corners, powers, strict=True)
+            )
+            return self.shift + (top + math.log(total)) / (order - 1)
+        return math.inf if self.delta > 0 else min(self.eps, order * self.rho)
+
+
+Costs: TypeAlias = Iterable[tuple[Price, int]]
+
+
+def composed_epsilon(costs: Costs, delta: float) -> float:
+    """The least eps known at which all draws together are (eps, `delta`)-DP, if they were planned.
+
+    Planned means: which draws are made was fixed before the first. Each may depend on what the earlier
+    ones released.
+
+    Parameters
+    ----------
+    costs : iterable of (Price, int)
+        Prices, and how many draws were made at each.
+    delta : float
+        In [0, 1).
+    """
+    counts: Counter[Price] = Counter()
+    for price, count in costs:
+        counts[price] += count
+    return _composed_epsilon(tuple(counts.items()), delta)
+
+
+@lru_cache(maxsize=4096)
+def _composed_epsilon(costs: tuple[tuple[Price, int], ...], delta: float) -> float:
+    """The best of several proven bounds.
+
+    The pure epsilons of some draws are added to a joint bound on the others: of none, of one kind, of
+    all pure draws. The joint bound is the Gaussian one or the Rényi one.
+    """
+    if not costs:
+        return 0.0
+    apart = [(price, count) for price, count in costs if price.law == "approximate"]
+    rest = [(price, count) for price, count in costs if price.law != "approximate"]
+    delta -= math.fsum(price.delta * count for price, count in apart)
+    eps = math.fsum(price.eps * count for price, count in apart)
+    if delta < 0 or math.isinf(eps):
+        return math.inf
+    pure = [cost for cost in rest if math.isfinite(cost[0].eps)]
+    aside: list[list[tuple[Price, int]]] = [[], *([cost] for cost in pure if len(rest) > 1)]
+    if len(pure) > 1 or len(pure) == len(rest):
+        aside.append(pure)
+    return eps + min(
+        math.fsum(price.eps * count for price, count in some) + _joint([cost for cost in rest if cost not in some], delta)
+        for some in aside
+    )
+
+
+def _joint(costs: list[tuple[Price, int]], delta: float) -> float:
+    if not costs:
+        return 0.0
+    if delta <= 0:
+        return math.inf
+    gaussian = _gaussian_epsilon(costs, delta)
+    if all(price.law in ("gaussian", "corners") for price, _ in costs):
+        return gaussian  # no bound is better for Gaussian noise
+    return min(gaussian, _renyi_epsilon(costs, delta))
+
+
+def _gaussian_epsilon(costs: list[tuple[Price, int]], delta: float) -> float:
+    """By the curve of Gaussian differential privacy, summed over all corners.
+
+    E[(1 - e^(eps - loss))_+] is at most its sum over all combinations of corners, each of which is a
+    Gaussian composition: the squares of the mu add.
+    """
+    squares: Counter[float] = Counter({0.0: 1})
+    square = shift = 0.0
+    for price, count in costs:
+        shift += price.shift * count
+        if price.law != "corners":
+            square += price.mu**2 * count
+            continue
+        for _ in range(count):
+            wider: Counter[float] = Counter(squares)
+            for number, mu in price.corners:
+                for before, times in squares.items():
+                    wider[before + mu**2] += number * times
+            squares = _merged(wider)
+    if math.isinf(square + max(squares) + shift):
+        return math.inf
+    curves = [(times, math.sqrt(square + more)) for more, times in squares.items()]
+    largest = max(mu for _, mu in curves)
+    if largest == 0:
+        return shift
+
+    def curve(eps: float) -> float:
+        return math.fsum(times * delta_of(eps, mu) for times, mu in curves)
+
+    return shift + least_eps(curve, delta, scale=largest)
+
+
+def _merged(squares: Counter[float]) -> Counter[float]:
+    """The same sums, or at most 512 of them, rounded up: a larger mu never makes delta smaller."""
+    if len(squares) <= 512:
+        return squares
+    step, merged = max(squares) / 512, Counter[float]()
+    for square, times in squares.items():
+        merged[math.ceil(square / step) * step * (1 + 1e-15)] += times
+    return merged
+
+
+def _renyi_epsilon(costs: list[tuple[Price, int]], delta: float) -> float:
+    """By Rényi divergence, through dp-accounting."""
+    if any(price.law in ("corners", "none") for price, _ in costs):
+        return math.inf
+    return events.composed_epsilon((events.repeat(_event(price), count) for price, count in costs), delta)
+
+
+def _event(price: Price) -> events.Event:
+    if math.isinf(price.eps) and math.isinf(price.mu):
+        return events.no_privacy_event()
+    if price.law == "gaussian" or (price.law == "bounded range" and price.eps <= 8):
+        return events.zcdp_event(price.rho)
+    if price.law == "laplace" and price.eps >= 1e-3:
+        return events.laplace_event(1 / price.eps)
+    return events.pure_dp_event(price.eps)
