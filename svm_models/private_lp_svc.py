@@ -241,7 +241,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
 
 def _charge(n: int, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
     """Pay for the second moments and for all sums at once."""
-    of_moments = math.sqrt(2) * _NORM + 2 * math.sqrt(p) * WhitenedRecords.rounding_error(n, p, 1.0)
+    of_moments = math.sqrt(2) * _NORM**2 + 2 * math.sqrt(p) * WhitenedRecords.rounding_error(n, p, 1.0)
     of_sums = 2 * _NORM + 2 * WhitenedRecords.rounding_error(n, p, 1 / (_REACH * math.sqrt(rule.ridge)))
 
     def releases(intensity: float) -> list[tuple[GaussianMechanism, int]]:

@@ -65,9 +65,13 @@ def global_state():
 
 def paid_by(budget):
     counts = Counter()
-    for charge in budget._charges:
-        counts[charge.mechanism] += charge.count
+    for entry in budget.entries:
+        counts[entry.mechanism, entry.sensitivity, entry.parameter] += entry.draws
     return counts
+
+
+def as_paid(mechanism):
+    return mechanism.name, mechanism.sensitivity, mechanism.parameter
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -79,8 +83,8 @@ def test_what_is_drawn_is_what_was_paid_for(case, monkeypatch):
     monkeypatch.setattr(np.random, "default_rng", lambda seed=None: unseeded.append(seed) or fresh(seed))
 
     def before(mechanism):
-        drawn[mechanism] += 1
-        assert drawn[mechanism] <= paid_by(budget)[mechanism], "drawn before it was paid for"
+        drawn[as_paid(mechanism)] += 1
+        assert drawn[as_paid(mechanism)] <= paid_by(budget)[as_paid(mechanism)], "drawn before it was paid for"
 
     state = global_state()
     with Draws(before=before) as draws:

@@ -32,7 +32,7 @@ from svm_models import (
 from svm_models.base import Account, signed, within_norm
 from svm_models.losses import huber, logistic
 from svm_models.minimise import TOLERANCE, RegularizedRisk
-from svm_models.perturbation import curvature_cost, eps_for_noise, perturb_objective, perturb_output
+from svm_models.perturbation import _pure_curvature_cost, curvature_cost, eps_for_noise, perturb_objective, perturb_output
 
 OUTPUT = [OutputPerturbationSVC, OutputPerturbationLogisticRegression, OutputPerturbationClassifier]
 OBJECTIVE = [ObjectivePerturbationSVC, ObjectivePerturbationLogisticRegression, ObjectivePerturbationClassifier]
@@ -58,9 +58,17 @@ X, Y = records(norm=1 - 1e-9)
 
 def charged(perturb, risk, eps, delta=0.0, **options):
     """The weights, and the mechanisms paid for."""
-    ledger = Ledger(eps, delta)
-    w = perturb(risk, Account(ledger, Randomness(0)), **options)
-    return w, [charge.mechanism for charge in ledger._charges]
+    account = Recording(Ledger(eps, delta), Randomness(0))
+    w = perturb(risk, account, **options)
+    return w, account.mechanisms
+
+
+class Recording(Account):
+    """An account that remembers what was paid for."""
+
+    def charge_together(self, *requests):
+        self.mechanisms = [mechanism for mechanism, _ in requests]
+        return super().charge_together(*requests)
 
 
 def paying_for_the_curvature(mechanisms):
@@ -231,7 +239,9 @@ def test_noise_of_objective_perturbation(n, eps, reg, data_norm, loss):
     cost = math.log(1 + q * data_norm**2 / (n * reg))
     assert curvature_cost(risk) == pytest.approx(cost, rel=1e-12)
     assert eps_for_noise(risk, eps) == pytest.approx(0.99 * eps - cost)
-    if cost > eps / 16:
+    if loss.name == "logistic":
+        cost = 0.0  # slope and curvature are not both large
+    elif cost > eps / 16:
         reg = q * data_norm**2 / (n * math.expm1(eps / 16))
         cost = eps / 16
     _, mechanisms = charged(perturb_objective, risk, eps)
@@ -257,6 +267,31 @@ def test_regularisation_is_added_until_the_curvature_costs_a_sixteenth(no_noise,
     assert paying_for_the_curvature(mechanisms).curvature_cost == pytest.approx(eps / 16)
 
 
+@pytest.mark.parametrize("eps", [0.1, 3.0])
+def test_for_logistic_loss_regularisation_is_added_until_the_curvature_costs_nothing(no_noise, eps):
+    M = signed(X, Y)
+    raised = 1 / (len(M) * 0.495 * eps)
+    w, mechanisms = charged(perturb_objective, RegularizedRisk(M, logistic(), 1e-3, 1.0), eps)
+    np.testing.assert_allclose(w, RegularizedRisk(M, logistic(), raised, 1.0).minimise(), atol=1e-7 / raised)
+    assert paying_for_the_curvature(mechanisms).curvature_cost == 0.0
+    below = RegularizedRisk(M, logistic(), 0.8 * raised, 1.0)
+    _, mechanisms = charged(perturb_objective, below, eps, add_regularization=False)
+    assert paying_for_the_curvature(mechanisms).curvature_cost > 0.0
+
+
+@SETTINGS
+@given(st.floats(-7, 3), st.floats(-7, 7))
+def test_price_of_logistic_curvature_is_the_largest_loss_over_all_slopes(log_slope, log_k):
+    """Against a fine grid of slopes p of the record that is curved, the other one's being as steep as can be."""
+    slope, k = math.exp(log_slope), math.exp(log_k)
+    risk = RegularizedRisk(np.ones((1, 1)), logistic(), 1 / k, 1.0)
+    p = np.concatenate([np.linspace(0, 1, 4001), 1 - np.geomspace(1e-9, 1e-3, 200)])
+    largest = float(np.max(slope * (1 + p) + np.log1p(k * p * (1 - p))))
+    price = 2 * slope + _pure_curvature_cost(risk, slope)
+    assert largest * (1 - 1e-12) <= price <= largest * (1 + 1e-4)
+    assert price <= 2 * slope + curvature_cost(risk) + 1e-12
+
+
 def test_no_regularisation_is_added_where_the_curvature_is_cheap(no_noise):
     risk = RegularizedRisk(signed(X, Y), huber(), 0.5, 1.0)
     np.testing.assert_allclose(charged(perturb_objective, risk, 1.0)[0], risk.minimise(), atol=1e-8 / risk.reg)
@@ -274,7 +309,7 @@ def test_a_curvature_that_costs_more_than_eps_is_refused(no_draws, delta):
     no_draws()
     risk = RegularizedRisk(signed(X, Y), huber(), 1e-3, 1.0)
     assert curvature_cost(risk) > 1.0
-    with pytest.raises(BudgetExceededError, match="Nothing is left"):
+    with pytest.raises(BudgetExceededError, match="too small a budget for these releases"):
         charged(perturb_objective, risk, 1.0, delta, add_regularization=False)
 
 

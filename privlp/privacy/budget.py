@@ -5,9 +5,9 @@ The rule
 A budget of (eps, delta) pays for a call if, with it, at least one of two sums stays within its limit:
 
 * *the calls*: each is (eps_i, delta_i)-DP by itself; the eps_i add up to at most eps, and the delta_i
-  to at most four fifths of delta;
+  to at most nine tenths of delta;
 * *the Gaussian sum*: each draw is mu_i-Gaussian-DP; the squares of the mu_i add up to at most mu^2,
-  where mu-GDP is (eps, delta/5)-DP.
+  where mu-GDP is (eps, delta/10)-DP.
 
 Each sum by itself guards its limit however the requests are chosen, and the two shares of delta add up:
 so does their union. Proof: ``docs/proofs.md``, "A budget that is used adaptively".
@@ -42,7 +42,7 @@ Composition: TypeAlias = Literal["adaptive", "planned", "basic"]
 
 #: Shares of delta for the sum of the calls and for the Gaussian sum. What is left of 1 covers the
 #: relative error of sums of floating-point numbers.
-_CALLS, _GAUSSIAN, _ROUNDING = 0.8, 0.2 - 1e-9, 1e-12
+_CALLS, _GAUSSIAN, _ROUNDING = 0.9, 0.1 - 1e-9, 1e-12
 #: For each kind of composition, the share of delta at which a call is priced.
 _SHARE_OF_CALLS: dict[str, float] = {"adaptive": _CALLS, "planned": 1.0, "basic": 1.0 - _ROUNDING}
 
@@ -104,7 +104,7 @@ class Budget(Ledger):
         >>> budget = Budget(eps=1.0, delta=1e-6)
         >>> ledger = budget.ledger(eps=0.5, delta=0.0)
         >>> release = ledger.charge(LaplaceMechanism.of_eps(1.0, 0.5), 1, "a count", ConstraintPrivate(), Randomness(0))
-        >>> ledger.spent(), budget.spent()
+        >>> ledger.spent(), round(budget.spent(), 5)
         (0.5, 0.5)
         """
         return Ledger(eps, delta, _budget=self)

@@ -67,7 +67,7 @@ def eps_of(mu: float, delta: float) -> float:
     --------
     >>> from privlp.privacy.gaussian_dp import eps_of
     >>> round(eps_of(1.0, 1e-6), 6)
-    4.885
+    4.886554
     """
     return least_eps(lambda eps: delta_of(eps, mu), delta, scale=mu)
 
@@ -100,7 +100,7 @@ def mu_of(eps: float, delta: float) -> float:
     --------
     >>> from privlp.privacy.gaussian_dp import mu_of
     >>> round(mu_of(1.0, 1e-6), 6)
-    0.219704
+    0.236704
     """
     if delta <= 0:
         return 0.0
@@ -129,7 +129,7 @@ def mu_of_pure(eps: float) -> float:
     --------
     >>> from privlp.privacy.gaussian_dp import mu_of_pure
     >>> round(mu_of_pure(0.1), 6)
-    0.125306
+    0.125309
     """
     if eps == 0 or math.isinf(eps):
         return eps

@@ -136,7 +136,7 @@ class Descent:
         return cls(sensitivity, rounds, error, softness, step, rows if dense else None)
 
     def mechanism(self, intensity: float) -> GaussianMechanism:
-        """Noise of one round such that all rounds together are (intensity^2 / 2)-zCDP."""
+        """Noise of one round such that all rounds together are intensity-Gaussian-DP."""
         return GaussianMechanism(self.sensitivity, self.sensitivity * math.sqrt(self.rounds) / intensity)
 
     def prediction(self, method: str, region: Region, noise: float, objective_loss: float | None = 0.0) -> Prediction:
