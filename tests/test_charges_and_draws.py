@@ -64,10 +64,7 @@ def global_state():
 
 
 def paid_by(budget):
-    counts = Counter()
-    for charge in budget._charges:
-        counts[charge.mechanism] += charge.count
-    return counts
+    return Counter(charge.mechanism.of_draw(t, charge.count) for charge in budget._charges for t in range(charge.count))
 
 
 @pytest.mark.parametrize("case", CASES)

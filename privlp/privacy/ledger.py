@@ -86,7 +86,7 @@ class ChargedDraws(_Unique):
     def __init__(self, mechanism: Mechanism, count: int, purpose: str, randomness: Randomness, lock: RLock) -> None:
         super().__init__()
         self.mechanism = mechanism
-        self.remaining = count
+        self.remaining = self._total = count
         self._purpose = purpose
         self._randomness = randomness
         self._lock = lock
@@ -97,8 +97,9 @@ class ChargedDraws(_Unique):
         with self._lock:
             if self.remaining <= 0:
                 raise BudgetExceededError(f"All paid draws of the {self.mechanism.name} are used; charge the ledger for more.")
+            mechanism = self.mechanism.of_draw(self._total - self.remaining, self._total)
             self.remaining -= 1
-        return self._randomness.draw(self.mechanism, value, self._purpose)
+        return self._randomness.draw(mechanism, value, self._purpose)
 
 
 class Ledger(_Unique):
@@ -231,9 +232,10 @@ class Ledger(_Unique):
         >>> [release.remaining for release in releases], budget.spent()
         ([1, 2], 1.0)
         """
-        for _, count, _ in requests:
+        for mechanism, count, _ in requests:
             if not isinstance(count, int | np.integer) or count < 1:
                 raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
+            mechanism.of_draw(0, int(count))  # refuses a number of draws that the mechanism has no price for
         new = [_Charge(mechanism, int(count), purpose) for mechanism, count, purpose in requests]
         self._refuse_in_a_fork()
         with self._lock:
