@@ -229,19 +229,31 @@ class TestTheBetterOfTwo:
     @pytest.mark.parametrize("s", [0, 1, 2])
     def test_it_moves_by_one_at_most_whatever_the_rows(self, s):
         """All programs of up to three rows with violations of -1, 0 and 1 at both points, and all their neighbours."""
+        assert self.steps(lambda one, two: _margin(one, two, s)) == {-1, -0.5, 0, 0.5, 1}
+
+    def test_numbers_of_rows_to_change_would_move_by_two(self):
+        """Without negative numbers, which count how many changed rows the better one survives: no row from 1 to -1."""
+
+        def difference(one, two):
+            return max(0, _changes_needed(two, one, 1)) - max(0, _changes_needed(one, two, 1))
+
+        assert max(self.steps(difference)) == 2
+
+    def steps(self, margin):
+        """By how much a margin moves between neighbours of up to three rows: one row replaced, or added."""
         rows = list(itertools.product((-1, 0, 1), repeat=2))
         margins = {
-            records: _margin(*self.falling(records), s)
+            records: margin(*self.falling(records))
             for n in (1, 2, 3)
             for records in itertools.combinations_with_replacement(rows, n)
         }
-        steps = set()
+        found = set()
         for records, before in margins.items():
-            for row in rows:
+            for i, row in itertools.product(range(len(records)), rows):
+                found.add(margins[tuple(sorted((*records[:i], row, *records[i + 1 :])))] - before)
                 if len(records) < 3:
-                    steps.add(margins[tuple(sorted((*records, row)))] - before)
-                steps.add(margins[tuple(sorted((*records[1:], row)))] - before)
-        assert steps == {-1, -0.5, 0, 0.5, 1}
+                    found.add(margins[tuple(sorted((*records, row)))] - before)
+        return found
 
     @settings(deadline=None, max_examples=200)
     @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=1, max_size=9), st.integers(0, 6))

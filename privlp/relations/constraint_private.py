@@ -216,7 +216,7 @@ class ConstraintPrivate(NeighbourRelation):
         >>> from privlp import ConstraintPrivate
         >>> ConstraintPrivate().sum_sensitivity(1.0, 3), ConstraintPrivate("add-remove", nominal_n=500).sum_sensitivity(1.0, 3)
         (6.0, 3.0)
-        >>> ConstraintPrivate().sum_sensitivity(1.0, 3, largest_value=1.0) ** 2  # 3^2 (2^2 + 1)
+        >>> round(ConstraintPrivate().sum_sensitivity(1.0, 3, largest_value=1.0) ** 2, 6)  # 3^2 (2^2 + 1)
         45.0
         """
         moved = largest * (2 if self.change == "replace" else 1)
