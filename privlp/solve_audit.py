@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from privlp.checks import real
 from privlp.errors import BudgetExceededError, InvalidParameterError, InvalidProblemError, UnsupportedProblemError
-from privlp.privacy import Ledger, Randomness, audit
+from privlp.privacy import GaussianMechanism, Ledger, Mechanism, Randomness, WeightedGaussianMechanism, audit
 from privlp.privacy.audit import LARGEST_OUTCOME
 from privlp.privacy.audit_draw import audit_draw
 from privlp.privacy.ledger import validated_budget
@@ -278,10 +278,11 @@ class _Search:
 
 def _price(lp: LinearProgram, tape: Tape, solution: Solution) -> tuple[str, ...]:
     """Draws that were not paid for, and draws that cost more than was claimed."""
-    drawn = Counter((r.purpose, r.mechanism.name, r.mechanism.sensitivity, r.mechanism.parameter) for r in tape.releases)
-    paid: Counter[Any] = Counter()
+    paid: Counter[_Paid] = Counter()
     for entry in solution.privacy.entries:
-        paid[entry.purpose, entry.mechanism, entry.sensitivity, entry.parameter] += entry.draws
+        parameter = "" if entry.mechanism == WeightedGaussianMechanism.name else entry.parameter
+        paid[entry.purpose, entry.mechanism, entry.sensitivity, parameter] += entry.draws
+    drawn = Counter(_entry_of(release.purpose, release.mechanism, paid) for release in tape.releases)
     found = [f"{count} draws were paid for, {drawn[of]} made: {of[0]}" for of in drawn if drawn[of] > (count := paid[of])]
     slack = 1 + ROUNDING
     ledger = Ledger(solution.privacy.eps_limit * slack, solution.privacy.delta_limit * slack)
@@ -292,6 +293,17 @@ def _price(lp: LinearProgram, tape: Tape, solution: Solution) -> tuple[str, ...]
         record = solution.privacy
         found.append(f"the draws that were made cost more than eps = {record.eps_limit:g}, delta = {record.delta_limit:g}")
     return tuple(found)
+
+
+#: Purpose, name of the mechanism, sensitivity, parameter in words; no parameter where each draw has one of its own.
+_Paid = tuple[str, str, float, str]
+
+
+def _entry_of(purpose: str, mechanism: Mechanism, paid: Counter[_Paid]) -> _Paid:
+    """What a draw was paid as: draws of weighted noise are Gaussian ones, each with a noise of its own that its price shows."""
+    own = purpose, mechanism.name, mechanism.sensitivity, mechanism.parameter
+    weighted = purpose, WeightedGaussianMechanism.name, mechanism.sensitivity, ""
+    return weighted if own not in paid and type(mechanism) is GaussianMechanism and weighted in paid else own
 
 
 # ---------------------------------------------------------------------------------------------- statistics

@@ -12,12 +12,13 @@ import scipy.sparse as sp
 
 from privlp import Budget, InvalidParameterError
 from privlp.checks import positive
-from privlp.privacy import GaussianMechanism
+from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
 from privlp.privacy.ledger import ChargedDraws
 from privlp.solvers.driver import drive
 from privlp.solvers.elastic_dual import ElasticDual
 from privlp.solvers.game import Game
 from privlp.solvers.l1_ball import L1BallPlayer
+from privlp.solvers.rounds import weights_of_rounds
 from svm_models.base import _RECORDS, _RELATION, Account, PrivateLinearClassifier, signed
 
 FloatArray = npt.NDArray[np.float64]
@@ -137,7 +138,9 @@ class PrivateLPSVC(PrivateLinearClassifier):
     ||m m^T - m' m'^T||_F^2 = ||m||^4 + ||m'||^4 - 2 (m·m')^2 <= 2. Sums: z_i depends on record i and on released points, the
     whitening on the released moments, so that a record contributes a vector of norm at most 1 and its replacement another: 2.
     Twice the rounding error of a sum is added to each. *Budget*: one ledger; one Gaussian release of p (p + 1)/2 numbers, a tenth
-    of the zCDP, and T of p numbers; all are charged before the first. Proof: ``docs/proofs.md``, "Elastic duals on an L1 ball".
+    of the zCDP, and T of p numbers, later ones with less noise because they count more
+    (:class:`~privlp.privacy.WeightedGaussianMechanism`); all are charged before the first. Proof:
+    ``docs/proofs.md``, "Elastic duals on an L1 ball".
 
     *Rule*: nu = sigma sqrt(p)/n, sigma the noise of one release at the whole budget, is a function of n, p, eps and
     delta; R = 50/sqrt(nu), in units of 1/data_norm; T = 4 nu^(-1/3), which grows with eps; second moments below 150 nu^2 (per
@@ -247,7 +250,8 @@ def _charge(n: int, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
     def releases(intensity: float) -> list[tuple[GaussianMechanism, int]]:
         share = intensity * math.sqrt(_SHARE_OF_MOMENTS)
         each = intensity * math.sqrt((1 - _SHARE_OF_MOMENTS) / rule.rounds)
-        return [(GaussianMechanism(of_moments, of_moments / share), 1), (GaussianMechanism(of_sums, of_sums / each), rule.rounds)]
+        sums = WeightedGaussianMechanism(of_sums, of_sums / each, weights_of_rounds(rule.rounds))
+        return [(GaussianMechanism(of_moments, of_moments / share), 1), (sums, rule.rounds)]
 
     purposes = "release the second moments of the records", "release the sum of weighted records each round"
     requests = [

@@ -36,6 +36,7 @@ from privlp.privacy import (
     Mechanism,
     Randomness,
     TruncatedLaplaceMechanism,
+    WeightedGaussianMechanism,
 )
 from privlp.privacy.tape import Release, Tape, changes, differences
 
@@ -89,18 +90,34 @@ def sharpest(mechanism: Mechanism) -> Mechanism:
     if isinstance(mechanism, ExponentialMechanism):
         return replace(mechanism, eps=_SELECTION_EPS)
     if isinstance(mechanism, GaussianMechanism):
-        return replace(mechanism, sigma=mechanism.sensitivity / _GAUSSIAN_RATIO)
+        return replace(mechanism, sigma=mechanism.sensitivity * math.sqrt(len(draws_of(mechanism))) / _GAUSSIAN_RATIO)
     if isinstance(mechanism, TruncatedLaplaceMechanism):
         return mechanism
     return replace(mechanism, scale=mechanism.sensitivity / _PURE_EPS)
 
 
+def draws_of(mechanism: Mechanism) -> list[Mechanism]:
+    """The draws that are charged together: one, but for weighted noise."""
+    count = len(mechanism.weights) if isinstance(mechanism, WeightedGaussianMechanism) else 1
+    return [mechanism.of_draw(number, count) for number in range(count)]
+
+
+def deviations(mechanism: GaussianMechanism) -> np.ndarray:
+    """The noise of these draws."""
+    return np.array([draw.sigma for draw in draws_of(mechanism)])  # type: ignore[attr-defined]
+
+
+def ratio_of(mechanism: GaussianMechanism) -> float:
+    """Sensitivity over noise, of all draws that are charged together, from what they are charged for."""
+    return mechanism.sensitivity / mechanism.sigma * math.sqrt(len(draws_of(mechanism)))
+
+
 def claim_of(mechanism: Mechanism) -> Claim:
-    """What one draw is charged for."""
+    """What one draw is charged for, or all that are charged together."""
     if isinstance(mechanism, ExponentialMechanism):
         return Claim(_SELECTION_AT, delta_of_selection(mechanism.pure_eps, _SELECTION_AT))
     if isinstance(mechanism, GaussianMechanism):
-        return Claim(_GAUSSIAN_AT, delta_of_gaussian(mechanism.sensitivity / mechanism.sigma, _GAUSSIAN_AT))
+        return Claim(_GAUSSIAN_AT, delta_of_gaussian(ratio_of(mechanism), _GAUSSIAN_AT))
     return Claim(mechanism.pure_eps, mechanism.own_delta)
 
 
@@ -195,6 +212,9 @@ def release_many(mechanism: Mechanism, value: Any, randomness: Randomness, runs:
         if runs > MOST_SINGLE_RELEASES:
             return np.ravel(value) + law_of_euclidean_laplace(mechanism, randomness.generator, (runs, np.size(value)))
         return np.array([mechanism.release(value, randomness) for _ in range(runs)]).reshape(runs, -1)
+    if isinstance(mechanism, WeightedGaussianMechanism):  # one entry of the value for each draw
+        draws = zip(draws_of(mechanism), np.ravel(value), strict=True)
+        return np.stack([draw.release(np.full(runs, exact), randomness) for draw, exact in draws], axis=1)
     return np.reshape(mechanism.release(np.tile(np.ravel(value), runs), randomness), (runs, -1))
 
 
@@ -214,7 +234,7 @@ def of_another_law(mechanism: Mechanism, value: Any, randomness: Randomness, run
     if isinstance(mechanism, ExponentialMechanism):
         return permute_and_flip(mechanism, value, randomness, runs)
     if isinstance(mechanism, GaussianMechanism):
-        return with_law(lambda m, rng, shape: rng.uniform(-1, 1, shape) * math.sqrt(3) * m.sigma)(
+        return with_law(lambda m, rng, shape: rng.uniform(-1, 1, shape) * math.sqrt(3) * deviations(m))(
             mechanism, value, randomness, runs
         )
     if isinstance(mechanism, TruncatedLaplaceMechanism):
@@ -244,12 +264,17 @@ def along(pair: Pair, outcomes: np.ndarray) -> np.ndarray:
     if isinstance(pair.mechanism, EuclideanLaplaceMechanism) and len(difference) > 1:
         here, there = (np.linalg.norm(outcomes - np.ravel(side), axis=1) for side in (pair.here, pair.there))
         return np.rint(_LOSSES * (here - there) / np.linalg.norm(difference)).astype(int)
+    if isinstance(pair.mechanism, WeightedGaussianMechanism):  # the privacy loss, but for a constant
+        difference = difference / deviations(pair.mechanism) ** 2
     return (outcomes - np.ravel(pair.here)) @ difference / max(float(difference @ difference), 1e-300)
 
 
 def farthest(pair: Pair, outcomes: np.ndarray) -> np.ndarray:
     """The entry that went the farthest in the direction of the difference: what shows noise of bounded support."""
-    return ((outcomes - np.ravel(pair.here)) * np.sign(np.ravel(pair.there) - np.ravel(pair.here))).max(axis=1)
+    signs = np.sign(np.ravel(pair.there) - np.ravel(pair.here))
+    if isinstance(pair.mechanism, WeightedGaussianMechanism):
+        signs = signs / deviations(pair.mechanism)
+    return ((outcomes - np.ravel(pair.here)) * signs).max(axis=1)
 
 
 def sampler_of(
@@ -456,11 +481,13 @@ class Mechanical(Subject):
         )
 
     def _composed(self) -> Exact:
-        """Ten draws through a ledger."""
+        """Ten draws through a ledger, or all that are charged together."""
+        together = draws_of(self.pair.mechanism)
+        drawn = together if len(together) > 1 else 10 * together
         with count_forgotten():
             ledger = Ledger(1e6, 1.5 * self.pair.mechanism.own_delta or 1e-6)
-            ledger.charge(self.pair.mechanism, 10, "draw ten times", privlp.ConstraintPrivate(), Randomness(0))
-            return Exact(overspent([self.pair.mechanism] * 10, ledger.spent(), ledger.delta), "ledger")
+            ledger.charge(self.pair.mechanism, len(drawn), "draw many times", privlp.ConstraintPrivate(), Randomness(0))
+            return Exact(overspent(drawn, ledger.spent(), ledger.delta), "ledger")
 
 
 def faulty_draw(
@@ -482,7 +509,7 @@ def faulty_draw(
 
 def claim_of_law(mechanism: GaussianMechanism, cost: float = 0.0) -> Claim:
     """Of Gaussian noise, where noise of bounded support shows best; `cost` is added to eps."""
-    return Claim(_LAW_AT + cost, delta_of_gaussian(mechanism.sensitivity / mechanism.sigma, _LAW_AT))
+    return Claim(_LAW_AT + cost, delta_of_gaussian(ratio_of(mechanism), _LAW_AT))
 
 
 def noisier(mechanism: Mechanism) -> Mechanism:
@@ -502,7 +529,7 @@ def two_releases(pair: Pair, mechanism: Mechanism, *, fresh: bool) -> Statistica
 def claim_of_two(mechanism: Mechanism) -> Claim:
     """Two draws."""
     if isinstance(mechanism, GaussianMechanism):
-        ratio = math.sqrt(2) * mechanism.sensitivity / mechanism.sigma
+        ratio = math.sqrt(2) * ratio_of(mechanism)
         return Claim(_GAUSSIAN_AT, delta_of_gaussian(ratio, _GAUSSIAN_AT))
     return Claim(mechanism.pure_eps, mechanism.own_delta).of_two()
 

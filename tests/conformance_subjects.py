@@ -23,6 +23,7 @@ from privlp.privacy import (
     GaussianMechanism,
     LaplaceMechanism,
     TruncatedLaplaceMechanism,
+    WeightedGaussianMechanism,
 )
 from privlp.solvers.equal_norm import RowsOfEqualNorm
 from privlp.solvers.polytope_rows import RowsOnPolytope
@@ -56,6 +57,12 @@ def _bounded_noise(mechanism: Any, scores: Any, randomness: Any, runs: int) -> n
     return np.argmax(scores + randomness.generator.uniform(0, width, (runs, len(scores))), axis=1)
 
 
+def _weighted(weights: tuple[float, ...]) -> Mechanical:
+    """All draws together, each on one number that moves by the sensitivity."""
+    mechanism = WeightedGaussianMechanism(1.0, 1.0, weights)
+    return Mechanical(mechanism.name, Pair(sharpest(mechanism), np.zeros(len(weights)), np.ones(len(weights))))
+
+
 _OF_VECTORS = EuclideanLaplaceMechanism(1.0, 0.4)
 
 MECHANISMS: list[Subject] = [
@@ -64,6 +71,7 @@ MECHANISMS: list[Subject] = [
     _numbers(LaplaceMechanism(1.0, 1.0)),
     _numbers(TruncatedLaplaceMechanism.of_budget(1.0, 2.0, 0.1)),
     _numbers(GaussianMechanism(1.0, 1.0)),
+    _weighted((1.0, 1.5, 2.0, 2.5, 3.0, 3.5)),
     Mechanical("Euclidean Laplace mechanism, a number", Pair(_OF_VECTORS, np.zeros(1), np.ones(1))),
     Mechanical(
         "Euclidean Laplace mechanism, a vector",
@@ -183,8 +191,8 @@ _FOLLOWS_N = Patch(_TRUE_NUMBER_OF_ROWS, _with_and_without())
 _MIRROR = partial(_solve, "mirror", 1.0, 1e-6, 2.0, alpha=1e6)
 
 
-def _sums_of_removed_records(self: ConstraintPrivate, largest: float, rows_of_one_record: int) -> float:
-    return rows_of_one_record * largest
+def _sums_of_removed_records(self: ConstraintPrivate, largest: float, rows_of_one_record: int, value: float = 0.0) -> float:
+    return rows_of_one_record * math.hypot(largest, value)
 
 
 _REMOVED = replaced(ConstraintPrivate, "sum_sensitivity", _sums_of_removed_records)
@@ -305,7 +313,7 @@ WHOLE_CONSTRAINTS: list[Subject] = [
             RELATION=Patch(_REMOVED),
             STOP=_STOPS_IN_A_BOX,
         ),
-        sharp=0.7,
+        sharp=0.97,
     ),
 ]
 

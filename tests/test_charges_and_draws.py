@@ -15,6 +15,7 @@ import pytest
 import privlp
 import svm_models
 from privlp import Budget, LinearProgram
+from privlp.privacy import Ledger
 from privlp.relations import NeighbourRelation
 from privlp.solvers import METHODS
 from svm_models.base import PrivateLinearClassifier
@@ -63,19 +64,22 @@ def global_state():
     return random.getstate(), repr(np.random.get_state(legacy=False))  # noqa: NPY002
 
 
-def paid_by(budget):
-    counts = Counter()
-    for entry in budget.entries:
-        counts[entry.mechanism, entry.sensitivity, entry.parameter] += entry.draws
+@pytest.fixture
+def paid(monkeypatch):
+    """How many draws of each mechanism were paid for."""
+    counts, charge_together = Counter(), Ledger.charge_together
+
+    def counting(ledger, requests, *arguments, **options):
+        draws = charge_together(ledger, requests, *arguments, **options)
+        counts.update(m.of_draw(t, count) for m, count, _ in requests for t in range(count))
+        return draws
+
+    monkeypatch.setattr(Ledger, "charge_together", counting)
     return counts
 
 
-def as_paid(mechanism):
-    return mechanism.name, mechanism.sensitivity, mechanism.parameter
-
-
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_drawn_is_what_was_paid_for(case, monkeypatch):
+def test_what_is_drawn_is_what_was_paid_for(case, monkeypatch, paid):
     """Draw by draw: paid before it is made, all that is paid is drawn, and nothing is drawn outside a mechanism."""
     make, arguments = CASES[case]
     budget, drawn, unseeded = Budget(2.0, 0.01), Counter(), []
@@ -83,13 +87,13 @@ def test_what_is_drawn_is_what_was_paid_for(case, monkeypatch):
     monkeypatch.setattr(np.random, "default_rng", lambda seed=None: unseeded.append(seed) or fresh(seed))
 
     def before(mechanism):
-        drawn[as_paid(mechanism)] += 1
-        assert drawn[as_paid(mechanism)] <= paid_by(budget)[as_paid(mechanism)], "drawn before it was paid for"
+        drawn[mechanism] += 1
+        assert drawn[mechanism] <= paid[mechanism], "drawn before it was paid for"
 
     state = global_state()
     with Draws(before=before) as draws:
         result = make(*arguments)(budget, draws.generator())
-    assert drawn == paid_by(budget)
+    assert drawn == paid
     assert sum(drawn.values()) == sum(entry.draws for entry in budget.entries) > 0
     assert set(draws.outside) <= PUBLIC_DRAWS.get(arguments[0], set())
     assert None not in unseeded

@@ -122,10 +122,10 @@ class TestWhatIsCharged:
         best = self.entries("mirror-best")
         assert best[self.MEAN] == pytest.approx(0.04, rel=1e-6)
         assert best[self.SUM] == pytest.approx(4.0, rel=1e-6)
-        assert best["choose the better of two points"] == 2.0
+        assert best["choose the better of two points"] == 1.0
 
     def test_cuts(self):
-        assert self.entries("ftpl", eps=1e12)[self.SUM] == pytest.approx(4 * math.sqrt(2), rel=1e-6)
+        assert self.entries("ftpl", eps=1e12)[self.SUM] == pytest.approx(2 * math.sqrt(5), rel=1e-6)
 
     def test_counts(self):
         assert self.entries("mirror", opt=(1.0, 9.0))["count violated rows"] == 2.0

@@ -174,15 +174,16 @@ def rows_of(count):
 @settings(deadline=None, max_examples=100)
 @given(rows_of(6), rows_of(2), st.tuples(*[st.floats(-3, 3)] * 3), st.sampled_from([1e-6, 0.1, 10.0]), st.booleans())
 def test_sensitivity(common, others, point, softness, with_value):
-    """Replacing one row moves the release by at most twice the norm of a row, adding one by at most once."""
+    """Replacing one row moves the release by at most 2, or sqrt 5 with the value; adding one by at most 1, or sqrt 2."""
 
     def release(rows, relation):
         return released(rows[:, :3], rows[:, 3], relation, point, softness, with_value)
 
-    norm = RowsOnPolytope.norm_of_a_row(with_value=with_value)
     one, two = (np.vstack([common, other]) for other in others)
-    assert np.linalg.norm(release(one, REPLACE) - release(two, REPLACE)) <= REPLACE.sum_sensitivity(norm, 1) + 1e-6
-    assert np.linalg.norm(release(one, ADD) - release(common, ADD)) <= ADD.sum_sensitivity(norm, 1) + 1e-6
+    assert (
+        np.linalg.norm(release(one, REPLACE) - release(two, REPLACE)) <= REPLACE.sum_sensitivity(1.0, 1, float(with_value)) + 1e-6
+    )
+    assert np.linalg.norm(release(one, ADD) - release(common, ADD)) <= ADD.sum_sensitivity(1.0, 1, float(with_value)) + 1e-6
 
 
 #: Opposite rows next to a common one, both violated.
@@ -192,6 +193,20 @@ OPPOSITE = [(np.array([[1.0, 0.5, 0.0], sign * np.array([8.0, -2.0, 1.0])]), np.
 def test_sensitivity_is_attained():
     one, two = (released(A, b) for A, b in OPPOSITE)
     assert np.linalg.norm(one - two) >= 0.9 * REPLACE.sum_sensitivity(1.0, 1)
+
+
+def test_sensitivity_with_the_value_is_attained():
+    """Opposite rows, one violated by more than 1, the other by next to nothing but more than the softness."""
+    (A, b), (other, _) = OPPOSITE
+    barely = np.array([b[0], other[1] @ (0.5, -1.5, 1.0) - 0.01])
+    one, two = (released(*rows, softness=1e-6, with_value=True) for rows in ((A, b), (other, barely)))
+    bound = REPLACE.sum_sensitivity(1.0, 1, 1.0)
+    assert bound == pytest.approx(math.sqrt(5))
+    assert 0.99 * bound <= np.linalg.norm(one - two) <= bound
+    less = released(A[:1], b[:1], ADD, softness=1e-6, with_value=True)
+    bound = ADD.sum_sensitivity(1.0, 1, 1.0)
+    assert bound == pytest.approx(math.sqrt(2))
+    assert 0.99 * bound <= np.linalg.norm(one - less) <= bound * (1 + 1e-12)
 
 
 def test_both_sides_of_a_range_are_rows_of_one_record():
@@ -274,7 +289,7 @@ def test_all_that_players_see_is_released(with_value):
         releases.append(np.array(draws.seen))
     assert np.array_equal(*points)
     change = np.linalg.norm(releases[0] - releases[1], axis=1).max()
-    assert 0.5 < change <= REPLACE.sum_sensitivity(RowsOnPolytope.norm_of_a_row(with_value=with_value), 1)
+    assert 0.5 < change <= REPLACE.sum_sensitivity(1.0, 1, float(with_value))
 
 
 # ---------------------------------------------------------------------------------------------- what it finds

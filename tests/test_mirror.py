@@ -1,5 +1,6 @@
 """Mirror descent: what its releases may change by, what an audit sees, and how far it gets."""
 
+import itertools
 import math
 
 import numpy as np
@@ -18,7 +19,7 @@ from privlp.solvers.dense_dual import SmoothedWorstRows
 from privlp.solvers.elastic_dual import ElasticDual
 from privlp.solvers.equal_norm import RowsOfEqualNorm
 from privlp.solvers.mirror import mirror
-from privlp.solvers.portfolio import _changes_needed, mirror_best
+from privlp.solvers.portfolio import _changes_needed, _margin, mirror_best
 from privlp.solvers.simplex import Simplex
 
 COSTS = np.array([1.0, 2.0, 0.5])
@@ -195,7 +196,7 @@ class TestTheBetterOfTwo:
     @staticmethod
     def brute_force(own, other, s):
         at = lambda values, i: math.inf if i < 1 else sorted(values)[-i] if i <= len(values) else -math.inf  # noqa: E731
-        return next(r for r in range(s + 2) if at(own, s + 1 + r) <= at(other, s + 1 - r))
+        return next(r for r in range(-s - 1, s + 2) if at(own, s + 1 + r) <= at(other, s + 1 - r))
 
     @settings(deadline=None, max_examples=300)
     @given(values, values, st.integers(1, 10))
@@ -213,35 +214,84 @@ class TestTheBetterOfTwo:
     def test_it_moves_by_one_at_most(self, records, new, s):
         """A record is a row, seen from both points: replaced, and left out."""
 
-        def score(pairs):
-            one, two = (np.sort(np.array(column, dtype=float))[::-1] for column in zip(*pairs, strict=True))
-            return np.array([_changes_needed(one, two, s), _changes_needed(two, one, s)])
+        def margin(pairs):
+            return _margin(*self.falling(pairs), s)
 
-        before = score(records)
-        assert (abs(score([*records[1:], new]) - before) <= 1).all()
-        assert (abs(score(records[1:]) - before) <= 1).all()
+        before = margin(records)
+        assert abs(margin([*records[1:], new]) - before) <= 1
+        assert abs(margin(records[1:]) - before) <= 1
 
-    def test_one_of_them_needs_no_change(self):
+    @staticmethod
+    def falling(records):
+        """Violations of all rows at either point, the largest first."""
+        return [np.sort(np.array(column, dtype=float))[::-1] for column in zip(*records, strict=True)]
+
+    @pytest.mark.parametrize("s", [0, 1, 2])
+    def test_it_moves_by_one_at_most_whatever_the_rows(self, s):
+        """All programs of up to three rows with violations of -1, 0 and 1 at both points, and all their neighbours."""
+        assert self.steps(lambda one, two: _margin(one, two, s)) == {-1, -0.5, 0, 0.5, 1}
+
+    def test_numbers_of_rows_to_change_would_move_by_two(self):
+        """Without negative numbers, which count how many changed rows the better one survives: no row from 1 to -1."""
+
+        def difference(one, two):
+            return max(0, _changes_needed(two, one, 1)) - max(0, _changes_needed(one, two, 1))
+
+        assert max(self.steps(difference)) == 2
+
+    def steps(self, margin):
+        """By how much a margin moves between neighbours of up to three rows: one row replaced, or added."""
+        rows = list(itertools.product((-1, 0, 1), repeat=2))
+        margins = {
+            records: margin(*self.falling(records))
+            for n in (1, 2, 3)
+            for records in itertools.combinations_with_replacement(rows, n)
+        }
+        found = set()
+        for records, before in margins.items():
+            for i, row in itertools.product(range(len(records)), rows):
+                found.add(margins[tuple(sorted((*records[:i], row, *records[i + 1 :])))] - before)
+                if len(records) < 3:
+                    found.add(margins[tuple(sorted((*records, row)))] - before)
+        return found
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=1, max_size=9), st.integers(0, 6))
+    def test_its_sign_is_that_of_the_better_one(self, records, s):
+        """Candidates that change places change the sign; the one with the smaller (s+1)-th violation has the larger score."""
+        one, two = self.falling(records)
+        margin = _margin(one, two, s)
+        assert _margin(two, one, s) == -margin
+        if s < len(records) and one[s] != two[s]:
+            assert np.sign(margin) == np.sign(two[s] - one[s])
+
+    def test_equal_candidates_have_equal_scores(self):
         values = np.array([3.0, 2.0, 1.0])
-        assert _changes_needed(values, values, 1) == 0
+        assert _margin(values, values, 1) == 0
+
+    def test_margin_counts_rows(self):
+        """Of nine rows, one point violates two and the other six; s = 3. Without ties two changed rows turn the order."""
+        good, bad = (np.array([1.0] * violated + [-1.0] * (9 - violated)) for violated in (2, 6))
+        assert _changes_needed(bad, good, 3) == 2
+        assert _margin(good + 0.1 * np.arange(9)[::-1], bad + 0.1 * np.arange(9)[::-1] + 0.05, 3) == 1.5
 
     def test_ledger(self):
         asked = task(*OPPOSITE[0], ConstraintPrivate(rows_per_record=3), 1.0, 1e-6)
         solver = mirror_best(asked)
         choice, *descents = asked.ledger.entries
-        assert (choice.mechanism, choice.sensitivity, choice.draws) == ("exponential mechanism", 3.0, 1)
+        assert (choice.mechanism, choice.sensitivity, choice.draws) == ("exponential mechanism", 1.5, 1)
         assert sum(entry.draws for entry in descents) == solver.rounds
         assert asked.ledger.spent() == pytest.approx(1.0, rel=1e-6)
 
     @pytest.mark.statistical
     @pytest.mark.parametrize(
-        ("sensitivity", "passes"), [pytest.param(1.0, True, id="correct"), pytest.param(0.25, False, id="broken")]
+        ("sensitivity", "passes"), [pytest.param(0.5, True, id="correct"), pytest.param(0.125, False, id="broken")]
     )
     def test_audit_of_the_choice(self, sensitivity, passes):
-        """Both scores move by one, in opposite directions; false-alarm rate 0.001, miss rate below 0.01."""
+        """The margin moves by one, from -1/2 to 1/2; false-alarm rate 0.001, miss rate below 0.01."""
         mechanism = ExponentialMechanism(sensitivity, 2.0)
         run = lambda scores, rng: mechanism.release(scores, Randomness(rng))  # noqa: E731
-        spread = [np.array([-1.0, 0.0]), np.array([0.0, -1.0])]
+        spread = [np.array([-0.25, 0.25]), np.array([0.25, -0.25])]
         assert audit(run, *spread, 2.0, 0.0, runs=40_000, rng=1).passed == passes
 
 

@@ -12,6 +12,7 @@ from privlp.privacy.mechanisms import LaplaceMechanism as LaplaceMechanism
 from privlp.privacy.mechanisms import Mechanism as Mechanism
 from privlp.privacy.mechanisms import ObjectivePerturbation as ObjectivePerturbation
 from privlp.privacy.mechanisms import TruncatedLaplaceMechanism as TruncatedLaplaceMechanism
+from privlp.privacy.mechanisms import WeightedGaussianMechanism as WeightedGaussianMechanism
 from privlp.privacy.randomness import Randomness as Randomness
 from privlp.privacy.record import LedgerEntry as LedgerEntry
 from privlp.privacy.record import PrivacyRecord as PrivacyRecord

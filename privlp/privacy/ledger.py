@@ -59,10 +59,11 @@ class Charge:
         Raises
         ------
         InvalidParameterError
-            If `count` is not a positive integer.
+            If `count` is not a positive integer, or not one that the mechanism has a price for.
         """
         if not isinstance(count, int | np.integer) or count < 1:
             raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
+        mechanism.of_draw(0, int(count))  # refuses a number of draws that the mechanism has no price for
         words = (mechanism.sensitivity, mechanism.parameter, int(count), mechanism.arithmetic)
         return cls(mechanism.price, LedgerEntry(purpose, mechanism.name, *words))
 
@@ -131,7 +132,7 @@ class ChargedDraws(_Unique):
     def __init__(self, mechanism: Mechanism, count: int, purpose: str, randomness: Randomness, ledger: Ledger) -> None:
         super().__init__()
         self.mechanism = mechanism
-        self.remaining = count
+        self.remaining = self._total = count
         self._purpose = purpose
         self._randomness = randomness
         self._ledger = ledger
@@ -142,8 +143,9 @@ class ChargedDraws(_Unique):
         with self._ledger.drawing():
             if self.remaining <= 0:
                 raise BudgetExceededError(f"All paid draws of the {self.mechanism.name} are used; charge the ledger for more.")
+            mechanism = self.mechanism.of_draw(self._total - self.remaining, self._total)
             self.remaining -= 1
-        return self._randomness.draw(self.mechanism, value, self._purpose)
+        return self._randomness.draw(mechanism, value, self._purpose)
 
 
 class Ledger(_Unique):

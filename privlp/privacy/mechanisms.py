@@ -8,8 +8,10 @@ Sensitivities come from the neighbour relation (:mod:`privlp.relations`). Draws 
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +30,10 @@ _LOG_ERROR_OF_A_SELECTION = 2.0**-38
 _LEAST_DELTA = 1e-300
 _LARGEST_SCALE = 1e298
 _LARGEST_WIDTH = 2.0**30  # in scales: beyond, steps of the grid are no longer whole numbers in double precision
+# Weights of draws, in a range in which their mean is computed to full precision.
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 2.0**-500, 2.0**500
+# Deviations of weighted draws are larger by this factor, which covers the few units in the last place that they are rounded by.
+_HAIR = 1 + 1e-12
 _ROUNDED = "real-valued noise, exactly rounded to a public grid: the low bits of a release tell nothing"
 _COVERED = "the noise is not released; its rounding error is covered by noise of its own, but for a chance below 1e-27"
 
@@ -72,6 +78,16 @@ class Mechanism(ABC):
     def without_noise(self, value: Any) -> Any:  # noqa: ARG002
         """What a release would be without noise, for audits; None where there is no such thing."""
         return None
+
+    def of_draw(self, number: int, count: int) -> Mechanism:  # noqa: ARG002 (all draws are alike)
+        """The mechanism of draw `number`, from 0, where `count` draws are charged together.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the price is not one for `count` draws.
+        """
+        return self
 
     @abstractmethod
     def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
@@ -351,6 +367,96 @@ class GaussianMechanism(Mechanism):
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
         return rounded_sum(value, self.sigma, Gaussian(), randomness.generator)
+
+
+@dataclass(frozen=True)
+class WeightedGaussianMechanism(GaussianMechanism):
+    """Gaussian noise for several draws that are charged together; draws of more weight have less.
+
+    Draw t of T has the standard deviation sigma_t = sigma sqrt(mean(weights) / weights[t]).
+    `sensitivity` bounds the L2 change of each released value between neighbours, for whichever
+    neighbour relation it was derived. In zCDP, draw t costs sensitivity^2 / (2 sigma_t^2), which is
+    proportional to its weight. All of them together cost T sensitivity^2 / (2 sigma^2): as much as T
+    draws with noise sigma, also where a value depends on earlier releases. So each draw is charged as
+    one with noise sigma, but only all T of them at once: a charge for another number of draws is
+    refused. Of all noise levels of this total price, these give the sum of weights[t] times noise t
+    its least variance. Proof: ``docs/proofs.md``, "Weighted Gaussian noise".
+
+    *Rounding.* A computed sigma_t has a relative error below 2**-50. It is enlarged by 1e-12 of
+    itself, so that the draws together cost no more than is charged. Each draw is rounded like one of
+    :class:`GaussianMechanism`.
+
+    Parameters
+    ----------
+    sensitivity, sigma : float
+        In the units of the released value. `sigma` is an average: sigma^-2 is the mean of sigma_t^-2.
+    weights : tuple of float
+        One for each draw, in their order; between 2^-500 and 2^500. Only their ratios matter.
+
+    Examples
+    --------
+    >>> from privlp import Budget, ConstraintPrivate
+    >>> from privlp.privacy import Randomness, WeightedGaussianMechanism
+    >>> mechanism = WeightedGaussianMechanism(sensitivity=1.0, sigma=10.0, weights=(1.0, 3.0))
+    >>> [round(mechanism.of_draw(t, 2).sigma, 6) for t in range(2)]
+    [14.142136, 8.164966]
+    >>> release = Budget(1.0, 1e-6).charge(mechanism, 2, "two sums", ConstraintPrivate(), Randomness(0))
+    >>> noisy = release(17.0), release(23.0)
+    >>> Budget(1.0, 1e-6).charge(mechanism, 1, "one sum", ConstraintPrivate(), Randomness(0))
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: This weighted Gaussian mechanism has a price for all of its 2 draws, not for 1: ...
+    """
+
+    weights: tuple[float, ...]
+    name = "weighted Gaussian mechanism"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.weights, tuple) or not self.weights:
+            raise InvalidParameterError("weights must be a tuple of at least one number.")
+        in_range = min(self.weights) >= _LEAST_WEIGHT and max(self.weights) <= _LARGEST_WEIGHT
+        if not in_range or math.isnan(self._mean):
+            raise InvalidParameterError("weights must be positive numbers between 2^-500 and 2^500.")
+        least, largest = self._span
+        if self.sigma > 0 and not (least >= sys.float_info.min and largest < _LARGEST_SCALE):
+            raise InvalidParameterError(
+                "sigma must be 0, or give each draw a standard deviation between "
+                f"{sys.float_info.min:.3g} and {_LARGEST_SCALE:g}; got {self.sigma!r}."
+            )
+
+    @cached_property
+    def _mean(self) -> float:
+        return math.fsum(self.weights) / len(self.weights)
+
+    @cached_property
+    def _span(self) -> tuple[float, float]:
+        """The least and the largest standard deviation."""
+        return self._deviation(max(self.weights)), self._deviation(min(self.weights))
+
+    def _deviation(self, weight: float) -> float:
+        return self.sigma * math.sqrt(self._mean / weight) * _HAIR
+
+    @property
+    def parameter(self) -> str:
+        if self.sigma == 0:
+            return super().parameter
+        least, largest = self._span
+        return f"sigma = {self.sigma:.6g} on average, {least:.3g} to {largest:.3g}"
+
+    def of_draw(self, number: int, count: int) -> GaussianMechanism:
+        if count != len(self.weights):
+            raise InvalidParameterError(
+                f"This {self.name} has a price for all of its {len(self.weights)} draws, not for "
+                f"{count}: charge it with count={len(self.weights)}."
+            )
+        if not 0 <= number < count:
+            raise InvalidParameterError(f"The {count} draws have the numbers 0 to {count - 1}, got {number}.")
+        return GaussianMechanism(self.sensitivity, self._deviation(self.weights[number]))
+
+    def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:  # noqa: ARG002
+        """Refuse: the noise of a draw depends on its number."""
+        raise InvalidParameterError(f"A {self.name} is drawn from by number: use of_draw(number, count).release(...).")
 
 
 @dataclass(frozen=True)

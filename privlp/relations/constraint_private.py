@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -199,19 +200,27 @@ class ConstraintPrivate(NeighbourRelation):
         """
         return min(1.0, rows_of_one_record / s) * diameter
 
-    def sum_sensitivity(self, largest: float, rows_of_one_record: int) -> float:
+    def sum_sensitivity(self, largest: float, rows_of_one_record: int, largest_value: float = 0.0) -> float:
         """Sensitivity of a sum of one vector per row, each a function of that row alone and of norm at most `largest`.
 
         A record adds at most k vectors, k * largest when it is added or removed; when it is replaced, k vectors leave and k others
         come: twice that.
+
+        Each row may also add a number in [0, largest_value]. The sum of these moves by at most
+        k * largest_value, replaced or not: both the numbers that leave and those that come have a
+        sum between 0 and that. The vector and the number are different entries of one release, so
+        the squares of both bounds add. Proof: ``docs/proofs.md``, "Follow the perturbed leader".
 
         Examples
         --------
         >>> from privlp import ConstraintPrivate
         >>> ConstraintPrivate().sum_sensitivity(1.0, 3), ConstraintPrivate("add-remove", nominal_n=500).sum_sensitivity(1.0, 3)
         (6.0, 3.0)
+        >>> round(ConstraintPrivate().sum_sensitivity(1.0, 3, largest_value=1.0) ** 2, 6)  # 3^2 (2^2 + 1)
+        45.0
         """
-        return rows_of_one_record * largest * (2 if self.change == "replace" else 1)
+        moved = largest * (2 if self.change == "replace" else 1)
+        return rows_of_one_record * math.hypot(moved, largest_value)
 
     def extreme_pair(
         self,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from privlp.errors import InvalidParameterError
-from privlp.privacy import GaussianMechanism, Mechanism
+from privlp.privacy import GaussianMechanism, Mechanism, WeightedGaussianMechanism
 from privlp.privacy.ledger import ChargedDraws
 from privlp.relations import ConstraintPrivate
 from privlp.solvers.dense_dual import SmoothedWorstRows
@@ -16,7 +16,7 @@ from privlp.solvers.elastic_dual import ElasticDual
 from privlp.solvers.equal_norm import RowsOfEqualNorm
 from privlp.solvers.game import Dual, Game, Rows, Walker
 from privlp.solvers.prediction import Prediction
-from privlp.solvers.rounds import as_rounds
+from privlp.solvers.rounds import as_rounds, weights_of_rounds
 from privlp.solvers.task import Task
 
 _FEWEST_ROUNDS, _MOST_DEFAULT_ROUNDS = 10, 2_000
@@ -24,8 +24,6 @@ _FEWEST_ROUNDS, _MOST_DEFAULT_ROUNDS = 10, 2_000
 _SOFTNESS = 4.0
 _DENSITY = 1.75
 _LARGEST_SHARE = 1 / 3
-# Noise of accelerated rounds, weighted as they are: sqrt(sum w^2)/sum w is about this over sqrt(T).
-_WEIGHTED_NOISE = 2 / math.sqrt(3)
 _LARGEST_SOFTNESS = 64.0
 _TINY = 1e-300
 
@@ -50,11 +48,14 @@ class Region(Protocol):
 class Descent:
     """One run of mirror descent; every number is public.
 
-    To first order, and in expectation, the noise of all rounds together leaves an error of F = (2/sqrt 3) sigma_1 sqrt(2 ln d) in
-    the sum of violations, sigma_1 the noise of a single release at the whole budget, however many rounds there are; more rounds
-    than needed add to it. Elastic duals spread it over all rows: E = F/n a row. Dense duals put it on M rows, E = F/M, and look at
-    no others: where not all rows can be satisfied they come nearer to what s asks for. M = 1.75 sqrt(n F sqrt d), between s and
-    n/3, balances E against the distance between the mean of the M worst violations and the s-th, taken to grow as M/(n sqrt d).
+    Round t of an accelerated descent counts w_t = (t + 2)/2. Its noise has a variance in proportion to
+    1/w_t: of all noise of the same price this leaves least. To first order, and in expectation, the
+    noise of all rounds together leaves an error of F = sigma_1 sqrt(2 ln d) in the sum of violations,
+    sigma_1 the noise of a single release at the whole budget, however many rounds there are; more
+    rounds than needed add to it. Elastic duals spread it over all rows: E = F/n a row. Dense duals put
+    it on M rows, E = F/M, and look at no others: where not all rows can be satisfied they come nearer
+    to what s asks for. M = 1.75 sqrt(n F sqrt d), between s and n/3, balances E against the distance
+    between the mean of the M worst violations and the s-th, taken to grow as M/(n sqrt d).
 
     Rows soften over 4 E (elastic) or at the temperature E (dense). The step is 2 d softness/n or, for a mean, d softness: the
     inverse curvature where half of the rows are soft and their squared entries are spread evenly over the variables. T makes the
@@ -76,6 +77,8 @@ class Descent:
         Step per unit of what is released.
     density : float or None
         M; ``None`` for elastic duals.
+    accelerated : bool
+        Whether later rounds count more; in plain descent all count the same, and bear the same noise.
     """
 
     sensitivity: float
@@ -84,6 +87,7 @@ class Descent:
     softness: float
     step: float
     density: float | None
+    accelerated: bool = True
 
     @classmethod
     def of(
@@ -94,6 +98,7 @@ class Descent:
         noise: float,
         *,
         dense: bool = False,
+        accelerated: bool = True,
         rounding: Callable[[int, int], float] = RowsOfEqualNorm.rounding_error,
         most_rounds: int = _MOST_DEFAULT_ROUNDS,
     ) -> Descent:
@@ -109,6 +114,8 @@ class Descent:
             Deviation of a single release per unit of sensitivity.
         dense : bool
             Whether duals are dense.
+        accelerated : bool
+            Whether the player is.
         rounding : callable
             Bound on the rounding error of a sum of n rows over d directions.
         most_rounds : int
@@ -117,7 +124,7 @@ class Descent:
         s, alpha, n = task.density(), task.accuracy(), task.n
         k, largest_n, size = relation.rows_of_one_record(task.lp), relation.largest_n(n), region.size
         log_d = math.log(max(2, size))
-        total = _WEIGHTED_NOISE * relation.sum_sensitivity(1.0, k) * noise * math.sqrt(2 * log_d)
+        total = relation.sum_sensitivity(1.0, k) * noise * math.sqrt(2 * log_d)
         rows = float(n)
         sensitivity = relation.sum_sensitivity(1.0, k) + 2 * rounding(largest_n, size)
         if dense:
@@ -133,14 +140,17 @@ class Descent:
             accuracy = softness if dense else s * softness / (2 * n)
             rounds = max(_FEWEST_ROUNDS, as_rounds(math.sqrt(2 * log_d / size), max(softness * accuracy, _TINY) ** -0.25, alpha))
         step = size * softness * (1.0 if dense else 2 / n)
-        return cls(sensitivity, rounds, error, softness, step, rows if dense else None)
+        return cls(sensitivity, rounds, error, softness, step, rows if dense else None, accelerated)
 
     def mechanism(self, intensity: float) -> GaussianMechanism:
-        """Noise of one round such that all rounds together are intensity-Gaussian-DP."""
-        return GaussianMechanism(self.sensitivity, self.sensitivity * math.sqrt(self.rounds) / intensity)
+        """Noise of the rounds such that all of them together are intensity-Gaussian-DP."""
+        sigma = self.sensitivity * math.sqrt(self.rounds) / intensity
+        if not self.accelerated:
+            return GaussianMechanism(self.sensitivity, sigma)
+        return WeightedGaussianMechanism(self.sensitivity, sigma, weights_of_rounds(self.rounds))
 
     def prediction(self, method: str, region: Region, noise: float, objective_loss: float | None = 0.0) -> Prediction:
-        """The error in units of alpha."""
+        """The error in units of alpha, and the noise of a round on average."""
         power = 1.0 if self.density is None else 0.5
         per_round = noise * math.sqrt(self.rounds)
         return Prediction(method, self.error * region.typical_norm, objective_loss, self.rounds, per_round, power)

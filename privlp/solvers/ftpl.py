@@ -16,9 +16,10 @@ from privlp.relations import ConstraintPrivate
 from privlp.solvers.descent import Descent, noise_of_one_release, pay
 from privlp.solvers.elastic_dual import ElasticDual
 from privlp.solvers.game import Game, Released, Solver
-from privlp.solvers.polytope_rows import RowsOnPolytope
+from privlp.solvers.polytope_rows import LARGEST_VIOLATION, RowsOnPolytope
 from privlp.solvers.prediction import Prediction
 from privlp.solvers.public_polytope import Leader, PublicPolytope, span_of_objectives
+from privlp.solvers.rounds import weight_of_round
 from privlp.solvers.task import Task
 from privlp.solvers.value_search import is_range, predict_search, range_of, search_value
 from privlp.solvers.walk import Walk
@@ -53,10 +54,13 @@ def ftpl(task: Task) -> Solver:
     and of released points (:class:`~privlp.solvers.polytope_rows.RowsOnPolytope`,
     :class:`~privlp.solvers.elastic_dual.ElasticDual`). So the sum moves by at most 2k in L2 if a record is replaced, by k if it is
     added or removed (:meth:`~privlp.relations.ConstraintPrivate.sum_sensitivity`), plus twice the rounding error. Where cuts are
-    made, z_i min(violation_i, 1) is released besides: vectors of norm sqrt 2. Proof: ``docs/proofs.md``, "Follow the perturbed
-    leader".
+    made, z_i min(max(violation_i, 0), 1) is released besides, a number in [0, 1] for each row: replaced, a record moves the sum of
+    these by at most k, and all numbers together by at most sqrt(4 + 1) k; added or removed, by at most sqrt(2) k. Proof:
+    ``docs/proofs.md``, "Follow the perturbed leader".
 
     *Budget.* T Gaussian releases of d' numbers (of d' + 1 where cuts are made), d' the number of variables that K does not fix.
+    Rounds that follow the perturbed leader count more the later they are, and bear less noise
+    (:class:`~privlp.privacy.WeightedGaussianMechanism`); cuts all bear the same.
 
     *Rule.* Public numbers fix everything. The player follows the leader of the released sum under perturbations of its own
     (:class:`PerturbedLeader`), with the numbers of :class:`~privlp.solvers.descent.Descent`: on a simplex it is mirror descent.
@@ -109,8 +113,7 @@ def _cuts(task: Task, relation: ConstraintPrivate, region: PublicPolytope) -> tu
     if task.accuracy() is not None or (task.ledger.delta == 0 and math.isfinite(task.ledger.eps)):
         return None
     rounds = min(max(_CUTS_PER_VARIABLE * region.size, _FEWEST_CUTS), _MOST_CUTS)
-    norm = RowsOnPolytope.norm_of_a_row(with_value=True)
-    sensitivity = relation.sum_sensitivity(norm, relation.rows_of_one_record(task.lp))
+    sensitivity = relation.sum_sensitivity(1.0, relation.rows_of_one_record(task.lp), LARGEST_VIOLATION)
     sensitivity += 2 * RowsOnPolytope.rounding_error(relation.largest_n(task.n), region.size)
     mechanism = task.ledger.calibrate(lambda t: GaussianMechanism(sensitivity, sensitivity / t), rounds)
     return (mechanism, rounds) if mechanism.sigma <= _LARGEST_NOISE_OF_CUTS else None
@@ -203,12 +206,12 @@ class PerturbedLeader:
     @property
     def point(self) -> FloatArray:
         """Where the duals look next."""
-        theta = 2 / (self._round + 2)
+        theta = 1 / weight_of_round(self._round)
         return (1 - theta) * self._average + theta * self._ahead
 
     def respond(self, scores: FloatArray) -> FloatArray:
         """Release the scores, and follow the leader."""
-        theta = 2 / (self._round + 2)
+        theta = 1 / weight_of_round(self._round)
         self._sum += (self._costs - self._release(scores)) / theta
         self._ahead = _mean_leader(self._leader, self._step * self._sum, self._vertices, self._rng, self._ahead)
         self._average = (1 - theta) * self._average + theta * self._ahead

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from privlp.privacy.ledger import ChargedDraws
 from privlp.problem import StandardForm
+from privlp.solvers.rounds import weight_of_round
 from privlp.solvers.simplex import Simplex
 from privlp.solvers.walk import Walk
 from privlp.status import Status
@@ -191,8 +192,10 @@ class MirrorPlayer:
     """Releases the whole score vector with noise each round, and follows it by entropic mirror descent.
 
     With theta_t = 2/(t + 2): the duals see y = (1 - theta) x + theta z; z is proportional to exp(step * sum of scores/theta); x
-    becomes (1 - theta) x + theta z (Nesterov's method with entropic distances, Tseng 2008). Plain descent has theta_t = 1/(t + 1)
-    in averages and 1 elsewhere: the duals see z, and x is the average of what they saw.
+    becomes (1 - theta) x + theta z (Nesterov's method with entropic distances, Tseng 2008). So round t
+    counts 1/theta_t; noise costs least with a variance in proportion to theta_t. Plain descent has
+    theta_t = 1/(t + 1) in averages and 1 elsewhere: the duals see z, and x is the average of what they
+    saw.
 
     Parameters
     ----------
@@ -225,7 +228,7 @@ class MirrorPlayer:
 
     @property
     def _theta(self) -> float:
-        return 2 / (self._round + 2)
+        return 1 / weight_of_round(self._round)
 
     @property
     def point(self) -> FloatArray:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from privlp.privacy.ledger import ChargedDraws
 from privlp.solvers.game import Released
+from privlp.solvers.rounds import weight_of_round
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -19,7 +20,7 @@ class L1BallPlayer:
 
     Scores are taken in coordinates v, w = root v. With theta_t = 2/(t + 2) the duals see y = (1 - theta) x + theta z; z minimises
     ||v||_2^2/2 - step v·(sum of scores/theta) over the ball; x becomes (1 - theta) x + theta z (Nesterov's method, Tseng 2008).
-    One number is released for each feature, whichever its sign.
+    Round t counts 1/theta_t. One number is released for each feature, whichever its sign.
 
     Parameters
     ----------
@@ -44,12 +45,12 @@ class L1BallPlayer:
     @property
     def point(self) -> FloatArray:
         """Where the duals look next."""
-        theta = 2 / (self._round + 2)
+        theta = 1 / weight_of_round(self._round)
         return (1 - theta) * self._average + theta * self._ahead
 
     def respond(self, scores: FloatArray) -> FloatArray:
         """Release the scores, and move."""
-        theta = 2 / (self._round + 2)
+        theta = 1 / weight_of_round(self._round)
         self._sum += self._release(scores) / theta
         self._ahead = self._nearest(self._root @ (self._step * self._sum))
         self._average = (1 - theta) * self._average + theta * self._ahead

@@ -41,7 +41,8 @@ def mirror(task: Task, *, dense: bool = False, accelerated: bool = True) -> Solv
     of vectors at most W = 2 apart moves by at most min(1, k/M) W
     (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`). Proof: ``docs/proofs.md``, "Mirror descent".
 
-    *Budget.* T Gaussian releases of d numbers.
+    *Budget.* T Gaussian releases of d numbers, later ones with less noise
+    (:class:`~privlp.privacy.WeightedGaussianMechanism`): they count more.
 
     *Rule.* Public numbers fix everything (:class:`~privlp.solvers.descent.Descent`); it is a heuristic, confirmed by trial
     (``docs/results/family.md``).
@@ -60,7 +61,7 @@ def mirror(task: Task, *, dense: bool = False, accelerated: bool = True) -> Solv
     if is_range(task.opt) and not dense:
         return search_value(task, relation, _Simplexes(task))
     simplex = Simplex(task.form, task.opt)
-    descent = Descent.of(task, relation, simplex, noise_of_one_release(task), dense=dense)
+    descent = Descent.of(task, relation, simplex, noise_of_one_release(task), dense=dense, accelerated=accelerated)
     (release,) = pay(task, [descent], [1.0])
     return descent.game(RowsOfEqualNorm(simplex), MirrorPlayer(simplex, release, descent.step, accelerated=accelerated))
 
@@ -136,7 +137,7 @@ def _soft(task: Task, relation: ConstraintPrivate, *, accelerated: bool) -> Game
     simplex = Simplex(task.form, task.opt, least=0.0)
     largest_price = float(price.max())
     unit = width * float(simplex.vertices.max())
-    descent = Descent.of(task, relation, simplex, noise_of_one_release(task))
+    descent = Descent.of(task, relation, simplex, noise_of_one_release(task), accelerated=accelerated)
     (release,) = pay(task, [descent], [1.0])
     rows = RowsOfEqualNorm(simplex, unit=unit, weights=price / largest_price)
     return descent.game(

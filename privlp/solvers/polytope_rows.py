@@ -31,7 +31,8 @@ class RowsOnPolytope:
     region : PublicPolytope
         The region.
     with_value : bool
-        Whether the score has one entry more, sum_i z_i min(violation_i, 1) at the last answer: what a cut needs besides its slope.
+        Whether the score has one entry more: sum_i z_i min(max(violation_i, 0), 1) at the last answer,
+        a number in [0, 1] for each row, which a cut needs besides its slope.
     """
 
     def __init__(self, region: PublicPolytope, *, with_value: bool = False) -> None:
@@ -71,11 +72,6 @@ class RowsOnPolytope:
         d rows, adds 4 d^(3/2) u times that; to the norm of a row, computed in the same way, likewise. Doubled.
         """
         return math.sqrt(d) * n * _LARGEST_VALUE * 2 * (n + 64 + 8 * d**1.5) * 2.0**-53
-
-    @staticmethod
-    def norm_of_a_row(*, with_value: bool) -> float:
-        """Bound on the norm of what a row adds to the scores."""
-        return float(np.hypot(1.0, LARGEST_VIOLATION)) if with_value else 1.0
 
     @property
     def count(self) -> int:

@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 
 METHOD = "mirror-best"
 #: Share of the budget that chooses.
-_SHARE_OF_THE_CHOICE = 0.02
+_SHARE_OF_THE_CHOICE = 0.005
 _SHARES = (0.5, 0.5)
 
 
@@ -33,12 +33,14 @@ def mirror_best(task: Task) -> Portfolio:
 
     *Neighbours*: constraint-private, one record with k rows.
 
-    *Sensitivity.* Of each descent: :func:`~privlp.solvers.mirror.mirror`. Candidate j scores minus the least r such that its
-    (s+1+r)-th largest violation is at most the other's (s+1-r)-th: about the number of rows that would have to change for it to be
-    the better one. A row that is replaced, added or removed moves every order statistic by at most one place, so a condition that
-    holds at r holds at r + 1 afterwards: scores change by at most k. Proof: ``docs/proofs.md``, "The better of two".
+    *Sensitivity.* Of each descent: :func:`~privlp.solvers.mirror.mirror`. Let r_j be the least integer r, negative ones included,
+    such that candidate j's (s+1+r)-th largest violation is at most the other's (s+1-r)-th: about the number of rows that would have
+    to change for it to be as good as the other. A row that is replaced, added or removed moves every order statistic by at most one
+    place, so a condition that holds at r holds at r + 1 afterwards: each r_j changes by at most k, and so does the margin
+    m = (r_1 - r_0)/2. The first candidate scores m/2, the second -m/2: these change by at most k/2 each. Proof:
+    ``docs/proofs.md``, "The better of two".
 
-    *Budget.* 2 % of it, in zCDP, for the choice (exponential mechanism); half of the rest for each descent.
+    *Budget.* 0.5 % of it, in zCDP, for the choice (exponential mechanism); half of the rest for each descent.
     """
     simplex, descents, choice, _ = _plan(task)
     choose, *releases = pay(task, descents, _SHARES, beside=[(choice, 1, "choose the better of two points")])
@@ -61,7 +63,7 @@ def _plan(task: Task) -> tuple[Simplex, list[Descent], ExponentialMechanism, flo
     noise = noise_of_one_release(task)
     # eps^2/8 for a selection is 1/(2 noise^2) for a release with that noise.
     eps = 2 * math.sqrt(_SHARE_OF_THE_CHOICE) / noise if noise > 0 else math.inf
-    choice = ExponentialMechanism(float(relation.rows_of_one_record(task.lp)), eps)
+    choice = ExponentialMechanism(relation.rows_of_one_record(task.lp) / 2, eps)
     noise = noise_of_one_release(task, beside=[choice])
     noises = [noise / math.sqrt(share) for share in _SHARES]
     kinds = zip((False, True), noises, strict=True)
@@ -101,13 +103,18 @@ class Portfolio:
         """The chosen point."""
         rows, rhs = self._simplex.form.rows(), self._simplex.form.rhs
         one, two = (np.sort(rows @ player.solution - rhs)[::-1] for player in self._players)
-        chosen = self._choose(-np.array([_changes_needed(one, two, self._s), _changes_needed(two, one, self._s)], dtype=float))
+        chosen = self._choose(np.array([0.5, -0.5]) * _margin(one, two, self._s))
         return replace(self._players[chosen].released(), message=f"Chose {('elastic', 'dense')[chosen]} duals of two descents")
 
 
+def _margin(one: FloatArray, two: FloatArray, s: int) -> float:
+    """By about how many changed rows the first candidate is the better one: half of an integer, negative if it is not."""
+    return (_changes_needed(two, one, s) - _changes_needed(one, two, s)) / 2
+
+
 def _changes_needed(own: FloatArray, other: FloatArray, s: int) -> int:
-    """The least r with own[s + r] <= other[s - r], largest violations first; beyond the ends of the list -inf and inf."""
+    """The least integer r >= -s with own[s + r] <= other[s - r], largest violations first; beyond the ends -inf and inf."""
     padding = np.full(max(0, 2 * s + 1 - len(own)), -np.inf)
     mine, theirs = (np.concatenate([violations, padding])[: 2 * s + 1] for violations in (own, other))
-    holds = np.flatnonzero(mine[s:] <= theirs[s::-1])
-    return int(holds[0]) if holds.size else s + 1
+    holds = np.flatnonzero(mine <= theirs[::-1])
+    return int(holds[0]) - s if holds.size else s + 1

@@ -1,0 +1,278 @@
+"""Noise by the weight of a round: its price, what it buys, and the faults that would make it cost more."""
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privlp
+from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError, LinearProgram
+from privlp.privacy import GaussianMechanism, Ledger, Randomness, Tape, WeightedGaussianMechanism
+from privlp.problem import StandardForm
+from privlp.relations import NeighbourRelation
+from privlp.solve_audit import _price
+from privlp.solvers import Task
+from privlp.solvers.descent import Descent, noise_of_one_release
+from privlp.solvers.mirror import mirror
+from privlp.solvers.rounds import weight_of_round, weights_of_rounds
+from privlp.solvers.simplex import Simplex
+from svm_models import PrivateLPSVC
+from tests.conformance_kit import Pair, audited, claim_of, deviations, draws_of, overspent, sampler_of
+
+RELATION: NeighbourRelation = ConstraintPrivate()
+WEIGHTS = weights_of_rounds(8)
+
+
+def charge(ledger, mechanism, count, randomness=0):
+    return ledger.charge(mechanism, count, "a sum each round", RELATION, Randomness(randomness))
+
+
+def exact_price(draws):
+    """sum (sensitivity / sigma)^2, exactly."""
+    return sum((Fraction(draw.sensitivity) / Fraction(draw.sigma)) ** 2 for draw in draws)
+
+
+# ---------------------------------------------------------------------------------------------- the price
+
+positive = st.floats(-100, 100).map(lambda exponent: 2.0**exponent)
+
+
+@settings(deadline=None)
+@given(st.lists(positive, min_size=1, max_size=40), positive, positive)
+def test_all_draws_together_cost_what_is_charged(weights, sensitivity, sigma):
+    """In exact arithmetic, no more than as many draws of the average; and hardly less."""
+    mechanism = WeightedGaussianMechanism(sensitivity, sigma, tuple(weights))
+    charged = len(weights) * (Fraction(sensitivity) / Fraction(sigma)) ** 2
+    drawn = exact_price(draws_of(mechanism))
+    assert drawn <= charged
+    assert drawn >= charged * (1 - Fraction(1, 10**11))
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0.01, 100), min_size=2, max_size=10), st.data())
+def test_no_noise_of_the_same_price_leaves_less(weights, data):
+    """Variance of the weighted mean of the noise: that of one draw at the whole price, and more for any other noise."""
+    mechanism = WeightedGaussianMechanism(1.0, 3.0, tuple(weights))
+    w = np.array(weights)
+
+    def left(sigmas):
+        return np.sum((w * sigmas) ** 2) / w.sum() ** 2
+
+    assert left(deviations(mechanism)) == pytest.approx(3.0**2 / len(w), rel=1e-9)
+    other = np.array(data.draw(st.lists(st.floats(0.1, 10), min_size=len(w), max_size=len(w))))
+    other *= math.sqrt(np.sum(other**-2.0) / (len(w) / 3.0**2))  # the same price
+    assert left(other) >= left(deviations(mechanism)) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("sigma", [0.5, 3.0, 40.0])
+def test_ledger_charges_as_for_equal_noise(sigma):
+    weighted, alike = Ledger(1e6, 1e-6), Ledger(1e6, 1e-6)
+    charge(weighted, WeightedGaussianMechanism(2.0, sigma, WEIGHTS), len(WEIGHTS))
+    charge(alike, GaussianMechanism(2.0, sigma), len(WEIGHTS))
+    assert weighted.spent() == alike.spent()
+    assert not overspent(draws_of(WeightedGaussianMechanism(2.0, sigma, WEIGHTS)), weighted.spent(), 1e-6)
+
+
+def test_each_draw_has_the_noise_of_its_number():
+    mechanism, tape = WeightedGaussianMechanism(1.0, 3.0, (1.0, 4.0, 9.0)), Tape(0)
+    release = Ledger(10.0, 1e-6).charge(mechanism, 3, "a sum each round", RELATION, tape)
+    for value in range(3):
+        release(float(value))
+    assert [made.mechanism for made in tape.releases] == [mechanism.of_draw(t, 3) for t in range(3)]
+    sigmas = [made.mechanism.sigma for made in tape.releases]
+    np.testing.assert_allclose(np.multiply(sigmas, [1, 2, 3]), sigmas[0])
+    with pytest.raises(BudgetExceededError, match=r"All paid draws of the weighted Gaussian mechanism are used"):
+        release(0.0)
+
+
+@pytest.mark.parametrize("count", [1, 7, 9])
+def test_another_number_of_draws_is_refused_before_it_is_paid_for(count):
+    """The two most accurate of eight draws cost more than two of average noise."""
+    ledger = Ledger(1e6, 1e-6)
+    with pytest.raises(InvalidParameterError, match=rf"price for all of its 8 draws, not for {count}: .* count=8"):
+        charge(ledger, WeightedGaussianMechanism(1.0, 3.0, WEIGHTS), count)
+    assert ledger.spent() == 0
+    assert not ledger.entries
+
+
+def test_it_cannot_be_drawn_from_without_a_number():
+    mechanism = WeightedGaussianMechanism(1.0, 3.0, WEIGHTS)
+    with pytest.raises(InvalidParameterError, match=r"drawn from by number: use of_draw\(number, count\)\.release"):
+        mechanism.release(0.0, Randomness(0))
+    for number in (-1, 8):
+        with pytest.raises(InvalidParameterError, match=f"numbers 0 to 7, got {number}"):
+            mechanism.of_draw(number, 8)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "weights", "message"),
+    [
+        pytest.param(1.0, (), "tuple of at least one number", id="none"),
+        pytest.param(1.0, [1.0], "tuple of at least one number", id="list"),
+        pytest.param(1.0, (1.0, 0.0), "positive numbers between", id="zero"),
+        pytest.param(1.0, (1.0, -1.0), "positive numbers between", id="negative"),
+        pytest.param(1.0, (1.0, math.nan), "positive numbers between", id="nan"),
+        pytest.param(1.0, (math.nan, 1.0), "positive numbers between", id="nan first"),
+        pytest.param(1.0, (1.0, math.inf), "positive numbers between", id="inf"),
+        pytest.param(-1.0, (1.0,), "sigma must be non-negative", id="negative sigma"),
+        pytest.param(2.3e-308, (1.0, 2.0, 3.0), "standard deviation between .* got 2.3e-308", id="noise that underflows"),
+        pytest.param(1e297, (1e-40, 1e40), "standard deviation between .* got 1e[+]?297", id="noise beyond doubles"),
+    ],
+)
+def test_bad_noise_is_refused(sigma, weights, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        WeightedGaussianMechanism(1.0, sigma, weights)
+
+
+def test_words_for_the_ledger():
+    ledger = Ledger(1e6, 1e-6)
+    charge(ledger, WeightedGaussianMechanism(1.0, 3.0, (1.0, 3.0)), 2)
+    (entry,) = ledger.entries
+    assert (entry.mechanism, entry.draws) == ("weighted Gaussian mechanism", 2)
+    assert entry.parameter == "sigma = 3 on average, 2.45 to 4.24"
+    assert WeightedGaussianMechanism(1.0, 0.0, (1.0, 3.0)).parameter == "sigma = 0"
+
+
+# ---------------------------------------------------------------------------------------------- faults
+
+FAULTS = {
+    "weights inverted": lambda self, weight: self.sigma * math.sqrt(weight / self._mean),
+    "least weight for the mean": lambda self, weight: self.sigma * math.sqrt(min(self.weights) / weight),
+    "harmonic mean for the mean": lambda self, weight: (
+        self.sigma * math.sqrt(len(self.weights) / sum(1 / w for w in self.weights) / weight)
+    ),
+    "noise by the weight itself": lambda self, weight: self.sigma * self._mean / weight,
+}
+#: Weights far apart, so that faults show in few runs.
+STEEP = (1.0, 4.0, 16.0, 64.0)
+
+
+def spent_on(mechanism):
+    ledger = Ledger(1e6, 1e-6)
+    charge(ledger, mechanism, len(draws_of(mechanism)))
+    return ledger.spent()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_the_noise_costs_more_than_is_charged(fault):
+    """By an account of its own. No randomness."""
+    with mock.patch.object(WeightedGaussianMechanism, "_deviation", FAULTS[fault]):
+        mechanism = WeightedGaussianMechanism(1.0, 3.0, STEEP)
+        assert exact_price(draws_of(mechanism)) > 1.1 * len(STEEP) / 9
+        assert overspent(draws_of(mechanism), spent_on(mechanism), 1e-6)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("fault", [None, *FAULTS])
+def test_an_audit_of_all_draws_tells_right_from_wrong(fault):
+    """Correct noise passes, false-alarm rate 0.001; faulty noise is caught, miss rate below 0.01. Fixed seed."""
+    deviation = FAULTS.get(fault, WeightedGaussianMechanism._deviation)
+    with mock.patch.object(WeightedGaussianMechanism, "_deviation", deviation):
+        mechanism = WeightedGaussianMechanism(1.0, math.sqrt(len(STEEP)) / 1.5, STEEP)
+        pair = Pair(mechanism, np.zeros(len(STEEP)), np.ones(len(STEEP)))
+        result = audited(sampler_of(pair, mechanism), claim_of(mechanism), 20_000, 1)
+    assert result.passed == (fault is None), str(result)
+
+
+def test_a_draw_more_than_is_charged_costs_more():
+    """Two of the last draw, or nine of eight: it is refused, and here is why."""
+    mechanism = WeightedGaussianMechanism(1.0, 3.0, STEEP)
+    draws = draws_of(mechanism)
+    assert not overspent(draws, spent_on(mechanism), 1e-6)
+    assert overspent([*draws, draws[-1]], spent_on(mechanism), 1e-6)
+    assert exact_price([*draws, draws[0]]) > len(STEEP) * Fraction(1, 9)
+
+
+@pytest.mark.parametrize("fault", ["weights inverted", "least weight for the mean"])
+def test_an_audit_of_a_solve_prices_the_noise_that_was_drawn(fault):
+    tape = Tape(0)
+    with mock.patch.object(WeightedGaussianMechanism, "_deviation", FAULTS[fault]):
+        solution = privlp.solve(covering(), 1.0, 1e-9, 5, opt=3.0, method="mirror", rng=tape)
+    assert _price(covering(), tape, solution) == ("the draws that were made cost more than eps = 1, delta = 1e-09",)
+
+
+def test_an_audit_of_a_solve_counts_weighted_draws():
+    """A draw more, with noise that the budget has room for."""
+    tape = Tape(0)
+    solution = privlp.solve(covering(), 1.0, 1e-9, 5, opt=3.0, method="mirror", rng=tape)
+    assert _price(covering(), tape, solution) == ()
+    last = tape.releases[-1].mechanism
+    tape.draw(GaussianMechanism(last.sensitivity, 1e9), np.zeros(3), tape.releases[-1].purpose)
+    assert _price(covering(), tape, solution) == ("10 draws were paid for, 11 made: release the sum of violated rows each round",)
+
+
+# ---------------------------------------------------------------------------------------------- descents
+
+
+def covering(n=60, **options):
+    needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(n, 3))
+    return LinearProgram([1.0, 2.0, 1.0], -needs, -np.ones(n), **options)
+
+
+def tape_of_solve(method, *, bounds=(0, None), **options):
+    tape = Tape(0)
+    privlp.solve(covering(bounds=bounds), 1.0, 1e-6, 6, rng=tape, method=method, **{"opt": 3.0, **options})
+    return tape
+
+
+def tape_of_fit():
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    tape = Tape(0)
+    with mock.patch.object(Randomness, "draw", lambda _, *draw: tape.draw(*draw)):
+        PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(X, np.where(X[:, 0] > 0, 1, -1))
+    return tape
+
+
+DESCENTS = {
+    "mirror": (lambda: tape_of_solve("mirror"), 1),
+    "mirror, range": (lambda: tape_of_solve("mirror", opt=(0.5, 9.0)), 3),
+    "mirror-dense": (lambda: tape_of_solve("mirror-dense"), 1),
+    "mirror-best": (lambda: tape_of_solve("mirror-best"), 2),
+    "ftpl": (lambda: tape_of_solve("ftpl", bounds=(0, 9)), 1),
+    "ftpl, range": (lambda: tape_of_solve("ftpl", bounds=(0, 9), opt=(0.5, 9.0)), 3),
+    "PrivateLPSVC": (tape_of_fit, 1),
+}
+
+
+@pytest.mark.parametrize("name", DESCENTS)
+def test_rounds_of_a_descent_bear_noise_by_their_weight(name):
+    """sigma_t^2 w_t is the same for all rounds of a stage; a stage begins where noise rises."""
+    run, stages = DESCENTS[name]
+    releases = [made for made in run().releases if made.purpose.startswith("release the") and "each round" in made.purpose]
+    sigmas = np.array([made.mechanism.sigma / made.mechanism.sensitivity for made in releases])
+    begins = [0, *(np.flatnonzero(np.diff(sigmas) > 0) + 1), len(sigmas)]
+    assert len(begins) == stages + 1
+    for one, following in itertools.pairwise(begins):
+        weights = np.array([weight_of_round(t) for t in range(following - one)])
+        np.testing.assert_allclose(sigmas[one:following] ** 2 * weights, sigmas[one] ** 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rounds", [1, 10, 300])
+@pytest.mark.parametrize("dense", [False, True])
+def test_all_rounds_leave_the_noise_of_one_release(rounds, dense):
+    """The weighted mean of the noise of all rounds, beside one release at the whole budget: the rule counts on it."""
+    task = Task.of(covering(), eps=1.0, delta=1e-6, s=6, opt=3.0, rng=0)
+    noise = noise_of_one_release(task)
+    descent = Descent.of(task, RELATION, Simplex(StandardForm.of(covering()), 3.0), noise, dense=dense)
+    descent = replace(descent, rounds=rounds)
+    sigmas = deviations(descent.mechanism(1 / noise))
+    weights = np.array(weights_of_rounds(rounds))
+    assert len(sigmas) == rounds
+    assert np.linalg.norm(weights * sigmas) / weights.sum() == pytest.approx(descent.sensitivity * noise, rel=1e-9)
+
+
+def test_rounds_of_plain_descent_all_bear_the_same_noise():
+    task = Task.of(covering(), eps=1.0, delta=1e-6, s=6, opt=3.0, rng=Tape(0))
+    solver = mirror(task, accelerated=False)
+    for t in range(solver.rounds):
+        solver.step(t)
+    assert len({made.mechanism for made in task.randomness.releases}) == 1
+    (entry,) = task.ledger.entries
+    assert entry.mechanism == "Gaussian mechanism"
+    assert task.ledger.spent() == pytest.approx(1.0, rel=1e-6)
