@@ -73,7 +73,7 @@ class DMWSVC(PrivateLinearClassifier):
     data_norm : float
         Public bound on the Euclidean norm of a record; longer ones are scaled down to it, and how many is not told.
     classes : pair of labels, optional
-        The two labels, where they must not be read from y.
+        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning says so.
     budget : privlp.Budget, optional
         A budget shared with other fits.
     random_state : None, int or numpy.random.Generator
@@ -95,7 +95,7 @@ class DMWSVC(PrivateLinearClassifier):
     --------
     >>> from svm_models import DMWSVC, make_separable_sphere
     >>> X, y = make_separable_sphere(4000, random_state=0)
-    >>> svm = DMWSVC(eps=1.0, delta=1e-6, radius=20.0, random_state=0).fit(X, y)
+    >>> svm = DMWSVC(eps=1.0, delta=1e-6, radius=20.0, classes=(-1, 1), random_state=0).fit(X, y)
     >>> svm.score(X, y) > 0.8, float(abs(svm.coef_).sum()) <= 20.0 + 1e-9
     (True, True)
     """
@@ -182,7 +182,7 @@ class DMWSVC(PrivateLinearClassifier):
             method=builder,
             width=(self._entry_bound(), 1.0) if published else None,
             budget=account.ledger,
-            rng=account.randomness.generator if account.randomness.seeded else None,
+            rng=account.randomness,
         )
         x = self.solution_.x
         assert x is not None  # noqa: S101 (no time limit was given)
@@ -221,7 +221,7 @@ class DMWSVC(PrivateLinearClassifier):
         eps = account.ledger.eps * self.radius_share / (2 if soft else 1)
         data_norm = float(self.data_norm)
         risk = RegularizedRisk(signed(X, signs), huber(), self.reg, data_norm)
-        w = perturb_objective(risk, Account(account.ledger.share(eps, 0.0), account.randomness))
+        w = perturb_objective(risk, Account(account.ledger.share(eps, 0.0), account.randomness, account.relation))
         radius = float(np.abs(w).sum())
         if soft:
             sensitivity = 1 + float(np.linalg.norm(w)) * data_norm
