@@ -268,9 +268,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
     """scikit-learn's ``validate_data``, whose messages may quote records: only what is known to be harmless passes."""
     try:
         with np.errstate(all="ignore"):  # its sum of all entries may overflow, which depends on the records
-            found = validate_data(estimator, X, y, accept_sparse="csr", **options)
-            _require_columns_in_range(found[0] if isinstance(found, tuple) else found)
-            return found
+            X = _as_stored(X) if sp.issparse(X) else X
+            return validate_data(estimator, X, y, accept_sparse="csr", **options)
     except (ValueError, TypeError, OverflowError) as raised:
         error, message = type(raised), str(raised)
     for beginning, cure in _QUOTING.items():
@@ -281,15 +280,33 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
     raise (TypeError if issubclass(error, TypeError) else ValueError)(message)
 
 
-def _require_columns_in_range(X: Any) -> None:
-    """Refuse a CSR array whose indices point beyond its columns: products would read other memory."""
-    if not sp.issparse(X):
-        return
+def _as_stored(X: Any) -> Any:
+    """The entries of a sparse array in CSR and in double precision, as they are stored; an array of no real numbers as it is.
+
+    SciPy's own conversions sum duplicate entries: some of them in the caller's arrays, and all in the caller's precision, where
+    a sum may overflow. What is malformed is refused, because products would read other memory.
+    """
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        return X
+    if X.format in ("csr", "csc"):
+        _require_indices_in_range(X, X.shape[X.format == "csr"])
+    if X.format in ("coo", "bsr"):
+        X = X.tocoo()
+        order = np.argsort(X.row, kind="stable")
+        starts = np.append(0, np.cumsum(np.bincount(X.row, minlength=X.shape[0])))
+        return sp.csr_array((X.data[order].astype(float), X.col[order], starts), shape=X.shape)
+    X = X.tocsr()  # without a copy or a sum where it is in CSR, and without a sum from other formats
     count = X.indptr[-1]
+    return sp.csr_array((X.data[:count].astype(float), X.indices[:count], X.indptr), shape=X.shape)
+
+
+def _require_indices_in_range(X: Any, width: int) -> None:
+    """Refuse a compressed array whose indices point beyond its `width` columns (rows in CSC)."""
+    count = X.indptr[-1]
+    indices = X.indices[:count]
     if X.indptr[0] != 0 or np.any(np.diff(X.indptr) < 0) or count > min(X.indices.size, X.data.size):
         raise ValueError
-    columns = X.indices[:count]
-    if columns.size and not (columns.min() >= 0 and columns.max() < X.shape[1]):
+    if indices.size and not (indices.min() >= 0 and indices.max() < width):
         raise ValueError
 
 
