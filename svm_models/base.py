@@ -283,8 +283,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
 def _as_stored(X: Any) -> Any:
     """The entries of a sparse array in CSR and in double precision, as they are stored; an array of no real numbers as it is.
 
-    SciPy's own conversions sum duplicate entries: some of them in the caller's arrays, and all in the caller's precision, where
-    a sum may overflow. What is malformed is refused, because products would read other memory.
+    SciPy's own conversions sum duplicate entries in the caller's precision, where a sum may overflow. Indices out of range are
+    refused, because products would read other memory.
     """
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         return X
