@@ -173,7 +173,7 @@ def test_a_seeded_fit_draws_from_one_stream(monkeypatch):
     DMWSVC(eps=1.0, random_state=0).fit(X, Y)
     assert isinstance(seen[0], Randomness)
     assert seen[0].seeded
-    assert seen[0].bit_generator.state != np.random.default_rng(0).bit_generator.state
+    assert seen[0].generator.bit_generator.state != np.random.default_rng(0).bit_generator.state
 
 
 def test_no_fit_is_refused_for_its_own_rounding():
