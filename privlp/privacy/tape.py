@@ -59,7 +59,7 @@ class Tape(Randomness):
     def __init__(self, seed: int = 0, *, quiet: bool = False, replay: Tape | None = None) -> None:
         super().__init__(seed)
         self.releases: list[Release] = []
-        self._states: list[Any] = []
+        self._states: dict[int, Any] = {}  # of the generator, after each release
         self._quiet, self._replay = quiet, replay
 
     @property
@@ -71,7 +71,7 @@ class Tape(Randomness):
         exact = np.array(value, dtype=float)
         exact.setflags(write=False)
         self.releases.append(Release(mechanism, purpose, exact, self._output(mechanism, exact)))
-        self._states.append(self.generator.bit_generator.state)
+        self._states[len(self.releases) - 1] = self.generator.bit_generator.state
         released = self.releases[-1].released
         return released if isinstance(released, int) else released.copy()
 
@@ -80,7 +80,7 @@ class Tape(Randomness):
         if self._replay is not None and number < len(self._replay.releases):
             planned = self._replay.releases[number]
             if planned.mechanism == mechanism and planned.exact.shape == exact.shape:
-                self.generator.bit_generator.state = self._replay._states[number]
+                self.generator.bit_generator.state = self._replay._states.get(number, self.generator.bit_generator.state)
                 return planned.released
         if self._quiet:
             plain = mechanism.without_noise(exact)
