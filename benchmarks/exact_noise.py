@@ -66,9 +66,9 @@ def whole_solves(turns: int) -> list[list[object]]:
     adult = data_set("adult")
     X, y = adult.X.toarray(), adult.y
     for name, model in {
-        "PrivateLPSVC (Adult)": PrivateLPSVC(1.0, DELTA, random_state=0),
-        "DMWSVC, radius bought (Adult)": DMWSVC(1.0, DELTA, s=0.2 * len(y), alpha=30.0, random_state=0),
-        "ObjectivePerturbationSVC (Adult)": ObjectivePerturbationSVC(1.0, random_state=0),
+        "PrivateLPSVC (Adult)": PrivateLPSVC(1.0, DELTA, classes=(-1, 1), random_state=0),
+        "DMWSVC, radius bought (Adult)": DMWSVC(1.0, DELTA, s=0.2 * len(y), alpha=30.0, classes=(-1, 1), random_state=0),
+        "ObjectivePerturbationSVC (Adult)": ObjectivePerturbationSVC(1.0, classes=(-1, 1), random_state=0),
     }.items():
         actions[name] = partial(model.fit, X, y)
     rows = []

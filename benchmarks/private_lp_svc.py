@@ -202,7 +202,7 @@ def _costs() -> list[Any]:
     data, rows = data_set("adult"), []
     for title, X in (("dense", data.X.toarray()), ("sparse", data.X)):
         for eps in (EPSILONS[0], EPSILONS[-1]):
-            ours, rival = PrivateLPSVC(eps, 1 / len(data.y) ** 2), HuberSVC()
+            ours, rival = PrivateLPSVC(eps, 1 / len(data.y) ** 2, classes=(-1, 1)), HuberSVC()
             turns = Turns(partial(ours.fit, X, data.y), partial(rival.fit, X, data.y), turns=5)
             seconds = np.median(turns.ours), np.median(turns.baseline)
             rows.append([title, f"{eps:g}", *(f"{s:.2f}" for s in seconds), f"{turns.of_medians:.2f}"])
@@ -216,7 +216,7 @@ def _costs() -> list[Any]:
 
 def _memory(which: str) -> float:
     X, y = data_set("adult").X.toarray(), data_set("adult").y
-    small = PrivateLPSVC(1.0, 1e-10) if which == "lp" else HuberSVC()
+    small = PrivateLPSVC(1.0, 1e-10, classes=(-1, 1)) if which == "lp" else HuberSVC()
     small.fit(X[:2000], y[:2000])
     before = peak_resident_bytes()
     small.fit(X, y)

@@ -91,7 +91,7 @@ def _trained(learner: str, eps: float | None, X: npt.NDArray[np.float64], y: npt
     """A classifier tuned within the records: privately if there is an eps."""
     if eps is not None:
         candidates = [CLASSIFIERS[learner](eps=eps, reg=reg) for reg in GRID]
-        return PrivateModelSelector(candidates, eps, random_state=seed).fit(X, y)
+        return PrivateModelSelector(candidates, eps, classes=(-1, 1), random_state=seed).fit(X, y)
     validation = len(y) // (len(GRID) + 1)
     tried = [HuberSVC(reg).fit(X[validation:], y[validation:]) for reg in GRID_WITHOUT_PRIVACY]
     return max(tried, key=lambda svm: svm.score(X[:validation], y[:validation]))

@@ -70,8 +70,8 @@ def actions() -> dict[str, Callable[[int], Any]]:
     )
     doing["exact"] = lambda _: privlp.solve_exact(lps["sparse"])
     for kind in (PrivateLPSVC, ObjectivePerturbationSVC, OutputPerturbationSVC):
-        doing[kind.__name__] = lambda seed, k=kind: k(random_state=seed).fit(X, y)
-    doing["DMWSVC"] = lambda seed: DMWSVC(1.0, DELTA, s=200, alpha=20.0, random_state=seed).fit(X, y)
+        doing[kind.__name__] = lambda seed, k=kind: k(classes=(-1, 1), random_state=seed).fit(X, y)
+    doing["DMWSVC"] = lambda seed: DMWSVC(1.0, DELTA, s=200, alpha=20.0, classes=(-1, 1), random_state=seed).fit(X, y)
     return doing
 
 

@@ -116,7 +116,7 @@ class MissingDependencyError(PrivLPError, ImportError):
 
 
 class NotPrivateWarning(UserWarning):
-    """The parameters are accepted, but the guarantee they give is too weak to be called private.
+    """The parameters are accepted, but the guarantee they give is too weak to be called private, or leaves something unprotected.
 
     Examples
     --------

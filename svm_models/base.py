@@ -1,11 +1,15 @@
 """What every linear classifier here shares: labels as signs, decisions, and for private ones the ledger.
 
-Private estimators declare the norm of a record (`data_norm`) and may be told the two classes; both are public. Longer records are
-scaled down silently: how many there are is private.
+Private estimators declare the norm of a record (`data_norm`) and the two classes (`classes`); both are public. Longer records are
+scaled down silently: how many there are is private. Classes that are not declared are read from the records, with a warning.
 """
 
 from __future__ import annotations
 
+import math
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privlp import Budget, ConstraintPrivate, InvalidParameterError, InvalidProblemError
+from privlp import Budget, ConstraintPrivate, InvalidParameterError, InvalidProblemError, NotPrivateWarning
 from privlp.checks import positive, warn_of_large_delta
 from privlp.privacy import Ledger, Mechanism, PrivacyRecord, Randomness
 from privlp.privacy.ledger import ChargedDraws
@@ -24,7 +28,6 @@ from privlp.privacy.ledger import ChargedDraws
 FloatArray = npt.NDArray[np.float64]
 
 _RELATION = ConstraintPrivate()
-_TINY = 1e-300
 _SMALLEST_NORM, _LARGEST_NORM = 1e-100, 1e14
 _QUOTING = {
     "Complex data not supported": "Give real numbers.",
@@ -51,7 +54,17 @@ _SAFE = (
     "setting an array element with a sequence",
     "y should be a 1d array",
 )
-_RECORDS = "one record (x_i, y_i) replaced; the number of records and the two classes are public"
+#: The neighbour relation in words.
+_RECORDS = "one record (x_i, y_i) replaced; the number of records and the two classes, which were {}, are public"
+DECLARED = _RECORDS.format("declared")
+READ = _RECORDS.format("read from the records")
+
+
+@dataclass(frozen=True, eq=False)
+class ReadClasses:
+    """Two labels that somebody read from the records, and warned of: what a selector passes on to its candidates."""
+
+    labels: npt.NDArray[Any]
 
 
 class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
@@ -105,12 +118,16 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
                 "for records of equal weight."
             )
         self.__dict__.pop("coef_", None)  # of an earlier fit; it must not pass for this one's, should this one be cut short
+        self._warn_before_reading()
         X, y = validated(self, X, y, dtype=np.float64)
         self.classes_, signs = two_classes(y, self.classes)
         self.intercept_ = np.zeros(1)
         self.privacy_ = None
         self.coef_ = np.asarray(self._train(X, signs), dtype=float)[None, :]
         return self
+
+    def _warn_before_reading(self) -> None:
+        """What is to be said before the records are looked at."""
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         """The weights for records X and labels -1.0 or 1.0."""
@@ -169,6 +186,9 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     privacy_: PrivacyRecord
 
+    def _warn_before_reading(self) -> None:
+        warn_of_read_classes(self.classes, self.eps, stacklevel=4)
+
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         data_norm = positive(self.data_norm, "data_norm")
         if not _SMALLEST_NORM <= data_norm <= _LARGEST_NORM:
@@ -176,15 +196,16 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
                 f"data_norm must be between {_SMALLEST_NORM:g} and {_LARGEST_NORM:g}, got {data_norm:g}. Measure the records in "
                 "other units."
             )
-        randomness = Randomness(as_rng(self.random_state))
+        randomness = Randomness.of(as_rng(self.random_state))
         ledger = self._open()
         warn_of_large_delta(ledger.eps, ledger.delta, X.shape[0], stacklevel=4)
+        account = Account(ledger, randomness, relation_in_words(self.classes))
         try:
             # Whether a number overflows on the way depends on the records; nobody may learn it from a warning.
             with np.errstate(all="ignore"):
-                return self._train_privately(within_norm(X, data_norm), signs, Account(ledger, randomness))
+                return self._train_privately(within_norm(X, data_norm), signs, account)
         finally:
-            self.privacy_ = ledger.record()
+            self.privacy_ = account.record()
 
     def _open(self) -> Ledger:
         """Where the fit pays: the ledger of one planned call, unless a subclass asks for several."""
@@ -202,11 +223,12 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
 
 class Account:
-    """Where one fit pays and draws: its ledger, and its randomness."""
+    """Where one fit pays and draws: its ledger, its randomness, and the neighbour relation in words."""
 
-    def __init__(self, ledger: Ledger, randomness: Randomness) -> None:
+    def __init__(self, ledger: Ledger, randomness: Randomness, relation: str = DECLARED) -> None:
         self.ledger = ledger
         self.randomness = randomness
+        self.relation = relation
 
     def charge(self, mechanism: Mechanism, purpose: str) -> ChargedDraws:
         """Pay for one draw."""
@@ -215,7 +237,34 @@ class Account:
     def charge_together(self, *requests: tuple[Mechanism, str]) -> list[ChargedDraws]:
         """Pay for one draw of each mechanism, or for none."""
         return self.ledger.charge_together(
-            [(mechanism, 1, purpose) for mechanism, purpose in requests], _RELATION, self.randomness, description=_RECORDS
+            [(mechanism, 1, purpose) for mechanism, purpose in requests], _RELATION, self.randomness, description=self.relation
+        )
+
+    def record(self) -> PrivacyRecord:
+        """What was spent; it says where the classes are from, even if all was paid by a linear program with words of its own."""
+        record = self.ledger.record()
+        if record.relation is None or self.relation in record.relation:
+            return record
+        return replace(record, relation=f"{record.relation} and {self.relation}")
+
+
+def relation_in_words(classes: Any) -> str:
+    """The neighbour relation of a fit, and whether its classes were declared."""
+    return READ if classes is None or isinstance(classes, ReadClasses) else DECLARED
+
+
+def warn_of_read_classes(classes: Any, eps: Any, *, stacklevel: int = 3) -> None:
+    """Warn, on public grounds, where a private fit is about to read its two classes from the records.
+
+    If all records but one have the same label, that one decides whether there are two classes to tell apart, and so whether fit
+    raises. The warning does not depend on the records: one that came only where a single record matters would tell that it does.
+    """
+    if classes is None and not (isinstance(eps, Real) and eps == math.inf):
+        warnings.warn(
+            "The two classes are read from the records, and no budget pays for that: the label of one record can decide whether "
+            "fit raises. Pass classes=(a, b), two labels that are known without the records.",
+            NotPrivateWarning,
+            stacklevel=stacklevel,
         )
 
 
@@ -223,8 +272,9 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
     """scikit-learn's ``validate_data``, whose messages may quote records: only what is known to be harmless passes."""
     try:
         with np.errstate(all="ignore"):  # its sum of all entries may overflow, which depends on the records
+            X = _as_stored(X) if sp.issparse(X) else X
             return validate_data(estimator, X, y, accept_sparse="csr", **options)
-    except (ValueError, TypeError) as raised:
+    except (ValueError, TypeError, OverflowError) as raised:
         error, message = type(raised), str(raised)
     for beginning, cure in _QUOTING.items():
         if message.startswith(beginning):
@@ -232,6 +282,36 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
     if not message.startswith(_SAFE):
         raise InvalidProblemError("X must hold real numbers in shape (n, p), and y one label for each row of X.")
     raise (TypeError if issubclass(error, TypeError) else ValueError)(message)
+
+
+def _as_stored(X: Any) -> Any:
+    """The entries of a sparse array in CSR and in double precision, as they are stored; an array of no real numbers as it is.
+
+    SciPy's own conversions sum duplicate entries in the caller's precision, where a sum may overflow. Indices out of range are
+    refused, because products would read other memory.
+    """
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        return X
+    if X.format in ("csr", "csc"):
+        _require_indices_in_range(X, X.shape[X.format == "csr"])
+    if X.format in ("coo", "bsr"):
+        X = X.tocoo()
+        order = np.argsort(X.row, kind="stable")
+        starts = np.append(0, np.cumsum(np.bincount(X.row, minlength=X.shape[0])))
+        return sp.csr_array((X.data[order].astype(float), X.col[order], starts), shape=X.shape)
+    X = X.tocsr()  # without a copy or a sum where it is in CSR, and without a sum from other formats
+    count = X.indptr[-1]
+    return sp.csr_array((X.data[:count].astype(float), X.indices[:count], X.indptr), shape=X.shape)
+
+
+def _require_indices_in_range(X: Any, width: int) -> None:
+    """Refuse a compressed array whose indices point beyond its `width` columns (rows in CSC)."""
+    count = X.indptr[-1]
+    indices = X.indices[:count]
+    if X.indptr[0] != 0 or np.any(np.diff(X.indptr) < 0) or count > min(X.indices.size, X.data.size):
+        raise ValueError
+    if indices.size and not (indices.min() >= 0 and indices.max() < width):
+        raise ValueError
 
 
 def open_ledger(eps: float, delta: float, budget: Budget | None) -> Ledger:
@@ -256,6 +336,7 @@ def _require_budget(budget: Any) -> None:
 def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], FloatArray]:
     """The two labels in order, as declared or else as found, and y as signs."""
     check_classification_targets(y)
+    declared = declared.labels if isinstance(declared, ReadClasses) else declared
     classes = np.unique(y if declared is None else np.asarray(declared))
     if declared is not None and classes.shape != (2,):
         raise InvalidParameterError("classes must name two different labels.")
@@ -272,22 +353,61 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
 
 
 def within_norm(X: Any, data_norm: float) -> Any:
-    """X with rows longer than `data_norm` scaled down to it, each by itself; entries that are not finite become zero."""
-    X = sp.csr_array(X) if sp.issparse(X) else X
-    finite = np.isfinite(X.data if sp.issparse(X) else X)
-    if not finite.all():
-        X = X.copy()
-        (X.data if sp.issparse(X) else X)[~finite] = 0.0
-    # Squares of rows of largest entry 1 neither overflow nor vanish.
-    largest = np.asarray(abs(X).max(axis=1).toarray() if sp.issparse(X) else np.abs(X).max(axis=1)).ravel()
-    largest = np.maximum(largest, _TINY)
-    shape = _scaled(X, 1 / largest)
-    norms = np.sqrt(np.asarray((shape.multiply(shape) if sp.issparse(X) else np.square(shape)).sum(axis=1)).ravel())
-    with np.errstate(over="ignore"):
-        long = norms * largest > data_norm
-    if not long.any():
-        return X
-    return _scaled(_scaled(X, np.where(long, 1 / largest, 1.0)), np.where(long, data_norm / np.where(long, norms, 1.0), 1.0))
+    """A new array: rows longer than `data_norm` scaled down to it, entries that are not finite zero.
+
+    Duplicate entries of a sparse array are summed first, so that what is measured is what is used. The caller's arrays are
+    read only. What becomes of a row depends on that row and on the shape of X alone, to the last bit.
+
+    Every row that comes out has a Euclidean norm of at most `data_norm`, in real arithmetic. *Derivation*: rows are measured
+    after division by a power of two, which is exact, so that their largest entry is in [1/2, 1) and no square overflows. With
+    u = 2^-53, the computed norm of p numbers is off by less than (p + 3) u, relatively; so is one that was scaled, up to 3 u
+    more. The allowance of (p + 8) u for the comparison, and of twice as much for scaling, covers both.
+    """
+    X = _own_rows(X)
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(all="ignore"):
+        values[~np.isfinite(values)] = 0.0
+        exponents = np.frexp(_of_each_row(np.maximum, np.abs(values), X))[1]
+        shape = np.ldexp(values, _along_rows(-exponents, X))
+        norms = np.sqrt(_of_each_row(np.add, np.square(shape), X))
+        allowance = (X.shape[1] + 8) * 2.0**-53
+        long = norms * (1 + allowance) > np.ldexp(data_norm, -exponents)
+        shape *= _along_rows(data_norm * (1 - 2 * allowance) / np.where(long, norms, 1.0), X)
+    np.copyto(values, shape, where=_along_rows(long, X))
+    return X
+
+
+def _own_rows(X: Any) -> Any:
+    """A copy of X: in C order, or a CSR array with columns in order and one entry for each cell."""
+    if not sp.issparse(X):
+        return np.array(X, dtype=float, order="C")
+    X = sp.csr_array(X)
+    count = X.indptr[-1]
+    columns, values = X.indices[:count], np.array(X.data[:count], dtype=float)
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    if np.any((rows[1:] == rows[:-1]) & (columns[1:] <= columns[:-1])):
+        order = np.lexsort((columns, rows))  # stable: entries of a cell are summed in the order in which they are stored
+        rows, columns, values = rows[order], columns[order], values[order]
+        first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])))
+        with np.errstate(all="ignore"):
+            rows, columns, values = rows[first], columns[first], np.add.reduceat(values, first)
+    starts = np.searchsorted(rows, np.arange(X.shape[0] + 1)).astype(X.indptr.dtype)
+    return sp.csr_array((values, columns.copy(), starts), shape=X.shape)
+
+
+def _of_each_row(ufunc: np.ufunc, values: FloatArray, X: Any) -> FloatArray:
+    """A maximum or a sum over each row of values that are laid out as those of X; zero for a row without any."""
+    if not sp.issparse(X):
+        return np.asarray(ufunc.reduce(values, axis=1))
+    found, filled = np.zeros(X.shape[0]), np.flatnonzero(np.diff(X.indptr))
+    if filled.size:
+        found[filled] = ufunc.reduceat(values, X.indptr[filled])
+    return found
+
+
+def _along_rows(numbers: npt.NDArray[Any], X: Any) -> npt.NDArray[Any]:
+    """One number a row, for each entry of the row."""
+    return np.repeat(numbers, np.diff(X.indptr)) if sp.issparse(X) else numbers[:, None]
 
 
 def _scaled(X: Any, factors: FloatArray) -> Any:

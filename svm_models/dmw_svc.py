@@ -73,7 +73,7 @@ class DMWSVC(PrivateLinearClassifier):
     data_norm : float
         Public bound on the Euclidean norm of a record; longer ones are scaled down to it, and how many is not told.
     classes : pair of labels, optional
-        The two labels, where they must not be read from y.
+        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning says so.
     budget : privlp.Budget, optional
         A budget shared with other fits.
     random_state : None, int or numpy.random.Generator
@@ -95,7 +95,7 @@ class DMWSVC(PrivateLinearClassifier):
     --------
     >>> from svm_models import DMWSVC, make_separable_sphere
     >>> X, y = make_separable_sphere(4000, random_state=0)
-    >>> svm = DMWSVC(eps=1.0, delta=1e-6, radius=20.0, random_state=0).fit(X, y)
+    >>> svm = DMWSVC(eps=1.0, delta=1e-6, radius=20.0, classes=(-1, 1), random_state=0).fit(X, y)
     >>> svm.score(X, y) > 0.8, float(abs(svm.coef_).sum()) <= 20.0 + 1e-9
     (True, True)
     """
@@ -182,7 +182,7 @@ class DMWSVC(PrivateLinearClassifier):
             method=builder,
             width=(self._entry_bound(), 1.0) if published else None,
             budget=_budget_of(account),
-            rng=account.randomness.generator if account.randomness.seeded else None,
+            rng=account.randomness,
         )
         x = self.solution_.x
         assert x is not None  # noqa: S101 (no time limit was given)
@@ -242,7 +242,7 @@ class DMWSVC(PrivateLinearClassifier):
 
 def _pay_apart(account: Account, eps: float) -> Account:
     """An account for one call of its own (eps, 0), in the budget of the whole fit."""
-    return Account(_budget_of(account).ledger(eps, 0.0), account.randomness)
+    return Account(_budget_of(account).ledger(eps, 0.0), account.randomness, account.relation)
 
 
 def _budget_of(account: Account) -> Budget:

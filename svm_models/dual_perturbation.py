@@ -65,7 +65,7 @@ class DualPerturbationSVC(LinearBinaryClassifier):
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         eps, C = positive(self.eps, "eps"), positive(self.C, "C", finite=True)
-        generator = Randomness(as_rng(self.random_state)).generator
+        generator = Randomness.of(as_rng(self.random_state)).generator
         if len(np.unique(signs)) < 2:
             raise InvalidProblemError("SMO needs records of both classes.")
         warnings.warn(

@@ -20,7 +20,9 @@ from sklearn.utils import _safe_indexing
 from tqdm import tqdm
 
 from privlp import InvalidParameterError
+from svm_models.base import LinearBinaryClassifier
 from svm_models.losses import PROBES, MarginLoss
+from svm_models.selection import PrivateModelSelector
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -155,7 +157,7 @@ def cross_validate(
         Name to estimator. Those with a ``random_state``, their own or that of a step, are trained `repeats` times on each
         fold, each time with a seed of its own, the others once.
     X, y
-        All records.
+        All records. Classifiers of this package without ``classes`` are told the two labels in y.
     folds, repeats : int
     random_state : int
         Of the split and of the repeats: the same for all classifiers, so that differences are paired.
@@ -235,7 +237,7 @@ def _one_fit(
     train, test = split
     seed = int(np.random.SeedSequence([settings["fold"], settings["repeat"], settings["split"][1]]).generate_state(1)[0])
     fitted = clone(model)
-    fitted.set_params(**dict.fromkeys(_seeds_of(fitted), seed))
+    fitted.set_params(**dict.fromkeys(_seeds_of(fitted), seed), **_undeclared_classes(fitted, y))
     fitted.fit(_safe_indexing(X, train), y[train])
     return settings, float(np.mean(fitted.predict(_safe_indexing(X, test)) != y[test]))
 
@@ -243,6 +245,16 @@ def _one_fit(
 def _seeds_of(model: Any) -> list[str]:
     """Names of the model's parameters that seed it or, in a pipeline, a step of it."""
     return [name for name in model.get_params() if name.rpartition("__")[2] == "random_state"]
+
+
+def _undeclared_classes(model: Any, y: npt.NDArray[Any]) -> dict[str, Any]:
+    """The classes of all records, for classifiers of this package that would read them from those of a fold."""
+    parameters, classes = model.get_params(), np.unique(y)
+    if len(classes) != 2:
+        return {}
+    owners = {name: parameters.get(name.rpartition("__")[0], model) for name in parameters if name.rpartition("__")[2] == "classes"}
+    mine = (name for name, owner in owners.items() if isinstance(owner, LinearBinaryClassifier | PrivateModelSelector))
+    return {name: classes for name in mine if parameters[name] is None}
 
 
 def _key(settings: dict[str, Any]) -> str:

@@ -258,7 +258,7 @@ _PARAMETERS = """
     data_norm : float
         Public bound on the Euclidean norm of a record; longer ones are scaled down to it, and how many is not told.
     classes : pair of labels, optional
-        The two labels, where they must not be read from y.
+        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning says so.
     budget : privlp.Budget, optional
         A budget shared with other fits.
     random_state : None, int or numpy.random.Generator
@@ -300,7 +300,7 @@ class OutputPerturbationSVC(_Output, _HuberSVC):
     --------
     >>> from svm_models import OutputPerturbationSVC, make_separable_sphere
     >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = OutputPerturbationSVC(eps=1.0, reg=1e-1, random_state=0).fit(X, y)
+    >>> model = OutputPerturbationSVC(eps=1.0, reg=1e-1, classes=(-1, 1), random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
     (True, 1.0)
     """
@@ -314,7 +314,7 @@ class ObjectivePerturbationSVC(_Objective, _HuberSVC):
     --------
     >>> from svm_models import ObjectivePerturbationSVC, make_separable_sphere
     >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> svm = ObjectivePerturbationSVC(eps=1.0, reg=1e-2, random_state=0).fit(X, y)
+    >>> svm = ObjectivePerturbationSVC(eps=1.0, reg=1e-2, classes=(-1, 1), random_state=0).fit(X, y)
     >>> svm.score(X, y) > 0.9, round(svm.privacy_.eps, 6)
     (True, 1.0)
     """
@@ -328,7 +328,7 @@ class OutputPerturbationLogisticRegression(_Output, _LogisticRegression):
     --------
     >>> from svm_models import OutputPerturbationLogisticRegression, make_separable_sphere
     >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = OutputPerturbationLogisticRegression(eps=1.0, reg=1e-1, random_state=0).fit(X, y)
+    >>> model = OutputPerturbationLogisticRegression(eps=1.0, reg=1e-1, classes=(-1, 1), random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
     (True, 1.0)
     """
@@ -342,7 +342,7 @@ class ObjectivePerturbationLogisticRegression(_Objective, _LogisticRegression):
     --------
     >>> from svm_models import ObjectivePerturbationLogisticRegression, make_separable_sphere
     >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = ObjectivePerturbationLogisticRegression(eps=1.0, reg=1e-2, random_state=0).fit(X, y)
+    >>> model = ObjectivePerturbationLogisticRegression(eps=1.0, reg=1e-2, classes=(-1, 1), random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
     (True, 1.0)
     """
@@ -356,7 +356,7 @@ class OutputPerturbationClassifier(_Output, _Classifier):
     --------
     >>> from svm_models import OutputPerturbationClassifier, make_separable_sphere
     >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = OutputPerturbationClassifier(eps=1.0, reg=1e-1, random_state=0).fit(X, y)
+    >>> model = OutputPerturbationClassifier(eps=1.0, reg=1e-1, classes=(-1, 1), random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
     (True, 1.0)
     """
@@ -370,7 +370,7 @@ class ObjectivePerturbationClassifier(_Objective, _Classifier):
     --------
     >>> from svm_models import ObjectivePerturbationClassifier, make_separable_sphere
     >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = ObjectivePerturbationClassifier(eps=1.0, reg=1e-2, random_state=0).fit(X, y)
+    >>> model = ObjectivePerturbationClassifier(eps=1.0, reg=1e-2, classes=(-1, 1), random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
     (True, 1.0)
     """

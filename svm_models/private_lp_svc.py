@@ -19,7 +19,7 @@ from privlp.solvers.elastic_dual import ElasticDual
 from privlp.solvers.game import Game
 from privlp.solvers.l1_ball import L1BallPlayer
 from privlp.solvers.rounds import weights_of_rounds
-from svm_models.base import _RECORDS, _RELATION, Account, PrivateLinearClassifier, signed
+from svm_models.base import _RELATION, Account, PrivateLinearClassifier, signed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -159,7 +159,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     data_norm : float
         Public bound on the Euclidean norm of a record; longer ones are scaled down to it, and how many is not told.
     classes : pair of labels, optional
-        The two labels, where they must not be read from y.
+        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning says so.
     budget : privlp.Budget, optional
         A budget shared with other fits.
     random_state : None, int or numpy.random.Generator
@@ -180,7 +180,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     --------
     >>> from svm_models import PrivateLPSVC, make_separable_sphere
     >>> X, y = make_separable_sphere(4000, random_state=0)
-    >>> svm = PrivateLPSVC(eps=1.0, delta=1e-8, random_state=0).fit(X, y)
+    >>> svm = PrivateLPSVC(eps=1.0, delta=1e-8, classes=(-1, 1), random_state=0).fit(X, y)
     >>> svm.score(X, y) > 0.9, float(abs(svm.coef_).sum()) <= svm.radius_
     (True, True)
     """
@@ -258,7 +258,7 @@ def _charge(n: int, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
         (mechanism, count, purpose)
         for (mechanism, count), purpose in zip(releases(account.ledger.calibrate_together(releases)), purposes, strict=True)
     ]
-    return account.ledger.charge_together(requests, _RELATION, account.randomness, description=_RECORDS)
+    return account.ledger.charge_together(requests, _RELATION, account.randomness, description=account.relation)
 
 
 def _whitening(moments: FloatArray, ridge: float) -> tuple[FloatArray, float]:

@@ -13,7 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.privacy import ExponentialMechanism, Ledger, PrivacyRecord, Randomness
-from svm_models.base import Account, PrivateLinearClassifier, as_rng, open_budget, two_classes, validated
+from svm_models.base import (
+    READ,
+    Account,
+    PrivateLinearClassifier,
+    ReadClasses,
+    as_rng,
+    open_budget,
+    relation_in_words,
+    two_classes,
+    validated,
+    warn_of_read_classes,
+)
 from svm_models.kernel import RandomFourierFeatures
 
 
@@ -40,7 +51,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     delta : float
         Limit of each candidate.
     classes : pair of labels, optional
-        The two labels, where they must not be read from y.
+        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning says so.
     budget : privlp.Budget, optional
     random_state : None, int or numpy.random.Generator
 
@@ -58,7 +69,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_separable_sphere
     >>> X, y = make_separable_sphere(9000, random_state=0)
     >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
-    >>> tuned = PrivateModelSelector(grid, eps=1.0, random_state=0).fit(X, y)
+    >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
     >>> tuned.best_estimator_.reg, tuned.score(X, y) > 0.9, round(tuned.privacy_.eps, 6)
     (0.01, True, 1.0)
     """
@@ -97,7 +108,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_separable_sphere
         >>> X, y = make_separable_sphere(3000, random_state=0)
         >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
-        >>> tuned = PrivateModelSelector(grid, eps=1.0, random_state=0).fit(X, y)
+        >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
         >>> tuned.best_index_, round(tuned.privacy_.eps, 6)
         (1, 1.0)
         """
@@ -107,9 +118,11 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         candidates = [clone(estimator) for estimator in self.estimators]
         ledger = open_budget(self.eps, self.delta, self.budget)
         _check(candidates, ledger)
-        randomness = Randomness(as_rng(self.random_state))
-        X, y = validated(self, X, y)
+        randomness = Randomness.of(as_rng(self.random_state))
+        warn_of_read_classes(self.classes, self.eps)
+        X, y = validated(self, X, y, dtype=np.float64)  # as the candidates will, who must have nothing left to refuse
         self.classes_, _ = two_classes(y, self.classes)
+        _check_classes(candidates, self.classes_)
         parts = len(candidates) + 1
         if len(y) < 2 * parts:
             raise InvalidProblemError(f"{len(y)} records are too few for {parts} parts; give at least {2 * parts}.")
@@ -117,7 +130,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         *deal, held_out = np.array_split(randomness.generator.permutation(len(y)), parts)
         choice = ledgers[-1].ledger(ledger.eps, ledger.delta)
         choosing = choice.calibrate(lambda eps: ExponentialMechanism(1.0, eps), 1)
-        choose = Account(choice, randomness).charge(choosing, "choose a candidate")
+        choose = Account(choice, randomness, relation_in_words(self.classes)).charge(choosing, "choose a candidate")
         try:
             mistakes = [
                 self._mistakes(candidate, part, randomness, (X[rows], y[rows]), (X[held_out], y[held_out]))
@@ -133,7 +146,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _mistakes(self, candidate: Any, part: Budget, randomness: Randomness, train: Any, test: Any) -> int:
         """Train the candidate on its part; how many records of the last part it gets wrong."""
-        given = {"budget": part, "classes": self.classes_, "random_state": randomness.generator if randomness.seeded else None}
+        classes = ReadClasses(self.classes_) if relation_in_words(self.classes) == READ else self.classes_
+        given = {"budget": part, "classes": classes, "random_state": randomness}
         before = candidate.get_params()
         mine = {key: given[last] for key in before if (last := key.rpartition("__")[2]) in given and before[key] is None}
         candidate.set_params(**mine)
@@ -151,7 +165,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_separable_sphere
         >>> X, y = make_separable_sphere(3000, random_state=0)
         >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
-        >>> tuned = PrivateModelSelector(grid, eps=1.0, random_state=0).fit(X, y)
+        >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
         >>> tuned.decision_function(X[:2]).shape
         (2,)
         """
@@ -165,7 +179,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_separable_sphere
         >>> X, y = make_separable_sphere(3000, random_state=0)
         >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
-        >>> tuned = PrivateModelSelector(grid, eps=1.0, random_state=0).fit(X, y)
+        >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
         >>> bool((tuned.predict(X[:5]) == y[:5]).all())
         True
         """
@@ -177,7 +191,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
-        return validated(self, X, reset=False)
+        return validated(self, X, dtype=np.float64, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -204,6 +218,16 @@ def _check(candidates: list[Any], ledger: Ledger) -> None:
             raise InvalidParameterError(
                 f"Candidate {i} asks for eps = {classifier.eps:g}, delta = {classifier.delta:g}, more than the selector's "
                 f"({ledger.eps:g}, {ledger.delta:g})."
+            )
+
+
+def _check_classes(candidates: list[Any], classes: npt.NDArray[Any]) -> None:
+    """Refuse other classes than the selector's: a candidate would meet labels that it does not know, after it has paid."""
+    for i, candidate in enumerate(candidates):
+        declared = _classifier(candidate).classes
+        if declared is not None and not np.array_equal(np.unique(np.asarray(declared)), classes):
+            raise InvalidParameterError(
+                f"Candidate {i} declares other classes than the selector has; leave them out and give classes to the selector."
             )
 
 

@@ -40,7 +40,7 @@ def solving(name, method, variant=0):
 def fitting(name, variant=0):
     def call(budget, generator):
         data = programs.records(variant)
-        return ESTIMATORS[name](eps=1.0, budget=budget, random_state=generator).fit(data.X, data.y)
+        return ESTIMATORS[name](eps=1.0, budget=budget, classes=(-1, 1), random_state=generator).fit(data.X, data.y)
 
     return call
 

@@ -178,7 +178,7 @@ def test_ctrl_c_stops_highs(solve):
 
 def test_an_interrupted_fit_leaves_no_weights_of_an_earlier_one(monkeypatch):
     X, y = make_separable_sphere(200, random_state=0)
-    svm = ObjectivePerturbationSVC(eps=1.0, reg=0.1, data_norm=1.0, random_state=0).fit(X, y)
+    svm = ObjectivePerturbationSVC(eps=1.0, reg=0.1, data_norm=1.0, classes=(-1, 1), random_state=0).fit(X, y)
 
     def interrupted(*_):
         raise KeyboardInterrupt

@@ -69,11 +69,11 @@ def test_a_refused_call_keeps_no_program_alive():
 @pytest.mark.parametrize(
     "estimator",
     [
-        svm_models.OutputPerturbationSVC(),
-        svm_models.ObjectivePerturbationSVC(),
-        svm_models.DMWSVC(radius=3.0, alpha=1.0),
-        svm_models.PrivateLPSVC(),
-        svm_models.PrivateModelSelector([svm_models.ObjectivePerturbationSVC()]),
+        svm_models.OutputPerturbationSVC(classes=(-1, 1)),
+        svm_models.ObjectivePerturbationSVC(classes=(-1, 1)),
+        svm_models.DMWSVC(radius=3.0, alpha=1.0, classes=(-1, 1)),
+        svm_models.PrivateLPSVC(classes=(-1, 1)),
+        svm_models.PrivateModelSelector([svm_models.ObjectivePerturbationSVC()], classes=(-1, 1)),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
@@ -92,7 +92,7 @@ def test_modules_keep_no_private_numbers():
     given, data = problem("replace"), programs.records()
     for method in privlp.ConstraintPrivate.methods:
         programs.solve(given, **request_of("replace", method))
-    svm_models.PrivateLPSVC(random_state=0).fit(data.X, data.y)
+    svm_models.PrivateLPSVC(classes=(-1, 1), random_state=0).fit(data.X, data.y)
     state = [
         {key: value for key, value in vars(module).items() if not key.startswith("__")}
         for name, module in sorted(sys.modules.items())

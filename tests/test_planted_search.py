@@ -318,7 +318,9 @@ def test_a_classifier_that_keeps_its_records_is_found(monkeypatch):
         return train(self, X, signs)
 
     data = programs.records()
-    attempt = Attempt(lambda: svm_models.ObjectivePerturbationSVC(random_state=0).fit(data.X, data.y), data.secrets)
+    attempt = Attempt(
+        lambda: svm_models.ObjectivePerturbationSVC(classes=(-1, 1), random_state=0).fit(data.X, data.y), data.secrets
+    )
     path = Path("keeps", lambda variant: attempt, twins=False)
     assert try_path(path)[1] == []
     monkeypatch.setattr(svm_models.base.PrivateLinearClassifier, "_train", keep)

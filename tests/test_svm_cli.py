@@ -111,7 +111,7 @@ def test_seeds_repeat_and_no_seed_does_not(sample, write):
 def test_private_lines_are_those_of_the_mechanisms(sample, write):
     weights, _ = weights_and_statuses(call("train", write(as_text(sample, "60 3 0.05 2 0.5")), "--model", "svm", "--seed", 7))
     generator = np.random.default_rng(7)
-    output = OutputPerturbationSVC(eps=2.0, reg=0.05, h=0.5, random_state=generator).fit(*sample)
+    output = OutputPerturbationSVC(eps=2.0, reg=0.05, h=0.5, classes=(-1, 1), random_state=generator).fit(*sample)
     assert np.array_equal(weights[1], output.coef_[0])
     ledger = Ledger(2.0, 0.0)
     risk = RegularizedRisk(signed(*sample), huber(0.5), 0.05, 1.0)

@@ -18,6 +18,8 @@ from privlp.solvers.dmw import tight_dmw
 from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
 from svm_models import DMWSVC, LPSVC, make_separable_sphere, soft_margin_lp
 
+#: Classes are left out here where they do not matter.
+pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
 X, Y = make_separable_sphere(1_500, n_features=4, margin=0.1, random_state=0)
 
 

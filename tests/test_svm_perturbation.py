@@ -34,6 +34,8 @@ from svm_models.losses import huber, logistic
 from svm_models.minimise import TOLERANCE, RegularizedRisk
 from svm_models.perturbation import _pure_curvature_cost, curvature_cost, eps_for_noise, perturb_objective, perturb_output
 
+#: Classes are left out here where they do not matter.
+pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
 OUTPUT = [OutputPerturbationSVC, OutputPerturbationLogisticRegression, OutputPerturbationClassifier]
 OBJECTIVE = [ObjectivePerturbationSVC, ObjectivePerturbationLogisticRegression, ObjectivePerturbationClassifier]
 ALL = OUTPUT + OBJECTIVE

@@ -16,6 +16,8 @@ from svm_models.base import within_norm
 from svm_models.losses import huber
 from svm_models.private_lp_svc import Rule, WhitenedRecords, second_moments
 
+#: Classes are left out here where they do not matter.
+pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
 RNG = np.random.default_rng(0)
 X = RNG.normal(0, 1, (300, 4)) * [1.0, 0.5, 0.2, 0.1]
 X /= np.linalg.norm(X, axis=1).max()

@@ -23,6 +23,8 @@ from svm_models import (
     make_separable_sphere,
 )
 
+#: Classes are left out here where they do not matter.
+pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
 X, Y = make_separable_sphere(3_000, n_features=4, random_state=0)
 GRID = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (100.0, 1e-2, 1e-3)]
 

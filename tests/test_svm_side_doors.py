@@ -25,6 +25,8 @@ from svm_models.losses import logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.perturbation import perturb_objective, perturb_output
 
+#: Classes are left out here where they do not matter.
+pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
 RNG = np.random.default_rng(0)
 X = RNG.normal(0, 1, (60, 3))
 Y = np.where(X[:, 0] > 0, 1, -1)
@@ -169,8 +171,9 @@ def test_a_seeded_fit_draws_from_one_stream(monkeypatch):
     original = dmw_svc.solve
     monkeypatch.setattr(dmw_svc, "solve", lambda *a, **k: seen.append(k["rng"]) or original(*a, **k))
     DMWSVC(eps=1.0, random_state=0).fit(X, Y)
-    assert isinstance(seen[0], np.random.Generator)
-    assert seen[0].bit_generator.state != np.random.default_rng(0).bit_generator.state
+    assert isinstance(seen[0], Randomness)
+    assert seen[0].seeded
+    assert seen[0].generator.bit_generator.state != np.random.default_rng(0).bit_generator.state
 
 
 def test_no_fit_is_refused_for_its_own_rounding():

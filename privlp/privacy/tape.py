@@ -36,7 +36,8 @@ class Tape(Randomness):
         Release exact values (and select the largest score) whatever the mechanism.
     replay : Tape, optional
         Make its releases again, one by one. Where this run asks for something else (another mechanism, another shape, one draw
-        more), noise is drawn; :func:`differences` tells.
+        more), noise is drawn; :func:`differences` tells. The generator goes on from where it stood after the release, so that
+        other draws (which record falls into which part, random features) are made again, too.
 
     Attributes
     ----------
@@ -58,6 +59,7 @@ class Tape(Randomness):
     def __init__(self, seed: int = 0, *, quiet: bool = False, replay: Tape | None = None) -> None:
         super().__init__(seed)
         self.releases: list[Release] = []
+        self._states: dict[int, Any] = {}  # of the generator, after each release
         self._quiet, self._replay = quiet, replay
 
     @property
@@ -69,6 +71,7 @@ class Tape(Randomness):
         exact = np.array(value, dtype=float)
         exact.setflags(write=False)
         self.releases.append(Release(mechanism, purpose, exact, self._output(mechanism, exact)))
+        self._states[len(self.releases) - 1] = self.generator.bit_generator.state
         released = self.releases[-1].released
         return released if isinstance(released, int) else released.copy()
 
@@ -77,6 +80,7 @@ class Tape(Randomness):
         if self._replay is not None and number < len(self._replay.releases):
             planned = self._replay.releases[number]
             if planned.mechanism == mechanism and planned.exact.shape == exact.shape:
+                self.generator.bit_generator.state = self._replay._states.get(number, self.generator.bit_generator.state)
                 return planned.released
         if self._quiet:
             plain = mechanism.without_noise(exact)

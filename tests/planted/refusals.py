@@ -306,7 +306,7 @@ _BAD_QUESTIONS: dict[str, Callable[[np.ndarray, Mint], Any]] = {
 def _ask(change: Callable[[np.ndarray, Mint], Any], variant: int) -> Attempt:
     data, mint = programs.records(variant), Mint(variant + 5)
     asked = change(data.X, mint)
-    fitted = svm_models.ObjectivePerturbationSVC(random_state=0).fit(data.X, data.y)
+    fitted = svm_models.ObjectivePerturbationSVC(classes=(-1, 1), random_state=0).fit(data.X, data.y)
     return Attempt(lambda: fitted.predict(asked), Secrets([*data.secrets.planted, *mint.numbers], (), NAME.split()))
 
 

@@ -179,7 +179,8 @@ def fitting(
         X, y = change(X, y, mint)
     secrets = Secrets([*data.secrets.planted, *mint.numbers], data.secrets.derived, (NAME,))
     budget = given.pop("budget", None) or Budget(1e6, 0.5)
-    estimator = ESTIMATORS[name](**{"eps": 1.0, "random_state": 0, "budget": budget, **given})
+    classes = (-1, 1) if change is None else None  # read from what was changed, which may be refused
+    estimator = ESTIMATORS[name](**{"eps": 1.0, "random_state": 0, "budget": budget, "classes": classes, **given})
 
     def call() -> Any:
         fitted = estimator.fit(X, y, **(fit or {}))

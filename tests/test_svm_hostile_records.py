@@ -1,0 +1,529 @@
+"""Private estimators on neighbours whose replaced record is hostile: huge, denormal, stored twice, unsorted, read-only.
+
+The first data set is fitted on a tape; its releases are played back to the second. So both walk the same path, and the exact
+numbers behind each release can be compared with the sensitivity that was charged. All else that is told (ledger, rounds, weights,
+warnings) is then a function of the same released numbers, and must be the same. What one record holds must not change another.
+"""
+
+import copy
+import math
+import warnings
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+import svm_models
+from privlp import Budget, InvalidParameterError, InvalidProblemError, NotPrivateWarning
+from privlp.privacy.tape import Tape, differences, largest_changes
+from svm_models import (
+    DMWSVC,
+    LPSVC,
+    HuberSVC,
+    ObjectivePerturbationClassifier,
+    ObjectivePerturbationLogisticRegression,
+    ObjectivePerturbationSVC,
+    OutputPerturbationClassifier,
+    OutputPerturbationLogisticRegression,
+    OutputPerturbationSVC,
+    PrivateLPSVC,
+    PrivateModelSelector,
+    RandomFourierFeatures,
+    cross_validate,
+)
+from svm_models.base import DECLARED, READ, validated, within_norm
+from svm_models.losses import huber
+from svm_models.minimise import RegularizedRisk
+from tests.conformance_estimators import ESTIMATORS as CONFORMING
+
+N, P = 24, 3
+RNG = np.random.default_rng(0)
+COMMON = RNG.uniform(-0.6, 0.6, (N, P)).round(2)
+LABELS = np.where(COMMON[:, 0] > 0, 1, -1)
+SETTINGS = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+PRIVATE = {
+    "output, SVC": OutputPerturbationSVC(reg=0.1),
+    "output, SVC, Gaussian": OutputPerturbationSVC(reg=0.1, delta=1e-3),
+    "output, logistic": OutputPerturbationLogisticRegression(reg=0.1),
+    "output, any loss": OutputPerturbationClassifier(huber(0.25), reg=0.1),
+    "objective, SVC": ObjectivePerturbationSVC(reg=0.1),
+    "objective, SVC, Gaussian": ObjectivePerturbationSVC(reg=0.1, delta=1e-3),
+    "objective, logistic": ObjectivePerturbationLogisticRegression(reg=0.1),
+    "objective, any loss": ObjectivePerturbationClassifier(huber(0.25), reg=0.1, data_norm=1e5),
+    "LP": PrivateLPSVC(delta=1e-3, rounds=4),
+    "LP, short records": PrivateLPSVC(delta=1e-3, rounds=4, data_norm=1e-90),
+    "DMW": DMWSVC(delta=1e-3, radius=2.0, alpha=2.0),
+    "DMW, count": DMWSVC(delta=1e-3, radius=2.0, alpha=2.0, score="count", phi=0.1),
+    "DMW, radius bought": DMWSVC(delta=1e-3, alpha=9.0, reg=0.3),
+    "DMW, published": DMWSVC(delta=1e-3, radius=2.0, alpha=20.0, method="dmw-published"),
+    "DMW, soft": DMWSVC(delta=1e-3, form="soft", alpha=80.0, C=0.5, reg=0.3),
+    "DMW, soft, radius given": DMWSVC(delta=1e-3, form="soft", radius=20.0, alpha=80.0),
+    "selector": PrivateModelSelector([ObjectivePerturbationSVC(reg=0.1), OutputPerturbationSVC(reg=0.3)]),
+    "selector of pipelines": PrivateModelSelector(
+        [make_pipeline(RandomFourierFeatures(0.5, 4), OutputPerturbationSVC(reg=r)) for r in (0.1, 1.0)]
+    ),
+    "selector of a selector": PrivateModelSelector(
+        [
+            PrivateModelSelector([OutputPerturbationSVC(reg=0.1)]),
+            make_pipeline(RandomFourierFeatures(0.5, 4), ObjectivePerturbationSVC(reg=0.1)),
+        ]
+    ),
+}
+
+# ---------------------------------------------------------------------------------------------- records and how they are stored
+
+#: Entries (column, value) of one record, as they are stored: duplicates add up.
+HOSTILE = {
+    "zero": [],
+    "stored zeros": [(0, 0.0), (2, -0.0)],
+    "huge": [(0, 1e308), (1, -1.7e308), (2, 1e308)],
+    "one huge entry": [(1, 1e200), (2, 0.1)],
+    "denormal": [(0, 5e-324), (1, -1e-310)],
+    "huge beside denormal": [(0, 1.7e308), (1, 5e-324)],
+    "sum to infinity": [(0, 1e308), (0, 1e308)],
+    "sum to minus infinity": [(1, -1.7e308), (0, 0.3), (1, -1.7e308)],
+    "infinite on the way to a finite sum": [(0, 1e308), (0, 1e308), (0, -1e308), (0, -1e308)],
+    "cancel": [(0, 1e308), (0, -1e308), (1, 0.5)],
+    "cancel but for rounding": [(0, 1e16), (0, 1.0), (0, -1e16)],
+    "short entries of a long sum": [(2, 0.6)] * 40,
+    "unsorted": [(2, 0.5), (0, -0.5), (1, 0.2)],
+    "unsorted duplicates": [(2, 0.5), (0, 3.0), (2, 0.5), (0, -2.9)],
+    "ordinary": [(0, -0.4), (1, 0.2)],
+}
+
+
+def rows_of(row):
+    """All records as lists of stored entries; the last is `row`."""
+    return [[(j, v) for j, v in enumerate(record) if v != 0] for record in COMMON[:-1].tolist()] + [row]
+
+
+def csr(rows, array=sp.csr_array, width=P, index=np.int32, dtype=float):
+    """Entries in CSR as they stand, without any tidying."""
+    columns = np.array([j for row in rows for j, _ in row], dtype=index)
+    values = np.array([v for row in rows for _, v in row], dtype=dtype)
+    starts = np.cumsum([0, *map(len, rows)]).astype(index)
+    return array((values, columns, starts), shape=(len(rows), width))
+
+
+def dense(rows):
+    """Sums of entries; sums that overflow, which dense records refuse, become the largest double."""
+    X = np.zeros((len(rows), P))
+    with np.errstate(over="ignore"):
+        for i, row in enumerate(rows):
+            for j, v in row:
+                X[i, j] += v
+    return np.nan_to_num(X, posinf=np.finfo(float).max, neginf=-np.finfo(float).max)
+
+
+def read_only(X):
+    for array in buffers(X):
+        array.setflags(write=False)
+    return X
+
+
+def coo(rows):
+    X = csr(rows)
+    order = np.random.default_rng(0).permutation(X.data.size)
+    rows_ = np.repeat(np.arange(N), np.diff(X.indptr))
+    return sp.coo_array((X.data[order], (rows_[order], X.indices[order])), shape=X.shape)
+
+
+def blocks(rows):
+    X = csr(rows)
+    return sp.bsr_array((X.data[:, None, None], X.indices, X.indptr), shape=X.shape)
+
+
+def padded(rows):
+    """More room than entries, as SciPy leaves it after eliminating zeros."""
+    X = csr(rows)
+    X.data, X.indices = np.append(X.data, [7.0] * 3), np.append(X.indices, np.array([0] * 3, dtype=np.int32))
+    return X
+
+
+def with_object(rows):
+    X = dense(rows).astype(object)
+    X[0, 0] = Fraction(1, 3)
+    return X
+
+
+def sparse_frame(rows):
+    return pd.DataFrame({f"x{j}": pd.arrays.SparseArray(column, fill_value=0.0) for j, column in enumerate(dense(rows).T)})
+
+
+FORMATS = {
+    "csr array": csr,
+    "csr matrix": lambda rows: csr(rows, sp.csr_matrix),
+    "csr, long indices": lambda rows: csr(rows, index=np.int64),
+    "csr, read-only": lambda rows: read_only(csr(rows)),
+    "csr with room": padded,
+    "csr, extended precision": lambda rows: csr(rows, dtype=np.longdouble),
+    "csr, single precision": lambda rows: csr([[(j, min(max(v, -3e38), 3e38)) for j, v in row] for row in rows], dtype=np.float32),
+    "csr, single precision, read-only": lambda rows: read_only(FORMATS["csr, single precision"](rows)),
+    "csr, bytes": lambda rows: csr([[(j, 100 * np.sign(v)) for j, v in row] for row in rows], dtype=np.int8),
+    "csc array": lambda rows: csr(rows).tocsc(),
+    "csc, read-only": lambda rows: read_only(csr(rows).tocsc()),
+    "coo array": coo,
+    "coo matrix, read-only": lambda rows: read_only(sp.coo_matrix(coo(rows))),
+    "bsr array": lambda rows: sp.bsr_array(dense(rows), blocksize=(2, 1)),
+    "bsr array of repeated blocks": blocks,
+    "lil matrix": lambda rows: sp.lil_matrix(dense(rows)),
+    "dok array": lambda rows: sp.dok_array(dense(rows)),
+    "dia array": lambda rows: sp.dia_array(dense(rows)),
+    "array": dense,
+    "array by columns": lambda rows: np.asfortranarray(dense(rows)),
+    "array, backwards": lambda rows: dense(rows)[::-1, ::-1].copy()[::-1, ::-1],
+    "array, read-only": lambda rows: read_only(dense(rows)),
+    "objects": with_object,
+    "list": lambda rows: dense(rows).tolist(),
+    "frame": lambda rows: pd.DataFrame(dense(rows), columns=list("abc")),
+    "frame of sparse columns": sparse_frame,
+    "single precision": lambda rows: np.clip(dense(rows), -3e38, 3e38).astype(np.float32),
+    "whole numbers": lambda rows: np.clip(dense(rows), -1e18, 1e18).astype(np.int64),
+    "small numbers": lambda rows: sp.csr_array(np.clip(dense(rows), -9, 9).astype(np.int8)),
+    "truths": lambda rows: dense(rows) > 0,
+    "sparse truths": lambda rows: sp.csr_array(dense(rows) > 0),
+    "sparse whole numbers": lambda rows: sp.csr_array(np.clip(dense(rows), -1e18, 1e18).astype(np.int64)),
+}
+
+
+def buffers(X):
+    """All arrays in which X keeps its numbers."""
+    if isinstance(X, np.ndarray):
+        return [X]
+    if isinstance(X, pd.DataFrame):
+        return [X[name].to_numpy() for name in X]
+    names = ("data", "indices", "indptr", "row", "col", "offsets", "rows")
+    return [a for name in names if isinstance(a := getattr(X, name, None), np.ndarray)]
+
+
+def frozen(X):
+    """X as bits."""
+    if isinstance(X, list | sp.dok_array):
+        return repr(X if isinstance(X, list) else dict(X.items()))
+    return [(a.dtype, a.shape, a.flags.writeable, repr(a.tolist()) if a.dtype == object else a.tobytes()) for a in buffers(X)]
+
+
+# ---------------------------------------------------------------------------------------------- the replay
+
+
+def told(estimator):
+    """All that a fit tells but for the records: equal on neighbours that saw the same releases."""
+    kept = estimator.best_estimator_ if isinstance(estimator, PrivateModelSelector) else estimator
+    kept = kept.best_estimator_ if isinstance(kept, PrivateModelSelector) else kept
+    kept = kept[-1] if hasattr(kept, "steps") else kept
+    rounds = getattr(kept, "rounds_", None), getattr(kept, "radius_", None), getattr(estimator, "best_index_", None)
+    solution = kept.solution_.to_json() if hasattr(kept, "solution_") else None
+    return estimator.privacy_, kept.privacy_, kept.coef_.tobytes(), kept.classes_.tolist(), rounds, solution
+
+
+def fit_on(tape, estimator, X, y):
+    """Fit, with no warning and no change of what the caller holds."""
+    before, labels = frozen(X), y.tobytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = clone(estimator).set_params(random_state=tape, classes=(-1, 1)).fit(X, y)
+    assert frozen(X) == before
+    assert y.tobytes() == labels
+    return fitted
+
+
+@contextmanager
+def noting_minimisers():
+    """Perturbed objectives and their computed minimisers, in order."""
+    found, minimise = [], RegularizedRisk.minimise
+
+    def noted(risk, **options):
+        w = minimise(risk, **options)
+        if isinstance(risk.linear, np.ndarray):
+            found.append((risk, w))
+        return w
+
+    with mock.patch.object(RegularizedRisk, "minimise", noted):
+        yield found
+
+
+def coupled(tape, estimator, one, two, labels):
+    """The first fit, and its tape as the second is to hear it.
+
+    Objective perturbation releases the minimiser, not the linear term behind it. So the neighbour gets the linear term that has
+    the same minimiser: it may lie no farther off than the sensitivity (``docs/proofs.md``, "Objective perturbation").
+    """
+    with noting_minimisers() as here:
+        fitted = fit_on(tape, estimator, one, labels[0])
+    with noting_minimisers() as there:
+        fit_on(Tape(0, replay=tape), estimator, two, labels[1])
+    to_play = copy.copy(tape)
+    to_play.releases = list(tape.releases)
+    perturbed = [k for k, release in enumerate(tape.releases) if release.purpose == "perturb the objective"]
+    for k, (risk, w), (other, _) in zip(perturbed, here, there, strict=True):
+        n = risk.M.shape[0]
+        moved = risk.gradient(w) - replace(other, linear=0.0).gradient(w)
+        release = tape.releases[k]
+        assert np.linalg.norm(n * (moved - risk.linear)) <= release.mechanism.sensitivity * (1 + 1e-9), release.purpose
+        to_play.releases[k] = replace(release, released=n * moved)
+    return fitted, to_play
+
+
+def assert_neighbours_are_alike(estimator, one, two, labels, *, quiet):
+    first = Tape(0, quiet=quiet)
+    a, to_play = coupled(first, estimator, one, two, labels)
+    second = Tape(0, replay=to_play)
+    b = fit_on(second, estimator, two, labels[1])
+    assert first.releases, "the tape was not used"
+    assert differences(first, second) == []
+    for purpose, change in largest_changes(first, second).items():
+        assert change <= 1 + 1e-9, purpose
+    assert told(a) == told(b)
+
+
+def labels_ending_in(last):
+    return np.append(LABELS[:-1], last)
+
+
+ORDINARY = rows_of(HOSTILE["ordinary"])
+
+
+@pytest.mark.parametrize("row", HOSTILE)
+@pytest.mark.parametrize("name", PRIVATE)
+def test_one_hostile_record(name, row):
+    """In CSR, where a record may be stored in more ways than in any other format."""
+    for quiet in (True, False):
+        pair = csr(ORDINARY), csr(rows_of(HOSTILE[row]))
+        assert_neighbours_are_alike(PRIVATE[name], *pair, (labels_ending_in(1), labels_ending_in(-1)), quiet=quiet)
+
+
+@pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns")
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("name", ["objective, SVC", "LP", "DMW, radius bought", "selector", "selector of pipelines"])
+def test_one_hostile_record_in_every_format(name, form):
+    """One of each kind of private classifier; all share one way in."""
+    for row in ("huge", "sum to infinity", "cancel", "denormal"):
+        pair = FORMATS[form](ORDINARY), FORMATS[form](rows_of(HOSTILE[row]))
+        assert_neighbours_are_alike(PRIVATE[name], *pair, (labels_ending_in(1), labels_ending_in(1)), quiet=False)
+
+
+values = st.one_of(
+    st.floats(-1.0, 1.0),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e308, -1e308, 1.7e308, 5e-324, -1e-310, 1e-160, 1e160, 1e16, 2.0**-1074]),
+)
+hostile_rows = st.lists(st.tuples(st.integers(0, P - 1), values), max_size=8)
+layouts = st.sampled_from(sorted(FORMATS.keys() - {"frame of sparse columns"}))
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+@settings(SETTINGS, max_examples=12)
+@given(row=hostile_rows, form=layouts, label=st.sampled_from([-1, 1]), quiet=st.booleans())
+def test_any_record(name, row, form, label, quiet):
+    pair = FORMATS[form](ORDINARY), FORMATS[form](rows_of(row))
+    quiet = quiet and "numbers" not in form  # which are all zero, so that a radius that is bought without noise is, too
+    assert_neighbours_are_alike(PRIVATE[name], *pair, (labels_ending_in(1), labels_ending_in(label)), quiet=quiet)
+
+
+def test_every_private_estimator_is_replayed():
+    public = {getattr(svm_models, name) for name in svm_models.__all__}
+    assert {type(estimator) for estimator in PRIVATE.values()} == {kind for kind in public if hasattr(kind, "budget")} | {
+        kind for kind in public if hasattr(kind, "get_params") and "budget" in kind().get_params()
+    }
+    covered = frozenset().union(*(subject.covers for subject in CONFORMING))
+    assert {type(estimator).__name__ for estimator in PRIVATE.values()} <= covered
+
+
+def test_a_wrong_sensitivity_is_seen(monkeypatch):
+    """The replay has teeth: without clipping a huge record moves a release by more than is charged."""
+    monkeypatch.setattr(svm_models.base, "within_norm", lambda X, data_norm: X)
+    pair = csr(ORDINARY), csr(rows_of([(0, 40.0)]))
+    with pytest.raises(AssertionError, match="release the second moments"):
+        assert_neighbours_are_alike(PRIVATE["LP"], *pair, (labels_ending_in(1),) * 2, quiet=True)
+
+
+def test_one_record_leaves_the_others_their_accuracy():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 2))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = np.where(X[:, 0] > 0, 1, -1)
+    rows = [list(enumerate(record)) for record in X.tolist()]
+    rows[0] = HOSTILE["sum to infinity"]
+    fitted = PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(csr(rows, width=2), y)
+    assert fitted.score(X, y) > 0.95
+
+
+# ---------------------------------------------------------------------------------------------- within_norm
+
+
+def bits(X):
+    return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X).view(np.int64).tolist()
+
+
+@settings(SETTINGS, max_examples=150)
+@given(
+    rows=st.lists(st.lists(st.tuples(st.integers(0, 4), values), max_size=40), min_size=1, max_size=5),
+    data_norm=st.one_of(st.just(1.0), st.floats(1e-100, 1e14)),
+)
+def test_every_row_is_within_the_norm_and_for_itself(rows, data_norm):
+    """In rational arithmetic, and to the last bit."""
+    X = read_only(csr(rows, width=5))
+    before = frozen(X)
+    for layout in (X, read_only(np.nan_to_num(X.toarray())), np.asfortranarray(X.toarray()), X.toarray()[:, ::-1]):
+        scaled = within_norm(layout, data_norm)
+        for row in scaled.toarray() if sp.issparse(scaled) else scaled:
+            assert sum(Fraction(v) ** 2 for v in row.tolist()) <= Fraction(data_norm) ** 2
+        alone = [bits(within_norm(layout[[i]], data_norm))[0] for i in range(len(rows))]
+        assert bits(scaled) == alone
+    assert frozen(X) == before
+    scaled = within_norm(X, data_norm)
+    assert scaled.has_canonical_format
+    for row, result in zip(rows, scaled.toarray(), strict=True):
+        plain = np.array([dict(row).get(k, 0.0) for k in range(5)])
+        if len(dict(row)) == len(row) and math.hypot(*plain) < data_norm * (1 - 1e-14):
+            np.testing.assert_array_equal(result, plain)  # short records are left alone
+
+
+def test_an_unsorted_row_leaves_equal_columns_of_another_in_their_order():
+    """Sums of duplicates depend on their order; only some sorts keep it."""
+    rng = np.random.default_rng(0)
+    row = [(0, v) for v in (rng.normal(size=200) * 10.0 ** rng.integers(-8, 8, 200)).tolist()]
+    sorted_, unsorted = [(0, 0.1), (1, 0.2)], [(1, 0.2), (0, 0.1)]
+    one, two = (within_norm(csr([row, other], width=2), 1e13).toarray() for other in (sorted_, unsorted))
+    assert bits(one) == bits(two)
+
+
+# ---------------------------------------------------------------------------------------------- refusals come before paying
+
+REFUSED = {
+    "beyond double precision": lambda: np.where(np.arange(N)[:, None] == N - 1, np.longdouble("1e4000"), dense(ORDINARY)),
+    "sparse, beyond double precision": lambda: csr(rows_of([(0, np.longdouble("1e4000"))]), dtype=np.longdouble),
+    "a whole number beyond double precision": lambda: np.array([*dense(ORDINARY)[:-1].tolist(), [10**400, 0, 0]], dtype=object),
+    "a column that is not there": lambda: csr(rows_of([(P + 90_000_000, 1.0)])),
+    "a column before the first": lambda: csr(rows_of([(-1, 1.0)])),
+    "a row that is not there": lambda: sp.csc_array((np.ones(P), np.full(P, 90_000_000), np.arange(P + 1)), shape=(N, P)),
+    "starts in disorder": lambda: sp.csr_array((np.ones(N), np.zeros(N, dtype=int), [0, 9, 3, *[N] * (N - 2)]), shape=(N, P)),
+}
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(float).max, reason="no extended precision here")
+@pytest.mark.parametrize("records", REFUSED)
+@pytest.mark.parametrize("name", PRIVATE)
+def test_what_is_refused_is_refused_before_it_costs(name, records):
+    budget = Budget(math.inf, 0.5)
+    estimator = clone(PRIVATE[name]).set_params(classes=(-1, 1))
+    estimator.budget = budget  # a clone of it would be refused
+    with pytest.raises(ValueError, match=r"X contains infinity|X must hold real numbers"), np.errstate(over="ignore"):
+        estimator.fit(REFUSED[records](), LABELS)
+    assert budget.entries == ()
+
+
+@pytest.mark.parametrize("array", [csr, lambda rows: csr(rows, sp.csr_matrix)])
+def test_columns_out_of_range_are_refused_when_predicting(array):
+    fitted = HuberSVC(0.1).fit(dense(ORDINARY), LABELS)
+    with pytest.raises(InvalidProblemError, match="X must hold real numbers"):
+        fitted.predict(array([[(P + 90_000_000, 1.0)]]))
+
+
+def test_candidates_of_other_classes_are_refused_before_anything_is_paid():
+    budget = Budget(1.0, 0.0)
+    grid = [OutputPerturbationSVC(reg=0.1), make_pipeline(RandomFourierFeatures(), OutputPerturbationSVC(classes=(0, 1)))]
+    selector = PrivateModelSelector(grid, classes=(-1, 1), budget=budget)
+    with pytest.raises(InvalidParameterError, match="Candidate 1 declares other classes than the selector has; leave them out"):
+        selector.fit(COMMON, LABELS)
+    assert budget.entries == ()
+
+
+@pytest.mark.parametrize("exact", [HuberSVC(0.1), LPSVC()], ids=lambda e: type(e).__name__)
+def test_exact_classifiers_leave_their_records_alone(exact):
+    X = read_only(csr(rows_of(HOSTILE["unsorted duplicates"])))
+    before = copy.deepcopy(frozen(X))
+    exact.fit(X, LABELS).predict(X)
+    assert frozen(X) == before
+
+
+# ---------------------------------------------------------------------------------------------- where the classes are from
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_classes_that_are_read_are_pointed_out(name):
+    estimator = clone(PRIVATE[name]).set_params(random_state=0)
+    with pytest.warns(NotPrivateWarning, match=r"label of one record can decide .* Pass classes=\(a, b\)") as caught:
+        estimator.fit(COMMON, LABELS)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert READ in estimator.privacy_.relation
+    assert DECLARED not in estimator.privacy_.relation
+    assert "which were read from the records" in str(estimator.privacy_)
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_classes_that_are_declared_are_said_to_be(name):
+    estimator = clone(PRIVATE[name]).set_params(random_state=0, classes=(-1, 1)).fit(COMMON, LABELS)  # warnings are errors
+    assert DECLARED in estimator.privacy_.relation
+    assert READ not in estimator.privacy_.relation
+
+
+@pytest.mark.parametrize("labels", [LABELS, labels_ending_in(2), np.ones(N), np.append(np.ones(N - 1), -1)])
+@pytest.mark.parametrize("name", ["objective, SVC", "LP", "selector"])
+def test_the_warning_does_not_depend_on_the_labels(name, labels):
+    """It comes before they are read: as an error it stops a fit that one label could stop."""
+    estimator = clone(PRIVATE[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NotPrivateWarning)
+        with pytest.raises(NotPrivateWarning, match="The two classes are read from the records"):
+            estimator.fit(COMMON, labels)
+
+
+def test_without_privacy_nothing_is_said_of_classes():
+    assert ObjectivePerturbationSVC(math.inf).fit(COMMON, LABELS).classes_.tolist() == [-1, 1]
+
+
+def test_a_shared_budget_tells_both():
+    budget = Budget(1.0, 0.0)
+    OutputPerturbationSVC(0.5, 0.1, classes=(-1, 1), budget=budget, random_state=0).fit(COMMON, LABELS)
+    with pytest.warns(NotPrivateWarning, match="read from the records"):
+        OutputPerturbationSVC(0.4, 0.1, budget=budget, random_state=0).fit(COMMON, LABELS)
+    assert budget.record().relation == f"{DECLARED} and {READ}"
+
+
+def test_cross_validation_tells_its_classifiers_the_classes():
+    """One fold has records of one class only; warnings are errors."""
+    models = {
+        "svc": ObjectivePerturbationSVC(reg=0.1),
+        "pipeline": make_pipeline(RandomFourierFeatures(), OutputPerturbationSVC(reg=0.1)),
+        "selector": PrivateModelSelector([OutputPerturbationSVC(reg=0.1)]),
+        "exact": HuberSVC(),
+    }
+    labels = np.append(np.ones(N - 1), -1)
+    found = cross_validate(models, COMMON, labels, folds=4)
+    assert {result.errors.shape for result in found.values()} == {(4, 1)}
+
+
+# ---------------------------------------------------------------------------------------------- tapes
+
+
+def test_a_replay_makes_other_draws_again_too():
+    """Which record falls into which part is drawn after a release here, and is none."""
+    selector, first = PRIVATE["selector of a selector"], Tape(0)
+    second = Tape(0, replay=first)
+    one, two = (fit_on(tape, selector, COMMON, LABELS) for tape in (first, second))
+    assert told(one) == told(two)
+    assert [release.exact.tolist() for release in first.releases] == [release.exact.tolist() for release in second.releases]
+
+
+def test_a_tape_changes_nothing():
+    for estimator in PRIVATE.values():
+        one = clone(estimator).set_params(random_state=0, classes=(-1, 1)).fit(COMMON, LABELS)
+        two = fit_on(Tape(0), estimator, COMMON, LABELS)
+        assert told(one)[2] == told(two)[2]
+
+
+def test_validation_returns_what_it_validates():
+    X, y = validated(HuberSVC(), COMMON, LABELS, dtype=np.float64)
+    assert X.shape == (N, P)
+    assert y.shape == (N,)
