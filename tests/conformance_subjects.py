@@ -22,6 +22,7 @@ from privlp.privacy import (
     ExponentialMechanism,
     GaussianMechanism,
     LaplaceMechanism,
+    TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
 from privlp.solvers.equal_norm import RowsOfEqualNorm
@@ -63,6 +64,7 @@ MECHANISMS: list[Subject] = [
     _selection(50, Claim(2.0), another_law=_bounded_noise, shown_elsewhere=frozenset([Bug.TWICE]), rare=10),
     _numbers(LaplaceMechanism(1.0, 1.0)),
     _numbers(TruncatedLaplaceMechanism.of_budget(1.0, 2.0, 0.1)),
+    _numbers(TruncatedGaussianMechanism.of_budget(1.0, 2.0, 0.1)),
     _numbers(GaussianMechanism(1.0, 1.0)),
     Mechanical("Euclidean Laplace mechanism, a number", Pair(_OF_VECTORS, np.zeros(1), np.ones(1))),
     Mechanical(
@@ -408,6 +410,7 @@ SMALL_CHANGES: list[Subject] = [
     *(_on_numbers("direct-noise", part, 2.0, 0.0) for part in "bAc"),
     _gaussian_numbers(),
     *(_on_numbers("truncated-laplace", part, 2.0, 0.1) for part in "bAc"),
+    *(_on_numbers("truncated-gaussian", part, 4.0, 0.1) for part in "bAc"),
     _on_numbers("truncated-laplace-published", "b", 2.0, 0.2),
     Played(
         "mw: selection, b private",

@@ -28,6 +28,7 @@ from privlp.privacy import (
     Ledger,
     Mechanism,
     Randomness,
+    TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
 from privlp.privacy.rounded_noise import grid
@@ -164,10 +165,12 @@ def log_density(mechanism, value, output):
     noise = output - value
     if isinstance(mechanism, GaussianMechanism):
         return -0.5 * float(noise @ noise) / mechanism.sigma**2
-    if isinstance(mechanism, TruncatedLaplaceMechanism):
+    if isinstance(mechanism, TruncatedLaplaceMechanism | TruncatedGaussianMechanism):
         noise = np.abs(noise + mechanism.width)
         if (noise > mechanism.width * (1 + 1e-9)).any():
             return -math.inf
+    if isinstance(mechanism, TruncatedGaussianMechanism):
+        return -0.5 * float(noise @ noise) / mechanism.sigma**2
     return -float(np.abs(noise).sum()) / mechanism.scale
 
 
@@ -542,7 +545,7 @@ def test_published_width_is_wider(m):
 
 # ---------------------------------------------------------------------------------------------- never violated
 
-NEVER = ["truncated-laplace", "truncated-laplace-published"]
+NEVER = ["truncated-laplace", "truncated-gaussian", "truncated-laplace-published"]
 
 
 @pytest.mark.parametrize("name", TUPLES)
