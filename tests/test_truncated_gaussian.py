@@ -379,6 +379,21 @@ def test_several_parts_share_one_budget():
             assert kinds == {"right-hand": expected, "costs": TruncatedLaplaceMechanism, "coefficients": expected}
 
 
+def test_a_given_split_is_honoured():
+    """Each part pays its share of eps, whichever noise it takes. No randomness."""
+    lp, shares = packing(100, (ALL_MOVE, privlp.ObjectivePrivate(0.1, lower=0, upper=4))), (1.0, 4.0)
+    prices = []
+    charge = privlp.privacy.Ledger.charge_together
+
+    def noted(self, requests, *rest, **how):
+        prices.extend(mechanism.pure_eps for mechanism, _, _ in requests)
+        return charge(self, requests, *rest, **how)
+
+    with mock.patch.object(privlp.privacy.Ledger, "charge_together", noted):
+        privlp.solve(lp, 1.0, 1e-6, method="truncated-gaussian", split=shares, rng=0)
+    assert prices == pytest.approx([0.2, 0.8], rel=1e-6)
+
+
 def test_a_budget_that_was_used_before():
     """Beside charges of Rényi accounting only half of what is left of delta is taken. No part is overspent."""
     budget, lp = privlp.Budget(1.0, 1e-6), packing(100, ALL_MOVE)
