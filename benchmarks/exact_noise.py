@@ -13,6 +13,7 @@ from unittest import mock
 
 import click
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 import privlp
 from benchmarks import problems
@@ -20,7 +21,7 @@ from benchmarks.measure import Turns
 from benchmarks.published import write_page
 from benchmarks.thesis import data_set
 from privlp.privacy import EuclideanLaplaceMechanism, GaussianMechanism, LaplaceMechanism, Mechanism, Randomness, mechanisms
-from privlp.privacy.rounded_noise import Gaussian, Laplace, Law, OneSidedTruncatedLaplace
+from privlp.privacy.rounded_noise import Gaussian, Laplace, Law, OneSidedTruncatedGaussian, OneSidedTruncatedLaplace
 from svm_models import DMWSVC, ObjectivePerturbationSVC, PrivateLPSVC
 
 SIZES = (1, 100, 10_000)
@@ -38,6 +39,9 @@ def naive_sum(value: Any, scale: float, law: Law, generator: np.random.Generator
     if isinstance(law, OneSidedTruncatedLaplace):
         size = -np.log1p(-generator.random(exact.shape) * -np.expm1(-law.width))
         return exact + scale * (law.width + np.where(generator.random(exact.shape) < 0.5, -size, size))
+    if isinstance(law, OneSidedTruncatedGaussian):
+        beyond = ndtr(-law.width)
+        return exact + scale * (law.width + ndtri(beyond + generator.random(exact.shape) * (1 - 2 * beyond)))
     direction = generator.normal(size=exact.shape)
     return exact + direction * (scale * generator.gamma(exact.size) / np.linalg.norm(direction))
 

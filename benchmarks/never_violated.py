@@ -1,12 +1,17 @@
-"""Constraints that are never violated, on the advertising program: dimension-free against published width; Hsu et al. beside them.
+"""Constraints that are never violated: widths of the noise, and what they cost.
 
-Run with ``python -m benchmarks.never_violated``; about 25 minutes of one core.
+On the advertising program, truncated Laplace noise of dimension-free against published width, with Hsu et al. beside them; on
+programs of up to a thousand private numbers, truncated Gaussian noise as well.
+
+Run with ``python -m benchmarks.never_violated``; about 30 minutes of one core.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import click
@@ -17,6 +22,7 @@ import privlp
 from benchmarks.published import over_eps, picture, write_page
 from privlp import LinearProgram, RowPrivate, ScalarPrivate
 from privlp.examples import advertising
+from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.style import MARKERS
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
@@ -27,6 +33,9 @@ VARIANTS = {
     "both": "budgets and prices private, all at once",
 }
 NEVER = {"dimension-free": "truncated-laplace", "published": "truncated-laplace-published"}
+SIZES = (12, 100, 1000)
+MANY_DELTA = 1e-6
+EVERY = {"Gaussian": "truncated-gaussian", "Laplace": "truncated-laplace", "published": "truncated-laplace-published"}
 
 
 def violated_rows(lp: LinearProgram, x: np.ndarray) -> int:
@@ -66,9 +75,45 @@ def measure(private: str, eps: float, draws: int) -> dict[str, np.ndarray]:
     return found
 
 
+def widths(eps: float) -> list[tuple[Any, ...]]:
+    """Widths of the noise on m numbers, each of which moves by at most 1, at ``MANY_DELTA``."""
+    rows = []
+    for m in (1, 2, 3, 12, 100, 1000, 10_000):
+        of_sum = partial(TruncatedLaplaceMechanism.of_budget, float(m), eps, MANY_DELTA)
+        gaussian = TruncatedGaussianMechanism.of_budget(math.sqrt(m), eps, MANY_DELTA, l1=float(m), entry=1.0, touched=m)
+        found = gaussian.width, of_sum(entry=1.0).width, of_sum().width, of_sum(published_for=m).width
+        rows.append((m, *(f"{width:,.1f}" for width in found)))
+    return rows
+
+
+def many(m: int) -> LinearProgram:
+    """A packing program of m rows and 20 variables whose right-hand sides all move by at most 1."""
+    rng = np.random.default_rng(m)
+    relation = ScalarPrivate(1.0, lower=500, upper=6000)
+    A, b = rng.uniform(0, 1, (m, 20)), rng.uniform(3000, 5000, m)
+    return LinearProgram(rng.uniform(1, 2, 20), A, b, sense="max", neighbours=relation)
+
+
+def cost_of_many(eps: float, draws: int) -> list[tuple[Any, ...]]:
+    """Mean sub-optimality of each method on programs of many private numbers, and the number of violated rows in all draws."""
+    rows = []
+    for m in SIZES:
+        lp, found, violated = many(m), [], 0
+        best = privlp.solve_exact(lp).objective
+        for method in EVERY.values():
+            points = [privlp.solve(lp, eps, MANY_DELTA, method=method, rng=seed).x for seed in range(draws)]
+            losses = np.array([1 - lp.objective(x) / best for x in points])
+            found.append(f"{losses.mean():.4f} ± {losses.std(ddof=1) / np.sqrt(draws):.4f}")
+            violated += sum(violated_rows(lp, x) for x in points)
+        taken = privlp.plan(lp, eps, MANY_DELTA, feasible="always").best
+        rows.append((m, f"{eps:g}", *found, violated, taken))
+    return rows
+
+
 @click.command()
 @click.option("--draws", default=500, show_default=True, help="Draws of each method.")
-def main(draws: int) -> None:
+@click.option("--draws-of-many", default=30, show_default=True, help="Draws of each method on programs of many private numbers.")
+def main(draws: int, draws_of_many: int) -> None:
     """Measure, write the page, and draw the picture."""
     headers = ("ε", "dimension-free", "published", "ratio", "rows violated", "Hsu et al.: worst violation", "rows violated",
                "direct noise: sub-optimality", "worst violation")  # fmt: skip
@@ -107,7 +152,25 @@ def main(draws: int) -> None:
             )
         parts += [f"## {words[0].upper()}{words[1:]}", (headers, rows)]
     _draw(curves)
-    write_page("never_violated", "Constraints that are never violated", [*parts, "![Sub-optimality over ε](never_violated.png)"])
+    parts += ["![Sub-optimality over ε](never_violated.png)", *_many_numbers(draws_of_many)]
+    write_page("never_violated", "Constraints that are never violated", parts)
+
+
+def _many_numbers(draws: int) -> list[Any]:
+    """The part of the page on many private numbers."""
+    rows = [row for eps in tqdm((0.5, 1.0, 2.0), desc="many numbers") for row in cost_of_many(eps, draws)]
+    return [
+        "## Many numbers: truncated Gaussian noise",
+        "Width of the noise (half of the largest decrease) on m numbers that all move by at most 1 between neighbours, at ε = 1, "
+        f"δ = {MANY_DELTA:g}. Laplace with entry bound: what `truncated-laplace` draws; without: the same when only the sum of all "
+        "changes is bounded.",
+        (("m", "Gaussian", "Laplace, with entry bound", "Laplace, without", "published"), widths(1.0)),
+        f"Packing programs of m rows and 20 variables, all right-hand sides private (`ScalarPrivate(1.0)`), between 3,000 and "
+        f"5,000, declared between 500 and 6,000; δ = {MANY_DELTA:g}, {draws} draws of each method. Mean sub-optimality ± standard "
+        "error; rows violated: total over all draws and methods, in exact arithmetic; the last column is what "
+        '`feasible="always"` takes.',
+        (("m", "ε", "Gaussian", "Laplace", "published", "rows violated", "taken"), rows),
+    ]
 
 
 def _draw(curves: dict[str, dict[str, list[tuple[float, float]]]]) -> None:

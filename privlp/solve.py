@@ -64,7 +64,8 @@ def solve(
         a whole constraint may change: ``"mirror-best"`` runs ``"mirror"`` (for rows that can all be satisfied) and
         ``"mirror-dense"`` (for rows that cannot) and chooses privately; ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded
         public region; ``"dmw-published"`` is for comparison. Where numbers move a little: ``"mw"``, ``"direct-noise"``,
-        ``"truncated-laplace"``, ``"truncated-laplace-published"``. A callable builds a solver of your own from a
+        ``"truncated-laplace"``, ``"truncated-gaussian"``, ``"truncated-laplace-published"``. With ``feasible="always"``,
+        ``"auto"`` takes Laplace or Gaussian noise, whichever is narrower. A callable builds a solver of your own from a
         :class:`~privlp.solvers.Task`.
     width : float or pair, optional
         Declared bound on entries of A and b (``"dmw-published"``), or on ||A_i||_2 of soft rows (``"mirror"``).

@@ -35,6 +35,7 @@ from privlp.privacy import (
     Ledger,
     Mechanism,
     Randomness,
+    TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
     WeightedGaussianMechanism,
 )
@@ -91,7 +92,7 @@ def sharpest(mechanism: Mechanism) -> Mechanism:
         return replace(mechanism, eps=_SELECTION_EPS)
     if isinstance(mechanism, GaussianMechanism):
         return replace(mechanism, sigma=mechanism.sensitivity * math.sqrt(len(draws_of(mechanism))) / _GAUSSIAN_RATIO)
-    if isinstance(mechanism, TruncatedLaplaceMechanism):
+    if isinstance(mechanism, TruncatedLaplaceMechanism | TruncatedGaussianMechanism):
         return mechanism
     return replace(mechanism, scale=mechanism.sensitivity / _PURE_EPS)
 
@@ -237,7 +238,7 @@ def of_another_law(mechanism: Mechanism, value: Any, randomness: Randomness, run
         return with_law(lambda m, rng, shape: rng.uniform(-1, 1, shape) * math.sqrt(3) * deviations(m))(
             mechanism, value, randomness, runs
         )
-    if isinstance(mechanism, TruncatedLaplaceMechanism):
+    if isinstance(mechanism, TruncatedLaplaceMechanism | TruncatedGaussianMechanism):
         return with_law(lambda m, rng, shape: -rng.uniform(0, 2 * m.width, shape))(mechanism, value, randomness, runs)
     return with_law(lambda m, rng, shape: rng.normal(0, math.sqrt(2) * m.scale, shape))(mechanism, value, randomness, runs)
 
@@ -248,6 +249,8 @@ def with_less_noise(mechanism: Mechanism, left: float) -> Mechanism:
         return replace(mechanism, eps=mechanism.eps / left)
     if isinstance(mechanism, GaussianMechanism):
         return replace(mechanism, sigma=left * mechanism.sigma)
+    if isinstance(mechanism, TruncatedGaussianMechanism):
+        return replace(mechanism, sigma=left * mechanism.sigma, width=left * mechanism.width)
     width = {"width": left * mechanism.width} if isinstance(mechanism, TruncatedLaplaceMechanism) else {}
     return replace(mechanism, scale=left * mechanism.scale, **width)
 
@@ -362,6 +365,10 @@ def _bits(mechanism: Mechanism) -> list[tuple[float, float]]:
         return [(expit(middle), expit(-middle)), (expit(-3.0), expit(-3.0 - mechanism.eps))]
     if isinstance(mechanism, GaussianMechanism):
         return []
+    if isinstance(mechanism, TruncatedGaussianMechanism):
+        law = stats.truncnorm(-(mechanism.width / mechanism.sigma), mechanism.width / mechanism.sigma, scale=mechanism.sigma)
+        step = min(mechanism.entry, mechanism.sensitivity)
+        return [(float(law.sf(at)), float(law.sf(at + step))) for at in np.linspace(-step, mechanism.width, 40)[:-1]]
     half = 0.5 * math.exp(-mechanism.pure_eps / 2)
     return [(1 - half, half)]
 
@@ -516,7 +523,7 @@ def noisier(mechanism: Mechanism) -> Mechanism:
     """The same mechanism with the noise at which a faulty use of a pure one shows at once."""
     if isinstance(mechanism, ExponentialMechanism):
         return replace(mechanism, eps=1.0)
-    kept = isinstance(mechanism, GaussianMechanism | TruncatedLaplaceMechanism)
+    kept = isinstance(mechanism, GaussianMechanism | TruncatedLaplaceMechanism | TruncatedGaussianMechanism)
     return mechanism if kept else replace(mechanism, scale=mechanism.sensitivity)
 
 

@@ -22,6 +22,7 @@ from privlp.privacy import (
     ExponentialMechanism,
     GaussianMechanism,
     LaplaceMechanism,
+    TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
     WeightedGaussianMechanism,
 )
@@ -70,6 +71,7 @@ MECHANISMS: list[Subject] = [
     _selection(50, Claim(2.0), another_law=_bounded_noise, shown_elsewhere=frozenset([Bug.TWICE]), rare=10),
     _numbers(LaplaceMechanism(1.0, 1.0)),
     _numbers(TruncatedLaplaceMechanism.of_budget(1.0, 2.0, 0.1)),
+    _numbers(TruncatedGaussianMechanism.of_budget(1.0, 2.0, 0.1)),
     _numbers(GaussianMechanism(1.0, 1.0)),
     _weighted((1.0, 1.5, 2.0, 2.5, 3.0, 3.5)),
     Mechanical("Euclidean Laplace mechanism, a number", Pair(_OF_VECTORS, np.zeros(1), np.ones(1))),
@@ -372,6 +374,17 @@ def _on_numbers(method: str, part: str, eps: float, delta: float) -> Played:
     return Played(name, frozenset([method]), _solve(method, eps, delta), _NUMBERS[part], _NAMES[part], faults)
 
 
+def _one_number(method: str, part: str, eps: float, delta: float) -> Played:
+    """The price of truncated Gaussian noise is sharpest where one number alone is private."""
+    subject = _on_numbers(method, part, eps, delta)
+    subject.data = {
+        "b": _numbers_of(_scalar("1"), b=_D),
+        "A": _numbers_of(_row(), A=_D),
+        "c": _numbers_of(ObjectivePrivate(_D, lower=-9, upper=9), c=_D),
+    }[part]
+    return subject
+
+
 def _gaussian_numbers() -> Played:
     subject = _on_numbers("direct-noise", "b", 2.0, 0.02)
     subject.data = _numbers_of(_scalar("inf"), n=16, b=_D)
@@ -416,6 +429,7 @@ SMALL_CHANGES: list[Subject] = [
     *(_on_numbers("direct-noise", part, 2.0, 0.0) for part in "bAc"),
     _gaussian_numbers(),
     *(_on_numbers("truncated-laplace", part, 2.0, 0.1) for part in "bAc"),
+    *(_one_number("truncated-gaussian", part, 2.0, 0.1) for part in "bAc"),
     _on_numbers("truncated-laplace-published", "b", 2.0, 0.2),
     Played(
         "mw: selection, b private",

@@ -95,6 +95,7 @@ LITTLE_METHODS = {
     "mw": {"opt": 5.0, "alpha": 1.0},
     "direct-noise": {},
     "truncated-laplace": {},
+    "truncated-gaussian": {},
     "truncated-laplace-published": {},
 }
 
@@ -548,6 +549,7 @@ def test_quality_takes_a_tape():
         (GaussianMechanism(1.0, 1.0), 5.0),
         (privlp.privacy.EuclideanLaplaceMechanism(1.0, 1.0), 5.0),
         (privlp.privacy.TruncatedLaplaceMechanism(1.0, 1.0, 1.0), 7.0),
+        (privlp.privacy.TruncatedGaussianMechanism.of_budget(1.0, 1.0, 0.1), 5.0),
         (privlp.privacy.ExponentialMechanism(1.0, 1.0), 3.5),
     ],
     ids=lambda value: getattr(value, "name", None),

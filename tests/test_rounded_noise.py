@@ -17,6 +17,7 @@ from privlp.privacy import (
     LaplaceMechanism,
     ObjectivePerturbation,
     Randomness,
+    TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
 from privlp.privacy.rounded_noise import (
@@ -24,6 +25,7 @@ from privlp.privacy.rounded_noise import (
     EuclideanLaplace,
     Gaussian,
     Laplace,
+    OneSidedTruncatedGaussian,
     OneSidedTruncatedLaplace,
     UniformReals,
     grid,
@@ -31,8 +33,26 @@ from privlp.privacy.rounded_noise import (
     rounded_sum,
 )
 
-LAWS = [Gaussian(), Laplace(), OneSidedTruncatedLaplace(3.0), OneSidedTruncatedLaplace(300.0), EuclideanLaplace()]
-IDS = ["Gaussian", "Laplace", "truncated", "truncated far out", "Euclidean"]
+LAWS = [
+    Gaussian(),
+    Laplace(),
+    OneSidedTruncatedLaplace(3.0),
+    OneSidedTruncatedLaplace(300.0),
+    OneSidedTruncatedGaussian(0.3),
+    OneSidedTruncatedGaussian(6.0),
+    OneSidedTruncatedGaussian(12.0),
+    EuclideanLaplace(),
+]
+IDS = [
+    "Gaussian",
+    "Laplace",
+    "truncated Laplace",
+    "truncated Laplace, far out",
+    "truncated Gaussian, narrow",
+    "truncated Gaussian",
+    "truncated Gaussian, far out",
+    "Euclidean",
+]
 every_law = pytest.mark.parametrize("law", LAWS, ids=IDS)
 
 #: Words at which a careless evaluation goes wrong: no bits at all, all bits, one half from both sides.
@@ -151,13 +171,14 @@ def test_sums_are_rounded_once_and_exactly():
         (Gaussian(), stats.norm),
         (Laplace(), stats.laplace),
         (OneSidedTruncatedLaplace(2.0), stats.laplace(2.0)),
+        (OneSidedTruncatedGaussian(2.0), stats.norm(2.0)),
     ],
-    ids=["Gaussian", "Laplace", "truncated"],
+    ids=["Gaussian", "Laplace", "truncated Laplace", "truncated Gaussian"],
 )
 def test_laws(law, law_of):
     """Kolmogorov-Smirnov on 200,000 draws. False-alarm rate 0.001 each; seed fixed."""
     noise = rounded_sum(np.zeros(200_000), 1.0, law, np.random.default_rng(1))
-    if isinstance(law, OneSidedTruncatedLaplace):
+    if isinstance(law, OneSidedTruncatedLaplace | OneSidedTruncatedGaussian):
         low, high = law_of.cdf([0, 4])
         assert stats.kstest(noise, lambda x: np.clip((law_of.cdf(x) - low) / (high - low), 0, 1)).pvalue > 1e-3
     else:
@@ -196,8 +217,9 @@ def test_secret_noise_is_near_the_ideal(law, words, size):
 # ---------------------------------------------------------------------------------------------- mechanisms
 
 
-def test_a_release_never_exceeds_the_truth():
-    mechanism = TruncatedLaplaceMechanism.of_budget(0.1, 1.0, 1e-6)
+@pytest.mark.parametrize("kind", [TruncatedLaplaceMechanism, TruncatedGaussianMechanism])
+def test_a_release_never_exceeds_the_truth(kind):
+    mechanism = kind.of_budget(0.1, 1.0, 1e-6)
     value = np.random.default_rng(0).uniform(-1, 1, 20_000) * 10.0 ** np.arange(-5, 15).repeat(1000)
     release = mechanism.release(value, Randomness(0))
     assert (release <= value).all()

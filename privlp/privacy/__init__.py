@@ -11,6 +11,7 @@ from privlp.privacy.mechanisms import GaussianObjectivePerturbation as GaussianO
 from privlp.privacy.mechanisms import LaplaceMechanism as LaplaceMechanism
 from privlp.privacy.mechanisms import Mechanism as Mechanism
 from privlp.privacy.mechanisms import ObjectivePerturbation as ObjectivePerturbation
+from privlp.privacy.mechanisms import TruncatedGaussianMechanism as TruncatedGaussianMechanism
 from privlp.privacy.mechanisms import TruncatedLaplaceMechanism as TruncatedLaplaceMechanism
 from privlp.privacy.mechanisms import WeightedGaussianMechanism as WeightedGaussianMechanism
 from privlp.privacy.randomness import Randomness as Randomness

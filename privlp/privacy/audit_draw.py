@@ -16,6 +16,7 @@ from privlp.privacy.mechanisms import (
     GaussianMechanism,
     LaplaceMechanism,
     Mechanism,
+    TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
 from privlp.privacy.randomness import Randomness
@@ -49,7 +50,11 @@ def audit_draw(
     if not (0 < ratio < math.inf and 0 < times < math.inf):
         return None
     step = two.exact - one.exact
-    if isinstance(mechanism, LaplaceMechanism | TruncatedLaplaceMechanism) and step.ndim:
+    bounds = _bounds_of_entries(mechanism)
+    if bounds:  # priced for changes within these: the change as it is, as far as it may go
+        size = mechanism.distance(step, np.zeros_like(step)) / mechanism.sensitivity
+        times = min(times, *(size * bound / norm(step) for norm, bound in bounds))
+    elif isinstance(mechanism, LaplaceMechanism | TruncatedLaplaceMechanism) and step.ndim:
         # Entries have noise of their own, and it hides a change of many entries better than the same change of one.
         step = np.where(np.arange(step.size) == np.abs(step).argmax(), step, 0.0)
     step = step * (times * mechanism.sensitivity / mechanism.distance(step, np.zeros_like(step)))
@@ -65,12 +70,25 @@ def audit_draw(
     return audit(run, *values, eps, delta, runs=runs, rng=generator, confidence=confidence)
 
 
+def _bounds_of_entries(mechanism: Mechanism) -> list[tuple[Callable[[Any], float], float]]:
+    """Norms of a change that a mechanism is priced for besides its sensitivity, and their bounds."""
+    found: list[tuple[Callable[[Any], float], float]] = []
+    entry = getattr(mechanism, "entry", None)
+    if entry is not None:
+        found.append((lambda step: float(np.abs(step).max()), entry))
+    if isinstance(mechanism, TruncatedGaussianMechanism):
+        found.append((lambda step: float(np.abs(step).sum()), mechanism.l1))
+    return found
+
+
 def _drawn_from(mechanism: Mechanism, view: Callable[[Any], Any] = lambda released: released) -> Callable[..., Any]:
     return lambda value, rng: view(mechanism.release(value, Randomness(rng)))
 
 
 def _claim(mechanism: Mechanism) -> tuple[float, float, float]:
     """How many sensitivities apart a draw is audited (none if it claims nothing), and the (eps, delta) that holds there."""
+    if isinstance(mechanism, TruncatedGaussianMechanism):
+        return float(mechanism.sigma > 0), mechanism.pure_eps, mechanism.own_delta
     if isinstance(mechanism, TruncatedLaplaceMechanism):  # its width is made for neighbours, and for no others
         return float(mechanism.scale > 0), mechanism.pure_eps, mechanism.own_delta
     if isinstance(mechanism, GaussianMechanism):

@@ -18,8 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError
+from privlp.privacy.gaussian_tails import MOST_DEVIATIONS, Change, least_width, log_delta
 from privlp.privacy.prices import Price
-from privlp.privacy.rounded_noise import EuclideanLaplace, Gaussian, Laplace, OneSidedTruncatedLaplace, grid, nearly, rounded_sum
+from privlp.privacy.rounded_noise import (
+    EuclideanLaplace,
+    Gaussian,
+    Laplace,
+    OneSidedTruncatedGaussian,
+    OneSidedTruncatedLaplace,
+    grid,
+    nearly,
+    rounded_sum,
+)
 
 if TYPE_CHECKING:
     from privlp.privacy.randomness import Randomness
@@ -246,24 +256,33 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
     D/scale where both supports overlap, and loses a mass of (e^(D/scale) - 1) / (2 (e^(width/scale) - 1)) outside. Entries are
     independent, and sum_i (e^(e_i) - 1) <= e^(sum_i e_i) - 1. So the release of any number of entries is (eps, delta)-DP with
 
-        eps = sensitivity / scale,    delta = (e^eps - 1) / (2 (e^(width/scale) - 1)).
+        eps = sensitivity / scale,    delta = r (e^(eps/r) - 1) / (2 (e^(width/scale) - 1)),
 
-    The one-entry case is that of Geng, Ding, Guo and Kumar (2020); for m entries Muñoz Medina, Syed, Vassilvitskii and Vitercik
-    (2021) and Benvenuti et al. (2026) take a width that grows with m, which is not needed. The Rényi divergence is infinite: the
-    ledger adds (eps, delta) to the rest. The exact difference is rounded down to a public grid: a release never exceeds the true
-    value. Proof: ``docs/proofs.md``, "Truncated Laplace mechanism".
+    where r = sensitivity / entry, and `entry` bounds the change of every single entry (r = 1 if
+    nothing is known of it). The one-entry case is that of Geng, Ding, Guo and Kumar (2020); for m
+    entries Muñoz Medina, Syed, Vassilvitskii and Vitercik (2021) and Benvenuti et al. (2026) take a
+    width that grows with m, which is not needed. The Rényi divergence is infinite: the ledger adds
+    (eps, delta) to the rest. The exact difference is rounded down to a public grid: a release never
+    exceeds the true value. Proof: ``docs/proofs.md``, "Truncated Laplace mechanism".
 
     Parameters
     ----------
     sensitivity, scale, width : float
         In the units of the released value.
+    entry : float, optional
+        Bound on the change of every entry, at most `sensitivity`; by default that itself.
     """
 
     width: float
+    entry: float | None = None
     name = "truncated Laplace mechanism"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.entry is not None and not 0 < self.entry <= self.sensitivity:
+            raise InvalidParameterError(
+                f"entry must be positive and at most the sensitivity of {self.sensitivity:g}, got {self.entry!r}."
+            )
         if not 0 <= self.width < math.inf or (self.width == 0) != (self.scale == 0):
             raise InvalidParameterError(f"width must be positive and finite, or 0 where scale is, got {self.width!r}.")
         if self.width > _LARGEST_WIDTH * self.scale:
@@ -271,24 +290,40 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
 
     @classmethod
     def of_budget(
-        cls, sensitivity: float, eps: float, delta: float, *, shift: float | None = None, published_for: int | None = None
+        cls,
+        sensitivity: float,
+        eps: float,
+        delta: float,
+        *,
+        shift: float | None = None,
+        published_for: int | None = None,
+        entry: float | None = None,
     ) -> TruncatedLaplaceMechanism:
         """The mechanism that spends (eps, delta) on an L1 change of `sensitivity`; no noise for ``eps = inf``.
 
         `shift` is the budget that sets the width, if it is more than `eps`: parts of eps_k each, with eps_1 + eps_2 + ... =
         shift, may share one `delta` if all take it, for sum_k (e^(eps_k) - 1) <= e^shift - 1. `published_for` takes the published
-        width for that many entries, ln(m (e^eps - 1)/delta + 1) in units of the scale.
+        width for that many entries, ln(m (e^eps - 1)/delta + 1) in units of the scale. `entry` bounds the change of every entry.
+
+        Examples
+        --------
+        >>> from privlp.privacy import TruncatedLaplaceMechanism
+        >>> round(TruncatedLaplaceMechanism.of_budget(100.0, 1.0, 1e-6).width, 1)
+        1366.4
+        >>> round(TruncatedLaplaceMechanism.of_budget(100.0, 1.0, 1e-6, entry=1.0).width, 1)
+        1312.7
         """
         if math.isinf(eps):
-            return cls(sensitivity, 0.0, 0.0)
+            return cls(sensitivity, 0.0, 0.0, entry)
         if not delta >= _LEAST_DELTA:
             raise InvalidParameterError(
                 f"delta must be positive, and {_LEAST_DELTA:g} at least: noise of bounded support cannot be private without it."
             )
         factor = 0.5 if published_for is None else float(published_for)
         # A hair wide of the formula, so that rounding never makes the price exceed what was asked.
-        width = _log1p_exp(_log_expm1(eps if shift is None else shift) + math.log(factor / delta)) * (1 + 1e-12)
-        return cls(sensitivity, sensitivity / eps, width * sensitivity / eps)
+        ratio = 1.0 if entry is None else sensitivity / entry
+        width = _log1p_exp(log_odds(eps if shift is None else shift, ratio) + math.log(factor / delta)) * (1 + 1e-12)
+        return cls(sensitivity, sensitivity / eps, width * sensitivity / eps, entry)
 
     @property
     def parameter(self) -> str:
@@ -301,16 +336,157 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
 
     @property
     def own_delta(self) -> float:  # type: ignore[override]
-        """By the formula above: (e^eps - 1) / (2 (e^(width/scale) - 1))."""
+        """By the formula above: r (e^(eps/r) - 1) / (2 (e^(width/scale) - 1))."""
         if self.scale == 0:
             return 0.0
-        return min(1.0, 0.5 * math.exp(_log_expm1(self.pure_eps) - _log_expm1(self.width / self.scale)))
+        ratio = 1.0 if self.entry is None else self.sensitivity / self.entry
+        return min(1.0, 0.5 * math.exp(log_odds(self.pure_eps, ratio) - _log_expm1(self.width / self.scale)))
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
         if self.scale == 0:
             return np.array(value, dtype=float)
         law = OneSidedTruncatedLaplace(self.width / self.scale)
         return rounded_sum(value, -self.scale, law, randomness.generator, down=True)
+
+
+@dataclass(frozen=True)
+class TruncatedGaussianMechanism(Mechanism):
+    """Subtract Gaussian noise truncated to [-width, width] and shifted to [0, 2 width]: never above the true value.
+
+    The noise on each entry is an independent X ~ N(0, sigma^2) given that abs(X) <= width. `sensitivity` bounds the L2 change of
+    the vector between neighbours, `l1` the L1 change, `entry` the change of every entry, and at most `touched` entries move. With
+    Z = P(abs(X) <= width) before truncation, the release is (eps, delta)-DP with
+
+        delta = delta_G(eps; sensitivity/sigma) / Z^touched + min(far, near) / Z,
+        delta_G(eps; t) = P(N > eps/t - t/2) - e^eps P(N > eps/t + t/2),
+        far = e^eps touched P(width < X < width + min(entry, l1/touched)),
+        near = min(touched, l1/entry) P(width - entry < X < width), which counts where entry <= width.
+
+    The first term is what Gaussian noise costs where both neighbours can release an output. The second one bounds the outputs
+    that only one of them can release: by its own mass (`near`), or by e^eps times the mass that Gaussian noise which is not
+    truncated puts there on the other (`far`). Entries that do not move drop out. For many entries the width grows like the root
+    of their number, where that of truncated Laplace noise grows like the number. The Rényi divergence is infinite: the ledger
+    adds (eps, delta) to the rest. The exact difference is rounded down to a public grid: a release never exceeds the true value.
+    Proof: ``docs/proofs.md``, "Truncated Gaussian mechanism".
+
+    Parameters
+    ----------
+    sensitivity : float
+        Bound on the L2 change, in the units of the released value.
+    sigma, width : float
+        Standard deviation before truncation, and where it is truncated, at most 64 sigma; both 0 for no noise.
+    eps : float
+        At which the mechanism is priced.
+    l1, entry : float
+        Bounds on the L1 change and on the change of every entry.
+    touched : int
+        Number of entries that move, at most.
+    """
+
+    sensitivity: float
+    sigma: float
+    width: float
+    eps: float
+    l1: float
+    entry: float
+    touched: int
+    name = "truncated Gaussian mechanism"
+    arithmetic = _ROUNDED
+
+    def __post_init__(self) -> None:
+        for bound in ("sensitivity", "l1", "entry"):
+            _require_positive(getattr(self, bound), bound)
+        if not (isinstance(self.touched, int | np.integer) and self.touched >= 1):
+            raise InvalidParameterError(f"touched must be a positive integer, got {self.touched!r}.")
+        if not 0 <= self.sigma < _LARGEST_SCALE:
+            raise InvalidParameterError(f"sigma must be non-negative and below {_LARGEST_SCALE:g}, got {self.sigma!r}.")
+        if not 0 <= self.width < math.inf or (self.width == 0) != (self.sigma == 0):
+            raise InvalidParameterError(f"width must be positive and finite, or 0 where sigma is, got {self.width!r}.")
+        if self.width > MOST_DEVIATIONS * self.sigma:
+            raise InvalidParameterError(
+                f"width must be at most {MOST_DEVIATIONS:g} times the sigma of {self.sigma:g}, got {self.width!r}."
+            )
+        if not self.eps > 0 or (math.isinf(self.eps) and self.sigma > 0):
+            raise InvalidParameterError(f"eps must be positive, and finite where sigma is positive, got {self.eps!r}.")
+
+    @classmethod
+    def of_budget(
+        cls,
+        sensitivity: float,
+        eps: float,
+        delta: float,
+        *,
+        l1: float | None = None,
+        entry: float | None = None,
+        touched: int = 1,
+    ) -> TruncatedGaussianMechanism:
+        """The mechanism of the least width that spends no more than (eps, delta); no noise for ``eps = inf``.
+
+        By default, `touched` entries move by `sensitivity` in L2: each by as much at most, and by sqrt(touched) times as much in
+        L1. The standard deviation is found by a search that looks at these public numbers only.
+
+        Examples
+        --------
+        A hundred numbers, each of which moves by at most 1:
+
+        >>> from privlp.privacy import TruncatedGaussianMechanism
+        >>> mechanism = TruncatedGaussianMechanism.of_budget(10.0, 1.0, 1e-6, l1=100.0, entry=1.0, touched=100)
+        >>> round(mechanism.width, 1), mechanism.pure_eps, 0.9999e-6 < mechanism.own_delta <= 1e-6
+        (234.8, 1.0, True)
+        """
+        if touched < 1:
+            raise InvalidParameterError(f"touched must be a positive integer, got {touched!r}.")
+        l1 = math.sqrt(touched) * sensitivity if l1 is None else l1
+        entry = sensitivity if entry is None else entry
+        if math.isinf(eps):
+            return cls(sensitivity, 0.0, 0.0, eps, l1, entry, touched)
+        if not delta >= _LEAST_DELTA:
+            raise InvalidParameterError(
+                f"delta must be positive, and {_LEAST_DELTA:g} at least: noise of bounded support cannot be private without it."
+            )
+        trial = cls(sensitivity, 1.0, 1.0, eps, l1, entry, touched)  # refuses what is outside its domain
+        sigma, width = least_width(eps, min(delta, 1.0), trial._change)
+        return cls(sensitivity, sigma, width, eps, l1, entry, touched)
+
+    @property
+    def _change(self) -> Change:
+        return Change(self.sensitivity, self.l1, self.entry, int(self.touched))
+
+    @property
+    def parameter(self) -> str:
+        return f"sigma = {self.sigma:.6g}, width = {self.width:.6g}"
+
+    @property
+    def most(self) -> float:
+        """Largest decrease of an entry: twice the width, and the rounding down."""
+        return 2 * self.width + grid(self.sigma) if self.sigma > 0 else 0.0
+
+    @property
+    def pure_eps(self) -> float:
+        return self.eps if self.sigma > 0 else math.inf
+
+    @property
+    def own_delta(self) -> float:  # type: ignore[override]
+        """By the formula above, rounded up."""
+        return min(1.0, math.exp(log_delta(self.eps, self._change, self.sigma, self.width))) if self.sigma > 0 else 0.0
+
+    def without_noise(self, value: Any) -> Any:
+        return value
+
+    def distance(self, one: npt.ArrayLike, two: npt.ArrayLike) -> float:
+        """The L2 norm of the change."""
+        return float(np.linalg.norm(np.subtract(one, two)))
+
+    def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
+        if self.sigma == 0:
+            return np.array(value, dtype=float)
+        law = OneSidedTruncatedGaussian(self.width / self.sigma)
+        return rounded_sum(value, -self.sigma, law, randomness.generator, down=True)
+
+
+def log_odds(eps: float, ratio: float) -> float:
+    """ln(r (e^(eps/r) - 1)) for a ratio r of L1 change to entry bound."""
+    return math.log(ratio) + _log_expm1(eps / ratio)
 
 
 def _log_expm1(x: float) -> float:

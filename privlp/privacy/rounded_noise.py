@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from mpmath.ctx_iv import MPIntervalContext
-from mpmath.libmp import finf, fninf, round_floor, to_int
+from mpmath.libmp import finf, fninf, round_ceiling, round_floor, to_int
+from scipy.special import erfc, ndtri
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -93,6 +94,24 @@ class Bits:
     def exp(self, x: Any) -> Any:
         """An interval that holds e^x."""
         return self.iv.exp(x) * self._slack
+
+    def mass(self, x: Any) -> Any:
+        """An interval that holds P(abs(X) <= x) for a standard normal X and a number x >= 0.
+
+        sqrt(2/pi) e^(-x^2/2) (x + x^3/3 + x^5/(3·5) + ...): all terms are positive, and once each is less than half of the one
+        before, the rest is less than the last one.
+        """
+        iv, n = self.iv, 1
+        one = 2**iv.prec  # terms are enclosed in whole multiples of 1/one
+        low, high = (x * one)._mpi_
+        term = total = to_int(low, round_floor), to_int(high, round_ceiling)
+        square = term[0] ** 2 // one, term[1] ** 2 // one + 1
+        while term[1] > 1 or 2 * square[1] > (n + 2) * one:
+            n += 2
+            term = term[0] * square[0] // (n * one), term[1] * square[1] // (n * one) + 1
+            total = total[0] + term[0], total[1] + term[1]
+        series = iv.mpf([total[0], total[1] + term[1]]) / one
+        return iv.sqrt(2 / iv.pi) * self.exp(-x * x / 2) * series
 
 
 class Law(ABC):
@@ -172,6 +191,65 @@ class OneSidedTruncatedLaplace(Law):
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
         least = bits.exp(-bits.iv.mpf(self.width))
         return [self.width - bits.log(least + bits[i] * (1 - least)) * bits.sign(size + i) for i in entries]
+
+
+@dataclass(frozen=True)
+class OneSidedTruncatedGaussian(Law):
+    """width + X for a standard normal X given that abs(X) <= width: entries in [0, 2 width].
+
+    A sign, and a size x that is exceeded with probability U: P(abs(X) > x) = c + U (1 - c) with c = P(abs(X) > width).
+    """
+
+    width: float
+
+    def uniforms(self, size: int) -> int:
+        return 2 * size
+
+    def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
+        least = float(erfc(self.width / math.sqrt(2)))
+        beyond = least + uniform.near[:size] * (1 - least)
+        value = np.clip(-ndtri(beyond / 2), 0.0, self.width)
+        reached = erfc(value / math.sqrt(2))
+        # How far the mass beyond `value` is from the wanted one: seen, and by the rounding of both.
+        gap = np.abs(reached - beyond) + 2.0**-46 * (beyond + reached) + 2.0**-62
+        gap += 2.0**-50 * (value**2 * reached + self.width**2 * least)
+        with np.errstate(over="ignore"):
+            step = gap * np.exp(value**2 / 2) / math.sqrt(2 / math.pi)  # over the density, which falls
+            error = np.where((value + step) * step <= 0.3, 2 * step, np.inf)  # by less than half within twice this step
+        return self.width + value * uniform.sign[size:], error + 2.0**-48 * (1 + self.width)
+
+    def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
+        inside = bits.mass(bits.iv.mpf(self.width))
+        return [self.width + self._size(bits, inside * (1 - bits[i])) * bits.sign(size + i) for i in entries]
+
+    def _size(self, bits: Bits, wanted: Any) -> Any:
+        """The interval of sizes x that are not exceeded with a probability in the interval `wanted`.
+
+        Newton's method from the ends of a bracket finds a point; only then is it proved, by the mass on either side of it, how
+        far from it x can be. The ends 0 and width need no proof.
+        """
+        iv, middle = bits.iv, wanted.mid
+        least, most = low, high = iv.mpf(0), iv.mpf(self.width)
+        x = iv.mpf(min(self.width, -float(ndtri(max(float((1 - middle).mid) / 2, 1e-300)))))
+        while True:
+            mass, density = bits.mass(x).mid, iv.sqrt(2 / iv.pi) * bits.exp(-x * x / 2)
+            blur = wanted.delta / density
+            low, high = (low, x) if mass > middle else (x, high)
+            newton = (x + (middle - mass) / density).mid
+            step = abs(newton - x)
+            x = newton if low <= newton <= high else ((low + high) / 2).mid
+            if x == newton and step.b <= blur.b:
+                break
+            if high.b - low.a <= most * iv.mpf(2) ** (8 - iv.prec):  # as near as this precision can come
+                break
+        away = (2 * blur + most * iv.mpf(2) ** (16 - iv.prec)).b
+        while True:
+            down, up = (x - away).a, (x + away).b
+            below = least if down <= least else down if bits.mass(down).b <= wanted.a else None
+            above = most if up >= most else up if bits.mass(up).a >= wanted.b else None
+            if below is not None and above is not None:
+                return iv.mpf([below.a, above.b])
+            away = away * 2
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,8 @@ def _both(one: PrivateNumbers, other: PrivateNumbers) -> PrivateNumbers:
         one,
         l1=one.l1 + other.l1,
         l2=one.l2 + other.l2,
+        entry=one.entry + other.entry,
+        touched=min(one.touched + other.touched, len(one)),
         low=np.maximum(one.low, other.low),
         high=np.minimum(one.high, other.high),
     )

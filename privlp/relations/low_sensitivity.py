@@ -32,7 +32,7 @@ class LowSensitivity(NeighbourRelation):
     """A relation under which private numbers move by a bounded amount; it states how far everything computed from them moves."""
 
     methods: ClassVar[tuple[str, ...]] = ("mw", "direct-noise")
-    never_violating: ClassVar[tuple[str, ...]] = ("truncated-laplace", "truncated-laplace-published")
+    never_violating: ClassVar[tuple[str, ...]] = ("truncated-laplace", "truncated-gaussian", "truncated-laplace-published")
 
     @abstractmethod
     def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:

@@ -89,8 +89,8 @@ class _MatrixPrivate(BoundedChange):
         row, column = np.nonzero(support)
         values = np.asarray(lp.A.toarray() if sp.issparse(lp.A) else lp.A)[row, column]
         low, high = (np.broadcast_to(end, lp.shape)[row, column] for end in (self.lower, self.upper))
-        l1, l2 = self._entries_change(support)
-        return PrivateNumbers("A", values, low, high, l1, l2, (row, column))
+        count, delta = self._most_entries(support), self.sensitivity
+        return PrivateNumbers("A", values, low, high, count * delta, math.sqrt(count) * delta, delta, count, (row, column))
 
     def _moved_values(self, numbers: PrivateNumbers, steps: FloatArray) -> FloatArray:
         moved = super()._moved_values(numbers, steps)
@@ -99,8 +99,8 @@ class _MatrixPrivate(BoundedChange):
         return moved
 
     @abstractmethod
-    def _entries_change(self, support: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        """L1 and L2 sensitivity of the private entries."""
+    def _most_entries(self, support: npt.NDArray[np.bool_]) -> int:
+        """How many private entries change together, at most."""
 
     def private_entries(self, form: StandardForm, row: int) -> npt.NDArray[np.bool_]:
         """In a private row, the entries whose declared range is no point."""
@@ -177,9 +177,8 @@ class RowPrivate(_MatrixPrivate):
         own = owners == rng.choice(promising if len(promising) else owners)
         return np.where(own, self.sensitivity * signs(len(numbers), rng), 0.0)
 
-    def _entries_change(self, support: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        count = int(support.sum(axis=1).max(initial=0))
-        return count * self.sensitivity, math.sqrt(count) * self.sensitivity
+    def _most_entries(self, support: npt.NDArray[np.bool_]) -> int:
+        return int(support.sum(axis=1).max(initial=0))
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
         """D times the largest ||x||_1 over the private entries of a row, twice that for two-sided rows.
@@ -283,9 +282,8 @@ its entries.
         owners = numbers.at[1]
         return np.where(owners == rng.choice(owners), self.sensitivity * signs(len(numbers), rng), 0.0)
 
-    def _entries_change(self, support: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        count = int(support.sum(axis=0).max(initial=0))
-        return count * self.sensitivity, math.sqrt(count) * self.sensitivity
+    def _most_entries(self, support: npt.NDArray[np.bool_]) -> int:
+        return int(support.sum(axis=0).max(initial=0))
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
         """2 D max_j abs(x_j) over the columns with private entries.

@@ -78,7 +78,8 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
         lower, upper, c, _ = self._range_of(form.lp)
         at = np.flatnonzero(lower < upper)
-        return PrivateNumbers("c", c[at], lower[at], upper[at], self.sensitivity, self.sensitivity, (at,))
+        delta = self.sensitivity
+        return PrivateNumbers("c", c[at], lower[at], upper[at], delta, delta, delta, len(at), (at,))
 
     def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:  # noqa: ARG002
         return split_among_few(self.sensitivity, len(numbers), rng)

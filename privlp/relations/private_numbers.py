@@ -30,6 +30,10 @@ class PrivateNumbers:
         Declared public range of each number, infinite where nothing was declared.
     l1, l2 : float
         Largest L1 and L2 distance between the numbers of two neighbours.
+    entry : float
+        Largest change of one number between two neighbours.
+    touched : int
+        How many numbers two neighbours differ in, at most.
     at : tuple of index arrays
         Where they stand: (side,) for "b", (row, column) for "A", (column,) for "c".
     """
@@ -40,6 +44,8 @@ class PrivateNumbers:
     high: FloatArray
     l1: float
     l2: float
+    entry: float
+    touched: int
     at: tuple[IntArray, ...]
 
     def __len__(self) -> int:

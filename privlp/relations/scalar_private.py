@@ -90,7 +90,8 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         low, high = np.where(above, lower, -upper), np.where(above, upper, -lower)
         count = len(sides) if self.norm == "inf" else 1
         delta = self.sensitivity
-        return PrivateNumbers("b", Figures.of(form).rhs[sides], low, high, count * delta, math.sqrt(count) * delta, (sides,))
+        values = Figures.of(form).rhs[sides]
+        return PrivateNumbers("b", values, low, high, count * delta, math.sqrt(count) * delta, delta, len(sides), (sides,))
 
     def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:  # noqa: ARG002
         if self.norm == "inf":

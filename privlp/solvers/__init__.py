@@ -15,7 +15,7 @@ from privlp.solvers.ftpl import ftpl
 from privlp.solvers.game import Solver as Solver
 from privlp.solvers.mirror import mirror, mirror_dense
 from privlp.solvers.multiplicative_weights import multiplicative_weights
-from privlp.solvers.never_violated import published_truncated_laplace, truncated_laplace
+from privlp.solvers.never_violated import published_truncated_laplace, truncated_gaussian, truncated_laplace
 from privlp.solvers.portfolio import mirror_best
 from privlp.solvers.prediction import Prediction as Prediction
 from privlp.solvers.task import Task as Task
@@ -30,5 +30,6 @@ METHODS: dict[str, Callable[[Task], Solver]] = {
     "mw": multiplicative_weights,
     "direct-noise": direct_noise,
     "truncated-laplace": truncated_laplace,
+    "truncated-gaussian": truncated_gaussian,
     "truncated-laplace-published": published_truncated_laplace,
 }

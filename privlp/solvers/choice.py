@@ -11,7 +11,12 @@ from privlp.solvers.dmw import predict_tight_dmw
 from privlp.solvers.ftpl import predict_ftpl
 from privlp.solvers.mirror import predict_mirror, predict_mirror_dense
 from privlp.solvers.multiplicative_weights import predict_multiplicative_weights
-from privlp.solvers.never_violated import predict_published_truncated_laplace, predict_truncated_laplace
+from privlp.solvers.never_violated import (
+    narrower_noise,
+    predict_published_truncated_laplace,
+    predict_truncated_gaussian,
+    predict_truncated_laplace,
+)
 from privlp.solvers.portfolio import predict_mirror_best
 from privlp.solvers.prediction import Prediction
 from privlp.solvers.task import Task
@@ -26,6 +31,7 @@ PREDICTIONS: Mapping[str, Callable[[Task], Prediction]] = {
     "mw": predict_multiplicative_weights,
     "direct-noise": predict_direct_noise,
     "truncated-laplace": predict_truncated_laplace,
+    "truncated-gaussian": predict_truncated_gaussian,
     "truncated-laplace-published": predict_published_truncated_laplace,
 }
 #: What ``"auto"`` takes, and in that order if nothing is predicted. Whether ``"mirror"`` or ``"mirror-dense"`` is the better one
@@ -84,7 +90,9 @@ def _candidates(task: Task, available: Sequence[str]) -> tuple[str, ...]:
         if task.lp.penalty is not None:
             return ("mirror",)
         return ("mirror", "ftpl") if task.opt is None or is_range(task.opt) else _CANDIDATES
-    if not {"mw", "direct-noise"} <= set(available):
+    if "direct-noise" not in available:  # rows that are never violated
+        return (narrower_noise(task),)
+    if "mw" not in available:
         return tuple(available[:1])
     task.accuracy()
     return ("direct-noise",) if task.opt is None or task.split is not None else ("mw", "direct-noise")

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.privacy import TruncatedLaplaceMechanism
+from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
+from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy.mechanisms import log_odds
 from privlp.problem import StandardForm
 from privlp.problem.highs_model import optimum
 from privlp.problem.public_region import require_bounded
@@ -25,7 +26,11 @@ from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]
 
-_METHODS = {False: "truncated-laplace", True: "truncated-laplace-published"}
+BoundedNoise = TruncatedLaplaceMechanism | TruncatedGaussianMechanism
+
+_LAPLACE, _GAUSSIAN, _PUBLISHED = "truncated-laplace", "truncated-gaussian", "truncated-laplace-published"
+#: Share of delta that is dealt out evenly, so that no part is left without any.
+_EVEN = 1e-3
 
 
 def truncated_laplace(task: Task) -> NeverViolated:
@@ -33,12 +38,14 @@ def truncated_laplace(task: Task) -> NeverViolated:
 
     *Neighbours*: scalar-, row-, column- or objective-private, or several at once.
 
-    *Sensitivity.* The L1 change of the numbers themselves, in the user's units. Each is released by
-    :class:`~privlp.privacy.TruncatedLaplaceMechanism`, whose noise has bounded support and is shifted to one side: right-hand
-    sides only fall, coefficients only grow where x_j >= 0 and only fall where x_j <= 0. A variable of either sign is split, and
-    its coefficient taken at both ends of the interval that holds the true one. Costs are released with the same noise, centred.
+    *Sensitivity.* The L1 change of the numbers themselves, and the change of a single number, in the user's units. Each is
+    released by :class:`~privlp.privacy.TruncatedLaplaceMechanism`, whose noise has bounded support and is shifted to one side:
+    right-hand sides only fall, coefficients only grow where x_j >= 0 and only fall where x_j <= 0. A variable of either sign is
+    split, and its coefficient taken at both ends of the interval that holds the true one. Costs are released with the same
+    noise, centred.
 
-    *Budget.* Parts that take eps_k with sum eps share one delta: sum_k (e^(eps_k) - 1) <= e^eps - 1. Outside zCDP.
+    *Budget.* Each part takes a share (eps_k, delta_k) of the budget, by public numbers: sum_k eps_k <= eps and
+    sum_k delta_k <= delta. Basic composition, outside zCDP.
 
     *Never.* Releases are clipped to the declared public ranges, so they are never tighter than the tightest program within the
     ranges; a point of that program, found and checked before anything is spent, is public and satisfies every possible row. The
@@ -46,49 +53,78 @@ def truncated_laplace(task: Task) -> NeverViolated:
     that fail, the public point is the answer. Muñoz Medina et al. (2021) for b; Benvenuti et al. (2026) for A and c. Proof:
     ``docs/proofs.md``, "Constraints that are never violated".
     """
-    return _never_violated(task, published=False)
+    return _never_violated(task, _LAPLACE)
+
+
+def truncated_gaussian(task: Task) -> NeverViolated:
+    """As :func:`truncated_laplace`, with Gaussian noise on many numbers: :class:`~privlp.privacy.TruncatedGaussianMechanism`.
+
+    Where one record moves many numbers, truncated Gaussian noise is narrower than Laplace noise: its width grows like the root of
+    their number. Of several private parts, each on which it is narrower at the whole budget takes it, and the others Laplace
+    noise; if it is narrower on none, all take it.
+    """
+    return _never_violated(task, _GAUSSIAN)
 
 
 def published_truncated_laplace(task: Task) -> NeverViolated:
     """As :func:`truncated_laplace`, with the published width ln(m (e^eps - 1)/delta + 1) for m numbers; for comparison."""
-    return _never_violated(task, published=True)
+    return _never_violated(task, _PUBLISHED)
 
 
 def predict_truncated_laplace(task: Task) -> Prediction:
     """What noise :func:`truncated_laplace` draws. No row is violated; what that costs in objective depends on private numbers."""
-    return _prediction(task, published=False)
+    return _prediction(task, _LAPLACE)
+
+
+def predict_truncated_gaussian(task: Task) -> Prediction:
+    """What noise :func:`truncated_gaussian` draws."""
+    return _prediction(task, _GAUSSIAN)
 
 
 def predict_published_truncated_laplace(task: Task) -> Prediction:
     """What noise :func:`published_truncated_laplace` draws."""
-    return _prediction(task, published=True)
+    return _prediction(task, _PUBLISHED)
 
 
-def _never_violated(task: Task, *, published: bool) -> NeverViolated:
-    numbers, mechanisms, fallback = _prepared(task, published=published)
+def narrower_noise(task: Task) -> str:
+    """The method whose noise is narrower on some part of the program; Laplace noise if neither is, or if neither applies."""
+    try:
+        numbers = private_numbers(task, low_sensitivity(task, _LAPLACE))
+        return _GAUSSIAN if math.isfinite(task.ledger.eps) and any(_is_narrower(task, numbers)) else _LAPLACE
+    except PrivLPError:  # which the method itself will raise, in its own words
+        return _LAPLACE
+
+
+def _never_violated(task: Task, method: str) -> NeverViolated:
+    numbers, mechanisms, fallback = _prepared(task, method)
     requests = [(m, 1, f"tighten {NAMES[p.part]}") for m, p in zip(mechanisms, numbers, strict=True)]
     draws = task.charge_together(requests)
     return NeverViolated(task.form, numbers, draws, fallback=fallback, time_limit=task.time_limit)
 
 
-def _prediction(task: Task, *, published: bool) -> Prediction:
-    numbers, mechanisms, _ = _prepared(task, published=published)
-    noise = max(math.sqrt(2) * mechanism.scale / mechanism.sensitivity for mechanism in mechanisms)
+def _prediction(task: Task, method: str) -> Prediction:
+    numbers, mechanisms, _ = _prepared(task, method)
+    noise = max(_deviation(mechanism) / mechanism.sensitivity for mechanism in mechanisms)
     on_numbers = tuple(map(_noise_on, numbers, mechanisms))
-    return Prediction(_METHODS[published], 0.0, None, 1, noise, on_numbers=on_numbers)
+    return Prediction(method, 0.0, None, 1, noise, on_numbers=on_numbers)
 
 
-def _noise_on(numbers: PrivateNumbers, mechanism: TruncatedLaplaceMechanism) -> NoiseOnNumbers:
+def _deviation(mechanism: BoundedNoise) -> float:
+    """Standard deviation of the noise before it is truncated."""
+    return mechanism.sigma if isinstance(mechanism, TruncatedGaussianMechanism) else math.sqrt(2) * mechanism.scale
+
+
+def _noise_on(numbers: PrivateNumbers, mechanism: BoundedNoise) -> NoiseOnNumbers:
     """Shifted noise has its width as median; that on costs is centred, and at most its width."""
     declared = float(np.median(numbers.high - numbers.low))
     if numbers.part == "c":
-        return NoiseOnNumbers("c", mechanism.scale, mechanism.width, declared)
+        typical = mechanism.sigma if isinstance(mechanism, TruncatedGaussianMechanism) else mechanism.scale
+        return NoiseOnNumbers("c", min(typical, mechanism.width), mechanism.width, declared)
     return NoiseOnNumbers(numbers.part, mechanism.width, mechanism.most, declared)
 
 
-def _prepared(task: Task, *, published: bool) -> tuple[list[PrivateNumbers], list[TruncatedLaplaceMechanism], FloatArray]:
+def _prepared(task: Task, method: str) -> tuple[list[PrivateNumbers], list[BoundedNoise], FloatArray]:
     """The private numbers, the noise on each part, and a public point that satisfies every possible row."""
-    method = _METHODS[published]
     relation = low_sensitivity(task, method)
     task.refuse(
         method,
@@ -103,23 +139,77 @@ def _prepared(task: Task, *, published: bool) -> tuple[list[PrivateNumbers], lis
     _require_ranges(task.form, numbers)
     require_bounded(task.form, numbers, within_ranges=True)
     fallback = _surely_feasible(TightenedRows.tightest(task.form, numbers))
-    split = shares(task, numbers, lambda part: part.l1)
-    return numbers, _mechanisms(task, numbers, split, published=published), fallback
+    return numbers, _mechanisms(task, numbers, method), fallback
 
 
-def _mechanisms(
-    task: Task, numbers: list[PrivateNumbers], split: list[float], *, published: bool
-) -> list[TruncatedLaplaceMechanism]:
-    entries = sum(len(part) for part in numbers) if published else None
+def _mechanisms(task: Task, numbers: list[PrivateNumbers], method: str) -> list[BoundedNoise]:
+    """The noise on each part. Gaussian noise takes the place of Laplace noise at the same price."""
+    gaussian = _gaussian_parts(task, numbers) if method == _GAUSSIAN else [False] * len(numbers)
+    whole = dict(zip((part.part for part in numbers), gaussian, strict=True))
+    split = shares(task, numbers, lambda part: _gaussian_effect(task, part) if whole[part.part] else part.l1)
     delta = task.ledger.delta_left
 
     def make(eps: float) -> list[tuple[TruncatedLaplaceMechanism, int]]:
-        return [
-            (TruncatedLaplaceMechanism.of_budget(part.l1, share * eps, delta, shift=eps, published_for=entries), 1)
-            for part, share in zip(numbers, split, strict=True)
-        ]
+        found = []
+        for part, share, own in zip(numbers, split, _deltas(numbers, split, eps, delta), strict=True):
+            if method == _PUBLISHED:
+                entries = sum(len(part) for part in numbers)
+                laplace = TruncatedLaplaceMechanism.of_budget(part.l1, share * eps, delta, shift=eps, published_for=entries)
+            else:
+                laplace = TruncatedLaplaceMechanism.of_budget(part.l1, share * eps, own, entry=part.entry)
+            found.append((laplace, 1))
+        return found
 
-    return [mechanism for mechanism, _ in make(task.ledger.calibrate_together(make))]
+    priced = [laplace for laplace, _ in make(task.ledger.calibrate_together(make))]
+    return [
+        _gaussian_noise(part, laplace.pure_eps, laplace.own_delta) if takes_gaussian else laplace
+        for part, laplace, takes_gaussian in zip(numbers, priced, gaussian, strict=True)
+    ]
+
+
+def _gaussian_noise(part: PrivateNumbers, eps: float, delta: float) -> TruncatedGaussianMechanism:
+    return TruncatedGaussianMechanism.of_budget(part.l2, eps, delta, l1=part.l1, entry=part.entry, touched=part.touched)
+
+
+def _deltas(numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float) -> list[float]:
+    """Each part's share of delta, such that widths of Laplace noise are about the same in units of their scales."""
+    if len(numbers) == 1 or math.isinf(eps):
+        return [delta] * len(numbers)
+    logs = np.array([log_odds(share * eps, part.l1 / part.entry) for part, share in zip(numbers, split, strict=True)])
+    weights = np.exp(logs - logs.max())
+    parts = (1 - _EVEN) * weights / weights.sum() + _EVEN / len(numbers)
+    return [float(share) * delta for share in parts / parts.sum()]
+
+
+def _whole_budget(task: Task, part: PrivateNumbers) -> TruncatedLaplaceMechanism:
+    """Laplace noise on one part that takes all that is left of the budget."""
+    delta = task.ledger.delta_left
+
+    def make(eps: float) -> TruncatedLaplaceMechanism:
+        return TruncatedLaplaceMechanism.of_budget(part.l1, eps, delta, entry=part.entry)
+
+    return task.ledger.calibrate(make, 1)
+
+
+def _is_narrower(task: Task, numbers: list[PrivateNumbers]) -> list[bool]:
+    """On which parts Gaussian noise is narrower than Laplace noise, at the whole budget."""
+    laplace = [_whole_budget(task, part) for part in numbers]
+    gaussian = [_gaussian_noise(part, one.pure_eps, one.own_delta) for part, one in zip(numbers, laplace, strict=True)]
+    return [one.width < other.width for one, other in zip(gaussian, laplace, strict=True)]
+
+
+def _gaussian_parts(task: Task, numbers: list[PrivateNumbers]) -> list[bool]:
+    """The parts that take Gaussian noise: where it is narrower, or all if that is so nowhere."""
+    narrower = _is_narrower(task, numbers)
+    return narrower if any(narrower) else [True] * len(numbers)
+
+
+def _gaussian_effect(task: Task, part: PrivateNumbers) -> float:
+    """An L1 change at which Laplace noise would be as wide as Gaussian noise is."""
+    laplace = _whole_budget(task, part)
+    if laplace.width == 0:
+        return part.l1
+    return part.l1 * _gaussian_noise(part, laplace.pure_eps, laplace.own_delta).width / laplace.width
 
 
 def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
@@ -184,7 +274,7 @@ class NeverViolated:
         The program.
     numbers : list of PrivateNumbers
     draws : list of ChargedDraws
-        One paid draw of a truncated Laplace mechanism for each.
+        One paid draw of a truncated mechanism for each.
     fallback : (d,)
         Public point that satisfies every possible program.
     time_limit : float or None
@@ -211,7 +301,7 @@ class NeverViolated:
     def step(self, t: int) -> None:  # noqa: ARG002 (the only round)
         """Release the tightened numbers, clipped to their declared ranges; only released ones are kept."""
         for numbers, draw in zip(self._numbers, self._draws, strict=True):
-            mechanism: TruncatedLaplaceMechanism = draw.mechanism  # type: ignore[assignment]
+            mechanism: BoundedNoise = draw.mechanism  # type: ignore[assignment]
             if numbers.part == "A":
                 largest = -draw(-numbers.values)
                 smallest = largest - mechanism.most
@@ -246,7 +336,7 @@ class NeverViolated:
 
     def _caution(self) -> str:
         """A word on parts of the program that noise drowns, from public numbers."""
-        mechanisms: list[TruncatedLaplaceMechanism] = [draw.mechanism for draw in self._draws]  # type: ignore[misc]
+        mechanisms: list[BoundedNoise] = [draw.mechanism for draw in self._draws]  # type: ignore[misc]
         noises = map(_noise_on, self._numbers, mechanisms)
         drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
         return f"Noise is wider than the declared range of the {drowned}: x hardly depends on them. " if drowned else ""

@@ -289,7 +289,7 @@ def _programs() -> tuple[tuple[LinearProgram, dict[str, Any]], ...]:
     )
 
 
-_METHODS = ("auto", "", "simplex", "truncated-laplace", *ConstraintPrivate.methods, *ScalarPrivate.methods)
+_METHODS = ("auto", "", "simplex", "truncated-laplace", "truncated-gaussian", *ConstraintPrivate.methods, *ScalarPrivate.methods)
 
 
 def _pair(rng: Random) -> Any:

@@ -239,7 +239,7 @@ _OF_METHOD: dict[str, dict[str, Any]] = {
 }
 #: Programs that one method takes.
 _ONLY = {"soft": "mirror", "mixed": "ftpl"}
-_NO_OPT = ("truncated-laplace", "truncated-laplace-published")
+_NO_OPT = ("truncated-laplace", "truncated-gaussian", "truncated-laplace-published")
 
 
 @functools.cache
