@@ -15,6 +15,7 @@ import privlp
 from privlp import InvalidParameterError
 from privlp.privacy import Randomness, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.privacy import gaussian_tails as tails
+from privlp.privacy.gaussian_dp import log_delta_of
 from privlp.privacy.gaussian_tails import Change
 from tests.conformance_kit import Claim, audited, release_many
 from tests.test_low_sensitivity_audits import exact_delta as exact_delta_of_laplace
@@ -127,7 +128,7 @@ def test_the_stated_delta_of_one_entry_is_never_below_the_true_one(eps, log_delt
 def test_delta_of_gaussian_noise_is_rounded_up(log_eps, log_ratio):
     """Against 60 digits: never below, and above by little where it is not negligible. No randomness."""
     eps, ratio = 10.0**log_eps, 10.0**log_ratio
-    computed = tails.log_delta_of_gaussian(eps, ratio)
+    computed = log_delta_of(eps, ratio)
     with mpmath.workdps(400):
         e, t = mpmath.mpf(eps), mpmath.mpf(ratio)
         a, b = e / t - t / 2, e / t + t / 2
@@ -162,7 +163,7 @@ def without_touched(eps, change, sigma, width):
 
 
 def without_tail(eps, change, sigma, width):
-    return tails.log_delta_of_gaussian(eps, change.l2 / sigma)
+    return log_delta_of(eps, change.l2 / sigma)
 
 
 @pytest.mark.parametrize(

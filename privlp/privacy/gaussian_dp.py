@@ -14,20 +14,31 @@ from __future__ import annotations
 import math
 
 from scipy.optimize import brentq
-from scipy.special import erfcx, log_ndtr, ndtr, ndtri_exp
+from scipy.special import erf, erfcx, ndtri_exp
 
-#: SciPy's erfcx, ndtr and log_ndtr are taken to be exact but for this relative error.
-_ERROR = 1e-14
+#: SciPy's erf and erfcx are taken to be exact but for a quarter of this, relatively; they promise about 2^-50.
+_ERROR = 2.0**-44
 _SQRT2 = math.sqrt(2)
-#: Beyond, e^eps exceeds the floating-point range.
-_LARGEST_EPS = 700.0
+_LOG_ROOT_TAU = 0.5 * math.log(2 * math.pi)
+_ROOT_HALF_PI = math.sqrt(math.pi / 2)
 
 
-def delta_of(eps: float, mu: float) -> float:
-    """The least delta at which every mu-GDP mechanism is (eps, delta)-DP, rounded up.
+def mills_ratio(x: float) -> float:
+    """Mass of a standard normal law beyond x over its density there."""
+    return _ROOT_HALF_PI * float(erfcx(x / _SQRT2))
+
+
+def log_density(x: float) -> float:
+    """Logarithm of the density of the standard normal law."""
+    return -0.5 * x * x - _LOG_ROOT_TAU
+
+
+def log_delta_of(eps: float, mu: float) -> float:
+    """Logarithm of the least delta at which every mu-GDP mechanism is (eps, delta)-DP, rounded up.
 
     With x = eps/mu - mu/2 and y = x + mu, e^eps phi(y) = phi(x), so that delta = phi(x) (M(x) - M(y))
-    with Mills' ratio M = (1 - Phi)/phi. This loses no digits where both terms of the curve are tiny.
+    with Mills' ratio M. This loses few digits where both terms of the curve are tiny. Where M(x) and
+    M(y) are close themselves, M(x) - M(y) < mu/(1 + x^2) for x >= 0 takes over.
 
     Parameters
     ----------
@@ -38,26 +49,36 @@ def delta_of(eps: float, mu: float) -> float:
 
     Examples
     --------
+    >>> import math
+    >>> from privlp.privacy.gaussian_dp import log_delta_of
+    >>> round(math.exp(log_delta_of(1.0, 1.0)), 6)
+    0.126937
+    """
+    if mu == 0:
+        return -math.inf
+    if math.isinf(mu):
+        return 0.0
+    x, y = eps / mu - mu / 2, eps / mu + mu / 2
+    rounding = _ERROR + 2.0**-48 * (1 + y) * (1 + abs(x))
+    if x < -5:
+        delta = 0.5 * (1 + float(erf(-x / _SQRT2))) - math.exp(log_density(x)) * mills_ratio(y)
+        return min(0.0, math.log(delta) + rounding)
+    difference = mills_ratio(x) - mills_ratio(y) + _ERROR * mills_ratio(x)
+    if x >= 0:
+        difference = min(difference, mu / (1 + x * x) * (1 + _ERROR))
+    return min(0.0, log_density(x) + math.log(difference) + rounding)
+
+
+def delta_of(eps: float, mu: float) -> float:
+    """The least delta at which every mu-GDP mechanism is (eps, delta)-DP, rounded up.
+
+    Examples
+    --------
     >>> from privlp.privacy.gaussian_dp import delta_of
     >>> round(delta_of(1.0, 1.0), 6)
     0.126937
     """
-    if mu == 0:
-        return 0.0
-    if math.isinf(mu):
-        return 1.0
-    x, y = eps / mu - mu / 2, eps / mu + mu / 2
-    if x <= 0:
-        first = float(ndtr(-x))
-        second = math.exp(min(eps + float(log_ndtr(-y)), 0.0))
-        # The exponent is rounded: its error is relative to its two terms, which may be large.
-        bound = first - second + _ERROR * (first + second * (1 + 2 * abs(float(log_ndtr(-y)))))
-        return min(1.0, bound)
-    density = math.exp(-x * x / 2) / 2  # phi(x) sqrt(pi/2)
-    near, far = float(erfcx(x / _SQRT2)), float(erfcx(y / _SQRT2))
-    # x itself is off by a few units in the last place of its terms, which moves the density by x times that.
-    relative = _ERROR + 4e-16 * (1 + x * (eps / mu + mu / 2))
-    return min(1.0, density * (near - far + 4e-15 * near) * (1 + relative))
+    return math.exp(log_delta_of(eps, mu))
 
 
 def eps_of(mu: float, delta: float) -> float:

@@ -1,8 +1,7 @@
 """What truncated Gaussian noise costs, and how wide it has to be: formulas without a draw.
 
-All bounds are computed in logarithms and rounded up, so that a stated delta is never below the bound it stands for. scipy's
-``erfcx`` and ``erf`` are assumed to be within 2**-46 of the truth, relatively; they promise about 2**-50. Proof of the bounds:
-``docs/proofs.md``, "Truncated Gaussian mechanism".
+All bounds are computed in logarithms and rounded up, as in :mod:`privlp.privacy.gaussian_dp`, so that a stated delta is never below
+the bound it stands for. Proof of the bounds: ``docs/proofs.md``, "Truncated Gaussian mechanism".
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import erf, erfcx
+from scipy.special import erf
+
+from privlp.privacy.gaussian_dp import log_delta_of, log_density, mills_ratio
 
 #: Widest noise, in standard deviations: the mass beyond is below 1e-880.
 MOST_DEVIATIONS = 64.0
 #: A change of more deviations than this would leave too little of the width above.
 _MOST_SHIFT = 24.0
 _ERROR = 2.0**-44
-_LOG_ROOT_TAU = 0.5 * math.log(2 * math.pi)
-_ROOT_HALF_PI = math.sqrt(math.pi / 2)
 
 
 @dataclass(frozen=True)
@@ -43,43 +42,12 @@ class Change:
     touched: int
 
 
-def _mills(x: float) -> float:
-    """Mass of a standard normal beyond x over its density there."""
-    return _ROOT_HALF_PI * float(erfcx(x / math.sqrt(2)))
-
-
-def _log_density(x: float) -> float:
-    return -0.5 * x * x - _LOG_ROOT_TAU
-
-
 def log_mass(start: float, length: float) -> float:
     """Upper bound on ln P(start <= X <= start + length) for a standard normal X and start >= 0."""
     end = start + length
-    ratio = _mills(start) - _mills(end) - _mills(end) * math.expm1(-0.5 * length * (start + end)) + _ERROR * _mills(start)
-    return _log_density(start) + math.log(min(ratio, length * (1 + _ERROR))) + _ERROR * (1 + start * start)
-
-
-def log_delta_of_gaussian(eps: float, ratio: float) -> float:
-    """Upper bound on the logarithm of the delta of Gaussian noise at `eps`, `ratio` being sensitivity/sigma.
-
-    delta = P(X > a) - e^eps P(X > b) with a = eps/ratio - ratio/2 and b = a + ratio (Balle and Wang 2018). Since e^eps times the
-    density at b is the density at a, delta is that density times a difference of two Mills ratios, which loses no digits.
-
-    Examples
-    --------
-    >>> import math
-    >>> round(math.exp(log_delta_of_gaussian(1.0, 1.0)), 6)
-    0.126937
-    """
-    a, b = eps / ratio - ratio / 2, eps / ratio + ratio / 2
-    rounding = 2.0**-48 * (1 + b) * (1 + abs(a))
-    if a < -5:
-        delta = 0.5 * (1 + float(erf(-a / math.sqrt(2)))) - math.exp(_log_density(a)) * _mills(b)
-        return min(0.0, math.log(delta) + _ERROR + rounding)
-    difference = _mills(a) - _mills(b) + _ERROR * (1 + _mills(a))
-    if a >= 0:  # the Mills ratio falls by less than 1/(1 + x^2) at x
-        difference = min(difference, ratio / (1 + a * a) * (1 + _ERROR))
-    return min(0.0, _log_density(a) + math.log(difference) + _ERROR + rounding)
+    near, far = mills_ratio(start), mills_ratio(end)
+    ratio = near - far - far * math.expm1(-0.5 * length * (start + end)) + _ERROR * near
+    return log_density(start) + math.log(min(ratio, length * (1 + _ERROR))) + _ERROR * (1 + start * start)
 
 
 def log_delta(eps: float, change: Change, sigma: float, width: float) -> float:
@@ -90,7 +58,7 @@ def log_delta(eps: float, change: Change, sigma: float, width: float) -> float:
     """
     x = width / sigma
     log_inside = math.log(float(erf(x / math.sqrt(2))))
-    inside = log_delta_of_gaussian(eps, change.l2 / sigma) - change.touched * log_inside
+    inside = log_delta_of(eps, change.l2 / sigma) - change.touched * log_inside
     step = min(change.entry, change.l1 / change.touched) / sigma
     outside = eps + math.log(change.touched) + log_mass(x, step)
     if change.entry <= width:
@@ -121,7 +89,7 @@ def least_width(eps: float, delta: float, change: Change) -> tuple[float, float]
     goal = math.log(delta) - 2.0**-38
 
     def excess(log_sigma: float) -> float:
-        return max(log_delta_of_gaussian(eps, math.exp(-log_sigma)), -1e4) - goal
+        return max(log_delta_of(eps, math.exp(-log_sigma)), -1e4) - goal
 
     least = max(math.exp(brentq(excess, -60.0, 60.0, xtol=1e-13)), scaled.entry / _MOST_SHIFT)
 

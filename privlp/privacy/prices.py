@@ -43,7 +43,7 @@ class Price:
     --------
     >>> from privlp.privacy.prices import Price, composed_epsilon
     >>> round(composed_epsilon([(Price.gaussian(0.1), 4)], delta=1e-6), 6)
-    0.832302
+    0.834118
     """
 
     law: Law
