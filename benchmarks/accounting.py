@@ -167,8 +167,8 @@ def _against_published() -> list[str | tuple[list[str], list[list[str]]]]:
     return [
         "## Selections, against the published formula",
         f"ε' of each of T selections by the exponential mechanism, ε = {EPS:g} and δ = {DELTA:g} in all. Published "
-        f"(van der Reijden 2019): ε' = ε/√(8 T ln(1/δ)); tight: the largest ε' of which a ledger allows T. Target: tight / published ≥ "
-        f"{TARGET} at T = 1,000.",
+        f"(van der Reijden 2019): ε' = ε/√(8 T ln(1/δ)); tight: the largest ε' of which a ledger allows T. Target: "
+        f"tight / published ≥ {TARGET} at T = 1,000.",
         (["T", "published ε'", "tight ε'", "tight / published", "ε spent, published", "ε spent, tight"], rows),
     ]
 
