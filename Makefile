@@ -9,7 +9,7 @@ RESOLUTION_oldest := lowest-direct
 RESOLUTION_newest := highest
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo docs test test-range coverage lint types wheel fuzz planted bench bench-trust bench-step bench-covering bench-family bench-low-sensitivity bench-svm clean
+.PHONY: help demo docs test test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-family bench-low-sensitivity bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -76,12 +76,15 @@ docs: $(VENV)/docs  ## Build the documentation, run its notebooks, check its lin
 planted: $(VENV)/dev  ## Search every known path for planted private numbers
 	$(BIN)/python -m benchmarks.planted
 
+stale: $(VENV)/dev  ## List the pages of results whose draws or prices have changed since they were measured
+	$(BIN)/python -m benchmarks.stale
+
 bench-trust: $(VENV)/dev planted  ## Which faults the audits catch, what exact noise costs, a soak (an hour)
 	$(BIN)/python -m benchmarks.trust
 	$(BIN)/python -m benchmarks.exact_noise
 	$(BIN)/python -m benchmarks.soak
 
-bench: $(VENV)/dev  ## All quick benchmarks: reading, accounting, one round
+bench: $(VENV)/dev  ## All quick benchmarks: reading, accounting (docs/results/accounting.md, some minutes), one round
 	$(BIN)/python -m benchmarks.exact
 	$(BIN)/python -m benchmarks.accounting
 	$(BIN)/python -m benchmarks.rounds

@@ -19,6 +19,7 @@ import privlp
 from benchmarks.cache import Cache
 from benchmarks.problems import Instance, covering
 from benchmarks.published import METHOD_STYLES, picture
+from benchmarks.stale import stamp
 from privlp.style import GREY
 
 EPSILONS = (1.0, 2.0, 4.0)
@@ -85,7 +86,8 @@ def main(seeds: int) -> None:
     table = tabulate(rows, headers=headers, tablefmt="github", disable_numparse=True)
     (RESULTS / "covering.md").write_text(
         f"# Covering program\n\n{caption}\nmean ± standard error over {seeds} seeds; uniform x leaves {uniform:.3f}.\n\n{table}\n\n"
-        f"{_time_without_noise(instances[0])}\n\n{_unknown_optimum(cache, instances)}\n\n![Violation over alpha](covering.png)\n"
+        f"{_time_without_noise(instances[0])}\n\n{_unknown_optimum(cache, instances)}\n\n![Violation over alpha](covering.png)\n\n"
+        f"{stamp('covering')}"
     )
     _draw(means, errors, float(uniform))
 

@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from tabulate import tabulate
 
+from benchmarks.stale import stamp
 from privlp.style import COLOURS, STYLE
 from svm_models.evaluation import CrossValidation, ResultStore
 
@@ -83,12 +84,12 @@ def store(name: str) -> ResultStore:
 
 
 def write_page(name: str, title: str, parts: Iterable[str | tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> None:
-    """Write docs/results/<name>.md, and print it: paragraphs, and tables as (headers, rows)."""
+    """Write docs/results/<name>.md, and print it: paragraphs, tables as (headers, rows), and the state of the code measured."""
     texts = [
         part if isinstance(part, str) else tabulate(part[1], part[0], tablefmt="github", disable_numparse=True) for part in parts
     ]
     page = "\n\n".join([f"# {title}", *texts]) + "\n"
-    (_results() / f"{name}.md").write_text(page)
+    (_results() / f"{name}.md").write_text(f"{page}\n{stamp(name)}")
     print(page)
 
 

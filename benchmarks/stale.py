@@ -1,0 +1,148 @@
+"""Which pages of docs/results were measured with code that has changed since.
+
+``python -m benchmarks.stale`` lists them. A page names, in a comment at its end, the sources that decide its draws and
+prices, each with a fingerprint. Docstrings, comments and layout do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tabulate import tabulate
+
+from privlp import __version__
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs" / "results"
+#: Lists of pages, which measure nothing.
+LISTS = frozenset({"README", "index"})
+
+_PRIVACY = "gaussian_dp prices ledger budget events mechanisms rounded_noise randomness"
+PRIVACY = tuple(f"privlp/privacy/{name}.py" for name in _PRIVACY.split())
+SOLVERS = ("privlp/solve.py", "privlp/solvers/*.py", "privlp/relations/*.py", "privlp/problem/*.py")
+AUDITS = ("privlp/privacy/audit*.py", "privlp/solve_audit.py", "tests/conformance_*.py")
+CLASSIFIERS = ("svm_models/base.py", "svm_models/losses.py", "svm_models/minimise.py", "svm_models/perturbation.py")
+FOLDS = ("benchmarks/folds.py", "svm_models/datasets/*.py")
+THESIS = ("benchmarks/thesis.py", "svm_models/datasets/*.py", "svm_models/exact.py", "svm_models/linear_programs.py")
+DESCENT_CLASSIFIER = ("svm_models/private_lp_svc.py", *SOLVERS)
+#: Where sensitivities and shares stand that the page on accounting compares.
+COUNTED = (
+    "privlp/relations/constraint_private.py",
+    "privlp/solvers/polytope_rows.py",
+    "privlp/solvers/portfolio.py",
+)
+SELECTION_CLASSIFIER = ("svm_models/dmw_svc.py", *SOLVERS)
+
+#: The sources that decide what a page shows, besides benchmarks/<page>.py. A star stands for any name.
+SOURCES: dict[str, tuple[str, ...]] = {
+    "accounting": (*PRIVACY, *CLASSIFIERS, *COUNTED, "benchmarks/noise_levels.py"),
+    "cm_logistic": (*PRIVACY, *CLASSIFIERS, *FOLDS),
+    "covering": (*PRIVACY, *SOLVERS, "benchmarks/problems.py"),
+    "exact_noise": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "svm_models/*_svc.py", "benchmarks/problems.py", "benchmarks/thesis.py"),
+    "family": (*PRIVACY, *SOLVERS, "privlp/plan.py", "benchmarks/problems.py"),
+    "ftpl": (*PRIVACY, *SOLVERS, "benchmarks/problems.py"),
+    "fuzz": ("tests/fuzz/*.py",),
+    "low_sensitivity": (*PRIVACY, *SOLVERS, "benchmarks/problems.py"),
+    "lp_svm": THESIS,
+    "methods_over_eps": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER, *SELECTION_CLASSIFIER),
+    "never_violated": (*PRIVACY, *SOLVERS, "privlp/examples.py"),
+    "planted": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "tests/planted/*.py"),
+    "private_lp_svc": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER),
+    "scm_curves": (*PRIVACY, *CLASSIFIERS, *FOLDS, "svm_models/kernel.py", "svm_models/selection.py", "benchmarks/scm_*.py"),
+    "scm_kernel": (*PRIVACY, *CLASSIFIERS, *FOLDS, "svm_models/kernel.py"),
+    "scm_tables": (*PRIVACY, *CLASSIFIERS, *FOLDS),
+    "soak": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "svm_models/*_svc.py"),
+    "svm_audits": (*PRIVACY, *CLASSIFIERS, "privlp/privacy/audit*.py", "svm_models/dual_perturbation.py"),
+    "thesis_figures": (*PRIVACY, *THESIS, *CLASSIFIERS, *SELECTION_CLASSIFIER),
+    "thesis_table1": (*PRIVACY, *THESIS, *SELECTION_CLASSIFIER),
+    "trust": (*PRIVACY, *SOLVERS, *CLASSIFIERS, *AUDITS),
+}
+
+_STAMP = re.compile(
+    r"^Measured with privlp (?P<version>\S+), state (?P<state>[0-9a-f]+)\.\n\n<!-- state\n(?P<lines>.*?)-->", re.M | re.S
+)
+_OLD_STAMP = re.compile(r"^Measured with privlp (?P<version>\S+), no later than (?P<date>[\d-]+), before fingerprints\.", re.M)
+
+
+def fingerprint(source: str) -> str:
+    """Of the syntax tree of a module without docstrings: twelve hexadecimal digits.
+
+    Examples
+    --------
+    >>> from benchmarks.stale import fingerprint
+    >>> fingerprint("x = 1  # a comment") == fingerprint("'A docstring.';x=1") != fingerprint("x = 2")
+    True
+    """
+    digest = hashlib.sha256()
+    for token in _tokens(ast.parse(source)):
+        digest.update(token.encode() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def _tokens(node: object) -> Iterator[str]:
+    """A syntax tree in words that do not depend on Python's version: empty fields, which newer versions add, are left out."""
+    if isinstance(node, ast.AST):
+        yield f"({type(node).__name__}"
+        for name, value in ast.iter_fields(node):
+            if value is not None and value != []:
+                yield f".{name}"
+                yield from _tokens(value)
+        yield ")"
+    elif isinstance(node, list):
+        yield "["
+        for item in node:
+            if not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant) and isinstance(item.value.value, str)):
+                yield from _tokens(item)
+        yield "]"
+    else:
+        yield repr(node)
+
+
+def state_of(page: str) -> dict[str, str]:
+    """Fingerprints of the sources that decide what a page shows, by path."""
+    own = () if page == "fuzz" else (f"benchmarks/{page}.py",)
+    paths = {path for pattern in (*own, *SOURCES[page]) for path in ROOT.glob(pattern)}
+    return {str(path.relative_to(ROOT)): _fingerprint_of(path) for path in sorted(paths)}
+
+
+@cache
+def _fingerprint_of(path: Path) -> str:
+    return fingerprint(path.read_text(encoding="utf-8"))
+
+
+def stamp(page: str) -> str:
+    """The end of a page that is written now: version and state in words, and each source's fingerprint in a comment."""
+    state = state_of(page)
+    lines = "".join(f"{path} {digest}\n" for path, digest in state.items())
+    short = hashlib.sha256(lines.encode()).hexdigest()[:8]
+    return f"Measured with privlp {__version__}, state {short}.\n\n<!-- state\n{lines}-->\n"
+
+
+def verdict(text: str, state: dict[str, str]) -> str:
+    """What a page's stamp says, given the fingerprints of now."""
+    if old := _OLD_STAMP.search(text):
+        return f"measured before fingerprints, no later than {old['date']}"
+    if not (found := _STAMP.search(text)):
+        return "never stamped"
+    then = dict(line.split() for line in found["lines"].splitlines())
+    changed = [path for path in sorted({*then, *state}) if then.get(path) != state.get(path)]
+    return "changed since: " + ", ".join(changed) if changed else "up to date"
+
+
+def pages() -> list[Path]:
+    """All pages of results."""
+    return sorted(path for path in RESULTS.glob("*.md") if path.stem not in LISTS)
+
+
+def main() -> None:
+    rows = [(path.stem, verdict(path.read_text(encoding="utf-8"), state_of(path.stem))) for path in pages()]
+    print(tabulate(rows, ("page", "its draws and prices"), tablefmt="plain"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,307 @@
+"""Prices: composition against the exact privacy loss of small mechanisms, and its order of things."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.special import log_ndtr, logsumexp
+from test_gaussian_dp import binomial_delta, extreme_pair, powers_of_ten
+
+from privlp.privacy import GaussianObjectivePerturbation
+from privlp.privacy.gaussian_dp import delta_of, eps_of, least_eps
+from privlp.privacy.prices import Price, composed_epsilon
+from svm_models.losses import MarginLoss, huber, logistic
+
+# ------------------------------------------------------- objective perturbation of one dimension
+
+
+class Perturbed:
+    """The minimiser w of n reg w^2/2 + sum_i loss(m_i w) + b w for b ~ N(0, sigma^2), as a law.
+
+    b = -G(w) with G(w) = n reg w + sum_i m_i loss'(m_i w): the density of w is that of b times G'(w).
+    """
+
+    def __init__(self, margins: list[float], loss: MarginLoss, stiffness: float, sigma: float):
+        self.margins, self.loss = np.array(margins), loss
+        self.stiffness, self.sigma = stiffness, sigma
+
+    def log_density(self, w: np.ndarray) -> np.ndarray:
+        z = np.multiply.outer(w, self.margins)
+        gradient = self.stiffness * w + self.loss.slope(z) @ self.margins
+        curvature = self.stiffness + self.loss.curvature(z) @ self.margins**2
+        return stats.norm.logpdf(gradient, scale=self.sigma) + np.log(curvature)
+
+    def pieces(self, other: "Perturbed") -> np.ndarray:
+        """Ends of small pieces of the line, with the kinks of both densities among them.
+
+        Beyond 12 sigma the noise has a mass below 1e-32.
+        """
+        reach = (12 * self.sigma + 2 * len(self.margins)) / self.stiffness
+        margins = [m for m in (*self.margins, *other.margins) if abs(m) > 1e-6]
+        widths = (self.loss.curvature_bound * 2) ** -1  # h of the Huber loss; harmless for another
+        kinks = [k / m for m in margins for k in (1 - widths, 1 + widths)]
+        return np.unique([*np.linspace(-reach, reach, 1201), *(k for k in kinks if abs(k) < reach)])
+
+    def delta(self, other: "Perturbed", eps: float) -> float:
+        """The exact delta at eps between this law and another."""
+        ends = self.pieces(other)
+        # The integrand has a kink where the loss is eps: there, too, a piece shall end.
+        inner = 1e-9 * np.diff(ends)
+        left, right = ends[:-1] + inner, ends[1:] - inner
+        before, after = self._loss(other, left) - eps, self._loss(other, right) - eps
+        crossed = before * after < 0
+        share = before[crossed] / (before[crossed] - after[crossed])
+        cuts = left[crossed] + share * (right - left)[crossed]
+        w, weight = nodes(np.union1d(ends, cuts))
+        lost = -np.expm1(np.minimum(eps - self._loss(other, w), 0.0))
+        return float(weight @ (np.exp(self.log_density(w)) * lost))
+
+    def renyi(self, other: "Perturbed", order: float) -> float:
+        """The exact Rényi divergence."""
+        w, weight = nodes(self.pieces(other))
+        power = order * self.log_density(w) + (1 - order) * other.log_density(w)
+        return math.log(float(weight @ np.exp(power))) / (order - 1)
+
+    def _loss(self, other: "Perturbed", w: np.ndarray) -> np.ndarray:
+        return self.log_density(w) - other.log_density(w)
+
+
+def nodes(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre nodes of eight points a piece, and their weights."""
+    x, weight = np.polynomial.legendre.leggauss(8)
+    half = np.diff(ends) / 2
+    at = (ends[:-1] + half)[:, None] + np.multiply.outer(half, x)
+    return at.ravel(), np.multiply.outer(half, weight).ravel()
+
+
+def laws(
+    one: float, two: float, others: list[float], loss: MarginLoss, stiffness: float, sigma: float
+) -> tuple[Perturbed, Perturbed]:
+    return (
+        Perturbed([one, *others], loss, stiffness, sigma),
+        Perturbed([two, *others], loss, stiffness, sigma),
+    )
+
+
+def price(loss: MarginLoss, stiffness: float, sigma: float, cost: float | None = None) -> Price:
+    """What the package charges: records of norm at most 1, slopes at most 1."""
+    cost = math.log1p(loss.curvature_bound / stiffness) if cost is None else cost
+    return GaussianObjectivePerturbation(2.0, sigma, cost, loss.one_sided).price
+
+
+def bound(price: Price, eps: float) -> float:
+    """The delta at which a draw of this price is (eps, delta)-private."""
+    return sum(number * delta_of(max(eps - price.shift, 0.0), mu) for number, mu in price.corners)
+
+
+def test_the_quadrature_is_right_where_the_answer_is_known():
+    """Almost rigid: margins stay in the linear part of the loss, as for a Gaussian mechanism."""
+    one, two = laws(1.0, -1.0, [], huber(), 100.0, 1.0)
+    for eps in (0.0, 1.0, 3.0):
+        assert one.delta(two, eps) == pytest.approx(delta_of(eps, 2.0), rel=1e-9)
+    w, weight = nodes(one.pieces(two))
+    assert float(weight @ np.exp(one.log_density(w))) == pytest.approx(1.0, abs=1e-9)
+
+
+CASES = [
+    # the record, what replaces it, the other records
+    (1.0, -1.0, []),
+    (1.0, -1.0, [0.3, -0.9, 0.5]),
+    (1.0, 0.0, []),
+    (0.0, 1.0, [1.0, 1.0]),
+    (1.0, 0.6, [-1.0]),
+    (-1.0, 1.0, [-1.0] * 6),
+]
+
+
+@pytest.mark.parametrize("loss", [huber(), huber(0.1), logistic()], ids=["h=0.5", "h=0.1", "logistic"])
+@pytest.mark.parametrize("stiffness", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("sigma", [0.7, 3.0, 20.0])
+def test_the_corners_bound_the_true_delta_of_objective_perturbation(loss, stiffness, sigma):
+    charged = price(loss, stiffness, sigma)
+    for one, two in (laws(*case, loss, stiffness, sigma) for case in CASES):
+        for step in (0.0, 0.5, 1.0, 2.0, 4.0):
+            eps = charged.shift + step * 2.0 / sigma
+            assert one.delta(two, eps) <= bound(charged, eps) * (1 + 1e-8) + 1e-13
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    one=st.floats(-1, 1),
+    two=st.floats(-1, 1),
+    others=st.lists(st.floats(-1, 1), max_size=4),
+    stiffness=powers_of_ten(-1, 1.5),
+    sigma=powers_of_ten(-0.5, 1.5),
+    delta=powers_of_ten(-8, -1),
+)
+def test_no_pair_of_records_spends_more_than_the_price(one, two, others, stiffness, sigma, delta):
+    for loss in (huber(), logistic()):
+        eps = composed_epsilon([(price(loss, stiffness, sigma), 1)], delta)
+        first, second = laws(one, two, others, loss, stiffness, sigma)
+        assert first.delta(second, eps) <= delta * (1 + 1e-6) + 1e-12
+
+
+def test_five_per_cent_less_noise_would_exceed_the_price():
+    """So the tests above can fail: where rigid, the largest corner is attained."""
+    stiffness, sigma = 1e5, 1.0
+    one, two = laws(1.0, -1.0, [], huber(), stiffness, sigma)
+    eps = eps_of(2.0, 1e-8)
+    cheaper = price(huber(), stiffness, 1.05 * sigma)
+    assert one.delta(two, eps) > bound(cheaper, eps)
+    assert one.delta(two, eps) > 0.99 * bound(price(huber(), stiffness, sigma), eps)
+
+
+def test_the_curvature_has_to_be_paid_for():
+    """With much noise nearly all of the loss is in the curvature, and a price without it is too low."""
+    stiffness, sigma, eps = 0.1, 20.0, 1.5
+    one, two = laws(1.0, 0.0, [], huber(), stiffness, sigma)
+    assert one.delta(two, eps) > 1e-3 > bound(price(huber(), stiffness, sigma, cost=0.0), eps)
+
+
+@pytest.mark.parametrize("stiffness", [0.5, 5.0])
+@pytest.mark.parametrize("order", [1.05, 2.0, 8.0, 24.0])
+def test_renyi_of_the_corners_bounds_the_true_divergence(stiffness, order):
+    sigma = 2.0
+    for loss in (huber(), logistic()):
+        charged = price(loss, stiffness, sigma)
+        for one, two in (laws(*case, loss, stiffness, sigma) for case in CASES):
+            assert one.renyi(two, order) <= charged.renyi(order) * (1 + 1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    corners=st.lists(st.tuples(st.integers(1, 4), powers_of_ten(-2, 0.5)), min_size=1, max_size=4),
+    shift=st.floats(0, 2),
+    order=powers_of_ten(0.01, 1.5),
+)
+def test_renyi_of_the_corners_is_the_sum_of_the_proof(corners, shift, order):
+    """Of e^((order - 1) loss) over all corners and the loss of 0, as in the docstring of renyi."""
+    powers = [0.0, *(order * (order - 1) * mu**2 / 2 for _, mu in corners)]
+    numbers = [1, *(number for number, _ in corners)]
+    expected = shift + float(logsumexp(powers, b=numbers)) / (order - 1)
+    assert Price.of_corners(shift, corners).renyi(order) == pytest.approx(expected, rel=1e-12)
+
+
+# ------------------------------------------------------------------------------ many corners at once
+
+
+def all_combinations(prices: list[Price]) -> tuple[np.ndarray, np.ndarray, float]:
+    """Every combination of corners, none merged: number, mu, and the sum of shifts."""
+    squares: Counter[float] = Counter({0.0: 1})
+    for item in prices:
+        wider: Counter[float] = Counter(squares)
+        for (before, times), (number, mu) in itertools.product(squares.items(), item.corners):
+            wider[before + mu**2] += times * number
+        squares = wider
+    found = np.array(sorted((math.sqrt(s), times) for s, times in squares.items() if s > 0))
+    return found[:, 1], found[:, 0], sum(item.shift for item in prices)
+
+
+def unmerged_delta(numbers: np.ndarray, mus: np.ndarray, eps: float) -> float:
+    """The sum of Gaussian curves, by NumPy."""
+    x, y = eps / mus - mus / 2, eps / mus + mus / 2
+    return float(numbers @ (np.exp(log_ndtr(-x)) - np.exp(eps + log_ndtr(-y))))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_merging_many_corners_is_on_the_safe_side_and_costs_little(seed):
+    rng = np.random.default_rng(seed)
+    prices = [Price.of_corners(0.01 * rng.random(), ((1, mu), (2, mu / 2))) for mu in rng.uniform(0.05, 0.3, size=8)]
+    numbers, mus, shift = all_combinations(prices)
+    assert len(mus) > 10 * 512
+    for delta in (1e-9, 1e-6, 1e-3):
+        exact = shift + least_eps(lambda e: unmerged_delta(numbers, mus, e), delta, scale=mus.max())
+        merged = composed_epsilon([(item, 1) for item in prices], delta)
+        assert exact * (1 - 1e-9) <= merged <= exact * 1.02
+
+
+def test_few_corners_are_not_merged():
+    prices = [Price.of_corners(0.02, ((1, mu), (2, mu / 2))) for mu in (0.11, 0.2, 0.31)]
+    numbers, mus, shift = all_combinations(prices)
+    exact = shift + least_eps(lambda e: unmerged_delta(numbers, mus, e), 1e-6, scale=mus.max())
+    assert composed_epsilon([(item, 1) for item in prices], 1e-6) == pytest.approx(exact, rel=1e-8)
+
+
+# ------------------------------------------------------------------- against exact binomial sums
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    responses=st.tuples(powers_of_ten(-2, 0.5), st.integers(1, 30)),
+    selections=st.tuples(powers_of_ten(-2, 0.7), st.floats(0.01, 0.99), st.integers(1, 30)),
+    delta=powers_of_ten(-8, -2),
+)
+def test_composed_epsilon_covers_responses_and_selections_exactly_summed(responses, selections, delta):
+    (eps_r, count_r), (eps_s, share, count_s) = responses, selections
+    chance = 1 / (1 + math.exp(-eps_r))
+    draws = [(chance, 1 - chance, count_r), (*extreme_pair(eps_s, share * eps_s), count_s)]
+    costs = [(Price.pure(eps_r), count_r), (Price.bounded_range(eps_s), count_s)]
+    eps = composed_epsilon(costs, delta)
+    assert binomial_delta(eps, draws) <= delta * (1 + 1e-9)
+    assert composed_epsilon(costs, 0.0) == pytest.approx(eps_r * count_r + eps_s * count_s)
+
+
+def test_composed_epsilon_of_responses_is_near_the_exact_one():
+    """So the test above can fail: 30 % less is not enough for two hundred responses."""
+    eps, count, delta = 0.05, 200, 1e-5
+    chance = 1 / (1 + math.exp(-eps))
+    found = composed_epsilon([(Price.pure(eps), count)], delta)
+    assert binomial_delta(0.7 * found, [(chance, 1 - chance, count)]) > delta
+
+
+# -------------------------------------------------------------------------------- order and counts
+
+PRICES = st.one_of(
+    powers_of_ten(-3, 0).map(Price.gaussian),
+    powers_of_ten(-3, 0).map(Price.bounded_range),
+    powers_of_ten(-2, 0).map(Price.laplace),
+    powers_of_ten(-3, 0).map(Price.pure),
+    powers_of_ten(-2, 0).map(lambda eps: Price.approximate(eps, 1e-9)),
+    powers_of_ten(-2, 0).map(lambda mu: Price.of_corners(0.01, ((1, mu), (2, mu / 2)))),
+)
+COSTS = st.lists(st.tuples(PRICES, st.integers(1, 6)), min_size=1, max_size=4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(costs=COSTS, data=st.data())
+def test_the_order_of_draws_does_not_matter(costs, data):
+    shuffled = data.draw(st.permutations(costs))
+    split = [(item, 1) for item, count in shuffled for _ in range(count)]
+    whole = composed_epsilon(costs, 1e-6)
+    assert composed_epsilon(shuffled, 1e-6) == pytest.approx(whole, rel=1e-6)
+    assert composed_epsilon(split, 1e-6) == pytest.approx(whole, rel=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(costs=COSTS, more=PRICES, extra=st.integers(1, 5))
+def test_more_draws_never_cost_less(costs, more, extra):
+    """To a millionth of a millionth: roots are found to 1e-14."""
+    before = composed_epsilon(costs, 1e-6)
+    assert composed_epsilon([*costs, (more, extra)], 1e-6) >= before * (1 - 1e-12)
+    repeated = [(item, count + extra) for item, count in costs]
+    assert composed_epsilon(repeated, 1e-6) >= before * (1 - 1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(costs=COSTS, delta=powers_of_ten(-8, -2), factor=st.floats(1, 100))
+def test_a_smaller_delta_never_costs_less(costs, delta, factor):
+    less = composed_epsilon(costs, delta / factor)
+    assert less >= composed_epsilon(costs, delta) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(("mu", "count"), [(0.1, 1), (0.01, 1000), (0.3, 9)])
+def test_gaussian_draws_cost_what_one_of_the_root_of_their_number_costs(mu, count):
+    joint = composed_epsilon([(Price.gaussian(mu), count)], 1e-6)
+    assert joint == pytest.approx(eps_of(mu * math.sqrt(count), 1e-6), rel=1e-9)
+
+
+def test_nothing_costs_nothing_and_no_noise_costs_everything():
+    assert composed_epsilon([], 0.0) == 0.0
+    assert composed_epsilon([(Price.none(), 1)], 1e-6) == math.inf
+    assert composed_epsilon([(Price.gaussian(0.1), 1)], 0.0) == math.inf
+    assert composed_epsilon([(Price.approximate(0.1, 1e-6), 2)], 1e-6) == math.inf
