@@ -56,8 +56,8 @@ def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
     return status
 
 
-def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
-    """Parse a model file.
+def read_model(path: str | os.PathLike[str], *, quote: bool = True) -> highspy.HighsLp:
+    """Parse a model file. Errors may `quote` numbers of lines and names of rows, or not.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
     location = os.fsdecode(path)
     if not os.path.isfile(location):
         raise ReadError(f"There is no file {location!r}.")
-    text = check_layout(location)
+    text = check_layout(location, quote=quote)
     highs, status, warnings = _parse(location)
     if status == highspy.HighsStatus.kError:
         raise unreadable(location)
@@ -80,7 +80,7 @@ def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
         row_names, unused = list(model.row_names_), _unused_variables(model)
     except UnicodeDecodeError:
         raise ReadError(f"{location!r} holds names that are no UTF-8 text; write them in ASCII or UTF-8.") from None
-    check_mps(location, text, row_names, unused)
+    check_mps(location, text, row_names, unused, quote=quote)
     if location.lower().endswith((".mps", ".mps.gz")) and model.num_col_ and not model.col_names_:
         raise ReadError(f"HiGHS found no usable variable names in {location!r}: the columns of a variable must stand together.")
     if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):

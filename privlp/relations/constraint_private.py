@@ -79,6 +79,10 @@ class ConstraintPrivate(NeighbourRelation):
             return f"constraint-private: one record ({rows}) replaced"
         return f"constraint-private: one record ({rows}) added or removed, nominal n = {self.nominal_n}"
 
+    @property
+    def hides_rows(self) -> bool:
+        return self.change == "add-remove"
+
     def describe(self, lp: LinearProgram) -> str:
         """The relation in words, with the rows that a record of `lp` owns.
 
