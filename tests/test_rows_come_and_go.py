@@ -217,7 +217,7 @@ def test_a_program_without_one_record_is_told_from_its_neighbour_by_nothing_publ
     assert one.neighbours.describe(one) == other.neighbours.describe(other)
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=3, deadline=None, derandomize=True)
 @given(ROWS, st.data(), *KINDS)
 def test_a_program_without_one_record_is_solved_as_its_neighbour_is(tmp_path_factory, rows, data, reader, patterns, storage):
     one, other = neighbours(rows, data, reader, patterns, storage, tmp_path_factory.getbasetemp() / "model.mps")
