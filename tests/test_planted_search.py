@@ -133,7 +133,12 @@ def test_a_number_is_found_wherever_it_stands():
     """Small integers are one object in a process; each place of theirs is looked at, so that twins are compared place by place."""
     small = Secrets([], counts=(7,))
     found = leaks_in({"first": 7, "second": [7, (7,)], "third": Holder(7)}, small, "test")
-    assert {leak.place for leak in found if leak.channel == "test"} >= {"['first']", "['second'][0]", "['second'][1][0]", "['third'].value"}
+    assert {leak.place for leak in found if leak.channel == "test"} >= {
+        "['first']",
+        "['second'][0]",
+        "['second'][1][0]",
+        "['third'].value",
+    }
     numbers = [[20, 21, {"rounds": 20}], [20, 21, {"rounds": 21}]]
     assert compared(Seen(numbers[0]), Seen(numbers[1]))
     assert compared(Seen(numbers[0]), Seen(list(numbers[0]))) == []

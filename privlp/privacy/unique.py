@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NoReturn
+from typing import Any
 
 from privlp.errors import InvalidParameterError
 
@@ -89,11 +89,8 @@ class Unique:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """What copy, deepcopy and pickle ask for."""
-        if self.may_be_copied():
-            return super().__reduce_ex__(protocol)
-        self._refuse_a_copy()
-
-    def _refuse_a_copy(self) -> NoReturn:
-        raise InvalidParameterError(
-            f"A {type(self).__name__} cannot be copied or pickled: a copy would draw the same noise again. {self.remedy}"
-        )
+        if not self.may_be_copied():
+            raise InvalidParameterError(
+                f"A {type(self).__name__} cannot be copied or pickled: a copy would draw the same noise again. {self.remedy}"
+            )
+        return super().__reduce_ex__(protocol)

@@ -127,9 +127,7 @@ def unreadable(path: str) -> ReadError:
     return ReadError(f"HiGHS cannot read {path!r} as a model. Check that it is an MPS or LP file (plain or .gz) and not cut short.")
 
 
-def check_mps(
-    path: str, text: bytes, row_names: Sequence[str], unused: Sequence[str] = (), *, quote: bool = True
-) -> None:
+def check_mps(path: str, text: bytes, row_names: Sequence[str], unused: Sequence[str] = (), *, quote: bool = True) -> None:
     """Look for lines that HiGHS has read over.
 
     Parameters

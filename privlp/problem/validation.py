@@ -70,9 +70,7 @@ def vector(values: Any, size: int, name: str, meaning: str, *, quote: bool = Tru
         )
     if not np.all(np.abs(clean) < LARGEST_VALUE):
         where = f"{name}[{int(np.argmin(np.abs(clean) < LARGEST_VALUE))}]" if quote else f"An entry of {name}"
-        raise InvalidProblemError(
-            f"{where} is NaN, infinite or beyond {LARGEST_VALUE:g}; every entry must be a finite number."
-        )
+        raise InvalidProblemError(f"{where} is NaN, infinite or beyond {LARGEST_VALUE:g}; every entry must be a finite number.")
     return frozen(clean)
 
 

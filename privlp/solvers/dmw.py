@@ -34,6 +34,8 @@ _TYPICAL_SHARE = 0.065
 _HALF_SPAN_OF_A_ROW = 0.33
 # The published sensitivity covers the rounding of scores below this: docs/proofs.md, "The published constants".
 _LARGEST_N_TIMES_S = 2.0**45
+# Declared bounds beyond these would overflow where they are divided by, or leave a sensitivity without digits.
+_SMALLEST_BOUND, _LARGEST_BOUND = 1e-100, 1e100
 _PURPOSE = "select a vertex each round"
 
 
@@ -119,10 +121,11 @@ def published_dmw(task: Task, *, phi: float | None = None) -> Game:
     s, alpha, n = task.density(), task.accuracy(), task.n
     eps, delta = task.ledger.eps, task.ledger.delta
     if not relation.largest_n(n) * s < _LARGEST_N_TIMES_S:
-        rows = f"{n} private rows" if relation.largest_n(n) == n else f"ten times nominal_n={n} private rows"
+        count = f"ten times nominal_n={n}" if relation.hides_rows else f"{n}"
         raise UnsupportedProblemError(
-            f"method='dmw-published' needs s times the number of private rows below 2^45: beyond it, rounding may move a score by "
-            f"more than the published sensitivity allows for. Here s is {s:g}, with {rows}. Choose a smaller s, or method='dmw'."
+            "method='dmw-published' needs s times the number of private rows below 2^45: beyond it, rounding may move a score by "
+            f"more than the published sensitivity allows for. Here s is {s:g}, with {count} private rows. Choose a smaller s, or "
+            "method='dmw'."
         )
     if alpha is None:
         raise InvalidParameterError("alpha is missing: method='dmw-published' takes its number of rounds from alpha.")
@@ -169,4 +172,9 @@ def _declared_bounds(width: Any) -> tuple[float, float]:
     bounds = real(pair[0], "width"), real(pair[1], "width")
     if not all(0 < bound < math.inf for bound in bounds):
         raise InvalidParameterError(f"width must be positive and finite, got {width!r}.")
+    if not all(_SMALLEST_BOUND <= bound <= _LARGEST_BOUND for bound in bounds):
+        raise InvalidParameterError(
+            f"width must lie between {_SMALLEST_BOUND:g} and {_LARGEST_BOUND:g} with method='dmw-published', got {width!r}: "
+            "beyond, numbers overflow. Measure the rows in other units."
+        )
     return bounds

@@ -133,7 +133,7 @@ def _broken_model(
     coefficient = next(word for word in text.split() if word.lstrip("-").replace(".", "").lstrip("0").startswith("731"))
     path = file_of("broken.mps", change(text, coefficient, mint))
     n = [line.count("\n") for line in (text[: text.find("COLUMNS")], text[: text.find("RHS")], text)] if options else []
-    counts = {near for count in [*n, *given.secrets.counts] for near in (count - 1, count, count + 1)}  # lines, from which n follows
+    counts = {near for count in [*n, *given.secrets.counts] for near in (count - 1, count, count + 1)}  # of lines: n follows
     planted = [*given.secrets.planted, *mint.numbers]
     secrets = Secrets(planted, given.secrets.derived, (NAME.split()[0], NAME.split()[1]), counts)
     arguments = ["solve", path, *_REQUEST, "--s", "3", "--opt", "9", *options]

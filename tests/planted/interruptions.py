@@ -70,7 +70,13 @@ def _broken(attempt: Callable[[int], Attempt], target: str, fault: Callable[[], 
 
 def without_highs(*, dear: bool) -> Iterator[Path]:
     """Calls in which HiGHS ends otherwise than it should, from some run on."""
-    pairs = [("scalar", "direct-noise"), ("row", "truncated-laplace"), ("all parts", "direct-noise"), ("replace", "ftpl"), ("departed", "ftpl")]
+    pairs = [
+        ("scalar", "direct-noise"),
+        ("row", "truncated-laplace"),
+        ("all parts", "direct-noise"),
+        ("replace", "ftpl"),
+        ("departed", "ftpl"),
+    ]
     pairs += [("scalar", "mw"), ("mixed", "ftpl"), ("objective", "truncated-laplace")]
     for name, method in pairs:
         for status in STATUSES if dear else STATUSES[:3]:

@@ -255,6 +255,10 @@ _ONLY = {"soft": "mirror", "mixed": "ftpl"}
 _NO_OPT = ("truncated-laplace", "truncated-laplace-published")
 
 
+#: Private numbers of rows, and what is near them.
+_COUNTS = {"add-remove": (1237, 911, 2 * 1237), "departed": (PLANTED_N, PLANTED_N - 1, PLANTED_N + 1, 2 * PLANTED_N)}
+
+
 @functools.cache
 def problem(name: str, variant: int = 0) -> Problem:
     """A program of :data:`PROGRAMS`, with private numbers of the given variant."""
@@ -262,8 +266,7 @@ def problem(name: str, variant: int = 0) -> Problem:
     mint = Mint(variant)
     lp = make(mint)
     words = (NAME,) if name == "add-remove" else ()
-    counts = {"add-remove": (1237, 911, 2 * 1237), "departed": (PLANTED_N, PLANTED_N - 1, PLANTED_N + 1, 2 * PLANTED_N)}.get(name, ())
-    return Problem(lp, secrets_of(lp, mint, words, counts), request)
+    return Problem(lp, secrets_of(lp, mint, words, _COUNTS.get(name, ())), request)
 
 
 def methods_of(name: str) -> Iterator[str]:

@@ -271,9 +271,7 @@ _BAD_CALLS: dict[str, Callable[[Problem, Mint], Any]] = {
 #: Readers, from arguments of a private number of rows that do not fit together.
 _MISREAD: dict[str, Callable[[dict[str, Any], ConstraintPrivate], Any]] = {
     "linprog, b one too short": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"], f["b"][1:], neighbours=to),
-    "linprog, b with NaN": lambda f, to: LinearProgram.from_linprog(
-        COSTS, f["A"], with_entry(f["b"], -1, np.nan), neighbours=to
-    ),
+    "linprog, b with NaN": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"], with_entry(f["b"], -1, np.nan), neighbours=to),
     "linprog, A of three dimensions": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"][None], f["b"], neighbours=to),
     "linprog, A transposed": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"].T, [1, 1, 1], neighbours=to),
     "linprog, equalities transposed": lambda f, to: LinearProgram.from_linprog(
@@ -282,9 +280,7 @@ _MISREAD: dict[str, Callable[[dict[str, Any], ConstraintPrivate], Any]] = {
     "linprog, bounds of rows": lambda f, to: LinearProgram.from_linprog(
         COSTS, f["A"], f["b"], bounds=[(0, 1)] * len(f["b"]), neighbours=to
     ),
-    "linprog, a name of no row": lambda f, to: LinearProgram.from_linprog(
-        COSTS, f["A"], f["b"], neighbours=to, private=["r1"]
-    ),
+    "linprog, a name of no row": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"], f["b"], neighbours=to, private=["r1"]),
 }
 
 

@@ -99,9 +99,8 @@ class Secrets:
         digits, exponent = _shown_digits(match)
         whole = match.group().lstrip("+-")
         enough = DIGITS_OF_WHOLE if whole.isdigit() else DIGITS_OF_PLANTED
-        return (
-            (len(digits) >= enough and any(digits == shown for shown, _ in self._as_shown(len(digits), planted=True)))
-            or (len(digits) >= DIGITS_OF_DERIVED and (digits, exponent) in self._as_shown(len(digits), planted=False))
+        return (len(digits) >= enough and any(digits == shown for shown, _ in self._as_shown(len(digits), planted=True))) or (
+            len(digits) >= DIGITS_OF_DERIVED and (digits, exponent) in self._as_shown(len(digits), planted=False)
         )
 
     def in_bytes(self, blob: bytes) -> list[str]:
