@@ -18,12 +18,14 @@ import scipy.sparse as sp
 
 import privlp
 import svm_models.base
+from privlp.checks import as_sparse
 from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.problem.highs_model import to_highs
 from privlp.solvers.descent import Descent
 from privlp.solvers.game import Game, MirrorPlayer
 from tests.planted import programs
 from tests.planted.draws import Draws
+from tests.planted.injection import watched
 from tests.planted.path import Attempt, Path
 from tests.planted.programs import NAME, Mint, problem, request_of
 from tests.planted.search import Secrets, leaks_in
@@ -365,3 +367,17 @@ def test_draws_are_recorded_played_back_and_told_apart():
     with Draws(replay=first) as fourth:
         pass
     assert fourth.strayed
+
+
+@pytest.mark.parametrize("layout", [sp.csr_array, sp.csc_array])
+def test_a_dense_array_that_cannot_be_converted_is_not_quoted(layout):
+    """SciPy's conversion raises an error of its own with the array in it, whatever failed: too little memory, say."""
+    dense = np.tile(ROW, (4, 1))
+    assert abs(as_sparse(dense, layout) - layout(dense)).nnz == 0
+    assert as_sparse(np.zeros((0, 3)), layout).shape == (0, 3)
+    with watched("numpy:asarray") as calls:
+        as_sparse(dense, layout)
+    for k in range(1, calls.count + 1):
+        with watched("numpy:asarray", lambda: MemoryError("Unable to allocate"), at=k):
+            seen = watch(lambda: as_sparse(dense, layout))
+        assert seen.leaks(SECRETS) == []
