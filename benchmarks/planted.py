@@ -1,6 +1,6 @@
 """The search for planted private numbers on every known path, and how many paths the tests take.
 
-Run with ``python -m benchmarks.planted``; about two minutes of one core. It ends with exit code 1 if anything leaks.
+Run with ``python -m benchmarks.planted``; about five minutes of one core. It ends with exit code 1 if anything leaks.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from tests.planted.trial import ended_as_expected, try_path
 
 HEADERS = ("paths", "tried", "fail, as they are to", "compared with a twin", "leaks", "of these in the tests")
 LEAD = """Private parts of programs and records are numbers that can be recognised by their digits, at magnitudes from 1e-300 to \
-1e19, and private names. Each path is a call with them. Searched are: results with all that can be reached from them (attributes, \
+1e19, private names, and, where rows come and go, the number of rows. Each path is a call with them. \
+Searched are: results with all that can be reached from them (attributes, \
 closures, views, caches, models of HiGHS), their texts, JSON and pickles; exceptions with causes, hidden contexts and notes; \
 warnings; log records of all levels; standard output and error, at the level of descriptors; files; what is left behind (budgets, \
 estimators). A float is a leak to a relative 1e-9 of a planted number or of one computed from planted ones (norms, sums, ratios, \
 the optimum, violations at released points), or to 1e-12 if scaled by a power of two or ten; a text, from three digits on (five \
 of a whole number, six of a computed one), rounded or cut. A twin is the same call with another private part, satisfiable or not, \
-that sees the same releases: it must look the same. `tests/test_planted_search.py` shows that leaks are found."""
+or without any row, that sees the same releases: it must look the same. \
+`tests/test_planted_search.py` shows that leaks are found."""
 
 
 def main() -> None:

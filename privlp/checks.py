@@ -81,6 +81,18 @@ def as_floats(values: Any, name: str, order: Any = "K") -> npt.NDArray[np.float6
     raise InvalidProblemError(f"{name} must hold real numbers in a regular array.")
 
 
+def as_sparse(A: Any, layout: Any = sp.csr_array) -> Any:
+    """A as a sparse array, by way of where its entries stand.
+
+    SciPy's own conversion of a dense array quotes that array in an error of its own, whatever failed within it: too little memory,
+    for instance. Here the first error is all there is.
+    """
+    if sp.issparse(A):
+        return layout(A)
+    where = np.nonzero(A)
+    return layout((A[where], where), shape=A.shape)
+
+
 def warn_of_large_delta(eps: float, delta: float, records: float, *, stacklevel: int = 3) -> None:
     """Warn where publishing a whole record would satisfy (eps, delta): from delta = 1/n on, n the public number of records."""
     if math.isfinite(eps) and delta * records >= 1:

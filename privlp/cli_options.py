@@ -66,7 +66,7 @@ REQUEST = options(
         "--private",
         "patterns",
         multiple=True,
-        help="Glob over row names of the private rows; several add up. Default: all inequalities.",
+        help="Glob over row names of the private rows; several add up. Default: all inequalities; with --nominal-n, all rows.",
     ),
     _rows("--s", type=float, help="Number of private rows that may be violated by more than alpha."),
     _rows("--rows-per-record", type=int, default=1, show_default=True, help="Largest number of rows that one record owns."),

@@ -211,7 +211,8 @@ def point_of(lp: LinearProgram, solution: Any) -> npt.NDArray[np.float64]:
     if entries.dtype.kind not in "fiub":
         raise InvalidParameterError("The solution must be a vector of real numbers.")
     if entries.shape != lp.c.shape:
-        raise InvalidParameterError(f"The solution has shape {entries.shape}, but the program has {lp.c.size} variables.")
+        given = f"has shape {entries.shape}, but" if not lp.neighbours.hides_rows else "has another shape:"
+        raise InvalidParameterError(f"The solution {given} the program has {lp.c.size} variables.")
     if not np.isfinite(entries).all():
         raise InvalidParameterError("The solution holds NaN or infinite entries, which no row can be checked against.")
     return entries.astype(float)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from privlp.checks import is_one_of, positive, warn_of_large_delta
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import Budget, Ledger, Randomness
@@ -154,9 +156,10 @@ def solve(
         build = METHODS[name]
         if method == "auto" and name == "direct-noise":
             task = replace(task, alpha=None)  # the number of rounds of the other method
-    solver = build(task)
-    status = drive(solver, progress=progress, time_limit=time_limit)
-    released = solver.released() if status.success else Released(None, None, status=status)
+    with np.errstate(all="ignore"):  # whether a number overflows depends on private rows; nobody may learn it from a warning
+        solver = build(task)
+        status = drive(solver, progress=progress, time_limit=time_limit)
+        released = solver.released() if status.success else Released(None, None, status=status)
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
     return Solution(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidProblemError, LinearProgram
-from privlp.checks import as_floats, positive
+from privlp.checks import as_floats, as_sparse, positive
 
 
 def hard_margin_lp(X: Any, y: npt.ArrayLike) -> LinearProgram:
@@ -85,4 +85,4 @@ def _signed_records(X: Any, y: npt.ArrayLike) -> Any:
         raise InvalidProblemError(f"X has shape {records.shape} and y has shape {labels.shape}; expected (n, p) and (n,).")
     if labels.dtype.kind not in "fiu" or not np.isin(labels, (-1, 1)).all():
         raise InvalidProblemError("Labels must be -1 or 1. Map the two classes to -1 and 1 first.")
-    return sp.csc_array(sp.diags_array(labels.astype(float)) @ sp.csr_array(records))
+    return sp.csc_array(sp.diags_array(labels.astype(float)) @ as_sparse(records))

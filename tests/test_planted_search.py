@@ -17,18 +17,20 @@ import pytest
 import scipy.sparse as sp
 
 import privlp
-import svm_models
+import svm_models.base
+from privlp.checks import as_sparse
 from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.problem.highs_model import to_highs
 from privlp.solvers.descent import Descent
 from privlp.solvers.game import Game, MirrorPlayer
 from tests.planted import programs
 from tests.planted.draws import Draws
+from tests.planted.injection import watched
 from tests.planted.path import Attempt, Path
 from tests.planted.programs import NAME, Mint, problem, request_of
 from tests.planted.search import Secrets, leaks_in
-from tests.planted.trial import try_path
-from tests.planted.watch import watch
+from tests.planted.trial import compared, try_path
+from tests.planted.watch import Seen, watch
 
 solve_module = sys.modules["privlp.solve"]
 MINT = Mint()
@@ -114,12 +116,34 @@ HIDDEN = {
     "six digits of a norm": f"{NORM:.6g}",
     "norm in JSON": f'{{"norm": {NORM!r}}}',
     "count": "there are 1237 rows",
+    "count as a float": "there are 1237.0 rows",
+    "count with an exponent": "there are 1.237e3 rows",
+    "count in a type of NumPy": [np.int64(1237)],
+    "count beside others": {"rows": 5, "of": [3, 1237, 4]},
+    "count in the bytes of a text": b"of 1237 rows",
+    "logarithm of a count": float(np.log(1237)),
+    "one over a count": "each record weighs 0.000808407",
 }
 
 
 @pytest.mark.parametrize("name", HIDDEN)
 def test_what_is_hidden_is_found(name):
     assert leaks_in(HIDDEN[name], SECRETS, "test")
+
+
+def test_a_number_is_found_wherever_it_stands():
+    """Small integers are one object in a process; each place of theirs is looked at, so that twins are compared place by place."""
+    small = Secrets([], counts=(7,))
+    found = leaks_in({"first": 7, "second": [7, (7,)], "third": Holder(7)}, small, "test")
+    assert {leak.place for leak in found if leak.channel == "test"} >= {
+        "['first']",
+        "['second'][0]",
+        "['second'][1][0]",
+        "['third'].value",
+    }
+    numbers = [[20, 21, {"rounds": 20}], [20, 21, {"rounds": 21}]]
+    assert compared(Seen(numbers[0]), Seen(numbers[1]))
+    assert compared(Seen(numbers[0]), Seen(list(numbers[0]))) == []
 
 
 def test_a_model_of_highs_is_opened():
@@ -135,6 +159,7 @@ PUBLIC = {
     "other numbers": np.random.default_rng(0).lognormal(0, 9, 100_000),
     "text": "version 2.4.6, 7.2 of 73 in 0.49 s; 7.32e5; 12.37",
     "shapes": np.zeros((3, 730)),
+    "digits of a count among bytes": b"\x001237\xff",
     "empty": [None, [], {}, "", b"", np.array([]), np.nan, np.inf],
 }
 
@@ -344,3 +369,17 @@ def test_draws_are_recorded_played_back_and_told_apart():
     with Draws(replay=first) as fourth:
         pass
     assert fourth.strayed
+
+
+@pytest.mark.parametrize("layout", [sp.csr_array, sp.csc_array])
+def test_a_dense_array_that_cannot_be_converted_is_not_quoted(layout):
+    """SciPy's conversion raises an error of its own with the array in it, whatever failed: too little memory, say."""
+    dense = np.tile(ROW, (4, 1))
+    assert abs(as_sparse(dense, layout) - layout(dense)).nnz == 0
+    assert as_sparse(np.zeros((0, 3)), layout).shape == (0, 3)
+    with watched("numpy:asarray") as calls:
+        as_sparse(dense, layout)
+    for k in range(1, calls.count + 1):
+        with watched("numpy:asarray", lambda: MemoryError("Unable to allocate"), at=k):
+            seen = watch(lambda: as_sparse(dense, layout))
+        assert seen.leaks(SECRETS) == []

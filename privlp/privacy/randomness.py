@@ -9,6 +9,7 @@ import numpy as np
 from randomgen import ChaCha
 
 from privlp.errors import InvalidParameterError
+from privlp.privacy.unique import Unique
 
 if TYPE_CHECKING:
     from privlp.privacy.mechanisms import Mechanism
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
 RandomSource: TypeAlias = "int | np.random.Generator | Randomness | None"
 
 
-class Randomness:
+class Randomness(Unique):
     """A NumPy generator together with the knowledge of where it came from.
+
+    Noise keyed by the operating system must never be drawn twice: the difference of two releases with the same noise is the
+    difference of their inputs. So such a source cannot be copied or pickled, and refuses to draw in a process forked off the one
+    that made it. Threads may share it. A seeded source may be copied: its results are not for release anyway.
 
     Parameters
     ----------
@@ -30,16 +35,30 @@ class Randomness:
     ------
     InvalidParameterError
         If `rng` is anything else.
+
+    Examples
+    --------
+    >>> import copy
+    >>> from privlp.privacy import Randomness
+    >>> copy.deepcopy(Randomness(3)).seeded
+    True
+    >>> copy.deepcopy(Randomness())
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: A Randomness cannot be copied or pickled: a copy would draw the same noise again. ...
     """
 
+    remedy = "Leave rng out, so that each call makes a source of its own."
+
     def __init__(self, rng: RandomSource = None) -> None:
+        super().__init__()
         self.seeded = rng is not None
         if rng is None:
-            self.generator = np.random.Generator(ChaCha(key=secrets.randbits(256), rounds=20))
+            self._generator = np.random.Generator(ChaCha(key=secrets.randbits(256), rounds=20))
         elif isinstance(rng, np.random.Generator):
-            self.generator = rng
+            self._generator = rng
         elif isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
-            self.generator = np.random.default_rng(int(rng))
+            self._generator = np.random.default_rng(int(rng))
         else:
             raise InvalidParameterError(
                 "rng must be None (cryptographic randomness), a non-negative int or a numpy.random.Generator, "
@@ -48,8 +67,27 @@ class Randomness:
 
     @classmethod
     def of(cls, rng: RandomSource) -> Randomness:
-        """`rng` itself where it is a Randomness already: a :class:`~privlp.privacy.tape.Tape`, for instance."""
-        return rng if isinstance(rng, Randomness) else cls(rng)
+        """`rng` itself where it is a Randomness already: a :class:`~privlp.privacy.tape.Tape`, for instance.
+
+        Raises
+        ------
+        InvalidParameterError
+            If it belongs to another process, before anything is charged; or is no source of randomness.
+        """
+        if not isinstance(rng, Randomness):
+            return cls(rng)
+        rng.refuse_elsewhere()
+        return rng
+
+    def may_be_copied(self) -> bool:
+        """Whether it is seeded: then no result drawn from it is for release."""
+        return self.seeded
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """The generator, for draws; refused in another process."""
+        self.refuse_elsewhere()
+        return self._generator
 
     def draw(self, mechanism: Mechanism, value: Any, purpose: str) -> Any:  # noqa: ARG002 (for tapes)
         """The one place through which every paid draw passes, with the purpose it was paid for."""

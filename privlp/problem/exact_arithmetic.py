@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import as_sparse
+
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -29,7 +31,7 @@ def violated(A: Any, x: FloatArray, rhs: FloatArray) -> npt.NDArray[np.bool_]:
     >>> violated(A, np.ones(2), np.array([0.3, 0.75])).tolist()
     [True, False]
     """
-    rows = sp.csr_array(A)
+    rows = as_sparse(A)
     total, size = rows @ x, abs(rows) @ np.abs(x)
     # Summation of k products in any order: at most k + 1 roundings each; the last product here has one more. Doubled.
     error = 2.0**-52 * (rows.shape[1] + 4) * (size + np.where(np.isfinite(rhs), np.abs(rhs), 0.0)) + 1e-290

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import as_sparse
 from privlp.errors import ReadError
 from privlp.files import whole_file
 from privlp.problem.mps_check import check_layout, check_mps, unreadable
@@ -56,8 +57,8 @@ def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
     return status
 
 
-def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
-    """Parse a model file.
+def read_model(path: str | os.PathLike[str], *, quote: bool = True) -> highspy.HighsLp:
+    """Parse a model file. Errors may `quote` numbers of lines and names of rows, or not.
 
     Raises
     ------
@@ -67,7 +68,7 @@ def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
     location = os.fsdecode(path)
     if not os.path.isfile(location):
         raise ReadError(f"There is no file {location!r}.")
-    text = check_layout(location)
+    text = check_layout(location, quote=quote)
     highs, status, warnings = _parse(location)
     if status == highspy.HighsStatus.kError:
         raise unreadable(location)
@@ -80,7 +81,7 @@ def read_model(path: str | os.PathLike[str]) -> highspy.HighsLp:
         row_names, unused = list(model.row_names_), _unused_variables(model)
     except UnicodeDecodeError:
         raise ReadError(f"{location!r} holds names that are no UTF-8 text; write them in ASCII or UTF-8.") from None
-    check_mps(location, text, row_names, unused)
+    check_mps(location, text, row_names, unused, quote=quote)
     if location.lower().endswith((".mps", ".mps.gz")) and model.num_col_ and not model.col_names_:
         raise ReadError(f"HiGHS found no usable variable names in {location!r}: the columns of a variable must stand together.")
     if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):
@@ -116,7 +117,7 @@ def model_of(
     cost: FloatArray, A: Any, row_lower: FloatArray, row_upper: FloatArray, bounds: FloatArray, *, sense: str = "min"
 ) -> highspy.HighsLp:
     """Optimise cost·x subject to row_lower <= A x <= row_upper within bounds, (d, 2), as HiGHS holds it."""
-    matrix = A if isinstance(A, sp.csc_array) else sp.csc_array(A)
+    matrix = A if isinstance(A, sp.csc_array) else as_sparse(A, sp.csc_array)
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
     model.sense_ = highspy.ObjSense.kMinimize if sense == "min" else highspy.ObjSense.kMaximize
@@ -153,7 +154,7 @@ def optimum(
     to about 1 where right-hand sides are of another size, and costs likewise, all by powers of two; and what HiGHS leaves open it
     tries again without presolve.
     """
-    rows, x = sp.csr_array(A), bounds[:, 0].copy()
+    rows, x = as_sparse(A), bounds[:, 0].copy()
     free = np.flatnonzero(bounds[:, 0] < bounds[:, 1])
     held = np.where(bounds[:, 0] < bounds[:, 1], 0.0, bounds[:, 0])
     lower, upper = row_lower - rows @ held, row_upper - rows @ held
@@ -190,7 +191,7 @@ def _power_of_two(size: npt.ArrayLike) -> FloatArray:
 
 def to_highs(lp: LinearProgram) -> highspy.HighsLp:
     """The program as HiGHS holds it; soft rows get one slack column per side, priced by their penalty."""
-    matrix = lp.A if lp.is_sparse else sp.csc_array(lp.A)
+    matrix = lp.A if lp.is_sparse else as_sparse(lp.A, sp.csc_array)
     cost, bounds = lp.c, lp.bounds
     if lp.penalty is not None:
         matrix, cost, bounds = _with_slacks(lp, matrix)

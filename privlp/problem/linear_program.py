@@ -61,7 +61,8 @@ class LinearProgram:
     Raises
     ------
     InvalidProblemError
-        For anything malformed: shapes, NaN, infinities, contradictory bounds, an empty problem.
+        For anything malformed: shapes, NaN, infinities, contradictory bounds, an empty problem. Under ``change="add-remove"`` a
+        program without rows is none: its only record may have left. Messages then tell no number, index or name of rows.
 
     Notes
     -----
@@ -106,22 +107,25 @@ class LinearProgram:
         if not isinstance(self.neighbours, NeighbourRelation):
             raise InvalidParameterError(f"neighbours must be a neighbour relation, got {in_words(self.neighbours)}.")
         frame = self.A if hasattr(self.A, "columns") and hasattr(self.A, "index") else None
-        set_field(self, "A", validation.matrix(self.A))
+        quote = not _hides_rows(self.neighbours)
+        set_field(self, "A", validation.matrix(self.A, quote=quote, columns=None if quote else np.size(self.c)))
         n, d = self.A.shape
-        set_field(self, "variable_names", validation.names(_or_names(self.variable_names, frame, "columns"), d, "variable"))
-        set_field(self, "row_names", validation.names(_or_names(self.row_names, frame, "index"), n, "row"))
-        set_field(self, "c", validation.vector(self.c, d, "c", "one cost per column of A"))
+        variable_names = _or_names(self.variable_names, frame, "columns")
+        set_field(self, "variable_names", validation.names(variable_names, d, "variable", quote=quote))
+        set_field(self, "row_names", validation.names(_or_names(self.row_names, frame, "index"), n, "row", quote=quote))
+        set_field(self, "c", validation.vector(self.c, d, "c", "one cost per column of A", quote=quote))
         if self.row_lower is None:
-            set_field(self, "b", validation.vector(self.b, n, "b", "one right-hand side per row of A"))
+            set_field(self, "b", validation.vector(self.b, n, "b", "one right-hand side per row of A", quote=quote))
             set_field(self, "row_lower", np.broadcast_to(-np.inf, n))
         else:
-            lower, upper = validation.interval_ends(self.row_lower, self.b, n, self.row_name, ("row_lower", "b"))
+            lower, upper = validation.interval_ends(self.row_lower, self.b, n, self.row_name, ("row_lower", "b"), quote=quote)
             set_field(self, "row_lower", lower)
             set_field(self, "b", upper)
-        lower, upper = validation.interval_ends(*validation.variable_bounds(self.bounds, d), d, self.variable_name)
+        bounds = validation.variable_bounds(self.bounds, d, quote=quote)
+        lower, upper = validation.interval_ends(*bounds, d, self.variable_name)
         set_field(self, "bounds", frozen(np.column_stack([lower, upper])))
-        set_field(self, "private", validation.row_mask(self.private, n, self.row_names, quote=not self._rows_hidden))
-        set_field(self, "groups", _record_ids(self.groups, n))
+        set_field(self, "private", validation.row_mask(self.private, n, self.row_names, quote=quote))
+        set_field(self, "groups", _record_ids(self.groups, n, quote=quote))
         set_field(self, "penalty", _penalties(self.penalty, self.private))
         if not is_one_of(self.sense, ("min", "max")):
             raise InvalidParameterError(f"sense must be 'min' or 'max', got {self.sense!r}.")
@@ -150,7 +154,8 @@ class LinearProgram:
             The file.
         neighbours, private, groups
             As for :class:`LinearProgram`; `private` is usually a glob over row names such as ``"patient*"``. By default
-            inequalities are private and equalities public.
+            inequalities are private and equalities public; under ``change="add-remove"`` every row is private by default, because
+            whether a row is an equality is itself private there. Name the private rows where equalities are public.
         box : float, optional
             Public bound on every abs(x_j), intersected with the file's own bounds.
 
@@ -171,7 +176,8 @@ class LinearProgram:
         ...     LinearProgram.from_mps(pathlib.Path(folder, "model.mps"), private="patient*").private
         array([ True, False])
         """
-        return cls._read(read_mps(path), neighbours, private, groups, box)
+        fields = read_mps(path, quote=not _hides_rows(neighbours))
+        return cls._read(fields, neighbours, private, groups, box)
 
     @classmethod
     def from_linprog(
@@ -190,7 +196,8 @@ class LinearProgram:
     ) -> LinearProgram:
         """Take the arguments of :func:`scipy.optimize.linprog`, in its order. Rows: first A_ub, then A_eq.
 
-        By default inequalities are private and equalities public; the options are those of :meth:`from_mps`.
+        By default inequalities are private and equalities public, and under ``change="add-remove"`` every row is private; the
+        options are those of :meth:`from_mps`.
 
         Examples
         --------
@@ -199,7 +206,8 @@ class LinearProgram:
         >>> solve_exact(lp).x
         array([10., -3.])
         """
-        return cls._read(read_linprog(c, A_ub, b_ub, A_eq, b_eq, bounds), neighbours, private, groups, box)
+        fields = read_linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, quote=not _hides_rows(neighbours))
+        return cls._read(fields, neighbours, private, groups, box)
 
     @classmethod
     def from_cvxpy(
@@ -218,7 +226,8 @@ class LinearProgram:
         problem : cvxpy.Problem
             Objective and constraints must be affine in the variables.
         private : list of constraints, optional
-            The private ones. By default inequalities are private and equalities public.
+            The private ones. By default inequalities are private and equalities public; under ``change="add-remove"`` all are
+            private.
 
         Raises
         ------
@@ -237,14 +246,14 @@ class LinearProgram:
         >>> solve_exact(lp).x, lp.private
         (array([1.5, 0.5]), array([ True, False]))
         """
-        fields, rows = read_cvxpy(problem, private)
+        fields, rows = read_cvxpy(problem, private, quote=not _hides_rows(neighbours))
         return cls._read(fields, neighbours, rows, groups, box)
 
     @classmethod
     def _read(
         cls, fields: dict[str, Any], neighbours: NeighbourRelation | None, private: Any, groups: Any, box: float | None
     ) -> LinearProgram:
-        if private is None:
+        if private is None and not _hides_rows(neighbours):
             private = fields["row_lower"] != fields["b"]
         if box is not None:
             box = positive(box, "box", finite=True)
@@ -352,11 +361,6 @@ class LinearProgram:
         soft = np.isfinite(self.penalty)
         return self.sign * float(self.penalty[soft] @ violations[soft])
 
-    @property
-    def _rows_hidden(self) -> bool:
-        """Whether the number and the names of the rows are private."""
-        return getattr(self.neighbours, "nominal_n", None) is not None
-
     def row_name(self, i: int) -> str:
         """Name of row i for messages; "a row" where names are private.
 
@@ -368,7 +372,7 @@ class LinearProgram:
         >>> LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=ConstraintPrivate("add-remove", nominal_n=1)).row_name(0)
         'a row'
         """
-        if self._rows_hidden:
+        if self.neighbours.hides_rows:
             return "a row"
         return f"row {i}" if self.row_names is None else f"row {self.row_names[i]!r}"
 
@@ -418,27 +422,37 @@ class LinearProgram:
     def __repr__(self) -> str:
         n, d = self.shape
         rows = f"{n} rows ({int(self.private.sum())} private)"
-        if self._rows_hidden:
-            rows = "number of rows private"
+        if self.neighbours.hides_rows:
+            public = int((~self.private).sum())  # shown, so that nobody takes rows for private that no pattern matched
+            rows = f"{public} public rows, number of private rows private" if public else "number of rows private"
         storage = "sparse" if self.is_sparse else "dense"
         title = f"{self.name!r}, " if self.name else ""
         return f"LinearProgram({title}{self.sense}, {rows}, {d} variables, {storage}, {self.neighbours.description})"
+
+
+def _hides_rows(neighbours: Any) -> bool:
+    """Whether a relation, given by the user or not, makes the number of rows private."""
+    return bool(getattr(neighbours, "hides_rows", False))
 
 
 def _or_names(given: Any, frame: Any, axis: str) -> Any:
     return getattr(frame, axis) if given is None and frame is not None else given
 
 
-def _record_ids(groups: Any, n: int) -> Any:
+def _record_ids(groups: Any, n: int, *, quote: bool) -> Any:
     if groups is None:
         return None
     try:
         ids = np.array(groups)
         np.unique(ids)
     except (TypeError, ValueError):
-        raise InvalidProblemError(f"groups must hold one record id for each of the {n} rows, all of one type.") from None
+        ids = None  # raised below, without this error as its context, which quotes a shape
+    each = f"each of the {n} rows" if quote else "each row"
+    if ids is None:
+        raise InvalidProblemError(f"groups must hold one record id for {each}, all of one type.")
     if ids.shape != (n,):
-        raise InvalidProblemError(f"groups has shape {ids.shape}; it needs one record id for each of the {n} rows.")
+        given = f"has shape {ids.shape}; it needs" if quote else "must hold"
+        raise InvalidProblemError(f"groups {given} one record id for {each}.")
     return frozen(ids)
 
 

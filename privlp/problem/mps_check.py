@@ -61,8 +61,8 @@ _HEADER = re.compile(rb"\n([^\s*]\S*)[ \t]*([^\r\n]*)")
 _QUADRATIC = (b"QUADOBJ", b"QMATRIX", b"QSECTION")
 
 
-def check_layout(path: str) -> bytes:
-    """Look for what HiGHS would not understand, before it sees it.
+def check_layout(path: str, *, quote: bool = True) -> bytes:
+    """Look for what HiGHS would not understand, before it sees it. Errors may `quote` the numbers of lines, or not.
 
     Returns
     -------
@@ -84,24 +84,24 @@ def check_layout(path: str) -> bytes:
     if not kind.endswith(".mps"):
         return b""
     headers = [(match.group(1).upper(), match) for match in _HEADER.finditer(text)]
-    _check_headers(path, text, headers)
+    _check_headers(path, text, headers, quote=quote)
     starts = {word: text.find(b"\n", match.end()) + 1 for word, match in headers}
     sense = starts.pop(b"OBJSENSE", None)
     if sense is not None and not _SENSE.match(text, sense):
-        _lines_of(path, text, b"OBJSENSE", sense, _NOTHING)
-    _lines_of(path, text, b"NAME", starts.pop(b"NAME", 1), _NOTHING)
+        _lines_of(path, text, b"OBJSENSE", sense, _NOTHING, quote=quote)
+    _lines_of(path, text, b"NAME", starts.pop(b"NAME", 1), _NOTHING, quote=quote)
     del starts[b"ENDATA"]
     ends_of_fixed = (_end(text, start, _FIXED[word]) for word, start in starts.items())
     try:
         for word, start in starts.items():
-            _lines_of(path, text, word, start, _UNDERSTOOD[word])
+            _lines_of(path, text, word, start, _UNDERSTOOD[word], quote=quote)
     except ReadError:
         if _EMPTY.search(text, 0, headers[-1][1].start() + 1) or any(text[end : end + 1].isspace() for end in ends_of_fixed):
             raise
     return text
 
 
-def _check_headers(path: str, text: bytes, headers: list[tuple[bytes, re.Match[bytes]]]) -> None:
+def _check_headers(path: str, text: bytes, headers: list[tuple[bytes, re.Match[bytes]]], *, quote: bool) -> None:
     """Known sections, each once, in an order that HiGHS can follow, with nothing else on the line (but a name or a sense)."""
     words = [word for word, _ in headers]
     if not {b"NAME", b"ROWS", b"COLUMNS"} & set(words):
@@ -110,7 +110,7 @@ def _check_headers(path: str, text: bytes, headers: list[tuple[bytes, re.Match[b
         if word in _QUADRATIC:
             raise ReadError(f"{path!r} has a quadratic objective; privlp solves linear programs only.")
         if word not in (b"NAME", b"OBJSENSE", b"ENDATA", *_UNDERSTOOD) or (match.group(2) and word not in (b"NAME", b"OBJSENSE")):
-            raise _line_error(path, text, match.start() + 1, "no section of a linear program begins like this")
+            raise _line_error(path, text, match.start() + 1, "no section of a linear program begins like this", quote=quote)
     for section in (b"ROWS", b"COLUMNS", b"ENDATA"):
         if section not in words:
             raise ReadError(f"{path!r} is cut short: it has no {section.decode()} line.")
@@ -127,7 +127,7 @@ def unreadable(path: str) -> ReadError:
     return ReadError(f"HiGHS cannot read {path!r} as a model. Check that it is an MPS or LP file (plain or .gz) and not cut short.")
 
 
-def check_mps(path: str, text: bytes, row_names: Sequence[str], unused: Sequence[str] = ()) -> None:
+def check_mps(path: str, text: bytes, row_names: Sequence[str], unused: Sequence[str] = (), *, quote: bool = True) -> None:
     """Look for lines that HiGHS has read over.
 
     Parameters
@@ -140,6 +140,8 @@ def check_mps(path: str, text: bytes, row_names: Sequence[str], unused: Sequence
         Names of the rows that HiGHS found.
     unused : sequence of str
         Names of the variables without any coefficient that HiGHS found; some may come from a misspelt bound.
+    quote : bool
+        Whether errors may tell numbers of lines and names of rows.
 
     Raises
     ------
@@ -158,11 +160,12 @@ def check_mps(path: str, text: bytes, row_names: Sequence[str], unused: Sequence
     if invented:
         raise ReadError(f"{path!r}: section BOUNDS names variables that do not exist: {', '.join(invented)}.")
     for section in (b"RHS", b"RANGES"):
-        lines = _lines_of(path, text, section, _first_line(upper, section), _UNDERSTOOD[section])
+        lines = _lines_of(path, text, section, _first_line(upper, section), _UNDERSTOOD[section], quote=quote)
         unknown = {row for fields in _data_lines(lines) for row in fields[len(fields) % 2 :: 2]} - set(kinds)
         if unknown:
             rows = b", ".join(sorted(unknown)).decode(errors="replace")
-            raise ReadError(f"{path!r}: section {section.decode()} names rows that do not exist: {rows}.")
+            named = f": {rows}" if quote else ""
+            raise ReadError(f"{path!r}: section {section.decode()} names rows that do not exist{named}.")
 
 
 def _read(path: str) -> bytes:
@@ -174,11 +177,11 @@ def _read(path: str) -> bytes:
         raise unreadable(path) from None
 
 
-def _lines_of(path: str, text: bytes, section: bytes, start: int, understood: re.Pattern[bytes]) -> bytes:
+def _lines_of(path: str, text: bytes, section: bytes, start: int, understood: re.Pattern[bytes], *, quote: bool) -> bytes:
     """The lines of a section, all of which must be understood."""
     end = _end(text, start, understood)
     if text[end : end + 1].isspace():
-        raise _line_error(path, text, end, f"not a line of section {section.decode()} with names and finite numbers")
+        raise _line_error(path, text, end, f"not a line of section {section.decode()} with names and finite numbers", quote=quote)
     return text[start:end]
 
 
@@ -187,9 +190,10 @@ def _end(text: bytes, start: int, understood: re.Pattern[bytes]) -> int:
     return found.end() if found else start
 
 
-def _line_error(path: str, text: bytes, place: int, what: str) -> ReadError:
+def _line_error(path: str, text: bytes, place: int, what: str, *, quote: bool) -> ReadError:
     number = text.count(b"\n", 0, place)
-    return ReadError(f"{path!r}, line {number}: {what}.")
+    where = f"line {number}" if quote else "a line"
+    return ReadError(f"{path!r}, {where}: {what}.")
 
 
 def _first_line(text: bytes, section: bytes) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import as_sparse
 from privlp.errors import UnsupportedProblemError
 from privlp.problem.highs_model import optimum
 from privlp.problem.linear_program import LinearProgram
@@ -61,11 +62,11 @@ def _rows_of_directions(
 ) -> sp.csr_array:
     """Rows r such that r·x <= 0 for every direction in which some possible program is unbounded; (k, d)."""
     lp = form.lp
-    A, public = sp.csr_array(lp.A), ~lp.private
+    A, public = as_sparse(lp.A), ~lp.private
     kept = [A[public & np.isfinite(lp.b)], -A[public & np.isfinite(lp.row_lower)]]
     owner = next((part for part in numbers if part.part == "A"), None)
     if owner is None:
-        kept.append(sp.csr_array(Figures.of(form).private_rows()))
+        kept.append(as_sparse(Figures.of(form).private_rows()))
     else:
         movable = np.isin(form.row, owner.at[0])
         ends = [Figures.of(form).having(owner, end).private_rows() for end in (owner.low, owner.high)]
@@ -74,7 +75,7 @@ def _rows_of_directions(
         loosest = np.where(box.sum(axis=1) >= 0, low, high)
         both_ways = (box[:, 0] < 0) & (box[:, 1] > 0)
         known = np.isfinite(loosest).all(axis=1) & ~((low < high) & both_ways).any(axis=1)
-        kept.append(sp.csr_array(loosest[known if within_ranges else ~movable]))
+        kept.append(as_sparse(loosest[known if within_ranges else ~movable]))
     return sp.csr_array(sp.vstack(kept))
 
 

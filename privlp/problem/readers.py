@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 _STRUCTURED = ("symmetric", "diag", "PSD", "NSD", "hermitian", "sparsity")
 
 
-def read_mps(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Fields of the program in a model file, with the file's own names, sense and offset."""
-    model = read_model(path)
+def read_mps(path: str | os.PathLike[str], *, quote: bool = True) -> dict[str, Any]:
+    """Fields of the program in a model file, with the file's own names, sense and offset.
+
+    Where the number and names of rows are private, errors may not `quote` lines or rows of the file.
+    """
+    model = read_model(path, quote=quote)
     parts = (model.a_matrix_.value_, model.a_matrix_.index_, model.a_matrix_.start_)
     layout = sp.csc_array if model.a_matrix_.format_ == highspy.MatrixFormat.kColwise else sp.csr_array
     return {
@@ -50,25 +53,36 @@ def _name_of(model: highspy.HighsLp) -> str:
         return ""
 
 
-def read_linprog(c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any) -> dict[str, Any]:
-    """Fields of the program that :func:`scipy.optimize.linprog` would solve."""
+def read_linprog(c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any, *, quote: bool = True) -> dict[str, Any]:
+    """Fields of the program that :func:`scipy.optimize.linprog` would solve.
+
+    Where the number of rows is private, errors may not `quote` it, and there may be no row.
+    """
     blocks, lower, upper = [], [], []
     for matrix, rhs, name, equality in ((A_ub, b_ub, "ub", False), (A_eq, b_eq, "eq", True)):
         if (matrix is None) != (rhs is None):
             raise InvalidProblemError(f"A_{name} and b_{name} belong together: give both or neither.")
         if matrix is None:
             continue
-        block = matrix if sp.issparse(matrix) else np.atleast_2d(as_floats(matrix, f"A_{name}"))
+        block = _block(matrix, f"A_{name}", None if quote else np.size(c))
         if block.ndim != 2:
-            raise InvalidProblemError(f"A_{name} must be a matrix of shape (n, d), got shape {block.shape}.")
-        clean = validation.vector(rhs, block.shape[0], f"b_{name}", f"one right-hand side per row of A_{name}")
+            shape = f", got shape {block.shape}" if quote else ""
+            raise InvalidProblemError(f"A_{name} must be a matrix of shape (n, d){shape}.")
+        clean = validation.vector(rhs, block.shape[0], f"b_{name}", f"one right-hand side per row of A_{name}", quote=quote)
         blocks.append(block)
         upper.append(clean)
         lower.append(clean if equality else np.full(len(clean), -np.inf))
+    if not blocks and not quote:
+        blocks, lower, upper = [np.zeros((0, np.size(c)))], [np.zeros(0)], [np.zeros(0)]
     if not blocks:
         raise InvalidProblemError("The problem has no constraints: give A_ub and b_ub, or A_eq and b_eq.")
     if len({block.shape[1] for block in blocks}) > 1:
-        raise InvalidProblemError(f"A_ub has {blocks[0].shape[1]} columns and A_eq has {blocks[1].shape[1]}; they must agree.")
+        counts = [block.shape[1] for block in blocks]
+        raise InvalidProblemError(
+            f"A_ub has {counts[0]} columns and A_eq has {counts[1]}; they must agree."
+            if quote
+            else "A_ub and A_eq must have the same number of columns."
+        )
     stack = sp.vstack if any(sp.issparse(block) for block in blocks) else np.vstack
     d = blocks[0].shape[1]
     return {
@@ -76,16 +90,25 @@ def read_linprog(c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any
         "A": blocks[0] if len(blocks) == 1 else stack(blocks),
         "b": np.concatenate(upper),
         "row_lower": np.concatenate(lower),
-        "bounds": np.column_stack([np.broadcast_to(end, d) for end in validation.variable_bounds(bounds, d)]),
+        "bounds": np.column_stack([np.broadcast_to(end, d) for end in validation.variable_bounds(bounds, d, quote=quote)]),
     }
 
 
+def _block(matrix: Any, name: str, columns: int | None) -> Any:
+    """A matrix of rows; given the number of columns, an empty list is one without rows."""
+    if sp.issparse(matrix):
+        return matrix
+    clean = as_floats(matrix, name)
+    return np.zeros((0, columns)) if columns is not None and clean.shape == (0,) else np.atleast_2d(clean)
+
+
 def read_cvxpy(
-    problem: cvxpy.Problem, private: Sequence[cvxpy.Constraint] | None
+    problem: cvxpy.Problem, private: Sequence[cvxpy.Constraint] | None, *, quote: bool = True
 ) -> tuple[dict[str, Any], npt.NDArray[np.bool_] | None]:
     """Fields of a CVXPY problem with affine objective and constraints, and the mask of its private rows.
 
-    Variables are the problem's, in its order, each flattened column by column as CVXPY does.
+    Variables are the problem's, in its order, each flattened column by column as CVXPY does. Where the number of rows is private,
+    errors may not `quote` the place of a constraint, and there may be none.
     """
     try:
         import cvxpy  # noqa: PLC0415
@@ -96,21 +119,23 @@ def read_cvxpy(
     variables = problem.variables()
     if not variables:
         raise ReadError("The CVXPY problem has no variables.")
-    _check_affine(problem, variables)
+    _check_affine(problem, variables, quote=quote)
     pieces = [_affine(_difference(constraint), variables) for constraint in problem.constraints]
-    if not pieces:
+    if not pieces and quote:
         raise ReadError("The CVXPY problem has no constraints.")
+    none = sp.csc_array((0, sum(variable.size for variable in variables))), np.zeros(0)
     equality = np.concatenate(
         [
             np.full(rhs.size, type(k).__name__ in ("Equality", "Zero"))
             for k, (_, rhs) in zip(problem.constraints, pieces, strict=True)
         ]
+        or [np.zeros(0, dtype=bool)]
     )
-    upper = np.concatenate([rhs for _, rhs in pieces])
+    upper = np.concatenate([rhs for _, rhs in pieces or [none]])
     gradient, offset = _affine(problem.objective.args[0], variables)
     fields = {
         "c": gradient.toarray().ravel(),
-        "A": sp.vstack([matrix for matrix, _ in pieces], format="csc"),
+        "A": sp.vstack([matrix for matrix, _ in pieces or [none]], format="csc"),
         "b": upper,
         "row_lower": np.where(equality, upper, -np.inf),
         "bounds": np.vstack([_bounds(variable) for variable in variables]),
@@ -121,7 +146,7 @@ def read_cvxpy(
     return fields, _rows_of(private, problem, pieces)
 
 
-def _check_affine(problem: cvxpy.Problem, variables: list[cvxpy.Variable]) -> None:
+def _check_affine(problem: cvxpy.Problem, variables: list[cvxpy.Variable], *, quote: bool) -> None:
     if problem.parameters():
         raise ReadError("The CVXPY problem has parameters; substitute their values first.")
     for variable in variables:
@@ -138,8 +163,9 @@ def _check_affine(problem: cvxpy.Problem, variables: list[cvxpy.Variable]) -> No
     named += [(f"constraint {k}", argument) for k, c in enumerate(problem.constraints) for argument in c.args]
     for name, expression in named:
         if not expression.is_affine():
+            what = f"The {name}" if quote or name == "objective" else "A constraint"
             raise ReadError(
-                f"The {name} of the CVXPY problem is not affine. privlp needs every private row as one linear inequality: "
+                f"{what} of the CVXPY problem is not affine. privlp needs every private row as one linear inequality: "
                 "write abs, max and norm1 out with auxiliary variables."
             )
 
@@ -206,4 +232,5 @@ def _rows_of(
     known = {constraint.id for constraint in problem.constraints}
     if not wanted <= known:
         raise ReadError("private lists a CVXPY constraint that is not a constraint of the problem.")
-    return np.concatenate([np.full(rhs.size, k.id in wanted) for k, (_, rhs) in zip(problem.constraints, pieces, strict=True)])
+    masks = [np.full(rhs.size, k.id in wanted) for k, (_, rhs) in zip(problem.constraints, pieces, strict=True)]
+    return np.concatenate(masks or [np.zeros(0, dtype=bool)])

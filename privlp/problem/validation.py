@@ -1,4 +1,8 @@
-"""Checks and normalisations of user input: each returns a clean read-only value or raises with what to do."""
+"""Checks and normalisations of user input: each returns a clean read-only value or raises with what to do.
+
+Where rows come and go, how many there are is private. Then errors may not `quote` any number or name that tells of them: neither a
+shape, which may be that of something given in the wrong place, nor an index.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +26,11 @@ LARGEST_ENTRY = 1e15
 LARGEST_VALUE = 1e20
 
 
-def matrix(A: Any) -> Matrix:
-    """One private copy of A, in the column order that every solver here reads: Fortran-ordered or CSC."""
+def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
+    """One private copy of A, in the column order that every solver here reads: Fortran-ordered or CSC.
+
+    Given the number of `columns`, there may be no row, and an empty list is a matrix without rows.
+    """
     fills = [getattr(dtype, "fill_value", None) for dtype in A.dtypes] if hasattr(A, "columns") and hasattr(A, "sparse") else []
     if fills and all(fill == 0 for fill in fills):
         A = A.sparse.to_coo()  # a pandas DataFrame of sparse columns
@@ -35,10 +42,16 @@ def matrix(A: Any) -> Matrix:
         entries = clean.data
     else:
         raw = A.to_numpy() if hasattr(A, "to_numpy") else A.toarray() if sp.issparse(A) else A
-        clean = entries = frozen(as_floats(raw, "A", order="F"))
+        clean = as_floats(raw, "A", order="F")
+        if columns is not None and clean.shape == (0,):
+            clean = np.zeros((0, columns), order="F")
+        entries = frozen(clean)
     if clean.ndim != 2:
-        raise InvalidProblemError(f"A must be a matrix of shape (n, d), got {clean.ndim} dimension(s), shape {clean.shape}.")
-    if 0 in clean.shape:
+        shape = f", shape {clean.shape}" if quote else ""
+        raise InvalidProblemError(f"A must be a matrix of shape (n, d), got {clean.ndim} dimension(s){shape}.")
+    if columns is not None and clean.shape[1] == 0:
+        raise InvalidProblemError("The problem is empty: A has no column; at least one variable is needed.")
+    if columns is None and 0 in clean.shape:
         raise InvalidProblemError(f"The problem is empty: A has shape {clean.shape}; at least one row and one variable are needed.")
     if entries.size and not max(-entries.min(), entries.max()) < LARGEST_ENTRY:
         kind = "NaN" if np.isnan(entries.min()) else f"entries that are infinite or not below {LARGEST_ENTRY:g} in size"
@@ -46,21 +59,29 @@ def matrix(A: Any) -> Matrix:
     return clean
 
 
-def vector(values: Any, size: int, name: str, meaning: str) -> FloatArray:
+def vector(values: Any, size: int, name: str, meaning: str, *, quote: bool = True) -> FloatArray:
     """A finite float vector of the given size."""
     clean = as_floats(values, name)
     if clean.shape != (size,):
-        raise InvalidProblemError(f"{name} has shape {clean.shape}, but A asks for ({size},): {meaning}.")
-    if not np.all(np.abs(clean) < LARGEST_VALUE):
         raise InvalidProblemError(
-            f"{name}[{int(np.argmin(np.abs(clean) < LARGEST_VALUE))}] is NaN, infinite or beyond {LARGEST_VALUE:g}; "
-            "every entry must be a finite number."
+            f"{name} has shape {clean.shape}, but A asks for ({size},): {meaning}."
+            if quote
+            else f"{name} does not have the shape that A asks for: {meaning}."
         )
+    if not np.all(np.abs(clean) < LARGEST_VALUE):
+        where = f"{name}[{int(np.argmin(np.abs(clean) < LARGEST_VALUE))}]" if quote else f"An entry of {name}"
+        raise InvalidProblemError(f"{where} is NaN, infinite or beyond {LARGEST_VALUE:g}; every entry must be a finite number.")
     return frozen(clean)
 
 
 def interval_ends(
-    lower: Any, upper: Any, size: int, name: Callable[[int], str], arguments: tuple[str, str] = ("bounds", "bounds")
+    lower: Any,
+    upper: Any,
+    size: int,
+    name: Callable[[int], str],
+    arguments: tuple[str, str] = ("bounds", "bounds"),
+    *,
+    quote: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     """Lower and upper ends, infinite where absent; refuses NaN and empty intervals.
 
@@ -72,7 +93,8 @@ def interval_ends(
         clean = as_floats(values, argument)
         clean = np.full(size, clean[()]) if clean.ndim == 0 else clean
         if clean.shape != (size,):
-            raise InvalidProblemError(f"{argument} has shape {clean.shape}; expected ({size},).")
+            shapes = f"has shape {clean.shape}; expected ({size},)" if quote else "does not have one entry per row of A"
+            raise InvalidProblemError(f"{argument} {shapes}.")
         huge = np.isfinite(clean) & (np.abs(clean) >= LARGEST_VALUE)
         if huge.any() and argument != "bounds":
             raise InvalidProblemError(f"{argument} holds finite values beyond {LARGEST_VALUE:g}; use inf for an absent side.")
@@ -87,26 +109,29 @@ def interval_ends(
     return frozen(ends[0]), frozen(ends[1])
 
 
-def variable_bounds(bounds: Any, size: int) -> tuple[Any, Any]:
+def variable_bounds(bounds: Any, size: int, *, quote: bool = True) -> tuple[Any, Any]:
     """Split SciPy-style bounds, one (lower, upper) pair or one pair per variable, None meaning absent."""
     if type(bounds) is np.ndarray and bounds.dtype == float and bounds.shape == (size, 2):
         return bounds[:, 0], bounds[:, 1]
+    table = None
     try:
-        if np.ma.is_masked(bounds):
-            raise TypeError
-        table = np.array([[_end(e, side) for e, side in zip(pair, (-np.inf, np.inf), strict=True)] for pair in _pairs(bounds)])
+        if not np.ma.is_masked(bounds):
+            table = np.array([[_end(e, side) for e, side in zip(pair, (-np.inf, np.inf), strict=True)] for pair in _pairs(bounds)])
     except (TypeError, ValueError, OverflowError, NotImplementedError):
+        pass  # it may quote a shape, and would go along as the context of an error raised here
+    if table is None:
         raise InvalidProblemError(
             "bounds must be one (lower, upper) pair or a sequence of such pairs, None meaning no bound; for example (0, None)."
-        ) from None
+        )
     if len(table) == 1:
         return table[0, 0], table[0, 1]
     if len(table) != size:
-        raise InvalidProblemError(f"bounds has {len(table)} pairs, but there are {size} variables.")
+        counts = f"bounds has {len(table)} pairs, but there are {size} variables" if quote else "bounds needs one pair per variable"
+        raise InvalidProblemError(f"{counts}.")
     return table[:, 0], table[:, 1]
 
 
-def names(values: Any, size: int, what: str) -> tuple[str, ...] | None:
+def names(values: Any, size: int, what: str, *, quote: bool = True) -> tuple[str, ...] | None:
     """A tuple of `size` distinct names, or None."""
     if values is None:
         return None
@@ -122,7 +147,8 @@ def names(values: Any, size: int, what: str) -> tuple[str, ...] | None:
     if clean is None:  # outside the handler, which would keep the names in the error's context
         raise InvalidProblemError(f"{what} names must be text that can be written to a file (UTF-8).")
     if len(clean) != size:
-        raise InvalidProblemError(f"{len(clean)} {what} names were given for {size} {what}s.")
+        counts = f"{len(clean)} {what} names were given for {size} {what}s" if quote else f"Give one {what} name for each {what}"
+        raise InvalidProblemError(f"{counts}.")
     if len(set(clean)) != size:
         raise InvalidProblemError(f"{what} names must be distinct.")
     return clean
@@ -131,39 +157,42 @@ def names(values: Any, size: int, what: str) -> tuple[str, ...] | None:
 def row_mask(selection: Any, size: int, row_names: Sequence[str] | None, *, quote: bool = True) -> BoolArray:
     """Boolean mask of the private rows, from a mask, indices, a glob over the names, or a sequence of names and globs.
 
-    Errors may `quote` names of rows, or not.
+    Where errors may not `quote`, the only row of a name or pattern may have left: it then selects no row, and is no error.
     """
     if selection is None:
         return frozen(np.ones(size, dtype=bool))
     if isinstance(selection, str):
-        return frozen(_matching(selection, row_names, quote=quote))
+        return frozen(_matching(selection, size, row_names, quote=quote))
     try:
         chosen = np.asarray(selection)
     except ValueError:
-        raise InvalidProblemError("private must be a boolean mask, row indices, or row names; got a ragged sequence.") from None
+        chosen = None  # raised below, without this error as its context, which quotes a shape
+    if chosen is None:
+        raise InvalidProblemError("private must be a boolean mask, row indices, or row names; got a ragged sequence.")
     if chosen.dtype == bool:
         if chosen.shape != (size,):
-            raise InvalidProblemError(f"private is a mask of shape {chosen.shape}, but there are {size} rows.")
+            shapes = f"of shape {chosen.shape}, but there are {size} rows" if quote else "without one entry for each row"
+            raise InvalidProblemError(f"private is a mask {shapes}.")
         return frozen(chosen.copy())
     mask = np.zeros(size, dtype=bool)
     if chosen.dtype.kind in "US":
         index = {name: i for i, name in enumerate(row_names or ())}
         for name in map(str, chosen.ravel()):
-            mask[index[name] if name in index else _matching(name, row_names, quote=quote)] = True
+            mask[index[name] if name in index else _matching(name, size, row_names, quote=quote)] = True
         return frozen(mask)
     if chosen.size and (chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= size):
-        raise InvalidProblemError(f"private must be a boolean mask, row indices in [0, {size}), or row names.")
+        indices = f"row indices in [0, {size})" if quote else "indices of rows that there are"
+        raise InvalidProblemError(f"private must be a boolean mask, {indices}, or row names.")
     mask[chosen.astype(int)] = True
     return frozen(mask)
 
 
-def _matching(pattern: str, row_names: Sequence[str] | None, *, quote: bool) -> BoolArray:
-    if row_names is None:
+def _matching(pattern: str, size: int, row_names: Sequence[str] | None, *, quote: bool) -> BoolArray:
+    if row_names is None and (size or quote):
         raise InvalidProblemError(f"private={pattern!r} is a pattern over row names, but the rows have no names.")
-    mask = np.array([fnmatchcase(name, pattern) for name in row_names])
-    if not mask.any():
-        sample = f" The first row names are: {', '.join(row_names[:5])}." if quote else ""
-        raise InvalidProblemError(f"No row name matches private={pattern!r}.{sample}")
+    mask = np.array([fnmatchcase(name, pattern) for name in row_names or ()], dtype=bool)
+    if quote and row_names is not None and not mask.any():
+        raise InvalidProblemError(f"No row name matches private={pattern!r}. The first row names are: {', '.join(row_names[:5])}.")
     return mask
 
 

@@ -41,6 +41,18 @@ class NeighbourRelation(ABC):
         'constraint-private: one record (at most 2 rows) replaced'
         """
 
+    @property
+    def hides_rows(self) -> bool:
+        """Whether private rows come and go: then their number, places, names and kinds are private, and no message tells them.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate
+        >>> ConstraintPrivate().hides_rows, ConstraintPrivate("add-remove", nominal_n=100).hides_rows
+        (False, True)
+        """
+        return False
+
     @abstractmethod
     def check(self, lp: LinearProgram) -> None:
         """Refuse a program that does not fit the relation, at its construction.

@@ -35,7 +35,8 @@ class ConstraintPrivate(NeighbourRelation):
     change : {"replace", "add-remove"}
         Whether a neighbour replaces the record's rows by others, or adds or removes them. Under ``"replace"`` everything but the
         numbers in the rows is public: n, row names, which rows are private, which share a record (``groups``), and which are
-        equalities, ranges or one-sided. Under ``"add-remove"`` all of that is private, and every formula uses `nominal_n`.
+        equalities, ranges or one-sided. Under ``"add-remove"`` all of that is private, and every formula uses `nominal_n`. So no
+        message tells any of it, readers take equalities for private too unless told otherwise, and a program may have no row.
     rows_per_record : int
         Bound on the number of rows of one record. Under ``"replace"`` the program's ``groups``, where given, say it and
         an equality or range counts twice by itself. Under ``"add-remove"`` it is the declared bound on the ``<=`` rows of
@@ -79,6 +80,10 @@ class ConstraintPrivate(NeighbourRelation):
         if self.change == "replace":
             return f"constraint-private: one record ({rows}) replaced"
         return f"constraint-private: one record ({rows}) added or removed, nominal n = {self.nominal_n}"
+
+    @property
+    def hides_rows(self) -> bool:
+        return self.change == "add-remove"
 
     def describe(self, lp: LinearProgram) -> str:
         """The relation in words, with the rows that a record of `lp` owns.
@@ -126,7 +131,8 @@ class ConstraintPrivate(NeighbourRelation):
         if lp.rows_of_largest_record() > self.rows_per_record:
             raise InvalidProblemError(
                 f"A record has more than rows_per_record={self.rows_per_record} private rows (an equality or range counts "
-                "as two). Declare a rows_per_record that bounds every record that might ever join."
+                "as two). Declare a rows_per_record that bounds every record that might ever join; or name the private rows by "
+                "private=..., if rows that nobody owns are among them."
             )
 
     def public_rows(self, form: StandardForm) -> int:

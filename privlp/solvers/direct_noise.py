@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import real
+from privlp.checks import as_sparse, real
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.privacy.ledger import ChargedDraws
 from privlp.problem import LinearProgram, StandardForm
@@ -137,7 +137,7 @@ def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:
 
 def _rows_and_value(lp: LinearProgram, rows: npt.NDArray[np.bool_], value: float) -> tuple[sp.csc_array, FloatArray, FloatArray]:
     """Some rows of the program, and c·x = value, as (matrix, lower, upper)."""
-    matrix = sp.vstack([sp.csc_array(lp.A[rows]), sp.csc_array(lp.c[None, :])])
+    matrix = sp.vstack([as_sparse(lp.A[rows], sp.csc_array), sp.csc_array(lp.c[None, :])])
     return sp.csc_array(matrix), np.append(lp.row_lower[rows], value), np.append(lp.b[rows], value)
 
 
@@ -198,7 +198,7 @@ class DirectNoise:
         """Optimise over (x, t), every private row being relaxed by t."""
         lp, figures, d = self._form.lp, self._figures, self._form.lp.shape[1]
         public, rows = ~lp.private & (lp.sides() > 0), figures.private_rows()
-        matrix, lower, upper = sp.csc_array(lp.A[public]), lp.row_lower[public], lp.b[public]
+        matrix, lower, upper = as_sparse(lp.A[public], sp.csc_array), lp.row_lower[public], lp.b[public]
         if self._value is not None:
             matrix, lower, upper = _rows_and_value(lp, public, self._value)
         relaxed = np.concatenate([np.zeros(len(upper)), -np.ones(rows.shape[0])])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from privlp.checks import real
-from privlp.errors import InvalidParameterError
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import ExponentialMechanism
 from privlp.solvers.dense_dual import DenseDual
 from privlp.solvers.game import Game, Rows, SelectionPlayer
@@ -32,6 +32,10 @@ _MOST_DEFAULT_ROUNDS = 2_000
 # the span of a row's values; and that over their Euclidean norm.
 _TYPICAL_SHARE = 0.065
 _HALF_SPAN_OF_A_ROW = 0.33
+# The published sensitivity covers the rounding of scores below this: docs/proofs.md, "The published constants".
+_LARGEST_N_TIMES_S = 2.0**45
+# Declared bounds beyond these would overflow where they are divided by, or leave a sensitivity without digits.
+_SMALLEST_BOUND, _LARGEST_BOUND = 1e-100, 1e100
 _PURPOSE = "select a vertex each round"
 
 
@@ -107,11 +111,22 @@ def published_dmw(task: Task, *, phi: float | None = None) -> Game:
     sensitivity 3·a·v/s (times k rows per record; twice the entry bound would do), eps' = eps/sqrt(8 T ln(1/delta)). The
     last is the published composition formula; the ledger charges what T such draws really cost, which is less. alpha is in
     the source's units, those of A x - b. Given `phi`, the source's count score with its sensitivity 2/s.
+
+    *Rounding.* The published sensitivity is larger than the lemma's by a·v·k/s, which covers the rounding of a score as long as
+    n·s is below 2^45, n being ten times the nominal n under add/remove. Larger programs are refused. Proof: ``docs/proofs.md``,
+    "The published constants".
     """
     relation = task.constraint_private("dmw-published")
     entry_bound, rhs_bound = _declared_bounds(task.width)
     s, alpha, n = task.density(), task.accuracy(), task.n
     eps, delta = task.ledger.eps, task.ledger.delta
+    if not relation.largest_n(n) * s < _LARGEST_N_TIMES_S:
+        count = f"ten times nominal_n={n}" if relation.hides_rows else f"{n}"
+        raise UnsupportedProblemError(
+            "method='dmw-published' needs s times the number of private rows below 2^45: beyond it, rounding may move a score by "
+            f"more than the published sensitivity allows for. Here s is {s:g}, with {count} private rows. Choose a smaller s, or "
+            "method='dmw'."
+        )
     if alpha is None:
         raise InvalidParameterError("alpha is missing: method='dmw-published' takes its number of rounds from alpha.")
     if delta == 0 and math.isfinite(eps):
@@ -157,4 +172,9 @@ def _declared_bounds(width: Any) -> tuple[float, float]:
     bounds = real(pair[0], "width"), real(pair[1], "width")
     if not all(0 < bound < math.inf for bound in bounds):
         raise InvalidParameterError(f"width must be positive and finite, got {width!r}.")
+    if not all(_SMALLEST_BOUND <= bound <= _LARGEST_BOUND for bound in bounds):
+        raise InvalidParameterError(
+            f"width must lie between {_SMALLEST_BOUND:g} and {_LARGEST_BOUND:g} with method='dmw-published', got {width!r}: "
+            "beyond, numbers overflow. Measure the rows in other units."
+        )
     return bounds

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import real
+from privlp.checks import as_sparse, real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem import StandardForm
 from privlp.problem.highs_model import model_of, optimum, quiet_highs, row_sizes
@@ -181,7 +181,7 @@ def span_of_objectives(form: StandardForm) -> tuple[float, float]:
 def _public_rows(form: StandardForm) -> tuple[sp.csr_array, FloatArray, FloatArray]:
     lp = form.lp
     public = ~lp.private & (lp.sides() > 0)
-    return sp.csr_array(lp.A[public]), lp.row_lower[public], lp.b[public]
+    return as_sparse(lp.A[public]), lp.row_lower[public], lp.b[public]
 
 
 def _objectives(form: StandardForm, opt: float | tuple[float, float], best: float) -> tuple[float, float]:

@@ -201,7 +201,8 @@ class RowsOnSimplex:
         """Rows as they are, except that a row beyond the declared bounds on abs(A'_ij) and abs(b'_i) is scaled down to them."""
         form = simplex.form
         low, high = form.rows().extremes(np.ones(len(form.column)))
-        excess = np.maximum(np.maximum(np.abs(low), np.abs(high)) / entry_bound, np.abs(form.rhs) / rhs_bound)
+        with np.errstate(over="ignore"):  # a row infinitely far beyond a tiny bound is scaled to zero, and no warning tells of it
+            excess = np.maximum(np.maximum(np.abs(low), np.abs(high)) / entry_bound, np.abs(form.rhs) / rhs_bound)
         scale = 1.0 / np.maximum(excess, 1.0)
         return cls(simplex, scale, scale * form.rhs)
 

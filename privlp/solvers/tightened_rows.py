@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import as_sparse
 from privlp.problem import StandardForm
 from privlp.problem.exact_arithmetic import violated
 from privlp.problem.highs_model import optimum, row_sizes
@@ -71,12 +72,12 @@ class TightenedRows:
         bounds[split, 0] = 0.0
         grown, fallen = (figures.private_rows(),) * 2 if ends is None else _at_ends(figures, *ends)
         kept = np.flatnonzero(lp.row_lower[form.row] < lp.b[form.row])  # equalities whose numbers are public count as public
-        private = sp.hstack([sp.csr_array(grown)[kept][:, plus], -sp.csr_array(fallen)[kept][:, minus]])
+        private = sp.hstack([as_sparse(grown)[kept][:, plus], -as_sparse(fallen)[kept][:, minus]])
         public = ~lp.private & (lp.row_lower < lp.b)
         above, below = np.flatnonzero(public & np.isfinite(lp.b)), np.flatnonzero(public & np.isfinite(lp.row_lower))
-        A = sp.csr_array(lp.A)
+        A = as_sparse(lp.A)
         known = sp.vstack([A[above], -A[below]])
-        known = sp.hstack([sp.csr_array(known)[:, plus], -sp.csr_array(known)[:, minus]])
+        known = sp.hstack([as_sparse(known)[:, plus], -as_sparse(known)[:, minus]])
         return cls(
             form=form,
             column=np.concatenate([plus, minus]),
@@ -90,7 +91,7 @@ class TightenedRows:
         """Equalities, all of public numbers, which hold to the precision of HiGHS."""
         lp = self.form.lp
         equal = lp.row_lower == lp.b
-        return sp.csr_array(lp.A)[equal][:, self.column] * self.sign, lp.b[equal]
+        return as_sparse(lp.A)[equal][:, self.column] * self.sign, lp.b[equal]
 
     def violated(self, x: FloatArray) -> npt.NDArray[np.bool_]:
         """Which inequality rows x violates in exact arithmetic, (r,)."""

@@ -24,6 +24,7 @@ def _model(name: str, variant: int) -> str:
 
 
 _REQUEST = ["--eps", "1", "--delta", "1e-6"]
+_OF_PRIVATE_N = ["solve", "MODEL", *_REQUEST, "--s", "10", "--opt", "9", "--nominal-n", "100"]
 _COMMANDS: dict[str, tuple[str, list[str]]] = {
     "solve": ("replace", ["solve", "MODEL", *_REQUEST, "--s", "3", "--opt", "9", "--seed", "1"]),
     "solve --json -": ("replace", ["solve", "MODEL", *_REQUEST, "--s", "3", "--opt", "9", "--seed", "1", "--json", "-"]),
@@ -31,6 +32,13 @@ _COMMANDS: dict[str, tuple[str, list[str]]] = {
     "solve ftpl": ("mixed", ["solve", "MODEL", *_REQUEST, "--s", "2", "--method", "ftpl", "--seed", "1", "--private", "r*[0-4]"]),
     "solve --time-limit": ("replace", ["solve", "MODEL", *_REQUEST, "--s", "3", "--opt", "9", "--time-limit", "1e-9"]),
     "solve --nominal-n": ("replace", ["solve", "MODEL", *_REQUEST, "--s", "3", "--opt", "9", "--nominal-n", "20", "--seed", "1"]),
+    "solve --nominal-n, n far from it": ("departed", [*_OF_PRIVATE_N, "--seed", "1"]),
+    "solve --nominal-n --json -": ("departed", [*_OF_PRIVATE_N, "--seed", "1", "--json", "-"]),
+    "solve --nominal-n --json FILE": ("departed", [*_OF_PRIVATE_N, "--json", "out.json"]),
+    "solve --nominal-n --method dmw": ("departed", [*_OF_PRIVATE_N, "--seed", "1", "--method", "dmw"]),
+    "solve --nominal-n --time-limit": ("departed", [*_OF_PRIVATE_N, "--time-limit", "1e-9"]),
+    "plan --nominal-n": ("departed", ["plan", *_OF_PRIVATE_N[1:]]),
+    "plan --nominal-n --plot": ("departed", ["plan", *_OF_PRIVATE_N[1:], "--plot", "plan.svg"]),
     "solve --scalar-private": ("scalar", ["solve", "MODEL", *_REQUEST, "--scalar-private", "0.05", "--seed", "1"]),
     "solve --row-private": ("row", ["solve", "MODEL", *_REQUEST, "--row-private", "0.01", "--a-range", "-9", "-0.4"]),
     "solve --objective-private": ("objective", ["solve", "MODEL", *_REQUEST, "--objective-private", "0.1"]),
@@ -69,8 +77,14 @@ def commands() -> Iterator[Path]:
         yield Path(f"privlp {title}", functools.partial(_command, name, arguments), SystemExit, twins=seeded, code=code)
     for title, (name, arguments) in _FAILING_COMMANDS.items():
         yield Path(f"privlp: {title}", functools.partial(_command, name, arguments), SystemExit, twins=False, code=2)
+    for title, (name, arguments) in _FAILING_COMMANDS.items():
+        if name == "replace" and title != "no such pattern":  # nobody may be left whom a pattern fits: no failure there
+            attempt = functools.partial(_command, "departed", [*arguments, "--nominal-n", "50"])
+            yield Path(f"privlp of private n: {title}", attempt, SystemExit, code=2)
     for title, change in _BROKEN_MODELS.items():
         yield Path(f"privlp reads {title}", functools.partial(_broken_model, change), SystemExit, twins=False, code=2)
+        attempt = functools.partial(_broken_model, change, name="departed", options=("--nominal-n", "100"))
+        yield Path(f"privlp reads private n, {title}", attempt, SystemExit, twins=False, code=2)
     for model in ("svm", "lr"):
         yield Path(f"svm-models train {model}", functools.partial(_train, model, str), SystemExit, twins=False, code=0)
         for title, spoil in _BROKEN_RECORDS.items():
@@ -111,13 +125,19 @@ _BROKEN_MODELS: dict[str, Callable[[str, str, Mint], str | bytes]] = {
 }
 
 
-def _broken_model(change: Callable[[str, str, Mint], str | bytes], variant: int) -> Attempt:
-    given, mint = problem("replace", variant), Mint(variant + 5)
-    text = FilePath(_model("replace", variant)).read_text()
+def _broken_model(
+    change: Callable[[str, str, Mint], str | bytes], variant: int, *, name: str = "replace", options: tuple[str, ...] = ()
+) -> Attempt:
+    given, mint = problem(name, variant), Mint(variant + 5)
+    text = FilePath(_model(name, variant)).read_text()
     coefficient = next(word for word in text.split() if word.lstrip("-").replace(".", "").lstrip("0").startswith("731"))
     path = file_of("broken.mps", change(text, coefficient, mint))
-    secrets = Secrets([*given.secrets.planted, *mint.numbers], given.secrets.derived, (NAME.split()[0], NAME.split()[1]))
-    return Attempt(lambda: privlp_main.main(["solve", path, *_REQUEST, "--s", "3", "--opt", "9"], prog_name="privlp"), secrets)
+    n = [line.count("\n") for line in (text[: text.find("COLUMNS")], text[: text.find("RHS")], text)] if options else []
+    counts = {near for count in [*n, *given.secrets.counts] for near in (count - 1, count, count + 1)}  # of lines: n follows
+    planted = [*given.secrets.planted, *mint.numbers]
+    secrets = Secrets(planted, given.secrets.derived, (NAME.split()[0], NAME.split()[1]), counts)
+    arguments = ["solve", path, *_REQUEST, "--s", "3", "--opt", "9", *options]
+    return Attempt(lambda: privlp_main.main(arguments, prog_name="privlp"), secrets)
 
 
 _BROKEN_RECORDS: dict[str, Callable[[str], str]] = {

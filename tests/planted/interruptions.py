@@ -13,11 +13,15 @@ from tests.planted.programs import methods_of, request_of
 from tests.planted.successes import ESTIMATORS, fitting, planning, reporting, solving
 from tests.planted.watch import watch
 
+_DEAR_PROGRAMS = ("departed", "column", "row+scalar")
 #: Calls into which faults are injected: of `solve`, `quality`, `plan` and `fit`, the long ones for the long sweep only.
 _SUBJECTS: dict[str, tuple[Callable[[int], Attempt], bool]] = {
     **{
-        f"{name} {method}": (solving("", name, request_of(name, method)).attempt, name != "replace" and method != "mw")
-        for name in ("replace", "soft", "mixed", "scalar", "row", "objective", "all parts", "add-remove")
+        f"{name} {method}": (
+            solving("", name, request_of(name, method)).attempt,
+            name != "replace" and (method != "mw" or name in _DEAR_PROGRAMS),
+        )
+        for name in ("replace", "soft", "mixed", "scalar", "row", "objective", "all parts", "add-remove", *_DEAR_PROGRAMS)
         for method in methods_of(name)
     },
     "scalar direct-noise ": (solving("", "scalar", request_of("scalar", "direct-noise")).attempt, False),
@@ -37,7 +41,8 @@ def interrupted(*, dear: bool) -> Iterator[Path]:
         targets = [target for target in TARGETS if counts[target]]
         for place, target in enumerate(targets if dear else targets[number % 2 :: 2]):
             last = counts[target]
-            for k in sorted({1, 2, last // 3, last // 2, last} - {0}) if dear else [1 + (7 * number + 3 * place) % last]:
+            places = {1, 2, 3, 5, last // 5, last // 3, last // 2, last - 1, last}
+            for k in sorted(k for k in places if 0 < k <= last) if dear else [1 + (7 * number + 3 * place) % last]:
                 fault = FAULTS[(number + place + k) % len(FAULTS)]
                 label = f"{name}: {fault().__class__.__name__} at call {k} of {target}"
                 yield Path(label, functools.partial(_broken, attempt, target, fault, k), (BaseException, None), twins=False)
@@ -65,7 +70,13 @@ def _broken(attempt: Callable[[int], Attempt], target: str, fault: Callable[[], 
 
 def without_highs(*, dear: bool) -> Iterator[Path]:
     """Calls in which HiGHS ends otherwise than it should, from some run on."""
-    pairs = [("scalar", "direct-noise"), ("row", "truncated-laplace"), ("all parts", "direct-noise"), ("replace", "ftpl")]
+    pairs = [
+        ("scalar", "direct-noise"),
+        ("row", "truncated-laplace"),
+        ("all parts", "direct-noise"),
+        ("replace", "ftpl"),
+        ("departed", "ftpl"),
+    ]
     pairs += [("scalar", "mw"), ("mixed", "ftpl"), ("objective", "truncated-laplace")]
     for name, method in pairs:
         for status in STATUSES if dear else STATUSES[:3]:

@@ -32,6 +32,8 @@ BRANDS = ("7.310475", "4.862093")
 NAME = "Zyxwilda Quarrington"
 COSTS = np.array([1.0, 2.0, 0.5])
 DELTA = 1e-6
+#: A number of rows that is private.
+PLANTED_N = 487
 
 
 class Mint:
@@ -69,6 +71,8 @@ class Problem:
 
 def secrets_of(lp: LinearProgram, mint: Mint, words: tuple[str, ...] = (), counts: tuple[int, ...] = ()) -> Secrets:
     """Planted numbers and what follows from them: norms, sums, ratios, the exact optimum, its point and its prices."""
+    if not lp.shape[0]:
+        return Secrets(mint.numbers, (), words, counts)
     parts = private_parts(lp)
     A, b = _rows(lp)
     norms = np.linalg.norm(A, axis=1)
@@ -153,6 +157,14 @@ def _add_remove(mint: Mint) -> LinearProgram:
     return _covering(mint, n, neighbours=relation, row_names=names, groups=[f"{NAME} {i}" for i in range(n)])
 
 
+def _departed(mint: Mint) -> LinearProgram:
+    """Records of which nobody is left in odd variants; how many there are is planted, and every public number is far from it."""
+    relation = ConstraintPrivate("add-remove", nominal_n=100)
+    if mint.variant % 2:
+        return LinearProgram(COSTS, np.zeros((0, 3)), [], neighbours=relation)
+    return _covering(mint, PLANTED_N, neighbours=relation)
+
+
 def _mixed(mint: Mint) -> LinearProgram:
     """Sparse, maximised, shifted and mirrored variables, public rows, private equalities and ranges, names."""
     private = np.vstack([mint(4, exponent=-1), -mint(4, exponent=0), mint(4, exponent=1), mint(4), mint(4, exponent=2)])
@@ -220,6 +232,7 @@ PROGRAMS: dict[str, tuple[Callable[[Mint], LinearProgram], dict[str, Any]]] = {
     "replace": (_replace, _WHOLE),
     "groups": (_groups, _WHOLE),
     "add-remove": (_add_remove, {"s": 100, "alpha": 2.5, "opt": 9.0}),
+    "departed": (_departed, {**_WHOLE, "s": 10}),
     "soft": (_soft, {**_WHOLE, "width": 1.0}),
     "mixed": (_mixed, {"s": 2, "opt": 20.0}),
     "exotic": (_exotic, _WHOLE),
@@ -242,15 +255,18 @@ _ONLY = {"soft": "mirror", "mixed": "ftpl"}
 _NO_OPT = ("truncated-laplace", "truncated-gaussian", "truncated-laplace-published")
 
 
+#: Private numbers of rows, and what is near them.
+_COUNTS = {"add-remove": (1237, 911, 2 * 1237), "departed": (PLANTED_N, PLANTED_N - 1, PLANTED_N + 1, 2 * PLANTED_N)}
+
+
 @functools.cache
 def problem(name: str, variant: int = 0) -> Problem:
     """A program of :data:`PROGRAMS`, with private numbers of the given variant."""
     make, request = PROGRAMS[name]
     mint = Mint(variant)
     lp = make(mint)
-    hidden = name == "add-remove"
-    words, counts = ((NAME,), (1237, 911, 2 * 1237)) if hidden else ((), ())
-    return Problem(lp, secrets_of(lp, mint, words, counts), request)
+    words = (NAME,) if name == "add-remove" else ()
+    return Problem(lp, secrets_of(lp, mint, words, _COUNTS.get(name, ())), request)
 
 
 def methods_of(name: str) -> Iterator[str]:

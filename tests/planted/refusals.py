@@ -15,7 +15,7 @@ import svm_models
 from privlp import Budget, ConstraintPrivate, LinearProgram, ScalarPrivate
 from tests.planted import programs
 from tests.planted.path import Attempt, Path, Refusal, Unwilling, file_of, frame, with_entry, with_words
-from tests.planted.programs import COSTS, DELTA, INF, NAME, Mint, Problem, problem, request_of
+from tests.planted.programs import COSTS, DELTA, INF, NAME, PLANTED_N, Mint, Problem, problem, request_of
 from tests.planted.search import Secrets
 from tests.planted.successes import ESTIMATORS, fitting, secrets_after
 
@@ -85,12 +85,32 @@ _MALFORMED: dict[str, Callable[[dict[str, Any], Mint], dict[str, Any]]] = {
     "costs with a word": lambda f, mint: {"c": [mint.text()] * 3, "neighbours": privlp.ObjectivePrivate(0.1)},
     "ranges of a wrong shape": lambda f, mint: {"neighbours": ScalarPrivate(0.1, lower=-np.ones(4), upper=0)},
 }
+#: Mistakes whose messages would like to tell the number of rows or the place of one.
+_MISCOUNTED: dict[str, Callable[[dict[str, Any], Mint], dict[str, Any]]] = {
+    "b in place of c": lambda f, mint: {"c": f["b"]},
+    "A transposed": lambda f, mint: {"A": f["A"].T},
+    "A flat": lambda f, mint: {"A": f["A"].ravel()},
+    "A of three dimensions": lambda f, mint: {"A": f["A"][:, None]},
+    "A without columns": lambda f, mint: {"A": f["A"][:, :0]},
+    "b one too short": lambda f, mint: {"b": f["b"][1:]},
+    "b with NaN in the last row": lambda f, mint: {"b": with_entry(f["b"], -1, np.nan)},
+    "sides one too short": lambda f, mint: {"row_lower": f["b"][1:]},
+    "b one too short beside sides": lambda f, mint: {"row_lower": f["b"] - 1, "b": f["b"][1:]},
+    "bounds of rows": lambda f, mint: {"bounds": [(0, 1)] * len(f["b"])},
+    "names of rows for variables": lambda f, mint: {"variable_names": [f"r{i}" for i in range(len(f["b"]))]},
+    "one row name too few": lambda f, mint: {"row_names": [f"r{i}" for i in range(len(f["b"]) - 1)]},
+    "a mask one too short": lambda f, mint: {"private": np.ones(len(f["b"]) - 1, dtype=bool)},
+    "an index one too large": lambda f, mint: {"private": [0, len(f["b"])]},
+    "ragged selection": lambda f, mint: {"private": [[0] * (1 + i % 2) for i in range(len(f["b"]))]},
+    "groups one too short": lambda f, mint: {"groups": np.zeros(len(f["b"]) - 1)},
+    "ragged groups": lambda f, mint: {"groups": [[0] * (1 + i % 2) for i in range(len(f["b"]))]},
+    "one record of all rows": lambda f, mint: {"groups": np.zeros(len(f["b"]))},
+    "penalties one too few": lambda f, mint: {"penalty": np.ones(len(f["b"]) - 1)},
+}
 #: The same where rows come and go: then names, owners and the number of rows are private too.
 _MALFORMED_IF_ROWS_COME_AND_GO: dict[str, Callable[[dict[str, Any], Mint], dict[str, Any]]] = {
     "far too many rows": lambda f, mint: {"nominal_n": 1},
     "a record with too many rows": lambda f, mint: {"groups": [NAME] * 5},
-    "no row of such a name": lambda f, mint: {"private": ["nobody"]},
-    "no row name that matches": lambda f, mint: {"private": "nobody*"},
     "a side with NaN": lambda f, mint: {"row_lower": with_entry(f["b"] - 1, 1, np.nan)},
     "contradictory sides": lambda f, mint: {"row_lower": f["b"] + 1},
     "names twice": lambda f, mint: {"row_names": [NAME] * 5},
@@ -102,9 +122,31 @@ def malformed() -> Iterator[Path]:
     """Programs that are refused at construction."""
     for title, change in _MALFORMED.items():
         yield Path(f"program: {title}", functools.partial(_construct, change, {}), Refusal, twins=False)
+    for title, change in {**_MALFORMED, **_MISCOUNTED}.items():
+        if title not in _NO_MISTAKE_AMONG_MANY_ROWS and "neighbours" not in _fields_changed(change):
+            yield Path(f"program of private n: {title}", functools.partial(_construct_of_private_n, change), Refusal)
     hidden = {"row_names": [f"{NAME} {i}" for i in range(5)], "groups": [f"{NAME} {i}" for i in range(5)]}
     for title, change in _MALFORMED_IF_ROWS_COME_AND_GO.items():
         yield Path(f"program whose rows come and go: {title}", functools.partial(_construct, change, hidden), Refusal, twins=False)
+
+
+#: What is malformed among few rows only.
+_NO_MISTAKE_AMONG_MANY_ROWS = ("rows out of range",)
+
+
+def _fields_changed(change: Callable[[dict[str, Any], Mint], dict[str, Any]]) -> set[str]:
+    mint = Mint()
+    return set(change(rows(mint), mint))
+
+
+def _construct_of_private_n(change: Callable[[dict[str, Any], Mint], dict[str, Any]], variant: int) -> Attempt:
+    """A program of another number of rows in every variant, all refused in the same words."""
+    mint = Mint(variant)
+    n = PLANTED_N + 36 * variant
+    fields = rows(mint, n)
+    fields |= change(fields, mint) | {"neighbours": ConstraintPrivate("add-remove", nominal_n=100)}
+    secrets = Secrets(mint.numbers, (), NAME.split(), (n, n - 1, n + 1, 2 * n, 3 * n))
+    return Attempt(lambda: LinearProgram(**fields), secrets)
 
 
 def _construct(change: Callable[[dict[str, Any], Mint], dict[str, Any]], hidden: dict[str, Any], variant: int) -> Attempt:
@@ -156,6 +198,7 @@ _BAD_REQUESTS: dict[str, dict[str, Any]] = {
 _REFUSING = {
     "replace": ("mirror", "dmw", "ftpl", "dmw-published"),
     "add-remove": ("mirror",),
+    "departed": ("mirror", "dmw", "ftpl", "mirror-dense", "mirror-best"),
     "scalar": ("mw", "direct-noise", "truncated-laplace"),
     "all parts": ("direct-noise",),
 }
@@ -167,10 +210,16 @@ def refused() -> Iterator[Path]:
         for method in methods:
             for title, change in _BAD_REQUESTS.items():
                 attempt = functools.partial(_request, name, method, change)
-                dear = method in ("dmw", "dmw-published", "ftpl") or (name == "add-remove" and title not in ("s beyond n", "no s"))
+                few = name in ("add-remove", "departed") and title not in ("s beyond n", "no s", "opt of the wrong sign")
+                dear = few or method in ("dmw", "dmw-published", "ftpl", "mirror-dense", "mirror-best")
                 yield Path(f"request {name} {method}: {title}", attempt, (*Refusal, None), dear=dear)
     for title, call in _BAD_CALLS.items():
-        yield Path(f"call: {title}", functools.partial(_call, call), (*Refusal, OSError), twins=False)
+        yield Path(f"call: {title}", functools.partial(_call, call, "replace"), (*Refusal, OSError), twins=False)
+        if not title.startswith("linprog"):  # by itself of another relation, under which n is public
+            path = functools.partial(_call, call, "departed")
+            yield Path(f"call of private n: {title}", path, (*Refusal, OSError, None), twins=False)
+    for title, read in _MISREAD.items():
+        yield Path(f"read with private n: {title}", functools.partial(_misread, read), Refusal)
 
 
 def _request(name: str, method: str, change: dict[str, Any], variant: int) -> Attempt:
@@ -219,10 +268,33 @@ _BAD_CALLS: dict[str, Callable[[Problem, Mint], Any]] = {
 }
 
 
-def _call(call: Callable[[Problem, Mint], Any], variant: int) -> Attempt:
-    given, mint = problem("replace", variant), Mint(variant + 5)
+#: Readers, from arguments of a private number of rows that do not fit together.
+_MISREAD: dict[str, Callable[[dict[str, Any], ConstraintPrivate], Any]] = {
+    "linprog, b one too short": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"], f["b"][1:], neighbours=to),
+    "linprog, b with NaN": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"], with_entry(f["b"], -1, np.nan), neighbours=to),
+    "linprog, A of three dimensions": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"][None], f["b"], neighbours=to),
+    "linprog, A transposed": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"].T, [1, 1, 1], neighbours=to),
+    "linprog, equalities transposed": lambda f, to: LinearProgram.from_linprog(
+        COSTS, f["A"], f["b"], f["A"].T, [1, 1, 1], neighbours=to
+    ),
+    "linprog, bounds of rows": lambda f, to: LinearProgram.from_linprog(
+        COSTS, f["A"], f["b"], bounds=[(0, 1)] * len(f["b"]), neighbours=to
+    ),
+    "linprog, a name of no row": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"], f["b"], neighbours=to, private=["r1"]),
+}
+
+
+def _misread(read: Callable[[dict[str, Any], ConstraintPrivate], Any], variant: int) -> Attempt:
+    mint, n = Mint(variant), PLANTED_N + 36 * variant
+    fields = rows(mint, n)
+    secrets = Secrets(mint.numbers, (), (), (n, n - 1, n + 1, 2 * n))
+    return Attempt(lambda: read(fields, ConstraintPrivate("add-remove", nominal_n=100)), secrets)
+
+
+def _call(call: Callable[[Problem, Mint], Any], name: str, variant: int) -> Attempt:
+    given, mint = problem(name, variant), Mint(variant + 5)
     prepared = Mint(variant + 5)
-    secrets = Secrets([*given.secrets.planted, *(prepared(3) / 1)], given.secrets.derived)
+    secrets = Secrets([*given.secrets.planted, *(prepared(3) / 1)], given.secrets.derived, (), given.secrets.counts)
     return Attempt(lambda: call(given, mint), secrets)
 
 
@@ -275,16 +347,16 @@ _BAD_RECORDS: dict[str, dict[str, Any]] = {
 
 def unfit() -> Iterator[Path]:
     """Records and parameters that classifiers refuse."""
-    for name in ("ObjectivePerturbationSVC", "DMWSVC", "PrivateLPSVC", "PrivateModelSelector"):
+    searched_by_all = ("ObjectivePerturbationSVC", "DMWSVC", "PrivateLPSVC", "PrivateModelSelector")
+    for name in (*searched_by_all, "OutputPerturbationSVC", "ObjectivePerturbationLogisticRegression"):
         known = ESTIMATORS[name](eps=1.0).get_params()
         for title, given in _BAD_RECORDS.items():
             options = {key: value for key, value in given.items() if key in ("change", "fit") or key in known}
             if not set(given) <= {"change", "fit", *known}:
                 continue
             attempt = functools.partial(fitting, name, **options)
-            yield Path(
-                f"fit {name}: {title}", attempt, (*Refusal, None), twins=False, dear=name == "DMWSVC" and "change" in options
-            )
+            dear = name not in searched_by_all or (name == "DMWSVC" and "change" in options)
+            yield Path(f"fit {name}: {title}", attempt, (*Refusal, None), twins=False, dear=dear)
     for title, change in _BAD_QUESTIONS.items():
         yield Path(f"ask {title}", functools.partial(_ask, change), Refusal, twins=False)
     for title, change in _BAD_QUESTIONS.items():

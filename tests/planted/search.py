@@ -29,6 +29,8 @@ DIGITS_OF_PLANTED, DIGITS_OF_WHOLE, DIGITS_OF_DERIVED = 3, 5, 6
 #: Digits beyond these are not compared: a float has no more of its own.
 MOST_DIGITS = 15
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(\d+\.?\d*|\.\d+)(?:[eE]([-+]?\d+))?")
+#: What stands in no text: next to it, a few digits are a chance.
+_BINARY = re.compile(r"[^\n\r\t -~\xa0-\ufffc]")
 _GROUPED = re.compile(r"(?<=\d)[,_](?=\d{3}(?!\d))")
 
 
@@ -44,7 +46,7 @@ class Secrets:
     words : sequence of str
         Private names.
     counts : sequence of int
-        Private whole numbers, such as the number of records, recognisable as they are.
+        Private whole numbers, such as the number of records, recognisable as they are, and by their logarithm, root and inverse.
     """
 
     def __init__(
@@ -52,9 +54,11 @@ class Secrets:
     ) -> None:
         known = _sizes(public)
         self.planted = _sizes(planted)
-        self.derived = np.setdiff1d(_recognisable(_sizes(derived)), known)
         self.words = tuple(words)
         self.counts = frozenset(counts)
+        whole = np.array(sorted(self.counts), dtype=float)
+        of_counts = np.concatenate([np.log(whole), np.log2(whole), np.sqrt(whole), 1 / whole])
+        self.derived = np.setdiff1d(_recognisable(_sizes(np.concatenate([_sizes(derived), of_counts]))), known)
         every = np.union1d(self.planted, self.derived)
         self._every = every
         self._scaled = [np.sort(mantissa(every)) for mantissa in (_binary_mantissa, _decimal_mantissa)]
@@ -80,26 +84,28 @@ class Secrets:
         found |= np.isin(sizes, [float(count) for count in self.counts]) | np.isin(sizes, self._single)
         return original[found].tolist()
 
-    def in_text(self, text: str) -> list[str]:
-        """Which numbers and words of `text` are private."""
+    def in_text(self, text: str, *, binary: bool = False) -> list[str]:
+        """Which numbers and words of `text` are private; in what may be no text, a count must stand in words."""
         found = [word for word in self.words if word.lower() in text.lower()]
         found += [value.hex() for value in self._every.tolist() if _bare_hex(value) in text] if "0x" in text else []
         numbers = (match for version in {text, _GROUPED.sub("", text)} for match in _NUMBER.finditer(version))
-        return found + [match.group() for match in numbers if self._is_private(match)]
+        return found + [match.group() for match in numbers if self._is_private(match) or self._is_count(match, binary)]
+
+    def _is_count(self, match: re.Match[str], binary: bool) -> bool:
+        start, end = match.span()
+        return _value(match) in self.counts and not (binary and _BINARY.search(match.string[max(0, start - 4) : end + 4]))
 
     def _is_private(self, match: re.Match[str]) -> bool:
         digits, exponent = _shown_digits(match)
         whole = match.group().lstrip("+-")
         enough = DIGITS_OF_WHOLE if whole.isdigit() else DIGITS_OF_PLANTED
-        return (
-            (whole.isdigit() and int(whole) in self.counts)
-            or (len(digits) >= enough and any(digits == shown for shown, _ in self._as_shown(len(digits), planted=True)))
-            or (len(digits) >= DIGITS_OF_DERIVED and (digits, exponent) in self._as_shown(len(digits), planted=False))
+        return (len(digits) >= enough and any(digits == shown for shown, _ in self._as_shown(len(digits), planted=True))) or (
+            len(digits) >= DIGITS_OF_DERIVED and (digits, exponent) in self._as_shown(len(digits), planted=False)
         )
 
     def in_bytes(self, blob: bytes) -> list[str]:
         """Which private numbers and words stand in `blob`, as text or in binary."""
-        found = self.in_text(blob.decode("utf-8", errors="replace"))
+        found = self.in_text(blob.decode("utf-8", errors="replace"), binary=True)
         found += [word for word in self.words if word.encode("utf-16-le") in blob]
         with np.errstate(all="ignore"):
             for start in range(min(8, len(blob))):
@@ -169,6 +175,10 @@ def _texts(value: Any) -> Iterator[tuple[str, str]]:
             yield name, method() if name == "to_json" else f"{method()} {json.dumps(method(), default=str)}"
 
 
+#: Immutable, and one object wherever they stand, if they are small: each place counts, whether the object was seen or not.
+_NUMBERS = bool | np.bool_ | int | float | complex | Fraction | Decimal | np.number
+
+
 def leaves(value: Any) -> Iterator[tuple[str, Any]]:
     """Every text, byte string and array of numbers that can be reached from an object, with the way to it.
 
@@ -180,6 +190,10 @@ def leaves(value: Any) -> Iterator[tuple[str, Any]]:
     stack = [("", value)]
     while stack:
         place, item = stack.pop()
+        if isinstance(item, _NUMBERS):
+            if not isinstance(item, bool | np.bool_):
+                yield place, _parts(item)
+            continue
         if id(item) in seen:
             continue
         seen.add(id(item))
@@ -188,10 +202,6 @@ def leaves(value: Any) -> Iterator[tuple[str, Any]]:
             continue
         if isinstance(item, str | bytes | bytearray | memoryview):
             yield place, item
-        elif isinstance(item, bool | np.bool_):
-            continue
-        elif isinstance(item, int | float | complex | Fraction | Decimal | np.number):
-            yield place, _parts(item)
         else:
             if isinstance(item, np.ndarray) and item.dtype.kind in "fiuc":
                 yield place, np.concatenate([_parts(item), np.array(item.shape, dtype=float)])
@@ -300,6 +310,11 @@ def _digits(value: float) -> tuple[str, int]:
 
 def _bare_hex(value: float) -> str:
     return value.hex().partition("p")[0]
+
+
+def _value(match: re.Match[str]) -> float:
+    """The number that a text shows; infinite beyond double precision."""
+    return abs(float(match.group()))
 
 
 def _shown_digits(match: re.Match[str]) -> tuple[str, int]:

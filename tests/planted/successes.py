@@ -33,6 +33,12 @@ _VARIATIONS: dict[str, dict[str, dict[str, Any]]] = {
         "ftpl, cuts": {"method": "ftpl", "eps": 1e12, "alpha": None},
     },
     "add-remove": {"auto": {"method": "auto"}},
+    "departed": {
+        "auto": {"method": "auto"},
+        "mirror, opt in a range": {"method": "mirror", "opt": (1.0, 40.0)},
+        "mirror, little budget": {"method": "mirror", "eps": 0.01},
+        "dmw, pure": {"method": "dmw", "delta": 0.0, "alpha": 5.0},
+    },
     "mixed": {"ftpl, no opt": {"method": "ftpl", "opt": None, "alpha": 20.0}},
     "scalar": {
         "direct noise, opt": {"method": "direct-noise", "opt": 9.0, "alpha": None},
@@ -56,7 +62,7 @@ def solves() -> Iterator[Path]:
 
 
 #: Much like others, or long.
-_DEAR_PROGRAMS = ("groups", "exotic", "scalar in sum", "row+column", "add-remove ftpl", "add-remove dmw-published")
+_DEAR_PROGRAMS = ("groups", "exotic", "scalar in sum", "row+column", "add-remove ftpl", "add-remove dmw-published", "departed ftpl")
 _DEAR_VARIATIONS = ("ftpl, opt in a range", "ftpl, cuts", "ftpl, no opt")
 
 
@@ -152,10 +158,33 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
 }
 
 
+#: Records that overflow, vanish or add up once something is computed from them.
+_HOSTILE: dict[str, Callable[[Any, Any, Mint], tuple[Any, Any]]] = {
+    "records whose squares overflow": lambda X, y, mint: (np.vstack([X[:-2], mint(2, 3, exponent=200)]), y),
+    "records whose sums overflow": lambda X, y, mint: (np.vstack([X[:-2], mint(2, 3, exponent=307)]), y),
+    "records whose squares vanish": lambda X, y, mint: (np.vstack([X[:-2], mint(2, 3, exponent=-300)]), y),
+    "sparse records with entries twice": lambda X, y, mint: (_twice(X), y),
+    "sparse records with entries twice whose sums overflow": lambda X, y, mint: (
+        _twice(np.vstack([X[:-2], mint(2, 3, exponent=307)])),
+        y,
+    ),
+}
+
+
+def _twice(X: np.ndarray) -> Any:
+    """Every entry is stored twice."""
+    n, p = X.shape
+    columns = np.tile(np.arange(p), 2 * n)
+    return sp.csr_array((np.repeat(X, 2, axis=0).ravel(), columns, 2 * p * np.arange(n + 1)), shape=X.shape)
+
+
 def fits() -> Iterator[Path]:
     """Every private classifier on dense and sparse records, and on records in a data frame with private names."""
     for name in ESTIMATORS:
         yield Path(f"fit {name}", functools.partial(fitting, name), dear=name in ("DMWSVC, soft", "DMWSVC, published"))
+        for title, spoil in _HOSTILE.items():
+            attempt = functools.partial(fitting, name, change=spoil)
+            yield Path(f"fit {name}, {title}", attempt, (*Refusal, None), twins=False, dear=True)
     for name in ("ObjectivePerturbationSVC", "DMWSVC", "PrivateLPSVC"):
         dear = name == "DMWSVC"
         yield Path(f"fit {name}, sparse", functools.partial(fitting, name, container=sp.csr_array), dear=dear)

@@ -1,0 +1,147 @@
+"""Numbers of absurd sizes: whatever private rows hold, a solve warns of nothing, and rounding stays within what was proved."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privlp
+from privlp import ConstraintPrivate, LinearProgram, PrivLPError, UnsupportedProblemError
+from privlp.privacy import ExponentialMechanism
+from privlp.solvers import METHODS, Task
+from privlp.solvers.simplex import RowsOnSimplex, Simplex
+
+ORDINARY = -np.random.default_rng(0).uniform(0.2, 1.0, (6, 3))
+#: Private rows whose products, quotients and sums overflow, vanish or cancel.
+ROWS = {
+    "ordinary": ORDINARY,
+    "zero": np.zeros((6, 3)),
+    "huge": np.full((6, 3), -9e14),
+    "huge of both signs": np.tile([9e14, -9e14, 0.0], (6, 1)),
+    "tiny": np.full((6, 3), -1e-300),
+    "denormal": np.full((6, 3), 5e-324),
+    "of all sizes": -(10.0 ** np.linspace(-300, 14, 18)).reshape(6, 3),
+}
+SIDES = {
+    "ordinary": -np.ones(6),
+    "zero": np.zeros(6),
+    "huge": np.full(6, 9e19),
+    "tiny": np.full(6, 1e-300),
+    "low": np.full(6, -9e19),
+}
+
+
+def warnings_of(method, A, b, request):
+    """Which warnings a solve gives, and how it ends."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            privlp.solve(LinearProgram([1, 2, 0.5], A, b), 1.0, 1e-6, 3, method=method, rng=0, **request)
+            ended = "solved"
+        except PrivLPError as error:
+            ended = str(error)
+    return [str(warning.message) for warning in caught], ended
+
+
+WIDTHS = st.sampled_from([5e-324, 1e-300, 1e-100, 1e-10, 1.0, 1e10, 1e100, 1e300])
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    st.sampled_from(["dmw-published", "dmw-published", "dmw", "mirror", "mirror-dense"]),
+    st.sampled_from(list(ROWS)),
+    st.sampled_from(list(SIDES)),
+    st.tuples(WIDTHS, WIDTHS),
+    st.sampled_from([9.0, 1e60, 1e-60]),
+    st.sampled_from([0.05, 1.0, 8.0]),
+)
+def test_no_private_row_makes_a_solve_warn_or_refuse(method, rows, sides, widths, opt, share):
+    """Neighbours hear the same: refusals follow from the public request, and there is no warning at all."""
+    request = {"opt": opt, "alpha": None}
+    if method == "dmw-published":
+        rho = widths[0] * opt * 2 + widths[1]
+        request |= {"width": widths, "alpha": share * rho if 0 < share * rho < math.inf else 1.0}
+    said = [warnings_of(method, A, b, request) for A, b in ((ROWS[rows], SIDES[sides]), (ROWS["zero"], SIDES["zero"]))]
+    assert said[0] == said[1]
+    assert said[0][0] == []
+
+
+def test_rows_far_beyond_a_tiny_width_are_scaled_to_zero_in_silence():
+    """The scale of a row is where the number overflowed; without the silence around a solve the warning must not come either."""
+    lp = LinearProgram([1, 2, 0.5], ROWS["huge"], SIDES["low"])
+    task = Task.of(lp, 1.0, 1e-6, 3, 1e-299, opt=9.0, width=(1e-300, 1e-300), rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = RowsOnSimplex.within_bounds(Simplex(task.form, 9.0), 1e-300, 1e-300)
+        scores = rows.scores(np.full(6, 1 / 6))
+    assert scores.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("width", [5e-324, 1e-101, 1e101, (1.0, 1e-300), (1e300, 1.0)])
+def test_widths_beyond_reason_are_refused_whatever_the_rows(width):
+    budget = privlp.Budget(2.0, 1e-3)
+    for rows in ROWS.values():
+        with pytest.raises(privlp.InvalidParameterError, match=r"width must lie between 1e-100 and 1e\+100 with method='dmw-pub"):
+            privlp.solve(
+                LinearProgram([1, 2, 0.5], rows, -np.ones(6)),
+                1.0,
+                1e-6,
+                3,
+                alpha=60.0,
+                opt=9.0,
+                width=width,
+                method="dmw-published",
+                budget=budget,
+            )
+    assert budget.spent() == 0
+
+
+# ---------------------------------------------------------------------------------------------- the published constants
+
+
+def published(nominal_n, s, rows=None):
+    relation = ConstraintPrivate("add-remove", nominal_n=nominal_n)
+    lp = LinearProgram([1, 2, 0.5], ORDINARY if rows is None else rows, -np.ones(6), neighbours=relation)
+    return Task.of(lp, 1.0, 1e-6, s, 60.0, opt=9.0, width=10.0, rng=0)
+
+
+def test_published_constants_are_refused_where_they_do_not_cover_rounding():
+    n = 2**22
+    largest = 2.0**45 / (10 * n)  # s times ten times the nominal n is 2^45
+    METHODS["dmw-published"](published(n, math.floor(largest)))
+    task = published(n, largest)
+    with pytest.raises(UnsupportedProblemError) as refused:
+        METHODS["dmw-published"](task)
+    assert str(refused.value) == (
+        "method='dmw-published' needs s times the number of private rows below 2^45: beyond it, rounding may move a score by more "
+        "than the published sensitivity allows for. Here s is 838861, with ten times nominal_n=4194304 private rows. Choose a "
+        "smaller s, or method='dmw'."
+    )
+    assert task.ledger.spent() == 0
+
+
+def test_the_bound_counts_true_rows_where_they_are_public(monkeypatch):
+    monkeypatch.setattr("privlp.solvers.dmw._LARGEST_N_TIMES_S", 18.0)
+    lp = LinearProgram([1, 2, 0.5], ORDINARY, -np.ones(6))
+    request = {"opt": 9.0, "width": 10.0, "method": "dmw-published", "alpha": 60.0, "rng": 0}
+    assert privlp.solve(lp, 1.0, 1e-6, 2.9, **request).success
+    budget = privlp.Budget(2.0, 1e-3)
+    with pytest.raises(UnsupportedProblemError, match="Here s is 3, with 6 private rows"):
+        privlp.solve(lp, 1.0, 1e-6, 3, budget=budget, **request)
+    assert budget.spent() == 0
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.integers(1, 10 * 2**40), st.floats(0, 1), st.integers(1, 5))
+def test_published_sensitivity_covers_lemma_and_rounding_below_the_bound(n, share, k):
+    """3 a v k/s is at least 2 a v min(1, k/s) and the rounding of both scores, for every n and s that are let through."""
+    s = 1 + share * (min(n, 2.0**45 / n) - 1)
+    if not (s >= 1 and n * s < 2.0**45):
+        return
+    rounding = RowsOnSimplex.rounding_error(n) / RowsOnSimplex.rounding_error(0) * (2 * 1024 * 2.0**-53)  # per unit of a v
+    lemma = ConstraintPrivate().dense_average_sensitivity(2.0, s, k)
+    mechanism = ExponentialMechanism(3.0 * k / s, 1.0)
+    assert lemma + 2 * rounding <= mechanism.sensitivity

@@ -1,0 +1,303 @@
+"""Where records come and go, nothing tells how many rows there are: no message, no reader, no refusal."""
+
+import functools
+import traceback
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privlp
+from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, PrivLPError, ReadError
+from privlp.cli_options import what_is_private
+from privlp.privacy.tape import Tape
+
+COSTS = np.array([1.0, 2.0, 0.5])
+RELATION = ConstraintPrivate("add-remove", nominal_n=100, rows_per_record=2)
+SIZES = (487, 523)  # numbers of rows that no message may tell apart
+
+
+def outcome(call):
+    """What a call says: its result in words, or its error with all errors behind it."""
+    try:
+        return repr(call())
+    except PrivLPError as error:
+        errors, link = [], error
+        while link is not None:
+            errors.append("".join(traceback.format_exception_only(link)))
+            link = link.__cause__ or link.__context__
+        return "".join(errors)
+
+
+# ---------------------------------------------------------------------------------------------- messages
+
+
+def fields(n):
+    A = -np.random.default_rng(0).uniform(0.2, 1.0, (n, 3))
+    return {"c": COSTS, "A": A, "b": -np.ones(n), "neighbours": RELATION}
+
+
+def changed(array, at, value):
+    array = np.array(array, dtype=float)
+    array[at] = value
+    return array
+
+
+#: Fields that are wrong in a way that an honest message would like to describe by n or by the place of a row.
+MISTAKES = {
+    "b in place of c": lambda f, n: {"c": f["b"]},
+    "A transposed": lambda f, n: {"A": f["A"].T},
+    "A flat": lambda f, n: {"A": f["A"].ravel()},
+    "A of three dimensions": lambda f, n: {"A": f["A"][:, None]},
+    "A without columns": lambda f, n: {"A": f["A"][:, :0]},
+    "A sparse, c too long": lambda f, n: {"A": sp.csr_array(f["A"]), "c": np.ones(n)},
+    "A with NaN": lambda f, n: {"A": changed(f["A"], (n - 410, 1), np.nan)},
+    "A ragged": lambda f, n: {"A": [[1.0] * (1 + i % 3) for i in range(n)]},
+    "b too short": lambda f, n: {"b": f["b"][:-1]},
+    "b as a matrix": lambda f, n: {"b": f["A"]},
+    "b with NaN": lambda f, n: {"b": changed(f["b"], n - 410, np.nan)},
+    "b ragged": lambda f, n: {"b": [[1.0] * (1 + i % 3) for i in range(n)]},
+    "sides of a wrong shape": lambda f, n: {"row_lower": np.zeros(n - 1)},
+    "b of a wrong shape beside sides": lambda f, n: {"row_lower": f["b"] - 1, "b": f["b"][1:]},
+    "a side of NaN": lambda f, n: {"row_lower": changed(f["b"] - 1, n - 410, np.nan)},
+    "contradictory sides": lambda f, n: {"row_lower": changed(f["b"] - 1, n - 410, 5.0)},
+    "bounds of rows": lambda f, n: {"bounds": [(0, 1)] * n},
+    "bounds of rows, an array": lambda f, n: {"bounds": np.zeros((n, 2))},
+    "bounds ragged": lambda f, n: {"bounds": [(0, 1)] * (n - 1) + [(1,)]},
+    "names of rows for variables": lambda f, n: {"variable_names": [f"r{i}" for i in range(n)]},
+    "too few row names": lambda f, n: {"row_names": [f"r{i}" for i in range(n - 1)]},
+    "row names twice": lambda f, n: {"row_names": ["r"] * n},
+    "a mask too short": lambda f, n: {"private": np.ones(n - 1, dtype=bool)},
+    "indices too large": lambda f, n: {"private": [0, n]},
+    "private ragged": lambda f, n: {"private": [[0] * (1 + i % 2) for i in range(n)]},
+    "private of a name of no row": lambda f, n: {"private": ["r1"]},
+    "groups too short": lambda f, n: {"groups": np.zeros(n - 1)},
+    "groups ragged": lambda f, n: {"groups": [[0] * (1 + i % 2) for i in range(n)]},
+    "groups of mixed types": lambda f, n: {"groups": [None, 1, "a", *range(n - 3)]},
+    "a record of many rows": lambda f, n: {"groups": np.zeros(n)},
+    "penalties too few": lambda f, n: {"penalty": np.ones(n - 1)},
+    "far too many rows": lambda f, n: {"neighbours": ConstraintPrivate("add-remove", nominal_n=3)},
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_no_message_of_construction_tells_the_number_of_rows(mistake):
+    said = []
+    for n in SIZES:
+        given_fields = fields(n)
+        arguments = given_fields | MISTAKES[mistake](given_fields, n)
+        with pytest.raises(InvalidProblemError):
+            LinearProgram(**arguments)
+        said.append(outcome(functools.partial(LinearProgram, **arguments)))
+    assert said[0] == said[1]
+
+
+def linprog(n, **changes):
+    f = fields(n)
+    arguments = {"c": f["c"], "A_ub": f["A"], "b_ub": f["b"]} | changes
+    return functools.partial(LinearProgram.from_linprog, **arguments, neighbours=RELATION)
+
+
+def cvxpy(n, **options):
+    x = cp.Variable(3, nonneg=True)
+    rows = [x[0] >= 1] * (n - 410) + [cp.norm1(x) <= 1] * 9
+    return functools.partial(LinearProgram.from_cvxpy, cp.Problem(cp.Minimize(cp.sum(x)), rows), neighbours=RELATION)
+
+
+READERS = {
+    "linprog, b too short": lambda n: linprog(n, b_ub=-np.ones(n - 1)),
+    "linprog, b with NaN": lambda n: linprog(n, b_ub=changed(np.ones(n), n - 410, np.nan)),
+    "linprog, A of three dimensions": lambda n: linprog(n, A_ub=np.ones((n, 1, 3))),
+    "linprog, A transposed": lambda n: linprog(n, A_ub=np.ones((3, n))),
+    "linprog, blocks that disagree": lambda n: linprog(n, A_eq=np.ones((2, n)), b_eq=[1, 1]),
+    "linprog, bounds of rows": lambda n: linprog(n, bounds=[(0, 1)] * n),
+    "cvxpy, a norm": cvxpy,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_no_message_of_a_reader_tells_the_number_of_rows(reader):
+    one, other = (outcome(READERS[reader](n)) for n in SIZES)
+    assert one == other
+    assert "Error" in one
+
+
+#: Model files spoilt near a row whose place no message may tell.
+SPOILT = {
+    "no number": lambda text, n: text.replace(f"r{n - 100} ", f"r{n - 100} x", 1) if n else text,
+    "a coefficient that is no number": lambda text, n: text.replace("RHS\n", f"    c0 r{n - 1} 1.5abc\nRHS\n", 1),
+    "a right-hand side of an unknown row": lambda text, n: text.replace("BOUNDS", f"    RHS Ann{n} 3\nBOUNDS"),
+    "an unknown section": lambda text, n: text.replace("ENDATA", "OTHER\nENDATA"),
+    "rows twice": lambda text, n: text.replace("COLUMNS", f" L  r{n - 1}\nCOLUMNS", 1),
+    "a bound that is no number": lambda text, n: text.replace("ENDATA", " UP BOUND c0 many\nENDATA"),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT)
+def test_no_message_about_a_file_tells_lines_and_rows(spoil, tmp_path):
+    path, said = tmp_path / "model.mps", []
+    for n in SIZES:
+        names = {"row_names": [f"r{i}" for i in range(n)], "variable_names": ["c0", "c1", "c2"]}
+        LinearProgram(**fields(n), **names, bounds=(0, 9)).to_mps(path)
+        text = path.read_text()
+        spoilt = SPOILT[spoil](text, n)
+        assert spoilt != text
+        path.write_text(spoilt)
+        with pytest.raises(ReadError):
+            LinearProgram.from_mps(path, neighbours=RELATION)
+        said.append(outcome(lambda: LinearProgram.from_mps(path, neighbours=RELATION)))
+    assert said[0] == said[1]
+    with pytest.raises(ReadError):  # where n is public, the message may say more
+        LinearProgram.from_mps(path)
+
+
+def test_other_relations_are_still_told_what_disagrees():
+    f = fields(487) | {"neighbours": ConstraintPrivate()}
+    with pytest.raises(InvalidProblemError, match=r"b has shape \(486,\), but A asks for \(487,\)"):
+        LinearProgram(**f | {"b": f["b"][1:]})
+
+
+def test_a_point_of_a_wrong_shape_is_not_measured():
+    said = [outcome(lambda n=n: privlp.quality(LinearProgram(**fields(n)), np.ones(n), 1.0)) for n in SIZES]
+    assert said[0] == said[1]
+    assert "The solution has another shape: the program has 3 variables." in said[0]
+
+
+# ---------------------------------------------------------------------------------------------- neighbours are accepted alike
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from(["<=", ">=", "==", "range"]), st.lists(st.integers(-3, 3), min_size=3, max_size=3), st.booleans()),
+    max_size=4,
+)
+
+
+def program(rows, reader, patterns, storage, path):
+    """A program of (kind, coefficients, whether a patient owns it), by one of the ways in."""
+    A = np.array([row for _, row, _ in rows], dtype=float).reshape(-1, 3)
+    upper = np.array([np.inf if kind == ">=" else 1.0 for kind, _, _ in rows])
+    lower = np.array([-np.inf if kind == "<=" else 1.0 if kind in ("==", ">=") else -1.0 for kind, _, _ in rows])
+    names = [f"{'patient' if owned else 'stock'}{i}" for i, (_, _, owned) in enumerate(rows)]
+    options = {"neighbours": RELATION, "private": "patient*" if patterns else None}
+    if reader == "linprog":
+        equal = lower == upper
+        blocks = [(storage(A[~equal]), np.ones((~equal).sum())), (storage(A[equal]), np.ones(equal.sum()))]
+        options["private"] = None
+        return LinearProgram.from_linprog(COSTS, *blocks[0], *blocks[1], bounds=(0, 9), **options)
+    whole = {"row_lower": lower, "row_names": names, "variable_names": ["x", "y", "z"], "bounds": (0, 9), "name": "model"}
+    lp = LinearProgram(COSTS, storage(A), upper, **whole, **options)
+    if reader == "mps":
+        lp.to_mps(path)
+        return LinearProgram.from_mps(path, **options)
+    return lp
+
+
+KINDS = (st.sampled_from(["constructor", "linprog", "mps"]), st.booleans(), st.sampled_from([np.array, sp.csr_array]))
+
+
+def neighbours(rows, data, reader, patterns, storage, path):
+    """A program, and the same without one record."""
+    mine = [i for i, (_, _, owned) in enumerate(rows) if owned or not patterns or reader == "linprog"]
+    leaves = data.draw(st.sampled_from(mine)) if mine else None
+    stays = [row for i, row in enumerate(rows) if i != leaves]
+    return [program(some, reader, patterns, storage, path) for some in (rows, stays)]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(ROWS, st.data(), *KINDS)
+def test_a_program_without_one_record_is_told_from_its_neighbour_by_nothing_public(
+    tmp_path_factory, rows, data, reader, patterns, storage
+):
+    """It is accepted and described alike: any kinds of rows, any reader, also if no private row is left."""
+    one, other = neighbours(rows, data, reader, patterns, storage, tmp_path_factory.getbasetemp() / "model.mps")
+    assert repr(one) == repr(other)
+    assert what_is_private(one) == what_is_private(other)
+    assert one.neighbours.describe(one) == other.neighbours.describe(other)
+
+
+@settings(max_examples=3, deadline=None, derandomize=True)
+@given(ROWS, st.data(), *KINDS)
+def test_a_program_without_one_record_is_solved_as_its_neighbour_is(tmp_path_factory, rows, data, reader, patterns, storage):
+    one, other = neighbours(rows, data, reader, patterns, storage, tmp_path_factory.getbasetemp() / "model.mps")
+    tape = Tape(0)
+    request = {"eps": 1.0, "delta": 1e-6, "s": 5, "method": "ftpl", "alpha": 9.0}
+    first = outcome(lambda: privlp.solve(one, rng=tape, **request))
+    assert outcome(lambda: privlp.solve(other, rng=Tape(replay=tape), **request)) == first
+
+
+@pytest.mark.parametrize("method", ConstraintPrivate.methods)
+@pytest.mark.parametrize("rows", [[], np.zeros((0, 3)), sp.csr_array((0, 3))], ids=["list", "dense", "sparse"])
+def test_a_program_without_rows_is_solved_as_its_neighbour_is(rows, method):
+    request = {"dmw-published": {"width": 10.0, "alpha": 60.0}}.get(method, {})
+    tape, answers = Tape(0), []
+    for A, b, source in (([[-1, -1, -1]], [-1], tape), (rows, [], Tape(replay=tape))):
+        lp = LinearProgram(COSTS, A, b, neighbours=RELATION, groups=["Ann"] * len(b))
+        answers.append(privlp.solve(lp, 1.0, 1e-6, 5, opt=9.0, method=method, rng=source, **request))
+    assert answers[0].success
+    assert answers[0].x.tolist() == answers[1].x.tolist()
+    assert answers[0].message == answers[1].message
+
+
+def test_a_program_without_rows_goes_through_all_that_takes_one():
+    lp = LinearProgram(COSTS, [], [], neighbours=RELATION)
+    assert lp.shape == (0, 3)
+    assert privlp.quality(lp, [1.0, 1, 1], 1e6, rng=0).n_violated == 0
+    assert privlp.solve_exact(lp).x.tolist() == [0, 0, 0]
+    assert privlp.compare(lp, [1.0, 1, 1]).n_violated() == 0
+    assert str(privlp.plan(lp, 1.0, 1e-6, 5, opt=9.0)) == str(
+        privlp.plan(LinearProgram(COSTS, [[-1, -1, -1]], [-1], neighbours=RELATION), 1.0, 1e-6, 5, opt=9.0)
+    )
+
+
+def test_a_cvxpy_problem_without_constraints_is_a_program_without_rows():
+    x = cp.Variable(3, nonneg=True)
+    problem = cp.Problem(cp.Minimize(cp.sum(x)))
+    for private in (None, []):
+        assert LinearProgram.from_cvxpy(problem, private=private, neighbours=RELATION).shape == (0, 3)
+    with pytest.raises(ReadError, match="has no constraints"):
+        LinearProgram.from_cvxpy(problem)
+
+
+@pytest.mark.parametrize("neighbours", [None, ConstraintPrivate(), privlp.ScalarPrivate(0.1)])
+def test_where_rows_are_public_a_program_needs_some(neighbours):
+    options = {} if neighbours is None else {"neighbours": neighbours}
+    with pytest.raises(InvalidProblemError, match=r"A has shape \(0, 3\); at least one row"):
+        LinearProgram(COSTS, np.zeros((0, 3)), [], **options)
+    with pytest.raises(InvalidProblemError, match="No row name matches private='patient"):
+        LinearProgram(COSTS, [[1, 1, 1]], [1], row_names=["stock"], private="patient*", **options)
+    with pytest.raises(InvalidProblemError, match="The problem has no constraints"):
+        LinearProgram.from_linprog(COSTS, **options)
+
+
+# ---------------------------------------------------------------------------------------------- equalities
+
+
+def test_equalities_are_private_by_default_where_rows_come_and_go():
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(x[0]), [x[0] >= 1, x[0] + x[1] == 2])
+    ways = {
+        "linprog": functools.partial(LinearProgram.from_linprog, [1, 2], [[-1, 0]], [-1], [[1, 1]], [2]),
+        "cvxpy": functools.partial(LinearProgram.from_cvxpy, problem),
+    }
+    for name, way in ways.items():
+        assert way().private.tolist() == [True, False], name
+        assert way(neighbours=RELATION).private.all(), name
+    told = ways["linprog"](neighbours=RELATION, private=[True, False])
+    assert told.private.tolist() == [True, False]
+
+
+def test_equalities_of_a_file_are_private_by_default_where_rows_come_and_go(tmp_path):
+    path = tmp_path / "model.mps"
+    LinearProgram([1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=[2, -np.inf], row_names=["flow", "need"]).to_mps(path)
+    assert LinearProgram.from_mps(path).private.tolist() == [False, True]
+    assert LinearProgram.from_mps(path, neighbours=RELATION).private.all()
+    assert LinearProgram.from_mps(path, neighbours=RELATION, private="need*").private.tolist() == [False, True]
+
+
+def test_a_pattern_that_matches_nothing_is_seen_in_words():
+    """A misspelt pattern makes every row public. No error may say so; the number of public rows does."""
+    lp = LinearProgram(COSTS, np.ones((4, 3)), np.ones(4), row_names=list("abcd"), private="patinet*", neighbours=RELATION)
+    assert "4 public rows, number of private rows private" in repr(lp)
+    assert what_is_private(lp) == "4 rows are public; the number of private rows is private."
