@@ -618,8 +618,8 @@ def test_a_forked_process_cannot_spend_a_budget_again():
     out, err = process(FORK).communicate(timeout=100)
     assert b"Traceback" not in err
     refusal = (
-        "This {} belongs to the process that made it, where it could be spent a second time. Give each process a Budget of its "
-        "own, or use threads."
+        "This {} belongs to the process that made it: another one would spend a second time what was paid for once. Give each "
+        "process a Budget of its own, or use threads."
     )
     assert out.decode().splitlines() == [refusal.format(name) for name in ("Budget", "Ledger", "Budget", "ChargedDraws", "Budget")]
 

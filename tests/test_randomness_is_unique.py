@@ -153,7 +153,7 @@ FORK = """if True:
 def test_a_forked_process_cannot_draw_the_same_noise_and_spends_nothing():
     done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=100, check=True)
     refusal = (
-        "This Randomness belongs to the process that made it: in two processes it would draw the same noise twice. "
+        "This Randomness belongs to the process that made it: another one would draw the same noise again. "
         "Leave rng out, so that each call makes a source of its own. 0.0"
     )
     assert done.stdout.splitlines() == [refusal] * 12
@@ -195,7 +195,7 @@ def test_workers_draw_noise_of_their_own_and_take_no_source_from_outside():
 
 def test_a_clone_does_not_take_a_source_along():
     budget = Budget(1.0, 1e-3)
-    estimator = svm_models.ObjectivePerturbationSVC(eps=0.5, random_state=Randomness(), budget=budget)
+    estimator = svm_models.ObjectivePerturbationSVC(eps=0.5, classes=(-1, 1), random_state=Randomness(), budget=budget)
     with pytest.raises(InvalidParameterError, match=REFUSAL):
         sklearn.base.clone(estimator)
     data = programs.records()
@@ -204,7 +204,7 @@ def test_a_clone_does_not_take_a_source_along():
     with pytest.raises(InvalidParameterError, match="not Randomness"):
         estimator.fit(data.X, data.y)
     with pytest.raises(InvalidParameterError, match=REFUSAL):
-        svm_models.PrivateModelSelector([estimator], budget=budget).fit(data.X, data.y)
+        svm_models.PrivateModelSelector([estimator], classes=(-1, 1), budget=budget).fit(data.X, data.y)
     assert budget.spent() == 0
 
 
@@ -212,7 +212,7 @@ def test_folds_of_a_cross_validation_in_workers_draw_noise_of_their_own():
     """The chance that two of eight weights of fresh noise agree is far below 1e-9."""
     data = programs.records()
     everyone = [(np.arange(len(data.y)), np.arange(5))] * 8
-    estimator = svm_models.ObjectivePerturbationSVC(eps=0.5)
+    estimator = svm_models.ObjectivePerturbationSVC(eps=0.5, classes=(-1, 1))
     found = sklearn.model_selection.cross_validate(
         estimator, data.X, data.y, cv=everyone, n_jobs=2, return_estimator=True, error_score="raise"
     )
@@ -223,7 +223,7 @@ def test_folds_of_a_cross_validation_in_workers_draw_noise_of_their_own():
 def test_copies_of_a_seeded_generator_repeat_and_say_so():
     """That is what a seed is for: clones of one estimator make the same noise, and each says that it is not for release."""
     data = programs.records()
-    estimator = svm_models.ObjectivePerturbationSVC(eps=0.5, random_state=np.random.default_rng(3))
+    estimator = svm_models.ObjectivePerturbationSVC(eps=0.5, classes=(-1, 1), random_state=np.random.default_rng(3))
     one, two = (sklearn.base.clone(estimator).fit(data.X, data.y) for _ in range(2))
     assert one.coef_.tolist() == two.coef_.tolist()
     for fitted in (one, two):

@@ -73,7 +73,7 @@ def test_budgets_and_draws_cannot_be_pickled():
     budget = Ledger(1.0, 1e-6)
     draws = budget.charge(ExponentialMechanism(1.0, 0.5), 1, "test", RELATION, Randomness(0))
     for unique in (budget, draws):
-        with pytest.raises(privlp.BudgetExceededError, match="could be spent a second time"):
+        with pytest.raises(privlp.BudgetExceededError, match="spend a second time what was paid for once"):
             pickle.dumps(unique)
 
 

@@ -225,7 +225,7 @@ class Budget(Ledger):
         RelationMismatchError
             If an earlier call was made under another neighbour relation.
         """
-        self._refuse_in_a_fork()
+        self.refuse_elsewhere()
         if self._closed:
             raise BudgetExceededError("This budget is closed: what it paid for is finished. Open a new one.")
         for earlier in self.calls.values():

@@ -15,13 +15,12 @@ Contract
 from __future__ import annotations
 
 import math
-import os
 import secrets
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -30,6 +29,7 @@ from privlp.checks import real
 from privlp.errors import BudgetExceededError, InvalidParameterError, RelationMismatchError
 from privlp.privacy.prices import Price, composed_epsilon
 from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
+from privlp.privacy.unique import Unique
 
 if TYPE_CHECKING:
     from privlp.privacy.budget import Budget
@@ -102,19 +102,15 @@ class Call:
     parts: tuple[tuple[str, int], ...] = ()
 
 
-_ONE_PROCESS = "where it could be spent a second time. Give each process a Budget of its own, or use threads."
+class _Paid(Unique):
+    """An object that must not be duplicated: what it paid for would be spent twice.
 
+    A copy within the process is the object itself, so that a model that holds a budget can be cloned.
+    """
 
-class _Unique:
-    """An object that must not be duplicated: what it paid for would be spent twice."""
-
-    def __init__(self) -> None:
-        self._process = os.getpid()
-
-    def _refuse_in_a_fork(self) -> None:
-        """Raise in a process forked off the one that made this; before any lock is taken, which may never be free there."""
-        if os.getpid() != self._process:
-            raise BudgetExceededError(f"This {type(self).__name__} belongs to the process that made it, {_ONE_PROCESS}")
+    harm = "spend a second time what was paid for once"
+    remedy = "Give each process a Budget of its own, or use threads."
+    error = BudgetExceededError
 
     def __copy__(self) -> Self:
         return self
@@ -122,11 +118,8 @@ class _Unique:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
-    def __reduce__(self) -> NoReturn:
-        raise BudgetExceededError(f"A {type(self).__name__} cannot be copied to a file or to another process, {_ONE_PROCESS}")
 
-
-class ChargedDraws(_Unique):
+class ChargedDraws(_Paid):
     """The right to draw from one mechanism `count` times: already paid for, usable once each."""
 
     def __init__(self, mechanism: Mechanism, count: int, purpose: str, randomness: Randomness, ledger: Ledger) -> None:
@@ -139,7 +132,7 @@ class ChargedDraws(_Unique):
 
     def __call__(self, value: Any) -> Any:
         """Release `value` through the mechanism."""
-        self._refuse_in_a_fork()
+        self.refuse_elsewhere()
         with self._ledger.drawing():
             if self.remaining <= 0:
                 raise BudgetExceededError(f"All paid draws of the {self.mechanism.name} are used; charge the ledger for more.")
@@ -148,7 +141,7 @@ class ChargedDraws(_Unique):
         return self._randomness.draw(mechanism, value, self._purpose)
 
 
-class Ledger(_Unique):
+class Ledger(_Paid):
     """Privacy accounting of one planned call against a fixed (eps, delta).
 
     Parameters
@@ -179,7 +172,7 @@ class Ledger(_Unique):
     def __init__(self, eps: float, delta: float, *, _budget: Budget | None = None) -> None:
         super().__init__()
         if _budget is not None:
-            _budget._refuse_in_a_fork()
+            _budget.refuse_elsewhere()
         self.eps, self.delta = validated_budget(eps, delta)
         self._budget = _budget
         self._lock: RLock = threading.RLock() if _budget is None else _budget._lock
@@ -257,7 +250,8 @@ class Ledger(_Unique):
         ([1, 2], 1.0)
         """
         new = [Charge.of(*request) for request in requests]
-        self._refuse_in_a_fork()
+        self.refuse_elsewhere()  # before a lock is taken, which may never be free in a forked process
+        randomness.refuse_elsewhere()
         with self._lock:
             self._require_open()
             require_one_relation(self._relations, relation)

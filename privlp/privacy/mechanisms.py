@@ -164,7 +164,8 @@ class ExponentialMechanism(Mechanism):
         if math.isinf(self.eps):
             return self.without_noise(value)
         gap = value.max() - value
-        exponents = np.minimum(gap * (self.eps / (2 * self.sensitivity)), 700.0)
+        with np.errstate(over="ignore"):  # a finite factor, so that no gap of 0 becomes NaN
+            exponents = np.minimum(gap * min(self.eps / (2 * self.sensitivity), _LARGEST_SCALE), 700.0)
         block = min(4096, 1 + int(2 * exponents.size / np.exp(-exponents).sum()))
         while True:
             proposals = randomness.generator.integers(exponents.size, size=block)

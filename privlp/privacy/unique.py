@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from privlp.errors import InvalidParameterError
+from privlp.errors import InvalidParameterError, PrivLPError
 
 _forks = 0
 
@@ -51,8 +51,10 @@ class Unique:
     privlp.errors.InvalidParameterError: A Key cannot be copied or pickled: a copy would draw the same noise again. Make a new Key.
     """
 
-    #: What to do instead, for messages.
+    #: What a copy would do, and what to do instead, for messages.
+    harm = "draw the same noise again"
     remedy = ""
+    error: type[PrivLPError] = InvalidParameterError
 
     def __init__(self) -> None:
         self._process = this_process()
@@ -73,8 +75,8 @@ class Unique:
 
         Raises
         ------
-        InvalidParameterError
-            With what to do.
+        PrivLPError
+            Of the kind :attr:`error`, with what to do.
 
         Examples
         --------
@@ -82,15 +84,12 @@ class Unique:
         >>> Unique().refuse_elsewhere()
         """
         if self._process != this_process() and not self.may_be_copied():
-            raise InvalidParameterError(
-                f"This {type(self).__name__} belongs to the process that made it: in two processes it would draw the same noise "
-                f"twice. {self.remedy}"
+            raise self.error(
+                f"This {type(self).__name__} belongs to the process that made it: another one would {self.harm}. {self.remedy}"
             )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """What copy, deepcopy and pickle ask for."""
         if not self.may_be_copied():
-            raise InvalidParameterError(
-                f"A {type(self).__name__} cannot be copied or pickled: a copy would draw the same noise again. {self.remedy}"
-            )
+            raise self.error(f"A {type(self).__name__} cannot be copied or pickled: a copy would {self.harm}. {self.remedy}")
         return super().__reduce_ex__(protocol)
