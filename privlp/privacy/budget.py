@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ from privlp.privacy.prices import composed_epsilon
 from privlp.privacy.record import LedgerEntry, PrivacyRecord
 
 if TYPE_CHECKING:
+    from privlp.privacy.budget_file import StoredBudget
     from privlp.privacy.mechanisms import Mechanism
     from privlp.privacy.randomness import Randomness
     from privlp.relations import NeighbourRelation
@@ -93,6 +95,56 @@ class Budget(Ledger):
         self._calls: dict[str, Call] = {}
 
     # ------------------------------------------------------------------------------------------ for callers
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        eps: float | None = None,
+        delta: float | None = None,
+        *,
+        composition: Composition | None = None,
+        adopt: bool = False,
+    ) -> StoredBudget:
+        """Open a budget that is kept in a file, for releases over months and from several processes.
+
+        Every charge is on the disk before the draw it pays for. All who have opened the file spend
+        from the same budget.
+
+        Parameters
+        ----------
+        path : path
+            Of the file, on a local disk. If there is none it is made.
+        eps, delta : float, optional
+            Total guarantee; required for a new file. The limit of a file never changes.
+        composition : {"adaptive", "planned", "basic"}, optional
+            Of a new file, "adaptive" by default; see :class:`Budget`.
+        adopt : bool
+            Use a file that was moved from another disk or restored from a backup. A copy is refused by
+            default: two copies would spend the budget twice. The history tells of it.
+
+        Raises
+        ------
+        BudgetFileError
+            If the file cannot be used, with the reason.
+        InvalidParameterError
+            If eps, delta or composition are not those of the file.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from privlp import Budget, examples, solve
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "census.budget")
+        >>> budget = Budget.open(path, eps=1.0, delta=1e-6)
+        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+        >>> round(Budget.open(path).spent(), 6)  # months later, in another process
+        0.25
+        >>> folder.cleanup()
+        """
+        from privlp.privacy.budget_file import open_budget  # noqa: PLC0415 (which derives from this class)
+
+        return open_budget(path, eps, delta, composition, adopt=adopt)
 
     def ledger(self, eps: float, delta: float) -> Ledger:
         """The ledger of one planned call of at most (eps, delta), whose charges must also fit here.
@@ -177,7 +229,7 @@ class Budget(Ledger):
 
     def record(self) -> PrivacyRecord:
         calls = self.calls.values()
-        relations = {text: relation for call in calls for text, relation in call.relations.items()}
+        relations = dict.fromkeys(text for call in calls for text in call.relations)
         return self._record(relations, {text: seeded for call in calls for text, seeded in call.randomness.items()})
 
     @property
@@ -210,10 +262,20 @@ class Budget(Ledger):
             call = replace(call, parts=call.parts + budget._part)
             budget = budget._budget
 
+    @property
+    def largest_mu(self) -> float:
+        """The limit of the Gaussian sum."""
+        return 0.0 if self.composition == "basic" else _largest_mu(self.eps, _GAUSSIAN * self.delta)
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Within it, nobody else changes what was charged; what is entered within it is kept."""
-        yield
+        """Within it, nobody else changes what was charged; what is entered is kept if it ends without an error."""
+        before = self._calls.copy()
+        try:
+            yield
+        except BaseException:
+            self._calls = before
+            raise
 
     def require_room(self, new: Sequence[Charge], call: Call) -> None:
         """Refuse a call that does not fit.
@@ -247,7 +309,7 @@ class Budget(Ledger):
     def _fits(self, calls: Sequence[Call]) -> bool:
         if self.composition == "planned":
             return self._spent(calls) <= self.eps
-        return all(self._calls_fit(place) or self._gaussian_sum_fits(place) for place in _places(calls))
+        return all(self._calls_fit(place) or self._gaussian_sum_fits(place) for place in places(calls))
 
     def _calls_fit(self, calls: Sequence[Call]) -> bool:
         eps, delta = math.fsum(call.eps for call in calls), math.fsum(call.delta for call in calls)
@@ -256,11 +318,10 @@ class Budget(Ledger):
     def _gaussian_sum_fits(self, calls: Sequence[Call]) -> bool:
         if self.composition == "basic" or self.delta == 0:
             return False
-        squares = math.fsum(charge.price.mu**2 * charge.entry.draws for call in calls for charge in call.charges)
-        return squares * (1 + _ROUNDING) <= _largest_mu(self.eps, _GAUSSIAN * self.delta) ** 2
+        return sum_of_squares(calls) * (1 + _ROUNDING) <= self.largest_mu**2
 
     def _spent(self, calls: Iterable[Call]) -> float:
-        return max((self._planned(place) for place in _places(list(calls))), default=0.0)
+        return max((self._planned(place) for place in places(list(calls))), default=0.0)
 
     def _planned(self, calls: Sequence[Call]) -> float:
         """The least eps known for planned calls: of all draws together, or call by call."""
@@ -270,7 +331,7 @@ class Budget(Ledger):
         return min(together, one_by_one) if math.fsum(call.delta for call in calls) <= self.delta else together
 
     def _delta_of_a_further_call(self) -> float:
-        used = (math.fsum(call.delta for call in place) for place in _places(list(self.calls.values())))
+        used = (math.fsum(call.delta for call in place) for place in places(list(self.calls.values())))
         return max(0.0, self.delta - max(used, default=0.0))
 
     def _excess(self, charges: tuple[Charge, ...]) -> float:
@@ -313,11 +374,16 @@ def _largest_mu(eps: float, delta: float) -> float:
     return mu_of(eps, delta)
 
 
+def sum_of_squares(calls: Iterable[Call]) -> float:
+    """The squares of the Gaussian parameters of all draws, added up."""
+    return math.fsum(charge.price.mu**2 * charge.entry.draws for call in calls for charge in call.charges)
+
+
 def _of_parts(call: Call) -> str:
     return "".join(f", part {part + 1} of the records" for _, part in call.parts)
 
 
-def _places(calls: Sequence[Call]) -> Iterator[list[Call]]:
+def places(calls: Sequence[Call]) -> Iterator[list[Call]]:
     """The calls that touch a record, for each place where a record may lie: in this part of that partition, and so on.
 
     Of parts that were charged alike, one stands for all.
