@@ -78,16 +78,20 @@ class Trial:
         Budget.open(self.path, 1.0, 0.0)
         rng, self.killed = random.Random(seed), 0
         workers = [self._start() for _ in range(processes)]
-        while any(worker.poll() is None for worker in workers):
-            time.sleep(rng.uniform(0.0, 0.6))
-            if self.killed < kills and self._noted():
+        try:
+            while any(worker.poll() is None for worker, _ in workers):
+                time.sleep(rng.uniform(0.0, 0.3))
                 at = rng.randrange(processes)
-                if workers[at].poll() is None:
-                    workers[at].kill()
+                worker, log = workers[at]
+                if self.killed < kills and log.exists() and worker.poll() is None:  # it is at work
+                    worker.kill()
+                    worker.wait()
                     self.killed += 1
-                    workers[at].wait()
                     workers[at] = self._start()
-        self.failed = sum(worker.returncode != 0 for worker in workers)
+        finally:
+            for worker, _ in workers:
+                worker.kill()
+        self.failed = sum(worker.returncode != 0 for worker, _ in workers)
         budget = Budget.open(self.path)
         purposes = [charge.entry.purpose for call in budget.calls.values() for charge in call.charges]
         self.recorded, self.drawn = set(purposes), set(self._noted())
@@ -100,10 +104,11 @@ class Trial:
         used_up = self.spent + min(SIZES) * self._unit > 1.0
         return self.drawn <= self.recorded and self.spent <= 1.0 and used_up and not self.failed and not self.twice
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> tuple[subprocess.Popen[bytes], Path]:
         seed = next(self._seeds)
-        arguments = [str(self.path), str(self._folder / f"{seed}.log"), str(self._unit), str(seed)]
-        return subprocess.Popen([sys.executable, "-m", "benchmarks.stored_budget", "--worker", *arguments], cwd=ROOT)
+        log = self._folder / f"{seed}.log"
+        command = [sys.executable, "-m", "benchmarks.stored_budget", "--worker"]
+        return subprocess.Popen([*command, str(self.path), str(log), str(self._unit), str(seed)], cwd=ROOT), log
 
     def _noted(self) -> list[str]:
         return [line for log in self._folder.glob("*.log") for line in log.read_text().split("\n")[:-1]]
@@ -174,7 +179,7 @@ def costs(folder: Path, calls: int, times: int) -> list[str]:
         milliseconds(budget.spent, 3),
         milliseconds(lambda: summary(budget), 3),
     ]
-    return [f"{calls:,}", f"{path.stat().st_size / 2**20:.1f} MB", *(f"{number:.1f} ms" for number in numbers)]
+    return [f"{calls:,}", f"{path.stat().st_size / 1000:,.0f} kB", *(f"{number:.1f} ms" for number in numbers)]
 
 
 def milliseconds_of_a_sync(folder: Path, times: int) -> float:
@@ -218,16 +223,16 @@ def main(worker: tuple[str, str, str, str] | None, trials: int, charges: int, ki
         "stored_budget",
         "A budget in a file",
         [
-            f"**Killed at any moment.** Four processes spend one file, about {charges:,} charges a trial. Each notes every draw in a "
-            "log of its own, on the disk, after the draw. Now and then one is killed (SIGKILL), and another takes its place. At the "
-            "end every draw that was noted must be on record, none twice, the limit not passed, and less left than the "
+            f"**Killed at any moment.** Four processes spend one file, about {charges:,} charges a trial. Each notes every draw "
+            "in a log of its own, on the disk, after the draw. Now and then one is killed (SIGKILL), and another takes its place. "
+            "At the end every draw that was noted must be on record, none twice, the limit not passed, and less left than the "
             "smallest request.",
             (["draws noted", "charges on record", "kills", "eps on record", "holds"], rows),
             "More on record than noted: killed between the charge and the note. What was charged stays charged.",
             "**What a charge on the disk costs.** The same solves, paid from memory and from a file, in turns in one run; medians.",
             (["rows x variables", "solve paid from memory", "more from a file", "ratio of times"], solves),
-            f"A write of 4 kB that reaches the disk takes {sync:.1f} ms here; a charge needs several, one after another. So the cost "
-            "of a charge is that of the disk, whatever is solved.",
+            f"A write of 4 kB that reaches the disk takes {sync:.1f} ms here; a charge needs several, one after another, and opens "
+            "the file anew. None of that grows with the program.",
             "**Many calls.** Times of one access, by the number of calls on record; the charge in memory checks the same rule.",
             (["calls", "file", "open", "charge", "the same in memory", "spent", "statement"], by_size),
         ],

@@ -257,7 +257,9 @@ def _audit(model: str, json_file: str | None, picture: str | None, seed: int | N
 @click.argument("file", type=click.Path())
 @cli_options.made("--eps", type=float, help="Privacy parameter eps of all releases together.")
 @cli_options.made("--delta", type=float, help="Privacy parameter delta of all releases together.")
-@cli_options.made("--composition", type=click.Choice(["adaptive", "planned", "basic"]), help="How calls add up [default: adaptive].")
+@cli_options.made(
+    "--composition", type=click.Choice(["adaptive", "planned", "basic"]), help="How calls add up [default: adaptive]."
+)
 @cli_options.made("--adopt", is_flag=True, help="Use a file that was moved or restored; only if no other copy will be used.")
 @cli_options.output("--history", is_flag=True, help="Also print what happened when.")
 @cli_options.output("--json", "json_file", help="Write all as JSON to this file, or to standard output for '-'.")

@@ -136,7 +136,7 @@ class Budget(Ledger):
         >>> from privlp import Budget, examples, solve
         >>> folder = tempfile.TemporaryDirectory()
         >>> path = os.path.join(folder.name, "census.budget")
-        >>> budget = Budget.open(path, eps=1.0, delta=1e-6)
+        >>> budget = Budget.open(path, eps=1.0, delta=0.0)
         >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
         >>> round(Budget.open(path).spent(), 6)  # months later, in another process
         0.25
@@ -263,7 +263,7 @@ class Budget(Ledger):
             budget = budget._budget
 
     @property
-    def largest_mu(self) -> float:
+    def _mu_limit(self) -> float:
         """The limit of the Gaussian sum."""
         return 0.0 if self.composition == "basic" else _largest_mu(self.eps, _GAUSSIAN * self.delta)
 
@@ -318,7 +318,7 @@ class Budget(Ledger):
     def _gaussian_sum_fits(self, calls: Sequence[Call]) -> bool:
         if self.composition == "basic" or self.delta == 0:
             return False
-        return sum_of_squares(calls) * (1 + _ROUNDING) <= self.largest_mu**2
+        return sum_of_squares(calls) * (1 + _ROUNDING) <= self._mu_limit**2
 
     def _spent(self, calls: Iterable[Call]) -> float:
         return max((self._planned(place) for place in places(list(calls))), default=0.0)

@@ -3,8 +3,8 @@
 The rule is that of :mod:`privlp.privacy.budget`. A charge is checked against all that the file holds, and
 written to it, within one transaction; the right to draw is handed out after the transaction is on the
 disk. So the calls of a file are in one order, each was admitted in view of all earlier ones, and no draw
-goes without its record: the proof for one process holds for all of them together. See
-``docs/proofs.md``, "A budget on disk".
+goes without its record: the proof for one process holds for all of them together. Proof:
+``docs/proofs.md``, "Composition".
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tabulate import tabulate
 
@@ -27,11 +27,14 @@ from privlp.privacy.record import LedgerEntry, PrivacyRecord, json_number
 from privlp.privacy.record_file import START, Last, Place, RecordFile
 from privlp.relations.base import RecordedRelation
 
+if TYPE_CHECKING:
+    from privlp.privacy.mechanisms import Mechanism
+
 _SECOND_PROCESS = "Open the file there: privlp.Budget.open(path)."
 
 
 @dataclass(frozen=True)
-class Event:
+class BudgetEvent:
     """One line in the history of a stored budget.
 
     Attributes
@@ -48,6 +51,17 @@ class Event:
         Which call it belongs to. A later line of the same call repeats what it paid for before.
     eps, delta : float
         Of the call so far; 0 for other events.
+
+    Examples
+    --------
+    >>> import os, tempfile, privlp
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), eps=1.0, delta=1e-6)
+    >>> solution = privlp.solve(privlp.examples.diet(), eps=0.5, delta=0.0, budget=budget, rng=0)
+    >>> event = budget.history()[-1]
+    >>> event.what, event.mechanisms, round(event.eps, 6), event.delta
+    ('noise on costs c', '1 x Laplace mechanism', 0.5, 0.0)
+    >>> folder.cleanup()
     """
 
     time: str
@@ -60,7 +74,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Sums:
+class BudgetSums:
     """What a budget compares with its limits, at the records that were used most.
 
     Attributes
@@ -69,6 +83,16 @@ class Sums:
         What the calls add up to.
     mu, mu_limit : float
         The root of the sum of squares of the Gaussian parameters of all draws, and its limit.
+
+    Examples
+    --------
+    >>> import os, tempfile, privlp
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), eps=1.0, delta=1e-6)
+    >>> sums = budget.sums()
+    >>> sums.eps, sums.mu, round(sums.mu_limit, 3)
+    (0.0, 0.0, 0.22)
+    >>> folder.cleanup()
     """
 
     eps: float
@@ -97,7 +121,7 @@ class StoredBudget(Budget):
     >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
     >>> [event.what for event in budget.history()]
     ['made, for (1, 1e-06)', 'noise on costs c']
-    >>> budget.sums().eps
+    >>> round(budget.sums().eps, 6)
     0.25
     >>> folder.cleanup()
     """
@@ -111,14 +135,18 @@ class StoredBudget(Budget):
     @property
     def calls(self) -> dict[str, Call]:
         """What was charged, call by call, by any process."""
-        with self.view():
+        with self._view():
             return self._known.calls
 
     def record(self) -> PrivacyRecord:
-        with self.view():
+        with self._view():
             return super().record()
 
-    def history(self) -> tuple[Event, ...]:
+    def calibrate_together(self, make: Callable[[float], Sequence[tuple[Mechanism, int]]]) -> float:
+        with self._view():  # the file is read once, not at each step of the search
+            return super().calibrate_together(make)
+
+    def history(self) -> tuple[BudgetEvent, ...]:
         """What happened to the file, in order.
 
         Examples
@@ -130,10 +158,10 @@ class StoredBudget(Budget):
         made, for (1, 0)
         >>> folder.cleanup()
         """
-        with self.view():
+        with self._view():
             return self._known.history
 
-    def sums(self) -> Sums:
+    def sums(self) -> BudgetSums:
         """What is compared with the limits.
 
         Examples
@@ -143,16 +171,16 @@ class StoredBudget(Budget):
         >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), eps=1.0, delta=1e-6)
         >>> solution = privlp.solve(privlp.examples.diet(), eps=0.5, delta=0.0, budget=budget, rng=0)
         >>> sums = budget.sums()
-        >>> sums.eps, sums.mu <= sums.mu_limit
+        >>> round(sums.eps, 6), sums.mu <= sums.mu_limit  # the calls pay, not the Gaussian sum
         (0.5, False)
         >>> folder.cleanup()
         """
         of_places = list(places(list(self.calls.values())))
-        return Sums(
+        return BudgetSums(
             eps=max((math.fsum(call.eps for call in place) for place in of_places), default=0.0),
             delta=max((math.fsum(call.delta for call in place) for place in of_places), default=0.0),
             mu=math.sqrt(max(map(sum_of_squares, of_places), default=0.0)),
-            mu_limit=self.largest_mu,
+            mu_limit=self._mu_limit,
         )
 
     # ------------------------------------------------------------------------------------------ the file
@@ -171,7 +199,7 @@ class StoredBudget(Budget):
                 raise
 
     @contextmanager
-    def view(self) -> Iterator[None]:
+    def _view(self) -> Iterator[None]:
         """Within it, the budget is as the file was at one moment."""
         self._refuse_in_a_fork()
         with self._lock:
@@ -188,14 +216,14 @@ class StoredBudget(Budget):
 
     @contextmanager
     def _connected(self, connection: sqlite3.Connection) -> Iterator[None]:
-        self.learn(*self._file.read(connection, self._known.last))
+        self._learn(*self._file.read(connection, self._known.last))
         self._connection = connection
         try:
             yield
         finally:
             self._connection = None
 
-    def learn(self, bodies: list[dict[str, Any]], last: Last) -> None:
+    def _learn(self, bodies: list[dict[str, Any]], last: Last) -> None:
         """Take in what was read from the file."""
         try:
             self._known = self._known.having(bodies, last)
@@ -222,7 +250,7 @@ class _Known:
 
     last: Last = START
     calls: dict[str, Call] = field(default_factory=dict)
-    history: tuple[Event, ...] = ()
+    history: tuple[BudgetEvent, ...] = ()
 
     def having(self, bodies: list[dict[str, Any]], last: Last) -> _Known:
         """What is known with further records."""
@@ -232,7 +260,7 @@ class _Known:
         for body in bodies:
             when = str(body["time"]), str(body["version"])
             if body["kind"] != "call":
-                history.append(Event(*when, _WORDS[body["kind"]](body)))
+                history.append(BudgetEvent(*when, _WORDS[body["kind"]](body)))
                 continue
             call = _call_from_dict(body)
             earlier = calls.get(call.identifier)
@@ -271,7 +299,7 @@ def open_budget(
     if adopt and not place.holds(file.place()):
         place = _adopt(file)
     file.require_place(place)
-    budget.learn(bodies, last)
+    budget._learn(bodies, last)
     return budget
 
 
@@ -320,11 +348,11 @@ _WORDS: dict[str, Any] = {
 }
 
 
-def _event(time: str, version: str, call: Call) -> Event:
+def _event(time: str, version: str, call: Call) -> BudgetEvent:
     entries = [charge.entry for charge in call.charges]
     purposes = "; ".join(dict.fromkeys(entry.purpose for entry in entries))
     mechanisms = "; ".join(f"{entry.draws} x {entry.mechanism}" for entry in entries)
-    return Event(time, version, purposes, mechanisms, call.identifier, call.eps, call.delta)
+    return BudgetEvent(time, version, purposes, mechanisms, call.identifier, call.eps, call.delta)
 
 
 def _call_to_dict(call: Call) -> dict[str, Any]:
@@ -339,7 +367,7 @@ def _call_to_dict(call: Call) -> dict[str, Any]:
         "kind": "call",
         "identifier": call.identifier,
         "eps": json_number(call.eps),
-        "delta": call.delta,
+        "delta": json_number(call.delta),
         "charges": [{"price": _numbers(charge.price), "entry": _numbers(charge.entry)} for charge in call.charges],
         "relations": {text: relation.key for text, relation in call.relations.items()},
         "randomness": call.randomness,
@@ -389,7 +417,7 @@ def _number(value: Any) -> float:
 
 def summary(budget: StoredBudget) -> str:
     """What was spent, and of how much, for the command line."""
-    with budget.view():
+    with budget._view():
         sums = budget.sums()
         lines = [
             ("limit", f"eps = {budget.eps:g}, delta = {budget.delta:g}, composition {budget.composition}"),
@@ -401,19 +429,19 @@ def summary(budget: StoredBudget) -> str:
         return tabulate(lines, tablefmt="plain", disable_numparse=True) + f"\n\n{budget.statement()}"
 
 
-def history_table(events: Sequence[Event]) -> str:
+def history_table(events: Sequence[BudgetEvent]) -> str:
     """The history, a line for each event; of a call that came in several lines, the last counts."""
     rows = [(event.time, event.what, event.mechanisms, event.call[:6], *_price_in_words(event)) for event in events]
     return tabulate(rows, headers=("time (UTC)", "what", "mechanisms", "call", "eps", "delta"), disable_numparse=True)
 
 
-def _price_in_words(event: Event) -> tuple[str, str]:
+def _price_in_words(event: BudgetEvent) -> tuple[str, str]:
     return (f"{event.eps:.4g}", f"{event.delta:.3g}") if event.call else ("", "")
 
 
 def to_dict(budget: StoredBudget) -> dict[str, Any]:
     """The statement, the sums and the history as plain data."""
-    with budget.view():
+    with budget._view():
         sums, events = asdict(budget.sums()), [asdict(event) for event in budget.history()]
         return {**budget.statement(), "sums": _finite(sums), "history": [_finite(event) for event in events]}
 

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -37,6 +38,8 @@ from privlp.errors import BudgetFileError
 
 #: Seconds to wait for another process.
 PATIENCE = 60.0
+#: How a commit reaches the disk; see above.
+SYNCHRONOUS = "EXTRA"
 #: The format that this version writes, and the newest that it reads.
 FORMAT = 1
 #: SQLite's mark for what a file is for: "prlp".
@@ -157,7 +160,7 @@ class RecordFile:
     def append(self, connection: sqlite3.Connection, last: Last, body: dict[str, Any]) -> tuple[dict[str, Any], Last]:
         """Write a record, dated, after the last one of the file, within :meth:`writing`."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        body = {"time": now, "version": version("privlp"), **body}
+        body = {"time": now, "version": _version(), **body}
         number, known = last
         text = json.dumps(body, allow_nan=False)
         new = number + 1, _chained(known, text)
@@ -231,7 +234,7 @@ class RecordFile:
 
     def _connection(self) -> sqlite3.Connection:
         connection = sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None)
-        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         connection.execute("PRAGMA fullfsync = ON")  # macOS: past the cache of the drive
         return connection
 
@@ -270,6 +273,11 @@ class RecordFile:
                 if code.startswith(beginning):
                     raise BudgetFileError(f"{self._name} {reason}. {_NOT_CHARGED}") from None
             self.refuse_as_damaged(f"SQLite says {error}")
+
+
+@cache
+def _version() -> str:
+    return version("privlp")
 
 
 def _chained(known: str, body: str) -> str:
