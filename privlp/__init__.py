@@ -15,6 +15,7 @@ from privlp import examples as examples
 from privlp.compare import Comparison as Comparison
 from privlp.compare import compare as compare
 from privlp.errors import BudgetExceededError as BudgetExceededError
+from privlp.errors import BudgetFileError as BudgetFileError
 from privlp.errors import InvalidParameterError as InvalidParameterError
 from privlp.errors import InvalidProblemError as InvalidProblemError
 from privlp.errors import MissingDependencyError as MissingDependencyError

@@ -1,4 +1,4 @@
-"""The command line: ``privlp solve``, ``privlp plan``, ``privlp audit``, ``privlp exact``, ``privlp demo``."""
+"""The command line: ``privlp solve``, ``plan``, ``budget``, ``audit``, ``exact``, ``demo``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from privlp.exact import solve_exact
 from privlp.files import write_whole
 from privlp.optional import save_figure
 from privlp.plan import plan
+from privlp.privacy import Budget
+from privlp.privacy.budget_file import history_table, summary, to_dict
 from privlp.problem import LinearProgram
 from privlp.solution import Solution
 from privlp.solve import solve
@@ -34,6 +36,7 @@ _STAYS_CHARGED = "Nothing was released but what is printed above or saved; what 
 _EXIT_CODES_OF_AUDIT = (
     "Exit codes: 0 no fault found (no proof of privacy); 1 fault found; 2 wrong input or options; 130 interrupted."
 )
+_EXIT_CODES_OF_BUDGET = "Exit codes: 0 made or read; 2 wrong options, or a file that cannot be used; 130 interrupted."
 _MOST_VARIABLES_SHOWN = 20
 # Plans of larger programs may take far longer than the solve: they bound each variable by linear programs.
 _MOST_VARIABLES_PLANNED = 500
@@ -97,6 +100,7 @@ def main() -> None:
 @click.argument("model", type=click.Path())
 @cli_options.privacy("--eps", type=float, required=True, help="Privacy parameter eps: smaller is more private; inf: no privacy.")
 @cli_options.REQUEST
+@cli_options.privacy("--budget", "budget_file", type=click.Path(), help="Pay from the budget in this file; see `privlp budget`.")
 @cli_options.MANNER
 @cli_options.method("--time-limit", type=float, help="Seconds.")
 @cli_options.output("--seed", type=int, help="Reproducible noise, for experiments only: the result is not for release.")
@@ -109,12 +113,15 @@ def main() -> None:
     help="Also compare with the exact optimum, on standard error. NOT PRIVATE: for your eyes only.",
 )
 @plain_errors
-def _solve(model: str, json_file: str | None, seed: int | None, split: str | None, compared: bool, **options: Any) -> None:
+def _solve(
+    model: str, budget_file: str | None, json_file: str | None, seed: int | None, split: str | None, compared: bool, **options: Any
+) -> None:
     """Solve MODEL (an MPS or LP file) privately. By default whole rows are private: one record owns a constraint."""
     _require_folder(json_file)
     split_in = shares(split)
+    budget = None if budget_file is None else Budget.open(budget_file)
     lp, options = _program(model, options)
-    solution = solve(lp, rng=seed, split=split_in, **options)
+    solution = solve(lp, rng=seed, split=split_in, budget=budget, **options)
     if json_file not in (None, "-"):
         try:
             solution.save(json_file)
@@ -234,6 +241,47 @@ def _audit(model: str, json_file: str | None, picture: str | None, seed: int | N
     if picture is not None:
         save_figure(found.plot(), picture)
     sys.exit(0 if found.passed else 1)
+
+
+@main.command(
+    "budget",
+    cls=GroupedCommand,
+    short_help="Make a budget that is kept in a file, or say what it has paid for.",
+    epilog=_example(
+        "privlp budget all.budget --eps 1 --delta 1e-6",
+        "privlp solve m.mps --eps 0.2 --delta 0 --s 9 --opt 4 --budget all.budget",
+        "privlp budget all.budget --history",
+        exit_codes=_EXIT_CODES_OF_BUDGET,
+    ),
+)
+@click.argument("file", type=click.Path())
+@cli_options.made("--eps", type=float, help="Privacy parameter eps of all releases together.")
+@cli_options.made("--delta", type=float, help="Privacy parameter delta of all releases together.")
+@cli_options.made(
+    "--composition", type=click.Choice(["adaptive", "planned", "basic"]), help="How calls add up [default: adaptive]."
+)
+@cli_options.made("--adopt", is_flag=True, help="Use a file that was moved or restored; only if no other copy will be used.")
+@cli_options.output("--history", is_flag=True, help="Also print what happened when.")
+@cli_options.output("--json", "json_file", help="Write all as JSON to this file, or to standard output for '-'.")
+@plain_errors
+def _budget(file: str, history: bool, json_file: str | None, **options: Any) -> None:
+    """Say what the budget in FILE has paid for, and how much is left. With --eps and --delta, make it if there is none.
+
+    Releases over months and from several processes are paid from one file. A charge is on the disk before the draw that it pays
+    for, so that a crash loses none. Keep FILE on a local disk, and never use two copies of it: that would spend the budget twice.
+    """
+    _require_folder(json_file)
+    budget = Budget.open(file, **options)
+    if json_file is not None:
+        document = json.dumps(to_dict(budget), indent=1)
+        if json_file != "-":
+            write_whole(json_file, document)
+    if json_file == "-":
+        click.echo(document)
+        return
+    click.echo(summary(budget))
+    if history:
+        click.echo(f"\n{history_table(budget.history())}")
 
 
 @main.command("exact", short_help="Solve a model exactly with HiGHS; not private.", epilog=_example("privlp exact model.mps"))

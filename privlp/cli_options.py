@@ -53,6 +53,7 @@ _rows = _group("Whole rows are private, unless an option of the next group is gi
 _numbers = _group("Only numbers are private: one record moves them a little")
 method = _group("Method and what it may use")
 audit = _group("Audit")
+made = _group("When FILE is made, or was moved")
 output = _group("Output")
 
 _MOST_ROWS_NAMED = 3

@@ -87,6 +87,19 @@ class BudgetExceededError(PrivLPError, RuntimeError):
     """
 
 
+class BudgetFileError(PrivLPError, RuntimeError):
+    """The file of a budget cannot be used: it is damaged, copied, locked, or no such file. Nothing was drawn.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> privlp.Budget.open("no-such-file.budget")
+    Traceback (most recent call last):
+        ...
+    privlp.errors.BudgetFileError: There is no file 'no-such-file.budget'. To make one, give the eps and delta of the whole budget.
+    """
+
+
 class RelationMismatchError(PrivLPError, ValueError):
     """One ledger was asked to account for two different neighbour relations.
 

@@ -12,7 +12,7 @@ from tabulate import tabulate
 
 from privlp import InvalidParameterError, __version__
 from privlp.cli import plain_errors
-from privlp.privacy import Ledger, Randomness
+from privlp.privacy import Budget, Ledger, Randomness
 from svm_models.csv_file import read_csv_file
 from svm_models.text_format import TrainingFile, read_training_file
 
@@ -40,11 +40,12 @@ def main() -> None:
 @click.option("--classes", nargs=2, required=True, help="The two labels, public.")
 @click.option("--eps", type=float, required=True, help="Privacy parameter eps: smaller is more private.")
 @click.option("--delta", type=float, required=True, help="Privacy parameter delta, well below one over the number of records.")
+@click.option("--budget", "budget_file", type=click.Path(), help="Pay from the budget in this file; see `privlp budget`.")
 @click.option("--data-norm", type=float, default=1.0, show_default=True, help="Public bound on the Euclidean norm of a record.")
 @click.option("--seed", type=click.IntRange(min=0), help="Reproducible noise, for experiments only: not for release.")
 @click.option("--json", "as_json", is_flag=True, help="Print weights and privacy statement as JSON.")
 @plain_errors
-def _fit(file: str, label: str | None, as_json: bool, seed: int | None, **options: Any) -> None:
+def _fit(file: str, label: str | None, budget_file: str | None, as_json: bool, seed: int | None, **options: Any) -> None:
     """Train PrivateLPSVC on the records in FILE, in CSV: numbers separated by commas, and a column of labels.
 
     The first line names the columns, unless it holds a number. Scale the columns before, by public numbers; records of a norm
@@ -55,8 +56,9 @@ def _fit(file: str, label: str | None, as_json: bool, seed: int | None, **option
     """
     from svm_models import PrivateLPSVC  # noqa: PLC0415 (needs scikit-learn, and says so)
 
+    budget = None if budget_file is None else Budget.open(budget_file)
     records = read_csv_file(file, label)
-    svm = PrivateLPSVC(**options, random_state=seed).fit(records.X, records.y)
+    svm = PrivateLPSVC(**options, budget=budget, random_state=seed).fit(records.X, records.y)
     weights = svm.coef_[0].tolist()
     negative, positive = svm.classes_.tolist()
     if as_json:

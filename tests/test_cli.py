@@ -36,11 +36,11 @@ SOLVE = ("--eps", 1, "--delta", 1e-6, "--s", 20, "--opt", 5)
 def test_help_names_all_commands_and_exit_codes():
     result = call("--help")
     assert result.exit_code == 0
-    assert all(word in result.output for word in ("solve", "plan", "audit", "exact", "demo", "Exit codes"))
+    assert all(word in result.output for word in ("solve", "plan", "budget", "audit", "exact", "demo", "Exit codes"))
 
 
 @pytest.mark.parametrize("columns", [80, 100])
-@pytest.mark.parametrize("command", ["solve", "plan", "audit", "exact", "demo"])
+@pytest.mark.parametrize("command", ["solve", "plan", "budget", "audit", "exact", "demo"])
 def test_help_has_groups_and_an_example_and_fits_the_terminal(command, columns):
     result = CliRunner().invoke(main, [command, "--help"], terminal_width=columns)
     assert max(map(len, result.output.splitlines())) <= columns
@@ -54,7 +54,7 @@ def test_help_has_groups_and_an_example_and_fits_the_terminal(command, columns):
 
 def test_commands_are_listed_with_a_line_each():
     listed = call("--help").output.split("Commands:\n")[1].split("\n\n")[0].splitlines()
-    assert [line.split()[0] for line in listed] == ["audit", "demo", "exact", "plan", "solve"]
+    assert [line.split()[0] for line in listed] == ["audit", "budget", "demo", "exact", "plan", "solve"]
     assert all(line.endswith(".") and not line.endswith("...") for line in listed)
 
 

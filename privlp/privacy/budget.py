@@ -15,31 +15,36 @@ so does their union. Proof: ``docs/proofs.md``, "A budget that is used adaptivel
 
 from __future__ import annotations
 
-import itertools
 import math
+import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from privlp.checks import is_one_of
 from privlp.errors import BudgetExceededError, InvalidParameterError
-from privlp.privacy.gaussian_dp import mu_of
+from privlp.privacy.gaussian_dp import eps_of, mu_of
 from privlp.privacy.ledger import Call, Charge, ChargedDraws, Ledger, require_one_relation
+from privlp.privacy.partitions import few_places, largest_sum
 from privlp.privacy.prices import composed_epsilon
 from privlp.privacy.record import LedgerEntry, PrivacyRecord
 
 if TYPE_CHECKING:
+    from privlp.privacy.budget_file import StoredBudget
     from privlp.privacy.mechanisms import Mechanism
     from privlp.privacy.randomness import Randomness
     from privlp.relations import NeighbourRelation
 
 Composition: TypeAlias = Literal["adaptive", "planned", "basic"]
 
+#: What is added up over the calls.
+EPS, DELTA, SQUARE = attrgetter("eps"), attrgetter("delta"), attrgetter("square")
 #: Shares of delta for the sum of the calls and for the Gaussian sum. What is left of 1 covers the
 #: relative error of sums of floating-point numbers.
 _CALLS, _GAUSSIAN, _ROUNDING = 0.9, 0.1 - 1e-9, 1e-12
@@ -93,6 +98,56 @@ class Budget(Ledger):
         self._calls: dict[str, Call] = {}
 
     # ------------------------------------------------------------------------------------------ for callers
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        eps: float | None = None,
+        delta: float | None = None,
+        *,
+        composition: Composition | None = None,
+        adopt: bool = False,
+    ) -> StoredBudget:
+        """Open a budget that is kept in a file, for releases over months and from several processes.
+
+        Every charge is on the disk before the draw it pays for. All who have opened the file spend
+        from the same budget.
+
+        Parameters
+        ----------
+        path : path
+            Of the file, on a local disk. If there is none it is made.
+        eps, delta : float, optional
+            Total guarantee; required for a new file. The limit of a file never changes.
+        composition : {"adaptive", "planned", "basic"}, optional
+            Of a new file, "adaptive" by default; see :class:`Budget`.
+        adopt : bool
+            Use a file that was moved from another disk or restored from a backup. A copy is refused by
+            default: two copies would spend the budget twice. The history tells of it.
+
+        Raises
+        ------
+        BudgetFileError
+            If the file cannot be used, with the reason.
+        InvalidParameterError
+            If eps, delta or composition are not those of the file.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from privlp import Budget, examples, solve
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = os.path.join(folder.name, "census.budget")
+        >>> budget = Budget.open(path, eps=1.0, delta=0.0)
+        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+        >>> round(Budget.open(path).spent(), 6)  # months later, in another process
+        0.25
+        >>> folder.cleanup()
+        """
+        from privlp.privacy.budget_file import open_budget  # noqa: PLC0415 (which derives from this class)
+
+        return open_budget(path, eps, delta, composition, adopt=adopt)
 
     def ledger(self, eps: float, delta: float) -> Ledger:
         """The ledger of one planned call of at most (eps, delta), whose charges must also fit here.
@@ -177,7 +232,7 @@ class Budget(Ledger):
 
     def record(self) -> PrivacyRecord:
         calls = self.calls.values()
-        relations = {text: relation for call in calls for text, relation in call.relations.items()}
+        relations = dict.fromkeys(text for call in calls for text in call.relations)
         return self._record(relations, {text: seeded for call in calls for text, seeded in call.randomness.items()})
 
     @property
@@ -210,10 +265,20 @@ class Budget(Ledger):
             call = replace(call, parts=call.parts + budget._part)
             budget = budget._budget
 
+    @property
+    def _mu_limit(self) -> float:
+        """The limit of the Gaussian sum."""
+        return 0.0 if self.composition == "basic" else _largest_mu(self.eps, _GAUSSIAN * self.delta)
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Within it, nobody else changes what was charged; what is entered within it is kept."""
-        yield
+        """Within it, nobody else changes what was charged; what is entered is kept if it ends without an error."""
+        before = self._calls.copy()
+        try:
+            yield
+        except BaseException:
+            self._calls = before
+            raise
 
     def require_room(self, new: Sequence[Charge], call: Call) -> None:
         """Refuse a call that does not fit.
@@ -247,20 +312,25 @@ class Budget(Ledger):
     def _fits(self, calls: Sequence[Call]) -> bool:
         if self.composition == "planned":
             return self._spent(calls) <= self.eps
-        return all(self._calls_fit(place) or self._gaussian_sum_fits(place) for place in _places(calls))
+        return self._calls_fit(calls) or self._gaussian_sum_fits(calls)
 
     def _calls_fit(self, calls: Sequence[Call]) -> bool:
-        eps, delta = math.fsum(call.eps for call in calls), math.fsum(call.delta for call in calls)
+        eps, delta = largest_sum(calls, EPS), largest_sum(calls, DELTA)
         return eps <= self.eps and delta <= self.delta * (1 + _ROUNDING)
 
     def _gaussian_sum_fits(self, calls: Sequence[Call]) -> bool:
         if self.composition == "basic" or self.delta == 0:
             return False
-        squares = math.fsum(charge.price.mu**2 * charge.entry.draws for call in calls for charge in call.charges)
-        return squares * (1 + _ROUNDING) <= _largest_mu(self.eps, _GAUSSIAN * self.delta) ** 2
+        return largest_sum(calls, SQUARE) * (1 + _ROUNDING) <= self._mu_limit**2
 
     def _spent(self, calls: Iterable[Call]) -> float:
-        return max((self._planned(place) for place in _places(list(calls))), default=0.0)
+        calls = list(calls)
+        found = few_places(calls)
+        if found is not None:
+            return max((self._planned(place) for place in found), default=0.0)
+        square, eps, delta = (largest_sum(calls, number) for number in (SQUARE, EPS, DELTA))
+        by_squares = eps_of(math.sqrt(square), self.delta)
+        return min(by_squares, eps) if delta <= self.delta else by_squares
 
     def _planned(self, calls: Sequence[Call]) -> float:
         """The least eps known for planned calls: of all draws together, or call by call."""
@@ -270,8 +340,7 @@ class Budget(Ledger):
         return min(together, one_by_one) if math.fsum(call.delta for call in calls) <= self.delta else together
 
     def _delta_of_a_further_call(self) -> float:
-        used = (math.fsum(call.delta for call in place) for place in _places(list(self.calls.values())))
-        return max(0.0, self.delta - max(used, default=0.0))
+        return max(0.0, self.delta - largest_sum(self.calls.values(), DELTA))
 
     def _excess(self, charges: tuple[Charge, ...]) -> float:
         """One where a call of these charges no longer fits, minus one where it does."""
@@ -315,20 +384,3 @@ def _largest_mu(eps: float, delta: float) -> float:
 
 def _of_parts(call: Call) -> str:
     return "".join(f", part {part + 1} of the records" for _, part in call.parts)
-
-
-def _places(calls: Sequence[Call]) -> Iterator[list[Call]]:
-    """The calls that touch a record, for each place where a record may lie: in this part of that partition, and so on.
-
-    Of parts that were charged alike, one stands for all.
-    """
-    partitions: dict[str, dict[int, list[object]]] = {}
-    for call in calls:
-        for partition, part in call.parts:
-            rest = tuple(other for other in call.parts if other[0] != partition)
-            costs = tuple(charge.cost for charge in call.charges)
-            partitions.setdefault(partition, {}).setdefault(part, []).append((call.eps, call.delta, costs, rest))
-    alike = [{repr(paid): part for part, paid in of_parts.items()} for of_parts in partitions.values()]
-    for parts in itertools.product(*(kinds.values() for kinds in alike)):
-        place = set(zip(partitions, parts, strict=True))
-        yield [call for call in calls if place.issuperset(call.parts)]

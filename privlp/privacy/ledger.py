@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from privlp.privacy.mechanisms import Mechanism
     from privlp.privacy.randomness import Randomness
     from privlp.relations import NeighbourRelation
+    from privlp.relations.base import RecordedRelation
 
     RLock = threading.RLock
 
@@ -85,7 +86,7 @@ class Call:
         The charges together are (eps, share·delta)-DP, `share` being the budget's share of delta for
         sums of calls.
     charges : tuple of Charge
-    relations : dict of str to NeighbourRelation
+    relations : dict of str to NeighbourRelation or RecordedRelation
         Under which it protects records, by their description.
     randomness : dict of str to bool
         Where random bits came from, and whether they were seeded.
@@ -97,9 +98,14 @@ class Call:
     eps: float
     delta: float
     charges: tuple[Charge, ...]
-    relations: dict[str, NeighbourRelation]
+    relations: Mapping[str, NeighbourRelation | RecordedRelation]
     randomness: dict[str, bool]
     parts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def square(self) -> float:
+        """The squares of the Gaussian parameters of all its draws, added up; ``inf`` if a draw has none."""
+        return math.fsum(charge.price.mu**2 * charge.entry.draws for charge in self.charges)
 
 
 class _Paid(Unique):
@@ -367,7 +373,7 @@ class Ledger(_Paid):
         """
         return self._record(self._relations, self._randomness)
 
-    def _record(self, relations: dict[str, NeighbourRelation], randomness: dict[str, bool]) -> PrivacyRecord:
+    def _record(self, relations: Iterable[str], randomness: dict[str, bool]) -> PrivacyRecord:
         entries = self.entries
         return PrivacyRecord(
             eps=self.spent(),
@@ -479,7 +485,9 @@ def _last_below_zero(excess: Callable[[float], float], high: float) -> float:
     return low
 
 
-def require_one_relation(accounted: dict[str, NeighbourRelation], relation: NeighbourRelation) -> None:
+def require_one_relation(
+    accounted: Mapping[str, NeighbourRelation | RecordedRelation], relation: NeighbourRelation | RecordedRelation
+) -> None:
     """Refuse a relation that is not the one accounted for.
 
     Raises

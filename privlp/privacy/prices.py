@@ -16,6 +16,9 @@ from typing import Literal, TypeAlias
 from privlp.privacy import events
 from privlp.privacy.gaussian_dp import delta_of, least_eps, mu_of_bounded_range, mu_of_pure
 
+#: With more kinds of draws, single kinds are not tried apart from the others.
+_MOST_KINDS = 16
+
 Law: TypeAlias = Literal["gaussian", "bounded range", "laplace", "pure", "approximate", "corners", "none"]
 
 
@@ -151,7 +154,9 @@ def _composed_epsilon(costs: tuple[tuple[Price, int], ...], delta: float) -> flo
     if delta < 0 or math.isinf(eps):
         return math.inf
     pure = [cost for cost in rest if math.isfinite(cost[0].eps)]
-    aside: list[list[tuple[Price, int]]] = [[], *([cost] for cost in pure if len(rest) > 1)]
+    aside: list[list[tuple[Price, int]]] = [[]]
+    if 1 < len(rest) <= _MOST_KINDS:
+        aside += [[cost] for cost in pure]
     if len(pure) > 1 or len(pure) == len(rest):
         aside.append(pure)
     return eps + min(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -196,7 +197,7 @@ def _words(record: PrivacyRecord) -> str:
     sentences = [
         f"The released values together are ({record.eps:.6g}, {record.delta:.6g})-differentially private. {limit}",
         f"Neighbour relation: {record.relation}.",
-        "Paid for: " + "; ".join(f"{e.draws} x {e.mechanism} ({e.purpose})" for e in record.entries) + ".",
+        f"Paid for: {_paid_for(record.entries)}.",
         f"Randomness: {record.randomness}.",
         "Arithmetic: " + "; ".join(dict.fromkeys(e.arithmetic for e in record.entries)) + ".",
         "Not covered: running time, and anything computed from the data outside this ledger.",
@@ -207,6 +208,14 @@ def _words(record: PrivacyRecord) -> str:
     if record.seeded:
         sentences.insert(0, "NOT FOR RELEASE: the noise came from a seeded generator.")
     return " ".join(sentences)
+
+
+def _paid_for(entries: tuple[LedgerEntry, ...]) -> str:
+    """Mechanisms and purposes, each pair once."""
+    draws: Counter[tuple[str, str]] = Counter()
+    for entry in entries:
+        draws[entry.mechanism, entry.purpose] += entry.draws
+    return "; ".join(f"{count} x {mechanism} ({purpose})" for (mechanism, purpose), count in draws.items())
 
 
 def json_number(value: Any) -> Any:

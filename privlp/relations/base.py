@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -97,7 +98,22 @@ class NeighbourRelation(ABC):
         """
         return self.public_rows(form)
 
-    def compatible_with(self, other: NeighbourRelation) -> bool:
+    @property
+    def key(self) -> str | None:
+        """What one budget may account for, as plain text: relations of equal keys, and no others.
+
+        A budget in a file keeps this key. ``None``, the default: equal relations only, and no budget
+        in a file.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, ScalarPrivate
+        >>> ConstraintPrivate(rows_per_record=3).key, ScalarPrivate(0.5, norm="1").key
+        ('ConstraintPrivate, replace', 'ScalarPrivate')
+        """
+        return None
+
+    def compatible_with(self, other: NeighbourRelation | RecordedRelation) -> bool:
         """Whether one ledger may account for both relations.
 
         Examples
@@ -108,7 +124,7 @@ class NeighbourRelation(ABC):
         >>> ConstraintPrivate().compatible_with(ObjectivePrivate(0.1))
         False
         """
-        return self == other
+        return self == other if self.key is None else self.key == other.key
 
     @abstractmethod
     def extreme_pair(
@@ -133,6 +149,24 @@ class NeighbourRelation(ABC):
         >>> abs(one.b - other.b)
         array([0.5, 0.5])
         """
+
+
+@dataclass(frozen=True)
+class RecordedRelation:
+    """A neighbour relation as a file remembers it: enough to tell whether another one is compatible."""
+
+    description: str
+    key: str
+
+    def compatible_with(self, other: NeighbourRelation | RecordedRelation) -> bool:
+        """Whether one ledger may account for both relations."""
+        return self.key == other.key
+
+
+def own_name(kind: type) -> str:
+    """The name of a class; with its module, unless it is one of ours."""
+    ours = kind.__module__.partition(".")[0] == "privlp"
+    return kind.__name__ if ours else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def in_words(value: object) -> str:

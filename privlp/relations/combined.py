@@ -70,9 +70,10 @@ class Combined(LowSensitivity):
         """The relation in words, with what was declared public."""
         return "all at once: " + "; ".join(part.describe(lp) for part in self.parts)
 
-    def compatible_with(self, other: NeighbourRelation) -> bool:
+    @property
+    def key(self) -> str:
         """The same step in every program of one ledger; how far it moves each program may differ."""
-        return isinstance(other, Combined) and {type(p) for p in self.parts} == {type(p) for p in other.parts}
+        return " and ".join(sorted(part.key for part in self.parts))
 
     def check(self, lp: LinearProgram) -> None:
         """Every part must fit."""

@@ -97,7 +97,8 @@ class ConstraintPrivate(NeighbourRelation):
         """
         return replace(self, rows_per_record=max(1, self.rows_of_one_record(lp))).description
 
-    def compatible_with(self, other: NeighbourRelation) -> bool:
+    @property
+    def key(self) -> str:
         """Records are the same people in every program of one ledger; how many rows they own may differ.
 
         Examples
@@ -108,7 +109,7 @@ class ConstraintPrivate(NeighbourRelation):
         >>> ConstraintPrivate().compatible_with(ConstraintPrivate("add-remove", nominal_n=100))
         False
         """
-        return isinstance(other, ConstraintPrivate) and self.change == other.change
+        return f"ConstraintPrivate, {self.change}"
 
     def check(self, lp: LinearProgram) -> None:
         """Refuse records with more rows than declared (where the declaration, not the data, must be public).

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from privlp.checks import as_floats, frozen, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.relations.base import NeighbourRelation
+from privlp.relations.base import NeighbourRelation, own_name
 from privlp.relations.private_numbers import Figures, PrivateNumbers
 
 if TYPE_CHECKING:
@@ -253,9 +253,10 @@ class BoundedChange(LowSensitivity):
         declared = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
         return f"{self.description}, within the declared public range" if declared else self.description
 
-    def compatible_with(self, other: NeighbourRelation) -> bool:
+    @property
+    def key(self) -> str:
         """The same step in every program of one ledger; how far it moves each program may differ."""
-        return type(self) is type(other)
+        return own_name(type(self))
 
     def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
         """The private numbers with their sensitivities."""

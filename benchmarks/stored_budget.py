@@ -1,0 +1,243 @@
+"""A budget in a file: processes that are killed at any moment, and what a charge on the disk costs.
+
+Run with ``python -m benchmarks.stored_budget``; about five minutes of two cores.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+import numpy as np
+
+import privlp
+from benchmarks.measure import ROOT, Turns
+from benchmarks.published import write_page
+from privlp import Budget, BudgetExceededError, ConstraintPrivate, LinearProgram
+from privlp.privacy import LaplaceMechanism, Randomness
+from privlp.privacy.budget_file import StoredBudget, summary
+from privlp.privacy.record_file import START
+
+#: A worker asks for one of these at random, so that its requests do not all look alike.
+SIZES = (0.5, 1.0, 1.5)
+
+
+def work(path: str, log: str, unit: float, seed: int) -> None:
+    """Charge, draw, and note each draw on the disk after it, until the budget is spent."""
+    budget, rng = Budget.open(path), random.Random(seed)
+    name, count = f"{seed}", 0
+    note = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    while True:
+        eps, purpose = unit * rng.choice(SIZES), f"{name}:{count}"
+        try:
+            release = budget.ledger(eps, 0.0).charge(
+                LaplaceMechanism.of_eps(1.0, eps), 1, purpose, ConstraintPrivate(), Randomness()
+            )
+        except BudgetExceededError:
+            return
+        release(0.0)
+        os.write(note, f"{purpose}\n".encode())
+        os.fsync(note)
+        count += 1
+
+
+class Trial:
+    """Workers on one file, some of them killed; what they noted, and what the file says.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the file and the notes go.
+    charges, processes, kills : int
+        About so many charges spend the budget; so many processes at a time; so many are killed.
+    seed : int
+        Of sizes and moments.
+
+    Attributes
+    ----------
+    drawn, recorded : set of str
+        Purposes, each of one draw.
+    spent : float
+        Sum of the eps on record, of a limit of 1.
+    killed : int
+        How many workers were killed while they were at work.
+    """
+
+    def __init__(self, folder: Path, *, charges: int, processes: int, kills: int, seed: int) -> None:
+        self._folder, self._unit, self._seeds = folder, 1.0 / charges, iter(range(10_000 * seed, 10_000 * (seed + 1)))
+        self.path = folder / "all.budget"
+        Budget.open(self.path, 1.0, 0.0)
+        rng, self.killed = random.Random(seed), 0
+        workers = [self._start() for _ in range(processes)]
+        try:
+            while any(worker.poll() is None for worker, _ in workers):
+                time.sleep(rng.uniform(0.0, 0.3))
+                at = rng.randrange(processes)
+                worker, log = workers[at]
+                if self.killed < kills and log.exists() and worker.poll() is None:  # it is at work
+                    worker.kill()
+                    worker.wait()
+                    self.killed += 1
+                    workers[at] = self._start()
+        finally:
+            for worker, _ in workers:
+                worker.kill()
+        self.failed = sum(worker.returncode != 0 for worker, _ in workers)
+        budget = Budget.open(self.path)
+        purposes = [charge.entry.purpose for call in budget.calls.values() for charge in call.charges]
+        self.recorded, self.drawn = set(purposes), set(self._noted())
+        self.twice = len(purposes) - len(self.recorded)
+        self.spent = math.fsum(call.eps for call in budget.calls.values())
+
+    @property
+    def holds(self) -> bool:
+        """Whether every draw is on record, within the limit, which is used up but for less than the smallest request."""
+        used_up = self.spent + min(SIZES) * self._unit > 1.0
+        return self.drawn <= self.recorded and self.spent <= 1.0 and used_up and not self.failed and not self.twice
+
+    def _start(self) -> tuple[subprocess.Popen[bytes], Path]:
+        seed = next(self._seeds)
+        log = self._folder / f"{seed}.log"
+        command = [sys.executable, "-m", "benchmarks.stored_budget", "--worker"]
+        return subprocess.Popen([*command, str(self.path), str(log), str(self._unit), str(seed)], cwd=ROOT), log
+
+    def _noted(self) -> list[str]:
+        return [line for log in self._folder.glob("*.log") for line in log.read_text().split("\n")[:-1]]
+
+
+def programs() -> dict[str, tuple[LinearProgram, dict[str, Any]]]:
+    """Programs of three sizes, with the request of a solve of each."""
+    found = {}
+    for n, d in ((500, 4), (5_000, 20), (20_000, 50)):
+        A = np.random.default_rng(0).uniform(0.2, 1.0, size=(n, d))
+        lp = LinearProgram(np.linspace(1, 2, d), -A, -np.ones(n))
+        found[f"{n:,} x {d}"] = (lp, {"eps": 1.0, "delta": 1e-9, "s": n / 20, "opt": 2.0})
+    return found
+
+
+def compared(folder: Path, turns: int) -> list[list[str]]:
+    """For each program: the same solve paid from memory and from a file, in turns."""
+    rows = []
+    for name, (lp, request) in programs().items():
+        stored, memory = Budget.open(folder / f"{name.replace(' ', '')}.budget", 1e6, 1e-3), Budget(1e6, 1e-3)
+        both = Turns(_solve(lp, stored, request), _solve(lp, memory, request), turns=turns)
+        more = 1e3 * float(np.median(both.ours) - np.median(both.baseline))
+        rows.append([name, f"{1e3 * np.median(both.baseline):.0f} ms", f"{more:.0f} ms", f"{both.of_medians:.3f}"])
+    return rows
+
+
+def _solve(lp: LinearProgram, budget: Budget, request: dict[str, Any]) -> Callable[[], Any]:
+    return lambda: privlp.solve(lp, **request, budget=budget, rng=0)
+
+
+def filled(path: Path, calls: int) -> StoredBudget:
+    """A budget of so many calls, written in one transaction."""
+    budget = Budget.open(path, 1e6, 1e-6)
+    budget.ledger(1.0, 0.0).charge(LaplaceMechanism.of_eps(1.0, 0.5), 1, "first", ConstraintPrivate(), Randomness(0))
+    file = budget._file
+    with file.writing() as connection:
+        bodies, last = file.read(connection, START)
+        for number in range(1, calls):
+            _, last = file.append(connection, last, {**bodies[-1], "identifier": f"{number:016x}"})
+    return Budget.open(path)
+
+
+def milliseconds(action: Callable[[], Any], times: int) -> float:
+    """Median time."""
+    found = []
+    for _ in range(times):
+        start = time.perf_counter()
+        action()
+        found.append(time.perf_counter() - start)
+    return 1e3 * float(np.median(found))
+
+
+def costs(folder: Path, calls: int, times: int) -> list[str]:
+    """What an access costs where so many calls are on record."""
+    path = folder / f"{calls}.budget"
+    budget = filled(path, calls)
+    draw = LaplaceMechanism.of_eps(1.0, 0.001)
+
+    def charge(budget: Budget) -> Callable[[], Any]:
+        return lambda: budget.ledger(1.0, 0.0).charge(draw, 1, "a count", ConstraintPrivate(), Randomness(0))
+
+    memory = Budget(1e6, 1e-6)
+    memory._calls = dict(budget.calls)
+    numbers = [
+        milliseconds(lambda: Budget.open(path), max(3, times // 10)),
+        milliseconds(charge(budget), times),
+        milliseconds(charge(memory), times),
+        milliseconds(budget.spent, 3),
+        milliseconds(lambda: summary(budget), 3),
+    ]
+    return [f"{calls:,}", f"{path.stat().st_size / 1000:,.0f} kB", *(f"{number:.1f} ms" for number in numbers)]
+
+
+def milliseconds_of_a_sync(folder: Path, times: int) -> float:
+    """What the disk itself needs for 4 kB."""
+    file = os.open(folder / "sync", os.O_WRONLY | os.O_CREAT)
+
+    def write() -> None:
+        os.pwrite(file, os.urandom(4096), 0)
+        os.fsync(file)
+
+    try:
+        return milliseconds(write, times)
+    finally:
+        os.close(file)
+
+
+@click.command()
+@click.option("--worker", nargs=4, hidden=True)
+@click.option("--trials", default=3, show_default=True, help="Trials with kills.")
+@click.option("--charges", default=1_000, show_default=True, help="Charges of a trial.")
+@click.option("--kills", default=40, show_default=True, help="Kills of a trial.")
+@click.option("--turns", default=15, show_default=True, help="Solves of each kind that are timed.")
+def main(worker: tuple[str, str, str, str] | None, trials: int, charges: int, kills: int, turns: int) -> None:
+    """Run, and write the page."""
+    if worker:
+        path, log, unit, seed = worker
+        work(path, log, float(unit), int(seed))
+        return
+    rows = []
+    for seed in range(trials):
+        with TemporaryDirectory(dir=ROOT) as folder:
+            trial = Trial(Path(folder), charges=charges, processes=4, kills=kills, seed=seed)
+        counts = (len(trial.drawn), len(trial.recorded), trial.killed)
+        rows.append([*map(str, counts), f"{trial.spent:.4f} of 1", "yes" if trial.holds else "NO"])
+        print(rows[-1], flush=True)
+    with TemporaryDirectory(dir=ROOT) as folder:
+        sync = milliseconds_of_a_sync(Path(folder), 50)
+        by_size = [costs(Path(folder), calls, 30) for calls in (10, 1_000, 10_000)]
+        solves = compared(Path(folder), turns)
+    write_page(
+        "stored_budget",
+        "A budget in a file",
+        [
+            f"**Killed at any moment.** Four processes spend one file, about {charges:,} charges a trial. Each notes every draw "
+            "in a log of its own, on the disk, after the draw. Now and then one is killed (SIGKILL), and another takes its place. "
+            "At the end every draw that was noted must be on record, none twice, the limit not passed, and less left than the "
+            "smallest request.",
+            (["draws noted", "charges on record", "kills", "eps on record", "holds"], rows),
+            "More on record than noted: killed between the charge and the note. What was charged stays charged.",
+            "**What a charge on the disk costs.** The same solves, paid from memory and from a file, in turns in one run; medians.",
+            (["rows x variables", "solve paid from memory", "more from a file", "ratio of times"], solves),
+            f"A write of 4 kB that reaches the disk takes {sync:.1f} ms here; a charge needs several, one after another, and opens "
+            "the file anew. None of that grows with the program.",
+            "**Many calls.** Times of one access, by the number of calls on record; the charge in memory checks the same rule.",
+            (["calls", "file", "open", "charge", "the same in memory", "spent", "statement"], by_size),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

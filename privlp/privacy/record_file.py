@@ -1,0 +1,298 @@
+"""A file of records that only grows: SQLite, each record bound to the one before it by a hash.
+
+Contract
+--------
+* A record counts from the moment :meth:`RecordFile.writing` ends without an error. Then it is on the
+  disk, so that a crash or a power cut does not undo it. Before that moment there is no trace of it.
+* One process writes at a time; the others wait. Who writes has read all that was written before.
+* A file that is not as it was left is refused: damaged, cut short, edited, copied, or of a newer format.
+
+Why it is done this way
+-----------------------
+* A rollback journal, no write-ahead log: what was committed stands in one file, which may be moved.
+  ``synchronous=EXTRA``, because with ``FULL`` a power cut may bring back the deleted journal, which
+  would undo the last record.
+* A connection for each access: none is open while a process forks, and no lock outlives an access.
+* The file is opened by SQLite alone. Closing any other handle would drop all of SQLite's locks on it
+  in this process, as POSIX wants it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias
+
+from privlp.errors import BudgetFileError
+
+#: Seconds to wait for another process.
+PATIENCE = 60.0
+#: How a commit reaches the disk; see above.
+SYNCHRONOUS = "EXTRA"
+#: The format that this version writes, and the newest that it reads.
+FORMAT = 1
+#: SQLite's mark for what a file is for: "prlp".
+_APPLICATION = 0x70726C70
+_FIRST_HASH = "0" * 64
+#: How far a file was read: the number of its last record, and that record's hash.
+Last: TypeAlias = tuple[int, str]
+START: Last = (0, _FIRST_HASH)
+_SCHEMA = (
+    "CREATE TABLE record (number INTEGER PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL)",
+    "CREATE TABLE head (number INTEGER NOT NULL, hash TEXT NOT NULL)",
+    "INSERT INTO head VALUES (0, '')",
+    f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {FORMAT}",
+)
+_NOT_CHARGED = "Nothing was drawn and nothing was charged."
+_REASONS = {
+    "SQLITE_BUSY": "is in use by another process, which did not finish in time. Try again",
+    "SQLITE_FULL": "cannot grow: the disk is full. Free some space",
+    "SQLITE_READONLY": "cannot be written: it, or its folder, is read-only. Change the permissions",
+    "SQLITE_CANTOPEN": "cannot be opened: it, or its folder, is not accessible. Change the permissions",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a file lies. A copy lies elsewhere.
+
+    Two files on one device never share an inode. A restart may number devices anew, so that path and
+    inode together are enough; a file that was renamed keeps device and inode.
+    """
+
+    device: int
+    inode: int
+    path: str
+
+    @classmethod
+    def of(cls, path: Path) -> Place:
+        """The place of an existing file."""
+        found = os.stat(path)
+        return cls(found.st_dev, found.st_ino, str(path))
+
+    def holds(self, other: Place) -> bool:
+        """Whether the file that was here may be the one that is there now."""
+        return self.inode == other.inode and (self.device == other.device or self.path == other.path)
+
+
+class RecordFile:
+    """See the module's docstring. `path` need not exist yet; symbolic links are followed once."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(os.path.realpath(path))
+        self._name = repr(os.fspath(path))
+        self._place: Place | None = None
+
+    # ------------------------------------------------------------------------------------------ access
+
+    def create(self, body: dict[str, Any]) -> None:
+        """Make the file, with a first record, unless another process makes it now."""
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except FileExistsError:
+            return
+        except OSError as error:
+            raise BudgetFileError(f"{self._name} cannot be made: {error.strerror}. {_NOT_CHARGED}") from None
+        with self._explained(), closing(self._connection()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            self.append(connection, START, {**body, "place": asdict(Place.of(self.path))})
+            connection.execute("COMMIT")
+        _sync_folder(self.path.parent)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A view of the file that does not change."""
+        with self._explained(), closing(self._opened()) as connection:
+            connection.execute("BEGIN")
+            self._require_ours(connection)
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """What is appended within is on the disk when it ends; after an error, none of it is in the file."""
+        with self._explained(), closing(self._opened()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            self._require_ours(connection)
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def read(self, connection: sqlite3.Connection, last: Last) -> tuple[list[dict[str, Any]], Last]:
+        """The records after `last`, having checked that they follow it; and which is the last now."""
+        number, known = last
+        if number and connection.execute("SELECT hash FROM record WHERE number = ?", (number,)).fetchone() != (known,):
+            raise BudgetFileError(
+                f"{self._name} no longer holds what was read from it before: an older file was put in its place, or it was "
+                f"edited. {_NOT_CHARGED} Bring back the newest file."
+            )
+        found = []
+        rows = connection.execute("SELECT number, body, hash FROM record WHERE number > ? ORDER BY number", (number,))
+        for at, body, digest in rows:
+            number += 1
+            if at != number or digest != _chained(known, body):
+                self.refuse_as_damaged(f"record {number} is missing or was changed")
+            known = digest
+            try:
+                found.append(json.loads(body))
+            except ValueError:
+                self.refuse_as_damaged(f"record {number} is no JSON")
+        if connection.execute("SELECT number, hash FROM head").fetchall() != [(number, known)]:
+            self.refuse_as_damaged("its last records are missing")
+        return found, (number, known)
+
+    def append(self, connection: sqlite3.Connection, last: Last, body: dict[str, Any]) -> tuple[dict[str, Any], Last]:
+        """Write a record, dated, after the last one of the file, within :meth:`writing`."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        body = {"time": now, "version": _version(), **body}
+        number, known = last
+        text = json.dumps(body, allow_nan=False)
+        new = number + 1, _chained(known, text)
+        connection.execute("INSERT INTO record VALUES (?, ?, ?)", (number + 1, text, new[1]))
+        connection.execute("UPDATE head SET number = ?, hash = ?", new)
+        return body, new
+
+    # ------------------------------------------------------------------------------------------ place
+
+    def place(self) -> Place:
+        """Where the file lies now."""
+        return Place.of(self.path)
+
+    def require_place(self, recorded: Place) -> None:
+        """Refuse a file that was copied from where its records say that it lies."""
+        here = self.place()
+        if not recorded.holds(here):
+            raise BudgetFileError(
+                f"{self._name} is a copy, or was moved from another disk or restored from a backup: it was made at "
+                f"{recorded.path!r}. {_NOT_CHARGED} Two copies would spend the budget twice. Use the original; or, if nobody will "
+                "ever use another copy and nothing was charged to one since, open this one by Budget.open(path, adopt=True) or "
+                "`privlp budget FILE --adopt`."
+            )
+        self._place = here
+
+    def check_pages(self, connection: sqlite3.Connection) -> None:
+        """Refuse a file that SQLite finds damaged."""
+        if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+            self.refuse_as_damaged("SQLite's own check fails")
+
+    def refuse_as_damaged(self, reason: str) -> NoReturn:
+        """Raise, with the reason."""
+        raise BudgetFileError(
+            f"{self._name} is damaged: {reason}. {_NOT_CHARGED} What it had paid for cannot be known from it. Bring back a backup "
+            "that is known to be newer than the last release, or treat the budget as spent."
+        )
+
+    def _refuse_as_empty(self) -> NoReturn:
+        raise BudgetFileError(
+            f"{self._name} is empty: it was cut short, or whoever made it was stopped. {_NOT_CHARGED} Delete it only if "
+            "nothing was ever charged to it."
+        )
+
+    # ------------------------------------------------------------------------------------------ SQLite
+
+    def _opened(self) -> sqlite3.Connection:
+        """A connection to an existing file that nothing speaks against so far."""
+        try:
+            found = os.stat(self.path)
+            deadline = time.monotonic() + min(5.0, PATIENCE)
+            while stat.S_ISREG(found.st_mode) and found.st_size == 0 and time.monotonic() < deadline:
+                time.sleep(0.02)  # somebody may be making it at this moment
+                found = os.stat(self.path)
+        except OSError as error:
+            raise BudgetFileError(f"{self._name} cannot be opened: {error.strerror}. {_NOT_CHARGED}") from None
+        if not stat.S_ISREG(found.st_mode):
+            raise BudgetFileError(f"{self._name} is no file.")
+        if found.st_size == 0:
+            self._refuse_as_empty()
+        if found.st_nlink > 1:
+            raise BudgetFileError(
+                f"{self._name} has {found.st_nlink} names (hard links). After a crash SQLite would look for its journal under one "
+                f"of them only. {_NOT_CHARGED} Delete the other names."
+            )
+        if self._place is not None and (self._place.device, self._place.inode) != (found.st_dev, found.st_ino):
+            raise BudgetFileError(
+                f"{self._name} was replaced by another file while it was in use. {_NOT_CHARGED} Bring back the newest file, and "
+                "open it again."
+            )
+        return self._connection()
+
+    def _connection(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None)
+        connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: past the cache of the drive
+        return connection
+
+    def _require_ours(self, connection: sqlite3.Connection) -> None:
+        application, written = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+        if application == written == 0 and os.stat(self.path).st_size == 0:  # after a journal was played back
+            self._refuse_as_empty()
+        if application != _APPLICATION or written < 1:
+            raise BudgetFileError(f"{self._name} is an SQLite file of something else, not a budget.")
+        if written > FORMAT:
+            raise BudgetFileError(
+                f"{self._name} was written by a newer version of privlp: format {written}, of which this version knows "
+                f"{FORMAT}. {_NOT_CHARGED} Update privlp."
+            )
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
+            raise BudgetFileError(
+                f"{self._name} is in another journal mode: somebody changed it. {_NOT_CHARGED} Change it back, by "
+                "`PRAGMA journal_mode = DELETE` in SQLite."
+            )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """SQLite's errors in words."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorname", "")
+            if code.startswith("SQLITE_NOTADB"):
+                raise BudgetFileError(f"{self._name} is no SQLite file, so no budget; or its beginning is damaged.") from None
+            if code.startswith("SQLITE_IOERR"):  # the only errors after which a commit may have happened
+                raise BudgetFileError(
+                    f"{self._name} failed to be read or written ({error}). Nothing was drawn. `privlp budget` shows whether the "
+                    "charge is in the file. Check the disk."
+                ) from None
+            for beginning, reason in _REASONS.items():
+                if code.startswith(beginning):
+                    raise BudgetFileError(f"{self._name} {reason}. {_NOT_CHARGED}") from None
+            self.refuse_as_damaged(f"SQLite says {error}")
+
+
+@cache
+def _version() -> str:
+    return version("privlp")
+
+
+def _chained(known: str, body: str) -> str:
+    return hashlib.sha256(f"{known}\n{body}".encode()).hexdigest()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the name of a new file on the disk, where the system can."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows opens no folders, and writes names at once
+        return
+    try:
+        os.fsync(handle)
+    except OSError:  # some network folders refuse
+        pass
+    finally:
+        os.close(handle)

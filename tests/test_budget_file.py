@@ -1,0 +1,829 @@
+"""A budget in a file: never less on record than was drawn, one truth for all who use it, and no file that is not as it was left."""
+
+import json
+import math
+import os
+import pickle
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import privlp
+from benchmarks.stored_budget import Trial, filled
+from privlp import (
+    Budget,
+    BudgetExceededError,
+    BudgetFileError,
+    ColumnPrivate,
+    ConstraintPrivate,
+    InvalidParameterError,
+    LinearProgram,
+    ObjectivePrivate,
+    RelationMismatchError,
+    RowPrivate,
+    ScalarPrivate,
+    examples,
+    solve,
+)
+from privlp.cli import main
+from privlp.privacy import GaussianMechanism, LaplaceMechanism, LedgerEntry, Randomness, budget_file, record_file
+from privlp.privacy.ledger import Call, Charge
+from privlp.privacy.prices import Price
+from privlp.relations.base import RecordedRelation
+from privlp.relations.combined import Combined
+
+REPLACE = ConstraintPrivate()
+UNHARMED = "Nothing was drawn and nothing was charged."
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "all.budget"
+
+
+@pytest.fixture(autouse=True)
+def quick_disk(monkeypatch):
+    """No waiting for the disk in this process: what is tested here does not depend on it, and `test_commits_reach_the_disk` is."""
+    monkeypatch.setattr(record_file, "SYNCHRONOUS", "OFF")
+
+
+def charge(budget, eps=0.25, purpose="a count", relation=REPLACE, count=1):
+    return budget.charge(LaplaceMechanism.of_eps(1.0, eps), count, purpose, relation, Randomness(0))
+
+
+def purposes(path):
+    return [entry.purpose for entry in Budget.open(path).entries]
+
+
+def contents(path):
+    """All bytes of the folder that belong to the file, the times left out."""
+    return {p.name: p.read_bytes() for p in path.parent.iterdir() if p.is_file()}
+
+
+# ---------------------------------------------------------------------------------------------- one truth
+
+
+def test_a_charge_is_there_for_all_who_open_the_file_and_for_those_who_have_it_open(path):
+    one = Budget.open(path, 1.0, 1e-6)
+    other = Budget.open(path)
+    charge(one, 0.25, "first")
+    charge(other, 0.5, "second")
+    for budget in (one, other, Budget.open(path, 1.0, 1e-6)):
+        assert [entry.purpose for entry in budget.entries] == ["first", "second"]
+        assert budget.spent() == pytest.approx(0.75, rel=1e-4)
+        assert (budget.eps, budget.delta, budget.composition) == (1.0, 1e-6, "adaptive")
+        with pytest.raises(BudgetExceededError, match="Nothing was drawn and nothing was charged"):
+            charge(budget, 0.5)
+    assert one.entries == other.entries
+    assert one.sums() == other.sums()
+
+
+def test_the_charge_is_on_the_disk_before_the_draw(path):
+    budget, seen = Budget.open(path, 1.0, 0.0), []
+
+    class Nosy(LaplaceMechanism):
+        def release(self, value, randomness):
+            seen.append(purposes(path))
+            return super().release(value, randomness)
+
+    release = budget.charge(Nosy(1.0, 2.0), 1, "a count", REPLACE, Randomness(0))
+    release(0.0)
+    assert seen == [["a count"]]
+
+
+def test_solves_fits_and_reports_pay_from_a_file_as_from_memory(path):
+    from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_unseparable_ball
+
+    needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))
+    lp = LinearProgram([1, 2, 1, 3], -needs, -np.ones(500))
+    X, y = make_unseparable_ball(100, random_state=0)
+    candidates = [ObjectivePerturbationSVC(eps=1.0, reg=reg, classes=(-1, 1)) for reg in (0.1, 1.0)]
+    stored, memory = Budget.open(path, 5.0, 1e-6), Budget(5.0, 1e-6)
+    found = []
+    for budget in (stored, memory):
+        solution = solve(lp, 1.0, 1e-7, 50, opt=3.0, budget=budget, rng=0)
+        report = privlp.quality(lp, solution, 0.5, budget=budget, rng=1)
+        svm = ObjectivePerturbationSVC(eps=0.5, reg=0.1, classes=(-1, 1), budget=budget, random_state=0).fit(X, y)
+        selector = PrivateModelSelector(candidates, eps=1.0, classes=(-1, 1), budget=budget, random_state=0).fit(X, y)
+        last = solve(lp, None, None, 50, opt=3.0, budget=budget, rng=2)
+        found.append((solution.x, report.n_violated, svm.coef_, selector.best_index_, last.x, budget.spent()))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    again = Budget.open(path)
+    assert again.entries == memory.entries
+    assert again.record().to_dict() == memory.record().to_dict()
+    assert [len(call.parts) for call in again.calls.values()] == [len(call.parts) for call in memory.calls.values()]
+
+
+def test_parts_of_the_records_cost_what_the_dearest_costs_after_reopening_too(path):
+    regions = Budget.open(path, 1.0, 0.0).disjoint(3)
+    for region, eps in zip(regions, (0.5, 0.25, 0.75), strict=True):
+        charge(region, eps)
+    share = regions[0].share(0.5, 0.0)
+    charge(share.ledger(0.5, 0.0), 0.5)
+    budget = Budget.open(path)
+    assert budget.spent() == budget.sums().eps == 1.0
+    with pytest.raises(BudgetExceededError):
+        charge(regions[0], 0.1)
+    charge(regions[2], 0.25)  # the third still has something left
+    with pytest.raises(BudgetExceededError):
+        charge(Budget.open(path), 0.01)
+
+
+def test_a_call_that_is_charged_in_several_lines_counts_once(path):
+    budget = Budget.open(path, 1.0, 0.0)
+    ledger = budget.ledger(1.0, 0.0)
+    charge(ledger, 0.25, "first")
+    charge(ledger, 0.25, "second")
+    again = Budget.open(path)
+    assert again.spent() == 0.5
+    assert len(again.calls) == 1
+    assert [event.what for event in again.history()] == ["made, for (1, 0)", "first", "first; second"]
+    (call,) = {event.call for event in again.history() if event.call}
+    assert len(call) == 16
+
+
+def test_the_limit_holds_whatever_two_threads_with_objects_of_their_own_ask(path):
+    Budget.open(path, 1.0, 0.0)
+    paid = []
+
+    def spend():
+        budget = Budget.open(path)
+        try:
+            while True:
+                charge(budget, 0.125)
+                paid.append(0.125)
+        except BudgetExceededError:
+            pass
+
+    threads = [threading.Thread(target=spend) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert math.fsum(paid) == 1.0 == Budget.open(path).spent()
+
+
+def test_a_closed_budget_can_be_opened_again(path):
+    budget = Budget.open(path, 1.0, 0.0)
+    budget.close()
+    with pytest.raises(BudgetExceededError, match="This budget is closed"):
+        charge(budget)
+    charge(Budget.open(path))
+
+
+@pytest.mark.parametrize("composition", ["adaptive", "planned", "basic"])
+def test_composition_is_kept(path, composition):
+    Budget.open(path, 1.0, 1e-6, composition=composition)
+    assert Budget.open(path).composition == composition
+    other = "planned" if composition == "basic" else "basic"
+    with pytest.raises(InvalidParameterError, match=f"add up by composition='{composition}', not '{other}'. Leave composition out"):
+        Budget.open(path, composition=other)
+
+
+def test_no_privacy_at_all_can_be_kept_too(path):
+    budget = Budget.open(path, math.inf, 0.5)
+    solve(examples.diet(), math.inf, 0.0, budget=budget, rng=0)
+    again = Budget.open(path, math.inf, 0.5)
+    assert not again.record().private
+    assert again.entries == budget.entries
+    json.loads(json.dumps(budget_file.to_dict(again), allow_nan=False))
+
+
+# ---------------------------------------------------------------------------------------------- exact numbers
+
+FLOATS = st.floats(min_value=0, allow_nan=False)
+PRICES = st.builds(
+    Price,
+    law=st.sampled_from(["gaussian", "bounded range", "laplace", "pure", "approximate", "corners", "none"]),
+    eps=FLOATS,
+    delta=FLOATS,
+    mu=FLOATS,
+    shift=FLOATS,
+    corners=st.lists(st.tuples(st.integers(1, 9), FLOATS), max_size=3).map(tuple),
+)
+ENTRIES = st.builds(LedgerEntry, st.text(), st.text(), FLOATS, st.text(), st.integers(1, 2**60), st.text())
+RELATIONS = st.sampled_from([REPLACE, ScalarPrivate(0.5), Combined((RowPrivate(0.1), ObjectivePrivate(0.2)))])
+CALLS = st.builds(
+    Call,
+    st.text(min_size=1),
+    FLOATS,
+    FLOATS,
+    st.lists(st.builds(Charge, PRICES, ENTRIES), max_size=3).map(tuple),
+    RELATIONS.map(lambda relation: {relation.description: relation}),
+    st.dictionaries(st.text(), st.booleans(), max_size=2),
+    st.lists(st.tuples(st.text(), st.integers(0, 99)), max_size=2).map(tuple),
+)
+
+
+@settings(deadline=None)
+@given(CALLS)
+def test_a_call_is_read_as_it_was_written(call):
+    text = json.dumps(budget_file._call_to_dict(call), allow_nan=False)
+    recorded = {text: RecordedRelation(text, relation.key) for text, relation in call.relations.items()}
+    assert budget_file._call_from_dict(json.loads(text)) == replace(call, relations=recorded)
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["laplace", "gaussian"]), st.floats(0.01, 0.6), st.integers(0, 3), st.booleans()), max_size=8
+    )
+)
+def test_a_file_admits_what_memory_admits(tmp_path_factory, requests):
+    """The rule is the same: any sequence of requests, on the whole and on parts, with the file reopened at will."""
+    path = tmp_path_factory.mktemp("file") / "all.budget"
+    stored, memory = Budget.open(path, 1.0, 1e-6), Budget(1.0, 1e-6)
+    places = [[budget, *budget.disjoint(3)] for budget in (stored, memory)]
+    for law, size, place, reopened in requests:
+        mechanism = LaplaceMechanism.of_eps(1.0, size) if law == "laplace" else GaussianMechanism(1.0, 5.0 / size)
+        outcomes = []
+        for side in places:
+            budget = Budget.open(path) if reopened and place == 0 and side[0] is stored else side[place]
+            try:
+                budget.charge(mechanism, 1, "test", REPLACE, Randomness(0))
+                outcomes.append(True)
+            except BudgetExceededError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]
+    assert Budget.open(path).spent() == memory.spent()
+
+
+# ---------------------------------------------------------------------------------------------- relations
+
+KINDS = {
+    "replace": [REPLACE, ConstraintPrivate(rows_per_record=3)],
+    "add-remove": [ConstraintPrivate("add-remove", 2, 50), ConstraintPrivate("add-remove", nominal_n=100)],
+    "scalar": [ScalarPrivate(0.5), ScalarPrivate(2.0, norm="1", lower=0)],
+    "row": [RowPrivate(0.5), RowPrivate(2.0, lower=0, upper=1, zeros="public")],
+    "column": [ColumnPrivate(0.5), ColumnPrivate(2.0)],
+    "objective": [ObjectivePrivate(0.5), ObjectivePrivate(2.0)],
+    "tuple": [Combined((RowPrivate(0.1), ScalarPrivate(0.2))), Combined((ScalarPrivate(1.0), RowPrivate(3.0)))],
+    "other tuple": [Combined((ColumnPrivate(0.1), ScalarPrivate(0.2), ObjectivePrivate(0.1)))],
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_relation_is_known_again_in_another_object(name, tmp_path):
+    for number, first in enumerate(KINDS[name]):
+        path = tmp_path / f"{number}.budget"
+        charge(Budget.open(path, 100.0, 0.0), relation=first)
+        for other, relations in KINDS.items():
+            for second in relations:
+                recorded = RecordedRelation(first.description, first.key)
+                assert recorded.compatible_with(second) == first.compatible_with(second) == (name == other)
+                if name == other:
+                    charge(Budget.open(path), relation=second)
+                else:
+                    with pytest.raises(RelationMismatchError, match="This budget already accounts for"):
+                        charge(Budget.open(path), relation=second)
+        assert len(Budget.open(path).entries) == 1 + len(KINDS[name])
+
+
+def test_every_relation_of_the_package_has_an_entry():
+    from privlp.relations import NeighbourRelation
+
+    def concrete(kind):
+        return {k for child in kind.__subclasses__() for k in concrete(child)} | (
+            {kind} - {k for k in [kind] if k.__abstractmethods__}
+        )
+
+    ours = {kind for kind in concrete(NeighbourRelation) if kind.__module__.startswith("privlp.")}
+    assert ours == {type(relation) for relations in KINDS.values() for relation in relations}
+
+
+def test_a_relation_of_one_s_own_needs_a_key(path):
+    class Mine(ScalarPrivate):
+        @property
+        def key(self):
+            return None
+
+    with pytest.raises(InvalidParameterError, match="give Mine a `key`, which says in words what it may be accounted for with"):
+        charge(Budget.open(path, 1.0, 0.0), relation=Mine(0.5))
+    assert purposes(path) == []
+
+    class Other(ScalarPrivate):
+        pass
+
+    assert not Other(0.5).compatible_with(ScalarPrivate(0.5))
+    assert not ScalarPrivate(0.5).compatible_with(Other(0.5))
+
+
+# ---------------------------------------------------------------------------------------------- crashes
+
+
+def statements_of(path, monkeypatch, act):
+    """Files as a crash would leave them before each SQL statement of an action, and how many draws each followed."""
+    states, drawn = [], []
+    real = sqlite3.connect
+
+    def watched(*arguments, **options):
+        connection = real(*arguments, **options)
+        connection.set_trace_callback(lambda _: states.append((contents(path), len(drawn))))
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(record_file.sqlite3, "connect", watched)
+        act(drawn)
+    states.append((contents(path), len(drawn)))
+    return states
+
+
+def test_a_crash_before_any_statement_loses_no_charge_and_leaves_a_good_file(path, monkeypatch):
+    """The file and its journal, as they are on the disk at that moment, are put back in place and opened."""
+    budget = Budget.open(path, 1.0, 0.0)
+    charge(budget, purpose="before")
+
+    def act(drawn):
+        for purpose in ("one", "two"):
+            release = charge(budget, purpose=purpose)
+            budget.spent()  # a moment between the charge and the draw
+            release(0.0)
+            drawn.append(purpose)
+
+    states = statements_of(path, monkeypatch, act)
+    assert len(states) > 20
+    assert any(len(files) > 1 for files, _ in states), "a journal was seen"
+    seen = set()
+    for files, drawn in states:
+        for leftover in set(contents(path)) - set(files):
+            (path.parent / leftover).unlink()
+        for name, data in files.items():
+            (path.parent / name).write_bytes(data)  # in place: the same inode
+        on_record = purposes(path)
+        assert on_record == ["before", "one", "two"][: len(on_record)]
+        assert len(on_record) - 1 >= drawn
+        seen.add((len(on_record) - 1, drawn))
+    assert seen == {(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)}
+
+
+def test_commits_reach_the_disk(path, monkeypatch):
+    """EXTRA (3) also syncs the folder after the journal is deleted; on macOS all goes past the drive's cache."""
+    monkeypatch.undo()
+    file = Budget.open(path, 1.0, 0.0)._file
+    with file.writing() as connection:
+        found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "fullfsync", "journal_mode")]
+    assert found == [3, 1, "delete"]
+
+
+def test_two_processes_that_are_killed_at_any_moment(tmp_path):
+    trial = Trial(tmp_path, charges=60, processes=2, kills=3, seed=0)
+    assert trial.holds, vars(trial)
+    assert trial.killed == 3
+
+
+def test_a_trial_has_teeth():
+    """A draw that is not on record, one that is there twice, a limit passed: each is noticed."""
+    trial = object.__new__(Trial)
+    good = {"drawn": {"a"}, "recorded": {"a", "b"}, "twice": 0, "failed": 0, "spent": 1.0, "_unit": 0.1}
+    for fault in ({}, {"drawn": {"c"}}, {"twice": 1}, {"failed": 1}, {"spent": 1.01}, {"spent": 0.9}):
+        vars(trial).update(good | fault)
+        assert trial.holds == (not fault)
+
+
+@pytest.mark.parametrize("statement", ["BEGIN IMMEDIATE", "INSERT", "UPDATE", "COMMIT"])
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("SQLITE_FULL", f"the disk is full. Free some space. {UNHARMED}"),
+        ("SQLITE_BUSY", f"in use by another process, which did not finish in time. Try again. {UNHARMED}"),
+        ("SQLITE_READONLY", f"it, or its folder, is read-only. Change the permissions. {UNHARMED}"),
+        ("SQLITE_IOERR_WRITE", "Nothing was drawn. `privlp budget` shows whether the charge is in the file. Check the disk."),
+    ],
+)
+def test_where_the_file_cannot_be_written_nothing_is_drawn(path, monkeypatch, statement, code, message):
+    budget = Budget.open(path, 1.0, 0.0)
+    charge(budget, purpose="before")
+    share = budget.share(0.5, 0.0)
+    real = sqlite3.connect
+
+    class Failing:
+        def __init__(self, connection):
+            self._connection = connection
+
+        def __getattr__(self, name):
+            return getattr(self._connection, name)
+
+        def execute(self, sql, *arguments):
+            if sql.startswith(statement):
+                error = sqlite3.OperationalError("it failed")
+                error.sqlite_errorname = code
+                raise error
+            return self._connection.execute(sql, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(record_file.sqlite3, "connect", lambda *a, **o: Failing(real(*a, **o)))
+        with pytest.raises(BudgetFileError) as caught:
+            charge(share, purpose="failed")
+    assert message in str(caught.value)
+    assert purposes(path) == ["before"] == [entry.purpose for entry in budget.entries]
+    assert share.entries == ()  # neither in the budgets below
+    charge(share, 0.5)
+    assert Budget.open(path).spent() == 0.75
+
+
+def test_a_busy_file_is_waited_for_and_then_refused(path, monkeypatch):
+    monkeypatch.setattr(record_file, "PATIENCE", 0.2)
+    budget = Budget.open(path, 1.0, 0.0)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(BudgetFileError, match=f"in use by another process, which did not finish in time. Try again. {UNHARMED}"):
+        charge(budget)
+    other.execute("COMMIT")
+    other.close()
+    charge(budget)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions bind nobody here")
+def test_a_file_that_may_not_be_written_is_readable(path):
+    budget = Budget.open(path, 1.0, 0.0)
+    charge(budget)
+    path.chmod(0o400)
+    assert Budget.open(path).spent() == 0.25
+    with pytest.raises(BudgetFileError, match="read-only"):
+        charge(budget)
+
+
+def test_an_interruption_of_a_charge_leaves_the_budget_of_use(path, monkeypatch):
+    budget = Budget.open(path, 1.0, 0.0)
+    real = record_file.RecordFile.append
+
+    def interrupted(*arguments):
+        real(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(record_file.RecordFile, "append", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            charge(budget)
+    assert budget.entries == ()
+    charge(budget)
+    assert len(budget.entries) == len(purposes(path)) == 1
+
+
+# ---------------------------------------------------------------------------------------------- one process
+
+
+def test_copies_in_memory_are_the_same_budget_and_pickles_are_refused(path):
+    import copy
+
+    budget = Budget.open(path, 1.0, 0.0)
+    assert copy.copy(budget) is copy.deepcopy(budget) is budget
+    with pytest.raises(
+        BudgetExceededError, match=r"cannot be copied or pickled: .* Open the file there: privlp.Budget.open\(path\)"
+    ):
+        pickle.dumps(budget)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_opens_the_file_itself(path):
+    code = f"""
+import os, privlp
+from privlp import Budget, BudgetExceededError, examples, solve
+budget = Budget.open({str(path)!r}, 1.0, 0.0)
+child = os.fork()
+if child == 0:
+    for use in (lambda: solve(examples.diet(), 0.5, 0.0, budget=budget), budget.spent, lambda: budget.calls):
+        try:
+            use()
+        except BudgetExceededError as error:
+            print(error, flush=True)
+    solve(examples.diet(), 0.5, 0.0, budget=Budget.open({str(path)!r}))
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print(budget.spent())
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    *refused, spent = done.stdout.splitlines()
+    expected = (
+        "This StoredBudget belongs to the process that made it: another one would spend a second time what was paid for once. "
+        "Open the file there: privlp.Budget.open(path)."
+    )
+    assert refused == [expected] * 3
+    assert float(spent) == pytest.approx(0.5)
+
+
+def test_two_processes_that_make_one_file_at_the_same_moment(path):
+    code = (
+        "import sys; from privlp import Budget, examples, solve\n"
+        f"solve(examples.diet(), 0.25, 0.0, budget=Budget.open({str(path)!r}, 1.0, 0.0))"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    assert [process.wait() for process in running] == [0, 0]
+    assert Budget.open(path).spent() == pytest.approx(0.5)
+
+
+def test_opening_does_not_load_dp_accounting(path):
+    code = f"import sys; from privlp import Budget; Budget.open({str(path)!r}, 1.0, 1e-6); print('dp_accounting' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "False"
+
+
+# ---------------------------------------------------------------------------------------------- refusals
+
+
+def test_what_opening_asks_for(path, tmp_path):
+    with pytest.raises(
+        BudgetFileError, match=r"There is no file '.*all.budget'. To make one, give the eps and delta of the whole budget"
+    ):
+        Budget.open(path)
+    with pytest.raises(InvalidParameterError, match="Give both eps and delta; or neither, to open an existing file"):
+        Budget.open(path, 1.0)
+    with pytest.raises(InvalidParameterError, match="eps must be positive"):
+        Budget.open(path, 0.0, 0.0)
+    with pytest.raises(InvalidParameterError, match="composition must be 'adaptive', 'planned' or 'basic', got 'nonsense'"):
+        Budget.open(path, 1.0, 0.0, composition="nonsense")
+    for odd in (3, None, "a\0b"):
+        with pytest.raises(InvalidParameterError, match="path must be the path of a file"):
+            Budget.open(odd, 1.0, 0.0)
+    with pytest.raises(BudgetFileError, match="cannot be made: No such file or directory"):
+        Budget.open(tmp_path / "absent" / "all.budget", 1.0, 0.0)
+    with pytest.raises(BudgetFileError, match="is no file"):
+        Budget.open(tmp_path, 1.0, 0.0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_limit_of_a_file_does_not_change(path):
+    Budget.open(path, 1.0, 1e-6)
+    for eps, delta in ((2.0, 1e-6), (1.0, 1e-7), (math.nextafter(1.0, 2.0), 1e-6)):
+        with pytest.raises(
+            InvalidParameterError, match=r"is a budget of eps = 1.0, delta = 1e-06, and its limit cannot change"
+        ) as caught:
+            Budget.open(path, eps, delta)
+        assert "Leave eps and delta out to use it, or give another path for a new budget." in str(caught.value)
+
+
+def refused(path, message, **options):
+    """The file is refused, by an object that has it open too, and not changed."""
+    before = contents(path)
+    with pytest.raises(BudgetFileError, match=message):
+        Budget.open(path, **options)
+    assert contents(path) == before
+
+
+def test_files_of_something_else(path, tmp_path):
+    path.write_text("eps = 1.0\n" * 100)
+    refused(path, "is no SQLite file, so no budget")
+    path.write_bytes(b"")
+    record_file_patience, record_file.PATIENCE = record_file.PATIENCE, 0.05
+    try:
+        refused(
+            path, "is empty: it was cut short, or whoever made it was stopped.* Delete it only if nothing was ever charged to it"
+        )
+        refused(path, "is empty", eps=1.0, delta=0.0)
+    finally:
+        record_file.PATIENCE = record_file_patience
+    path.unlink()
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE record (number)")
+    other.commit()
+    other.close()
+    refused(path, "is an SQLite file of something else, not a budget")
+
+
+def tampered(path, *statements):
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+@pytest.fixture
+def used(path):
+    """A file of three calls, and an object that has it open."""
+    budget = Budget.open(path, 1.0, 0.0)
+    for purpose in ("one", "two", "three"):
+        charge(budget, 0.125, purpose)
+    return budget
+
+
+TAMPERING = {
+    "newer": (
+        ["PRAGMA user_version = 2"],
+        "written by a newer version of privlp: format 2, of which this version knows 1. .*Update privlp",
+    ),
+    "other": (["PRAGMA application_id = 7"], "is an SQLite file of something else"),
+    "journal": (["PRAGMA journal_mode = WAL"], "is in another journal mode: somebody changed it"),
+    "edited": (["UPDATE record SET body = replace(body, '0.125', '0.025') WHERE number = 3"], "record 3 is missing or was changed"),
+    "first edited": (
+        ["UPDATE record SET body = replace(body, '1.0', '9.0') WHERE number = 1"],
+        "record 1 is missing or was changed",
+    ),
+    "missing": (["DELETE FROM record WHERE number = 2"], "record 2 is missing or was changed"),
+    "closed up": (
+        ["DELETE FROM record WHERE number = 2", "UPDATE record SET number = number - 1 WHERE number > 2"],
+        "record 2 is missing or was changed",
+    ),
+    "reordered": (
+        [
+            "UPDATE record SET number = 9 WHERE number = 2",
+            "UPDATE record SET number = 2 WHERE number = 3",
+            "UPDATE record SET number = 3 WHERE number = 9",
+        ],
+        "record 2 is missing or was changed",
+    ),
+    "last missing": (["DELETE FROM record WHERE number = 4"], "its last records are missing"),
+    "all missing": (["DELETE FROM record"], "its last records are missing"),
+    "no head": (["DELETE FROM head"], "its last records are missing"),
+    "no table": (["DROP TABLE record"], "is damaged: SQLite says no such table: record"),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERING)
+def test_a_file_that_was_tampered_with(used, path, name):
+    statements, message = TAMPERING[name]
+    tampered(path, *statements)
+    if name == "journal":
+        for beside in (*path.parent.glob("*-wal"), *path.parent.glob("*-shm")):
+            beside.unlink()
+        with pytest.raises(BudgetFileError, match=message):
+            Budget.open(path)
+    else:
+        refused(path, message)
+    if name in ("newer", "other", "journal", "last missing", "all missing", "no head", "no table"):
+        with pytest.raises(BudgetFileError):
+            charge(used)
+
+
+def test_an_older_file_put_in_place_is_noticed_by_who_has_it_open(used, path):
+    older = path.read_bytes()
+    charge(used, 0.125, "four")
+    path.write_bytes(older)
+    with pytest.raises(BudgetFileError, match="no longer holds what was read from it before: an older file was put in its place"):
+        charge(used)
+    with pytest.raises(BudgetFileError, match="no longer holds"):
+        used.spent()
+
+
+def test_another_file_put_in_place_is_noticed(used, path):
+    copy = path.with_name("copy")
+    shutil.copy(path, copy)
+    os.replace(copy, path)
+    with pytest.raises(BudgetFileError, match="was replaced by another file while it was in use"):
+        charge(used)
+    refused(path, "is a copy, or was moved from another disk or restored from a backup")
+
+
+@pytest.mark.parametrize("keep", [1, 15, 16, 17, 60, 99, 100, 101, 511, 512, 4095, 4096, 4097, 8191, 8192, 12287])
+def test_a_file_that_was_cut_short(used, path, keep):
+    assert path.stat().st_size == 12288
+    data = path.read_bytes()
+    os.truncate(path, keep)
+    with pytest.raises(BudgetFileError, match=r"no SQLite file|is damaged|something else|is empty"):
+        Budget.open(path)
+    with pytest.raises(BudgetFileError):
+        charge(used)
+    path.write_bytes(data)
+    assert Budget.open(path).spent() == 0.375
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(where=st.floats(0, 1, exclude_max=True), what=st.integers(1, 255))
+def test_a_byte_that_changed_is_noticed_or_changes_nothing(tmp_path_factory, where, what):
+    """A byte of unused space may change. Then everything that is read is as before."""
+    path = tmp_path_factory.mktemp("file") / "all.budget"
+    charge(Budget.open(path, 1.0, 0.0), 0.125, "one")
+    entries = Budget.open(path).entries
+    data = bytearray(path.read_bytes())
+    data[int(where * len(data))] ^= what
+    path.write_bytes(data)
+    try:
+        assert Budget.open(path).entries == entries
+    except BudgetFileError as error:
+        assert str(error)  # noqa: PT017 (either is right)
+
+
+def test_a_copy_is_refused_until_it_is_adopted(used, path):
+    copy = path.with_name("copy.budget")
+    shutil.copy(path, copy)
+    refused(copy, "is a copy, or was moved from another disk or restored from a backup: it was made at '.*all.budget'")
+    refused(copy, r"open this one by Budget.open\(path, adopt=True\) or `privlp budget FILE --adopt`")
+    path.unlink()
+    adopted = Budget.open(copy, adopt=True)
+    assert [event.what for event in adopted.history()][-1] == f"adopted at {copy}"
+    assert adopted.spent() == 0.375
+    charge(Budget.open(copy), 0.125)  # once is enough
+    again = copy.with_name("again.budget")
+    shutil.copy(copy, again)
+    refused(again, "it was made at '.*copy.budget'")
+
+
+def test_a_file_that_was_renamed_or_reached_by_a_link_is_the_same(used, path):
+    moved = path.with_name("moved.budget")
+    path.rename(moved)
+    charge(Budget.open(moved), 0.125)
+    link = path.with_name("link.budget")
+    link.symlink_to(moved)
+    assert Budget.open(link, adopt=True).spent() == 0.5
+    assert all("adopted" not in event.what for event in Budget.open(moved).history())
+
+
+def test_hard_links_are_refused(used, path):
+    os.link(path, path.with_name("second.budget"))
+    refused(path, r"has 2 names \(hard links\).* Delete the other names")
+    with pytest.raises(BudgetFileError, match="hard links"):
+        charge(used)
+
+
+def test_a_device_that_was_numbered_anew_is_no_copy():
+    place = record_file.Place(1, 2, "/a")
+    assert place.holds(record_file.Place(9, 2, "/a"))
+    assert place.holds(record_file.Place(1, 2, "/b"))
+    assert not place.holds(record_file.Place(9, 2, "/b"))
+    assert not place.holds(record_file.Place(1, 3, "/a"))
+
+
+# ---------------------------------------------------------------------------------------------- commands
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def test_the_command_makes_reads_and_adopts(path, tmp_path):
+    result = call("budget", path)
+    assert result.exit_code == 2
+    assert "There is no file" in result.output
+    result = call("budget", path, "--eps", 1, "--delta", 1e-6)
+    assert result.exit_code == 0, result.output
+    assert "Nothing was released: (0, 0)-differentially private. The limit is (1, 1e-06)." in result.output
+    charge(Budget.open(path), 0.25, "the first count")
+    result = call("budget", path, "--history")
+    assert result.exit_code == 0, result.output
+    assert "calls              1" in result.output
+    assert "they add up to     eps = 0.25, delta = 0" in result.output
+    assert "Gaussian sum       mu = 0.312979 of 0.219988" in result.output
+    assert "spent, if planned  eps = 0.25 at delta = 1e-06" in result.output or "eps = 0.249998" in result.output
+    assert "The released values together are" in result.output
+    (line,) = [line for line in result.output.splitlines() if line.endswith("0.25   0")]
+    assert "the first count" in line
+    assert "1 x Laplace mechanism" in line
+    document = json.loads(call("budget", path, "--json", "-").output)
+    target = tmp_path / "out.json"
+    assert call("budget", path, "--json", target).exit_code == 0
+    assert json.loads(target.read_text()) == document
+    assert document["sums"]["eps"] == 0.25
+    assert [event["what"] for event in document["history"]] == ["made, for (1, 1e-06)", "the first count"]
+    path.with_name("copy").write_bytes(path.read_bytes())
+    result = call("budget", path.with_name("copy"))
+    assert result.exit_code == 2
+    assert "is a copy" in result.output
+    assert call("budget", path.with_name("copy"), "--adopt").exit_code == 0
+    result = call("budget", path, "--eps", 2, "--delta", 1e-6)
+    assert result.exit_code == 2
+    assert "its limit cannot change" in result.output
+
+
+def test_commands_pay_from_a_file(path, tmp_path):
+    from svm_models.cli import main as svm_models
+
+    model = tmp_path / "model.mps"
+    examples.diet().to_mps(model)
+    Budget.open(path, 1.0, 0.0)
+    request = ("solve", model, "--eps", 0.6, "--delta", 0, "--objective-private", 0.2, "--budget", path)
+    result = call(*request)
+    assert result.exit_code == 0, result.output
+    assert Budget.open(path).spent() == pytest.approx(0.6)
+    result = call(*request)
+    assert result.exit_code == 2
+    assert "beyond the budget of eps = 1" in result.output
+    assert "Nothing was drawn and nothing was charged" in result.output
+    result = call(*request[:-1], tmp_path / "absent.budget")
+    assert result.exit_code == 2
+    assert "There is no file" in result.output
+
+    people, fits = tmp_path / "people.csv", tmp_path / "fits.budget"
+    rng = np.random.default_rng(0)
+    lines = [f"{a:.3f},{b:.3f},{'high' if a > b else 'low'}" for a, b in rng.uniform(0, 0.7, (300, 2))]
+    people.write_text("\n".join(["age,hours,income", *lines]))
+    Budget.open(fits, 2.0, 1e-4)
+    arguments = ["fit", str(people), "--classes", "low", "high", "--eps", "1", "--delta", "1e-5", "--budget", str(fits)]
+    result = CliRunner().invoke(svm_models, arguments)
+    assert result.exit_code == 0, result.output
+    assert 0 < Budget.open(fits).spent() <= 1.0
+
+
+# ---------------------------------------------------------------------------------------------- many calls
+
+
+def test_ten_thousand_calls_are_read_once(path, monkeypatch):
+    """What an access reads is what is new: no work that grows with the file but for the rule's own sums."""
+    budget = filled(path, 10_000)
+    assert len(budget.calls) == 10_000
+    assert budget.sums().eps == pytest.approx(5_000)
+    parsed = []
+    real = budget_file._call_from_dict
+    monkeypatch.setattr(budget_file, "_call_from_dict", lambda body: parsed.append(1) or real(body))
+    charge(budget.ledger(1.0, 0.0))
+    assert len(budget.calls) == 10_001
+    assert len(parsed) == 1
