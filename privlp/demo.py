@@ -56,7 +56,7 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
     exact = solve_exact(lp)
     echo(f"Exact optimum (HiGHS, not private): {exact.objective:.1f}.")
     echo(f"The private solves look for rules of total weight {_PUBLIC_RADIUS:g}, a number declared public.\n")
-    budget = Budget(_TOTAL_EPS, _DELTA)
+    budget = Budget(_TOTAL_EPS, _DELTA, composition="planned")  # all of _EPSILONS are fixed beforehand
     axes, rows = _axes(), []
     for eps in _EPSILONS:
         solution = solve(lp, eps, _DELTA, _GIVEN_UP, opt=_PUBLIC_RADIUS, budget=budget, rng=seed)

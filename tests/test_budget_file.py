@@ -762,7 +762,7 @@ def test_the_command_makes_reads_and_adopts(path, tmp_path):
     assert result.exit_code == 0, result.output
     assert "calls              1" in result.output
     assert "they add up to     eps = 0.25, delta = 0" in result.output
-    assert "Gaussian sum       mu = 0.312979 of 0.219988" in result.output
+    assert "Gaussian sum       mu = 0.312979 of 0.213736" in result.output
     assert "spent, if planned  eps = 0.25 at delta = 1e-06" in result.output or "eps = 0.249998" in result.output
     assert "The released values together are" in result.output
     (line,) = [line for line in result.output.splitlines() if line.endswith("0.25   0")]

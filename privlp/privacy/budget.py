@@ -218,7 +218,16 @@ class Budget(Ledger):
 
     @property
     def calls(self) -> dict[str, Call]:
-        """What was charged, call by call."""
+        """What was charged, call by call, by the identifiers of their ledgers.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+        >>> [round(call.eps, 6) for call in budget.calls.values()]
+        [0.25]
+        """
         return self._calls
 
     @property
@@ -233,11 +242,20 @@ class Budget(Ledger):
     def record(self) -> PrivacyRecord:
         calls = self.calls.values()
         relations = dict.fromkeys(text for call in calls for text in call.relations)
-        return self._record(relations, {text: seeded for call in calls for text, seeded in call.randomness.items()})
+        randomness = {text: seeded for call in calls for text, seeded in call.randomness.items()}
+        return replace(self._record(relations, randomness), composition=self.composition)
 
     @property
     def delta_left(self) -> float:
-        return self.share_of_calls * self._delta_of_a_further_call()
+        """What a further call with a delta of its own may take: nine tenths of all that is left, where calls are adaptive.
+
+        Examples
+        --------
+        >>> from privlp import Budget
+        >>> Budget(eps=1.0, delta=1e-6).delta_left
+        9e-07
+        """
+        return self._share_of_calls * self._delta_of_a_further_call()
 
     def charge_together(
         self,
@@ -252,12 +270,12 @@ class Budget(Ledger):
     # ------------------------------------------------------------------------------------------ for ledgers
 
     @property
-    def share_of_calls(self) -> float:
+    def _share_of_calls(self) -> float:
         """The share of its delta at which a call is priced, so that the rest is left for the Gaussian sum."""
         own = _SHARE_OF_CALLS[self.composition]
-        return own if self._budget is None else min(own, self._budget.share_of_calls)
+        return own if self._budget is None else min(own, self._budget._share_of_calls)
 
-    def chain(self, call: Call) -> Iterator[tuple[Budget, Call]]:
+    def _chain(self, call: Call) -> Iterator[tuple[Budget, Call]]:
         """Yield this budget and those above it, each with the call as it appears there."""
         budget: Budget | None = self
         while budget is not None:
@@ -271,7 +289,7 @@ class Budget(Ledger):
         return 0.0 if self.composition == "basic" else _largest_mu(self.eps, _GAUSSIAN * self.delta)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def _transaction(self) -> Iterator[None]:
         """Within it, nobody else changes what was charged; what is entered is kept if it ends without an error."""
         before = self._calls.copy()
         try:
@@ -280,7 +298,7 @@ class Budget(Ledger):
             self._calls = before
             raise
 
-    def require_room(self, new: Sequence[Charge], call: Call) -> None:
+    def _require_room(self, new: Sequence[Charge], call: Call) -> None:
         """Refuse a call that does not fit.
 
         Raises
@@ -300,7 +318,7 @@ class Budget(Ledger):
         if not self._fits(calls):
             raise self._refusal(new, self._spent(calls))
 
-    def enter(self, call: Call) -> None:
+    def _enter(self, call: Call) -> None:
         """Record a call, or more charges of one that is recorded already."""
         self._calls[call.identifier] = call
 
@@ -346,7 +364,7 @@ class Budget(Ledger):
         """One where a call of these charges no longer fits, minus one where it does."""
         direct = _DirectCall(self)
         call = Call("", *direct._claim(charges), charges, {}, {})
-        return -1.0 if all(budget._fits(budget._with(its)) for budget, its in self.chain(call)) else 1.0
+        return -1.0 if all(budget._fits(budget._with(its)) for budget, its in self._chain(call)) else 1.0
 
     def _refusal(self, new: Sequence[Charge], total: float) -> BudgetExceededError:
         refusal = super()._refusal(new, total)
@@ -373,7 +391,7 @@ class _DirectCall(Ledger):
         if delta < self.delta:
             return eps, delta
         assert self._budget is not None  # noqa: S101 (by construction)
-        share = self._budget.share_of_calls
+        share = self._budget._share_of_calls
         return composed_epsilon((charge.cost for charge in charges), share * self._left), self._left
 
 

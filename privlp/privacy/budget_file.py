@@ -92,7 +92,7 @@ class BudgetSums:
     >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), eps=1.0, delta=1e-6)
     >>> sums = budget.sums()
     >>> sums.eps, sums.mu, round(sums.mu_limit, 3)
-    (0.0, 0.0, 0.22)
+    (0.0, 0.0, 0.214)
     >>> folder.cleanup()
     """
 
@@ -189,7 +189,7 @@ class StoredBudget(Budget):
     # ------------------------------------------------------------------------------------------ the file
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def _transaction(self) -> Iterator[None]:
         """Within it, no other process changes the file; what is entered is on the disk when it ends."""
         self.refuse_elsewhere()
         with self._lock:
@@ -212,7 +212,7 @@ class StoredBudget(Budget):
             with self._file.reading() as connection, self._connected(connection):
                 yield
 
-    def enter(self, call: Call) -> None:
+    def _enter(self, call: Call) -> None:
         assert self._connection is not None  # noqa: S101 (within a transaction)
         body, last = self._file.append(self._connection, self._known.last, _call_to_dict(call))
         self._known = self._known.having([body], last)

@@ -139,7 +139,7 @@ class ChargedDraws(_Paid):
     def __call__(self, value: Any) -> Any:
         """Release `value` through the mechanism."""
         self.refuse_elsewhere()
-        with self._ledger.drawing():
+        with self._ledger._drawing():
             if self.remaining <= 0:
                 raise BudgetExceededError(f"All paid draws of the {self.mechanism.name} are used; charge the ledger for more.")
             mechanism = self.mechanism.of_draw(self._total - self.remaining, self._total)
@@ -354,7 +354,14 @@ class Ledger(_Paid):
 
     @property
     def delta_left(self) -> float:
-        """What mechanisms with a delta of their own may take of it: all that is left, or half of it beside other mechanisms."""
+        """What mechanisms with a delta of their own may take of it: all that is left, or half of it beside other mechanisms.
+
+        Examples
+        --------
+        >>> from privlp.privacy import Ledger
+        >>> Ledger(eps=1.0, delta=1e-6).delta_left
+        1e-06
+        """
         apart = [charge for charge in self._charges if charge.price.delta > 0]
         left = max(0.0, self._conversion_delta - math.fsum(charge.price.delta * charge.entry.draws for charge in apart))
         return left if len(apart) == len(self._charges) else left / 2
@@ -404,7 +411,7 @@ class Ledger(_Paid):
         """
         return self.record().statement()
 
-    def drawing(self) -> RLock:
+    def _drawing(self) -> RLock:
         """The lock under which a draw begins; from then on, nothing can be charged."""
         self._drawn = True
         return self._lock
@@ -418,7 +425,7 @@ class Ledger(_Paid):
     @property
     def _conversion_delta(self) -> float:
         """The delta at which charges are composed: what the budgets above leave of it."""
-        return self.delta if self._budget is None else self._budget.share_of_calls * self.delta
+        return self.delta if self._budget is None else self._budget._share_of_calls * self.delta
 
     def _composed(self, charges: Sequence[Charge]) -> float:
         return composed_epsilon((charge.cost for charge in charges), self._conversion_delta)
@@ -432,19 +439,19 @@ class Ledger(_Paid):
         basic = math.fsum(charge.price.eps * charge.entry.draws for charge in charges)
         if basic <= self.eps:
             own = math.fsum(charge.price.delta * charge.entry.draws for charge in charges)
-            return basic, own / (1.0 if self._budget is None else self._budget.share_of_calls)
+            return basic, own / (1.0 if self._budget is None else self._budget._share_of_calls)
         return self._composed(charges), self.delta
 
     def _charge_budgets(self, new: Sequence[Charge], call: Call) -> None:
         """Charge the budgets above, all of them or none."""
         with ExitStack() as transactions:
-            seen: list[tuple[Budget, Call]] = [] if self._budget is None else list(self._budget.chain(call))
+            seen: list[tuple[Budget, Call]] = [] if self._budget is None else list(self._budget._chain(call))
             for budget, _ in seen:
-                transactions.enter_context(budget.transaction())
+                transactions.enter_context(budget._transaction())
             for budget, its_call in seen:
-                budget.require_room(new, its_call)
+                budget._require_room(new, its_call)
             for budget, its_call in seen:
-                budget.enter(its_call)
+                budget._enter(its_call)
 
     def _require_open(self) -> None:
         if self._closed:

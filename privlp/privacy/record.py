@@ -63,6 +63,8 @@ class PrivacyRecord:
         True if any draw came from a seeded generator: an experiment, not for release.
     versions : dict
         Versions of the libraries that computed the noise and its price.
+    composition : str or None
+        How a :class:`~privlp.Budget` adds up its calls; ``None`` for a single call, all of which was fixed before its first draw.
 
     Examples
     --------
@@ -83,6 +85,7 @@ class PrivacyRecord:
     randomness: str | None
     seeded: bool
     versions: dict[str, str] = field(default_factory=lambda: dict(_versions()))
+    composition: str | None = None
 
     @property
     def private(self) -> bool:
@@ -140,7 +143,9 @@ class PrivacyRecord:
         record = cls(**{**data, **numbers, "entries": tuple(LedgerEntry(**entry) for entry in data["entries"])})
         for entry in record.entries:
             require_types(entry, purpose=str, mechanism=str, sensitivity=(float, int), parameter=str, draws=int, arithmetic=str)
-        require_types(record, relation=(str, NoneType), randomness=(str, NoneType), seeded=bool, versions=dict)
+        require_types(
+            record, relation=(str, NoneType), randomness=(str, NoneType), seeded=bool, versions=dict, composition=(str, NoneType)
+        )
         return record
 
 
@@ -203,8 +208,8 @@ def _words(record: PrivacyRecord) -> str:
         "Not covered: running time, and anything computed from the data outside this ledger.",
         "Computed by " + ", ".join(f"{name} {number}" for name, number in record.versions.items()) + ".",
     ]
-    if len(record.entries) > 1:
-        sentences.insert(1, _ADAPTIVE)
+    if record.composition is not None and len(record.entries) > 1:
+        sentences.insert(1, _PLANNED if record.composition == "planned" else _ADAPTIVE)
     if record.seeded:
         sentences.insert(0, "NOT FOR RELEASE: the noise came from a seeded generator.")
     return " ".join(sentences)

@@ -273,6 +273,8 @@ class RecordFile:
                 if code.startswith(beginning):
                     raise BudgetFileError(f"{self._name} {reason}. {_NOT_CHARGED}") from None
             self.refuse_as_damaged(f"SQLite says {error}")
+        except UnicodeDecodeError:
+            self.refuse_as_damaged("it holds bytes that are no text")
 
 
 @cache
