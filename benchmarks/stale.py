@@ -22,7 +22,7 @@ RESULTS = ROOT / "docs" / "results"
 #: Lists of pages, which measure nothing.
 LISTS = frozenset({"README", "index"})
 
-_PRIVACY = "gaussian_dp prices ledger budget events mechanisms rounded_noise randomness"
+_PRIVACY = "gaussian_dp gaussian_tails prices ledger budget partitions events mechanisms rounded_noise randomness"
 PRIVACY = tuple(f"privlp/privacy/{name}.py" for name in _PRIVACY.split())
 SOLVERS = ("privlp/solve.py", "privlp/solvers/*.py", "privlp/relations/*.py", "privlp/problem/*.py")
 AUDITS = ("privlp/privacy/audit*.py", "privlp/solve_audit.py", "tests/conformance_*.py")
@@ -56,6 +56,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "scm_curves": (*PRIVACY, *CLASSIFIERS, *FOLDS, "svm_models/kernel.py", "svm_models/selection.py", "benchmarks/scm_*.py"),
     "scm_kernel": (*PRIVACY, *CLASSIFIERS, *FOLDS, "svm_models/kernel.py"),
     "scm_tables": (*PRIVACY, *CLASSIFIERS, *FOLDS),
+    "stored_budget": (*PRIVACY, "privlp/privacy/budget_file.py", "privlp/privacy/record_file.py"),
     "soak": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "svm_models/*_svc.py"),
     "svm_audits": (*PRIVACY, *CLASSIFIERS, "privlp/privacy/audit*.py", "svm_models/dual_perturbation.py"),
     "thesis_figures": (*PRIVACY, *THESIS, *CLASSIFIERS, *SELECTION_CLASSIFIER),

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privlp import Budget, ConstraintPrivate, InvalidParameterError, InvalidProblemError, NotPrivateWarning
 from privlp.checks import positive, warn_of_large_delta
 from privlp.privacy import Ledger, Mechanism, PrivacyRecord, Randomness
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy.ledger import ChargedDraws, validated_budget
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -325,6 +325,7 @@ def open_budget(eps: float, delta: float, budget: Budget | None) -> Budget:
     _require_budget(budget)
     if budget is None:
         return Budget(eps, delta, composition="basic")
+    budget.require_room_for(*validated_budget(eps, delta))  # as a whole, before its first call is paid
     return budget.share(eps, delta, composition="basic")
 
 

@@ -22,7 +22,7 @@ PROBES = np.concatenate([-np.geomspace(1e4, 1e-3, 400), np.linspace(-1e-3, 3.0, 
 class MarginLoss:
     """A convex, differentiable loss of the margin with Lipschitz derivative.
 
-    The two bounds are part of the privacy guarantee and must hold for every real z: a loss that breaks them breaks it.
+    Both bounds and both flags are part of the privacy guarantee and must hold for every real z: a loss that breaks them breaks it.
 
     Parameters
     ----------

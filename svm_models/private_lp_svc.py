@@ -25,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Half-width h of the rounded part of the hinge.
 _H = 0.5
-#: Share of the budget (of zCDP) that buys the second moments.
+#: Share of the budget (of squared Gaussian parameters) that buys the second moments.
 _SHARE_OF_MOMENTS = 0.1
 #: Records reach this share of the root mean square of their whitened norms; longer ones count less.
 _REACH = 0.5
@@ -138,7 +138,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     ||m m^T - m' m'^T||_F^2 = ||m||^4 + ||m'||^4 - 2 (m·m')^2 <= 2. Sums: z_i depends on record i and on released points, the
     whitening on the released moments, so that a record contributes a vector of norm at most 1 and its replacement another: 2.
     Twice the rounding error of a sum is added to each. *Budget*: one ledger; one Gaussian release of p (p + 1)/2 numbers, a tenth
-    of the zCDP, and T of p numbers, later ones with less noise because they count more
+    of the squared Gaussian parameters, and T of p numbers, later ones with less noise because they count more
     (:class:`~privlp.privacy.WeightedGaussianMechanism`); all are charged before the first. Proof:
     ``docs/proofs.md``, "Elastic duals on an L1 ball".
 

@@ -39,6 +39,7 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
     WeightedGaussianMechanism,
 )
+from privlp.privacy.ledger import Charge
 from privlp.privacy.tape import Release, Tape, changes, differences
 
 #: Selections, and noise of whole vectors, are released one by one: more of them are drawn from the law that releases are tested to
@@ -390,12 +391,7 @@ def share_of_the_price(mechanisms: Sequence[Mechanism], eps: float, delta: float
 @contextmanager
 def count_forgotten() -> Iterator[None]:
     """Accounting that prices every charge as a single draw."""
-    priced = Ledger._epsilon_of_one_record
-
-    def once(self: Ledger, charges: Any) -> float:
-        return priced(self, [replace(charge, count=1) for charge in charges])
-
-    with mock.patch.object(Ledger, "_epsilon_of_one_record", once):
+    with mock.patch.object(Charge, "cost", property(lambda charge: (charge.price, 1))):
         yield
 
 

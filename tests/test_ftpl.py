@@ -431,7 +431,7 @@ class TestUnknownOptimum:
         solution = privlp.solve(self.program(), 1.0, 1e-6, 10, budget=budget, rng=0)
         assert [entry.purpose for entry in budget.entries] == ["count violated rows", *[_RELEASES] * 5]
         assert sum(entry.draws for entry in budget.entries[1:]) == solution.iterations
-        assert budget.spent() == pytest.approx(1.0, rel=1e-6)
+        assert solution.privacy.eps == pytest.approx(1.0, rel=1e-6)
 
     def test_plan(self):
         found = privlp.plan(self.program(), 1.0, 1e-6, 10)

@@ -20,12 +20,11 @@ import numpy as np
 import pytest
 
 import privlp
-from privlp import ColumnPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate, audit
+from privlp import Budget, ColumnPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate, audit
 from privlp.privacy import (
     ExponentialMechanism,
     GaussianMechanism,
     LaplaceMechanism,
-    Ledger,
     Mechanism,
     Randomness,
     TruncatedGaussianMechanism,
@@ -106,7 +105,7 @@ class Draw:
         return block.pop()
 
 
-class OnceCalibrated(Ledger):
+class OnceCalibrated(Budget):
     """Noise depends on public numbers alone: it is calibrated once for all runs."""
 
     known: ClassVar[dict] = {}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import log_ndtr
 from test_gaussian_dp import binomial_delta, extreme_pair, powers_of_ten
 
 from privlp.privacy import GaussianObjectivePerturbation
@@ -60,12 +60,6 @@ class Perturbed:
         w, weight = nodes(np.union1d(ends, cuts))
         lost = -np.expm1(np.minimum(eps - self._loss(other, w), 0.0))
         return float(weight @ (np.exp(self.log_density(w)) * lost))
-
-    def renyi(self, other: "Perturbed", order: float) -> float:
-        """The exact Rényi divergence."""
-        w, weight = nodes(self.pieces(other))
-        power = order * self.log_density(w) + (1 - order) * other.log_density(w)
-        return math.log(float(weight @ np.exp(power))) / (order - 1)
 
     def _loss(self, other: "Perturbed", w: np.ndarray) -> np.ndarray:
         return self.log_density(w) - other.log_density(w)
@@ -161,30 +155,6 @@ def test_the_curvature_has_to_be_paid_for():
     stiffness, sigma, eps = 0.1, 20.0, 1.5
     one, two = laws(1.0, 0.0, [], huber(), stiffness, sigma)
     assert one.delta(two, eps) > 1e-3 > bound(price(huber(), stiffness, sigma, cost=0.0), eps)
-
-
-@pytest.mark.parametrize("stiffness", [0.5, 5.0])
-@pytest.mark.parametrize("order", [1.05, 2.0, 8.0, 24.0])
-def test_renyi_of_the_corners_bounds_the_true_divergence(stiffness, order):
-    sigma = 2.0
-    for loss in (huber(), logistic()):
-        charged = price(loss, stiffness, sigma)
-        for one, two in (laws(*case, loss, stiffness, sigma) for case in CASES):
-            assert one.renyi(two, order) <= charged.renyi(order) * (1 + 1e-9)
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    corners=st.lists(st.tuples(st.integers(1, 4), powers_of_ten(-2, 0.5)), min_size=1, max_size=4),
-    shift=st.floats(0, 2),
-    order=powers_of_ten(0.01, 1.5),
-)
-def test_renyi_of_the_corners_is_the_sum_of_the_proof(corners, shift, order):
-    """Of e^((order - 1) loss) over all corners and the loss of 0, as in the docstring of renyi."""
-    powers = [0.0, *(order * (order - 1) * mu**2 / 2 for _, mu in corners)]
-    numbers = [1, *(number for number, _ in corners)]
-    expected = shift + float(logsumexp(powers, b=numbers)) / (order - 1)
-    assert Price.of_corners(shift, corners).renyi(order) == pytest.approx(expected, rel=1e-12)
 
 
 # ------------------------------------------------------------------------------ many corners at once

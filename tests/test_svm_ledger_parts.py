@@ -1,6 +1,7 @@
 """Disjoint parts of the records cost what the dearest costs; Gaussian objective perturbation is priced by its corners."""
 
 import math
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from privlp.privacy import (
     Randomness,
 )
 from privlp.privacy.gaussian_dp import delta_of
+from privlp.privacy.ledger import Call
+from privlp.privacy.partitions import largest_sum
 from privlp.privacy.prices import composed_epsilon
 
 REPLACE = ConstraintPrivate()
@@ -333,3 +336,76 @@ def test_partitions_alike_do_not_multiply(monkeypatch):
     asked.clear()
     budget.spent()
     assert len(asked) <= 12
+
+
+# ---------------------------------------------------------------------------------------------- shares within a budget
+
+
+def test_a_share_of_a_planned_budget_counts_with_its_limits():
+    """What is asked for within it may follow answers, so that its draws are no part of the list."""
+    budget = planned(1.0, 1e-6)
+    share = budget.share(0.6, 5e-7)
+    charge(share.ledger(0.1, 0.0), laplace(0.1))
+    assert budget.spent() == pytest.approx(0.6)
+    alone = Ledger(10.0, 5e-7)
+    charge(alone, gaussian(20.0))
+    charge(budget, gaussian(20.0))
+    assert budget.spent() == pytest.approx(0.6 + alone.spent())
+
+
+def test_a_basic_budget_says_what_its_calls_add_up_to():
+    budget = Budget(1.0, 1e-6, composition="basic")
+    for _ in range(3):
+        ledger = budget.ledger(0.2, 1e-7)
+        charge(ledger, ledger.calibrate(lambda t: gaussian(1 / t), 1))
+    assert budget.spent() == pytest.approx(0.6, rel=1e-6)
+
+
+def test_without_privacy_every_call_fits():
+    budget = Budget(math.inf, 0.0)
+    charge(budget, gaussian(1.0))
+    charge(budget, laplace(1e9))
+    assert budget.spent() == math.inf
+
+
+def test_a_series_of_calls_is_refused_before_the_first():
+    budget = Budget(0.5, 1e-6)
+    with pytest.raises(
+        BudgetExceededError, match=r"Calls of \(1, 1e-06\) in all do not fit .* \(0.5, 1e-06\): its calls add up to \(0, 0\)"
+    ):
+        budget.require_room_for(1.0, 1e-6)
+    charge(budget, laplace(0.2))
+    budget.require_room_for(0.3, 1e-6)
+    with pytest.raises(BudgetExceededError, match="its calls add up to"):
+        budget.share(0.25, 0.0).require_room_for(0.31, 0.0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.floats(0.0, 1.0)), max_size=8),
+    st.lists(st.floats(0.0, 1.0), max_size=3),
+)
+@SETTINGS
+def test_the_largest_sum_is_that_of_the_dearest_place(calls, common):
+    """Two partitions: against all nine places."""
+    given_calls = [Call(str(i), eps, 0.0, (), {}, {}) for i, eps in enumerate(common)]
+    given_calls += [
+        Call(f"p{i}", eps, 0.0, (), {}, {}, parts=((("a", "b")[i % 2], (one, two)[i % 2]),))
+        for i, (one, two, eps) in enumerate(calls)
+    ]
+    places = [
+        sum(call.eps for call in given_calls if not call.parts or call.parts[0] in (("a", one), ("b", two)))
+        for one in range(3)
+        for two in range(3)
+    ]
+    assert largest_sum(given_calls, attrgetter("eps")) == pytest.approx(max(places))
+
+
+def test_many_partitions_do_not_multiply():
+    """Twenty selections of three parts each: 3^20 places, summed in proportion to the calls."""
+    budget = Budget(100.0, 1e-6)
+    for number in range(20):
+        for part, ledger in enumerate(budget.disjoint(3)):
+            charge(ledger, gaussian(50.0 + number + part / 7))
+    assert 0 < budget.spent() < 100.0
+    mu = math.sqrt(sum((50.0 + number) ** -2 for number in range(20)))
+    assert budget.sums().mu == pytest.approx(mu)

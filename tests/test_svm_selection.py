@@ -81,7 +81,7 @@ def test_a_part_is_closed_after_the_fit(monkeypatch):
 
     monkeypatch.setattr(ObjectivePerturbationSVC, "fit", spy)
     PrivateModelSelector([ObjectivePerturbationSVC(eps=0.1)], eps=1.0, random_state=0).fit(X, Y)
-    with pytest.raises(BudgetExceededError, match="This ledger is closed"):
+    with pytest.raises(BudgetExceededError, match="This budget is closed"):
         ObjectivePerturbationSVC(eps=0.1, budget=seen[0]).fit(X, Y)
 
 

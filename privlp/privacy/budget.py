@@ -15,14 +15,15 @@ so does their union. Proof: ``docs/proofs.md``, "A budget that is used adaptivel
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -30,7 +31,7 @@ import numpy as np
 from privlp.checks import is_one_of
 from privlp.errors import BudgetExceededError, InvalidParameterError
 from privlp.privacy.gaussian_dp import eps_of, mu_of
-from privlp.privacy.ledger import Call, Charge, ChargedDraws, Ledger, require_one_relation
+from privlp.privacy.ledger import Call, Charge, ChargedDraws, Ledger, Share, require_one_relation
 from privlp.privacy.partitions import few_places, largest_sum
 from privlp.privacy.prices import composed_epsilon
 from privlp.privacy.record import LedgerEntry, PrivacyRecord
@@ -50,6 +51,34 @@ EPS, DELTA, SQUARE = attrgetter("eps"), attrgetter("delta"), attrgetter("square"
 _CALLS, _GAUSSIAN, _ROUNDING = 0.9, 0.1 - 1e-9, 1e-12
 #: For each kind of composition, the share of delta at which a call is priced.
 _SHARE_OF_CALLS: dict[str, float] = {"adaptive": _CALLS, "planned": 1.0, "basic": 1.0 - _ROUNDING}
+
+
+@dataclass(frozen=True)
+class BudgetSums:
+    """What a budget compares with its limits, at the records that were used most.
+
+    Attributes
+    ----------
+    eps, delta : float
+        What the calls add up to.
+    mu, mu_limit : float
+        The root of the sum of squares of the Gaussian parameters of all draws, and its limit.
+
+    Examples
+    --------
+    >>> import os, tempfile, privlp
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), eps=1.0, delta=1e-6)
+    >>> sums = budget.sums()
+    >>> sums.eps, sums.mu, round(sums.mu_limit, 3)
+    (0.0, 0.0, 0.214)
+    >>> folder.cleanup()
+    """
+
+    eps: float
+    delta: float
+    mu: float
+    mu_limit: float
 
 
 class Budget(Ledger):
@@ -96,6 +125,7 @@ class Budget(Ledger):
         self.composition = composition
         self._part = _part
         self._calls: dict[str, Call] = {}
+        self._names = itertools.count()
 
     # ------------------------------------------------------------------------------------------ for callers
 
@@ -123,8 +153,9 @@ class Budget(Ledger):
         composition : {"adaptive", "planned", "basic"}, optional
             Of a new file, "adaptive" by default; see :class:`Budget`.
         adopt : bool
-            Use a file that was moved from another disk or restored from a backup. A copy is refused by
-            default: two copies would spend the budget twice. The history tells of it.
+            Use a file that was moved from another disk or restored from a backup. A copy beside the file
+            is refused by default: two copies would spend the budget twice. The history tells of it. A copy
+            in the place of a deleted file cannot always be told from it.
 
         Raises
         ------
@@ -195,7 +226,7 @@ class Budget(Ledger):
         """
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
             raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
-        partition = secrets.token_hex(8)
+        partition = self._new_name()
         return [
             Budget(self.eps, self.delta, composition=self.composition, _parent=self, _part=((partition, part),))
             for part in range(count)
@@ -217,7 +248,7 @@ class Budget(Ledger):
         return self._spent(self.calls.values())
 
     @property
-    def calls(self) -> dict[str, Call]:
+    def calls(self) -> Mapping[str, Call]:
         """What was charged, call by call, by the identifiers of their ledgers.
 
         Examples
@@ -228,7 +259,7 @@ class Budget(Ledger):
         >>> [round(call.eps, 6) for call in budget.calls.values()]
         [0.25]
         """
-        return self._calls
+        return MappingProxyType(self._calls)
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
@@ -275,12 +306,19 @@ class Budget(Ledger):
         own = _SHARE_OF_CALLS[self.composition]
         return own if self._budget is None else min(own, self._budget._share_of_calls)
 
+    def _new_name(self) -> str:
+        """A name that no other call and no other partition has, here and in the budgets above."""
+        return str(next(self._names)) if self._budget is None else self._budget._new_name()
+
     def _chain(self, call: Call) -> Iterator[tuple[Budget, Call]]:
         """Yield this budget and those above it, each with the call as it appears there."""
         budget: Budget | None = self
         while budget is not None:
             yield budget, call
-            call = replace(call, parts=call.parts + budget._part)
+            share = call.share
+            if budget.composition != "planned":
+                share = Share(budget._identifier, budget.eps, budget.delta)
+            call = replace(call, parts=call.parts + budget._part, share=share)
             budget = budget._budget
 
     @property
@@ -318,6 +356,52 @@ class Budget(Ledger):
         if not self._fits(calls):
             raise self._refusal(new, self._spent(calls))
 
+    def require_room_for(self, eps: float, delta: float) -> None:
+        """Refuse a series of calls that add up to (eps, delta), before any of them is made.
+
+        Raises
+        ------
+        BudgetExceededError
+            If they would not fit.
+
+        Examples
+        --------
+        >>> from privlp import Budget
+        >>> Budget(eps=1.0, delta=0.0).require_room_for(2.0, 0.0)
+        Traceback (most recent call last):
+            ...
+        privlp.errors.BudgetExceededError: Calls of (2, 0) in all do not fit into what is left of the budget (1, 0): ...
+        """
+        whole = Call("", eps, delta, (), {}, {}, share=Share("", eps, delta))
+        for budget, call in self._chain(whole):
+            if not (math.isinf(budget.eps) or budget._room_for(call)):
+                sums = budget.sums()
+                raise BudgetExceededError(
+                    f"Calls of ({eps:g}, {delta:g}) in all do not fit into what is left of the budget ({budget.eps:g}, "
+                    f"{budget.delta:g}): its calls add up to ({sums.eps:g}, {sums.delta:g}) so far. Nothing was drawn and nothing "
+                    "was charged. Ask for less, or give a larger Budget."
+                )
+
+    def _room_for(self, call: Call) -> bool:
+        calls = self._with(call)
+        return self._spent(calls) <= self.eps if self.composition == "planned" else self._calls_fit(calls)
+
+    def sums(self) -> BudgetSums:
+        """What is compared with the limits.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> budget = privlp.Budget(eps=1.0, delta=1e-6)
+        >>> solution = privlp.solve(privlp.examples.diet(), eps=0.5, delta=0.0, budget=budget, rng=0)
+        >>> sums = budget.sums()
+        >>> round(sums.eps, 6), sums.mu <= sums.mu_limit  # the calls pay, not the Gaussian sum
+        (0.5, False)
+        """
+        calls = self.calls.values()
+        eps, delta, square = (largest_sum(calls, number) for number in (EPS, DELTA, SQUARE))
+        return BudgetSums(eps, delta, math.sqrt(square), self._mu_limit)
+
     def _enter(self, call: Call) -> None:
         """Record a call, or more charges of one that is recorded already."""
         self._calls[call.identifier] = call
@@ -328,6 +412,8 @@ class Budget(Ledger):
         return list({**self.calls, call.identifier: call}.values())
 
     def _fits(self, calls: Sequence[Call]) -> bool:
+        if math.isinf(self.eps):
+            return True
         if self.composition == "planned":
             return self._spent(calls) <= self.eps
         return self._calls_fit(calls) or self._gaussian_sum_fits(calls)
@@ -343,6 +429,8 @@ class Budget(Ledger):
 
     def _spent(self, calls: Iterable[Call]) -> float:
         calls = list(calls)
+        if self.composition == "basic":
+            return largest_sum(calls, EPS)
         found = few_places(calls)
         if found is not None:
             return max((self._planned(place) for place in found), default=0.0)
@@ -351,11 +439,21 @@ class Budget(Ledger):
         return min(by_squares, eps) if delta <= self.delta else by_squares
 
     def _planned(self, calls: Sequence[Call]) -> float:
-        """The least eps known for planned calls: of all draws together, or call by call."""
-        costs = [charge.cost for call in calls for charge in call.charges]
-        together = composed_epsilon(costs, self.delta) if costs else 0.0
-        one_by_one = math.fsum(call.eps for call in calls)
-        return min(together, one_by_one) if math.fsum(call.delta for call in calls) <= self.delta else together
+        """The least eps known for planned calls: of all draws together, or call by call.
+
+        In a planned budget, draws through a share that is not planned itself are no list: the share counts as one call of its
+        limits.
+        """
+        shares = {call.share for call in calls if call.share is not None} if self.composition == "planned" else set()
+        listed = [call for call in calls if call.share not in shares]
+        eps, delta = math.fsum(share.eps for share in shares), math.fsum(share.delta for share in shares)
+        if delta > self.delta:
+            return math.inf
+        costs = [charge.cost for call in listed for charge in call.charges]
+        together = composed_epsilon(costs, self.delta - delta) if costs else 0.0
+        if delta + math.fsum(call.delta for call in listed) <= self.delta:
+            together = min(together, math.fsum(call.eps for call in listed))
+        return eps + together
 
     def _delta_of_a_further_call(self) -> float:
         return max(0.0, self.delta - largest_sum(self.calls.values(), DELTA))
@@ -370,12 +468,12 @@ class Budget(Ledger):
         refusal = super()._refusal(new, total)
         if not total <= self.eps:
             return refusal
+        sums, wanted = self.sums(), str(refusal).partition(" would ")[0]
         return BudgetExceededError(
-            f"{str(refusal).partition(' would ')[0]} would fit only if all requests had been planned: they would cost eps = "
-            f"{total:.6g} of {self.eps:g}, but nothing that holds for requests made in view of earlier answers stays within "
-            f"({self.eps:g}, {self.delta:g}). Nothing was drawn and nothing was charged. Ask for less, give calls whose eps and "
-            "delta add up to the budget's, or, if every request was fixed before the first answer, "
-            "Budget(..., composition='planned')."
+            f"{wanted} would fit only if all requests had been planned. For requests that may follow earlier answers, "
+            f"neither sum has room: the calls add up to ({sums.eps:g}, {sums.delta:g}) of ({self.eps:g}, {self.delta:g}) so far, "
+            f"the Gaussian parameter to {sums.mu:g} of {sums.mu_limit:g}. Nothing was drawn and nothing was charged. Ask for "
+            "less. If every request is fixed before the first answer, make the next budget with composition='planned'."
         )
 
 

@@ -4,25 +4,26 @@ The rule is that of :mod:`privlp.privacy.budget`. A charge is checked against al
 written to it, within one transaction; the right to draw is handed out after the transaction is on the
 disk. So the calls of a file are in one order, each was admitted in view of all earlier ones, and no draw
 goes without its record: the proof for one process holds for all of them together. Proof:
-``docs/proofs.md``, "Composition".
+``docs/proofs.md``, "A budget that is used adaptively".
 """
 
 from __future__ import annotations
 
 import math
 import os
+import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
 from privlp.errors import BudgetFileError, InvalidParameterError
-from privlp.privacy.budget import DELTA, EPS, SQUARE, Budget, Composition
-from privlp.privacy.ledger import Call, Charge, validated_budget
-from privlp.privacy.partitions import largest_sum
+from privlp.privacy.budget import Budget, Composition
+from privlp.privacy.ledger import Call, Charge, Share, validated_budget
 from privlp.privacy.prices import Price
 from privlp.privacy.record import LedgerEntry, PrivacyRecord, json_number
 from privlp.privacy.record_file import START, Last, Place, RecordFile
@@ -74,34 +75,6 @@ class BudgetEvent:
     delta: float = 0.0
 
 
-@dataclass(frozen=True)
-class BudgetSums:
-    """What a budget compares with its limits, at the records that were used most.
-
-    Attributes
-    ----------
-    eps, delta : float
-        What the calls add up to.
-    mu, mu_limit : float
-        The root of the sum of squares of the Gaussian parameters of all draws, and its limit.
-
-    Examples
-    --------
-    >>> import os, tempfile, privlp
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), eps=1.0, delta=1e-6)
-    >>> sums = budget.sums()
-    >>> sums.eps, sums.mu, round(sums.mu_limit, 3)
-    (0.0, 0.0, 0.214)
-    >>> folder.cleanup()
-    """
-
-    eps: float
-    delta: float
-    mu: float
-    mu_limit: float
-
-
 class StoredBudget(Budget):
     """A budget in a file, as :meth:`privlp.Budget.open` returns it.
 
@@ -136,10 +109,10 @@ class StoredBudget(Budget):
         self._connection: sqlite3.Connection | None = None  # while the budget is in a transaction or view
 
     @property
-    def calls(self) -> dict[str, Call]:
+    def calls(self) -> Mapping[str, Call]:
         """What was charged, call by call, by any process."""
         with self._view():
-            return self._known.calls
+            return MappingProxyType(self._known.calls)
 
     def record(self) -> PrivacyRecord:
         with self._view():
@@ -164,29 +137,10 @@ class StoredBudget(Budget):
         with self._view():
             return self._known.history
 
-    def sums(self) -> BudgetSums:
-        """What is compared with the limits.
-
-        Examples
-        --------
-        >>> import os, tempfile, privlp
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), eps=1.0, delta=1e-6)
-        >>> solution = privlp.solve(privlp.examples.diet(), eps=0.5, delta=0.0, budget=budget, rng=0)
-        >>> sums = budget.sums()
-        >>> round(sums.eps, 6), sums.mu <= sums.mu_limit  # the calls pay, not the Gaussian sum
-        (0.5, False)
-        >>> folder.cleanup()
-        """
-        calls = self.calls.values()
-        return BudgetSums(
-            eps=largest_sum(calls, EPS),
-            delta=largest_sum(calls, DELTA),
-            mu=math.sqrt(largest_sum(calls, SQUARE)),
-            mu_limit=self._mu_limit,
-        )
-
     # ------------------------------------------------------------------------------------------ the file
+
+    def _new_name(self) -> str:
+        return secrets.token_hex(8)  # other processes name calls too
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -362,6 +316,7 @@ def _call_to_dict(call: Call) -> dict[str, Any]:
         "relations": {text: relation.key for text, relation in call.relations.items()},
         "randomness": call.randomness,
         "parts": call.parts,
+        "share": None if call.share is None else _numbers(call.share),
     }
 
 
@@ -381,7 +336,12 @@ def _call_from_dict(body: dict[str, Any]) -> Call:
         relations={text: RecordedRelation(text, str(key)) for text, key in body["relations"].items()},
         randomness={str(text): bool(seeded) for text, seeded in body["randomness"].items()},
         parts=tuple((str(partition), int(part)) for partition, part in body["parts"]),
+        share=None if body["share"] is None else _share(body["share"]),
     )
+
+
+def _share(data: dict[str, Any]) -> Share:
+    return Share(str(data["identifier"]), _number(data["eps"]), _number(data["delta"]))
 
 
 def _price(data: dict[str, Any]) -> Price:

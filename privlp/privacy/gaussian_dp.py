@@ -12,6 +12,7 @@ safe side. Proofs: ``docs/proofs.md``, "Gaussian differential privacy".
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from scipy.optimize import brentq
 from scipy.special import erf, erfcx, ndtri_exp
@@ -38,7 +39,8 @@ def log_delta_of(eps: float, mu: float) -> float:
 
     With x = eps/mu - mu/2 and y = x + mu, e^eps phi(y) = phi(x), so that delta = phi(x) (M(x) - M(y))
     with Mills' ratio M. This loses few digits where both terms of the curve are tiny. Where M(x) and
-    M(y) are close themselves, M(x) - M(y) < mu/(1 + x^2) for x >= 0 takes over.
+    M(y) are close themselves, a bound takes over: M is convex with slope x M(x) - 1, so that
+    M(x) - M(y) is at most mu (1 - x M(x)).
 
     Parameters
     ----------
@@ -64,8 +66,10 @@ def log_delta_of(eps: float, mu: float) -> float:
         delta = 0.5 * (1 + float(erf(-x / _SQRT2))) - math.exp(log_density(x)) * mills_ratio(y)
         return min(0.0, math.log(delta) + rounding)
     difference = mills_ratio(x) - mills_ratio(y) + _ERROR * mills_ratio(x)
-    if x >= 0:
-        difference = min(difference, mu / (1 + x * x) * (1 + _ERROR))
+    steepest = (1 - x * mills_ratio(x)) * (1 + _ERROR) + _ERROR * abs(x)  # of M at x
+    difference = min(difference, mu * steepest)
+    if difference <= 0:  # below the floating-point range
+        return -math.inf
     return min(0.0, log_density(x) + math.log(difference) + rounding)
 
 
@@ -93,7 +97,7 @@ def eps_of(mu: float, delta: float) -> float:
     return least_eps(lambda eps: delta_of(eps, mu), delta, scale=mu)
 
 
-def least_eps(curve, delta: float, scale: float) -> float:  # type: ignore[no-untyped-def]
+def least_eps(curve: Callable[[float], float], delta: float, scale: float) -> float:
     """The least eps >= 0 with ``curve(eps) <= delta`` for a decreasing curve, rounded up; inf if there is none.
 
     `scale` is the size of a step of the search, for instance mu.
@@ -157,7 +161,7 @@ def mu_of_pure(eps: float) -> float:
     # -log(1 + e^eps) is the logarithm of p; for small eps the quantile near 1/2 needs its slope instead.
     if eps < 1e-4:
         return math.sqrt(math.pi / 2) * eps * (1 + 1e-9)
-    return -2 * float(ndtri_exp(-math.log1p(math.exp(-eps)) - eps)) * (1 + 1e-12)
+    return -2 * float(ndtri_exp(-math.log1p(math.exp(-eps)) - eps)) * (1 + 1e-12) + 1e-15
 
 
 def mu_of_bounded_range(eps: float) -> float:

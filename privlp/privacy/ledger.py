@@ -15,7 +15,6 @@ Contract
 from __future__ import annotations
 
 import math
-import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -75,6 +74,15 @@ class Charge:
 
 
 @dataclass(frozen=True)
+class Share:
+    """The part of a budget through which a call was paid, with its limits."""
+
+    identifier: str
+    eps: float
+    delta: float
+
+
+@dataclass(frozen=True)
 class Call:
     """All that one ledger charged, as the budgets above it see it.
 
@@ -92,6 +100,8 @@ class Call:
         Where random bits came from, and whether they were seeded.
     parts : tuple of (str, int)
         The call touches only the records of that part of that partition.
+    share : Share or None
+        The outermost share of the budget, not planned itself, through which the call was paid.
     """
 
     identifier: str
@@ -101,11 +111,12 @@ class Call:
     relations: Mapping[str, NeighbourRelation | RecordedRelation]
     randomness: dict[str, bool]
     parts: tuple[tuple[str, int], ...] = ()
+    share: Share | None = None
 
     @property
     def square(self) -> float:
         """The squares of the Gaussian parameters of all its draws, added up; ``inf`` if a draw has none."""
-        return math.fsum(charge.price.mu**2 * charge.entry.draws for charge in self.charges)
+        return math.fsum(charge.price.mu * charge.price.mu * charge.entry.draws for charge in self.charges)
 
 
 class _Paid(Unique):
@@ -182,7 +193,7 @@ class Ledger(_Paid):
         self.eps, self.delta = validated_budget(eps, delta)
         self._budget = _budget
         self._lock: RLock = threading.RLock() if _budget is None else _budget._lock
-        self._identifier = secrets.token_hex(8)
+        self._identifier = "" if _budget is None else _budget._new_name()
         self._charges: tuple[Charge, ...] = ()
         self._relations: dict[str, NeighbourRelation] = {}
         self._randomness: dict[str, bool] = {}
@@ -284,6 +295,7 @@ class Ledger(_Paid):
             ...
         privlp.errors.BudgetExceededError: This budget is closed: ...
         """
+        self.refuse_elsewhere()
         with self._lock:
             self._closed = True
 
@@ -466,10 +478,13 @@ class Ledger(_Paid):
         wanted = " and ".join(
             f"{e.draws} draw{'s' * (e.draws > 1)} of the {e.mechanism} ({e.purpose})" for e in (charge.entry for charge in new)
         )
+        digits = ".6g" if f"{total:.6g}" != f"{self.eps:.6g}" else ".17g"  # where rounding decides
+        cure = "Ask for a smaller eps, or give a larger Budget."
+        if math.isinf(total):
+            cure = "No eps would do at what is left of delta: ask for less of it, or give a Budget with a larger delta."
         return BudgetExceededError(
-            f"{wanted} would bring the total to eps = {total:.6g} at delta = {self.delta:g}, beyond the budget of eps = "
-            f"{self.eps:g} (spent so far: {self.spent():.6g}). Nothing was drawn and nothing was charged. Ask for a smaller "
-            "eps, or give a larger Budget."
+            f"{wanted} would bring the total to eps = {total:{digits}} at delta = {self.delta:g}, beyond the budget of eps = "
+            f"{self.eps:{digits}} (spent so far: {self.spent():.6g}). Nothing was drawn and nothing was charged. {cure}"
         )
 
     def _nothing_left(self) -> str:

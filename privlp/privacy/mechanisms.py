@@ -552,8 +552,8 @@ class WeightedGaussianMechanism(GaussianMechanism):
 
     Draw t of T has the standard deviation sigma_t = sigma sqrt(mean(weights) / weights[t]).
     `sensitivity` bounds the L2 change of each released value between neighbours, for whichever
-    neighbour relation it was derived. In zCDP, draw t costs sensitivity^2 / (2 sigma_t^2), which is
-    proportional to its weight. All of them together cost T sensitivity^2 / (2 sigma^2): as much as T
+    neighbour relation it was derived. Draw t has the squared Gaussian parameter (sensitivity / sigma_t)^2, which is
+    proportional to its weight. All of them together have T (sensitivity / sigma)^2: as much as T
     draws with noise sigma, also where a value depends on earlier releases. So each draw is charged as
     one with noise sigma, but only all T of them at once: a charge for another number of draws is
     refused. Of all noise levels of this total price, these give the sum of weights[t] times noise t

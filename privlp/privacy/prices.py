@@ -7,7 +7,7 @@ in a file and composed later, by another process. Proofs: ``docs/proofs.md``, "C
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -100,21 +100,6 @@ class Price:
             return self.eps**2 / 8
         return self.eps**2 / 2 if self.law in ("laplace", "pure") else math.inf
 
-    def renyi(self, order: float) -> float:
-        """A bound on the Rényi divergence of this order (> 1) between neighbours.
-
-        For corners: E[exp((order - 1) loss)] under the first of two neighbours is at most the sum over
-        corners of exp((order - 1) shift + order (order - 1) mu^2 / 2).
-        """
-        if self.law == "corners":
-            powers = [order * (order - 1) * mu**2 / 2 for _, mu in self.corners]
-            top = max(0.0, *powers)
-            total = math.exp(-top) + sum(
-                number * math.exp(power - top) for (number, _), power in zip(self.corners, powers, strict=True)
-            )
-            return self.shift + (top + math.log(total)) / (order - 1)
-        return math.inf if self.delta > 0 else min(self.eps, order * self.rho)
-
 
 Costs: TypeAlias = Iterable[tuple[Price, int]]
 
@@ -182,20 +167,20 @@ def _gaussian_epsilon(costs: list[tuple[Price, int]], delta: float) -> float:
     E[(1 - e^(eps - loss))_+] is at most its sum over all combinations of corners, each of which is a
     Gaussian composition: the squares of the mu add.
     """
-    squares: Counter[float] = Counter({0.0: 1})
+    squares: dict[float, float] = {0.0: 1.0}
     square = shift = 0.0
     for price, count in costs:
         shift += price.shift * count
         if price.law != "corners":
-            square += price.mu**2 * count
+            square += price.mu * price.mu * count
             continue
         for _ in range(count):
-            wider: Counter[float] = Counter(squares)
+            wider = defaultdict(float, squares)
             for number, mu in price.corners:
                 for before, times in squares.items():
-                    wider[before + mu**2] += number * times
+                    wider[before + mu * mu] += number * times
             squares = _merged(wider)
-    if math.isinf(square + max(squares) + shift):
+    if math.isinf(square + max(squares) + shift + sum(squares.values())):
         return math.inf
     curves = [(times, math.sqrt(square + more)) for more, times in squares.items()]
     largest = max(mu for _, mu in curves)
@@ -208,11 +193,11 @@ def _gaussian_epsilon(costs: list[tuple[Price, int]], delta: float) -> float:
     return shift + least_eps(curve, delta, scale=largest)
 
 
-def _merged(squares: Counter[float]) -> Counter[float]:
+def _merged(squares: dict[float, float]) -> dict[float, float]:
     """The same sums, or at most 512 of them, rounded up: a larger mu never makes delta smaller."""
     if len(squares) <= 512:
         return squares
-    step, merged = max(squares) / 512, Counter[float]()
+    step, merged = max(squares) / 512, defaultdict[float, float](float)
     for square, times in squares.items():
         merged[math.ceil(square / step) * step * (1 + 1e-15)] += times
     return merged

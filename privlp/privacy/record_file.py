@@ -68,8 +68,10 @@ _REASONS = {
 class Place:
     """Where a file lies. A copy lies elsewhere.
 
-    Two files on one device never share an inode. A restart may number devices anew, so that path and
-    inode together are enough; a file that was renamed keeps device and inode.
+    Two files that exist at the same time on one device never share an inode. An inode that was given
+    up may be given again: a copy that is put in the place of a deleted file may pass. A restart may
+    number devices anew, so that path and inode together are enough; a file that was renamed keeps
+    device and inode.
     """
 
     device: int

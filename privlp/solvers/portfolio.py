@@ -40,7 +40,8 @@ def mirror_best(task: Task) -> Portfolio:
     m = (r_1 - r_0)/2. The first candidate scores m/2, the second -m/2: these change by at most k/2 each. Proof:
     ``docs/proofs.md``, "The better of two".
 
-    *Budget.* 0.5 % of it, in zCDP, for the choice (exponential mechanism); half of the rest for each descent.
+    *Budget.* 0.5 % of it, in squares of Gaussian parameters, for the choice (exponential mechanism); half of the rest for each
+    descent.
     """
     simplex, descents, choice, _ = _plan(task)
     choose, *releases = pay(task, descents, _SHARES, beside=[(choice, 1, "choose the better of two points")])
