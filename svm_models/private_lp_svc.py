@@ -139,7 +139,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     whitening on the released moments, so that a record contributes a vector of norm at most 1 and its replacement another: 2.
     Twice the rounding error of a sum is added to each. *Budget*: one ledger; one Gaussian release of p (p + 1)/2 numbers, a tenth
     of the squared Gaussian parameters, and T of p numbers, later ones with less noise because they count more
-    (:class:`~privlp.privacy.WeightedGaussianMechanism`); all are charged before the first. Proof:
+    (``WeightedGaussianMechanism``); all are charged before the first. Proof:
     ``docs/proofs.md``, "Elastic duals on an L1 ball".
 
     *Rule*: nu = sigma sqrt(p)/n, sigma the noise of one release at the whole budget, is a function of n, p, eps and

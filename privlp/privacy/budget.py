@@ -151,7 +151,7 @@ class Budget(Ledger):
         eps, delta : float, optional
             Total guarantee; required for a new file. The limit of a file never changes.
         composition : {"adaptive", "planned", "basic"}, optional
-            Of a new file, "adaptive" by default; see :class:`Budget`.
+            Of a new file, "adaptive" by default; see :class:`privlp.Budget`.
         adopt : bool
             Use a file that was moved from another disk or restored from a backup. A copy beside the file
             is refused by default: two copies would spend the budget twice. The history tells of it. A copy
