@@ -409,3 +409,16 @@ def test_many_partitions_do_not_multiply():
     assert 0 < budget.spent() < 100.0
     mu = math.sqrt(sum((50.0 + number) ** -2 for number in range(20)))
     assert budget.sums().mu == pytest.approx(mu)
+
+
+@pytest.mark.parametrize("shares", [2, 6])
+def test_shares_with_partitions_count_with_their_limits_however_many_there_are(shares):
+    """Six shares of three parts each make 729 places: then a bound is taken, and it is no smaller."""
+    budget = planned(10.0, 1e-5)
+    for _ in range(shares):
+        share = budget.share(0.5, 1e-6, composition="basic")
+        for number, part in enumerate(share.disjoint(3)):
+            charge(part.ledger(0.1, 0.0), laplace(0.02 * (number + 1)))
+    assert budget.spent() == pytest.approx(0.5 * shares)
+    charge(budget.ledger(0.3, 0.0), laplace(0.3))
+    assert budget.spent() == pytest.approx(0.5 * shares + 0.3, rel=1e-4)

@@ -434,6 +434,12 @@ class Budget(Ledger):
         found = few_places(calls)
         if found is not None:
             return max((self._planned(place) for place in found), default=0.0)
+        shares = self._shares(calls)
+        if shares:  # basic composition, at the limits of shares
+            listed = [call for call in calls if call.share not in shares]
+            eps = math.fsum(share.eps for share in shares) + largest_sum(listed, EPS)
+            delta = math.fsum(share.delta for share in shares) + largest_sum(listed, DELTA)
+            return eps if delta <= self.delta else math.inf
         square, eps, delta = (largest_sum(calls, number) for number in (SQUARE, EPS, DELTA))
         by_squares = eps_of(math.sqrt(square), self.delta)
         return min(by_squares, eps) if delta <= self.delta else by_squares
@@ -441,10 +447,9 @@ class Budget(Ledger):
     def _planned(self, calls: Sequence[Call]) -> float:
         """The least eps known for planned calls: of all draws together, or call by call.
 
-        In a planned budget, draws through a share that is not planned itself are no list: the share counts as one call of its
-        limits.
+        Shares count as one call each (:meth:`_shares`).
         """
-        shares = {call.share for call in calls if call.share is not None} if self.composition == "planned" else set()
+        shares = self._shares(calls)
         listed = [call for call in calls if call.share not in shares]
         eps, delta = math.fsum(share.eps for share in shares), math.fsum(share.delta for share in shares)
         if delta > self.delta:
@@ -454,6 +459,15 @@ class Budget(Ledger):
         if delta + math.fsum(call.delta for call in listed) <= self.delta:
             together = min(together, math.fsum(call.eps for call in listed))
         return eps + together
+
+    def _shares(self, calls: Iterable[Call]) -> set[Share]:
+        """In a planned budget, the shares that are not planned themselves: draws through them are no list.
+
+        Each counts as one call of its limits, which were fixed with it.
+        """
+        if self.composition != "planned":
+            return set()
+        return {call.share for call in calls if call.share is not None}
 
     def _delta_of_a_further_call(self) -> float:
         return max(0.0, self.delta - largest_sum(self.calls.values(), DELTA))
