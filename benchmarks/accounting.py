@@ -17,7 +17,8 @@ from privlp.privacy.gaussian_dp import delta_of, eps_of, mu_of
 
 POINTS, SEED, TOLERANCE = 50, 1, 1e-6
 DIGITS = 60
-#: Squared widths of a step of the grid of privacy losses, times T, in units of mu^2: smaller ones discretise less and round more.
+#: Squared widths of a step of the grid of privacy losses, times T, in units of mu^2: smaller ones
+#: discretise less and round more.
 GRIDS = (1e-7, 1e-6, 1e-5, 1e-4)
 
 EPS, DELTA = 1.0, 1e-6
@@ -30,7 +31,10 @@ def main() -> None:
         "accounting",
         "Prices of noise",
         [
-            "What a given (ε, δ) allows, and whether the numbers are right. Printed by `python -m benchmarks.accounting`.",
+            (
+                "What a given (ε, δ) allows, and whether the numbers are right. Printed by `python"
+                " -m benchmarks.accounting`."
+            ),
             *_exactness(),
             *_noise(),
             *_calls(),
@@ -39,17 +43,29 @@ def main() -> None:
     )
 
 
-# ------------------------------------------------------------------------------------------ exactness
+# ------------------------------------------------------------------------------------------
+# exactness
 
 
 def _exactness() -> list[str | tuple[list[str], list[list[str]]]]:
     """The curve against 60 digits, and against privacy loss distributions, of one release and of T."""
     rng = np.random.default_rng(SEED)
     points = [
-        (10 ** rng.uniform(-2, math.log10(8)), 10 ** rng.uniform(-10, -3), round(10 ** rng.uniform(0, 4))) for _ in range(POINTS)
+        (
+            10 ** rng.uniform(-2, math.log10(8)),
+            10 ** rng.uniform(-10, -3),
+            round(10 ** rng.uniform(0, 4)),
+        )
+        for _ in range(POINTS)
     ]
-    names = [f"{DIGITS} digits (mpmath)", "privacy loss distribution, as one release", "privacy loss distribution, T-fold"]
-    found = np.array([_differences(*point) for point in tqdm(points, desc="exactness")])  # (point, reference, delta or eps)
+    names = [
+        f"{DIGITS} digits (mpmath)",
+        "privacy loss distribution, as one release",
+        "privacy loss distribution, T-fold",
+    ]
+    found = np.array(
+        [_differences(*point) for point in tqdm(points, desc="exactness")]
+    )  # (point, reference, delta or eps)
     rows = []
     for name, of_delta, of_eps in zip(names, found[:, :, 0].T, found[:, :, 1].T, strict=True):
         within = np.maximum(np.abs(of_delta), np.abs(of_eps)) <= TOLERANCE
@@ -58,13 +74,18 @@ def _exactness() -> list[str | tuple[list[str], list[list[str]]]]:
     below = int((found[:, 0] < 0).any(axis=1).sum())
     return [
         "## Are the prices exact?",
-        f"{POINTS} points, log-uniform: ε from 0.01 to 8, δ from 1e-10 to 1e-3, T from 1 to 10,000 Gaussian releases that together "
-        "are (ε, δ)-private by `privlp.privacy.gaussian_dp`. Relative difference, ours minus the other: of δ at ε, and of ε at δ. "
-        f"Target: at most {TOLERANCE:g}, and never below the exact value. Ours lay below the {DIGITS} digits at {below} points. "
-        "dp-accounting's privacy loss distributions are pessimistic (connect the dots), so that ours should lie below them. Of "
-        f"steps of {', '.join(f'{math.sqrt(grid):.1e}' for grid in GRIDS)} μ/√T, the one whose δ is nearest to ours was taken. "
-        "With smaller steps, T-fold distributions lie farther above the exact value: it is their rounding in double precision that "
-        "limits them. Where they miss the target, the 60 digits decide.",
+        (
+            f"{POINTS} points, log-uniform: ε from 0.01 to 8, δ from 1e-10 to 1e-3, T from 1 to"
+            " 10,000 Gaussian releases that together are (ε, δ)-private by"
+            " `privlp.privacy.gaussian_dp`. Relative difference, ours minus the other: of δ at ε,"
+            f" and of ε at δ. Target: at most {TOLERANCE:g}, and never below the exact value. Ours"
+            f" lay below the {DIGITS} digits at {below} points. dp-accounting's privacy loss"
+            " distributions are pessimistic (connect the dots), so that ours should lie below"
+            f" them. Of steps of {', '.join(f'{math.sqrt(grid):.1e}' for grid in GRIDS)} μ/√T, the"
+            " one whose δ is nearest to ours was taken. With smaller steps, T-fold distributions"
+            " lie farther above the exact value: it is their rounding in double precision that"
+            " limits them. Where they miss the target, the 60 digits decide."
+        ),
         (["against", "δ at ε", "ε at δ", f"within {TOLERANCE:g}"], rows),
     ]
 
@@ -85,16 +106,23 @@ def _differences(eps: float, delta: float, rounds: int) -> list[tuple[float, flo
 def _exact_delta(eps: mpmath.mpf, mu: float) -> mpmath.mpf:
     with mpmath.workdps(DIGITS):
         e, m, root = mpmath.mpf(eps), mpmath.mpf(mu), mpmath.sqrt(2)
-        return (mpmath.erfc((e / m - m / 2) / root) - mpmath.exp(e) * mpmath.erfc((e / m + m / 2) / root)) / 2
+        return (
+            mpmath.erfc((e / m - m / 2) / root)
+            - mpmath.exp(e) * mpmath.erfc((e / m + m / 2) / root)
+        ) / 2
 
 
 def _exact_eps(mu: float, delta: float, start: float) -> mpmath.mpf:
     with mpmath.workdps(DIGITS):
         logarithm = mpmath.log(mpmath.mpf(delta))
-        return mpmath.findroot(lambda eps: mpmath.log(_exact_delta(eps, mu)) - logarithm, (start, start * (1 + 1e-9)))
+        return mpmath.findroot(
+            lambda eps: mpmath.log(_exact_delta(eps, mu)) - logarithm, (start, start * (1 + 1e-9))
+        )
 
 
-def _by_loss_distribution(mu: float, rounds: int, eps: float, delta: float, grid: float) -> tuple[float, float]:
+def _by_loss_distribution(
+    mu: float, rounds: int, eps: float, delta: float, grid: float
+) -> tuple[float, float]:
     """(delta at eps, eps at delta) of `rounds` releases that together are mu-Gaussian-DP, by dp-accounting."""
     composed = privacy_loss_distribution.from_gaussian_mechanism(
         math.sqrt(rounds) / mu,
@@ -107,28 +135,48 @@ def _by_loss_distribution(mu: float, rounds: int, eps: float, delta: float, grid
     return composed.get_delta_for_epsilon(eps), composed.get_epsilon_for_delta(delta)
 
 
-# ------------------------------------------------------------------------------------------ before and after
+# ------------------------------------------------------------------------------------------ before
+# and after
 
 
 def _noise() -> list[str | tuple[list[str], list[list[str]]]]:
     now, then = levels.numbers(), levels.BEFORE
     budgets = [f"({eps:g}, {delta:g})" for eps, delta in levels.BUDGETS]
     rows = [
-        [words, *(_change(b, a) for b, a in zip(then["noise"][name], now["noise"][name], strict=True))]
+        [
+            words,
+            *(_change(b, a) for b, a in zip(then["noise"][name], now["noise"][name], strict=True)),
+        ]
         for name, words in levels.NAMES.items()
     ]
     factors = [
-        [f"accelerated descent, {rounds:,} rounds: noise of all together, in that of one release", _change(before, after)]
-        for rounds, before, after in zip(levels.WEIGHTED, then["weighted"], now["weighted"], strict=True)
+        [
+            (
+                f"accelerated descent, {rounds:,} rounds: noise of all together, in that of one"
+                " release"
+            ),
+            _change(before, after),
+        ]
+        for rounds, before, after in zip(
+            levels.WEIGHTED, then["weighted"], now["weighted"], strict=True
+        )
     ]
     factors.append(["`ftpl`, cuts: L2 sensitivity", _change(then["cut"], now["cut"])])
-    factors.append(["`mirror-best`: share of the budget for its choice", _change(then["choice"], now["choice"])])
+    factors.append(
+        [
+            "`mirror-best`: share of the budget for its choice",
+            _change(then["choice"], now["choice"]),
+        ]
+    )
     return [
         "## How much noise",
-        f"Noise by the code before exact prices (commit {levels.BEFORE_COMMIT}) → now, and the ratio. Sensitivity 1, replacing one "
-        f"record. Objective perturbation: {levels.RECORDS:,} records of norm 1, regularisation {levels.REG:g}, noise on the sum of "
-        f"gradients, of sensitivity 2; at δ = 0 whatever the δ of the column. Never violated: each number moves by at most 1. "
-        "–: no amount of noise was enough.",
+        (
+            f"Noise by the code before exact prices (commit {levels.BEFORE_COMMIT}) → now, and the"
+            " ratio. Sensitivity 1, replacing one record. Objective perturbation:"
+            f" {levels.RECORDS:,} records of norm 1, regularisation {levels.REG:g}, noise on the"
+            " sum of gradients, of sensitivity 2; at δ = 0 whatever the δ of the column. Never"
+            " violated: each number moves by at most 1. –: no amount of noise was enough."
+        ),
         (["(ε, δ)", *budgets], rows),
         "What does not depend on the budget:",
         (["", "before → now"], factors),
@@ -147,11 +195,22 @@ def _calls() -> list[str | tuple[list[str], list[list[str]]]]:
     (eps, delta), (all_eps, all_delta) = levels.CALL, levels.SHARED
     return [
         "## How many calls a shared budget pays for",
-        f'Calls of ({eps:g}, {delta:g}), each using all it asks for, of a budget of ({all_eps:g}, {all_delta:g}). "basic" and '
-        '"adaptive" hold for calls chosen in view of earlier answers, "planned" only if none is. The code before composed all '
-        'draws as "planned" does, by Rényi divergence, whether calls were planned or not: its number is no guarantee for calls '
-        "that were chosen in view of answers, and its calls had more noise.",
-        (["composition", "one Gaussian release a call", f"`dmw`: {levels.ROUNDS:,} selections a call"], rows),
+        (
+            f"Calls of ({eps:g}, {delta:g}), each using all it asks for, of a budget of"
+            f' ({all_eps:g}, {all_delta:g}). "basic" and "adaptive" hold for calls chosen in view'
+            ' of earlier answers, "planned" only if none is. The code before composed all draws as'
+            ' "planned" does, by Rényi divergence, whether calls were planned or not: its number'
+            " is no guarantee for calls that were chosen in view of answers, and its calls had"
+            " more noise."
+        ),
+        (
+            [
+                "composition",
+                "one Gaussian release a call",
+                f"`dmw`: {levels.ROUNDS:,} selections a call",
+            ],
+            rows,
+        ),
     ]
 
 
@@ -162,21 +221,47 @@ def _against_published() -> list[str | tuple[list[str], list[list[str]]]]:
         tight = Ledger(EPS, DELTA).calibrate(lambda eps: ExponentialMechanism(1.0, eps), rounds).eps
         spent = (_spent(published, rounds), _spent(tight, rounds))
         rows.append(
-            [f"{rounds:,}", f"{published:.6f}", f"{tight:.6f}", f"{tight / published:.3f}", f"{spent[0]:.4f}", f"{spent[1]:.8f}"]
+            [
+                f"{rounds:,}",
+                f"{published:.6f}",
+                f"{tight:.6f}",
+                f"{tight / published:.3f}",
+                f"{spent[0]:.4f}",
+                f"{spent[1]:.8f}",
+            ]
         )
     return [
         "## Selections, against the published formula",
-        f"ε' of each of T selections by the exponential mechanism, ε = {EPS:g} and δ = {DELTA:g} in all. Published "
-        f"(van der Reijden 2019): ε' = ε/√(8 T ln(1/δ)); tight: the largest ε' of which a ledger allows T. Target: "
-        f"tight / published ≥ {TARGET} at T = 1,000.",
-        (["T", "published ε'", "tight ε'", "tight / published", "ε spent, published", "ε spent, tight"], rows),
+        (
+            f"ε' of each of T selections by the exponential mechanism, ε = {EPS:g} and δ ="
+            f" {DELTA:g} in all. Published (van der Reijden 2019): ε' = ε/√(8 T ln(1/δ)); tight:"
+            f" the largest ε' of which a ledger allows T. Target: tight / published ≥ {TARGET} at T"
+            " = 1,000."
+        ),
+        (
+            [
+                "T",
+                "published ε'",
+                "tight ε'",
+                "tight / published",
+                "ε spent, published",
+                "ε spent, tight",
+            ],
+            rows,
+        ),
     ]
 
 
 def _spent(eps_per_round: float, rounds: int) -> float:
     """What a ledger says `rounds` selections cost."""
     ledger = Ledger(EPS, DELTA)
-    ledger.charge(ExponentialMechanism(1.0, eps_per_round), rounds, "selections", ConstraintPrivate(), Randomness(0))
+    ledger.charge(
+        ExponentialMechanism(1.0, eps_per_round),
+        rounds,
+        "selections",
+        ConstraintPrivate(),
+        Randomness(0),
+    )
     return ledger.spent()
 
 

@@ -1,6 +1,7 @@
 """Figures 1 and 2 of Chaudhuri and Monteleoni (2008): private logistic regression on simulated records.
 
-Run with ``python -m benchmarks.cm_logistic``; an interrupted run goes on where it stopped. About 5 minutes of one core.
+Run with ``python -m benchmarks.cm_logistic``; an interrupted run goes on where it stopped. About 5
+minutes of one core.
 """
 
 from __future__ import annotations
@@ -13,19 +14,34 @@ import click
 import matplotlib.pyplot as plt
 
 from benchmarks.folds import Cell, measure
-from benchmarks.published import CM, CM_FIGURE_1, PUBLISHED_STYLE, STYLES, save_picture, store, write_page
+from benchmarks.published import (
+    CM,
+    CM_FIGURE_1,
+    PUBLISHED_STYLE,
+    STYLES,
+    save_picture,
+    store,
+    write_page,
+)
 from svm_models.datasets import make_separable_sphere, make_unseparable_ball
 from svm_models.evaluation import CrossValidation
 
 KINDS = {"separable": make_separable_sphere, "unseparable": make_unseparable_ball}
-TITLES = {"separable": "uniform, margin 0.03", "unseparable": "labels flipped with probability 0.2 within 0.1"}
+TITLES = {
+    "separable": "uniform, margin 0.03",
+    "unseparable": "labels flipped with probability 0.2 within 0.1",
+}
 LEARNERS = ("logistic, output", "logistic", "non-private logistic")
 NAMES = {
     "logistic, output": "output perturbation (“sensitivity method”)",
     "logistic": "objective perturbation (“new method”)",
     "non-private logistic": "not private (“standard”)",
 }
-LOOKS = {"logistic, output": "output", "logistic": "objective", "non-private logistic": "non-private"}
+LOOKS = {
+    "logistic, output": "output",
+    "logistic": "objective",
+    "non-private logistic": "non-private",
+}
 REG, EPS, N, FOLDS, DRAWS = 0.01, 0.1, 17_500, 5, 200
 DRAWS_OF_CURVES = 50
 SIZES = (1000, 2000, 3000, 4000, 5000, 7000, 9000, 11_000, 13_000, 15_000)
@@ -37,7 +53,9 @@ def run(kind: str, n: int, epsilons: Sequence[float], draws: int) -> Found:
     """Test errors on n records of one kind."""
     X, y = KINDS[kind](n, random_state=0)
     cells = [_cell(learner, eps) for eps in epsilons for learner in LEARNERS]
-    return measure(store("cm_logistic"), f"{kind} {n}", X, y, dict.fromkeys(cells), folds=FOLDS, draws=draws)
+    return measure(
+        store("cm_logistic"), f"{kind} {n}", X, y, dict.fromkeys(cells), folds=FOLDS, draws=draws
+    )
 
 
 def _cell(learner: str, eps: float) -> Cell:
@@ -66,7 +84,14 @@ def main() -> None:
                 )
             )
     headers = (
-        *("data", "ε", "learner", "published (s.d.)", "ours ± standard error (s.d.)", f"ours, N = {N // FOLDS:,}"),
+        *(
+            "data",
+            "ε",
+            "learner",
+            "published (s.d.)",
+            "ours ± standard error (s.d.)",
+            f"ours, N = {N // FOLDS:,}",
+        ),
         *("relation, δ", "preprocessing"),
     )
     write_page(
@@ -79,10 +104,13 @@ def main() -> None:
 
 def _caption() -> str:
     return (
-        f"Test error of logistic regression, N = {N:,} records in 10 dimensions, λ = {REG:g} beside the mean loss (given in the "
-        f"source, tuned there without privacy on other records), {FOLDS} folds × {DRAWS} draws of the noise, as in the source: "
-        "mean ± standard error over folds (each fold averaged over its draws), in brackets the standard deviation over folds. "
-        "Published figures, in italics, are from " + CM + " One simulated data set of each kind; pure ε-differential privacy; "
+        f"Test error of logistic regression, N = {N:,} records in 10 dimensions, λ = {REG:g} beside"
+        " the mean loss (given in the source, tuned there without privacy on other records),"
+        f" {FOLDS} folds × {DRAWS} draws of the noise, as in the source: mean ± standard error over"
+        " folds (each fold averaged over its draws), in brackets the standard deviation over"
+        " folds. Published figures, in italics, are from "
+        + CM
+        + " One simulated data set of each kind; pure ε-differential privacy; "
         "neighbours: one record replaced."
     )
 
@@ -90,12 +118,14 @@ def _caption() -> str:
 def _why() -> str:
     term = math.log1p(0.25 / (0.8 * N * REG))
     return (
-        "*Why ours differs.* The term for the change of variables, which the source lacks and without which its new method is not "
-        f"ε-private, is not the reason: it takes {term:.4f} of ε = {EPS:g}. The printed private figures are those of about a fifth "
-        f"of the records: on N = {N // FOLDS:,}, the size of one fold, ours come close to all four, which suggests that they "
-        "are for that many. The deviation 0.1105 of the unseparable standard repeats the entry before it and cannot be that "
-        "of five folds of an error near 0.05. The picture shows the curves of the source's Figure 2, whose points are not in its "
-        f"text ({DRAWS_OF_CURVES} draws; N counts all records, of which four fifths train)."
+        "*Why ours differs.* The term for the change of variables, which the source lacks and"
+        f" without which its new method is not ε-private, is not the reason: it takes {term:.4f} of"
+        f" ε = {EPS:g}. The printed private figures are those of about a fifth of the records: on N"
+        f" = {N // FOLDS:,}, the size of one fold, ours come close to all four, which suggests that"
+        " they are for that many. The deviation 0.1105 of the unseparable standard repeats the"
+        " entry before it and cannot be that of five folds of an error near 0.05. The picture"
+        " shows the curves of the source's Figure 2, whose points are not in its text"
+        f" ({DRAWS_OF_CURVES} draws; N counts all records, of which four fifths train)."
     )
 
 
@@ -109,10 +139,21 @@ def _draw() -> None:
         for learner, (mean, _) in zip(LEARNERS, CM_FIGURE_1[kind], strict=True):
             if learner != "non-private logistic":
                 style = {**STYLES[LOOKS[learner]], **PUBLISHED_STYLE}
-                row[0].plot(N, float(mean), label=f"{NAMES[learner].partition(' (')[0]}: published, N = {N:,}", **style)
-        row[0].set(xlabel="number of records N", ylabel="test error (share of records)", ylim=(0, 0.52))
+                row[0].plot(
+                    N,
+                    float(mean),
+                    label=f"{NAMES[learner].partition(' (')[0]}: published, N = {N:,}",
+                    **style,
+                )
+        row[0].set(
+            xlabel="number of records N", ylabel="test error (share of records)", ylim=(0, 0.52)
+        )
         row[0].set(title=f"{kind} ({TITLES[kind]})\nε = {EPS:g}, δ = 0, replace one record")
-        row[1].set(xlabel="privacy parameter ε", title=f"{kind}\nN = {N_OF_EPSILONS:,}, δ = 0, replace one record", xlim=(0, None))
+        row[1].set(
+            xlabel="privacy parameter ε",
+            title=f"{kind}\nN = {N_OF_EPSILONS:,}, δ = 0, replace one record",
+            xlim=(0, None),
+        )
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     save_picture("cm_logistic", figure)

@@ -1,7 +1,8 @@
 """Reading and solving exactly, against HiGHS itself: the same optima, and what the way through privlp costs.
 
-The first table needs the folder of test programs; the second makes its own programs of realistic structure, each more than
-ten times as large as Netlib's shell (536 rows, 1,775 columns, 3,556 non-zeros).
+The first table needs the folder of test programs; the second makes its own programs of realistic
+structure, each more than ten times as large as Netlib's shell (536 rows, 1,775 columns, 3,556
+non-zeros).
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measure import ROOT, Parts, Turns, in_fresh_process, peak_resident_bytes, print_table
+from benchmarks.measure import (
+    ROOT,
+    Parts,
+    Turns,
+    in_fresh_process,
+    peak_resident_bytes,
+    print_table,
+)
 from privlp import ExactSolution, LinearProgram, PrivLPError, exact, solve_exact
 from privlp.problem import readers
 
@@ -63,7 +71,11 @@ class Sketch:
         model.col_cost_, model.col_lower_, model.col_upper_ = cost, np.zeros(len(cost)), limit
         model.row_lower_, model.row_upper_ = lower, upper
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = (
+            matrix.indptr,
+            matrix.indices,
+            matrix.data,
+        )
         model.row_names_ = [f"row{i}" for i in range(len(lower))]
         model.col_names_ = [f"col{j}" for j in range(len(cost))]
         highs = quiet_highs()
@@ -80,28 +92,46 @@ class Sketch:
 
 
 def production(products: int = 60, periods: int = 36, factories: int = 4) -> Sketch:
-    """Production planning: make, store, ship or be late; machine hours with overtime, and room in the stores."""
+    """Production planning: make, store, ship or be late.
+
+    Machine hours with overtime, and room in the stores.
+    """
     rng = np.random.default_rng(1)
     shape = (products, periods, factories)
     machines = 3
     season = 1 + 0.5 * np.sin(2 * np.pi * (np.arange(periods) / 12 + rng.random((products, 1))))
-    demand = np.round(rng.uniform(20, 100, (products, 1)) * season * rng.uniform(0.8, 1.2, (products, periods)), 1)
+    demand = np.round(
+        rng.uniform(20, 100, (products, 1)) * season * rng.uniform(0.8, 1.2, (products, periods)), 1
+    )
     hours = np.round(rng.uniform(0.2, 3, (products, 1, factories, machines)), 2)
     hours *= rng.random(hours.shape) < 0.7
     capacity = np.round(0.9 / factories * np.einsum("p,pfm->fm", demand.mean(axis=1), hours[:, 0]))
     sketch = Sketch()
-    make = sketch.variables(np.round(rng.uniform(5, 20, (products, 1, factories)) * rng.uniform(0.9, 1.1, shape), 2))
-    keep = sketch.variables(np.round(np.broadcast_to(rng.uniform(0.2, 1, (products, 1, factories)), shape), 2))
-    ship = sketch.variables(np.round(np.broadcast_to(rng.uniform(0.5, 3, (products, 1, factories)), shape), 2))
-    late = sketch.variables(np.round(np.broadcast_to(rng.uniform(10, 40, (products, 1)), demand.shape), 2))
+    make = sketch.variables(
+        np.round(rng.uniform(5, 20, (products, 1, factories)) * rng.uniform(0.9, 1.1, shape), 2)
+    )
+    keep = sketch.variables(
+        np.round(np.broadcast_to(rng.uniform(0.2, 1, (products, 1, factories)), shape), 2)
+    )
+    ship = sketch.variables(
+        np.round(np.broadcast_to(rng.uniform(0.5, 3, (products, 1, factories)), shape), 2)
+    )
+    late = sketch.variables(
+        np.round(np.broadcast_to(rng.uniform(10, 40, (products, 1)), demand.shape), 2)
+    )
     overtime = sketch.variables(np.full((periods, factories, machines), 6.5), 0.3 * capacity)
     balance = sketch.rows(np.zeros(shape), 0)
     meet = sketch.rows(demand, demand)
     machine = sketch.rows(-np.inf, np.broadcast_to(capacity, (periods, factories, machines)))
-    store = sketch.rows(-np.inf, np.full((periods, factories), np.round(0.8 * demand.mean(axis=1).sum() / factories)))
+    store = sketch.rows(
+        -np.inf,
+        np.full((periods, factories), np.round(0.8 * demand.mean(axis=1).sum() / factories)),
+    )
     sketch.put(balance, make, 1)
     sketch.put(balance, keep, -1)
-    sketch.put(balance[:, 1:], keep[:, :-1], np.round(rng.uniform(0.95, 1, (products, 1, factories)), 3))
+    sketch.put(
+        balance[:, 1:], keep[:, :-1], np.round(rng.uniform(0.95, 1, (products, 1, factories)), 3)
+    )
     sketch.put(balance, ship, -1)
     sketch.put(meet[:, :, None], ship, 1)
     sketch.put(meet, late, 1)
@@ -113,10 +143,15 @@ def production(products: int = 60, periods: int = 36, factories: int = 4) -> Ske
 
 
 def flow(commodities: int = 20, nodes: int = 500, neighbours: int = 4) -> Sketch:
-    """Multi-commodity flow: goods from two sources each to twenty sinks over shared roads; what does not arrive is bought."""
+    """Multi-commodity flow: goods from two sources each to twenty sinks over shared roads.
+
+    What does not arrive is bought.
+    """
     rng = np.random.default_rng(0)
     tail, head, length = _nearest(places := rng.random((nodes, 2)), places, neighbours + 1)
-    roads = np.unique(np.hstack([np.stack([tail, head, length]), np.stack([head, tail, length])]), axis=1)
+    roads = np.unique(
+        np.hstack([np.stack([tail, head, length]), np.stack([head, tail, length])]), axis=1
+    )
     roads = roads[:, roads[2] > 0]
     tail, head, length = roads[0].astype(int), roads[1].astype(int), roads[2]
     wanted = np.zeros((commodities, nodes))
@@ -125,8 +160,13 @@ def flow(commodities: int = 20, nodes: int = 500, neighbours: int = 4) -> Sketch
         net[ends[2:]] = rng.integers(1, 10, 20)
         net[ends[:2]] = -net.sum() / 2
     sketch = Sketch()
-    carry = sketch.variables(np.round(100 * length * rng.uniform(0.8, 1.2, (commodities, len(length))), 2))
-    buy, dump = sketch.variables(np.full(wanted.shape, 2000)), sketch.variables(np.full(wanted.shape, 2000))
+    carry = sketch.variables(
+        np.round(100 * length * rng.uniform(0.8, 1.2, (commodities, len(length))), 2)
+    )
+    buy, dump = (
+        sketch.variables(np.full(wanted.shape, 2000)),
+        sketch.variables(np.full(wanted.shape, 2000)),
+    )
     node = sketch.rows(wanted, wanted)
     road = sketch.rows(-np.inf, rng.integers(20, 60, len(length)))
     sketch.put(node[:, head], carry, 1)
@@ -137,7 +177,9 @@ def flow(commodities: int = 20, nodes: int = 500, neighbours: int = 4) -> Sketch
     return sketch
 
 
-def distribution(customers: int = 3000, products: int = 3, houses: int = 150, plants: int = 40) -> Sketch:
+def distribution(
+    customers: int = 3000, products: int = 3, houses: int = 150, plants: int = 40
+) -> Sketch:
     """Two-stage transportation: plants to warehouses to customers, with shared room and a price on unmet demand."""
     rng = np.random.default_rng(2)
     plant, house, customer = (rng.random((size, 2)) for size in (plants, houses, customers))
@@ -147,21 +189,31 @@ def distribution(customers: int = 3000, products: int = 3, houses: int = 150, pl
     demand = rng.integers(5, 60, (products, customers)).astype(float)
     total = demand.sum(axis=1, keepdims=True)
     sketch = Sketch()
-    supply = sketch.variables(np.round(3 + 40 * first_leg * rng.uniform(0.9, 1.1, (products, len(into))), 2))
-    deliver = sketch.variables(np.round(1 + 100 * second_leg * rng.uniform(0.9, 1.1, (products, len(target))), 2))
+    supply = sketch.variables(
+        np.round(3 + 40 * first_leg * rng.uniform(0.9, 1.1, (products, len(into))), 2)
+    )
+    deliver = sketch.variables(
+        np.round(1 + 100 * second_leg * rng.uniform(0.9, 1.1, (products, len(target))), 2)
+    )
     unmet = sketch.variables(np.full(demand.shape, 90))
     make = sketch.rows(-np.inf, np.round(np.broadcast_to(1.6 * total / plants, (products, plants))))
     through = sketch.rows(np.zeros((products, houses)), 0)
     meet = sketch.rows(demand, np.inf)
-    room = sketch.rows(-np.inf, np.round((size * total).sum() / houses * rng.uniform(0.7, 1.8, houses)))
-    hours = sketch.rows(-np.inf, np.round(1.25 * total.sum() / plants * rng.uniform(0.7, 1.4, plants)))
+    room = sketch.rows(
+        -np.inf, np.round((size * total).sum() / houses * rng.uniform(0.7, 1.8, houses))
+    )
+    hours = sketch.rows(
+        -np.inf, np.round(1.25 * total.sum() / plants * rng.uniform(0.7, 1.4, plants))
+    )
     sketch.put(make[:, source], supply, 1)
     sketch.put(through[:, into], supply, 1)
     sketch.put(through[:, via], deliver, -1)
     sketch.put(meet[:, target], deliver, 1)
     sketch.put(meet, unmet, 1)
     sketch.put(room[via], deliver, size)
-    sketch.put(hours[source], supply, np.round(rng.uniform(0.5, 2, (products, plants)), 2)[:, source])
+    sketch.put(
+        hours[source], supply, np.round(rng.uniform(0.5, 2, (products, plants)), 2)[:, source]
+    )
     return sketch
 
 
@@ -169,7 +221,11 @@ def _nearest(places: Any, targets: Any, number: int) -> tuple[Ints, Ints, npt.ND
     """Each place with its nearest targets: indices of both, and distances."""
     distance = np.linalg.norm(places[:, None] - targets[None], axis=2)
     nearest = np.argsort(distance, axis=1)[:, :number]
-    return np.repeat(np.arange(len(places)), number), nearest.ravel(), np.take_along_axis(distance, nearest, axis=1).ravel()
+    return (
+        np.repeat(np.arange(len(places)), number),
+        nearest.ravel(),
+        np.take_along_axis(distance, nearest, axis=1).ravel(),
+    )
 
 
 PROGRAMS: dict[str, Callable[[], Sketch]] = {
@@ -203,11 +259,26 @@ def compare_known(folder: Path) -> None:
     """Objectives of the optimal programs, and what becomes of the others."""
     rows = []
     for name in OPTIMAL:
-        expected, found = raw(folder / f"{name}.mps").getObjectiveValue(), ours(folder / f"{name}.mps")
-        difference = np.nan if found.objective is None else abs(found.objective - expected) / abs(expected)
-        rows.append([name, expected, found.objective, f"{difference:.1e}", difference <= LARGEST_DIFFERENCE, found.status.value])
+        expected, found = (
+            raw(folder / f"{name}.mps").getObjectiveValue(),
+            ours(folder / f"{name}.mps"),
+        )
+        difference = (
+            np.nan if found.objective is None else abs(found.objective - expected) / abs(expected)
+        )
+        rows.append(
+            [
+                name,
+                expected,
+                found.objective,
+                f"{difference:.1e}",
+                difference <= LARGEST_DIFFERENCE,
+                found.status.value,
+            ]
+        )
     print_table(
-        f"Optimal programs: objective by HiGHS alone and through privlp; relative difference at most {LARGEST_DIFFERENCE:g}?",
+        "Optimal programs: objective by HiGHS alone and through privlp; relative difference at"
+        f" most {LARGEST_DIFFERENCE:g}?",
         ["program", "HiGHS", "privlp", "difference", "equal", "status"],
         rows,
         floatfmt=".10g",
@@ -220,7 +291,11 @@ def compare_known(folder: Path) -> None:
         except PrivLPError as error:
             answer = f"{type(error).__name__}: {str(error).replace(str(folder), '...')}"
         rows.append([name, highs.modelStatusToString(highs.getModelStatus()), answer])
-    print_table("Programs without an optimum, and files that are no programs.", ["program", "HiGHS", "privlp"], rows)
+    print_table(
+        "Programs without an optimum, and files that are no programs.",
+        ["program", "HiGHS", "privlp"],
+        rows,
+    )
 
 
 def time_generated(folder: Path) -> None:
@@ -230,8 +305,12 @@ def time_generated(folder: Path) -> None:
         path = folder / f"program{number}.mps"
         size = sketch().write(path)
         expected, found = raw(path), ours(path)
-        difference = abs(found.objective - expected.getObjectiveValue()) / abs(expected.getObjectiveValue())
-        memory = np.divide(*(in_fresh_process("benchmarks.exact", "--peak", who, path) for who in ("ours", "raw")))
+        difference = abs(found.objective - expected.getObjectiveValue()) / abs(
+            expected.getObjectiveValue()
+        )
+        memory = np.divide(
+            *(in_fresh_process("benchmarks.exact", "--peak", who, path) for who in ("ours", "raw"))
+        )
         places = {
             "parse": (readers, "read_model"),
             "read": (LinearProgram, "from_mps"),
@@ -241,12 +320,33 @@ def time_generated(folder: Path) -> None:
         }
         parts = Parts(places)
         turns = Turns(lambda: _timed(parts, path), lambda: raw(path), turns=TURNS)  # noqa: B023 (called in this round only)
-        totals.append([name, *size, np.median(turns.baseline), turns.of_medians, turns.of_minima, difference, *memory])
+        totals.append(
+            [
+                name,
+                *size,
+                np.median(turns.baseline),
+                turns.of_medians,
+                turns.of_minima,
+                difference,
+                *memory,
+            ]
+        )
         splits.append([name, *_shares(parts, turns)])
     print_table(
-        f"Read + build + solve + certify through privlp / read + solve by HiGHS alone: {TURNS} turns each. Target: ratio of\n"
-        f"medians <= {TARGET:.2f}. memory: ratio of what a fresh process needs at its peak beyond its imports.",
-        ["program", "rows", "columns", "non-zeros", "HiGHS s", "medians", "minima", "difference", "memory"],
+        f"Read + build + solve + certify through privlp / read + solve by HiGHS alone: {TURNS}"
+        f" turns each. Target: ratio of\nmedians <= {TARGET:.2f}. memory: ratio of what a fresh"
+        " process needs at its peak beyond its imports.",
+        [
+            "program",
+            "rows",
+            "columns",
+            "non-zeros",
+            "HiGHS s",
+            "medians",
+            "minima",
+            "difference",
+            "memory",
+        ],
         totals,
         floatfmt=("", "", "", "", ".2f", ".3f", ".3f", ".0e", ".2f"),
         intfmt=",",
@@ -266,7 +366,9 @@ def _timed(parts: Parts, path: Path) -> None:
 
 def _shares(parts: Parts, turns: Turns) -> list[float]:
     unit = np.median(turns.baseline) / 100
-    parse, read, pass_on, run, certify = (float(np.median(times)) / unit for times in parts.seconds.values())
+    parse, read, pass_on, run, certify = (
+        float(np.median(times)) / unit for times in parts.seconds.values()
+    )
     rest = float(np.median(turns.ours)) / unit - read - pass_on - run - certify
     return [parse, read - parse, pass_on, run, certify, rest]
 

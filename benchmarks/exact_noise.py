@@ -1,7 +1,8 @@
 """What exactly rounded noise costs, and what naive noise gives away.
 
-Run with ``python -m benchmarks.exact_noise``; about five minutes of one core. Adult is read from scikit-learn's cache or from the
-folder named by PRIVLP_DATA. Single releases are also timed against OpenDP's exact samplers where OpenDP is installed.
+Run with ``python -m benchmarks.exact_noise``; about five minutes of one core. Adult is read from
+scikit-learn's cache or from the folder named by PRIVLP_DATA. Single releases are also timed against
+OpenDP's exact samplers where OpenDP is installed.
 """
 
 from __future__ import annotations
@@ -20,8 +21,21 @@ from benchmarks import problems
 from benchmarks.measure import Turns
 from benchmarks.published import write_page
 from benchmarks.thesis import data_set
-from privlp.privacy import EuclideanLaplaceMechanism, GaussianMechanism, LaplaceMechanism, Mechanism, Randomness, mechanisms
-from privlp.privacy.rounded_noise import Gaussian, Laplace, Law, OneSidedTruncatedGaussian, OneSidedTruncatedLaplace
+from privlp.privacy import (
+    EuclideanLaplaceMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+    Mechanism,
+    Randomness,
+    mechanisms,
+)
+from privlp.privacy.rounded_noise import (
+    Gaussian,
+    Laplace,
+    Law,
+    OneSidedTruncatedGaussian,
+    OneSidedTruncatedLaplace,
+)
 from svm_models import DMWSVC, ObjectivePerturbationSVC, PrivateLPSVC
 
 SIZES = (1, 100, 10_000)
@@ -29,7 +43,14 @@ DELTA = 1e-6
 HEADERS = ["what", "exact, seconds", "float, seconds", "ratio"]
 
 
-def naive_sum(value: Any, scale: float, law: Law, generator: np.random.Generator, *, down: bool = False) -> Any:  # noqa: ARG001
+def naive_sum(
+    value: Any,
+    scale: float,
+    law: Law,
+    generator: np.random.Generator,
+    *,
+    down: bool = False,  # noqa: ARG001
+) -> Any:
     """A sum of doubles, as NumPy draws them: what most software releases. Not private."""
     exact = np.asarray(value, dtype=float)
     if isinstance(law, Gaussian):
@@ -38,10 +59,14 @@ def naive_sum(value: Any, scale: float, law: Law, generator: np.random.Generator
         return exact + generator.laplace(0.0, scale, exact.shape)
     if isinstance(law, OneSidedTruncatedLaplace):
         size = -np.log1p(-generator.random(exact.shape) * -np.expm1(-law.width))
-        return exact + scale * (law.width + np.where(generator.random(exact.shape) < 0.5, -size, size))
+        return exact + scale * (
+            law.width + np.where(generator.random(exact.shape) < 0.5, -size, size)
+        )
     if isinstance(law, OneSidedTruncatedGaussian):
         beyond = ndtr(-law.width)
-        return exact + scale * (law.width + ndtri(beyond + generator.random(exact.shape) * (1 - 2 * beyond)))
+        return exact + scale * (
+            law.width + ndtri(beyond + generator.random(exact.shape) * (1 - 2 * beyond))
+        )
     direction = generator.normal(size=exact.shape)
     return exact + direction * (scale * generator.gamma(exact.size) / np.linalg.norm(direction))
 
@@ -53,7 +78,10 @@ def naively(action: Callable[[], Any]) -> Callable[[], Any]:
         return naive_sum(np.zeros(size), scale, law, generator)
 
     def run() -> Any:
-        with mock.patch.object(mechanisms, "rounded_sum", naive_sum), mock.patch.object(mechanisms, "nearly", secret):
+        with (
+            mock.patch.object(mechanisms, "rounded_sum", naive_sum),
+            mock.patch.object(mechanisms, "nearly", secret),
+        ):
             return action()
 
     return run
@@ -63,22 +91,45 @@ def whole_solves(turns: int) -> list[list[object]]:
     """Rows of the table of solves and fits."""
     instance = problems.covering(0)
     actions: dict[str, Callable[[], Any]] = {}
-    for method, eps, alpha in (("mirror-best", 1.0, None), ("mirror", 1.0, None), ("ftpl", 1.0, 0.1)):
+    for method, eps, alpha in (
+        ("mirror-best", 1.0, None),
+        ("mirror", 1.0, None),
+        ("ftpl", 1.0, 0.1),
+    ):
         actions[f"covering program, {method}"] = partial(
-            privlp.solve, instance.lp, eps, DELTA, 500, alpha, opt=instance.opt, method=method, rng=0
+            privlp.solve,
+            instance.lp,
+            eps,
+            DELTA,
+            500,
+            alpha,
+            opt=instance.opt,
+            method=method,
+            rng=0,
         )
     adult = data_set("adult")
     X, y = adult.X.toarray(), adult.y
     for name, model in {
         "PrivateLPSVC (Adult)": PrivateLPSVC(1.0, DELTA, classes=(-1, 1), random_state=0),
-        "DMWSVC, radius bought (Adult)": DMWSVC(1.0, DELTA, s=0.2 * len(y), alpha=30.0, classes=(-1, 1), random_state=0),
-        "ObjectivePerturbationSVC (Adult)": ObjectivePerturbationSVC(1.0, classes=(-1, 1), random_state=0),
+        "DMWSVC, radius bought (Adult)": DMWSVC(
+            1.0, DELTA, s=0.2 * len(y), alpha=30.0, classes=(-1, 1), random_state=0
+        ),
+        "ObjectivePerturbationSVC (Adult)": ObjectivePerturbationSVC(
+            1.0, classes=(-1, 1), random_state=0
+        ),
     }.items():
         actions[name] = partial(model.fit, X, y)
     rows = []
     for name, action in actions.items():
         measured = Turns(action, naively(action), turns=turns)
-        rows.append([name, f"{np.median(measured.ours):.3f}", f"{np.median(measured.baseline):.3f}", f"{measured.of_medians:.2f}"])
+        rows.append(
+            [
+                name,
+                f"{np.median(measured.ours):.3f}",
+                f"{np.median(measured.baseline):.3f}",
+                f"{measured.of_medians:.2f}",
+            ]
+        )
         click.echo(rows[-1])
     return rows
 
@@ -97,8 +148,12 @@ def single_releases() -> list[list[object]]:
             release = partial(mechanism.release, value, Randomness())
             measured = Turns(release, naively(release), turns=200, calls=max(1, 500 // size))
             peer = opendp_release(name, size)
-            rival = "–" if peer is None else f"{1e6 * np.median(Turns(peer, peer, turns=20).ours):,.0f}"
-            ours, numpy = (f"{1e6 * np.median(times):,.0f}" for times in (measured.ours, measured.baseline))
+            rival = (
+                "–" if peer is None else f"{1e6 * np.median(Turns(peer, peer, turns=20).ours):,.0f}"
+            )
+            ours, numpy = (
+                f"{1e6 * np.median(times):,.0f}" for times in (measured.ours, measured.baseline)
+            )
             rows.append([name, f"{size:,}", ours, numpy, rival])
             click.echo(rows[-1])
     return rows
@@ -142,7 +197,11 @@ def attacks() -> list[list[object]]:
             def release(value: Any, rng: Any, naive: bool = naive, exact: Any = exact) -> Any:
                 return naively(lambda: exact(value, rng))() if naive else exact(value, rng)
 
-            found.append(privlp.audit(partial(low_bits, release), 0.0, 1.0, 1.0, 1e-3, runs=20_000, rng=0).eps_lower)
+            found.append(
+                privlp.audit(
+                    partial(low_bits, release), 0.0, 1.0, 1.0, 1e-3, runs=20_000, rng=0
+                ).eps_lower
+            )
         rows.append([name, mechanism.parameter, *(f"{eps:.2f}" for eps in found)])
         click.echo(rows[-1])
     return rows
@@ -156,17 +215,22 @@ def main(turns: int) -> None:
         "exact_noise",
         "Exactly rounded noise",
         [
-            "The exact sum of what is computed and of real-valued noise is rounded to a public grid (proofs, 'Noise on a finite "
-            "computer'). *Float*: the same code with NumPy's noise added in double precision, as most software does; patched in "
-            "for this page, and is no option of the package. Both take turns in one process; medians.",
+            (
+                "The exact sum of what is computed and of real-valued noise is rounded to a public"
+                " grid (proofs, 'Noise on a finite computer'). *Float*: the same code with NumPy's"
+                " noise added in double precision, as most software does; patched in for this page,"
+                " and is no option of the package. Both take turns in one process; medians."
+            ),
             "## Whole solves and fits",
             (HEADERS, whole_solves(turns)),
             "## Single releases, microseconds",
             (["noise", "entries", "exact", "NumPy", "OpenDP, discrete"], single_releases()),
             "## What the low bits tell",
-            "One number, 0 or 1, is released 20,000 times each; the attacker looks only at whether a release near 0 has bits below "
-            "2^-53. Lower bounds on ε by `privlp.audit`, at δ = 0.001 and confidence 0.999; the true ε is 1 or "
-            "less.",
+            (
+                "One number, 0 or 1, is released 20,000 times each; the attacker looks only at"
+                " whether a release near 0 has bits below 2^-53. Lower bounds on ε by"
+                " `privlp.audit`, at δ = 0.001 and confidence 0.999; the true ε is 1 or less."
+            ),
             (["noise", "parameter", "float: ε at least", "exact: ε at least"], attacks()),
         ],
     )

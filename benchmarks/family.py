@@ -1,6 +1,9 @@
-"""All constraint-private methods side by side on families of programs, at equal eps, delta and s; one rule for all.
+"""All constraint-private methods side by side on families of programs, at equal eps, delta and s.
 
-Run with ``python -m benchmarks.family``; an interrupted run goes on where it stopped. About half an hour of one core.
+One rule for all.
+
+Run with ``python -m benchmarks.family``; an interrupted run goes on where it stopped. About half an
+hour of one core.
 """
 
 from __future__ import annotations
@@ -64,15 +67,28 @@ def options_of(instance: problems.Instance, method: str) -> dict[str, Any]:
 
 
 def measure(instance: problems.Instance, method: str, eps: float, seed: int) -> list[float] | None:
-    """Violation, violation per row norm, objective over optimum, rounds and seconds of a solve; None where it does not apply."""
+    """Violation, violation per row norm, objective over optimum, rounds and seconds of a solve.
+
+    None where it does not apply.
+    """
     start = time.process_time()
     try:
-        arguments = {"opt": instance.opt, "method": method, "rng": seed, **options_of(instance, method)}
+        arguments = {
+            "opt": instance.opt,
+            "method": method,
+            "rng": seed,
+            **options_of(instance, method),
+        }
         solution = privlp.solve(instance.lp, eps, DELTA, given_up(instance), **arguments)
     except privlp.UnsupportedProblemError:
         return None
     seconds = time.process_time() - start
-    return [*violations(instance, solution.x), solution.objective / instance.opt, solution.iterations, seconds]
+    return [
+        *violations(instance, solution.x),
+        solution.objective / instance.opt,
+        solution.iterations,
+        seconds,
+    ]
 
 
 def peak_megabytes(instance: problems.Instance, method: str) -> float:
@@ -92,7 +108,9 @@ def highs_seconds(instance: problems.Instance) -> float:
 
 
 @click.command()
-@click.option("--seeds", default=10, show_default=True, help="Programs and noise seeds to average over.")
+@click.option(
+    "--seeds", default=10, show_default=True, help="Programs and noise seeds to average over."
+)
 def main(seeds: int) -> None:
     """Measure, write the page, and draw the picture."""
     cache = Cache("family")
@@ -118,30 +136,43 @@ def main(seeds: int) -> None:
                 if all(cell is not None for cell in cells):
                     found[method, eps] = np.array(cells)
         memory = {
-            method: cache.measure({"family": name, "memory of": method}, lambda m=method: peak_megabytes(instance(0), m))
+            method: cache.measure(
+                {"family": name, "memory of": method},
+                lambda m=method: peak_megabytes(instance(0), m),
+            )
             for method in METHODS
             if (method, EPSILONS[0]) in found
         }
-        exact = cache.measure({"family": name, "seconds of": "HiGHS"}, lambda: highs_seconds(instance(0)))
-        blocks += [f"## {name[0].upper()}{name[1:]}", _caption(instance(0), exact), _table(found, memory)]
+        exact = cache.measure(
+            {"family": name, "seconds of": "HiGHS"}, lambda: highs_seconds(instance(0))
+        )
+        blocks += [
+            f"## {name[0].upper()}{name[1:]}",
+            _caption(instance(0), exact),
+            _table(found, memory),
+        ]
         calibration += _calibration(cache, name, instance, found)
         curves[name] = {
-            method: [found[method, eps][:, 0].mean() for eps in EPSILONS] for method in METHODS if (method, EPSILONS[0]) in found
+            method: [found[method, eps][:, 0].mean() for eps in EPSILONS]
+            for method in METHODS
+            if (method, EPSILONS[0]) in found
         }
     _draw(curves)
     headers = ("family", "ε", "method", "predicted", "measured", "predicted / measured")
     text = (
-        f"The (s+1)-th largest violation of a private row, signed, in units of A x − b; s = n/40, δ = {DELTA:g}, replace, the "
-        f"optimum given; mean ± standard error over {seeds} programs. Every method at its default, one rule for all families; "
-        f"`dmw-published` with the true largest entries declared, at {PUBLISHED_ROUNDS:,} rounds. `auto` is what "
-        "`privlp.plan` predicts to be best. Below zero: all but s rows hold with room to spare. Games and LP-SVMs cannot satisfy "
-        "all rows. `ftpl` may cost less than the optimum, as in the game, where it plays part of a strategy. "
-        "Difference: `auto` minus `dmw`, paired. Objective over optimum, rounds, seconds of CPU time and peak memory "
-        "beside the program at ε = 1."
+        "The (s+1)-th largest violation of a private row, signed, in units of A x − b; s = n/40, δ"
+        f" = {DELTA:g}, replace, the optimum given; mean ± standard error over {seeds} programs."
+        " Every method at its default, one rule for all families; `dmw-published` with the true"
+        f" largest entries declared, at {PUBLISHED_ROUNDS:,} rounds. `auto` is what `privlp.plan`"
+        " predicts to be best. Below zero: all but s rows hold with room to spare. Games and"
+        " LP-SVMs cannot satisfy all rows. `ftpl` may cost less than the optimum, as in the game,"
+        " where it plays part of a strategy. Difference: `auto` minus `dmw`, paired. Objective"
+        " over optimum, rounds, seconds of CPU time and peak memory beside the program at ε = 1."
     )
     about = (
-        "Predicted from public numbers by `privlp.plan`, per ‖A_i‖₂; measured: the (s+1)-th largest violation per ‖A_i‖₂ beyond "
-        f"the least that a long run without noise reaches, or beyond 0 where all rows can be satisfied; mean of {CALIBRATED_ON}."
+        "Predicted from public numbers by `privlp.plan`, per ‖A_i‖₂; measured: the (s+1)-th"
+        " largest violation per ‖A_i‖₂ beyond the least that a long run without noise reaches, or"
+        f" beyond 0 where all rows can be satisfied; mean of {CALIBRATED_ON}."
     )
     image = "![Violation over ε](family.png)"
     write_page(
@@ -158,18 +189,30 @@ def _draw(curves: dict[str, dict[str, list[float]]]) -> None:
                 axis.plot(EPSILONS, means, label=method, **METHOD_STYLES[method])
             over_eps(axis, EPSILONS)
             values = np.array(list(of_methods.values()))
-            axis.set(title=name, yscale="log" if 0 < 100 * values.min() < values.max() else "linear")
+            axis.set(
+                title=name, yscale="log" if 0 < 100 * values.min() < values.max() else "linear"
+            )
         for axis in axes[::3]:
             axis.set_ylabel("(s+1)-th largest violation\n(units of A x − b)")
 
 
 def _caption(instance: problems.Instance, exact: float) -> str:
     lp = instance.lp
-    return f"{int(lp.private.sum()):,} private rows, s = {given_up(instance)}, {lp.shape[1]} variables; HiGHS: {exact:.2f} s."
+    return (
+        f"{int(lp.private.sum()):,} private rows, s = {given_up(instance)}, {lp.shape[1]}"
+        f" variables; HiGHS: {exact:.2f} s."
+    )
 
 
 def _table(found: dict[tuple[str, float], np.ndarray], memory: dict[str, float]) -> tuple[Any, Any]:
-    headers = ("method", *(f"ε = {eps:g}" for eps in EPSILONS), "objective", "rounds", "seconds", "MB")
+    headers = (
+        "method",
+        *(f"ε = {eps:g}" for eps in EPSILONS),
+        "objective",
+        "rounds",
+        "seconds",
+        "MB",
+    )
     rows = []
     for method in METHODS:
         if (method, EPSILONS[0]) in found:
@@ -195,7 +238,9 @@ def _mean_and_error(values: np.ndarray) -> str:
     return f"{values.mean():.4f} ± {values.std(ddof=1) / np.sqrt(len(values)):.4f}"
 
 
-def _calibration(cache: Cache, name: str, instance: Any, found: dict[tuple[str, float], np.ndarray]) -> list[tuple[Any, ...]]:
+def _calibration(
+    cache: Cache, name: str, instance: Any, found: dict[tuple[str, float], np.ndarray]
+) -> list[tuple[Any, ...]]:
     reference = "mirror-best" if ("mirror", EPSILONS[0]) in found else "ftpl"
     least = [
         cache.measure(
@@ -210,7 +255,8 @@ def _calibration(cache: Cache, name: str, instance: Any, found: dict[tuple[str, 
             if (method, eps) not in found:
                 continue
             predicted = cache.measure(
-                {"family": name, "predicted": method, "eps": eps}, lambda m=method, e=eps: _predicted(instance(0), m, e)
+                {"family": name, "predicted": method, "eps": eps},
+                lambda m=method, e=eps: _predicted(instance(0), m, e),
             )
             satisfiable = name.startswith(("covering", "multi"))
             floors = [0.0 if satisfiable else value for value in least]

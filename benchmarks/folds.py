@@ -1,8 +1,8 @@
 """Test errors of perturbed risk minimisers: folds times draws, each fold's records made ready once for all its draws.
 
-The releases are those of :mod:`svm_models.perturbation`. What is shared among draws changes none of them: the signed records, the
-exact minimiser to which output perturbation adds its noise, and fits at a regularisation that objective perturbation raises to
-the same value anyway.
+The releases are those of :mod:`svm_models.perturbation`. What is shared among draws changes none of
+them: the signed records, the exact minimiser to which output perturbation adds its noise, and fits
+at a regularisation that objective perturbation raises to the same value anyway.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class _Solved(RegularizedRisk):
 
 @dataclass(frozen=True)
 class Learner:
-    """A loss and how its minimiser is released; whether that raises the regularisation, and in words to what."""
+    """A loss and how its minimiser is released.
+
+    Whether that raises the regularisation, and in words to what.
+    """
 
     loss: MarginLoss
     release: Callable[[RegularizedRisk, Account], FloatArray] | None = None
@@ -62,19 +65,29 @@ class Learner:
 def perturb_objective_with_two_logs(risk: RegularizedRisk, account: Account) -> FloatArray:
     """Objective perturbation as published: the curvature is paid for twice.
 
-    eps' = eps - 2 ln(1 + q/(n reg)) is left for the noise; where that is not positive, reg is raised to q/(n (e^{eps/4} - 1)) and
-    eps/2 is left (Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 2). The error of the computed minimiser is covered as in
+    eps' = eps - 2 ln(1 + q/(n reg)) is left for the noise; where that is not positive, reg is
+    raised to q/(n (e^{eps/4} - 1)) and eps/2 is left (Chaudhuri, Monteleoni and Sarwate 2011,
+    Algorithm 2). The error of the computed minimiser is covered as in
     :func:`svm_models.perturbation.perturb_objective`.
     """
     ledger, n = account.ledger, risk.M.shape[0]
     if raised_with_two_logs(risk, ledger.eps):
-        risk = replace(risk, reg=risk.loss.curvature_bound * risk.data_norm**2 / (n * math.expm1(ledger.eps / 4)))
+        risk = replace(
+            risk,
+            reg=risk.loss.curvature_bound * risk.data_norm**2 / (n * math.expm1(ledger.eps / 4)),
+        )
     risk = risk.allowing_for_rounding()
     error, sensitivity = 2 * risk.error / risk.reg, 2 * risk.loss.slope_bound * risk.data_norm
-    cover = account.charge(EuclideanLaplaceMechanism(error, error / (SHARE_OF_THE_CERTIFICATE * ledger.eps)), "cover the error")
+    cover = account.charge(
+        EuclideanLaplaceMechanism(error, error / (SHARE_OF_THE_CERTIFICATE * ledger.eps)),
+        "cover the error",
+    )
     cost = 2 * curvature_cost(risk)
     draw = account.charge(
-        ledger.calibrate(lambda eps: ObjectivePerturbation(sensitivity, sensitivity / eps, cost), 1), "perturb the objective"
+        ledger.calibrate(
+            lambda eps: ObjectivePerturbation(sensitivity, sensitivity / eps, cost), 1
+        ),
+        "perturb the objective",
     )
     return cover(replace(risk, linear=draw(np.zeros(risk.M.shape[1])) / n).minimise())
 
@@ -97,7 +110,12 @@ LEARNERS = {
     "objective, Λ as given": Learner(huber(), partial(perturb_objective, add_regularization=False)),
     "output": Learner(huber(), perturb_output),
     "logistic": Learner(logistic(), perturb_objective, raised, _OWN_RULE),
-    "two logs": Learner(huber(), perturb_objective_with_two_logs, raised_with_two_logs, "raised by the published rule"),
+    "two logs": Learner(
+        huber(),
+        perturb_objective_with_two_logs,
+        raised_with_two_logs,
+        "raised by the published rule",
+    ),
     "non-private logistic": Learner(logistic()),
     "logistic, output": Learner(logistic(), perturb_output),
 }
@@ -123,14 +141,18 @@ def measure(
     draws: int = 10,
     progress: bool = True,
 ) -> dict[Cell, CrossValidation]:
-    """Test errors of each cell on the same folds, each fold with `draws` draws of the noise. **Not private**.
+    """Test errors of each cell on the same folds, each fold with `draws` draws of the noise.
+
+    **Not private**.
 
     `name` stands for the records in the store.
     """
     cells = list(cells)
     errors: dict[Cell, list[list[float]]] = {cell: [] for cell in cells}
     splits = KFold(folds, shuffle=True, random_state=0).split(X)
-    for fold, (train, test) in enumerate(tqdm(splits, total=folds, desc=name, unit="fold", disable=not progress)):
+    for fold, (train, test) in enumerate(
+        tqdm(splits, total=folds, desc=name, unit="fold", disable=not progress)
+    ):
         settings = {cell: _settings(name, cell, fold, folds, draws, len(train)) for cell in cells}
         if any(settings[cell] not in store for cell in cells):
             records = Fold(X[train], y[train], X[test], y[test], fold)
@@ -159,8 +181,18 @@ def _settings(name: str, cell: Cell, fold: int, folds: int, draws: int, n: int) 
 class Fold:
     """Records of one fold, and the exact minimisers found on them so far."""
 
-    def __init__(self, X: FloatArray, y: npt.NDArray[Any], X_test: FloatArray, y_test: npt.NDArray[Any], number: int) -> None:
-        self._signed, self._signed_test = signed(within_norm(X, 1.0), np.sign(y)), signed(X_test, np.sign(y_test))
+    def __init__(
+        self,
+        X: FloatArray,
+        y: npt.NDArray[Any],
+        X_test: FloatArray,
+        y_test: npt.NDArray[Any],
+        number: int,
+    ) -> None:
+        self._signed, self._signed_test = (
+            signed(within_norm(X, 1.0), np.sign(y)),
+            signed(X_test, np.sign(y_test)),
+        )
         self._number = number
         self._minimisers: dict[tuple[str, float], FloatArray] = {}
 
@@ -168,11 +200,19 @@ class Fold:
         learner = LEARNERS[cell.learner]
         risk = RegularizedRisk(self._signed, learner.loss, cell.reg, 1.0)
         if learner.perturbs_output:
-            risk = _Solved(self._signed, learner.loss, cell.reg, 1.0, minimiser=self._minimiser(risk))
+            risk = _Solved(
+                self._signed, learner.loss, cell.reg, 1.0, minimiser=self._minimiser(risk)
+            )
         if learner.release is None or cell.eps is None:
             return [self._error(risk.minimise())]
-        seeds = [int(np.random.SeedSequence([self._number, draw]).generate_state(1)[0]) for draw in range(draws)]
-        return [self._error(learner.release(risk, Account(Ledger(cell.eps, 0.0), Randomness(seed)))) for seed in seeds]
+        seeds = [
+            int(np.random.SeedSequence([self._number, draw]).generate_state(1)[0])
+            for draw in range(draws)
+        ]
+        return [
+            self._error(learner.release(risk, Account(Ledger(cell.eps, 0.0), Randomness(seed))))
+            for seed in seeds
+        ]
 
     def _minimiser(self, risk: RegularizedRisk) -> FloatArray:
         key = (risk.loss.name, risk.reg)

@@ -1,6 +1,7 @@
 """Follow the perturbed leader: eight textbook programs without noise, covering and routing programs with noise.
 
-Run with ``python -m benchmarks.ftpl``; about five minutes of one core. The textbook programs are read from ../shared/data/lp.
+Run with ``python -m benchmarks.ftpl``; about five minutes of one core. The textbook programs are
+read from ../shared/data/lp.
 """
 
 from __future__ import annotations
@@ -24,7 +25,16 @@ NAMES = ("adlittle", "afiro", "avgas", "e226", "israel", "scrs8", "shell", "stai
 FAMILIES = {"covering": 500, "multicommodity": 50}
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 DELTA = 1e-6
-FIGURES = ("family", "ε", "method", "(s+1)-th largest violation", "largest", "mean excess", "rounds", "seconds")
+FIGURES = (
+    "family",
+    "ε",
+    "method",
+    "(s+1)-th largest violation",
+    "largest",
+    "mean excess",
+    "rounds",
+    "seconds",
+)
 
 
 def netlib(name: str) -> tuple[LinearProgram, privlp.exact.ExactSolution]:
@@ -41,7 +51,9 @@ def without_noise(name: str) -> list[object]:
     start = time.process_time()
     solution = privlp.solve(lp, math.inf, 0.0, 1, opt=exact.objective, method="ftpl", rng=0)
     seconds = time.process_time() - start
-    scale = (np.abs(np.where(np.isfinite(lp.b), lp.b, lp.row_lower)) + abs(lp.A) @ np.abs(exact.x))[lp.private]
+    scale = (np.abs(np.where(np.isfinite(lp.b), lp.b, lp.row_lower)) + abs(lp.A) @ np.abs(exact.x))[
+        lp.private
+    ]
     left = privlp.compare(lp, solution, exact).violations[lp.private]
     relative = (left[scale > 0] / scale[scale > 0]).max(initial=0.0)
     others = f"{left[scale == 0].max():.1e}" if (scale == 0).any() else "–"
@@ -61,7 +73,9 @@ def without_noise(name: str) -> list[object]:
     ]
 
 
-def with_noise(family: str, s: int, seeds: int) -> tuple[list[list[object]], dict[str, list[float]]]:
+def with_noise(
+    family: str, s: int, seeds: int
+) -> tuple[list[list[object]], dict[str, list[float]]]:
     """Rows of the table, and the means of each method over eps."""
     make = {"covering": problems.covering, "multicommodity": problems.multicommodity}[family]
     methods = ("ftpl", "mirror") if family == "covering" else ("ftpl",)
@@ -70,7 +84,10 @@ def with_noise(family: str, s: int, seeds: int) -> tuple[list[list[object]], dic
     for eps in EPSILONS:
         for method in methods:
             start = time.process_time()
-            solutions = [privlp.solve(i.lp, eps, DELTA, s, opt=i.opt, method=method, rng=seed) for seed, i in enumerate(instances)]
+            solutions = [
+                privlp.solve(i.lp, eps, DELTA, s, opt=i.opt, method=method, rng=seed)
+                for seed, i in enumerate(instances)
+            ]
             seconds = (time.process_time() - start) / seeds
             left = []
             for instance, solution in zip(instances, solutions, strict=True):
@@ -98,11 +115,15 @@ def cheapest(instance: problems.Instance) -> np.ndarray:
     """What is best without any private row."""
     lp = instance.lp
     rows = ~lp.private
-    return solve_exact(LinearProgram(lp.c, lp.A[rows], lp.b[rows], row_lower=lp.row_lower[rows], bounds=lp.bounds)).x
+    return solve_exact(
+        LinearProgram(lp.c, lp.A[rows], lp.b[rows], row_lower=lp.row_lower[rows], bounds=lp.bounds)
+    ).x
 
 
 @click.command()
-@click.option("--seeds", default=5, show_default=True, help="Programs and noise seeds to average over.")
+@click.option(
+    "--seeds", default=5, show_default=True, help="Programs and noise seeds to average over."
+)
 def main(seeds: int) -> None:
     """Measure, write the page, and draw the picture."""
     blocks: list[object] = []
@@ -119,9 +140,12 @@ def main(seeds: int) -> None:
             "ms per round",
         )
         blocks += [
-            "## Without noise\n\nEqualities are public, inequalities private, abs(x_j) at most 10 (1 + the largest entry of x*), "
-            "the optimum given. Largest violation over private rows relative to abs(b_i) + abs(A_i)·abs(x*); rows for which that "
-            "is 0 (all their variables are 0 at x*) are listed apart, in their own units.",
+            (
+                "## Without noise\n\nEqualities are public, inequalities private, abs(x_j) at most"
+                " 10 (1 + the largest entry of x*), the optimum given. Largest violation over"
+                " private rows relative to abs(b_i) + abs(A_i)·abs(x*); rows for which that is 0"
+                " (all their variables are 0 at x*) are listed apart, in their own units."
+            ),
             (headers, [without_noise(name) for name in NAMES]),
         ]
     found = {family: with_noise(family, s, seeds) for family, s in FAMILIES.items()}
@@ -130,11 +154,15 @@ def main(seeds: int) -> None:
     signed = np.sort((instance.lp.A @ cheapest(instance) - instance.lp.b)[instance.lp.private])
     n, d = int(instance.lp.private.sum()), instance.lp.shape[1]
     blocks += [
-        f"## With noise\n\nδ = {DELTA:g}, replace, mean ± standard error over {seeds} programs, violations in units of A x − b. "
-        f"Covering: n = 20,000, d = 80, s = 500. Multicommodity (seed 0): {n:,} private capacities of links in each of 96 hours, "
-        f"{d} shares of 25 commodities on up to four paths each, which public rows make add up to 1; a violation of 0.1 is a "
-        "load of 10 % over capacity, and s = 50. The cheapest routes regardless of capacity exceed them by "
-        f"{signed[-51]:.2f} at s = 50, {signed[-1]:.2f} at most and {np.maximum(signed, 0).mean():.3f} on average.",
+        (
+            f"## With noise\n\nδ = {DELTA:g}, replace, mean ± standard error over {seeds} programs,"
+            " violations in units of A x − b. Covering: n = 20,000, d = 80, s = 500."
+            f" Multicommodity (seed 0): {n:,} private capacities of links in each of 96 hours, {d}"
+            " shares of 25 commodities on up to four paths each, which public rows make add up to"
+            " 1; a violation of 0.1 is a load of 10 % over capacity, and s = 50. The cheapest"
+            f" routes regardless of capacity exceed them by {signed[-51]:.2f} at s = 50,"
+            f" {signed[-1]:.2f} at most and {np.maximum(signed, 0).mean():.3f} on average."
+        ),
         (FIGURES, [row for rows, _ in found.values() for row in rows]),
         "![Violation over ε](ftpl.png)",
     ]

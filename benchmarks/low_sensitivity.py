@@ -32,7 +32,10 @@ METHODS = {"mw": "multiplicative weights", "direct-noise": "direct noise"}
 
 
 def covering(n: int) -> LinearProgram:
-    """Cover n needs from 20 services, half of which help with each; a mix of four services leaves slacks of about 0.1."""
+    """Cover n needs from 20 services, half of which help with each.
+
+    A mix of four services leaves slacks of about 0.1.
+    """
     rng, d = np.random.default_rng(0), 20
     A = np.where(rng.random((n, d)) < 0.5, rng.uniform(0.2, 1.0, (n, d)), 0.0)
     c, x = rng.uniform(0.5, 2.0, d), np.zeros(d)
@@ -47,7 +50,10 @@ def packing(n: int) -> LinearProgram:
 
 
 def wide_covering(n: int) -> LinearProgram:
-    """The covering program of the other benchmarks, 80 services; not used when the shares of the prediction were chosen."""
+    """The covering program of the other benchmarks, 80 services.
+
+    Not used when the shares of the prediction were chosen.
+    """
     return problems.covering(n=n).lp
 
 
@@ -65,7 +71,9 @@ SECTIONS = {
     "column-private": Section(covering, lambda step: ColumnPrivate(step, lower=-1.0, upper=0.0)),
     "row-private": Section(covering, lambda step: RowPrivate(step, lower=-1.0, upper=0.0)),
     "scalar-private packing": Section(packing, ScalarPrivate),
-    "scalar-private covering, held out": Section(wide_covering, ScalarPrivate, (100, 1_000, 10_000)),
+    "scalar-private covering, held out": Section(
+        wide_covering, ScalarPrivate, (100, 1_000, 10_000)
+    ),
 }
 
 
@@ -98,9 +106,19 @@ class Cell:
         texts = [
             text
             for k, _ in enumerate(METHODS)
-            for text in (f"{self.predicted[k]:.4f}", f"{self.mean[k]:.4f} ± {self.error[k]:.4f}", proven[k])
+            for text in (
+                f"{self.predicted[k]:.4f}",
+                f"{self.mean[k]:.4f} ± {self.error[k]:.4f}",
+                proven[k],
+            )
         ]
-        return [f"{self.step:g}", f"{self.n:,}", *texts, "tie" if self.tie else self.better, self.auto]
+        return [
+            f"{self.step:g}",
+            f"{self.n:,}",
+            *texts,
+            "tie" if self.tie else self.better,
+            self.auto,
+        ]
 
 
 def proven_violations(task: Task, plan: Plan) -> tuple[float, float]:
@@ -113,7 +131,9 @@ def proven_violations(task: Task, plan: Plan) -> tuple[float, float]:
     largest = noise.scale * math.log(n / BETA) if isinstance(noise, LaplaceMechanism) else None
     if isinstance(noise, GaussianMechanism):
         largest = noise.sigma * math.sqrt(2 * math.log(2 * n / BETA))
-    return regret + 2 * select.sensitivity / select.eps * math.log(n * rounds / BETA), 2 * float(largest or 0.0)
+    return regret + 2 * select.sensitivity / select.eps * math.log(n * rounds / BETA), 2 * float(
+        largest or 0.0
+    )
 
 
 def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
@@ -122,7 +142,11 @@ def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
     task = Task.of(lp, EPS, DELTA, opt=opt, rng=0)
     plan = Plan(task)
     predicted = predict_multiplicative_weights(task).violation, predict_direct_noise(task).violation
-    proven = proven_violations(task, plan) if isinstance(lp.neighbours, ScalarPrivate) else (math.nan, math.nan)
+    proven = (
+        proven_violations(task, plan)
+        if isinstance(lp.neighbours, ScalarPrivate)
+        else (math.nan, math.nan)
+    )
     found = np.array([
         [np.max(lp.A @ privlp.solve(lp, EPS, DELTA, method=method, opt=opt, rng=seed).x - lp.b) for seed in range(draws)]
         for method in METHODS
@@ -135,7 +159,9 @@ def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
 def crossing(cells: Sequence[Cell], values: Callable[[Cell], tuple[float, ...]]) -> str:
     """Between which n multiplicative weights begins to be better, interpolated on logarithmic axes."""
     ahead = [math.log(values(cell)[0] / values(cell)[1]) for cell in cells]
-    for (left, a), (right, b) in zip(zip(cells, ahead, strict=True), list(zip(cells, ahead, strict=True))[1:], strict=False):
+    for (left, a), (right, b) in zip(
+        zip(cells, ahead, strict=True), list(zip(cells, ahead, strict=True))[1:], strict=False
+    ):
         if a > 0 >= b:
             return f"n ≈ {left.n * (right.n / left.n) ** (a / (a - b)):.2g}"
     return f"n ≤ {cells[0].n}" if ahead[0] <= 0 else f"no n up to {cells[-1].n:,}"
@@ -154,33 +180,58 @@ def main(draws: int) -> None:
         for name, section in SECTIONS.items()
     }
     columns = ("predicted", "measured", "proven")
-    headers = ("sensitivity", "n", *(f"{method} {column}" for method in METHODS for column in columns), "better", "auto")
+    headers = (
+        "sensitivity",
+        "n",
+        *(f"{method} {column}" for method in METHODS for column in columns),
+        "better",
+        "auto",
+    )
     parts: list[Any] = [
-        f"Worst violation in units of A x − b (right-hand sides are about 1), mean ± standard error of {draws} draws; covering "
-        f"programs with 20 variables, packing programs with 60, and a covering program with 80 that was held out, ε = {EPS:g}, "
-        f"δ = {DELTA:g}, the optimum given to both methods. *Predicted*: typical shares, chosen by trial on the first two kinds of "
-        "programs, of bounds like the proven ones. *Proven*: the bound of docs/proofs.md at probability 0.95, for scalar-private "
-        "programs. *auto* takes the smaller prediction; it sees public numbers alone. Means that differ by less than two standard "
-        "errors count as a tie.",
+        (
+            "Worst violation in units of A x − b (right-hand sides are about 1), mean ± standard"
+            f" error of {draws} draws; covering programs with 20 variables, packing programs with"
+            f" 60, and a covering program with 80 that was held out, ε = {EPS:g}, δ = {DELTA:g},"
+            " the optimum given to both methods. *Predicted*: typical shares, chosen by trial on"
+            " the first two kinds of programs, of bounds like the proven ones. *Proven*: the bound"
+            " of docs/proofs.md at probability 0.95, for scalar-private programs. *auto* takes the"
+            " smaller prediction; it sees public numbers alone. Means that differ by less than two"
+            " standard errors count as a tie."
+        ),
     ]
     for name, cells in found.items():
         parts += [f"## {name.capitalize()}", (headers, [cell.row() for cell in cells])]
         for step in STEPS:
             of_step = [cell for cell in cells if cell.step == step]
-            measured, predicted = (crossing(of_step, value) for value in (lambda c: c.mean, lambda c: c.predicted))
-            parts.append(f"Sensitivity {step:g}: multiplicative weights is better from {measured}; by prediction from {predicted}.")
+            measured, predicted = (
+                crossing(of_step, value) for value in (lambda c: c.mean, lambda c: c.predicted)
+            )
+            parts.append(
+                f"Sensitivity {step:g}: multiplicative weights is better from {measured}; by"
+                f" prediction from {predicted}."
+            )
     cells = [cell for of_section in found.values() for cell in of_section]
     clear = [cell for cell in cells if not cell.tie]
     wrong = [cell for cell in cells if cell.better != cell.auto]
     cost = max((max(cell.mean) / min(cell.mean) for cell in wrong), default=1.0)
-    within = all(cell.largest[k] <= cell.proven[k] for cell in cells for k in range(2) if not math.isnan(cell.proven[k]))
+    within = all(
+        cell.largest[k] <= cell.proven[k]
+        for cell in cells
+        for k in range(2)
+        if not math.isnan(cell.proven[k])
+    )
     parts.append(
-        f"*auto* is on the right side in {sum(c.better == c.auto for c in clear)} of the {len(clear)} cells that are no tie; ties "
-        f"included, what it loses by a wrong choice is at most a factor of {cost:.2f}. "
-        f"{'No' if within else 'SOME'} single draw violates more than the proven bound."
+        f"*auto* is on the right side in {sum(c.better == c.auto for c in clear)} of the"
+        f" {len(clear)} cells that are no tie; ties included, what it loses by a wrong choice is at"
+        f" most a factor of {cost:.2f}. {'No' if within else 'SOME'} single draw violates more than"
+        " the proven bound."
     )
     _draw(found)
-    write_page("low_sensitivity", "Low-sensitivity programs", [*parts, "![Violation over n](low_sensitivity.png)"])
+    write_page(
+        "low_sensitivity",
+        "Low-sensitivity programs",
+        [*parts, "![Violation over n](low_sensitivity.png)"],
+    )
 
 
 def _draw(found: dict[str, list[Cell]]) -> None:
@@ -188,10 +239,23 @@ def _draw(found: dict[str, list[Cell]]) -> None:
         for axis, (name, cells) in zip(axes, found.items(), strict=True):
             pictured = [cell for cell in cells if cell.step == PICTURED]
             for k, method in enumerate(METHODS.values()):
-                sizes, style = [cell.n for cell in pictured], {"color": f"C{k}", "marker": MARKERS[k]}
-                axis.plot(sizes, [cell.mean[k] for cell in pictured], label=f"{method},\nmeasured", **style)
+                sizes, style = (
+                    [cell.n for cell in pictured],
+                    {"color": f"C{k}", "marker": MARKERS[k]},
+                )
+                axis.plot(
+                    sizes,
+                    [cell.mean[k] for cell in pictured],
+                    label=f"{method},\nmeasured",
+                    **style,
+                )
                 hollow = {**style, "linestyle": "--", "markerfacecolor": "none"}
-                axis.plot(sizes, [cell.predicted[k] for cell in pictured], label=f"{method},\npredicted", **hollow)
+                axis.plot(
+                    sizes,
+                    [cell.predicted[k] for cell in pictured],
+                    label=f"{method},\npredicted",
+                    **hollow,
+                )
             axis.set(xscale="log", yscale="log", xlabel="private rows n (number)", title=name)
         for axis in axes[::3]:
             axis.set_ylabel(f"worst violation,\nsensitivity {PICTURED:g}\n(units of A x − b)")

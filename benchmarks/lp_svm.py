@@ -1,8 +1,9 @@
 """The exact LP-SVM through its dual, p ranged rows, against the primal with n rows: same solver, same options, one run.
 
-Both go through :func:`privlp.solve_exact`, so both pay for passing the program on and for the certificate; the time inside HiGHS is
-stated too. Run with ``python -m benchmarks.lp_svm``; peak memory is that of a process of its own for each side. An interrupted
-run goes on with the data set where it stopped; delete ``benchmarks/.cache/lp_svm.jsonl`` to measure anew.
+Both go through :func:`privlp.solve_exact`, so both pay for passing the program on and for the
+certificate; the time inside HiGHS is stated too. Run with ``python -m benchmarks.lp_svm``; peak
+memory is that of a process of its own for each side. An interrupted run goes on with the data set
+where it stopped; delete ``benchmarks/.cache/lp_svm.jsonl`` to measure anew.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ SIDES: dict[str, Callable[[DataSet, float], float | None]] = {"dual": dual, "pri
 
 
 @click.command()
-@click.option("--limit", default=600.0, show_default=True, help="Seconds after which the primal is given up.")
+@click.option(
+    "--limit", default=600.0, show_default=True, help="Seconds after which the primal is given up."
+)
 @click.option("--peak", nargs=2, type=str, hidden=True)
 def main(limit: float, peak: tuple[str, str] | None) -> None:
     """Solve both ways on Adult and KDDCup99, and write the table."""
@@ -69,21 +72,36 @@ def main(limit: float, peak: tuple[str, str] | None) -> None:
         for name in ("adult", "kdd"):
             if {"data": name} not in finished:
                 before = os.getloadavg()[0]
-                found = {side: in_fresh_process("benchmarks.lp_svm", "--limit", limit, "--peak", name, side) for side in SIDES}
+                found = {
+                    side: in_fresh_process(
+                        "benchmarks.lp_svm", "--limit", limit, "--peak", name, side
+                    )
+                    for side in SIDES
+                }
                 finished.add({"data": name}, {"found": found, "load": [before, os.getloadavg()[0]]})
-            (before, after), found = finished[{"data": name}]["load"], finished[{"data": name}]["found"]
+            (before, after), found = (
+                finished[{"data": name}]["load"],
+                finished[{"data": name}]["found"],
+            )
             rows += _rows(name, found)
-            notes.append(f"{name}: load of the machine {before:.1f} before, {after:.1f} after, on {os.cpu_count()} cores")
+            notes.append(
+                f"{name}: load of the machine {before:.1f} before, {after:.1f} after, on"
+                f" {os.cpu_count()} cores"
+            )
     write_page(
         "lp_svm",
         "The exact LP-SVM: dual against primal",
         [
-            "minimise ||w||_1 + C sum_i max(0, 1 - y_i x_i·w), C = 1. Not private: exact optima. Preprocessing “unit” (numeric "
-            "columns divided by their largest value, categories to {0, 1}, rows to Euclidean norm 1), all 45,222 complete "
-            "records of Adult and 70,000 random ones of KDDCup99. Dual: `svm_models.LPSVC`. Primal: "
-            "`privlp.solve_exact(soft_margin_lp(X, y, 1))`. Both are HiGHS with the same options and one thread, on the same "
-            "sparse records, one after the other in one run, each in a process of its own. Memory: peak beyond that of reading "
-            "the records; – where reading them took more.",
+            (
+                "minimise ||w||_1 + C sum_i max(0, 1 - y_i x_i·w), C = 1. Not private: exact"
+                " optima. Preprocessing “unit” (numeric columns divided by their largest value,"
+                " categories to {0, 1}, rows to Euclidean norm 1), all 45,222 complete records of"
+                " Adult and 70,000 random ones of KDDCup99. Dual: `svm_models.LPSVC`. Primal:"
+                " `privlp.solve_exact(soft_margin_lp(X, y, 1))`. Both are HiGHS with the same"
+                " options and one thread, on the same sparse records, one after the other in one"
+                " run, each in a process of its own. Memory: peak beyond that of reading the"
+                " records; – where reading them took more."
+            ),
             (("data", "side", "objective", "wall s", "CPU s", "inside HiGHS s", "memory MB"), rows),
             *_verdicts(rows),
             "![CPU time of both](lp_svm.png)",
@@ -96,7 +114,11 @@ def main(limit: float, peak: tuple[str, str] | None) -> None:
 def _draw(rows: list[list[str]]) -> None:
     figure, axes = plt.subplots(figsize=(6.5, 2.8), layout="constrained")
     colors = ["#0072b2" if side == "dual" else "#d55e00" for _, side, *_ in rows]
-    bars = axes.barh([f"{data}, {side}" for data, side, *_ in rows], [float(row[4]) for row in rows], color=colors)
+    bars = axes.barh(
+        [f"{data}, {side}" for data, side, *_ in rows],
+        [float(row[4]) for row in rows],
+        color=colors,
+    )
     axes.bar_label(bars, [f" {row[4]} s" for row in rows])
     axes.set(xscale="log", xlabel="CPU time (s): reading excluded, one thread")
     axes.invert_yaxis()
@@ -130,15 +152,20 @@ def _verdicts(rows: list[list[str]]) -> list[str]:
         else:
             difference = abs(float(ours[2]) - float(theirs[2])) / abs(float(theirs[2]))
             text = (
-                f"relative difference of the objectives {difference:.1e} (target 1e-8: {_yes(difference <= LARGEST_DIFFERENCE)}); "
+                f"relative difference of the objectives {difference:.1e} (target 1e-8:"
+                f" {_yes(difference <= LARGEST_DIFFERENCE)}); "
             )
         known = KNOWN.get({"Adult": "adult"}.get(ours[0], ""))
         if known is not None:
             off = abs(float(ours[2]) - known) / known
-            text += f"from the value known beforehand, {known!r}, {off:.1e} ({_yes(off <= LARGEST_DIFFERENCE)}); "
+            text += (
+                f"from the value known beforehand, {known!r}, {off:.1e}"
+                f" ({_yes(off <= LARGEST_DIFFERENCE)}); "
+            )
         wall = float(theirs[3]) / float(ours[3])
         verdicts.append(
-            f"**{ours[0]}**: {text}primal / dual: {at_least}{ratio:.1f} in CPU time, {at_least}{wall:.1f} by the clock"
+            f"**{ours[0]}**: {text}primal / dual: {at_least}{ratio:.1f} in CPU time,"
+            f" {at_least}{wall:.1f} by the clock"
             + (f" (target {TARGET:g}: {_yes(ratio >= TARGET)})." if known is not None else ".")
         )
     return verdicts

@@ -32,7 +32,9 @@ class Turns:
         Calls in a row that are timed as one block.
     """
 
-    def __init__(self, ours: Callable[[], Any], baseline: Callable[[], Any], *, turns: int, calls: int = 1) -> None:
+    def __init__(
+        self, ours: Callable[[], Any], baseline: Callable[[], Any], *, turns: int, calls: int = 1
+    ) -> None:
         times = np.empty((turns, 2))
         gc.collect()
         for turn in range(turns):
@@ -103,7 +105,9 @@ def resident_bytes(entry: str = "VmRSS") -> int:
 
 def peak_resident_bytes() -> int:
     """Largest resident memory of this process so far."""
-    if Path("/proc/self/status").exists():  # getrusage would also count the peak of the parent before exec
+    if Path(
+        "/proc/self/status"
+    ).exists():  # getrusage would also count the peak of the parent before exec
         return resident_bytes("VmHWM")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
@@ -116,7 +120,9 @@ def in_fresh_process(module: str, *arguments: object) -> list[float]:
     return [float(word) for word in done.stdout.split()]
 
 
-def print_table(title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]], **format_options: Any) -> None:
+def print_table(
+    title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]], **format_options: Any
+) -> None:
     """Print a title and a table."""
     print(f"\n{title}\n")
     print(tabulate(rows, headers, **{"floatfmt": ".2f", **format_options}), flush=True)

@@ -1,7 +1,8 @@
 """All private classifiers over eps on Adult and KDDCup99, at one preprocessing, on the same folds.
 
-Run with ``python -m benchmarks.methods_over_eps``; an interrupted run goes on where it stopped. About 20 minutes of one core;
-``--data adult`` and ``--data kdd`` measure the two data sets side by side, then the command without options writes the page.
+Run with ``python -m benchmarks.methods_over_eps``; an interrupted run goes on where it stopped.
+About 20 minutes of one core; ``--data adult`` and ``--data kdd`` measure the two data sets side by
+side, then the command without options writes the page.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ def dmw_models(reg: float) -> dict[Any, Model]:
     """Tight dense multiplicative weights, which buy their radius with half of eps."""
     ways = {"distance": (0.75, "distance"), "count": (0.75, "count"), "sparse": (0.1, "distance")}
     return {
-        (way, eps, None): lambda n, eps=eps, s=s, score=score: DMWSVC(eps, 1 / n**2, s, score=score, reg=reg)
+        (way, eps, None): lambda n, eps=eps, s=s, score=score: DMWSVC(
+            eps, 1 / n**2, s, score=score, reg=reg
+        )
         for way, (s, score) in ways.items()
         for eps in EPSILONS
     }
@@ -91,7 +94,13 @@ def references(reg: float) -> dict[Any, Model]:
 
 
 @click.command()
-@click.option("--data", "names", multiple=True, type=click.Choice(["adult", "kdd"]), help="Measure this data set only.")
+@click.option(
+    "--data",
+    "names",
+    multiple=True,
+    type=click.Choice(["adult", "kdd"]),
+    help="Measure this data set only.",
+)
 @click.option("--folds", default=FOLDS, show_default=True, help="How many of the ten folds.")
 def main(names: tuple[str, ...], folds: int) -> None:
     """Measure; then write the table and draw the picture."""
@@ -118,17 +127,23 @@ def main(names: tuple[str, ...], folds: int) -> None:
             f"Each regularisation of the {data_set(name).title} table:",
             _grid(found),
         ]
-    write_page("methods_over_eps", "Private classifiers over eps", [*parts, f"CPU time of all fits: {seconds / 60:.1f} minutes."])
+    write_page(
+        "methods_over_eps",
+        "Private classifiers over eps",
+        [*parts, f"CPU time of all fits: {seconds / 60:.1f} minutes."],
+    )
 
 
 SETTINGS = (
-    f"Mean test error ± standard error over {{folds}} folds, {DRAWS} draws each (dense multiplicative weights: {DMW_FOLDS} of the "
-    "folds). Relation: one record replaced. Pure eps has delta = 0; Gaussian objective perturbation and dense multiplicative "
-    "weights have delta = 1/n², n the training records. Preprocessing “thesis”, which reads ranges of columns from the records "
-    "and so belongs into comparisons only. Adult: 45,222 records; KDDCup99: 70,000 random ones. Dense multiplicative weights: "
-    "`DMWSVC`, tight constants, number of rounds from the budget; half of eps buys the radius (reg = 1e-3 on Adult, 1e-2 on "
-    "KDDCup99). In brackets the best regularisation of the grid: **chosen by the same test errors**, which flatters these four; "
-    "choosing it privately costs budget (`PrivateModelSelector`)."
+    f"Mean test error ± standard error over {{folds}} folds, {DRAWS} draws each (dense"
+    f" multiplicative weights: {DMW_FOLDS} of the folds). Relation: one record replaced. Pure eps"
+    " has delta = 0; Gaussian objective perturbation and dense multiplicative weights have delta ="
+    " 1/n², n the training records. Preprocessing “thesis”, which reads ranges of columns from the"
+    " records and so belongs into comparisons only. Adult: 45,222 records; KDDCup99: 70,000 random"
+    " ones. Dense multiplicative weights: `DMWSVC`, tight constants, number of rounds from the"
+    " budget; half of eps buys the radius (reg = 1e-3 on Adult, 1e-2 on KDDCup99). In brackets the"
+    " best regularisation of the grid: **chosen by the same test errors**, which flatters these"
+    " four; choosing it privately costs budget (`PrivateModelSelector`)."
 )
 
 
@@ -142,14 +157,21 @@ def _table(found: dict[Any, Fits]) -> tuple[list[str], list[list[str]]]:
         row = [title]
         for eps in EPSILONS:
             reg = _best(found, way, eps)
-            row.append(str(found[way, eps, reg].errors) + ("" if reg is None else f" [{power_of_ten(reg)}]"))
+            row.append(
+                str(found[way, eps, reg].errors)
+                + ("" if reg is None else f" [{power_of_ten(reg)}]")
+            )
         rows.append(row)
     return ["method", *(f"eps = {eps:g}" for eps in EPSILONS)], rows
 
 
 def _grid(found: dict[Any, Fits]) -> tuple[list[str], list[list[str]]]:
     rows = [
-        [NAMES[way], power_of_ten(reg), *(f"{found[way, eps, reg].errors.mean:.4f}" for eps in EPSILONS)]
+        [
+            NAMES[way],
+            power_of_ten(reg),
+            *(f"{found[way, eps, reg].errors.mean:.4f}" for eps in EPSILONS),
+        ]
         for way, regs in REGS.items()
         for reg in regs
     ]
@@ -163,17 +185,33 @@ def _draw(curves: dict[str, dict[Any, Fits]], lines: dict[str, dict[Any, Fits]])
             errors = [found[way, eps, _best(found, way, eps)].errors for eps in EPSILONS]
             label = title + (", best reg" if way in REGS else "")
             bars = [e.standard_error for e in errors]
-            ax.errorbar(EPSILONS, [e.mean for e in errors], bars, label=label, capsize=3, linewidth=2, markersize=7, **STYLES[way])
+            ax.errorbar(
+                EPSILONS,
+                [e.mean for e in errors],
+                bars,
+                label=label,
+                capsize=3,
+                linewidth=2,
+                markersize=7,
+                **STYLES[way],
+            )
         for (line, fits), dashes in zip(lines[name].items(), (":", "--", "-."), strict=True):
             ax.axhline(fits.errors.mean, color="0.2", linestyle=dashes, label=line)
-        ax.set(title=data_set(name).title, xlabel="eps", xscale="log", yscale="log" if name == "kdd" else "linear")
+        ax.set(
+            title=data_set(name).title,
+            xlabel="eps",
+            xscale="log",
+            yscale="log" if name == "kdd" else "linear",
+        )
         ax.set_xticks(EPSILONS, [f"{eps:g}" for eps in EPSILONS])
         ax.minorticks_off()
     ticks = (0.003, 0.01, 0.03, 0.1, 0.2)
     axes[1].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes[0].set_ylabel("test error (share of records)")
     axes[1].set_ylabel("test error, logarithmic")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
+    )
     save_picture("methods_over_eps", figure)
 
 

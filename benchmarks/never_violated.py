@@ -1,7 +1,8 @@
 """Constraints that are never violated: widths of the noise, and what they cost.
 
-On the advertising program, truncated Laplace noise of dimension-free against published width, with Hsu et al. beside them; on
-programs of up to a thousand private numbers, truncated Gaussian noise as well.
+On the advertising program, truncated Laplace noise of dimension-free against published width, with
+Hsu et al. beside them; on programs of up to a thousand private numbers, truncated Gaussian noise as
+well.
 
 Run with ``python -m benchmarks.never_violated``; about 30 minutes of one core.
 """
@@ -29,20 +30,31 @@ EPSILONS = (0.25, 0.5, 1.0, 2.0)
 DELTA = 0.1
 VARIANTS = {
     "budgets": "budgets private: b moves by at most 0.1 in sum (scalar-private)",
-    "prices": "prices private: one advertiser's 10 prices move by at most 0.001 each, in A (row-private) and in c (0.01 in sum)",
+    "prices": (
+        "prices private: one advertiser's 10 prices move by at most 0.001 each, in A (row-private)"
+        " and in c (0.01 in sum)"
+    ),
     "both": "budgets and prices private, all at once",
 }
 NEVER = {"dimension-free": "truncated-laplace", "published": "truncated-laplace-published"}
 SIZES = (12, 100, 1000)
 MANY_DELTA = 1e-6
-EVERY = {"Gaussian": "truncated-gaussian", "Laplace": "truncated-laplace", "published": "truncated-laplace-published"}
+EVERY = {
+    "Gaussian": "truncated-gaussian",
+    "Laplace": "truncated-laplace",
+    "published": "truncated-laplace-published",
+}
 
 
 def violated_rows(lp: LinearProgram, x: np.ndarray) -> int:
     """Number of rows and bounds of the true program that x violates, in exact arithmetic."""
     point = [Fraction(value) for value in x.tolist()]
-    rows = (sum(Fraction(a) * v for a, v in zip(row, point, strict=True) if a) for row in lp.A.tolist())
-    return sum(row > Fraction(b) for row, b in zip(rows, lp.b.tolist(), strict=True)) + sum(v < 0 for v in point)
+    rows = (
+        sum(Fraction(a) * v for a, v in zip(row, point, strict=True) if a) for row in lp.A.tolist()
+    )
+    return sum(row > Fraction(b) for row, b in zip(rows, lp.b.tolist(), strict=True)) + sum(
+        v < 0 for v in point
+    )
 
 
 def rival(lp: LinearProgram, private: str) -> LinearProgram:
@@ -51,10 +63,21 @@ def rival(lp: LinearProgram, private: str) -> LinearProgram:
     rows = lp.private[:, None] & (lp.A > 0)
     relations: dict[str, Any] = {
         "budgets": ScalarPrivate(0.1, norm="1"),
-        "prices": RowPrivate(0.001, lower=np.where(rows, 0.0, lp.A)[:, sold], upper=np.where(rows, 1.0, lp.A)[:, sold]),
+        "prices": RowPrivate(
+            0.001,
+            lower=np.where(rows, 0.0, lp.A)[:, sold],
+            upper=np.where(rows, 1.0, lp.A)[:, sold],
+        ),
     }
     relations["both"] = (relations["budgets"], relations["prices"])
-    return replace(lp, c=lp.c[sold], A=lp.A[:, sold], bounds=lp.bounds[sold], variable_names=None, neighbours=relations[private])
+    return replace(
+        lp,
+        c=lp.c[sold],
+        A=lp.A[:, sold],
+        bounds=lp.bounds[sold],
+        variable_names=None,
+        neighbours=relations[private],
+    )
 
 
 def measure(private: str, eps: float, draws: int) -> dict[str, np.ndarray]:
@@ -70,7 +93,9 @@ def measure(private: str, eps: float, draws: int) -> dict[str, np.ndarray]:
         for seed in range(draws):
             x = privlp.solve(program, eps, DELTA, rng=seed, **options).x
             violation = float((program.A @ x - program.b).max())
-            rows.append((1 - program.objective(x) / best, max(violation, 0.0), violated_rows(program, x)))
+            rows.append(
+                (1 - program.objective(x) / best, max(violation, 0.0), violated_rows(program, x))
+            )
         found[name] = np.array(rows)
     return found
 
@@ -80,8 +105,15 @@ def widths(eps: float) -> list[tuple[Any, ...]]:
     rows = []
     for m in (1, 2, 3, 12, 100, 1000, 10_000):
         of_sum = partial(TruncatedLaplaceMechanism.of_budget, float(m), eps, MANY_DELTA)
-        gaussian = TruncatedGaussianMechanism.of_budget(math.sqrt(m), eps, MANY_DELTA, l1=float(m), entry=1.0, touched=m)
-        found = gaussian.width, of_sum(entry=1.0).width, of_sum().width, of_sum(published_for=m).width
+        gaussian = TruncatedGaussianMechanism.of_budget(
+            math.sqrt(m), eps, MANY_DELTA, l1=float(m), entry=1.0, touched=m
+        )
+        found = (
+            gaussian.width,
+            of_sum(entry=1.0).width,
+            of_sum().width,
+            of_sum(published_for=m).width,
+        )
         rows.append((m, *(f"{width:,.1f}" for width in found)))
     return rows
 
@@ -101,7 +133,10 @@ def cost_of_many(eps: float, draws: int) -> list[tuple[Any, ...]]:
         lp, found, violated = many(m), [], 0
         best = privlp.solve_exact(lp).objective
         for method in EVERY.values():
-            points = [privlp.solve(lp, eps, MANY_DELTA, method=method, rng=seed).x for seed in range(draws)]
+            points = [
+                privlp.solve(lp, eps, MANY_DELTA, method=method, rng=seed).x
+                for seed in range(draws)
+            ]
             losses = np.array([1 - lp.objective(x) / best for x in points])
             found.append(f"{losses.mean():.4f} ± {losses.std(ddof=1) / np.sqrt(draws):.4f}")
             violated += sum(violated_rows(lp, x) for x in points)
@@ -112,26 +147,39 @@ def cost_of_many(eps: float, draws: int) -> list[tuple[Any, ...]]:
 
 @click.command()
 @click.option("--draws", default=500, show_default=True, help="Draws of each method.")
-@click.option("--draws-of-many", default=30, show_default=True, help="Draws of each method on programs of many private numbers.")
+@click.option(
+    "--draws-of-many",
+    default=30,
+    show_default=True,
+    help="Draws of each method on programs of many private numbers.",
+)
 def main(draws: int, draws_of_many: int) -> None:
     """Measure, write the page, and draw the picture."""
     headers = ("ε", "dimension-free", "published", "ratio", "rows violated", "Hsu et al.: worst violation", "rows violated",
                "direct noise: sub-optimality", "worst violation")  # fmt: skip
     parts: list[Any] = [
-        f"10 pages, 5 advertisers, budgets bind (`privlp.examples.advertising`); δ = {DELTA:g}, {draws} draws of each method. "
-        "Sub-optimality: mean of 1 − revenue/optimum, ± standard error. "
-        "Rows violated: mean number of true rows and bounds violated by a draw, in exact arithmetic; for the first two methods the "
-        "total over all draws. Worst violation: mean over draws of the largest violation; budgets are between 4 and 8. The solver "
-        "of Hsu et al. (with this package's sensitivities and accounting) is given the true optimum for nothing and does not "
-        "protect the costs; it keeps the revenue at the optimum and violates rows.",
+        (
+            f"10 pages, 5 advertisers, budgets bind (`privlp.examples.advertising`); δ = {DELTA:g},"
+            f" {draws} draws of each method. Sub-optimality: mean of 1 − revenue/optimum, ±"
+            " standard error. Rows violated: mean number of true rows and bounds violated by a"
+            " draw, in exact arithmetic; for the first two methods the total over all draws. Worst"
+            " violation: mean over draws of the largest violation; budgets are between 4 and 8."
+            " The solver of Hsu et al. (with this package's sensitivities and accounting) is given"
+            " the true optimum for nothing and does not protect the costs; it keeps the revenue at"
+            " the optimum and violates rows."
+        ),
     ]
-    curves: dict[str, dict[str, list[tuple[float, float]]]] = {private: {name: [] for name in NEVER} for private in VARIANTS}
+    curves: dict[str, dict[str, list[tuple[float, float]]]] = {
+        private: {name: [] for name in NEVER} for private in VARIANTS
+    }
     for private, words in VARIANTS.items():
         rows = []
         for eps in tqdm(EPSILONS, desc=private):
             found = measure(private, eps, draws)
             means = {name: values.mean(axis=0) for name, values in found.items()}
-            errors = {name: values.std(axis=0, ddof=1) / np.sqrt(draws) for name, values in found.items()}
+            errors = {
+                name: values.std(axis=0, ddof=1) / np.sqrt(draws) for name, values in found.items()
+            }
             for name, points in curves[private].items():
                 points.append((means[name][0], errors[name][0]))
             never = [f"{means[name][0]:.4f} ± {errors[name][0]:.4f}" for name in NEVER]
@@ -158,17 +206,30 @@ def main(draws: int, draws_of_many: int) -> None:
 
 def _many_numbers(draws: int) -> list[Any]:
     """The part of the page on many private numbers."""
-    rows = [row for eps in tqdm((0.5, 1.0, 2.0), desc="many numbers") for row in cost_of_many(eps, draws)]
+    rows = [
+        row
+        for eps in tqdm((0.5, 1.0, 2.0), desc="many numbers")
+        for row in cost_of_many(eps, draws)
+    ]
     return [
         "## Many numbers: truncated Gaussian noise",
-        "Width of the noise (half of the largest decrease) on m numbers that all move by at most 1 between neighbours, at ε = 1, "
-        f"δ = {MANY_DELTA:g}. Laplace with entry bound: what `truncated-laplace` draws; without: the same when only the sum of all "
-        "changes is bounded.",
-        (("m", "Gaussian", "Laplace, with entry bound", "Laplace, without", "published"), widths(1.0)),
-        f"Packing programs of m rows and 20 variables, all right-hand sides private (`ScalarPrivate(1.0)`), between 3,000 and "
-        f"5,000, declared between 500 and 6,000; δ = {MANY_DELTA:g}, {draws} draws of each method. Mean sub-optimality ± standard "
-        "error; rows violated: total over all draws and methods, in exact arithmetic; the last column is what "
-        '`feasible="always"` takes.',
+        (
+            "Width of the noise (half of the largest decrease) on m numbers that all move by at"
+            f" most 1 between neighbours, at ε = 1, δ = {MANY_DELTA:g}. Laplace with entry bound:"
+            " what `truncated-laplace` draws; without: the same when only the sum of all changes"
+            " is bounded."
+        ),
+        (
+            ("m", "Gaussian", "Laplace, with entry bound", "Laplace, without", "published"),
+            widths(1.0),
+        ),
+        (
+            "Packing programs of m rows and 20 variables, all right-hand sides private"
+            " (`ScalarPrivate(1.0)`), between 3,000 and 5,000, declared between 500 and 6,000; δ ="
+            f" {MANY_DELTA:g}, {draws} draws of each method. Mean sub-optimality ± standard error;"
+            " rows violated: total over all draws and methods, in exact arithmetic; the last"
+            ' column is what `feasible="always"` takes.'
+        ),
         (("m", "ε", "Gaussian", "Laplace", "published", "rows violated", "taken"), rows),
     ]
 
@@ -177,7 +238,9 @@ def _draw(curves: dict[str, dict[str, list[tuple[float, float]]]]) -> None:
     with picture("never_violated", len(curves)) as axes:
         for axis, (private, of_widths) in zip(axes, curves.items(), strict=True):
             for (name, points), marker in zip(of_widths.items(), MARKERS, strict=False):
-                axis.errorbar(EPSILONS, *zip(*points, strict=True), marker=marker, label=f"{name} width")
+                axis.errorbar(
+                    EPSILONS, *zip(*points, strict=True), marker=marker, label=f"{name} width"
+                )
             over_eps(axis, EPSILONS)
             axis.set(title=f"{private} private", ylim=(0, None))
         axes[0].set_ylabel("mean sub-optimality\n(share of the optimal revenue)")

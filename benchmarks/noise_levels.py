@@ -16,13 +16,31 @@ from typing import Any
 import numpy as np
 
 from privlp import Budget, BudgetExceededError, ConstraintPrivate, privacy
-from privlp.privacy import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, Ledger, Randomness
-from svm_models import ObjectivePerturbationLogisticRegression, ObjectivePerturbationSVC, perturbation
+from privlp.privacy import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+    Ledger,
+    Randomness,
+)
+from svm_models import (
+    ObjectivePerturbationLogisticRegression,
+    ObjectivePerturbationSVC,
+    perturbation,
+)
 from svm_models.losses import logistic
 from svm_models.minimise import RegularizedRisk
 
 #: (eps, delta); the last is a tiny one.
-BUDGETS = ((0.1, 1e-6), (1.0, 1e-6), (4.0, 1e-6), (0.1, 1e-9), (1.0, 1e-9), (4.0, 1e-9), (1e-6, 1e-9))
+BUDGETS = (
+    (0.1, 1e-6),
+    (1.0, 1e-6),
+    (4.0, 1e-6),
+    (0.1, 1e-9),
+    (1.0, 1e-9),
+    (4.0, 1e-9),
+    (1e-6, 1e-9),
+)
 ROUNDS = 1000
 RECORDS, REG = 10_000, 1e-3
 SHIFTED = (12, 100, 1000)
@@ -44,22 +62,63 @@ NAMES = {
     **{f"shifted, {m}": f"never violated, {m:,} numbers: width" for m in SHIFTED},
 }
 
-#: The commit that the numbers before come from, by the commands above. None: no amount of noise was enough.
+#: The commit that the numbers before come from, by the commands above. None: no amount of noise was
+#: enough.
 BEFORE_COMMIT = "b424a4d"
 BEFORE: dict[str, Any] = {
     "noise": {
         "gaussian": [39.467619, 4.5310736, 1.2678613, 53.148257, 5.7791239, 1.5568588, 714142840.0],
-        "gaussian, rounds": [1248.0757, 143.28513, 40.093294, 1680.6955, 182.75194, 49.232198, 22583180000.0],
-        "exponential, rounds": [624.03785, 71.642563, 20.046647, 840.34773, 91.375971, 24.616099, 1003651300.0],
+        "gaussian, rounds": [
+            1248.0757,
+            143.28513,
+            40.093294,
+            1680.6955,
+            182.75194,
+            49.232198,
+            22583180000.0,
+        ],
+        "exponential, rounds": [
+            624.03785,
+            71.642563,
+            20.046647,
+            840.34773,
+            91.375971,
+            24.616099,
+            1003651300.0,
+        ],
         "laplace": [9.9998001, 0.999998, 0.24999988, 10.0, 1.0, 0.25, 1000000.0],
-        "laplace, rounds": [1248.0757, 142.85556, 39.836447, 1680.6955, 182.03527, 48.895887, 1000000000.0],
+        "laplace, rounds": [
+            1248.0757,
+            142.85556,
+            39.836447,
+            1680.6955,
+            182.03527,
+            48.895887,
+            1000000000.0,
+        ],
         "objective, huber": [90.4466, 10.2231, 2.7238, 118.411, 12.7979, 3.29931, None],
         "objective, logistic": [90.4466, 9.84957, 2.67942, 118.411, 12.3219, 3.2436, None],
         "objective, pure": [21.5633, 2.07188, 0.50822, 21.5633, 2.07188, 0.50822, 2156330.0],
         "objective, pure, reg": [0.003987513, 0.001, 0.001, 0.003987513, 0.001, 0.001, 399.99999],
         "shifted, 12": [1304.4257, 163.96427, 51.311634, 2133.354, 246.85732, 72.0349, 74599279.0],
-        "shifted, 100": [10870.214, 1366.3689, 427.59695, 17777.95, 2057.1444, 600.29083, 621660660.0],
-        "shifted, 1000": [108702.14, 13663.689, 4275.9695, 177779.5, 20571.444, 6002.9083, 6216606600.0],
+        "shifted, 100": [
+            10870.214,
+            1366.3689,
+            427.59695,
+            17777.95,
+            2057.1444,
+            600.29083,
+            621660660.0,
+        ],
+        "shifted, 1000": [
+            108702.14,
+            13663.689,
+            4275.9695,
+            177779.5,
+            20571.444,
+            6002.9083,
+            6216606600.0,
+        ],
     },
     "weighted": [1.0932823, 1.1463713, 1.1538379],
     "cut": 2.8284271,
@@ -69,15 +128,30 @@ BEFORE: dict[str, Any] = {
 
 
 def noise(eps: float, delta: float) -> dict[str, float | None]:
-    """Noise of each mechanism that spends (eps, delta) on a sensitivity of 1; None where there is no such mechanism."""
+    """Noise of each mechanism that spends (eps, delta) on a sensitivity of 1.
+
+    None where there is no such mechanism.
+    """
     found: dict[str, Callable[[], float]] = {
-        "gaussian": lambda: _calibrated(eps, delta, lambda t: GaussianMechanism(1.0, 1.0 / t), 1).sigma,
-        "gaussian, rounds": lambda: _calibrated(eps, delta, lambda t: GaussianMechanism(1.0, 1.0 / t), ROUNDS).sigma,
-        "exponential, rounds": lambda: 1 / _calibrated(eps, delta, lambda t: ExponentialMechanism(1.0, t), ROUNDS).eps,
-        "laplace": lambda: _calibrated(eps, delta, lambda t: LaplaceMechanism(1.0, 1.0 / t), 1).scale,
-        "laplace, rounds": lambda: _calibrated(eps, delta, lambda t: LaplaceMechanism(1.0, 1.0 / t), ROUNDS).scale,
+        "gaussian": lambda: (
+            _calibrated(eps, delta, lambda t: GaussianMechanism(1.0, 1.0 / t), 1).sigma
+        ),
+        "gaussian, rounds": lambda: (
+            _calibrated(eps, delta, lambda t: GaussianMechanism(1.0, 1.0 / t), ROUNDS).sigma
+        ),
+        "exponential, rounds": lambda: (
+            1 / _calibrated(eps, delta, lambda t: ExponentialMechanism(1.0, t), ROUNDS).eps
+        ),
+        "laplace": lambda: (
+            _calibrated(eps, delta, lambda t: LaplaceMechanism(1.0, 1.0 / t), 1).scale
+        ),
+        "laplace, rounds": lambda: (
+            _calibrated(eps, delta, lambda t: LaplaceMechanism(1.0, 1.0 / t), ROUNDS).scale
+        ),
         "objective, huber": lambda: _objective(ObjectivePerturbationSVC, eps, delta),
-        "objective, logistic": lambda: _objective(ObjectivePerturbationLogisticRegression, eps, delta),
+        "objective, logistic": lambda: _objective(
+            ObjectivePerturbationLogisticRegression, eps, delta
+        ),
         "objective, pure": lambda: _objective(ObjectivePerturbationLogisticRegression, eps, 0.0),
         "objective, pure, reg": lambda: _regularization(eps),
     }
@@ -94,7 +168,9 @@ def shifted_width(m: int, eps: float, delta: float) -> float:
     widths = [privacy.TruncatedLaplaceMechanism.of_budget(float(m), eps, delta).width]
     gaussian = getattr(privacy, "TruncatedGaussianMechanism", None)
     if gaussian is not None:
-        widths.append(gaussian.of_budget(math.sqrt(m), eps, delta, l1=float(m), entry=1.0, touched=m).width)
+        widths.append(
+            gaussian.of_budget(math.sqrt(m), eps, delta, l1=float(m), entry=1.0, touched=m).width
+        )
     return min(widths)
 
 
@@ -105,13 +181,17 @@ def weighted_factor(rounds: int) -> float:
     """
     weights = tuple((t + 2) / 2 for t in range(rounds))
     weighted = getattr(privacy, "WeightedGaussianMechanism", None)
-    sigma = math.sqrt(rounds)  # of sensitivity 1: all rounds together cost what one release with noise 1 does
+    sigma = math.sqrt(
+        rounds
+    )  # of sensitivity 1: all rounds together cost what one release with noise 1 does
     if weighted is None:
         deviations = [sigma] * rounds
     else:
         mechanism = weighted(1.0, sigma, weights)
         deviations = [mechanism.of_draw(t, rounds).sigma for t in range(rounds)]
-    return math.hypot(*(w * s for w, s in zip(weights, deviations, strict=True))) / math.fsum(weights)
+    return math.hypot(*(w * s for w, s in zip(weights, deviations, strict=True))) / math.fsum(
+        weights
+    )
 
 
 def cut_sensitivity() -> float:
@@ -139,7 +219,9 @@ def calls_paid(make: Callable[[float], Any], count: int, composition: str | None
     while True:
         try:
             ledger = open_call(*CALL)
-            ledger.charge(ledger.calibrate(make, count), count, "a call", ConstraintPrivate(), Randomness(0))
+            ledger.charge(
+                ledger.calibrate(make, count), count, "a call", ConstraintPrivate(), Randomness(0)
+            )
         except BudgetExceededError:
             return paid
         paid += 1
@@ -161,8 +243,12 @@ def _objective(estimator: Any, eps: float, delta: float) -> float:
     """Noise on the linear term of the summed losses, of sensitivity 2, as an estimator draws it on ten thousand records."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(RECORDS, 2))
-    fitted = estimator(eps, REG, delta, classes=(-1, 1), random_state=0).fit(X, np.where(X[:, 0] > 0, 1, -1))
-    parameter = next(e.parameter for e in fitted.privacy_.entries if e.purpose == "perturb the objective")
+    fitted = estimator(eps, REG, delta, classes=(-1, 1), random_state=0).fit(
+        X, np.where(X[:, 0] > 0, 1, -1)
+    )
+    parameter = next(
+        e.parameter for e in fitted.privacy_.entries if e.purpose == "perturb the objective"
+    )
     return float(parameter.split()[2].rstrip(","))
 
 

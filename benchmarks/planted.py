@@ -1,6 +1,7 @@
 """The search for planted private numbers on every known path, and how many paths the tests take.
 
-Run with ``python -m benchmarks.planted``; about five minutes of one core. It ends with exit code 1 if anything leaks.
+Run with ``python -m benchmarks.planted``; about five minutes of one core. It ends with exit code 1
+if anything leaks.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from benchmarks.published import write_page
 from tests.planted.paths import FAMILIES
 from tests.planted.trial import ended_as_expected, try_path
 
-HEADERS = ("paths", "tried", "fail, as they are to", "compared with a twin", "leaks", "of these in the tests")
+HEADERS = (
+    "paths",
+    "tried",
+    "fail, as they are to",
+    "compared with a twin",
+    "leaks",
+    "of these in the tests",
+)
 LEAD = """Private parts of programs and records are numbers that can be recognised by their digits, at magnitudes from 1e-300 to \
 1e19, private names, and, where rows come and go, the number of rows. Each path is a call with them. \
 Searched are: results with all that can be reached from them (attributes, \
@@ -36,14 +44,23 @@ def main() -> None:
         for path in tqdm(paths, desc=title):
             seen, here = try_path(path)
             leaks += len(here)
-            failed += seen.error is not None and getattr(seen.error, "code", 1) != 0  # a command that succeeds exits with 0
+            failed += (
+                seen.error is not None and getattr(seen.error, "code", 1) != 0
+            )  # a command that succeeds exits with 0
             found += [f"{path}: {leak}" for leak in here]
             odd += [] if ended_as_expected(path, seen) else [f"{path}: {seen.error!r}"]
         tests = sum(not path.dear for path in family(False))
         rows.append((title, len(paths), failed, sum(path.twins for path in paths), leaks, tests))
     total = ("all", *(sum(row[i] for row in rows) for i in range(1, 6)))
-    summary = f"Paths tried: {total[1]}, leaks found: {total[4]}, in {time.process_time() - start:.0f} s of one core."
-    write_page("planted", "Planted private numbers", [LEAD, (HEADERS, [*rows, total]), summary, *found, *odd])
+    summary = (
+        f"Paths tried: {total[1]}, leaks found: {total[4]}, in {time.process_time() - start:.0f} s"
+        " of one core."
+    )
+    write_page(
+        "planted",
+        "Planted private numbers",
+        [LEAD, (HEADERS, [*rows, total]), summary, *found, *odd],
+    )
     print(f"paths tried {total[1]}, leaks found {total[4]}")
     sys.exit(1 if found or odd else 0)
 

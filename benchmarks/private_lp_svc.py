@@ -1,7 +1,7 @@
 """PrivateLPSVC beside objective perturbation and noisy gradient descent, both tuned, on the same folds.
 
-Run with ``python -m benchmarks.private_lp_svc``; an interrupted run goes on where it stopped. About an hour of one core. With
-``--data`` or ``--preprocessing`` it measures a part and writes no page.
+Run with ``python -m benchmarks.private_lp_svc``; an interrupted run goes on where it stopped. About
+an hour of one core. With ``--data`` or ``--preprocessing`` it measures a part and writes no page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,12 @@ EPSILONS = (0.1, 0.2, 0.5, 1.0)
 FOLDS, DRAWS = 10, 3
 REGS = (1e-2, 1e-3, 1e-4)
 STEPS = (0.5, 1.0, 2.0, 4.0)
-ROUNDS = {0.1: (20, 30, 50, 100), 0.2: (20, 30, 50, 100), 0.5: (50, 100, 150, 250), 1.0: (50, 100, 150, 250)}
+ROUNDS = {
+    0.1: (20, 30, 50, 100),
+    0.2: (20, 30, 50, 100),
+    0.5: (50, 100, 150, 250),
+    1.0: (50, 100, 150, 250),
+}
 DATA, PREPROCESSINGS = ("adult", "kdd"), ("thesis", "public")
 NAMES = {
     "lp": "PrivateLPSVC, no tuning",
@@ -51,12 +56,16 @@ STYLES: dict[str, dict[str, Any]] = {
 
 def models() -> dict[Any, Model]:
     """Ours, and objective perturbation at each regularisation."""
-    found: dict[Any, Model] = {("lp", eps, ""): lambda n, eps=eps: PrivateLPSVC(eps, 1 / n**2) for eps in EPSILONS}
+    found: dict[Any, Model] = {
+        ("lp", eps, ""): lambda n, eps=eps: PrivateLPSVC(eps, 1 / n**2) for eps in EPSILONS
+    }
     for way, delta in (("objective", lambda _n: 0.0), ("gaussian", lambda n: 1 / n**2)):
         for eps in EPSILONS:
             for reg in REGS:
-                found[way, eps, f"reg = {power_of_ten(reg)}"] = lambda n, eps=eps, reg=reg, delta=delta: ObjectivePerturbationSVC(
-                    eps, reg, delta(n)
+                found[way, eps, f"reg = {power_of_ten(reg)}"] = (
+                    lambda n, eps=eps, reg=reg, delta=delta: ObjectivePerturbationSVC(
+                        eps, reg, delta(n)
+                    )
                 )
     return found
 
@@ -70,7 +79,9 @@ def descend(
     x = ahead = total = np.zeros((M.shape[1], len(steps)))
     for t in range(rounds):
         theta = 2 / (t + 2)
-        slopes = np.clip(1.5 - columns @ ((1 - theta) * x + theta * ahead).astype(np.float32), 0.0, 1.0)
+        slopes = np.clip(
+            1.5 - columns @ ((1 - theta) * x + theta * ahead).astype(np.float32), 0.0, 1.0
+        )
         noise = np.stack([rng.normal(0.0, sigma, M.shape[1]) for rng in rngs], axis=1)
         total = total + (transposed @ slopes + noise) / (len(M) * theta)
         ahead = steps * total
@@ -83,21 +94,41 @@ def descents(data: DataSet) -> dict[Any, CrossValidation]:
     finished = store("private_lp_svc")
     X = data.X.toarray() if sp.issparse(data.X) else data.X
     errors: dict[Any, list[list[float]]] = {}
-    for fold, (train, test) in enumerate(tqdm(list(KFold(FOLDS, shuffle=True, random_state=0).split(X)), desc=data.name)):
+    for fold, (train, test) in enumerate(
+        tqdm(list(KFold(FOLDS, shuffle=True, random_state=0).split(X)), desc=data.name)
+    ):
         M: Any = None
         for eps, grid in ROUNDS.items():
             for rounds in grid:
-                settings = {"data": data.name, "eps": eps, "rounds": rounds, "steps": STEPS, "fold": fold, "draws": DRAWS}
+                settings = {
+                    "data": data.name,
+                    "eps": eps,
+                    "rounds": rounds,
+                    "steps": STEPS,
+                    "fold": fold,
+                    "draws": DRAWS,
+                }
                 if settings not in finished:
                     M = signed(X[train], np.sign(data.y[train])) if M is None else M
-                    finished.add(settings, _descents(M, signed(X[test], np.sign(data.y[test])), eps, rounds, fold))
+                    finished.add(
+                        settings,
+                        _descents(M, signed(X[test], np.sign(data.y[test])), eps, rounds, fold),
+                    )
                 for step, row in zip(STEPS, finished[settings], strict=True):
-                    errors.setdefault(("descent", eps, f"{rounds} rounds, step {step:g}"), []).append(row)
+                    errors.setdefault(
+                        ("descent", eps, f"{rounds} rounds, step {step:g}"), []
+                    ).append(row)
     return {key: CrossValidation(np.array(rows)) for key, rows in errors.items()}
 
 
-def _descents(M: FloatArray, held_out: FloatArray, eps: float, rounds: int, fold: int) -> list[list[float]]:
-    sigma = Ledger(eps, 1 / len(M) ** 2).calibrate(lambda t: GaussianMechanism(2.0, 2.0 / t), rounds).sigma
+def _descents(
+    M: FloatArray, held_out: FloatArray, eps: float, rounds: int, fold: int
+) -> list[list[float]]:
+    sigma = (
+        Ledger(eps, 1 / len(M) ** 2)
+        .calibrate(lambda t: GaussianMechanism(2.0, 2.0 / t), rounds)
+        .sigma
+    )
     rngs = [np.random.default_rng([fold, rounds, draw]) for _ in STEPS for draw in range(DRAWS)]
     w = descend(M, np.repeat(STEPS, DRAWS), rounds, sigma, rngs)
     return np.mean(held_out @ w <= 0, axis=0).reshape(len(STEPS), DRAWS).tolist()
@@ -107,13 +138,18 @@ def errors_on(name: str, preprocessing: str) -> dict[Any, CrossValidation]:
     """(method, eps, parameters) to test errors."""
     data = data_set(name, preprocessing)
     data = data if preprocessing == "thesis" else replace(data, name=f"{name}_{preprocessing}")
-    fits = {key: found.errors for key, found in measure(data, models(), draws=DRAWS, folds=FOLDS).items()}
+    fits = {
+        key: found.errors
+        for key, found in measure(data, models(), draws=DRAWS, folds=FOLDS).items()
+    }
     return fits | descents(data)
 
 
 def best(found: dict[Any, CrossValidation], way: str, eps: float) -> tuple[str, CrossValidation]:
     """Parameters of least test error, and their errors."""
-    of_way = {parameters: errors for (w, e, parameters), errors in found.items() if (w, e) == (way, eps)}
+    of_way = {
+        parameters: errors for (w, e, parameters), errors in found.items() if (w, e) == (way, eps)
+    }
     parameters = min(of_way, key=lambda key: of_way[key].mean)
     return parameters, of_way[parameters]
 
@@ -125,8 +161,15 @@ def difference(ours: CrossValidation, theirs: CrossValidation) -> str:
 
 
 @click.command()
-@click.option("--data", "names", multiple=True, type=click.Choice(DATA), help="Measure this data set only.")
-@click.option("--preprocessing", multiple=True, type=click.Choice(PREPROCESSINGS), help="Measure this preprocessing only.")
+@click.option(
+    "--data", "names", multiple=True, type=click.Choice(DATA), help="Measure this data set only."
+)
+@click.option(
+    "--preprocessing",
+    multiple=True,
+    type=click.Choice(PREPROCESSINGS),
+    help="Measure this preprocessing only.",
+)
 @click.option("--memory", type=click.Choice(["lp", "huber"]), hidden=True)
 def main(names: tuple[str, ...], preprocessing: tuple[str, ...], memory: str | None) -> None:
     """Measure; then write the tables and draw the picture."""
@@ -140,27 +183,41 @@ def main(names: tuple[str, ...], preprocessing: tuple[str, ...], memory: str | N
     _draw(found)
     page: list[Any] = [SETTINGS, WHERE_BEHIND, "![Test error over eps](private_lp_svc.png)"]
     for (name, way), errors in found.items():
-        page += [f"## {data_set(name, way).title}, preprocessing “{way}”", _table(errors), DIFFERENCES, _differences(errors)]
-    write_page("private_lp_svc", "PrivateLPSVC beside its strongest rivals", [*page, "## Time and memory", *_costs()])
+        page += [
+            f"## {data_set(name, way).title}, preprocessing “{way}”",
+            _table(errors),
+            DIFFERENCES,
+            _differences(errors),
+        ]
+    write_page(
+        "private_lp_svc",
+        "PrivateLPSVC beside its strongest rivals",
+        [*page, "## Time and memory", *_costs()],
+    )
 
 
 WHERE_BEHIND = (
-    "Where it is behind tuned noisy gradient descent or Gaussian objective perturbation, on KDDCup99 at eps up to 0.2 by 1 "
-    "to 4 of 10,000, the likely reasons are that the noisy moments resolve only the strongest directions there, and that "
-    "shortened records count rare attacks less; a rule with fewer rounds and a larger reach gained that back and lost ten "
-    "times as much on Adult. The rivals are the best of their grids by test error."
+    "Where it is behind tuned noisy gradient descent or Gaussian objective perturbation, on"
+    " KDDCup99 at eps up to 0.2 by 1 to 4 of 10,000, the likely reasons are that the noisy moments"
+    " resolve only the strongest directions there, and that shortened records count rare attacks"
+    " less; a rule with fewer rounds and a larger reach gained that back and lost ten times as much"
+    " on Adult. The rivals are the best of their grids by test error."
 )
 SETTINGS = (
-    f"Mean test error ± standard error over {FOLDS} folds, {DRAWS} draws each. Relation: one record replaced; delta = 1/n², n the "
-    "training records (pure eps: 0). Adult: 45,222 records; KDDCup99: 70,000 random ones. `PrivateLPSVC` has its default rule "
-    "everywhere. Its rivals have the best parameters of a grid, in brackets, **chosen by the same test errors**, which flatters "
-    f"them: reg {', '.join(map(power_of_ten, REGS))} (up to eps = 1 a smaller one is raised to the same value as 1e-4); rounds "
-    f"{ROUNDS[0.1]} for eps up to 0.2, {ROUNDS[1.0]} above, times steps {STEPS}, for Nesterov's method with Gaussian noise on the "
-    "mean Huber hinge in Euclidean geometry (features of the records as they are). The rule's three constants were chosen by trial "
-    "on these data sets, preprocessing “thesis”; the same for both and for all eps."
+    f"Mean test error ± standard error over {FOLDS} folds, {DRAWS} draws each. Relation: one record"
+    " replaced; delta = 1/n², n the training records (pure eps: 0). Adult: 45,222 records;"
+    " KDDCup99: 70,000 random ones. `PrivateLPSVC` has its default rule everywhere. Its rivals"
+    " have the best parameters of a grid, in brackets, **chosen by the same test errors**, which"
+    f" flatters them: reg {', '.join(map(power_of_ten, REGS))} (up to eps = 1 a smaller one is"
+    f" raised to the same value as 1e-4); rounds {ROUNDS[0.1]} for eps up to 0.2, {ROUNDS[1.0]}"
+    f" above, times steps {STEPS}, for Nesterov's method with Gaussian noise on the mean Huber"
+    " hinge in Euclidean geometry (features of the records as they are). The rule's three"
+    " constants were chosen by trial on these data sets, preprocessing “thesis”; the same for both"
+    " and for all eps."
 )
 DIFFERENCES = (
-    "PrivateLPSVC minus rival, in units of 0.0001, paired over folds with draws averaged, ± standard error; negative: better."
+    "PrivateLPSVC minus rival, in units of 0.0001, paired over folds with draws averaged, ±"
+    " standard error; negative: better."
 )
 
 
@@ -168,13 +225,24 @@ def _table(found: dict[Any, CrossValidation]) -> tuple[list[str], list[list[str]
     rows = []
     for way, title in NAMES.items():
         cells = [best(found, way, eps) for eps in EPSILONS]
-        rows.append([title, *(f"{errors}" + (f" [{parameters}]" if parameters else "") for parameters, errors in cells)])
+        rows.append(
+            [
+                title,
+                *(
+                    f"{errors}" + (f" [{parameters}]" if parameters else "")
+                    for parameters, errors in cells
+                ),
+            ]
+        )
     return ["method", *(f"eps = {eps:g}" for eps in EPSILONS)], rows
 
 
 def _differences(found: dict[Any, CrossValidation]) -> tuple[list[str], list[list[str]]]:
     rows = [
-        [NAMES[way], *(difference(found["lp", eps, ""], best(found, way, eps)[1]) for eps in EPSILONS)]
+        [
+            NAMES[way],
+            *(difference(found["lp", eps, ""], best(found, way, eps)[1]) for eps in EPSILONS),
+        ]
         for way in NAMES
         if way != "lp"
     ]
@@ -188,13 +256,27 @@ def _draw(found: dict[tuple[str, str], dict[Any, CrossValidation]]) -> None:
             cells = [best(errors, method, eps)[1] for eps in EPSILONS]
             bars = [cell.standard_error for cell in cells]
             ax.errorbar(
-                EPSILONS, [c.mean for c in cells], bars, label=title, capsize=3, linewidth=2, markersize=8, **STYLES[method]
+                EPSILONS,
+                [c.mean for c in cells],
+                bars,
+                label=title,
+                capsize=3,
+                linewidth=2,
+                markersize=8,
+                **STYLES[method],
             )
-        ax.set(title=f"{data_set(name).title}, “{way}”", xlabel="eps", ylabel="test error (share of records)", xscale="log")
+        ax.set(
+            title=f"{data_set(name).title}, “{way}”",
+            xlabel="eps",
+            ylabel="test error (share of records)",
+            xscale="log",
+        )
         ax.set_ylim(0.15 if name == "adult" else 0.0, None)
         ax.set_xticks(EPSILONS, [f"{eps:g}" for eps in EPSILONS])
         ax.minorticks_off()
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False
+    )
     save_picture("private_lp_svc", figure)
 
 
@@ -205,12 +287,20 @@ def _costs() -> list[Any]:
             ours, rival = PrivateLPSVC(eps, 1 / len(data.y) ** 2, classes=(-1, 1)), HuberSVC()
             turns = Turns(partial(ours.fit, X, data.y), partial(rival.fit, X, data.y), turns=5)
             seconds = np.median(turns.ours), np.median(turns.baseline)
-            rows.append([title, f"{eps:g}", *(f"{s:.2f}" for s in seconds), f"{turns.of_medians:.2f}"])
-    lp, huber = (in_fresh_process("benchmarks.private_lp_svc", "--memory", which)[0] for which in ("lp", "huber"))
+            rows.append(
+                [title, f"{eps:g}", *(f"{s:.2f}" for s in seconds), f"{turns.of_medians:.2f}"]
+            )
+    lp, huber = (
+        in_fresh_process("benchmarks.private_lp_svc", "--memory", which)[0]
+        for which in ("lp", "huber")
+    )
     return [
         "Adult, all records, wall time in seconds, medians of 5 turns in one process:",
         (["records", "eps", "PrivateLPSVC", "HuberSVC, not private", "ratio"], rows),
-        f"Peak memory above the records in memory, Adult dense: PrivateLPSVC {lp:.0f} MB, HuberSVC {huber:.0f} MB.",
+        (
+            f"Peak memory above the records in memory, Adult dense: PrivateLPSVC {lp:.0f} MB,"
+            f" HuberSVC {huber:.0f} MB."
+        ),
     ]
 
 

@@ -20,13 +20,22 @@ class Instance:
     opt: float
 
 
-def covering(seed: int = 0, *, n: int = 20_000, d: int = 80, good: int = 10, per_row: int = 3, margin: float = 2.5) -> Instance:
+def covering(
+    seed: int = 0,
+    *,
+    n: int = 20_000,
+    d: int = 80,
+    good: int = 10,
+    per_row: int = 3,
+    margin: float = 2.5,
+) -> Instance:
     """Cover n people at least cost from d services: minimise c·x subject to A_i x >= 1 for each person, entries in [0, 1].
 
-    `good` services form the optimum; each person can use `per_row` of them, chosen by popularity, and a random third of the
-    others, which cost more for what they give (by `margin` on average). Rows are scaled so that each is tight at the optimum;
-    costs are the services' total use at equal prices per person, so the dual prices opt/n certify the optimum. Costs and row
-    norms are heterogeneous, the optimum is sparse, and the uniform point leaves people about 70 % uncovered.
+    `good` services form the optimum; each person can use `per_row` of them, chosen by popularity,
+    and a random third of the others, which cost more for what they give (by `margin` on average).
+    Rows are scaled so that each is tight at the optimum; costs are the services' total use at equal
+    prices per person, so the dual prices opt/n certify the optimum. Costs and row norms are
+    heterogeneous, the optimum is sparse, and the uniform point leaves people about 70 % uncovered.
     """
     rng = np.random.default_rng(seed)
     opt = 10.0
@@ -41,7 +50,9 @@ def covering(seed: int = 0, *, n: int = 20_000, d: int = 80, good: int = 10, per
     x[best] = 1.5 * np.exp(rng.uniform(0, np.log(4), good))
     A /= (A @ x)[:, None]
     present = rng.random((n, d - good)) < 0.3
-    A[:, others] = np.where(present, rng.random((n, d - good)), 0.0) * (popularity[others] / popularity.max())
+    A[:, others] = np.where(present, rng.random((n, d - good)), 0.0) * (
+        popularity[others] / popularity.max()
+    )
     c = opt / n * A.sum(axis=0)
     c[others] *= 1 + margin * rng.uniform(0.6, 1.4, d - good)
     return Instance(LinearProgram(c, -A, -np.ones(n), name=f"covering {n} x {d}"), opt)
@@ -50,8 +61,16 @@ def covering(seed: int = 0, *, n: int = 20_000, d: int = 80, good: int = 10, per
 def packing(seed: int = 0, *, n: int = 20_000, d: int = 60) -> Instance:
     """Earn the most within n capacities: maximise c·x subject to A x <= b, a tenth of A filled, rows of very different size."""
     rng = np.random.default_rng(seed)
-    A = np.where(rng.random((n, d)) < 0.1, rng.random((n, d)), 0.0) * np.exp(rng.normal(0, 0.5, (n, 1)))
-    lp = LinearProgram(np.exp(rng.uniform(-1, 1, d)), A, rng.uniform(0.5, 1.5, n), sense="max", name=f"packing {n} x {d}")
+    A = np.where(rng.random((n, d)) < 0.1, rng.random((n, d)), 0.0) * np.exp(
+        rng.normal(0, 0.5, (n, 1))
+    )
+    lp = LinearProgram(
+        np.exp(rng.uniform(-1, 1, d)),
+        A,
+        rng.uniform(0.5, 1.5, n),
+        sense="max",
+        name=f"packing {n} x {d}",
+    )
     return Instance(lp, solve_exact(lp).objective)
 
 
@@ -73,20 +92,30 @@ def classification(seed: int = 0, *, n: int = 20_000, p: int = 50) -> Instance:
 
 
 def multicommodity(
-    seed: int = 0, *, nodes: int = 14, commodities: int = 25, paths: int = 4, hours: int = 96, slack: float = 0.1
+    seed: int = 0,
+    *,
+    nodes: int = 14,
+    commodities: int = 25,
+    paths: int = 4,
+    hours: int = 96,
+    slack: float = 0.1,
 ) -> Instance:
     """Route commodities over given paths of a random network at least cost, within the private capacity of each link at each hour.
 
-    x is the share of a commodity that takes each of its `paths` short paths; public: shares of a commodity add up to 1. One private
-    row is the load of one link in one of `hours`, in which the demand of each commodity varies, over what its owner has to spare
-    then. Capacities exceed the load of one random routing by `slack` on average, so that some routing fits and few are cheap.
+    x is the share of a commodity that takes each of its `paths` short paths; public: shares of a
+    commodity add up to 1. One private row is the load of one link in one of `hours`, in which the
+    demand of each commodity varies, over what its owner has to spare then. Capacities exceed the
+    load of one random routing by `slack` on average, so that some routing fits and few are cheap.
     """
     rng = np.random.default_rng(seed)
     place = rng.random((nodes, 2))
     distance = np.linalg.norm(place[:, None] - place, axis=2)
     order = rng.permutation(nodes)
     near = [(i, int(j)) for i in range(nodes) for j in np.argsort(distance[i])[1:4]]
-    links = {(min(a, b), max(a, b)) for a, b in [*near, *zip(order.tolist(), np.roll(order, 1).tolist(), strict=True)]}
+    links = {
+        (min(a, b), max(a, b))
+        for a, b in [*near, *zip(order.tolist(), np.roll(order, 1).tolist(), strict=True)]
+    }
     arcs = [arc for link in sorted(links) for arc in (link, link[::-1])]
     length = np.array([distance[arc] for arc in arcs])
     pairs: set[tuple[int, int]] = set()
@@ -128,7 +157,9 @@ def multicommodity(
     return Instance(lp, solve_exact(lp).objective)
 
 
-def _shortest_path(arcs: list[tuple[int, int]], length: np.ndarray, start: int, end: int) -> frozenset[int]:
+def _shortest_path(
+    arcs: list[tuple[int, int]], length: np.ndarray, start: int, end: int
+) -> frozenset[int]:
     """The arcs of the shortest path."""
     tails, heads = np.transpose(arcs)
     network = csr_array((length, (tails, heads)), shape=(tails.max() + 1,) * 2)

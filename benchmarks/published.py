@@ -20,9 +20,13 @@ CM = (
     "K. Chaudhuri and C. Monteleoni (2008). Privacy-preserving logistic regression. "
     "Advances in Neural Information Processing Systems 21."
 )
-SCM = "A. D. Sarwate, K. Chaudhuri and C. Monteleoni (2009). Differentially private support vector machines. arXiv:0912.0071."
+SCM = (
+    "A. D. Sarwate, K. Chaudhuri and C. Monteleoni (2009). Differentially private support vector"
+    " machines. arXiv:0912.0071."
+)
 
-#: [CM] Figure 1, mean and standard deviation over five folds: (sensitivity method, new method, standard).
+#: [CM] Figure 1, mean and standard deviation over five folds: (sensitivity method, new method,
+#: standard).
 CM_FIGURE_1 = {
     "separable": (("0.2962", "0.0617"), ("0.1426", "0.1284"), ("0", "0.0016")),
     "unseparable": (("0.3257", "0.0536"), ("0.1903", "0.1105"), ("0.0530", "0.1105")),
@@ -35,9 +39,14 @@ SCM_FIGURE_2 = {
     "logistic": (0.1819, 0.1988, 0.0148, 0.0216),
     "objective": (0.1762, 0.1853, 0.0179, 0.0181),
 }
-SCM_FIGURE_2_KERNEL = {"non-private, hinge loss, exact kernel": "< 0.0506", "non-private": "0.0508", "objective": "0.1141"}
+SCM_FIGURE_2_KERNEL = {
+    "non-private, hinge loss, exact kernel": "< 0.0506",
+    "non-private": "0.0508",
+    "objective": "0.1141",
+}
 
-#: [SCM] Figure 3: (learner, eps) to errors at 1e-2, 1e-3, ... (Adult), and at 1e-1, 1e-2, ... (KDDCup99).
+#: [SCM] Figure 3: (learner, eps) to errors at 1e-2, 1e-3, ... (Adult), and at 1e-1, 1e-2, ...
+#: (KDDCup99).
 SCM_FIGURE_3_ADULT = {
     ("non-private", None): (0.24784, 0.17279, 0.16496, 0.15512, 0.15362, 0.15364),
     ("objective", 0.2): (0.2478, 0.1762, 0.1845, 0.2053, 0.2646, 0.2909),
@@ -55,7 +64,8 @@ SCM_FIGURE_3_KDD = {
     ("output", 0.01): (0.1110, 0.3994, 0.5003, 0.4954, 0.5061, 0.5020, 0.5244),
 }
 
-#: Colours that the colour-blind can tell apart (Okabe and Ito 2008), with markers and dashes for the rest of us.
+#: Colours that the colour-blind can tell apart (Okabe and Ito 2008), with markers and dashes for
+#: the rest of us.
 STYLES: dict[str, dict[str, Any]] = {
     "non-private": {"color": COLOURS["black"], "marker": None, "linestyle": "--"},
     "objective": {"color": COLOURS["blue"], "marker": "o", "linestyle": "-"},
@@ -64,8 +74,14 @@ STYLES: dict[str, dict[str, Any]] = {
     "two logs": {"color": COLOURS["purple"], "marker": "D", "linestyle": "-."},
 }
 #: Published points: hollow, in the colour of the learner.
-PUBLISHED_STYLE: dict[str, Any] = {"linestyle": "", "markerfacecolor": "none", "markersize": 9, "markeredgewidth": 1.6}
-#: How the methods for whole constraints look in every picture. The default lies broad and pale beneath the others.
+PUBLISHED_STYLE: dict[str, Any] = {
+    "linestyle": "",
+    "markerfacecolor": "none",
+    "markersize": 9,
+    "markeredgewidth": 1.6,
+}
+#: How the methods for whole constraints look in every picture. The default lies broad and pale
+#: beneath the others.
 METHOD_STYLES: dict[str, dict[str, Any]] = {
     "dmw-published": {"color": COLOURS["blue"], "marker": "o"},
     "dmw": {"color": COLOURS["vermilion"], "marker": "s"},
@@ -79,14 +95,24 @@ _ROOT = Path(__file__).parents[1]
 
 
 def store(name: str) -> ResultStore:
-    """Finished measurements of a command; delete ``benchmarks/.cache/<name>.jsonl`` to measure anew, as after a change of code."""
+    """Finished measurements of a command.
+
+    Delete ``benchmarks/.cache/<name>.jsonl`` to measure anew, as after a change of code.
+    """
     return ResultStore(Path(__file__).parent / ".cache" / f"{name}.jsonl")
 
 
-def write_page(name: str, title: str, parts: Iterable[str | tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> None:
+def write_page(
+    name: str, title: str, parts: Iterable[str | tuple[Sequence[str], Sequence[Sequence[Any]]]]
+) -> None:
     """Write docs/results/<name>.md, and print it: paragraphs, tables as (headers, rows), and the state of the code measured."""
     texts = [
-        part if isinstance(part, str) else tabulate(part[1], part[0], tablefmt="github", disable_numparse=True) for part in parts
+        (
+            part
+            if isinstance(part, str)
+            else tabulate(part[1], part[0], tablefmt="github", disable_numparse=True)
+        )
+        for part in parts
     ]
     page = "\n\n".join([f"# {title}", *texts]) + "\n"
     (_results() / f"{name}.md").write_text(f"{page}\n{stamp(name)}")
@@ -94,7 +120,9 @@ def write_page(name: str, title: str, parts: Iterable[str | tuple[Sequence[str],
 
 
 @contextmanager
-def picture(name: str, panels: int = 1, *, size: tuple[float, float] | None = None, sharey: bool = False) -> Iterator[list[Axes]]:
+def picture(
+    name: str, panels: int = 1, *, size: tuple[float, float] | None = None, sharey: bool = False
+) -> Iterator[list[Axes]]:
     """Draw docs/results/<name>.png in the house style, at most 12 inches wide: panels in rows of three, one legend beside the data.
 
     Parameters
@@ -111,16 +139,28 @@ def picture(name: str, panels: int = 1, *, size: tuple[float, float] | None = No
     columns = min(panels, 3)
     rows = math.ceil(panels / columns)
     with plt.rc_context(STYLE):
-        figure, grid = plt.subplots(rows, columns, figsize=size or (4.0 * columns, 3.6 * rows + 0.6), sharey=sharey, squeeze=False)
+        figure, grid = plt.subplots(
+            rows,
+            columns,
+            figsize=size or (4.0 * columns, 3.6 * rows + 0.6),
+            sharey=sharey,
+            squeeze=False,
+        )
         axes, spare = list(grid.flat[:panels]), grid.flat[panels:]
         for ax in spare:
             ax.set_axis_off()
         yield axes
-        named = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+        named = {
+            label: handle
+            for ax in axes
+            for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+        }
         if len(spare):
             spare[0].legend(named.values(), named.keys(), loc="center")
         elif named:
-            figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=len(named))
+            figure.legend(
+                named.values(), named.keys(), loc="outside lower center", ncols=len(named)
+            )
         save_picture(name, figure)
 
 

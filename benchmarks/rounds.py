@@ -1,6 +1,7 @@
 """One round of dense multiplicative weights against one product A^T z, and the memory of a whole solve.
 
-Random covering programs with 45,000 private rows and 104 variables: dense, and sparse with 11 % non-zeros.
+Random covering programs with 45,000 private rows and 104 variables: dense, and sparse with 11 %
+non-zeros.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ MEMORY_TARGET = 12.0
 def covering_data(kind: str) -> tuple[np.ndarray, Any, np.ndarray, float]:
     """Costs, matrix and right-hand sides of a covering program, and a budget that covers an average row once."""
     rng = np.random.default_rng(0)
-    A = -rng.random((N, D)) if kind == "dense" else -sp.random_array((N, D), density=FILL, format="csc", rng=rng)
+    A = (
+        -rng.random((N, D))
+        if kind == "dense"
+        else -sp.random_array((N, D), density=FILL, format="csc", rng=rng)
+    )
     c = rng.uniform(0.5, 2.0, D)
     opt = D / float(-A.mean(axis=0) @ (1 / c))
     return c, A, -np.ones(N), opt
@@ -42,7 +47,17 @@ def covering_data(kind: str) -> tuple[np.ndarray, Any, np.ndarray, float]:
 def game(lp: LinearProgram, opt: float) -> Any:
     """The solver that privlp.solve would run: accuracy and number of rounds are the best for the budget."""
     form, ledger = StandardForm.of(lp), Ledger(EPS, DELTA)
-    return METHODS["dmw"](Task(form=form, s=S * N, alpha=None, opt=opt, width=None, ledger=ledger, randomness=Randomness()))
+    return METHODS["dmw"](
+        Task(
+            form=form,
+            s=S * N,
+            alpha=None,
+            opt=opt,
+            width=None,
+            ledger=ledger,
+            randomness=Randomness(),
+        )
+    )
 
 
 def player(lp: LinearProgram, opt: float) -> tuple[Callable[[], None], int, list[Any]]:
@@ -89,12 +104,18 @@ def time_rounds(kind: str) -> tuple[list[Any], list[list[Any]]]:
 
 def print_peak(kind: str) -> None:
     """Peak memory of building and of solving, and the program's own vectors, all in n-vectors."""
-    privlp.solve(LinearProgram([1, 2], -np.ones((9, 2)), -np.ones(9)), EPS, DELTA, 2, opt=1.0)  # imports are not counted
+    privlp.solve(
+        LinearProgram([1, 2], -np.ones((9, 2)), -np.ones(9)), EPS, DELTA, 2, opt=1.0
+    )  # imports are not counted
     c, A, b, opt = covering_data(kind)
     tracemalloc.start()
     lp = LinearProgram(c, A, b)
     built, peak = tracemalloc.get_traced_memory()
-    matrix = lp.A.nbytes if kind == "dense" else lp.A.data.nbytes + lp.A.indices.nbytes + lp.A.indptr.nbytes
+    matrix = (
+        lp.A.nbytes
+        if kind == "dense"
+        else lp.A.data.nbytes + lp.A.indices.nbytes + lp.A.indptr.nbytes
+    )
     building, own = peak - matrix, built - matrix
     tracemalloc.stop()
     tracemalloc.start()
@@ -114,13 +135,17 @@ def main() -> None:
             return
         measured = [time_rounds(kind) for kind in TARGETS]
     print_table(
-        f"One round of method 'dmw' / one product A^T z; A is {N:,} x {D}, s = n/10, eps = {EPS:g}, delta = {DELTA:g}, one BLAS\n"
-        f"thread. Blocks of {CALLS} rounds and {CALLS} products take turns through {GAMES} whole games.",
+        f"One round of method 'dmw' / one product A^T z; A is {N:,} x {D}, s = n/10, eps = {EPS:g},"
+        f" delta = {DELTA:g}, one BLAS\nthread. Blocks of {CALLS} rounds and {CALLS} products take"
+        f" turns through {GAMES} whole games.",
         ["A", "rounds", "ratio of medians", "ratio of minima", "target <="],
         [ratios for ratios, _ in measured],
         floatfmt=("", "", ".2f", ".2f", ".1f"),
     )
-    by_kind = {kind: {name: share for name, _, share in parts} for kind, (_, parts) in zip(TARGETS, measured, strict=True)}
+    by_kind = {
+        kind: {name: share for name, _, share in parts}
+        for kind, (_, parts) in zip(TARGETS, measured, strict=True)
+    }
     print_table(
         "Where a round goes: median time of each part / median time of one product A^T z.",
         ["part", *TARGETS],
@@ -131,8 +156,9 @@ def main() -> None:
         solving, own, building = in_fresh_process("benchmarks.rounds", "--peak", kind)
         rows.append([kind, solving, own, solving + own, MEMORY_TARGET, building])
     print_table(
-        "Peak memory beyond one copy of A, in vectors of length n (8 n bytes), traced in a fresh process.\n"
-        "solve: what privlp.solve adds at its peak; lp: what the program holds besides A; build: the peak of LinearProgram(...).",
+        "Peak memory beyond one copy of A, in vectors of length n (8 n bytes), traced in a fresh"
+        " process.\nsolve: what privlp.solve adds at its peak; lp: what the program holds besides"
+        " A; build: the peak of LinearProgram(...).",
         ["A", "solve", "lp", "solve + lp", "target <=", "build"],
         rows,
         floatfmt=("", ".2f", ".2f", ".2f", ".1f", ".2f"),

@@ -1,7 +1,8 @@
 """Figure 1 of Sarwate, Chaudhuri and Monteleoni (2009): error against eps, and against the number of records with private tuning.
 
-Run with ``python -m benchmarks.scm_curves``, after ``benchmarks.scm_tables`` and ``benchmarks.scm_kernel``, whose measurements it
-uses (and makes, if they are missing); an interrupted run goes on where it stopped. About 10 minutes of one core by itself.
+Run with ``python -m benchmarks.scm_curves``, after ``benchmarks.scm_tables`` and
+``benchmarks.scm_kernel``, whose measurements it uses (and makes, if they are missing); an
+interrupted run goes on where it stopped. About 10 minutes of one core by itself.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ from svm_models.datasets import fetch_kddcup99, make_nested_balls
 from svm_models.evaluation import CrossValidation
 from svm_models.exact import HuberSVC
 from svm_models.kernel import RandomFourierFeatures
-from svm_models.perturbation import ObjectivePerturbationLogisticRegression, ObjectivePerturbationSVC, OutputPerturbationSVC
+from svm_models.perturbation import (
+    ObjectivePerturbationLogisticRegression,
+    ObjectivePerturbationSVC,
+    OutputPerturbationSVC,
+)
 from svm_models.selection import PrivateModelSelector
 
 Records = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
@@ -69,25 +74,39 @@ class LearningCurve:
     def measure(self) -> dict[tuple[str, float | None, int], CrossValidation]:
         """(learner, eps, size) to test error, over repeats."""
         kept = store("scm_curves")
-        keys = [(learner, eps, n) for n in self.sizes for eps in self.epsilons for learner in self.learners]
+        keys = [
+            (learner, eps, n)
+            for n in self.sizes
+            for eps in self.epsilons
+            for learner in self.learners
+        ]
         keys += [("non-private", None, n) for n in self.sizes]
         errors: dict[Any, list[list[float]]] = {key: [] for key in keys}
         for repeat in range(REPEATS):
-            settings = {key: {"data": self.name, "key": list(key), "repeat": repeat} for key in keys}
+            settings = {
+                key: {"data": self.name, "key": list(key), "repeat": repeat} for key in keys
+            }
             missing = [key for key in keys if settings[key] not in kept]
             if missing:
                 X, y = self.records(repeat)
                 order = np.random.default_rng(repeat).permutation(len(y))
                 test, train = np.split(order, [int(HELD_OUT * len(y))])
-                for learner, eps, n in tqdm(missing, desc=f"{self.name}, repeat {repeat + 1} of {REPEATS}", unit="fit"):
+                for learner, eps, n in tqdm(
+                    missing, desc=f"{self.name}, repeat {repeat + 1} of {REPEATS}", unit="fit"
+                ):
                     trained = _trained(learner, eps, X[train[:n]], y[train[:n]], repeat)
-                    kept.add(settings[learner, eps, n], float(np.mean(trained.predict(X[test]) != y[test])))
+                    kept.add(
+                        settings[learner, eps, n],
+                        float(np.mean(trained.predict(X[test]) != y[test])),
+                    )
             for key in keys:
                 errors[key].append([kept[settings[key]]])
         return {key: CrossValidation(np.array(rows)) for key, rows in errors.items()}
 
 
-def _trained(learner: str, eps: float | None, X: npt.NDArray[np.float64], y: npt.NDArray[Any], seed: int) -> Any:
+def _trained(
+    learner: str, eps: float | None, X: npt.NDArray[np.float64], y: npt.NDArray[Any], seed: int
+) -> Any:
     """A classifier tuned within the records: privately if there is an eps."""
     if eps is not None:
         candidates = [CLASSIFIERS[learner](eps=eps, reg=reg) for reg in GRID]
@@ -108,7 +127,12 @@ def _connections(_repeat: int) -> Records:
 
 def _balls(repeat: int) -> Records:
     X, y = make_nested_balls(RECORDS, random_state=0)
-    return RandomFourierFeatures(CHOSEN.gamma, CHOSEN.frequencies, random_state=repeat).fit_transform(X), y
+    return (
+        RandomFourierFeatures(CHOSEN.gamma, CHOSEN.frequencies, random_state=repeat).fit_transform(
+            X
+        ),
+        y,
+    )
 
 
 CONNECTIONS = LearningCurve(
@@ -119,7 +143,14 @@ CONNECTIONS = LearningCurve(
     (0.05, 0.005),
     (10_000, 25_000, 60_000, 120_000, 240_000, 444_618),
 )
-BALLS = LearningCurve("nested balls", "nested balls", _balls, ("objective",), (0.1,), (10_000, 25_000, 60_000, 120_000, 216_000))
+BALLS = LearningCurve(
+    "nested balls",
+    "nested balls",
+    _balls,
+    ("objective",),
+    (0.1,),
+    (10_000, 25_000, 60_000, 120_000, 216_000),
+)
 LEARNED = (("d", CONNECTIONS, 0.05), ("e", CONNECTIONS, 0.005), ("f", BALLS, 0.1))
 
 
@@ -129,35 +160,55 @@ def main() -> None:
     epsilons = (0.02, 0.05, 0.1, 0.2, 0.5)
     linear = {data_set.name: data_set.measure(progress=False) for data_set in (ADULT, KDD)}
     others = tuple(eps for eps in epsilons if eps != EPS)
-    kernel = measure_kernel(CHOSEN, (EPS, None)) | measure_kernel(CHOSEN, others, draws=DRAWS_OF_KERNEL)
+    kernel = measure_kernel(CHOSEN, (EPS, None)) | measure_kernel(
+        CHOSEN, others, draws=DRAWS_OF_KERNEL
+    )
     learned = {curve.name: curve.measure() for curve in (CONNECTIONS, BALLS)}
     parts: list[Any] = [_caption(), "![Test error over ε and n](scm_curves.png)"]
     for letter, data_set in zip("ab", (ADULT, KDD), strict=True):
         table = _by_eps(data_set, linear[data_set.name])
         parts += [f"## ({letter}) {data_set.title}, error against ε at the best Λ", table]
-    rows = [(f"{eps:g}" if eps else "∞", *_published_kernel(eps), str(kernel[eps])) for eps in (*epsilons, None)]
-    parts += [f"## (c) Nested balls, error against ε; {CHOSEN}", (("ε", "published", "ours ± standard error"), rows)]
+    rows = [
+        (f"{eps:g}" if eps else "∞", *_published_kernel(eps), str(kernel[eps]))
+        for eps in (*epsilons, None)
+    ]
+    parts += [
+        f"## (c) Nested balls, error against ε; {CHOSEN}",
+        (("ε", "published", "ours ± standard error"), rows),
+    ]
     for letter, curve, eps in LEARNED:
         columns = [(learner, eps) for learner in curve.learners] + [("non-private", None)]
-        sizes = [(f"{n:,}", *(str(learned[curve.name][*column, n]) for column in columns)) for n in curve.sizes]
+        sizes = [
+            (f"{n:,}", *(str(learned[curve.name][*column, n]) for column in columns))
+            for n in curve.sizes
+        ]
         headers = ("training records", *(NAMES[learner] for learner, _ in columns))
-        parts += [f"## ({letter}) {curve.title}, learning curve, ε = {eps:g} including the choice of Λ", (headers, sizes)]
+        parts += [
+            f"## ({letter}) {curve.title}, learning curve, ε = {eps:g} including the choice of Λ",
+            (headers, sizes),
+        ]
     write_page("scm_curves", "Error against ε, and learning curves with private tuning", parts)
     _draw(linear, kernel, learned)
 
 
 def _caption() -> str:
     return (
-        "Test error beside Figure 1 of " + SCM + " The points of its curves are not in its text; published figures, in italics, "
-        "are those of its Figure 2, or the best of its Figure 3. Pure ε-differential privacy (δ = 0); neighbours: one record "
-        'replaced. Preprocessing of Adult and KDDCup99: "unit", as in the source; the ranges come from the records, and no ε here '
-        "pays for that. Nested balls: features of norm 1 by construction. ± one standard error.\n\n"
-        f"(a), (b): 10 folds × 10 draws; best Λ chosen by test error, as in the "
-        f"source; that choice is not paid for. (c): 5 projections × {DRAWS_OF_KERNEL} draws (10 at ε = {EPS:g}), 240,000 records, "
-        f"a tenth held out. (d)–(f): Λ among {', '.join(map(power_of_ten, GRID))} by private tuning (`PrivateModelSelector`: each "
-        "candidate on an eighth of the training records, the choice on the last eighth), so that ε covers everything but the "
-        f"preprocessing; {REPEATS} random divisions, a tenth of all records held out, one draw each; (f) with a random projection "
-        f"for each. Not private: Λ among {', '.join(map(power_of_ten, GRID_WITHOUT_PRIVACY))} by an eighth of the training records."
+        "Test error beside Figure 1 of "
+        + SCM
+        + " The points of its curves are not in its text; published figures, in italics, are those"
+        " of its Figure 2, or the best of its Figure 3. Pure ε-differential privacy (δ = 0);"
+        ' neighbours: one record replaced. Preprocessing of Adult and KDDCup99: "unit", as in'
+        " the source; the ranges come from the records, and no ε here pays for that. Nested"
+        " balls: features of norm 1 by construction. ± one standard error.\n\n(a), (b): 10 folds"
+        " × 10 draws; best Λ chosen by test error, as in the source; that choice is not paid"
+        f" for. (c): 5 projections × {DRAWS_OF_KERNEL} draws (10 at ε = {EPS:g}), 240,000"
+        f" records, a tenth held out. (d)–(f): Λ among {', '.join(map(power_of_ten, GRID))} by"
+        " private tuning (`PrivateModelSelector`: each candidate on an eighth of the training"
+        " records, the choice on the last eighth), so that ε covers everything but the"
+        f" preprocessing; {REPEATS} random divisions, a tenth of all records held out, one draw"
+        " each; (f) with a random projection for each. Not private: Λ among"
+        f" {', '.join(map(power_of_ten, GRID_WITHOUT_PRIVACY))} by an eighth of the training"
+        " records."
     )
 
 
@@ -170,7 +221,10 @@ def _by_eps(data_set: DataSet, found: Found) -> Any:
                 row += ["", ""]
                 continue
             errors = data_set.along_reg(found, learner, eps)
-            row += [_published(data_set, learner, eps), f"{errors[best(errors)]} ({power_of_ten(best(errors))})"]
+            row += [
+                _published(data_set, learner, eps),
+                f"{errors[best(errors)]} ({power_of_ten(best(errors))})",
+            ]
         rows.append(row)
     headers = ["ε"]
     for learner in ("objective", "output", "logistic", "non-private"):
@@ -179,10 +233,20 @@ def _by_eps(data_set: DataSet, found: Found) -> Any:
 
 
 def _published(data_set: DataSet, learner: str, eps: float | None) -> str:
-    columns = list(data_set.figure_2.values()) if eps is None else [data_set.figure_2[eps]] if eps in data_set.figure_2 else []
+    columns = (
+        list(data_set.figure_2.values())
+        if eps is None
+        else [data_set.figure_2[eps]]
+        if eps in data_set.figure_2
+        else []
+    )
     if columns:
         return f"*{SCM_FIGURE_2[learner][columns[0]]:.4f}*"
-    return f"*{min(data_set.figure_3[learner, eps]):.4f}*" if (learner, eps) in data_set.figure_3 else ""
+    return (
+        f"*{min(data_set.figure_3[learner, eps]):.4f}*"
+        if (learner, eps) in data_set.figure_3
+        else ""
+    )
 
 
 def _published_kernel(eps: float | None) -> tuple[str]:
@@ -190,7 +254,9 @@ def _published_kernel(eps: float | None) -> tuple[str]:
     return (f"*{SCM_FIGURE_2_KERNEL[known[eps]]}* (γ = 0.5)" if eps in known else "",)
 
 
-def _draw(linear: dict[str, Found], kernel: dict[float | None, CrossValidation], learned: dict[str, Any]) -> None:
+def _draw(
+    linear: dict[str, Found], kernel: dict[float | None, CrossValidation], learned: dict[str, Any]
+) -> None:
     figure, axes = plt.subplots(2, 3, figsize=(13, 7.6), layout="constrained")
     for ax, letter, data_set in zip(axes[0], "ab", (ADULT, KDD), strict=False):
         _draw_by_eps(ax, data_set, linear[data_set.name])
@@ -198,22 +264,42 @@ def _draw(linear: dict[str, Found], kernel: dict[float | None, CrossValidation],
     at = sorted(eps for eps in kernel if eps is not None)
     ax = axes[0, 2]
     _line(ax, "objective", at, [kernel[eps] for eps in at])
-    ax.plot(0.1, float(SCM_FIGURE_2_KERNEL["objective"]), **{**STYLES["objective"], **PUBLISHED_STYLE})
+    ax.plot(
+        0.1, float(SCM_FIGURE_2_KERNEL["objective"]), **{**STYLES["objective"], **PUBLISHED_STYLE}
+    )
     ax.axhline(kernel[None].mean, color="black", linestyle="--")
     ax.set(xlabel="privacy parameter ε", title="(c) nested balls, Gaussian kernel", xscale="log")
     _plain(ax, at)
     for ax, (letter, curve, eps) in zip(axes[1], LEARNED, strict=True):
-        for learner, paid in (*((learner, eps) for learner in curve.learners), ("non-private", None)):
-            _line(ax, learner, curve.sizes, [learned[curve.name][learner, paid, n] for n in curve.sizes])
-        ax.set(xlabel="training records", title=f"({letter}) {curve.title}, Λ tuned privately, ε = {eps:g}", xscale="log")
+        for learner, paid in (
+            *((learner, eps) for learner in curve.learners),
+            ("non-private", None),
+        ):
+            _line(
+                ax,
+                learner,
+                curve.sizes,
+                [learned[curve.name][learner, paid, n] for n in curve.sizes],
+            )
+        ax.set(
+            xlabel="training records",
+            title=f"({letter}) {curve.title}, Λ tuned privately, ε = {eps:g}",
+            xscale="log",
+        )
     for ax in axes[:, 2]:
         ax.axhline(BAYES, color="0.5", linestyle=":", label="(c), (f): no classifier does better")
     for ax in axes.flat:
         ax.set(ylim=(0, None))
     for ax in axes[:, 0]:
         ax.set_ylabel("test error (share of records)")
-    known = {label: handle for ax in axes.flat for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(known.values(), known, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    known = {
+        label: handle
+        for ax in axes.flat
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        known.values(), known, loc="outside lower center", ncols=4, frameon=False, fontsize=9
+    )
     save_picture("scm_curves", figure)
 
 
@@ -222,9 +308,15 @@ def _draw_by_eps(ax: Any, data_set: DataSet, found: Found) -> None:
     for learner in ("objective", "output", "logistic"):
         grids = [data_set.along_reg(found, learner, eps) for eps in at]
         _line(ax, learner, at, [errors[best(errors)] for errors in grids])
-        printed = {eps: float(text.strip("*")) for eps in at if (text := _published(data_set, learner, eps))}
+        printed = {
+            eps: float(text.strip("*"))
+            for eps in at
+            if (text := _published(data_set, learner, eps))
+        }
         style = {**STYLES[learner], **PUBLISHED_STYLE}
-        ax.plot(list(printed), list(printed.values()), label=f"{SHORT[learner]}: published", **style)
+        ax.plot(
+            list(printed), list(printed.values()), label=f"{SHORT[learner]}: published", **style
+        )
     errors = data_set.along_reg(found, "non-private", None)
     ax.axhline(errors[best(errors)].mean, label=SHORT["non-private"], color="black", linestyle="--")
     ax.set(xlabel="privacy parameter ε", xscale="log")

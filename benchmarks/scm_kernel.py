@@ -1,6 +1,7 @@
 """The kernel experiment of Sarwate, Chaudhuri and Monteleoni (2009): nested balls, Gaussian kernel by random Fourier features.
 
-Run with ``python -m benchmarks.scm_kernel``; an interrupted run goes on where it stopped. About 5 minutes of one core.
+Run with ``python -m benchmarks.scm_kernel``; an interrupted run goes on where it stopped. About 5
+minutes of one core.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from benchmarks.folds import Cell, Fold
-from benchmarks.published import PUBLISHED_STYLE, SCM, SCM_FIGURE_2_KERNEL, STYLES, power_of_ten, save_picture, store, write_page
+from benchmarks.published import (
+    PUBLISHED_STYLE,
+    SCM,
+    SCM_FIGURE_2_KERNEL,
+    STYLES,
+    power_of_ten,
+    save_picture,
+    store,
+    write_page,
+)
 from svm_models.datasets import make_nested_balls
 from svm_models.evaluation import CrossValidation
 from svm_models.kernel import RandomFourierFeatures
@@ -37,20 +47,32 @@ class Kernel:
 
     def cell(self, eps: float | None) -> Cell:
         """The support vector machine on the features."""
-        return Cell("non-private", self.reg_without_privacy) if eps is None else Cell("objective", self.reg, eps)
+        return (
+            Cell("non-private", self.reg_without_privacy)
+            if eps is None
+            else Cell("objective", self.reg, eps)
+        )
 
 
 CHOSEN = Kernel(10.0, 50, 1e-3)
 KERNELS = (CHOSEN, Kernel(5.0, 50, 3e-4), Kernel(0.5, 50, 1e-4))
 
 
-def measure_kernel(kernel: Kernel, epsilons: Sequence[float | None], *, draws: int = DRAWS) -> dict[float | None, CrossValidation]:
+def measure_kernel(
+    kernel: Kernel, epsilons: Sequence[float | None], *, draws: int = DRAWS
+) -> dict[float | None, CrossValidation]:
     """Test error for each eps (None: without privacy): projections times draws. **Not private**."""
     kept = store("scm_kernel")
     errors: dict[float | None, list[list[float]]] = {eps: [] for eps in epsilons}
     for projection in range(PROJECTIONS):
         settings = {
-            eps: {**asdict(kernel), "eps": eps, "projection": projection, "draws": draws, "records": [RECORDS, HELD_OUT]}
+            eps: {
+                **asdict(kernel),
+                "eps": eps,
+                "projection": projection,
+                "draws": draws,
+                "records": [RECORDS, HELD_OUT],
+            }
             for eps in epsilons
         }
         missing = [eps for eps in epsilons if settings[eps] not in kept]
@@ -67,9 +89,13 @@ def measure_kernel(kernel: Kernel, epsilons: Sequence[float | None], *, draws: i
 def _project(kernel: Kernel, projection: int) -> Fold:
     """Training and held-out records as features of one random projection."""
     X, y = make_nested_balls(RECORDS, random_state=0)
-    features = RandomFourierFeatures(kernel.gamma, kernel.frequencies, random_state=projection).fit(X)
+    features = RandomFourierFeatures(kernel.gamma, kernel.frequencies, random_state=projection).fit(
+        X
+    )
     train, test = slice(HELD_OUT, None), slice(HELD_OUT)
-    return Fold(features.transform(X[train]), y[train], features.transform(X[test]), y[test], projection)
+    return Fold(
+        features.transform(X[train]), y[train], features.transform(X[test]), y[test], projection
+    )
 
 
 @click.command()
@@ -80,12 +106,39 @@ def main() -> None:
     for learner, eps in (("objective", EPS), ("non-private", None)):
         for kernel in KERNELS:
             published = f"*{SCM_FIGURE_2_KERNEL[learner]}*" if kernel.gamma == 0.5 else ""
-            name = str(kernel) if eps else f"γ = {kernel.gamma:g}, D = {kernel.frequencies}, Λ = 1e-5"
+            name = (
+                str(kernel) if eps else f"γ = {kernel.gamma:g}, D = {kernel.frequencies}, Λ = 1e-5"
+            )
             relation = "replace one, δ = 0" if eps else "none"
-            rows.append((eps or "∞", name, published, found[kernel][eps], relation, "norm 1 by construction"))
+            rows.append(
+                (
+                    eps or "∞",
+                    name,
+                    published,
+                    found[kernel][eps],
+                    relation,
+                    "norm 1 by construction",
+                )
+            )
     exact = "exact kernel, hinge loss"
-    rows.append(("∞", exact, f"*{SCM_FIGURE_2_KERNEL['non-private, hinge loss, exact kernel']}*", "", "none", ""))
-    headers = ("ε", "kernel, Λ", "published (γ = 0.5)", "ours ± standard error", "relation, δ", "preprocessing")
+    rows.append(
+        (
+            "∞",
+            exact,
+            f"*{SCM_FIGURE_2_KERNEL['non-private, hinge loss, exact kernel']}*",
+            "",
+            "none",
+            "",
+        )
+    )
+    headers = (
+        "ε",
+        "kernel, Λ",
+        "published (γ = 0.5)",
+        "ours ± standard error",
+        "relation, δ",
+        "preprocessing",
+    )
     write_page(
         "scm_kernel",
         "Nested balls with a Gaussian kernel",
@@ -96,29 +149,44 @@ def main() -> None:
 
 def _caption() -> str:
     return (
-        f"Test error on {RECORDS:,} simulated records in five dimensions, {HELD_OUT:,} of them held out; {PROJECTIONS} random "
-        f"projections × {DRAWS} draws of the noise: mean ± standard error over projections (each averaged over its draws). The "
-        f"labels of a tenth of the records are coin flips, so no classifier errs on less than {BAYES:g} on average. Published "
-        "figures, in italics, are from " + SCM + " (there: 5 projections × 50 draws, D not stated). Pure ε-differential privacy; "
-        "neighbours: one record replaced.\n\n"
-        "Huber support vector machine by objective perturbation on features (cos, sin)/√D of D random frequencies, whose norm is "
-        "exactly 1, as the guarantee needs (those of the source have norms up to √2). γ, D and Λ were chosen by trials on other "
-        "simulated records (24,000 at ε = 1, which has about the same noise per record); the choice is not paid for. γ = 0.5 is "
-        "the value of the source, tuned there without privacy; it needs larger weights to bend the boundary into a sphere of "
-        "radius 0.15, and large weights are what noise and regularisation stand against. A narrower kernel costs the private "
-        "learner less, up to γ = 10 or so: in the trials, γ = 20 and 30 did worse again, and more frequencies did not help "
-        "(γ = 10, D = 100: the same error). The source does not say whether its 0.1141 includes private tuning; ours with private "
-        "tuning are in the learning curve of [scm_curves](scm_curves.md)."
+        f"Test error on {RECORDS:,} simulated records in five dimensions, {HELD_OUT:,} of them held"
+        f" out; {PROJECTIONS} random projections × {DRAWS} draws of the noise: mean ± standard"
+        " error over projections (each averaged over its draws). The labels of a tenth of the"
+        f" records are coin flips, so no classifier errs on less than {BAYES:g} on average."
+        " Published figures, in italics, are from "
+        + SCM
+        + " (there: 5 projections × 50 draws, D not stated). Pure ε-differential privacy;"
+        " neighbours: one record replaced.\n\nHuber support vector machine by objective"
+        " perturbation on features (cos, sin)/√D of D random frequencies, whose norm is exactly"
+        " 1, as the guarantee needs (those of the source have norms up to √2). γ, D and Λ were"
+        " chosen by trials on other simulated records (24,000 at ε = 1, which has about the same"
+        " noise per record); the choice is not paid for. γ = 0.5 is the value of the source,"
+        " tuned there without privacy; it needs larger weights to bend the boundary into a sphere"
+        " of radius 0.15, and large weights are what noise and regularisation stand against. A"
+        " narrower kernel costs the private learner less, up to γ = 10 or so: in the trials, γ ="
+        " 20 and 30 did worse again, and more frequencies did not help (γ = 10, D = 100: the same"
+        " error). The source does not say whether its 0.1141 includes private tuning; ours with"
+        " private tuning are in the learning curve of [scm_curves](scm_curves.md)."
     )
 
 
 def _draw(found: dict[Kernel, dict[float | None, CrossValidation]]) -> None:
     figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
     places = np.arange(len(KERNELS))[::-1]
-    for learner, eps, label in (("objective", EPS, f"private, ε = {EPS:g}"), ("non-private", None, "not private")):
+    for learner, eps, label in (
+        ("objective", EPS, f"private, ε = {EPS:g}"),
+        ("non-private", None, "not private"),
+    ):
         style = {**STYLES[learner], "linestyle": "", "marker": STYLES[learner]["marker"] or "x"}
         results = [found[kernel][eps] for kernel in KERNELS]
-        ax.errorbar([r.mean for r in results], places, xerr=[r.standard_error for r in results], label=label, capsize=3, **style)
+        ax.errorbar(
+            [r.mean for r in results],
+            places,
+            xerr=[r.standard_error for r in results],
+            label=label,
+            capsize=3,
+            **style,
+        )
         ax.plot(
             float(SCM_FIGURE_2_KERNEL[learner]),
             places[-1] - 0.22,
@@ -126,8 +194,16 @@ def _draw(found: dict[Kernel, dict[float | None, CrossValidation]]) -> None:
             **{**style, **PUBLISHED_STYLE},
         )
     ax.axvline(BAYES, color="0.5", linestyle=":", label="no classifier does better")
-    ax.set(yticks=places, yticklabels=[str(kernel) for kernel in KERNELS], ylim=(-0.6, len(KERNELS) - 0.5), xlim=(0, 0.13))
-    ax.set(xlabel="test error (share of records)", title=f"Nested balls, {RECORDS:,} records, δ = 0, replace one record")
+    ax.set(
+        yticks=places,
+        yticklabels=[str(kernel) for kernel in KERNELS],
+        ylim=(-0.6, len(KERNELS) - 0.5),
+        xlim=(0, 0.13),
+    )
+    ax.set(
+        xlabel="test error (share of records)",
+        title=f"Nested balls, {RECORDS:,} records, δ = 0, replace one record",
+    )
     ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
     save_picture("scm_kernel", figure)
 

@@ -19,7 +19,14 @@ from tqdm import tqdm
 import privlp
 from benchmarks.measure import resident_bytes
 from benchmarks.published import picture, write_page
-from privlp import ColumnPrivate, ConstraintPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
+from privlp import (
+    ColumnPrivate,
+    ConstraintPrivate,
+    LinearProgram,
+    ObjectivePrivate,
+    RowPrivate,
+    ScalarPrivate,
+)
 from svm_models import DMWSVC, ObjectivePerturbationSVC, OutputPerturbationSVC, PrivateLPSVC
 
 DELTA = 1e-6
@@ -37,7 +44,10 @@ def programs() -> dict[str, LinearProgram]:
         "column": ColumnPrivate(1e-3, lower=-2, upper=0),
         "objective": ObjectivePrivate(1e-3, lower=0, upper=3),
     }
-    made = {name: LinearProgram(c, A, b, neighbours=relation, bounds=(0, 10)) for name, relation in relations.items()}
+    made = {
+        name: LinearProgram(c, A, b, neighbours=relation, bounds=(0, 10))
+        for name, relation in relations.items()
+    }
     for name in ("scalar", "row", "column"):
         made[f"{name} on a simplex"] = LinearProgram(c, A, b, neighbours=relations[name])
     made["simplex"] = LinearProgram(c, A, b)
@@ -55,23 +65,36 @@ def actions() -> dict[str, Callable[[int], Any]]:
             doing[f"{method}, {name}"] = lambda seed, m=method, lp=lps[name]: privlp.solve(
                 lp, 1.0, DELTA, 100, 0.3, opt=opt, method=m, rng=seed
             )
-    doing["ftpl"] = lambda seed: privlp.solve(lps["constraint"], 1.0, DELTA, 100, 1.0, opt=opt, method="ftpl", rng=seed)
+    doing["ftpl"] = lambda seed: privlp.solve(
+        lps["constraint"], 1.0, DELTA, 100, 1.0, opt=opt, method="ftpl", rng=seed
+    )
     doing["unknown optimum"] = lambda seed: privlp.solve(
         lps["simplex"], 1.0, DELTA, 100, 1.0, opt=(opt / 2, 2 * opt), method="mirror", rng=seed
     )
     for name in ("scalar", "row", "column", "objective"):
-        doing[f"direct-noise, {name}"] = lambda seed, lp=lps[name]: privlp.solve(lp, 1.0, DELTA, method="direct-noise", rng=seed)
+        doing[f"direct-noise, {name}"] = lambda seed, lp=lps[name]: privlp.solve(
+            lp, 1.0, DELTA, method="direct-noise", rng=seed
+        )
     for name in ("scalar", "row", "column"):
         lp = lps[f"{name} on a simplex"]
-        doing[f"mw, {name}"] = lambda seed, lp=lp: privlp.solve(lp, 1.0, DELTA, opt=opt, method="mw", rng=seed)
-    doing["never violated"] = lambda seed: privlp.solve(lps["scalar"], 1.0, DELTA, feasible="always", rng=seed)
+        doing[f"mw, {name}"] = lambda seed, lp=lp: privlp.solve(
+            lp, 1.0, DELTA, opt=opt, method="mw", rng=seed
+        )
+    doing["never violated"] = lambda seed: privlp.solve(
+        lps["scalar"], 1.0, DELTA, feasible="always", rng=seed
+    )
     doing["quality"] = lambda seed: privlp.quality(
-        lps["simplex"], privlp.solve(lps["simplex"], 1.0, DELTA, 100, 0.3, opt=opt, method="dmw", rng=seed), 1.0, rng=seed
+        lps["simplex"],
+        privlp.solve(lps["simplex"], 1.0, DELTA, 100, 0.3, opt=opt, method="dmw", rng=seed),
+        1.0,
+        rng=seed,
     )
     doing["exact"] = lambda _: privlp.solve_exact(lps["sparse"])
     for kind in (PrivateLPSVC, ObjectivePerturbationSVC, OutputPerturbationSVC):
         doing[kind.__name__] = lambda seed, k=kind: k(classes=(-1, 1), random_state=seed).fit(X, y)
-    doing["DMWSVC"] = lambda seed: DMWSVC(1.0, DELTA, s=200, alpha=20.0, classes=(-1, 1), random_state=seed).fit(X, y)
+    doing["DMWSVC"] = lambda seed: DMWSVC(
+        1.0, DELTA, s=200, alpha=20.0, classes=(-1, 1), random_state=seed
+    ).fit(X, y)
     return doing
 
 
@@ -102,14 +125,18 @@ def main(solves: int) -> None:
     rounds = math.ceil(solves / len(actions()))
     resident, objects, kinds = memory_while(rounds)
     quarter = max(1, rounds // 4)
-    first, last = (float(np.mean(part)) for part in (resident[quarter : 2 * quarter], resident[-quarter:]))
+    first, last = (
+        float(np.mean(part)) for part in (resident[quarter : 2 * quarter], resident[-quarter:])
+    )
     _draw(resident, kinds)
     write_page(
         "soak",
         "Soak",
         [
-            f"{rounds * kinds:,} solves, reports and fits of {kinds} kinds in one process, {rounds} of each, on programs of "
-            f"{N:,} rows and {D} variables.",
+            (
+                f"{rounds * kinds:,} solves, reports and fits of {kinds} kinds in one process,"
+                f" {rounds} of each, on programs of {N:,} rows and {D} variables."
+            ),
             (
                 ["", "second quarter", "last quarter", "growth"],
                 [
@@ -125,7 +152,11 @@ def main(solves: int) -> None:
 def _draw(resident: list[float], kinds: int) -> None:
     with picture("soak", size=(8.0, 4.0)) as (axis,):
         axis.plot(np.arange(1, len(resident) + 1) * kinds, resident)
-        axis.set(xlabel="solves and fits (number)", ylabel="resident memory (MB)", ylim=(0, 1.1 * max(resident)))
+        axis.set(
+            xlabel="solves and fits (number)",
+            ylabel="resident memory (MB)",
+            ylim=(0, 1.1 * max(resident)),
+        )
 
 
 def _ends(objects: list[int], quarter: int) -> Iterator[str]:

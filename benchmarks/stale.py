@@ -1,7 +1,7 @@
 """Which pages of docs/results were measured with code that has changed since.
 
-``python -m benchmarks.stale`` lists them. A page names, in a comment at its end, the sources that decide its draws and
-prices, each with a fingerprint. Docstrings, comments and layout do not count.
+``python -m benchmarks.stale`` lists them. A page names, in a comment at its end, the sources that
+decide its draws and prices, each with a fingerprint. Docstrings, comments and layout do not count.
 """
 
 from __future__ import annotations
@@ -22,13 +22,26 @@ RESULTS = ROOT / "docs" / "results"
 #: Lists of pages, which measure nothing.
 LISTS = frozenset({"README", "index"})
 
-_PRIVACY = "gaussian_dp gaussian_tails prices ledger budget partitions events mechanisms rounded_noise randomness"
+_PRIVACY = (
+    "gaussian_dp gaussian_tails prices ledger budget partitions events mechanisms rounded_noise"
+    " randomness"
+)
 PRIVACY = tuple(f"privlp/privacy/{name}.py" for name in _PRIVACY.split())
 SOLVERS = ("privlp/solve.py", "privlp/solvers/*.py", "privlp/relations/*.py", "privlp/problem/*.py")
 AUDITS = ("privlp/privacy/audit*.py", "privlp/solve_audit.py", "tests/conformance_*.py")
-CLASSIFIERS = ("svm_models/base.py", "svm_models/losses.py", "svm_models/minimise.py", "svm_models/perturbation.py")
+CLASSIFIERS = (
+    "svm_models/base.py",
+    "svm_models/losses.py",
+    "svm_models/minimise.py",
+    "svm_models/perturbation.py",
+)
 FOLDS = ("benchmarks/folds.py", "svm_models/datasets/*.py")
-THESIS = ("benchmarks/thesis.py", "svm_models/datasets/*.py", "svm_models/exact.py", "svm_models/linear_programs.py")
+THESIS = (
+    "benchmarks/thesis.py",
+    "svm_models/datasets/*.py",
+    "svm_models/exact.py",
+    "svm_models/linear_programs.py",
+)
 DESCENT_CLASSIFIER = ("svm_models/private_lp_svc.py", *SOLVERS)
 #: Where sensitivities and shares stand that the page on accounting compares.
 COUNTED = (
@@ -38,36 +51,68 @@ COUNTED = (
 )
 SELECTION_CLASSIFIER = ("svm_models/dmw_svc.py", *SOLVERS)
 
-#: The sources that decide what a page shows, besides benchmarks/<page>.py. A star stands for any name.
+#: The sources that decide what a page shows, besides benchmarks/<page>.py. A star stands for any
+#: name.
 SOURCES: dict[str, tuple[str, ...]] = {
     "accounting": (*PRIVACY, *CLASSIFIERS, *COUNTED, "benchmarks/noise_levels.py"),
     "cm_logistic": (*PRIVACY, *CLASSIFIERS, *FOLDS),
     "covering": (*PRIVACY, *SOLVERS, "benchmarks/problems.py"),
-    "exact_noise": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "svm_models/*_svc.py", "benchmarks/problems.py", "benchmarks/thesis.py"),
+    "exact_noise": (
+        *PRIVACY,
+        *SOLVERS,
+        *CLASSIFIERS,
+        "svm_models/*_svc.py",
+        "benchmarks/problems.py",
+        "benchmarks/thesis.py",
+    ),
     "family": (*PRIVACY, *SOLVERS, "privlp/plan.py", "benchmarks/problems.py"),
     "ftpl": (*PRIVACY, *SOLVERS, "benchmarks/problems.py"),
     "fuzz": ("tests/fuzz/*.py",),
     "low_sensitivity": (*PRIVACY, *SOLVERS, "benchmarks/problems.py"),
     "lp_svm": THESIS,
-    "methods_over_eps": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER, *SELECTION_CLASSIFIER),
+    "methods_over_eps": (
+        *PRIVACY,
+        *THESIS,
+        *CLASSIFIERS,
+        *DESCENT_CLASSIFIER,
+        *SELECTION_CLASSIFIER,
+    ),
     "never_violated": (*PRIVACY, *SOLVERS, "privlp/examples.py"),
     "planted": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "tests/planted/*.py"),
     "private_lp_svc": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER),
-    "scm_curves": (*PRIVACY, *CLASSIFIERS, *FOLDS, "svm_models/kernel.py", "svm_models/selection.py", "benchmarks/scm_*.py"),
+    "scm_curves": (
+        *PRIVACY,
+        *CLASSIFIERS,
+        *FOLDS,
+        "svm_models/kernel.py",
+        "svm_models/selection.py",
+        "benchmarks/scm_*.py",
+    ),
     "scm_kernel": (*PRIVACY, *CLASSIFIERS, *FOLDS, "svm_models/kernel.py"),
     "scm_tables": (*PRIVACY, *CLASSIFIERS, *FOLDS),
     "stored_budget": (*PRIVACY, "privlp/privacy/budget_file.py", "privlp/privacy/record_file.py"),
     "soak": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "svm_models/*_svc.py"),
-    "svm_audits": (*PRIVACY, *CLASSIFIERS, "privlp/privacy/audit*.py", "svm_models/dual_perturbation.py"),
+    "svm_audits": (
+        *PRIVACY,
+        *CLASSIFIERS,
+        "privlp/privacy/audit*.py",
+        "svm_models/dual_perturbation.py",
+    ),
     "thesis_figures": (*PRIVACY, *THESIS, *CLASSIFIERS, *SELECTION_CLASSIFIER),
     "thesis_table1": (*PRIVACY, *THESIS, *SELECTION_CLASSIFIER),
     "trust": (*PRIVACY, *SOLVERS, *CLASSIFIERS, *AUDITS),
 }
 
 _STAMP = re.compile(
-    r"^Measured with privlp (?P<version>\S+), state (?P<state>[0-9a-f]+)\.\n\n<!-- state\n(?P<lines>.*?)-->", re.M | re.S
+    r"^Measured with privlp (?P<version>\S+), state (?P<state>[0-9a-f]+)\.\n\n<!--"
+    r" state\n(?P<lines>.*?)-->",
+    re.M | re.S,
 )
-_OLD_STAMP = re.compile(r"^Measured with privlp (?P<version>\S+), no later than (?P<date>[\d-]+), before fingerprints\.", re.M)
+_OLD_STAMP = re.compile(
+    r"^Measured with privlp (?P<version>\S+), no later than (?P<date>[\d-]+), before"
+    r" fingerprints\.",
+    re.M,
+)
 
 
 def fingerprint(source: str) -> str:
@@ -97,7 +142,11 @@ def _tokens(node: object) -> Iterator[str]:
     elif isinstance(node, list):
         yield "["
         for item in node:
-            if not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant) and isinstance(item.value.value, str)):
+            if not (
+                isinstance(item, ast.Expr)
+                and isinstance(item.value, ast.Constant)
+                and isinstance(item.value.value, str)
+            ):
                 yield from _tokens(item)
         yield "]"
     else:
@@ -141,7 +190,10 @@ def pages() -> list[Path]:
 
 
 def main() -> None:
-    rows = [(path.stem, verdict(path.read_text(encoding="utf-8"), state_of(path.stem))) for path in pages()]
+    rows = [
+        (path.stem, verdict(path.read_text(encoding="utf-8"), state_of(path.stem)))
+        for path in pages()
+    ]
     print(tabulate(rows, ("page", "its draws and prices"), tablefmt="plain"))
 
 

@@ -1,7 +1,8 @@
 """The step of tight dense multiplicative weights, chosen by trial.
 
-The mean of the s largest residuals (A x - b) / ||A_i||, in units of the radius of K, for several assumed spreads of violations,
-averaged over seeds; smaller is better. A spread of 2 is the worst case. Run with ``python -m benchmarks.step``.
+The mean of the s largest residuals (A x - b) / ||A_i||, in units of the radius of K, for several
+assumed spreads of violations, averaged over seeds; smaller is better. A spread of 2 is the worst
+case. Run with ``python -m benchmarks.step``.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def residual(instance: Instance, eps: float, s: int, spread: float, seed: int) -
 
 
 @click.command()
-@click.option("--seeds", default=3, show_default=True, help="Programs and noise seeds to average over.")
+@click.option(
+    "--seeds", default=3, show_default=True, help="Programs and noise seeds to average over."
+)
 def main(seeds: int) -> None:
     """Measure and print the table."""
     rows = []
@@ -45,12 +48,23 @@ def main(seeds: int) -> None:
         for eps in EPSILONS:
             for share in SHARES:
                 s = int(share * instances[0].lp.shape[0])
-                means = [np.mean([residual(instances[k], eps, s, spread, k) for k in range(seeds)]) for spread in SPREADS]
+                means = [
+                    np.mean([residual(instances[k], eps, s, spread, k) for k in range(seeds)])
+                    for spread in SPREADS
+                ]
                 rows.append([name, eps, s, *means])
-    print(tabulate(rows, headers=("family", "eps", "s", *(f"spread {spread:g}" for spread in SPREADS)), floatfmt=".3g"))
+    print(
+        tabulate(
+            rows,
+            headers=("family", "eps", "s", *(f"spread {spread:g}" for spread in SPREADS)),
+            floatfmt=".3g",
+        )
+    )
     excess = np.array([row[3:] for row in rows])
     excess = excess - excess.min(axis=1, keepdims=True)
-    distances = ", ".join(f"spread {v:g}: {e:.4f}" for v, e in zip(SPREADS, excess.mean(axis=0), strict=True))
+    distances = ", ".join(
+        f"spread {v:g}: {e:.4f}" for v, e in zip(SPREADS, excess.mean(axis=0), strict=True)
+    )
     print(f"mean distance to the best of each line: {distances}")
 
 

@@ -72,8 +72,14 @@ class Trial:
         How many workers were killed while they were at work.
     """
 
-    def __init__(self, folder: Path, *, charges: int, processes: int, kills: int, seed: int) -> None:
-        self._folder, self._unit, self._seeds = folder, 1.0 / charges, iter(range(10_000 * seed, 10_000 * (seed + 1)))
+    def __init__(
+        self, folder: Path, *, charges: int, processes: int, kills: int, seed: int
+    ) -> None:
+        self._folder, self._unit, self._seeds = (
+            folder,
+            1.0 / charges,
+            iter(range(10_000 * seed, 10_000 * (seed + 1))),
+        )
         self.path = folder / "all.budget"
         Budget.open(self.path, 1.0, 0.0)
         rng, self.killed = random.Random(seed), 0
@@ -93,7 +99,9 @@ class Trial:
                 worker.kill()
         self.failed = sum(worker.returncode != 0 for worker, _ in workers)
         budget = Budget.open(self.path)
-        purposes = [charge.entry.purpose for call in budget.calls.values() for charge in call.charges]
+        purposes = [
+            charge.entry.purpose for call in budget.calls.values() for charge in call.charges
+        ]
         self.recorded, self.drawn = set(purposes), set(self._noted())
         self.twice = len(purposes) - len(self.recorded)
         self.spent = math.fsum(call.eps for call in budget.calls.values())
@@ -102,16 +110,29 @@ class Trial:
     def holds(self) -> bool:
         """Whether every draw is on record, within the limit, which is used up but for less than the smallest request."""
         used_up = self.spent + min(SIZES) * self._unit > 1.0
-        return self.drawn <= self.recorded and self.spent <= 1.0 and used_up and not self.failed and not self.twice
+        return (
+            self.drawn <= self.recorded
+            and self.spent <= 1.0
+            and used_up
+            and not self.failed
+            and not self.twice
+        )
 
     def _start(self) -> tuple[subprocess.Popen[bytes], Path]:
         seed = next(self._seeds)
         log = self._folder / f"{seed}.log"
         command = [sys.executable, "-m", "benchmarks.stored_budget", "--worker"]
-        return subprocess.Popen([*command, str(self.path), str(log), str(self._unit), str(seed)], cwd=ROOT), log
+        return (
+            subprocess.Popen(
+                [*command, str(self.path), str(log), str(self._unit), str(seed)], cwd=ROOT
+            ),
+            log,
+        )
 
     def _noted(self) -> list[str]:
-        return [line for log in self._folder.glob("*.log") for line in log.read_text().split("\n")[:-1]]
+        return [
+            line for log in self._folder.glob("*.log") for line in log.read_text().split("\n")[:-1]
+        ]
 
 
 def programs() -> dict[str, tuple[LinearProgram, dict[str, Any]]]:
@@ -128,10 +149,20 @@ def compared(folder: Path, turns: int) -> list[list[str]]:
     """For each program: the same solve paid from memory and from a file, in turns."""
     rows = []
     for name, (lp, request) in programs().items():
-        stored, memory = Budget.open(folder / f"{name.replace(' ', '')}.budget", 1e6, 1e-3), Budget(1e6, 1e-3)
+        stored, memory = (
+            Budget.open(folder / f"{name.replace(' ', '')}.budget", 1e6, 1e-3),
+            Budget(1e6, 1e-3),
+        )
         both = Turns(_solve(lp, stored, request), _solve(lp, memory, request), turns=turns)
         more = 1e3 * float(np.median(both.ours) - np.median(both.baseline))
-        rows.append([name, f"{1e3 * np.median(both.baseline):.0f} ms", f"{more:.0f} ms", f"{both.of_medians:.3f}"])
+        rows.append(
+            [
+                name,
+                f"{1e3 * np.median(both.baseline):.0f} ms",
+                f"{more:.0f} ms",
+                f"{both.of_medians:.3f}",
+            ]
+        )
     return rows
 
 
@@ -142,7 +173,9 @@ def _solve(lp: LinearProgram, budget: Budget, request: dict[str, Any]) -> Callab
 def filled(path: Path, calls: int) -> StoredBudget:
     """A budget of so many calls, written in one transaction."""
     budget = Budget.open(path, 1e6, 1e-6)
-    budget.ledger(1.0, 0.0).charge(LaplaceMechanism.of_eps(1.0, 0.5), 1, "first", ConstraintPrivate(), Randomness(0))
+    budget.ledger(1.0, 0.0).charge(
+        LaplaceMechanism.of_eps(1.0, 0.5), 1, "first", ConstraintPrivate(), Randomness(0)
+    )
     file = budget._file
     with file.writing() as connection:
         bodies, last = file.read(connection, START)
@@ -168,7 +201,9 @@ def costs(folder: Path, calls: int, times: int) -> list[str]:
     draw = LaplaceMechanism.of_eps(1.0, 0.001)
 
     def charge(budget: Budget) -> Callable[[], Any]:
-        return lambda: budget.ledger(1.0, 0.0).charge(draw, 1, "a count", ConstraintPrivate(), Randomness(0))
+        return lambda: budget.ledger(1.0, 0.0).charge(
+            draw, 1, "a count", ConstraintPrivate(), Randomness(0)
+        )
 
     memory = Budget(1e6, 1e-6)
     memory._calls = dict(budget.calls)
@@ -179,7 +214,11 @@ def costs(folder: Path, calls: int, times: int) -> list[str]:
         milliseconds(budget.spent, 3),
         milliseconds(lambda: summary(budget), 3),
     ]
-    return [f"{calls:,}", f"{path.stat().st_size / 1000:,.0f} kB", *(f"{number:.1f} ms" for number in numbers)]
+    return [
+        f"{calls:,}",
+        f"{path.stat().st_size / 1000:,.0f} kB",
+        *(f"{number:.1f} ms" for number in numbers),
+    ]
 
 
 def milliseconds_of_a_sync(folder: Path, times: int) -> float:
@@ -202,7 +241,9 @@ def milliseconds_of_a_sync(folder: Path, times: int) -> float:
 @click.option("--charges", default=1_000, show_default=True, help="Charges of a trial.")
 @click.option("--kills", default=40, show_default=True, help="Kills of a trial.")
 @click.option("--turns", default=15, show_default=True, help="Solves of each kind that are timed.")
-def main(worker: tuple[str, str, str, str] | None, trials: int, charges: int, kills: int, turns: int) -> None:
+def main(
+    worker: tuple[str, str, str, str] | None, trials: int, charges: int, kills: int, turns: int
+) -> None:
     """Run, and write the page."""
     if worker:
         path, log, unit, seed = worker
@@ -223,18 +264,44 @@ def main(worker: tuple[str, str, str, str] | None, trials: int, charges: int, ki
         "stored_budget",
         "A budget in a file",
         [
-            f"**Killed at any moment.** Four processes spend one file, about {charges:,} charges a trial. Each notes every draw "
-            "in a log of its own, on the disk, after the draw. Now and then one is killed (SIGKILL), and another takes its place. "
-            "At the end every draw that was noted must be on record, none twice, the limit not passed, and less left than the "
-            "smallest request.",
+            (
+                f"**Killed at any moment.** Four processes spend one file, about {charges:,}"
+                " charges a trial. Each notes every draw in a log of its own, on the disk, after"
+                " the draw. Now and then one is killed (SIGKILL), and another takes its place. At"
+                " the end every draw that was noted must be on record, none twice, the limit not"
+                " passed, and less left than the smallest request."
+            ),
             (["draws noted", "charges on record", "kills", "eps on record", "holds"], rows),
-            "More on record than noted: killed between the charge and the note. What was charged stays charged.",
-            "**What a charge on the disk costs.** The same solves, paid from memory and from a file, in turns in one run; medians.",
-            (["rows x variables", "solve paid from memory", "more from a file", "ratio of times"], solves),
-            f"A write of 4 kB that reaches the disk takes {sync:.1f} ms here; a charge needs several, one after another, and opens "
-            "the file anew. None of that grows with the program.",
-            "**Many calls.** Times of one access, by the number of calls on record; the charge in memory checks the same rule.",
-            (["calls", "file", "open", "charge", "the same in memory", "spent", "statement"], by_size),
+            (
+                "More on record than noted: killed between the charge and the note. What was"
+                " charged stays charged."
+            ),
+            (
+                "**What a charge on the disk costs.** The same solves, paid from memory and from a"
+                " file, in turns in one run; medians."
+            ),
+            (
+                [
+                    "rows x variables",
+                    "solve paid from memory",
+                    "more from a file",
+                    "ratio of times",
+                ],
+                solves,
+            ),
+            (
+                f"A write of 4 kB that reaches the disk takes {sync:.1f} ms here; a charge needs"
+                " several, one after another, and opens the file anew. None of that grows with the"
+                " program."
+            ),
+            (
+                "**Many calls.** Times of one access, by the number of calls on record; the charge"
+                " in memory checks the same rule."
+            ),
+            (
+                ["calls", "file", "open", "charge", "the same in memory", "spent", "statement"],
+                by_size,
+            ),
         ],
     )
 

@@ -1,6 +1,7 @@
 """What an audit measures of published claims on one concrete pair of neighbours, beside the corrected mechanisms.
 
-Run with ``python -m benchmarks.svm_audits``; about three minutes. An audit finds faults; passing one proves nothing.
+Run with ``python -m benchmarks.svm_audits``; about three minutes. An audit finds faults; passing
+one proves nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ FAR, OFF_AXIS = (np.array([[0.5, 0.0], [-0.5, 0.0], third]) for third in ([1.0, 
 
 def corrected(release: Callable[..., Any], reg: float) -> Mechanism:
     """A mechanism of the package."""
-    return lambda M, rng: release(RegularizedRisk(M, huber(), reg, 1.0), Account(Ledger(EPS, 0.0), Randomness(rng)))
+    return lambda M, rng: release(
+        RegularizedRisk(M, huber(), reg, 1.0), Account(Ledger(EPS, 0.0), Randomness(rng))
+    )
 
 
 def published(reg: float, *, scale: float) -> Mechanism:
@@ -60,7 +63,13 @@ def dual(M: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 CASES: dict[str, tuple[Callable[..., Any], Any, Any, str, int]] = {
-    "output perturbation": (corrected(perturb_output, 1.0), PLUS, MINUS, "x = 1 against x = −1, n = 1, Λ = 1", 20_000),
+    "output perturbation": (
+        corrected(perturb_output, 1.0),
+        PLUS,
+        MINUS,
+        "x = 1 against x = −1, n = 1, Λ = 1",
+        20_000,
+    ),
     "objective perturbation": (
         curved_part(corrected(perturb_objective, 0.01)),
         CURVED,
@@ -89,13 +98,22 @@ CASES: dict[str, tuple[Callable[..., Any], Any, Any, str, int]] = {
         "x = 1 against x = −1, n = 1, Λ = 1",
         20_000,
     ),
-    "DualPerturbationSVC (unproven)": (dual, FAR, OFF_AXIS, "(1, 0) against (0.1, 0.9), beside (±0.5, 0)", 1_000),
+    "DualPerturbationSVC (unproven)": (
+        dual,
+        FAR,
+        OFF_AXIS,
+        "(1, 0) against (0.1, 0.9), beside (±0.5, 0)",
+        1_000,
+    ),
 }
 
 
 def main() -> None:
     """Audit, and write the page."""
-    found = {name: audit(mechanism, one, two, EPS, 0.0, runs=runs, rng=0) for name, (mechanism, one, two, _, runs) in CASES.items()}
+    found = {
+        name: audit(mechanism, one, two, EPS, 0.0, runs=runs, rng=0)
+        for name, (mechanism, one, two, _, runs) in CASES.items()
+    }
     rows = [
         [
             name,
@@ -111,16 +129,22 @@ def main() -> None:
         "svm_audits",
         "Audits of private support vector machines",
         [
-            "Lower bounds on ε at confidence 0.999 from runs on one pair of neighbours (one record replaced, δ = 0; Huber "
-            "hinge, h = 1/2). A claim below the bound is refuted, with a false-alarm rate of 0.001 each. No fault found is not a "
-            "proof of privacy; the proofs are in `docs/proofs.md`. More pairs are in `tests/test_svm_audits.py`, broken twins in "
-            "[trust](trust.md).",
+            (
+                "Lower bounds on ε at confidence 0.999 from runs on one pair of neighbours (one"
+                " record replaced, δ = 0; Huber hinge, h = 1/2). A claim below the bound is"
+                " refuted, with a false-alarm rate of 0.001 each. No fault found is not a proof of"
+                " privacy; the proofs are in `docs/proofs.md`. More pairs are in"
+                " `tests/test_svm_audits.py`, broken twins in [trust](trust.md)."
+            ),
             (("mechanism", "claimed ε", "audited ε ≥", "verdict", "pair", "runs on each"), rows),
             "![Claims and audits](svm_audits.png)",
-            "The published objective perturbation counts a change of gradient only; where the replaced record also changes the "
-            "curvature, the density of the result changes with it. In dual-variable perturbation a record that is a support vector "
-            "in one data set only moves the weights in a direction in which the other data set has none at all: the true ε is "
-            "infinite, and the bound grows with the runs.",
+            (
+                "The published objective perturbation counts a change of gradient only; where the"
+                " replaced record also changes the curvature, the density of the result changes"
+                " with it. In dual-variable perturbation a record that is a support vector in one"
+                " data set only moves the weights in a direction in which the other data set has"
+                " none at all: the true ε is infinite, and the bound grows with the runs."
+            ),
         ],
     )
     figure, axes = plt.subplots(figsize=(9, 3), layout="constrained")

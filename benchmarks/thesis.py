@@ -21,8 +21,8 @@ from svm_models.datasets import fetch_adult, fetch_kddcup99
 from svm_models.evaluation import CrossValidation
 
 VDR = (
-    "P. van der Reijden (2019). Solving Linear Programs to Train Support Vector Machines Under Differential Privacy. "
-    "Master's thesis, Erasmus University Rotterdam."
+    "P. van der Reijden (2019). Solving Linear Programs to Train Support Vector Machines Under"
+    " Differential Privacy. Master's thesis, Erasmus University Rotterdam."
 )
 
 #: An estimator for n training records.
@@ -46,7 +46,9 @@ def data_set(name: str, preprocessing: str = "thesis") -> DataSet:
     """Adult (45,222 records, sparse: fewer entries than zeros) or 70,000 random records of KDD Cup 1999."""
     if name == "adult":
         found, title, reg = fetch_adult(preprocessing=preprocessing), "Adult", 1e-3
-        return DataSet(name, title, reg, sp.csr_array(found.data), found.target, found.feature_names)
+        return DataSet(
+            name, title, reg, sp.csr_array(found.data), found.target, found.feature_names
+        )
     found = fetch_kddcup99(70_000, random_state=0, preprocessing=preprocessing)
     return DataSet(name, "KDDCup99", 1e-2, found.data, found.target, found.feature_names)
 
@@ -73,22 +75,35 @@ class Fits:
 
 
 def measure(
-    data: DataSet, models: dict[str, Model], *, draws: int = 1, folds: int = 10, only: int | None = None
+    data: DataSet,
+    models: dict[str, Model],
+    *,
+    draws: int = 1,
+    folds: int = 10,
+    only: int | None = None,
 ) -> dict[str, Fits]:
-    """Train each model on the same folds, `draws` times where it is noisy; finished fits are not run again.
+    """Train each model on the same folds, `draws` times where it is noisy.
 
-    Repeats have seeds of their own, the same for all models: what two models have in common, such as the radius that a share of
-    eps buys, is then the same draw. `only` stops after so many of the folds.
+    Finished fits are not run again.
+
+    Repeats have seeds of their own, the same for all models: what two models have in common, such
+    as the radius that a share of eps buys, is then the same draw. `only` stops after so many of the
+    folds.
     """
     finished = store(f"thesis_{data.name}")
     found: dict[str, Fits] = {name: Fits([]) for name in models}
     splits = list(KFold(folds, shuffle=True, random_state=0).split(data.y))[:only]
-    with warnings.catch_warnings(action="ignore", category=NotPrivateWarning):  # the thesis has delta = 1/n
+    with warnings.catch_warnings(
+        action="ignore", category=NotPrivateWarning
+    ):  # the thesis has delta = 1/n
         for fold, (train, test) in enumerate(tqdm(splits, desc=data.title, unit="fold")):
             parts = None
             for name, model in models.items():
                 estimator = model(len(train))
-                noisy = "random_state" in estimator.get_params() and getattr(estimator, "eps", None) != np.inf
+                noisy = (
+                    "random_state" in estimator.get_params()
+                    and getattr(estimator, "eps", None) != np.inf
+                )
                 row = []
                 for draw in range(draws if noisy else 1):
                     settings = _settings(estimator, fold, folds, draw)
@@ -108,10 +123,15 @@ def cpu_seconds(found: dict[str, Fits]) -> float:
 def _fit(estimator: Any, parts: tuple[Any, ...], fold: int, draw: int) -> dict[str, Any]:
     X, y, X_test, y_test = parts
     if "random_state" in estimator.get_params():
-        estimator.set_params(random_state=int(np.random.SeedSequence([fold, draw]).generate_state(1)[0]))
+        estimator.set_params(
+            random_state=int(np.random.SeedSequence([fold, draw]).generate_state(1)[0])
+        )
     start = time.process_time()
     estimator.fit(X, y)
-    result = {"error": float(np.mean(estimator.predict(X_test) != y_test)), "seconds": time.process_time() - start}
+    result = {
+        "error": float(np.mean(estimator.predict(X_test) != y_test)),
+        "seconds": time.process_time() - start,
+    }
     if hasattr(estimator, "solution_"):
         selected, times = np.unique(estimator.solution_.trace["selected"], return_counts=True)
         result |= {
@@ -126,5 +146,14 @@ def _fit(estimator: Any, parts: tuple[Any, ...], fold: int, draw: int) -> dict[s
 
 
 def _settings(estimator: Any, fold: int, folds: int, draw: int) -> dict[str, Any]:
-    parameters = {k: v for k, v in estimator.get_params().items() if k not in ("random_state", "budget", "classes")}
-    return {"model": type(estimator).__name__, "parameters": parameters, "fold": [fold, folds], "draw": draw}
+    parameters = {
+        k: v
+        for k, v in estimator.get_params().items()
+        if k not in ("random_state", "budget", "classes")
+    }
+    return {
+        "model": type(estimator).__name__,
+        "parameters": parameters,
+        "fold": [fold, folds],
+        "draw": draw,
+    }

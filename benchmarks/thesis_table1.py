@@ -1,6 +1,7 @@
 """Table 1 of van der Reijden (2019): errors without privacy, and how many vertices the dense multiplicative weights ever pick.
 
-Run with ``python -m benchmarks.thesis_table1``; an interrupted run goes on where it stopped. About four minutes of one core.
+Run with ``python -m benchmarks.thesis_table1``; an interrupted run goes on where it stopped. About
+four minutes of one core.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def models(data: DataSet) -> dict[str, Model]:
     return {
         "fixed": lambda _n: DummyClassifier(),
         "QP-SVM": lambda _n: HuberSVC(reg=data.reg),
-        "argmax DMW": lambda n: DMWSVC(math.inf, 1 / n, 0.75, 200, method="dmw-published", reg=data.reg),
+        "argmax DMW": lambda n: DMWSVC(
+            math.inf, 1 / n, 0.75, 200, method="dmw-published", reg=data.reg
+        ),
         "argmax DMW, tight": lambda n: DMWSVC(math.inf, 1 / n, 0.75, reg=data.reg),
         "LP-SVM": lambda _n: LPSVC(C=1.0),
     }
@@ -53,9 +56,25 @@ def main() -> None:
         seconds += cpu_seconds(found)
         for model, fits in found.items():
             error = published.get(model)
-            within = "–" if error is None else "yes" if abs(fits.errors.mean - error) <= TOLERANCE[model] else "NO"
+            within = (
+                "–"
+                if error is None
+                else "yes"
+                if abs(fits.errors.mean - error) <= TOLERANCE[model]
+                else "NO"
+            )
             target = "–" if error is None else f"{error:.3f} ± {TOLERANCE[model]:.3f}"
-            rows.append([data.title, model, SETTINGS[model].format(reg=data.reg), target, str(fits.errors), within, RELATION])
+            rows.append(
+                [
+                    data.title,
+                    model,
+                    SETTINGS[model].format(reg=data.reg),
+                    target,
+                    str(fits.errors),
+                    within,
+                    RELATION,
+                ]
+            )
             bars.append((f"{data.title}: {model}", error, fits.errors))
             if "DMW" in model:
                 vertices.append([data.title, model, *_vertices(data, fits)])
@@ -64,15 +83,45 @@ def main() -> None:
         "Errors without privacy: Table 1 of van der Reijden (2019)",
         [
             f"Published: {VDR} Table 1.",
-            "Mean test error ± standard error over 10 folds. Not private: no noise, so neither a neighbour relation nor delta "
-            "matter. Preprocessing: “thesis” (numeric columns to [-1, 1], categories to {0, 1}, rows to Euclidean norm 1). "
-            "Adult: 45,222 complete records; KDDCup99: 70,000 random ones, not the same as the thesis's. Published numbers with "
-            "the difference that counts as agreement. The thesis calls the minimiser of the Huber loss QP-SVM.",
-            (("data", "model", "settings", "published", "ours ± standard error", "within", "relation, delta, preprocessing"), rows),
+            (
+                "Mean test error ± standard error over 10 folds. Not private: no noise, so neither"
+                " a neighbour relation nor delta matter. Preprocessing: “thesis” (numeric columns"
+                " to [-1, 1], categories to {0, 1}, rows to Euclidean norm 1). Adult: 45,222"
+                " complete records; KDDCup99: 70,000 random ones, not the same as the thesis's."
+                " Published numbers with the difference that counts as agreement. The thesis calls"
+                " the minimiser of the Huber loss QP-SVM."
+            ),
+            (
+                (
+                    "data",
+                    "model",
+                    "settings",
+                    "published",
+                    "ours ± standard error",
+                    "within",
+                    "relation, delta, preprocessing",
+                ),
+                rows,
+            ),
             "![Published errors and ours](thesis_table1.png)",
             "## Vertices selected",
-            "A vertex is one feature with a sign: w = ±radius e_j. Distinct vertices over all folds, and within one fold; which.",
-            (("data", "model", "rounds", "radius", "all folds", "most in one fold", "share of the first", "vertices"), vertices),
+            (
+                "A vertex is one feature with a sign: w = ±radius e_j. Distinct vertices over all"
+                " folds, and within one fold; which."
+            ),
+            (
+                (
+                    "data",
+                    "model",
+                    "rounds",
+                    "radius",
+                    "all folds",
+                    "most in one fold",
+                    "share of the first",
+                    "vertices",
+                ),
+                vertices,
+            ),
             EXPLANATION,
             f"CPU time of the fits: {seconds:.0f} s.",
         ],
@@ -84,11 +133,28 @@ def _draw(bars: list[tuple[str, float | None, CrossValidation]]) -> None:
     figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
     rows = range(len(bars))
     axes.errorbar(
-        [e.mean for *_, e in bars], rows, xerr=[e.standard_error for *_, e in bars], fmt="o", color="#0072b2", label="ours ± s.e."
+        [e.mean for *_, e in bars],
+        rows,
+        xerr=[e.standard_error for *_, e in bars],
+        fmt="o",
+        color="#0072b2",
+        label="ours ± s.e.",
     )
     published = [(error, row) for row, (_, error, _) in enumerate(bars) if error is not None]
-    axes.plot(*zip(*published, strict=True), "s", color="#d55e00", markerfacecolor="none", markersize=10, label="published")
-    axes.set(yticks=list(rows), yticklabels=[name for name, *_ in bars], xlabel="test error (share of records)", xlim=(0, None))
+    axes.plot(
+        *zip(*published, strict=True),
+        "s",
+        color="#d55e00",
+        markerfacecolor="none",
+        markersize=10,
+        label="published",
+    )
+    axes.set(
+        yticks=list(rows),
+        yticklabels=[name for name, *_ in bars],
+        xlabel="test error (share of records)",
+        xlim=(0, None),
+    )
     axes.invert_yaxis()
     axes.grid(axis="x", alpha=0.3)
     axes.legend(frameon=False)
@@ -96,12 +162,14 @@ def _draw(bars: list[tuple[str, float | None, CrossValidation]]) -> None:
 
 
 EXPLANATION = (
-    "Argmax dense multiplicative weights with the published constants never picks a second vertex: the classifier is the sign of "
-    "a *single feature*, the one with the largest mean margin, and more rounds hardly change that. With s = 3n/4 no record may "
-    "weigh more than 4/3 of the average, so all that the dual player can do is to take 1/4 of the mass from some records and "
-    "spread it over the others. That moves the weighted mean margin of a vertex too little to make another vertex the best one. "
-    "So Table 1's column “DMW” is the error of one feature. With a single vertex selected the error does not depend on the "
-    "radius either: only the sign of x_j counts."
+    "Argmax dense multiplicative weights with the published constants never picks a second vertex:"
+    " the classifier is the sign of a *single feature*, the one with the largest mean margin, and"
+    " more rounds hardly change that. With s = 3n/4 no record may weigh more than 4/3 of the"
+    " average, so all that the dual player can do is to take 1/4 of the mass from some records and"
+    " spread it over the others. That moves the weighted mean margin of a vertex too little to make"
+    " another vertex the best one. So Table 1's column “DMW” is the error of one feature. With a"
+    " single vertex selected the error does not depend on the radius either: only the sign of x_j"
+    " counts."
 )
 
 

@@ -1,6 +1,9 @@
-"""Mechanism by injected fault: which audits catch it, and how many runs they need. Beside it, false alarms on correct releases.
+"""Mechanism by injected fault: which audits catch it, and how many runs they need.
 
-Run with ``python -m benchmarks.trust``; about eight minutes of one core, resumable. Subjects, faults: ``tests/conformance_*.py``.
+Beside it, false alarms on correct releases.
+
+Run with ``python -m benchmarks.trust``; about eight minutes of one core, resumable. Subjects,
+faults: ``tests/conformance_*.py``.
 """
 
 from __future__ import annotations
@@ -108,7 +111,9 @@ def false_alarms(subject: Subject) -> int:
     """Of a hundred audits of the release as it is."""
     case = subject.correct()
     seeds = (_seed(subject.name, RUNS_OF_CORRECT, repeat) for repeat in range(CORRECT))
-    return sum(not audited(case.sampler, case.claim, RUNS_OF_CORRECT, seed).passed for seed in seeds)
+    return sum(
+        not audited(case.sampler, case.claim, RUNS_OF_CORRECT, seed).passed for seed in seeds
+    )
 
 
 def _seed(name: str, runs: int, repeat: int) -> int:
@@ -120,7 +125,8 @@ class Cell:
     """What the table says of a subject and a fault."""
 
     word: str
-    #: Decimal logarithm of the runs: 0 for a comparison without audit, nan where nothing applies, inf where it was missed.
+    #: Decimal logarithm of the runs: 0 for a comparison without audit, nan where nothing applies,
+    #: inf where it was missed.
     level: float
 
     @classmethod
@@ -130,36 +136,60 @@ class Cell:
             return cls(f"– [{notes.setdefault(found['reason'], len(notes) + 1)}]", np.nan)
         if "exact" in found:
             return cls(found["exact"], np.inf if found["exact"] == _NOT_CAUGHT else 0.0)
-        return cls(_NOT_CAUGHT, np.inf) if found["runs"] is None else cls(WORDS[found["runs"]], np.log10(found["runs"]))
+        return (
+            cls(_NOT_CAUGHT, np.inf)
+            if found["runs"] is None
+            else cls(WORDS[found["runs"]], np.log10(found["runs"]))
+        )
 
 
 def draw(names: list[str], table: list[list[Cell]]) -> None:
     """The table at a glance: the more runs, the darker; grey where no audit is needed."""
     levels = np.array([[cell.level for cell in row] for row in table])
     classes = np.where(np.isinf(levels), 7.0, levels)
-    colors = ["0.85", "white", "white", *(to_rgba(COLOURS["blue"], depth) for depth in (0.1, 0.3, 0.5, 0.7)), COLOURS["vermilion"]]
+    colors = [
+        "0.85",
+        "white",
+        "white",
+        *(to_rgba(COLOURS["blue"], depth) for depth in (0.1, 0.3, 0.5, 0.7)),
+        COLOURS["vermilion"],
+    ]
     norm = BoundaryNorm(np.arange(-0.5, 8), len(colors))
     with picture("trust", size=(12.0, 0.32 * len(names) + 2.2)) as (axes,):
-        axes.imshow(np.ma.masked_invalid(classes), cmap=ListedColormap(colors), norm=norm, aspect="auto")
+        axes.imshow(
+            np.ma.masked_invalid(classes), cmap=ListedColormap(colors), norm=norm, aspect="auto"
+        )
         for i, row in enumerate(table):
             for j, cell in enumerate(row):
-                axes.text(j, i, cell.word.partition(" ")[0], ha="center", va="center", fontsize="small")
+                axes.text(
+                    j, i, cell.word.partition(" ")[0], ha="center", va="center", fontsize="small"
+                )
         axes.set_xticks(range(len(HEADERS)), HEADERS.values(), rotation=40, ha="left")
         axes.xaxis.tick_top()
         axes.set_yticks(range(len(names)), names)
         axes.tick_params(length=0, labelsize="small")
         axes.spines[:].set_visible(False)
-        axes.set_xlabel("10ᵏ: runs on each neighbour (number); ledger, replay: no audit needed; –: does not apply", loc="right")
+        axes.set_xlabel(
+            "10ᵏ: runs on each neighbour (number); ledger, replay: no audit needed; –: does not"
+            " apply",
+            loc="right",
+        )
 
 
 def fingerprint() -> str:
     """Of the suite and of the estimators; what a cache knows is the code of privlp."""
     sources = [*ROOT.glob("tests/conformance_*.py"), *ROOT.glob("svm_models/*.py")]
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sorted(sources))).hexdigest()[:12]
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sorted(sources))).hexdigest()[
+        :12
+    ]
 
 
 @click.command(help=__doc__)
-@click.option("--only", default="", help="Only subjects whose name contains this; prints cells, writes nothing.")
+@click.option(
+    "--only",
+    default="",
+    help="Only subjects whose name contains this; prints cells, writes nothing.",
+)
 def main(only: str) -> None:
     cache, subjects = Cache("trust"), [s for s in [*SUBJECTS, *ESTIMATORS] if only in s.name]
     notes: dict[str, int] = {}
@@ -171,7 +201,9 @@ def main(only: str) -> None:
         for bug in Bug:
             bar.set_description(f"{subject.name}: {bug}")
             settings = {"suite": suite, "subject": subject.name, "bug": bug.value}
-            row.append(Cell.of(cache.measure(settings, lambda s=subject, b=bug: measured(s, b)), notes))
+            row.append(
+                Cell.of(cache.measure(settings, lambda s=subject, b=bug: measured(s, b)), notes)
+            )
             bar.update()
         bar.set_description(f"{subject.name}: correct")
         settings = {"suite": suite, "subject": subject.name, "bug": None}
@@ -182,7 +214,12 @@ def main(only: str) -> None:
     names = [subject.name for subject in subjects]
     if only:
         for name, row, alarm in zip(names, table, alarms, strict=True):
-            print(name, *(f"{bug}: {cell.word}" for bug, cell in zip(Bug, row, strict=True)), f"false alarms: {alarm}", sep="\n  ")
+            print(
+                name,
+                *(f"{bug}: {cell.word}" for bug, cell in zip(Bug, row, strict=True)),
+                f"false alarms: {alarm}",
+                sep="\n  ",
+            )
         return
     write(names, table, alarms, notes)
 
@@ -191,23 +228,43 @@ def _unwrapped(text: str) -> str:
     return " ".join(text.split())
 
 
-def write(names: list[str], table: list[list[Cell]], alarms: list[int], notes: dict[str, int]) -> None:
+def write(
+    names: list[str], table: list[list[Cell]], alarms: list[int], notes: dict[str, int]
+) -> None:
     """The page and its picture."""
     cells = [cell for row in table for cell in row if not np.isnan(cell.level)]
-    missed, exact = sum(np.isinf(cell.level) for cell in cells), sum(cell.level == 0 for cell in cells)
-    rows = [[name, *(cell.word for cell in row), str(alarm)] for name, row, alarm in zip(names, table, alarms, strict=True)]
-    caught = (
-        f"{len(names)} kinds of release, {len(Bug)} faults. Of {len(cells)} deliberately broken twins {len(cells) - missed} are "
-        f"caught, {exact} of them without statistics; of {len(names) * CORRECT:,} audits of correct releases {sum(alarms)} raised "
-        f"a false alarm (confidence {CONFIDENCE}, {RUNS_OF_CORRECT:,} runs on each neighbour; one in a thousand may). Beyond "
-        "10³ runs, selections and Euclidean Laplace noise are drawn from their law, which single releases are tested against, not "
-        "from the mechanism itself."
+    missed, exact = (
+        sum(np.isinf(cell.level) for cell in cells),
+        sum(cell.level == 0 for cell in cells),
     )
-    reasons = "\n".join(f"{number}. {reason[0].upper()}{reason[1:]}." for reason, number in notes.items())
+    rows = [
+        [name, *(cell.word for cell in row), str(alarm)]
+        for name, row, alarm in zip(names, table, alarms, strict=True)
+    ]
+    caught = (
+        f"{len(names)} kinds of release, {len(Bug)} faults. Of {len(cells)} deliberately broken"
+        f" twins {len(cells) - missed} are caught, {exact} of them without statistics; of"
+        f" {len(names) * CORRECT:,} audits of correct releases {sum(alarms)} raised a false alarm"
+        f" (confidence {CONFIDENCE}, {RUNS_OF_CORRECT:,} runs on each neighbour; one in a thousand"
+        " may). Beyond 10³ runs, selections and Euclidean Laplace noise are drawn from their law,"
+        " which single releases are tested against, not from the mechanism itself."
+    )
+    reasons = "\n".join(
+        f"{number}. {reason[0].upper()}{reason[1:]}." for reason, number in notes.items()
+    )
     picture_of_table = "![The table at a glance](trust.png)"
-    page = [caught, _unwrapped(_READING), (("release", *HEADERS.values(), "false alarms"), rows), picture_of_table]
+    page = [
+        caught,
+        _unwrapped(_READING),
+        (("release", *HEADERS.values(), "false alarms"), rows),
+        picture_of_table,
+    ]
     page += ["## Why a fault does not apply", reasons, "## What was done", _unwrapped(_DONE)]
-    write_page("trust", "Which faults the audits catch", [*page, "## What it does not show", _unwrapped(_NOT_SHOWN)])
+    write_page(
+        "trust",
+        "Which faults the audits catch",
+        [*page, "## What it does not show", _unwrapped(_NOT_SHOWN)],
+    )
     draw(names, table)
 
 

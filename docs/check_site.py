@@ -10,7 +10,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-_LOADED = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"), ("source", "src"), ("object", "data")}
+_LOADED = {
+    ("script", "src"),
+    ("img", "src"),
+    ("link", "href"),
+    ("iframe", "src"),
+    ("source", "src"),
+    ("object", "data"),
+}
 _FOLLOWED = {("a", "href"), ("area", "href"), ("form", "action")}
 _LOADED_BY_STYLE = re.compile(r"(?:url\(|@import\s)\s*['\"]?((?:https?:)?//[^'\")\s]+)")
 
@@ -40,7 +47,11 @@ class _Page(HTMLParser):
 
 def faults(site: Path) -> Iterator[str]:
     """What is wrong with the pages and styles below a folder, in words."""
-    pages = {path.resolve(): _Page(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts}
+    pages = {
+        path.resolve(): _Page(path)
+        for path in sorted(site.rglob("*.html"))
+        if "_static" not in path.parts
+    }
     if not pages:
         yield f"{site}: no pages"
     for path, page in pages.items():
@@ -55,7 +66,11 @@ def faults(site: Path) -> Iterator[str]:
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not target.is_file():
                 yield f"{where}: {link} does not exist"
-            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
+            elif (
+                parts.fragment
+                and target in pages
+                and unquote(parts.fragment) not in pages[target].anchors
+            ):
                 yield f"{where}: {link} has no such anchor"
     for path in sorted(site.rglob("*.css")):
         for link in _LOADED_BY_STYLE.findall(path.read_text(encoding="utf-8")):

@@ -1,4 +1,7 @@
-"""How Sphinx builds the documentation: ``make docs``. Nothing is fetched at build time, and pages load nothing from elsewhere."""
+"""How Sphinx builds the documentation: ``make docs``.
+
+Nothing is fetched at build time, and pages load nothing from elsewhere.
+"""
 
 import os
 import sys
@@ -34,8 +37,15 @@ extensions = [
     "sphinx_design",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_ext", "_templates", "results/README.md"]  # the last is included by results/index.md
-nitpick_ignore_regex = [("py:.*", r"(numpy|scipy|sklearn|cvxpy|matplotlib)\..*")]  # their pages are on the network
+exclude_patterns = [
+    "_build",
+    "_ext",
+    "_templates",
+    "results/README.md",
+]  # the last is included by results/index.md
+nitpick_ignore_regex = [
+    ("py:.*", r"(numpy|scipy|sklearn|cvxpy|matplotlib)\..*")
+]  # their pages are on the network
 
 smartquotes = False  # they turn --eps into –eps, and quotes around arguments into others
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -48,7 +58,9 @@ nb_code_prompt_show = "Show the code"
 nb_code_prompt_hide = "Hide the code"
 
 autosummary_generate = True
-autosummary_filename_map = {f"privlp.{name}": f"privlp.{name}_function" for name in ("plan", "quality")}  # beside Plan, Quality
+autosummary_filename_map = {
+    f"privlp.{name}": f"privlp.{name}_function" for name in ("plan", "quality")
+}  # beside Plan, Quality
 autodoc_typehints = "none"  # docstrings say it in words
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the pages list them with their docstrings

@@ -28,7 +28,9 @@ def real(value: Any, name: str) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise InvalidParameterError(f"{name} is beyond double precision; the largest number is 1.8e308.") from None
+        raise InvalidParameterError(
+            f"{name} is beyond double precision; the largest number is 1.8e308."
+        ) from None
 
 
 def positive(value: Any, name: str, *, finite: bool = False) -> float:
@@ -39,14 +41,23 @@ def positive(value: Any, name: str, *, finite: bool = False) -> float:
     InvalidParameterError
         If it is anything else.
     """
-    number = real(value, name) if isinstance(value, Real) and not isinstance(value, bool | np.bool_) else np.nan
+    number = (
+        real(value, name)
+        if isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+        else np.nan
+    )
     if not number > 0 or (finite and number == np.inf):
-        raise InvalidParameterError(f"{name} must be a positive {'finite ' if finite else ''}number, got {value!r}.")
+        raise InvalidParameterError(
+            f"{name} must be a positive {'finite ' if finite else ''}number, got {value!r}."
+        )
     return number
 
 
 def is_one_of(value: Any, options: Collection[str]) -> bool:
-    """Whether a value is one of some strings; an array, which compares entry by entry, is none of them."""
+    """Whether a value is one of some strings.
+
+    An array, which compares entry by entry, is none of them.
+    """
     return isinstance(value, str) and value in options
 
 
@@ -64,16 +75,26 @@ def real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
 
 
 def as_floats(values: Any, name: str, order: Any = "K") -> npt.NDArray[np.float64]:
-    """A new float array of real numbers; a string of digits is no number, and what is masked is none either."""
+    """A new float array of real numbers.
+
+    A string of digits is no number, and what is masked is none either.
+    """
     if sp.issparse(values):
         values = values.toarray().ravel()
     if np.ma.is_masked(values):
-        raise InvalidProblemError(f"{name} has masked entries. Fill them in, or leave their rows out.")
+        raise InvalidProblemError(
+            f"{name} has masked entries. Fill them in, or leave their rows out."
+        )
     try:
         raw = np.asarray(values)
         if raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat):
             raise TypeError
-        return np.array(raw, dtype=float if raw.dtype.kind == "O" else real_dtype(raw.dtype, name), order=order, copy=True)
+        return np.array(
+            raw,
+            dtype=float if raw.dtype.kind == "O" else real_dtype(raw.dtype, name),
+            order=order,
+            copy=True,
+        )
     except InvalidProblemError:
         raise
     except (TypeError, ValueError, OverflowError):
@@ -84,8 +105,8 @@ def as_floats(values: Any, name: str, order: Any = "K") -> npt.NDArray[np.float6
 def as_sparse(A: Any, layout: Any = sp.csr_array) -> Any:
     """A as a sparse array, by way of where its entries stand.
 
-    SciPy's own conversion of a dense array quotes that array in an error of its own, whatever failed within it: too little memory,
-    for instance. Here the first error is all there is.
+    SciPy's own conversion of a dense array quotes that array in an error of its own, whatever
+    failed within it: too little memory, for instance. Here the first error is all there is.
     """
     if sp.issparse(A):
         return layout(A)
@@ -97,8 +118,8 @@ def warn_of_large_delta(eps: float, delta: float, records: float, *, stacklevel:
     """Warn where publishing a whole record would satisfy (eps, delta): from delta = 1/n on, n the public number of records."""
     if math.isfinite(eps) and delta * records >= 1:
         warnings.warn(
-            f"delta = {delta:g} is at least 1/n = {1 / records:g}: publishing one whole record at random would satisfy it. "
-            "Choose delta well below 1/n.",
+            f"delta = {delta:g} is at least 1/n = {1 / records:g}: publishing one whole record at"
+            " random would satisfy it. Choose delta well below 1/n.",
             NotPrivateWarning,
             stacklevel=stacklevel,
         )

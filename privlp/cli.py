@@ -32,13 +32,19 @@ from privlp.solvers.choice import PREDICTIONS
 
 _EXIT_CODES = """Exit codes: 0 solved; 1 ended without a solution (infeasible, unbounded, time limit, out of memory); 2 wrong input
 or options, or a file that cannot be read or written; 130 interrupted."""
-_STAYS_CHARGED = "Nothing was released but what is printed above or saved; what was charged stays charged."
-_EXIT_CODES_OF_AUDIT = (
-    "Exit codes: 0 no fault found (no proof of privacy); 1 fault found; 2 wrong input or options; 130 interrupted."
+_STAYS_CHARGED = (
+    "Nothing was released but what is printed above or saved; what was charged stays charged."
 )
-_EXIT_CODES_OF_BUDGET = "Exit codes: 0 made or read; 2 wrong options, or a file that cannot be used; 130 interrupted."
+_EXIT_CODES_OF_AUDIT = (
+    "Exit codes: 0 no fault found (no proof of privacy); 1 fault found; 2 wrong input or options;"
+    " 130 interrupted."
+)
+_EXIT_CODES_OF_BUDGET = (
+    "Exit codes: 0 made or read; 2 wrong options, or a file that cannot be used; 130 interrupted."
+)
 _MOST_VARIABLES_SHOWN = 20
-# Plans of larger programs may take far longer than the solve: they bound each variable by linear programs.
+# Plans of larger programs may take far longer than the solve: they bound each variable by linear
+# programs.
 _MOST_VARIABLES_PLANNED = 500
 _PLANNED = ("eps", "delta", "s", "alpha", "opt", "width", "feasible")
 _WORRYING = ("Too few rows", "Too much noise", "Rough")
@@ -61,9 +67,13 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             except PrivLPError as error:
                 raise _Failure(in_flags(str(error))) from None
             except OSError as error:
-                if error.errno == errno.EPIPE:  # whoever read the output has gone: click ends quietly
+                if (
+                    error.errno == errno.EPIPE
+                ):  # whoever read the output has gone: click ends quietly
                     raise
-                raise _Failure(f"{error.filename or 'Output'}: {error.strerror or error}.") from None
+                raise _Failure(
+                    f"{error.filename or 'Output'}: {error.strerror or error}."
+                ) from None
             except MemoryError:
                 click.echo(f"Error: Out of memory. {_STAYS_CHARGED}", err=True)
                 sys.exit(1)
@@ -79,7 +89,15 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _example(*lines: str, exit_codes: str = _EXIT_CODES) -> str:
     """An epilogue that begins with command lines as they are."""
-    return "\n".join(["\b", "Example:" if len(lines) == 1 else "Examples:", *(f"  {line}" for line in lines), "", exit_codes])
+    return "\n".join(
+        [
+            "\b",
+            "Example:" if len(lines) == 1 else "Examples:",
+            *(f"  {line}" for line in lines),
+            "",
+            exit_codes,
+        ]
+    )
 
 
 @click.group(epilog=_EXIT_CODES, context_settings={"max_content_width": 100})
@@ -98,14 +116,32 @@ def main() -> None:
     ),
 )
 @click.argument("model", type=click.Path())
-@cli_options.privacy("--eps", type=float, required=True, help="Privacy parameter eps: smaller is more private; inf: no privacy.")
+@cli_options.privacy(
+    "--eps",
+    type=float,
+    required=True,
+    help="Privacy parameter eps: smaller is more private; inf: no privacy.",
+)
 @cli_options.REQUEST
-@cli_options.privacy("--budget", "budget_file", type=click.Path(), help="Pay from the budget in this file; see `privlp budget`.")
+@cli_options.privacy(
+    "--budget",
+    "budget_file",
+    type=click.Path(),
+    help="Pay from the budget in this file; see `privlp budget`.",
+)
 @cli_options.MANNER
 @cli_options.method("--time-limit", type=float, help="Seconds.")
-@cli_options.output("--seed", type=int, help="Reproducible noise, for experiments only: the result is not for release.")
+@cli_options.output(
+    "--seed",
+    type=int,
+    help="Reproducible noise, for experiments only: the result is not for release.",
+)
 @cli_options.output("--progress/--no-progress", help="Show a progress bar.")
-@cli_options.output("--json", "json_file", help="Write the result as JSON to this file, or to standard output for '-'.")
+@cli_options.output(
+    "--json",
+    "json_file",
+    help="Write the result as JSON to this file, or to standard output for '-'.",
+)
 @cli_options.output(
     "--compare",
     "compared",
@@ -114,9 +150,18 @@ def main() -> None:
 )
 @plain_errors
 def _solve(
-    model: str, budget_file: str | None, json_file: str | None, seed: int | None, split: str | None, compared: bool, **options: Any
+    model: str,
+    budget_file: str | None,
+    json_file: str | None,
+    seed: int | None,
+    split: str | None,
+    compared: bool,
+    **options: Any,
 ) -> None:
-    """Solve MODEL (an MPS or LP file) privately. By default whole rows are private: one record owns a constraint."""
+    """Solve MODEL (an MPS or LP file) privately.
+
+    By default whole rows are private: one record owns a constraint.
+    """
     _require_folder(json_file)
     split_in = shares(split)
     budget = None if budget_file is None else Budget.open(budget_file)
@@ -165,7 +210,11 @@ def _note_if_little_is_expected(lp: LinearProgram, options: dict[str, Any]) -> N
     except PrivLPError:  # without noise, say
         return
     if planned.advice.startswith(_WORRYING):
-        click.echo(f"Note, as `privlp plan` predicts for method {planned.best}: {in_flags(planned.advice)}", err=True)
+        click.echo(
+            f"Note, as `privlp plan` predicts for method {planned.best}:"
+            f" {in_flags(planned.advice)}",
+            err=True,
+        )
 
 
 def _print_comparison(lp: LinearProgram, solution: Solution, options: dict[str, Any]) -> None:
@@ -186,9 +235,16 @@ def _print_comparison(lp: LinearProgram, solution: Solution, options: dict[str, 
     epilog=_example("privlp plan model.mps --eps 1 --delta 1e-6 --s 100 --opt 4.5"),
 )
 @click.argument("model", type=click.Path())
-@cli_options.privacy("--eps", type=float, required=True, help="Privacy parameter eps: smaller is more private.")
+@cli_options.privacy(
+    "--eps", type=float, required=True, help="Privacy parameter eps: smaller is more private."
+)
 @cli_options.REQUEST
-@cli_options.output("--plot", "picture", type=click.Path(dir_okay=False), help="Draw the predictions over eps into this file.")
+@cli_options.output(
+    "--plot",
+    "picture",
+    type=click.Path(dir_okay=False),
+    help="Draw the predictions over eps into this file.",
+)
 @plain_errors
 def _plan(model: str, picture: str | None, **options: Any) -> None:
     """Predict how well MODEL can be solved privately, from public numbers. Spends nothing."""
@@ -205,29 +261,67 @@ def _plan(model: str, picture: str | None, **options: Any) -> None:
     cls=GroupedCommand,
     short_help="Look for a fault in a private solve of a model; not private.",
     epilog=_example(
-        "privlp audit model.mps --eps 1 --delta 1e-6 --s 6 --opt 3 --pairs 6 --runs 0", exit_codes=_EXIT_CODES_OF_AUDIT
+        "privlp audit model.mps --eps 1 --delta 1e-6 --s 6 --opt 3 --pairs 6 --runs 0",
+        exit_codes=_EXIT_CODES_OF_AUDIT,
     ),
 )
 @click.argument("model", type=click.Path())
-@cli_options.privacy("--eps", type=float, required=True, help="Privacy parameter eps that is claimed; finite.")
+@cli_options.privacy(
+    "--eps", type=float, required=True, help="Privacy parameter eps that is claimed; finite."
+)
 @cli_options.REQUEST
 @cli_options.MANNER
-@cli_options.audit("--pairs", type=int, default=50, show_default=True, help="Pairs of neighbours to try, two solves each.")
-@cli_options.audit("--runs", type=int, default=2_000, show_default=True, help="Solves on each of the worst pair; 0: no statistics.")
-@cli_options.audit("--confidence", type=float, default=0.999, show_default=True, help="Of each statistical audit.")
+@cli_options.audit(
+    "--pairs",
+    type=int,
+    default=50,
+    show_default=True,
+    help="Pairs of neighbours to try, two solves each.",
+)
+@cli_options.audit(
+    "--runs",
+    type=int,
+    default=2_000,
+    show_default=True,
+    help="Solves on each of the worst pair; 0: no statistics.",
+)
+@cli_options.audit(
+    "--confidence", type=float, default=0.999, show_default=True, help="Of each statistical audit."
+)
 @cli_options.output("--seed", type=int, help="Reproducible audit.")
 @cli_options.output(
-    "--progress/--no-progress", default=True, show_default=True, help="Say how long it may take, and how far it is."
+    "--progress/--no-progress",
+    default=True,
+    show_default=True,
+    help="Say how long it may take, and how far it is.",
 )
-@cli_options.output("--plot", "picture", type=click.Path(dir_okay=False), help="Draw the changes found against those charged.")
-@cli_options.output("--json", "json_file", help="Write the findings as JSON to this file, or to standard output for '-'.")
+@cli_options.output(
+    "--plot",
+    "picture",
+    type=click.Path(dir_okay=False),
+    help="Draw the changes found against those charged.",
+)
+@cli_options.output(
+    "--json",
+    "json_file",
+    help="Write the findings as JSON to this file, or to standard output for '-'.",
+)
 @plain_errors
-def _audit(model: str, json_file: str | None, picture: str | None, seed: int | None, split: str | None, **options: Any) -> None:
-    """Look for a fault in a private solve of MODEL, on extreme neighbours of it. NOT PRIVATE: do not publish what it prints.
+def _audit(
+    model: str,
+    json_file: str | None,
+    picture: str | None,
+    seed: int | None,
+    split: str | None,
+    **options: Any,
+) -> None:
+    """Look for a fault in a private solve of MODEL, on extreme neighbours of it.
 
-    What one neighbour releases is played back to the other; then no number behind a release may move by more than was charged, and
-    all else must be equal. A single draw of each kind, and the released x, are audited by statistics. An audit finds faults; it
-    proves nothing.
+    NOT PRIVATE: do not publish what it prints.
+
+    What one neighbour releases is played back to the other; then no number behind a release may
+    move by more than was charged, and all else must be equal. A single draw of each kind, and the
+    released x, are audited by statistics. An audit finds faults; it proves nothing.
     """
     _require_folder(json_file)
     _require_picture(picture)
@@ -258,17 +352,28 @@ def _audit(model: str, json_file: str | None, picture: str | None, seed: int | N
 @cli_options.made("--eps", type=float, help="Privacy parameter eps of all releases together.")
 @cli_options.made("--delta", type=float, help="Privacy parameter delta of all releases together.")
 @cli_options.made(
-    "--composition", type=click.Choice(["adaptive", "planned", "basic"]), help="How calls add up [default: adaptive]."
+    "--composition",
+    type=click.Choice(["adaptive", "planned", "basic"]),
+    help="How calls add up [default: adaptive].",
 )
-@cli_options.made("--adopt", is_flag=True, help="Use a file that was moved or restored; only if no other copy will be used.")
+@cli_options.made(
+    "--adopt",
+    is_flag=True,
+    help="Use a file that was moved or restored; only if no other copy will be used.",
+)
 @cli_options.output("--history", is_flag=True, help="Also print what happened when.")
-@cli_options.output("--json", "json_file", help="Write all as JSON to this file, or to standard output for '-'.")
+@cli_options.output(
+    "--json", "json_file", help="Write all as JSON to this file, or to standard output for '-'."
+)
 @plain_errors
 def _budget(file: str, history: bool, json_file: str | None, **options: Any) -> None:
-    """Say what the budget in FILE has paid for, and how much is left. With --eps and --delta, make it if there is none.
+    """Say what the budget in FILE has paid for, and how much is left.
 
-    Releases over months and from several processes are paid from one file. A charge is on the disk before the draw that it pays
-    for, so that a crash loses none. Keep FILE on a local disk, and never use two copies of it: that would spend the budget twice.
+    With --eps and --delta, make it if there is none.
+
+    Releases over months and from several processes are paid from one file. A charge is on the disk
+    before the draw that it pays for, so that a crash loses none. Keep FILE on a local disk, and
+    never use two copies of it: that would spend the budget twice.
     """
     _require_folder(json_file)
     budget = Budget.open(file, **options)
@@ -284,10 +389,18 @@ def _budget(file: str, history: bool, json_file: str | None, **options: Any) -> 
         click.echo(f"\n{history_table(budget.history())}")
 
 
-@main.command("exact", short_help="Solve a model exactly with HiGHS; not private.", epilog=_example("privlp exact model.mps"))
+@main.command(
+    "exact",
+    short_help="Solve a model exactly with HiGHS; not private.",
+    epilog=_example("privlp exact model.mps"),
+)
 @click.argument("model", type=click.Path())
 @click.option("--time-limit", type=float, help="Seconds.")
-@click.option("--json", "json_file", help="Write the result as JSON to this file, or to standard output for '-'.")
+@click.option(
+    "--json",
+    "json_file",
+    help="Write the result as JSON to this file, or to standard output for '-'.",
+)
 @plain_errors
 def _exact(model: str, time_limit: float | None, json_file: str | None) -> None:
     """Solve MODEL (an MPS or LP file) exactly with HiGHS. Not private."""
@@ -306,16 +419,28 @@ def _exact(model: str, time_limit: float | None, json_file: str | None) -> None:
                 ("dual residual", f"{exact.dual_residual:.2g}"),
                 ("gap", f"{exact.gap:.2g}"),
             ]
-            click.echo("\n" + tabulate(certificate, tablefmt="plain", disable_numparse=True) + f"\n\n{_variables(lp, exact.x)}")
+            click.echo(
+                "\n"
+                + tabulate(certificate, tablefmt="plain", disable_numparse=True)
+                + f"\n\n{_variables(lp, exact.x)}"
+            )
     if json_file is not None and json_file != "-":
         write_whole(json_file, document)
     sys.exit(0 if exact.success else 1)
 
 
 @main.command(
-    "demo", short_help="Solve a program on real medical records, and draw it.", epilog=_example("privlp demo --output demo.png")
+    "demo",
+    short_help="Solve a program on real medical records, and draw it.",
+    epilog=_example("privlp demo --output demo.png"),
 )
-@click.option("--output", default="privlp-demo.png", show_default=True, type=click.Path(dir_okay=False), help="Picture to write.")
+@click.option(
+    "--output",
+    default="privlp-demo.png",
+    show_default=True,
+    type=click.Path(dir_okay=False),
+    help="Picture to write.",
+)
 @click.option("--seed", type=int, help="Reproducible noise.")
 @plain_errors
 def _demo(output: str, seed: int | None) -> None:

@@ -24,7 +24,9 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What a private solution costs and violates. **Not private**: computed from private rows without noise.
+    """What a private solution costs and violates.
+
+    **Not private**: computed from private rows without noise.
 
     Attributes
     ----------
@@ -56,7 +58,10 @@ class Comparison:
 
     @property
     def objective_gap(self) -> float | None:
-        """Private minus exact objective, relative to 1 + abs(exact); ``None`` if there is no exact optimum."""
+        """Private minus exact objective, relative to 1 + abs(exact).
+
+        ``None`` if there is no exact optimum.
+        """
         if self.exact_objective is None:
             return None
         return (self.objective - self.exact_objective) / (1 + abs(self.exact_objective))
@@ -92,7 +97,9 @@ class Comparison:
             raise InvalidParameterError("alpha must be a number, got nan.")
         return int(np.count_nonzero(self.scaled_violations > alpha))
 
-    def plot(self, ax: Axes | None = None, *, label: str | None = None, s: float | None = None) -> Axes:
+    def plot(
+        self, ax: Axes | None = None, *, label: str | None = None, s: float | None = None
+    ) -> Axes:
         """Draw how many rows are violated by more than each amount.
 
         Parameters
@@ -125,7 +132,9 @@ class Comparison:
         with drawing_on(ax) as axes:
             k = sum(line.get_drawstyle() == "steps-pre" for line in axes.lines)
             amounts = np.append(largest_first, 0.0)
-            axes.step(amounts, np.arange(len(amounts)), where="pre", label=label, **marks(k, len(amounts)))
+            axes.step(
+                amounts, np.arange(len(amounts)), where="pre", label=label, **marks(k, len(amounts))
+            )
             if s is not None:
                 axes.axhline(s, color=GREY, linestyle="--", label=f"s = {s:g} rows given up")
             axes.set_xlabel("violation (units of the row)")
@@ -146,11 +155,18 @@ class Comparison:
         if self.s is not None:
             rows += f" (s={self.s:g})"
             beyond = f" (beyond s rows: {self.violation_at(self.s):.3g})"
-        return f"Comparison(NOT PRIVATE: objective_gap={gap}, rows violated={rows}, worst violation={worst:.3g}{beyond})"
+        return (
+            f"Comparison(NOT PRIVATE: objective_gap={gap}, rows violated={rows}, worst"
+            f" violation={worst:.3g}{beyond})"
+        )
 
 
 def compare(
-    lp: LinearProgram, solution: Solution | ExactSolution | Any, exact: ExactSolution | None = None, *, s: float | None = None
+    lp: LinearProgram,
+    solution: Solution | ExactSolution | Any,
+    exact: ExactSolution | None = None,
+    *,
+    s: float | None = None,
 ) -> Comparison:
     """Compare a solution, or any point, with the exact optimum and with every row: **not private**.
 
@@ -183,9 +199,17 @@ def compare(
     exact = solve_exact(lp) if exact is None else exact
     activity = lp.A @ x
     violations = np.maximum(np.maximum(activity - lp.b, lp.row_lower - activity), 0.0)
-    norms = np.sqrt(np.asarray((lp.A**2).sum(axis=1)).ravel()) if lp.is_sparse else np.linalg.norm(lp.A, axis=1)
-    scaled = np.divide(violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0)
-    return Comparison(lp.objective(x) + lp.price_of(violations), exact.objective, violations, scaled, s)
+    norms = (
+        np.sqrt(np.asarray((lp.A**2).sum(axis=1)).ravel())
+        if lp.is_sparse
+        else np.linalg.norm(lp.A, axis=1)
+    )
+    scaled = np.divide(
+        violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0
+    )
+    return Comparison(
+        lp.objective(x) + lp.price_of(violations), exact.objective, violations, scaled, s
+    )
 
 
 def _rows_given_up(s: Any) -> float:

@@ -55,8 +55,13 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
     echo(_INTRODUCTION.format(n=lp.shape[0], p=lp.shape[1] // 2 - 1, s=_GIVEN_UP))
     exact = solve_exact(lp)
     echo(f"Exact optimum (HiGHS, not private): {exact.objective:.1f}.")
-    echo(f"The private solves look for rules of total weight {_PUBLIC_RADIUS:g}, a number declared public.\n")
-    budget = Budget(_TOTAL_EPS, _DELTA, composition="planned")  # all of _EPSILONS are fixed beforehand
+    echo(
+        f"The private solves look for rules of total weight {_PUBLIC_RADIUS:g}, a number declared"
+        " public.\n"
+    )
+    budget = Budget(
+        _TOTAL_EPS, _DELTA, composition="planned"
+    )  # all of _EPSILONS are fixed beforehand
     axes, rows = _axes(), []
     for eps in _EPSILONS:
         solution = solve(lp, eps, _DELTA, _GIVEN_UP, opt=_PUBLIC_RADIUS, budget=budget, rng=seed)
@@ -67,17 +72,31 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
         foreseen = plan(lp, eps, _DELTA, _GIVEN_UP, opt=_PUBLIC_RADIUS).advice.split(":")[0]
         rows.append((f"{eps:g}", foreseen, comparison.n_violated(), missing, right_side))
     drowned = [row[0] for row in rows if row[2] > _GIVEN_UP]
-    headers = ("eps", "foreseen by plan", "rows violated*", f"violation after {_GIVEN_UP}*", "patients on the right side*")
+    headers = (
+        "eps",
+        "foreseen by plan",
+        "rows violated*",
+        f"violation after {_GIVEN_UP}*",
+        "patients on the right side*",
+    )
     echo(tabulate(rows, headers=headers, disable_numparse=True))
     echo("* computed from the patients' records without noise, for this demonstration only.")
     if drowned:
-        echo(f"More than s are violated at eps = {', '.join(drowned)}: too few patients for so much noise. Do not use such rules.")
-    total = f"Alone they cost eps = {sum(_EPSILONS):g} in sum; composed they cost less, and fit into a budget of {_TOTAL_EPS:g}."
+        echo(
+            f"More than s are violated at eps = {', '.join(drowned)}: too few patients for so much"
+            " noise. Do not use such rules."
+        )
+    total = (
+        f"Alone they cost eps = {sum(_EPSILONS):g} in sum; composed they cost less, and fit into a"
+        f" budget of {_TOTAL_EPS:g}."
+    )
     echo(f"\nThe ledger of all solves together. {total}\n{budget}\n")
     echo(f"{budget.statement()}\n")
     with drawing_on(axes):
         axes.axhline(_GIVEN_UP, color=GREY, linestyle="--", label=f"s = {_GIVEN_UP} given up")
-        axes.set(xlabel="points missing to the required margin", ylabel="patients who miss more (number)")
+        axes.set(
+            xlabel="points missing to the required margin", ylabel="patients who miss more (number)"
+        )
         axes.set_title(f"{lp.shape[0]} patients; not private: computed from their records")
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     save_figure(axes, picture)
@@ -88,4 +107,6 @@ def _axes() -> Axes:
     try:
         return new_axes()
     except MissingDependencyError as error:
-        raise MissingDependencyError("The demonstration needs scikit-learn and Matplotlib: pip install 'privlp[demo]'.") from error
+        raise MissingDependencyError(
+            "The demonstration needs scikit-learn and Matplotlib: pip install 'privlp[demo]'."
+        ) from error

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
-# Unbounded regions are drawn up to this multiple of what is in sight; nothing farther away is a corner.
+# Unbounded regions are drawn up to this multiple of what is in sight; nothing farther away is a
+# corner.
 _FAR = 1e4
-# Of that size: equalities must not lose their points to rounding. What is narrower than 100 times that has no width.
+# Of that size: equalities must not lose their points to rounding. What is narrower than 100 times
+# that has no width.
 _ROUNDING = 1e-13
 _MARGIN = 0.2
 _POINT_COLOURS = [COLOURS[name] for name in ("black", "green", "purple", "orange", "blue")]
@@ -33,13 +35,21 @@ _RELEASED_NUMBERS = ("noisy b", "tightened b", "noisy A", "largest A", "noisy c"
 
 
 def draw_program(
-    lp: LinearProgram, points: Mapping[str, Any] | None, highlight: Sequence[int], limits: npt.ArrayLike | None, ax: Axes | None
+    lp: LinearProgram,
+    points: Mapping[str, Any] | None,
+    highlight: Sequence[int],
+    limits: npt.ArrayLike | None,
+    ax: Axes | None,
 ) -> Axes:
     """What :meth:`LinearProgram.plot` does."""
     if lp.shape[1] != 2:
-        raise UnsupportedProblemError(f"Only programs in two variables can be drawn; this one has {lp.shape[1]}.")
+        raise UnsupportedProblemError(
+            f"Only programs in two variables can be drawn; this one has {lp.shape[1]}."
+        )
     if not isinstance(points, Mapping | None):
-        raise InvalidParameterError(f"points must map a name to each point, got {type(points).__name__}.")
+        raise InvalidParameterError(
+            f"points must map a name to each point, got {type(points).__name__}."
+        )
     places = {name: _as_places(point, name) for name, point in (points or {}).items()}
     A, b, owner = _half_planes(lp)
     marked = _as_rows(highlight, lp)
@@ -49,18 +59,31 @@ def draw_program(
     if limits is not None:
         low, high = _as_limits(limits)
     else:
-        across = np.vstack([2 * (A * b[:, None])[owner >= 0], np.zeros(2)])  # from the origin to as far beyond each row
+        across = np.vstack(
+            [2 * (A * b[:, None])[owner >= 0], np.zeros(2)]
+        )  # from the origin to as far beyond each row
         low, high = _view(A, b, np.vstack([near if len(near) else across, shown]), reach)
     labels = [_name(lp.variable_names, j) for j in (0, 1)]
     with drawing_on(ax) as axes:
         region = "feasible region" if len(corners) else "feasible region: empty"
-        axes.fill(*corners.T, facecolor=COLOURS["sky"], edgecolor=COLOURS["blue"], alpha=0.35, label=region, zorder=1)
+        axes.fill(
+            *corners.T,
+            facecolor=COLOURS["sky"],
+            edgecolor=COLOURS["blue"],
+            alpha=0.35,
+            label=region,
+            zorder=1,
+        )
         if len(near) == len(corners) > 0 and np.ptp(near, axis=0).max() <= _narrow(reach):
             axes.plot(*near.mean(axis=0), "o", color=COLOURS["blue"], zorder=1)
         _draw_rows(axes, lp, A, b, owner, marked)
         for k, (name, place) in enumerate(places.items()):
             one = len(place) == 1
-            look: dict[str, Any] = {"zorder": 5, "markersize": 11} if one else {"zorder": 4, "markersize": 5, "alpha": 0.5}
+            look: dict[str, Any] = (
+                {"zorder": 5, "markersize": 11}
+                if one
+                else {"zorder": 4, "markersize": 5, "alpha": 0.5}
+            )
             colour = _POINT_COLOURS[k % len(_POINT_COLOURS)]
             axes.plot(*place.T, MARKERS[k % len(MARKERS)], label=name, color=colour, **look)
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=labels[0], ylabel=labels[1])
@@ -80,14 +103,16 @@ def draw_trace(solution: Solution, most: int, ax: Axes | None) -> Axes:
     numbers = [part for part in _RELEASED_NUMBERS if part in trace]
     if not (_WALK in trace or _SELECTED in trace or numbers):
         raise InvalidParameterError(
-            f"There is nothing to draw: this solution by method {solution.method!r} ({solution.status}) kept no released values of "
-            "its rounds in its trace."
+            f"There is nothing to draw: this solution by method {solution.method!r}"
+            f" ({solution.status}) kept no released values of its rounds in its trace."
         )
     with drawing_on(ax) as axes:
         if _WALK in trace:
             rounds, x = trace["rounds"].astype(np.int64), trace[_WALK].astype(float)
             shown = np.sort(np.argsort(-np.abs(x[-1]), kind="stable")[:most])
-            _draw_lines(axes, rounds, x[:, shown], [_name(solution.variable_names, j) for j in shown])
+            _draw_lines(
+                axes, rounds, x[:, shown], [_name(solution.variable_names, j) for j in shown]
+            )
             axes.set_ylabel("x, as known by then (its own units)")
         elif _SELECTED in trace:
             _draw_shares(axes, trace[_SELECTED].astype(np.int64), solution.variable_names, most)
@@ -95,7 +120,10 @@ def draw_trace(solution: Solution, most: int, ax: Axes | None) -> Axes:
             for part, marker in zip(numbers, MARKERS, strict=False):
                 values = np.ravel(trace[part]).astype(float)
                 axes.plot(np.arange(len(values)), values, marker, label=part)
-            axes.set(xlabel="number of the entry, in the order of the program", ylabel="released value (its own units)")
+            axes.set(
+                xlabel="number of the entry, in the order of the program",
+                ylabel="released value (its own units)",
+            )
         place_legend(axes, beside=ax is None)
         axes.locator_params(axis="x", integer=True, min_n_ticks=1)
         axes.set_title(axes.get_title() or f"{solution.method}: {_claim(solution)}")
@@ -109,7 +137,9 @@ def _claim(solution: Solution) -> str:
     return f"released values only,\nε = {privacy.eps:.3g}, δ = {privacy.delta:.1g}"
 
 
-def _draw_lines(ax: Axes, rounds: npt.NDArray[np.int64], values: FloatArray, names: list[str]) -> None:
+def _draw_lines(
+    ax: Axes, rounds: npt.NDArray[np.int64], values: FloatArray, names: list[str]
+) -> None:
     for k, (line, name) in enumerate(zip(values.T, names, strict=True)):
         ax.plot(rounds, line, label=name, **marks(k, len(rounds)))
     ax.set_xlabel("rounds played (number)")
@@ -119,7 +149,9 @@ def _draw_shares(ax: Axes, selected: npt.NDArray[np.int64], names: Any, most: in
     """Share of the rounds up to each in which a variable was selected: up to a factor, the average of the vertices selected."""
     variables, counts = np.unique(selected, return_counts=True)
     shown = np.sort(variables[np.argsort(-counts, kind="stable")[:most]])
-    rounds = np.unique(np.linspace(1, len(selected), min(_MOST_STEPS, len(selected))).astype(np.int64))
+    rounds = np.unique(
+        np.linspace(1, len(selected), min(_MOST_STEPS, len(selected))).astype(np.int64)
+    )
     share = np.column_stack([np.cumsum(selected == j)[rounds - 1] / rounds for j in shown])
     _draw_lines(ax, rounds, share, [_name(names, j) for j in shown])
     ax.set(ylabel="selected so far (share of rounds)", ylim=(0.0, 1.05))
@@ -136,14 +168,19 @@ def _as_places(point: Any, name: str) -> FloatArray:
     except InvalidProblemError:
         places = np.zeros((0, 0))
     if places.shape[1:] != (2,) or not np.isfinite(places).all():
-        raise InvalidParameterError(f"points[{name!r}] must be a solution with an x, or finite numbers of shape (2,) or (k, 2).")
+        raise InvalidParameterError(
+            f"points[{name!r}] must be a solution with an x, or finite numbers of shape (2,) or"
+            " (k, 2)."
+        )
     return places
 
 
 def _as_rows(highlight: Sequence[int], lp: LinearProgram) -> frozenset[int]:
     rows = np.asarray(highlight)
     if rows.size and not (rows.dtype.kind in "iu" and rows.min() >= 0 and rows.max() < lp.shape[0]):
-        raise InvalidParameterError("highlight must hold row numbers of the program, counted from 0.")
+        raise InvalidParameterError(
+            "highlight must hold row numbers of the program, counted from 0."
+        )
     return frozenset(np.ravel(rows).tolist())
 
 
@@ -153,7 +190,9 @@ def _as_limits(limits: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     except InvalidProblemError:
         ends = np.zeros(0)
     if ends.shape != (2, 2) or not np.isfinite(ends).all() or not (ends[:, 0] < ends[:, 1]).all():
-        raise InvalidParameterError("limits must hold a lower and a larger upper end for each of the two variables.")
+        raise InvalidParameterError(
+            "limits must hold a lower and a larger upper end for each of the two variables."
+        )
     return ends[:, 0], ends[:, 1]
 
 
@@ -176,7 +215,9 @@ def _region(A: FloatArray, b: FloatArray, shown: FloatArray) -> tuple[FloatArray
     reach = _FAR * (sizes.max(initial=0.0) or 1.0)
     while True:
         corners = _corners(A, b, np.zeros(2), reach, _ROUNDING * reach)
-        enough = max(least, _FAR * np.abs(np.vstack([_near(corners, reach), shown])).max(initial=0.0))
+        enough = max(
+            least, _FAR * np.abs(np.vstack([_near(corners, reach), shown])).max(initial=0.0)
+        )
         if not (len(corners) and enough < reach / 10):
             return corners, reach
         reach = enough
@@ -190,7 +231,9 @@ def _narrow(reach: float) -> float:
     return 100 * _ROUNDING * reach
 
 
-def _corners(A: FloatArray, b: FloatArray, centre: FloatArray, reach: float, slack: float) -> FloatArray:
+def _corners(
+    A: FloatArray, b: FloatArray, centre: FloatArray, reach: float, slack: float
+) -> FloatArray:
     """The feasible polygon, shape (k, 2), cut off at `reach` from the centre in every direction."""
     polygon = centre + reach * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
     for normal, rhs in zip(A, b, strict=True):
@@ -211,25 +254,42 @@ def _clipped(polygon: FloatArray, normal: FloatArray, rhs: float) -> FloatArray:
     return np.array(left).reshape(-1, 2)
 
 
-def _view(A: FloatArray, b: FloatArray, shown: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
-    """What holds all that is to be shown; where that has no width, also as much of the region, or of its surroundings."""
+def _view(
+    A: FloatArray, b: FloatArray, shown: FloatArray, reach: float
+) -> tuple[FloatArray, FloatArray]:
+    """What holds all that is to be shown.
+
+    Where that has no width, also as much of the region, or of its surroundings.
+    """
     low, high = shown.min(axis=0), shown.max(axis=0)
     widest, farthest = (high - low).max(), np.abs(shown).max()
     size = next((length for length in (widest, farthest) if length > _narrow(reach)), reach / _FAR)
     flat = high - low <= _narrow(reach)
     beyond = _corners(A, b, (low + high) / 2, 1.5 * size, _ROUNDING * reach)
     if len(beyond):
-        low, high = (np.where(flat, end, own) for end, own in ((beyond.min(axis=0), low), (beyond.max(axis=0), high)))
+        low, high = (
+            np.where(flat, end, own)
+            for end, own in ((beyond.min(axis=0), low), (beyond.max(axis=0), high))
+        )
     still = high - low <= _narrow(reach)
     low, high = np.where(still, low - size / 2, low), np.where(still, high + size / 2, high)
     return low - _MARGIN * (high - low), high + _MARGIN * (high - low)
 
 
 def _draw_rows(
-    ax: Axes, lp: LinearProgram, A: FloatArray, b: FloatArray, owner: npt.NDArray[np.int64], marked: frozenset[int]
+    ax: Axes,
+    lp: LinearProgram,
+    A: FloatArray,
+    b: FloatArray,
+    owner: npt.NDArray[np.int64],
+    marked: frozenset[int],
 ) -> None:
     kinds: dict[str, dict[str, Any]] = {
-        "private row": {"color": COLOURS["vermilion"], "linewidth": 1.2, "alpha": min(0.5, max(0.1, 20 / len(b)))},
+        "private row": {
+            "color": COLOURS["vermilion"],
+            "linewidth": 1.2,
+            "alpha": min(0.5, max(0.1, 20 / len(b))),
+        },
         "public row": {"color": GREY, "linewidth": 1.8, "linestyle": "--"},
         "highlighted row": {"color": COLOURS["vermilion"], "linewidth": 3.5, "zorder": 3},
     }
@@ -237,11 +297,19 @@ def _draw_rows(
     for normal, rhs, row in zip(A, b, owner, strict=True):
         if row < 0:
             continue
-        kind = "highlighted row" if int(row) in marked else "private row" if lp.private[row] else "public row"
+        kind = (
+            "highlighted row"
+            if int(row) in marked
+            else "private row"
+            if lp.private[row]
+            else "public row"
+        )
         ax.axline(rhs * normal, rhs * normal + np.array([-normal[1], normal[0]]), **kinds[kind])
         named[kind] = None
     for kind in named:
-        ax.plot([], [], label=kind, **kinds[kind] | {"alpha": 1.0})  # for legends, where one line of many is too faint
+        ax.plot(
+            [], [], label=kind, **kinds[kind] | {"alpha": 1.0}
+        )  # for legends, where one line of many is too faint
 
 
 def _draw_costs(ax: Axes, cost: FloatArray, low: FloatArray, high: FloatArray) -> None:
@@ -253,4 +321,12 @@ def _draw_costs(ax: Axes, cost: FloatArray, low: FloatArray, high: FloatArray) -
     start = (low + high) / 2
     end = start - 0.2 * cost / steps.max()
     arrow = {"arrowstyle": "-|>", "color": COLOURS["black"], "linewidth": 2.5, "mutation_scale": 22}
-    ax.annotate("better", tuple(end), tuple(start), arrowprops=arrow, ha="center", va="center", annotation_clip=True)
+    ax.annotate(
+        "better",
+        tuple(end),
+        tuple(start),
+        arrowprops=arrow,
+        ha="center",
+        va="center",
+        annotation_clip=True,
+    )

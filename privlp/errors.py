@@ -58,7 +58,9 @@ class ReadError(PrivLPError, ValueError):
 
 
 class UnsupportedProblemError(PrivLPError, ValueError):
-    """The problem is well-formed, but the chosen method cannot solve it; the message names what is missing.
+    """The problem is well-formed, but the chosen method cannot solve it.
+
+    The message names what is missing.
 
     Examples
     --------
@@ -72,7 +74,9 @@ class UnsupportedProblemError(PrivLPError, ValueError):
 
 
 class BudgetExceededError(PrivLPError, RuntimeError):
-    """A charge would take the ledger beyond its (eps, delta). Nothing was drawn and nothing was charged.
+    """A charge would take the ledger beyond its (eps, delta).
+
+    Nothing was drawn and nothing was charged.
 
     Examples
     --------
@@ -88,7 +92,9 @@ class BudgetExceededError(PrivLPError, RuntimeError):
 
 
 class BudgetFileError(PrivLPError, RuntimeError):
-    """The file of a budget cannot be used: it is damaged, copied, locked, or no such file. Nothing was drawn.
+    """The file of a budget cannot be used: it is damaged, copied, locked, or no such file.
+
+    Nothing was drawn.
 
     Examples
     --------

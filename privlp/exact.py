@@ -34,16 +34,22 @@ _MESSAGES = {
     Status.OPTIMAL: "Optimal, and certified: see the residuals and the gap.",
     Status.INFEASIBLE: "No x satisfies all rows and bounds.",
     Status.UNBOUNDED: "The objective improves without limit over the feasible set.",
-    Status.INFEASIBLE_OR_UNBOUNDED: "The program is infeasible or unbounded; HiGHS did not tell which.",
+    Status.INFEASIBLE_OR_UNBOUNDED: (
+        "The program is infeasible or unbounded; HiGHS did not tell which."
+    ),
     Status.TIME_LIMIT: "HiGHS reached the time limit before an optimum was certified.",
     Status.ITERATION_LIMIT: "HiGHS reached its iteration limit before an optimum was certified.",
-    Status.NUMERICAL_ERROR: "HiGHS ended without a certified optimum, for numerical reasons; rescale the program.",
+    Status.NUMERICAL_ERROR: (
+        "HiGHS ended without a certified optimum, for numerical reasons; rescale the program."
+    ),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class ExactSolution:
-    """An exact solution. **Not private**: every number in it is computed from private rows without noise.
+    """An exact solution.
+
+    **Not private**: every number in it is computed from private rows without noise.
 
     Attributes
     ----------
@@ -94,8 +100,14 @@ class ExactSolution:
         >>> solve_exact(LinearProgram(c=[1, 2], A=[[1, 1]], b=[-2])).to_dict()["gap"] is None  # infeasible
         True
         """
-        plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in asdict(self).items()}
-        return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in plain.items()}
+        plain = {
+            key: value.tolist() if isinstance(value, np.ndarray) else value
+            for key, value in asdict(self).items()
+        }
+        return {
+            key: None if isinstance(value, float) and math.isnan(value) else value
+            for key, value in plain.items()
+        }
 
     @property
     def success(self) -> bool:
@@ -123,7 +135,9 @@ def solve_exact(lp: LinearProgram, *, time_limit: float | None = None) -> ExactS
     """
     if not isinstance(lp, LinearProgram):
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
-    highs = quiet_highs(time_limit=math.inf if time_limit is None else positive(time_limit, "time_limit"))
+    highs = quiet_highs(
+        time_limit=math.inf if time_limit is None else positive(time_limit, "time_limit")
+    )
     model = to_highs(lp)
     if highs.passModel(model) == highspy.HighsStatus.kError:
         return _without_optimum(Status.NUMERICAL_ERROR)
@@ -140,7 +154,9 @@ def _without_optimum(status: Status) -> ExactSolution:
 def _certified(lp: LinearProgram, model: highspy.HighsLp, highs: highspy.Highs) -> ExactSolution:
     """Check HiGHS's word: residuals of primal and dual, and the gap between their objectives."""
     found = highs.getSolution()
-    columns, row_values, duals, reduced = map(np.asarray, (found.col_value, found.row_value, found.row_dual, found.col_dual))
+    columns, row_values, duals, reduced = map(
+        np.asarray, (found.col_value, found.row_value, found.row_dual, found.col_dual)
+    )
     activity = lp.A @ columns[: lp.shape[1]]
     slack_part = row_values - activity if lp.penalty is not None else 0.0
     cost = np.asarray(model.col_cost_)
@@ -150,19 +166,39 @@ def _certified(lp: LinearProgram, model: highspy.HighsLp, highs: highspy.Highs) 
         (columns, reduced, np.asarray(model.col_lower_), np.asarray(model.col_upper_)),
     )
     for values, multipliers, lower, upper in parts:
-        below = np.where(np.isfinite(lower), lower - values, 0.0) / (1 + np.abs(np.where(np.isfinite(lower), lower, 0.0)))
-        above = np.where(np.isfinite(upper), values - upper, 0.0) / (1 + np.abs(np.where(np.isfinite(upper), upper, 0.0)))
+        below = np.where(np.isfinite(lower), lower - values, 0.0) / (
+            1 + np.abs(np.where(np.isfinite(lower), lower, 0.0))
+        )
+        above = np.where(np.isfinite(upper), values - upper, 0.0) / (
+            1 + np.abs(np.where(np.isfinite(upper), upper, 0.0))
+        )
         primal = max(primal, float(below.max(initial=0.0)), float(above.max(initial=0.0)))
         active = np.where(lp.sign * multipliers > 0, lower, upper)
         priced = np.isfinite(active)
         dual_residual = max(dual_residual, float(np.abs(multipliers[~priced]).max(initial=0.0)))
         dual_objective += float(multipliers[priced] @ active[priced])
     stationarity = cost[: lp.shape[1]] - lp.A.T @ duals - reduced[: lp.shape[1]]
-    dual_residual = max(dual_residual, float(np.abs(stationarity).max())) / (1 + float(np.abs(cost).max()))
+    dual_residual = max(dual_residual, float(np.abs(stationarity).max())) / (
+        1 + float(np.abs(cost).max())
+    )
     objective = float(cost @ columns) + lp.offset
     gap = abs(objective - dual_objective) / (1 + abs(objective))
-    status = Status.OPTIMAL if max(primal, dual_residual, gap) <= _TOLERANCE else Status.NUMERICAL_ERROR
+    status = (
+        Status.OPTIMAL if max(primal, dual_residual, gap) <= _TOLERANCE else Status.NUMERICAL_ERROR
+    )
     if status is not Status.OPTIMAL:
-        return ExactSolution(None, None, None, status, _MESSAGES[status], primal, dual_residual, gap)
+        return ExactSolution(
+            None, None, None, status, _MESSAGES[status], primal, dual_residual, gap
+        )
     x = columns[: lp.shape[1]].copy()
-    return ExactSolution(x, objective, duals.copy(), status, _MESSAGES[status], primal, dual_residual, gap, lp.variable_names)
+    return ExactSolution(
+        x,
+        objective,
+        duals.copy(),
+        status,
+        _MESSAGES[status],
+        primal,
+        dual_residual,
+        gap,
+        lp.variable_names,
+    )

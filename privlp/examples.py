@@ -25,14 +25,19 @@ _LARGEST_PRICE_STEP = 0.001
 
 
 def advertising(
-    seed: int = 0, *, pages: int = 10, advertisers: int = 5, private: Literal["budgets", "prices", "both"] = "budgets"
+    seed: int = 0,
+    *,
+    pages: int = 10,
+    advertisers: int = 5,
+    private: Literal["budgets", "prices", "both"] = "budgets",
 ) -> LinearProgram:
     """Sell impressions on pages to advertisers: earn the most within each advertiser's budget and each page's visitors.
 
-    Variable x_ij is the number of impressions (in thousands) of advertiser i on page j, at a price p_ij per thousand: 0 with
-    probability 0.2, else uniform in [0, 1]. Rows: sum_j p_ij x_ij <= budget_i for each advertiser (private) and
-    sum_i x_ij <= visitors_j for each page (public). At the optimum the budgets bind. After Muñoz Medina, Syed, Vassilvitskii and
-    Vitercik (2021), where the budgets are private, and Benvenuti et al. (2026), where the prices are.
+    Variable x_ij is the number of impressions (in thousands) of advertiser i on page j, at a price
+    p_ij per thousand: 0 with probability 0.2, else uniform in [0, 1]. Rows: sum_j p_ij x_ij <=
+    budget_i for each advertiser (private) and sum_i x_ij <= visitors_j for each page (public). At
+    the optimum the budgets bind. After Muñoz Medina, Syed, Vassilvitskii and Vitercik (2021), where
+    the budgets are private, and Benvenuti et al. (2026), where the prices are.
 
     Parameters
     ----------
@@ -52,7 +57,9 @@ def advertising(
     (15, 50)
     """
     if private not in ("budgets", "prices", "both"):
-        raise InvalidParameterError(f"private must be 'budgets', 'prices' or 'both', got {private!r}.")
+        raise InvalidParameterError(
+            f"private must be 'budgets', 'prices' or 'both', got {private!r}."
+        )
     rng = np.random.default_rng(seed)
     prices = np.where(rng.random((advertisers, pages)) < 0.2, 0.0, rng.random((advertisers, pages)))
     budgets, visitors = rng.uniform(4.0, 8.0, advertisers), rng.uniform(8.0, 16.0, pages)
@@ -65,7 +72,9 @@ def advertising(
             ObjectivePrivate(_LARGEST_PRICE_STEP * pages, lower=0.0, upper=1.0),
         ),
     }
-    touched = relations["budgets"] + relations["prices"] if private == "both" else relations[private]
+    touched = (
+        relations["budgets"] + relations["prices"] if private == "both" else relations[private]
+    )
     return LinearProgram(
         prices.ravel(),
         np.vstack([own * prices.ravel(), np.tile(np.eye(pages), advertisers)]),
@@ -73,17 +82,23 @@ def advertising(
         sense="max",
         private=np.arange(advertisers + pages) < advertisers,
         neighbours=touched[0] if len(touched) == 1 else touched,
-        row_names=[f"budget {i + 1}" for i in range(advertisers)] + [f"page {j + 1}" for j in range(pages)],
-        variable_names=[f"advertiser {i + 1} on page {j + 1}" for i in range(advertisers) for j in range(pages)],
+        row_names=[f"budget {i + 1}" for i in range(advertisers)]
+        + [f"page {j + 1}" for j in range(pages)],
+        variable_names=[
+            f"advertiser {i + 1} on page {j + 1}" for i in range(advertisers) for j in range(pages)
+        ],
         name="advertising",
     )
 
 
-def hospital_capacities(seed: int = 0, *, hospitals: int = 12, districts: int = 40) -> LinearProgram:
+def hospital_capacities(
+    seed: int = 0, *, hospitals: int = 12, districts: int = 40
+) -> LinearProgram:
     """Send patients from districts to hospitals at the least total distance, within capacities that are private.
 
-    Variable x_ij is the number of patients sent from district j to hospital i. Rows: everyone is sent somewhere (public), and no
-    hospital takes more than it has free beds (private: one bed more or less at one hospital, in a public range of [150, 400]).
+    Variable x_ij is the number of patients sent from district j to hospital i. Rows: everyone is
+    sent somewhere (public), and no hospital takes more than it has free beds (private: one bed more
+    or less at one hospital, in a public range of [150, 400]).
 
     Examples
     --------
@@ -104,7 +119,8 @@ def hospital_capacities(seed: int = 0, *, hospitals: int = 12, districts: int = 
         np.concatenate([beds, -patients]),
         private=np.arange(hospitals + districts) < hospitals,
         neighbours=ScalarPrivate(1.0, norm="1", lower=150.0, upper=400.0),
-        row_names=[f"beds of hospital {i + 1}" for i in range(hospitals)] + [f"district {j + 1}" for j in range(districts)],
+        row_names=[f"beds of hospital {i + 1}" for i in range(hospitals)]
+        + [f"district {j + 1}" for j in range(districts)],
         name="hospital capacities",
     )
 
@@ -112,7 +128,8 @@ def hospital_capacities(seed: int = 0, *, hospitals: int = 12, districts: int = 
 def diet(seed: int = 0, *, foods: int = 20, nutrients: int = 6) -> LinearProgram:
     """Buy the cheapest food that holds enough of each nutrient, at prices that suppliers keep private.
 
-    Variable x_j is an amount of food j, at most 10. One supplier's offer moves the prices by at most 0.2 in sum.
+    Variable x_j is an amount of food j, at most 10. One supplier's offer moves the prices by at
+    most 0.2 in sum.
 
     Examples
     --------
@@ -134,11 +151,14 @@ def diet(seed: int = 0, *, foods: int = 20, nutrients: int = 6) -> LinearProgram
     )
 
 
-def matrix_game(seed: int = 0, *, ours: int = 8, theirs: int = 30, private: Literal["row", "column"] = "row") -> LinearProgram:
+def matrix_game(
+    seed: int = 0, *, ours: int = 8, theirs: int = 30, private: Literal["row", "column"] = "row"
+) -> LinearProgram:
     """Play a zero-sum game well: a mixed strategy of small loss against every opponent, each of whom keeps the losses private.
 
-    Minimise v subject to sum_j A_ij x_j <= v for each opponent i and sum_j x_j = 1 (public): variables x and v. Losses lie in
-    [-1, 1]; those of one opponent (a row), or of one of our strategies (a column), move by at most 0.002 each.
+    Minimise v subject to sum_j A_ij x_j <= v for each opponent i and sum_j x_j = 1 (public):
+    variables x and v. Losses lie in [-1, 1]; those of one opponent (a row), or of one of our
+    strategies (a column), move by at most 0.002 each.
 
     Examples
     --------
@@ -173,9 +193,10 @@ def matrix_game(seed: int = 0, *, ours: int = 8, theirs: int = 30, private: Lite
 def screening() -> LinearProgram:
     """Weigh measurements so that every one of 569 real patients is on the right side of a threshold; each owns one constraint.
 
-    Minimise sum_j abs(w_j) subject to y_i (w·x_i + w_0) >= 1, with y_i = 1 for the sick and -1 for the others. Variables are the
-    positive parts of the 30 weights and of the threshold, then the negative parts. Measurements are mapped to [-1, 1] by the ranges
-    that the public description of the data set states, which are rounded. The patients come with scikit-learn (breast cancer,
+    Minimise sum_j abs(w_j) subject to y_i (w·x_i + w_0) >= 1, with y_i = 1 for the sick and -1 for
+    the others. Variables are the positive parts of the 30 weights and of the threshold, then the
+    negative parts. Measurements are mapped to [-1, 1] by the ranges that the public description of
+    the data set states, which are rounded. The patients come with scikit-learn (breast cancer,
     Wisconsin; Street, Wolberg and Mangasarian 1993).
 
     Raises
@@ -192,19 +213,29 @@ def screening() -> LinearProgram:
     try:
         from sklearn.datasets import load_breast_cancer  # noqa: PLC0415
     except ImportError as error:
-        raise MissingDependencyError("The patients come with scikit-learn: install it by pip install 'privlp[demo]'.") from error
+        raise MissingDependencyError(
+            "The patients come with scikit-learn: install it by pip install 'privlp[demo]'."
+        ) from error
     records = load_breast_cancer()
     low, high = _documented_ranges(records.DESCR)
-    scaled = np.column_stack([2 * (records.data - low) / (high - low) - 1, np.ones(len(records.data))])
+    scaled = np.column_stack(
+        [2 * (records.data - low) / (high - low) - 1, np.ones(len(records.data))]
+    )
     sick = np.where(records.target == 0, 1.0, -1.0)
     margins = sick[:, None] * scaled
     measurements = [*records.feature_names, "threshold"]
     names = [f"{sign}{name}" for sign in "+-" for name in measurements]
     A = np.hstack([-margins, margins])
-    return LinearProgram(np.ones(A.shape[1]), A, -np.ones(len(A)), variable_names=names, name="screening")
+    return LinearProgram(
+        np.ones(A.shape[1]), A, -np.ones(len(A)), variable_names=names, name="screening"
+    )
 
 
 def _documented_ranges(description: str) -> npt.NDArray[np.float64]:
     """Smallest and largest value of each measurement as printed in the data set's public description, shape (2, p)."""
-    lines = re.findall(r"^(?:.*\((?:mean|standard error|worst)\)): +([\d.]+) +([\d.]+)$", description, flags=re.MULTILINE)
+    lines = re.findall(
+        r"^(?:.*\((?:mean|standard error|worst)\)): +([\d.]+) +([\d.]+)$",
+        description,
+        flags=re.MULTILINE,
+    )
     return np.array(lines, dtype=float).T

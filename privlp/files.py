@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write to, of the same name, which takes the place of `path` once all is written and on the disk.
 
-    An interruption, a full disk or any other error leaves `path` as it was. A device or a pipe is written to directly.
+    An interruption, a full disk or any other error leaves `path` as it was. A device or a pipe is
+    written to directly.
 
     Raises
     ------

@@ -78,5 +78,7 @@ def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415
     except ImportError as error:
-        raise MissingDependencyError("Plots need Matplotlib: install it by pip install 'privlp[plot]'.") from error
+        raise MissingDependencyError(
+            "Plots need Matplotlib: install it by pip install 'privlp[plot]'."
+        ) from error
     return plt

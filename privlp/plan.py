@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _EPSILONS_AROUND = np.geomspace(1 / 8, 8, 13)
-# Of what a row typically varies by over the region: a prediction above this share says nothing, one below is worth having.
+# Of what a row typically varies by over the region: a prediction above this share says nothing, one
+# below is worth having.
 _USELESS, _USEFUL = 0.5, 0.1
 _COLUMNS = 98
 
@@ -75,7 +76,8 @@ class Plan:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the predicted violation of each method over eps, from an eighth of the planned eps to eight times as much.
 
-        With ``feasible="always"``: the typical noise on each part of the program, over its declared range.
+        With ``feasible="always"``: the typical noise on each part of the program, over its declared
+        range.
 
         Parameters
         ----------
@@ -99,19 +101,42 @@ class Plan:
         shown = [curve for curve, value in _curves(self.predictions).items() if value > 0]
         if not shown:
             raise UnsupportedProblemError(
-                f"There is nothing to draw: neither violations nor noise as a share of a finite range. {self.advice}"
+                "There is nothing to draw: neither violations nor noise as a share of a finite"
+                f" range. {self.advice}"
             )
         epsilons = self._task.ledger.eps * _EPSILONS_AROUND
-        tasks = [replace(self._task, ledger=Ledger(float(eps), self._task.ledger.delta)) for eps in epsilons]
+        tasks = [
+            replace(self._task, ledger=Ledger(float(eps), self._task.ledger.delta))
+            for eps in epsilons
+        ]
         found = [_curves(predictions(task, self._available)[0]) for task in tasks]
-        line, line_label, ylabel = self.yardstick, "what a row varies by", f"predicted violation\n({self.unit})"
+        line, line_label, ylabel = (
+            self.yardstick,
+            "what a row varies by",
+            f"predicted violation\n({self.unit})",
+        )
         if any(p.on_numbers for p in self.predictions.values()):
-            line, line_label, ylabel = 1.0, "as wide as the range", "typical noise\n(of the declared range)"
+            line, line_label, ylabel = (
+                1.0,
+                "as wide as the range",
+                "typical noise\n(of the declared range)",
+            )
         with drawing_on(ax) as axes:
-            for k, (method, part) in enumerate(shown):  # lines that coincide show as marks within marks
-                points = [(eps, at[method, part]) for eps, at in zip(epsilons, found, strict=True) if (method, part) in at]
+            for k, (method, part) in enumerate(
+                shown
+            ):  # lines that coincide show as marks within marks
+                points = [
+                    (eps, at[method, part])
+                    for eps, at in zip(epsilons, found, strict=True)
+                    if (method, part) in at
+                ]
                 label = ",\n".join(filter(None, (self._name(method), part)))
-                axes.plot(*zip(*points, strict=True), marker=MARKERS[k % len(MARKERS)], markersize=max(5, 14 - 3 * k), label=label)
+                axes.plot(
+                    *zip(*points, strict=True),
+                    marker=MARKERS[k % len(MARKERS)],
+                    markersize=max(5, 14 - 3 * k),
+                    label=label,
+                )
             if line is not None:
                 axes.axhline(line, color=GREY, linestyle="--", label=line_label)
             axes.axvline(self._task.ledger.eps, color=GREY, linestyle=":", label="planned ε")
@@ -129,7 +154,10 @@ class Plan:
         blocks = [self._table(), textwrap.fill(self.advice, _COLUMNS)]
         if self.not_applicable:
             lines = in_short(self.not_applicable)
-            lines = [textwrap.fill(line, _COLUMNS, initial_indent="  ", subsequent_indent="    ") for line in lines]
+            lines = [
+                textwrap.fill(line, _COLUMNS, initial_indent="  ", subsequent_indent="    ")
+                for line in lines
+            ]
             blocks.append("\n".join(["These do not apply:", *lines]))
         return "\n\n".join(blocks)
 
@@ -139,17 +167,37 @@ class Plan:
         if any(p.on_numbers for _, p in found):
             headers = ["method", "noise on", "typical", "at most", "declared range"]
             rows = [
-                (self._name(method), NAMES[on.part], f"{on.typical:.3g}", f"{on.most:.3g}", f"{on.declared:.3g}")
+                (
+                    self._name(method),
+                    NAMES[on.part],
+                    f"{on.typical:.3g}",
+                    f"{on.most:.3g}",
+                    f"{on.declared:.3g}",
+                )
                 for method, p in found
                 for on in p.on_numbers
             ]
         else:
-            headers = ["method", f"violation ({self.unit})", "objective loss (of range)", "rounds", "noise per unit"]
+            headers = [
+                "method",
+                f"violation ({self.unit})",
+                "objective loss (of range)",
+                "rounds",
+                "noise per unit",
+            ]
             rows = [
-                (self._name(method), f"{p.violation:.3g}", f"{p.objective_loss or 0:.2%}", p.rounds, f"{p.noise:.3g}")
+                (
+                    self._name(method),
+                    f"{p.violation:.3g}",
+                    f"{p.objective_loss or 0:.2%}",
+                    p.rounds,
+                    f"{p.noise:.3g}",
+                )
                 for method, p in found
             ]
-            if not any(p.objective_loss for _, p in found):  # it is predicted for a range of the optimum only
+            if not any(
+                p.objective_loss for _, p in found
+            ):  # it is predicted for a range of the optimum only
                 del headers[2]
                 rows = [row[:2] + row[3:] for row in rows]
         return tabulate(rows, headers=headers, disable_numparse=True)
@@ -159,7 +207,9 @@ def _curves(found: dict[str, Prediction]) -> dict[tuple[str, str], float]:
     """What is drawn at one eps, by method and part of the program."""
     values: dict[tuple[str, str], float] = {}
     for method, p in found.items():
-        values |= {(method, NAMES[on.part]): on.share for on in p.on_numbers} or {(method, ""): p.violation}
+        values |= {(method, NAMES[on.part]): on.share for on in p.on_numbers} or {
+            (method, ""): p.violation
+        }
     return values
 
 
@@ -225,7 +275,8 @@ def plan(
     task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width, rng=0)
     if math.isinf(task.ledger.eps):
         raise InvalidParameterError(
-            "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use solve_exact."
+            "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use"
+            " solve_exact."
         )
     available = lp.neighbours.methods if feasible is None else available_methods(lp, feasible)
     best = best_method(task, available)
@@ -261,37 +312,60 @@ def _region(task: Task) -> Region | None:
             return None
 
 
-def _advice(task: Task, prediction: Prediction | None, region: Region | None, yardstick: float | None) -> str:
+def _advice(
+    task: Task, prediction: Prediction | None, region: Region | None, yardstick: float | None
+) -> str:
     if prediction is not None and prediction.on_numbers:
         return _advice_on_noise(prediction.on_numbers)
     if prediction is not None and prediction.violation == 0:
-        return "Only costs are private: the rows hold. What noise on costs loses of the objective is not predicted."
+        return (
+            "Only costs are private: the rows hold. What noise on costs loses of the objective is"
+            " not predicted."
+        )
     if prediction is None or yardstick is None:
-        return "Whether these violations are small is for you to say: what rows vary by over the region is not known publicly."
+        return (
+            "Whether these violations are small is for you to say: what rows vary by over the"
+            " region is not known publicly."
+        )
     share = prediction.violation / yardstick
     times = (share / _USEFUL) ** (1 / prediction.power)
     n, eps = times * task.n, times * task.ledger.eps
-    more = f"About {times:.2g} times the rows ({n:.2g}), or eps = {eps:.2g}, would bring it to a tenth."
-    compared = f"the predicted violation is {share:.2g} of what a row typically varies by over the region"
+    more = (
+        f"About {times:.2g} times the rows ({n:.2g}), or eps = {eps:.2g}, would bring it to a"
+        " tenth."
+    )
+    compared = (
+        f"the predicted violation is {share:.2g} of what a row typically varies by over the region"
+    )
     if isinstance(region, PublicPolytope):
         compared += " within the public bounds (the looser these are, the smaller this share)"
     given_up = ""
     if task.lp.penalty is None and (task.opt is None or is_range(task.opt)):
-        given_up = f" Up to s = {task.density():g} rows are given up where that improves the objective, within its public range."
+        given_up = (
+            f" Up to s = {task.density():g} rows are given up where that improves the objective,"
+            " within its public range."
+        )
     if _is_wide(task.opt):
-        given_up += " This range is wide: the search for the optimum may end far from it, at either side. Give a narrower one."
+        given_up += (
+            " This range is wide: the search for the optimum may end far from it, at either side."
+            " Give a narrower one."
+        )
     elif task.opt is None and task.lp.c.any():
         given_up += (
-            " Without opt that is the range of all objectives within the public rows and bounds: the search for the optimum may "
-            "end far from it, at either side. Give a value, or a range."
+            " Without opt that is the range of all objectives within the public rows and bounds:"
+            " the search for the optimum may end far from it, at either side. Give a value, or a"
+            " range."
         )
     if share > _USELESS:
-        return f"Too few rows for this eps: {compared}, so the result would tell next to nothing. {more}{given_up}"
+        return (
+            f"Too few rows for this eps: {compared}, so the result would tell next to nothing."
+            f" {more}{given_up}"
+        )
     if share > _USEFUL:
         return f"Rough: {compared}. {more}{given_up}"
     return (
-        f"Enough rows for this eps: {compared}, if all rows can be satisfied; else that is what noise adds to the least possible."
-        f"{given_up}"
+        f"Enough rows for this eps: {compared}, if all rows can be satisfied; else that is what"
+        f" noise adds to the least possible.{given_up}"
     )
 
 
@@ -307,9 +381,19 @@ def _advice_on_noise(noises: Sequence[NoiseOnNumbers]) -> str:
     drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
     if drowned:
         return (
-            f"Too much noise for the declared range of the {drowned}: most releases would be an end of it, and x hardly depend on "
-            "the data. A larger eps or delta, or a smaller sensitivity, would help."
+            f"Too much noise for the declared range of the {drowned}: most releases would be an end"
+            " of it, and x hardly depend on the data. A larger eps or delta, or a smaller"
+            " sensitivity, would help."
         )
-    shares = ", ".join(f"{noise.share:.2g} ({NAMES[noise.part]})" for noise in noises if math.isfinite(noise.declared))
-    compared = f" Typically it takes up this share of the declared range: {shares}." if shares else ""
-    return f"Every row holds, whatever the noise.{compared} What that costs in objective depends on the private numbers."
+    shares = ", ".join(
+        f"{noise.share:.2g} ({NAMES[noise.part]})"
+        for noise in noises
+        if math.isfinite(noise.declared)
+    )
+    compared = (
+        f" Typically it takes up this share of the declared range: {shares}." if shares else ""
+    )
+    return (
+        f"Every row holds, whatever the noise.{compared} What that costs in objective depends on"
+        " the private numbers."
+    )

@@ -57,9 +57,19 @@ class Quality:
     def __str__(self) -> str:
         if self.n_violated is not None:
             beyond = f" by more than {self.alpha:g} per unit of row norm" if self.alpha else ""
-            return f"{self.n_violated:.0f} ± {math.ceil(self.margin)} private rows are violated{beyond} (95 %)."
-        below = "; below 0, all private rows hold with so much to spare" if (self.largest_violation or 0) < 0 else ""
-        return f"The largest violation of a private row is {self.largest_violation:.4g} ± {self.margin:.2g} (95 %{below})."
+            return (
+                f"{self.n_violated:.0f} ± {math.ceil(self.margin)} private rows are"
+                f" violated{beyond} (95 %)."
+            )
+        below = (
+            "; below 0, all private rows hold with so much to spare"
+            if (self.largest_violation or 0) < 0
+            else ""
+        )
+        return (
+            f"The largest violation of a private row is {self.largest_violation:.4g} ±"
+            f" {self.margin:.2g} (95 %{below})."
+        )
 
 
 def quality(
@@ -73,9 +83,10 @@ def quality(
 ) -> Quality:
     """Report privately how well a released point satisfies the private rows.
 
-    *Neighbours*: those of ``lp.neighbours``. *Sensitivity*: where one record owns k rows that may change altogether, or one row of
-    A may change, the number of violated rows changes by at most k, or by 1. Where any number of rows may move a little, the largest
-    violation changes by at most as much as any violation does. *Release*: Laplace noise, eps-DP. Proof: ``docs/proofs.md``,
+    *Neighbours*: those of ``lp.neighbours``. *Sensitivity*: where one record owns k rows that may
+    change altogether, or one row of A may change, the number of violated rows changes by at most k,
+    or by 1. Where any number of rows may move a little, the largest violation changes by at most as
+    much as any violation does. *Release*: Laplace noise, eps-DP. Proof: ``docs/proofs.md``,
     "Quality".
 
     Parameters
@@ -115,7 +126,10 @@ def quality(
     if not isinstance(lp, LinearProgram):
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
     if isinstance(solution, ExactSolution):
-        raise InvalidParameterError("An exact solution depends on private rows without noise; a report on it would not be private.")
+        raise InvalidParameterError(
+            "An exact solution depends on private rows without noise; a report on it would not be"
+            " private."
+        )
     if budget is not None and not isinstance(budget, Budget):
         raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
     x = point_of(lp, solution)
@@ -124,10 +138,19 @@ def quality(
         raise InvalidParameterError(f"alpha must be finite and not negative, got {alpha!r}.")
     relation, form = lp.neighbours, StandardForm.of(lp)
     counts = isinstance(relation, ConstraintPrivate | RowPrivate)
-    if not counts and not (isinstance(relation, LowSensitivity) and set(relation.private_parts) & {"A", "b"}):
-        raise UnsupportedProblemError("All rows are public under this neighbour relation: lp.A @ x - lp.b says how far they hold.")
-    if not form.n_private and not (isinstance(relation, ConstraintPrivate) and relation.change == "add-remove"):
-        raise UnsupportedProblemError("The program has no private rows, so there is nothing to report.")
+    if not counts and not (
+        isinstance(relation, LowSensitivity) and set(relation.private_parts) & {"A", "b"}
+    ):
+        raise UnsupportedProblemError(
+            "All rows are public under this neighbour relation: lp.A @ x - lp.b says how far they"
+            " hold."
+        )
+    if not form.n_private and not (
+        isinstance(relation, ConstraintPrivate) and relation.change == "add-remove"
+    ):
+        raise UnsupportedProblemError(
+            "The program has no private rows, so there is nothing to report."
+        )
     if isinstance(relation, ConstraintPrivate):
         change = float(relation.rows_of_one_record(lp))
     elif isinstance(relation, RowPrivate):
@@ -138,12 +161,18 @@ def quality(
     randomness = Randomness.of(rng)
     mechanism = LaplaceMechanism.of_eps(change, ledger.eps)
     purpose = "count violated rows" if counts else "largest violation"
-    release = ledger.charge(mechanism, 1, purpose, relation, randomness, description=relation.describe(lp))
+    release = ledger.charge(
+        mechanism, 1, purpose, relation, randomness, description=relation.describe(lp)
+    )
     margin = mechanism.scale * math.log(1 / (1 - _CONFIDENCE))
-    with np.errstate(all="ignore"):  # whether a number overflows depends on private rows; nobody may learn it from a warning
+    with np.errstate(
+        all="ignore"
+    ):  # whether a number overflows depends on private rows; nobody may learn it from a warning
         activity = form.activity(x)
         violations = np.maximum(activity - lp.b, lp.row_lower - activity)[lp.private]
-        violated = np.count_nonzero(violations > alpha * form.row_norms()[lp.private]) if counts else 0
+        violated = (
+            np.count_nonzero(violations > alpha * form.row_norms()[lp.private]) if counts else 0
+        )
     if counts:
         noisy = float(release(float(violated)))
         return Quality(max(0.0, float(np.round(noisy))), None, alpha, margin, ledger.record())

@@ -86,8 +86,9 @@ class Solution:
     def plot_trace(self, ax: Axes | None = None, *, most: int = 8) -> Axes:
         """Draw how the solution came about, from released values alone: as safe to show as the solution itself.
 
-        Methods that move x a little each round: x after each of them. Dense multiplicative weights: how often each variable was
-        selected so far. Methods that release the private numbers once: these numbers, with their noise.
+        Methods that move x a little each round: x after each of them. Dense multiplicative weights:
+        how often each variable was selected so far. Methods that release the private numbers once:
+        these numbers, with their noise.
 
         Parameters
         ----------
@@ -181,10 +182,16 @@ class Solution:
             document["privacy"] = PrivacyRecord.from_dict(document["privacy"])
             names = document["variable_names"]
             document["variable_names"] = None if names is None else tuple(names)
-            document["trace"] = {name: np.array(values) for name, values in document["trace"].items()}
+            document["trace"] = {
+                name: np.array(values) for name, values in document["trace"].items()
+            }
             solution = cls(**document)
-            require_types(solution, objective=(float, int, NoneType), method=str, iterations=int, message=str)
-            if solution.x is not None and not (solution.x.ndim == 1 and np.isfinite(solution.x).all()):
+            require_types(
+                solution, objective=(float, int, NoneType), method=str, iterations=int, message=str
+            )
+            if solution.x is not None and not (
+                solution.x.ndim == 1 and np.isfinite(solution.x).all()
+            ):
                 raise ValueError("x")
             return solution
         except OSError as error:
@@ -203,7 +210,9 @@ def point_of(lp: LinearProgram, solution: Any) -> npt.NDArray[np.float64]:
     """
     x = getattr(solution, "x", solution)
     if x is None:
-        raise InvalidParameterError("The solution holds no x: it did not complete, so there is nothing to compare.")
+        raise InvalidParameterError(
+            "The solution holds no x: it did not complete, so there is nothing to compare."
+        )
     try:
         entries = np.asarray(x)
     except ValueError:
@@ -211,8 +220,14 @@ def point_of(lp: LinearProgram, solution: Any) -> npt.NDArray[np.float64]:
     if entries.dtype.kind not in "fiub":
         raise InvalidParameterError("The solution must be a vector of real numbers.")
     if entries.shape != lp.c.shape:
-        given = f"has shape {entries.shape}, but" if not lp.neighbours.hides_rows else "has another shape:"
+        given = (
+            f"has shape {entries.shape}, but"
+            if not lp.neighbours.hides_rows
+            else "has another shape:"
+        )
         raise InvalidParameterError(f"The solution {given} the program has {lp.c.size} variables.")
     if not np.isfinite(entries).all():
-        raise InvalidParameterError("The solution holds NaN or infinite entries, which no row can be checked against.")
+        raise InvalidParameterError(
+            "The solution holds NaN or infinite entries, which no row can be checked against."
+        )
     return entries.astype(float)

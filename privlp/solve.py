@@ -121,7 +121,8 @@ def solve(
     >>> solution.status, round(solution.objective, 6), solution.privacy.eps <= 2.0
     (<Status.COMPLETED: 'completed'>, 3.0, True)
 
-    Capacities that one record moves by at most 1, between 10 and 40, and that the result must never exceed:
+    Capacities that one record moves by at most 1, between 10 and 40, and that the result must never
+    exceed:
 
     >>> relation = privlp.ScalarPrivate(1.0, norm="1", lower=10, upper=40)
     >>> lp = privlp.LinearProgram(c=[3, 5], A=[[1, 2], [3, 1]], b=[20, 30], sense="max", neighbours=relation)
@@ -156,7 +157,9 @@ def solve(
         build = METHODS[name]
         if method == "auto" and name == "direct-noise":
             task = replace(task, alpha=None)  # the number of rounds of the other method
-    with np.errstate(all="ignore"):  # whether a number overflows depends on private rows; nobody may learn it from a warning
+    with np.errstate(
+        all="ignore"
+    ):  # whether a number overflows depends on private rows; nobody may learn it from a warning
         solver = build(task)
         status = drive(solver, progress=progress, time_limit=time_limit)
         released = solver.released() if status.success else Released(None, None, status=status)
@@ -183,8 +186,9 @@ def available_methods(lp: LinearProgram, feasible: str | None) -> tuple[str, ...
         raise InvalidParameterError(f"feasible must be None or 'always', got {feasible!r}.")
     if not lp.neighbours.never_violating:
         raise UnsupportedProblemError(
-            "feasible must be None here: when a whole constraint may change, no private solution can satisfy every private row "
-            "with certainty. The parameters s and alpha say how many may be violated, and by how much."
+            "feasible must be None here: when a whole constraint may change, no private solution"
+            " can satisfy every private row with certainty. The parameters s and alpha say how many"
+            " may be violated, and by how much."
         )
     return lp.neighbours.never_violating
 
@@ -193,7 +197,9 @@ def _method(task: Task, method: str, available: tuple[str, ...]) -> str:
     if is_one_of(method, ("auto",)):
         return best_method(task, available)
     if not is_one_of(method, available):
-        raise InvalidParameterError(f"method must be 'auto' or one of {', '.join(map(repr, available))}; got {method!r}.")
+        raise InvalidParameterError(
+            f"method must be 'auto' or one of {', '.join(map(repr, available))}; got {method!r}."
+        )
     return method
 
 
@@ -201,13 +207,23 @@ def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Le
     if eps is None and delta is None and budget is not None:
         return budget
     if eps is None or delta is None:
-        raise InvalidParameterError("Give eps and delta, or eps=None, delta=None and a budget to spend all that is left of it.")
+        raise InvalidParameterError(
+            "Give eps and delta, or eps=None, delta=None and a budget to spend all that is left"
+            " of it."
+        )
     return Ledger(eps, delta) if budget is None else budget.ledger(eps, delta)
 
 
 def _message(released: Released, rounds: int, ledger: Ledger) -> str:
-    privacy = "without noise: NOT PRIVATE" if math.isinf(ledger.eps) else f"within eps = {ledger.eps:g}, delta = {ledger.delta:g}"
+    privacy = (
+        "without noise: NOT PRIVATE"
+        if math.isinf(ledger.eps)
+        else f"within eps = {ledger.eps:g}, delta = {ledger.delta:g}"
+    )
     if released.status is Status.TIME_LIMIT:
         fewer = ", or fewer rounds by a larger alpha" if rounds > 1 else ""
-        return f"Stopped at the time limit. Nothing is released, and what was charged stays charged. Allow more time{fewer}."
+        return (
+            "Stopped at the time limit. Nothing is released, and what was charged stays charged."
+            f" Allow more time{fewer}."
+        )
     return f"{released.message or f'Played all {rounds} rounds'} {privacy}."

@@ -17,8 +17,20 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from privlp.checks import real
-from privlp.errors import BudgetExceededError, InvalidParameterError, InvalidProblemError, UnsupportedProblemError
-from privlp.privacy import GaussianMechanism, Ledger, Mechanism, Randomness, WeightedGaussianMechanism, audit
+from privlp.errors import (
+    BudgetExceededError,
+    InvalidParameterError,
+    InvalidProblemError,
+    UnsupportedProblemError,
+)
+from privlp.privacy import (
+    GaussianMechanism,
+    Ledger,
+    Mechanism,
+    Randomness,
+    WeightedGaussianMechanism,
+    audit,
+)
 from privlp.privacy.audit import LARGEST_OUTCOME
 from privlp.privacy.audit_draw import audit_draw
 from privlp.privacy.ledger import validated_budget
@@ -59,18 +71,24 @@ def audit_solve(
     rng: RandomSource = None,
     progress: bool = False,
 ) -> SolveAudit:
-    """Look for a fault in :func:`solve`, or in a solver of your own, on neighbours of a program; not private.
+    """Look for a fault in :func:`solve`, or in a solver of your own, on neighbours of a program.
 
-    Do not publish the result, not even whether it passed, if the rows are really private: it is computed from them without noise.
+    Not private.
 
-    1. *Coupled replay.* The neighbour relation proposes pairs of extreme neighbours that resemble `lp`. One is solved; what it
-       releases is played back to the other, so that both walk the same path. Behind each release stand two exact values then: if
-       they are farther apart than the sensitivity that was charged, that is a fault for certain, and no matter of statistics.
-    2. *Side outputs.* Everything else in both solutions must be equal: x, status, message, trace, ledger, errors and warnings.
-    3. *Price.* The draws that were made must be those that were paid for, and together cost no more than (eps, delta).
-    4. *Statistics.* Of each kind of release, a single draw is audited (:func:`audit`) along the largest change that was found,
-       stretched to where noise of the charged size leaves most to see; and the released x as a whole, on the worst pair. The latter
-       sees gross faults only.
+    Do not publish the result, not even whether it passed, if the rows are really private: it is
+    computed from them without noise.
+
+    1. *Coupled replay.* The neighbour relation proposes pairs of extreme neighbours that resemble
+       `lp`. One is solved; what it releases is played back to the other, so that both walk the same
+       path. Behind each release stand two exact values then: if they are farther apart than the
+       sensitivity that was charged, that is a fault for certain, and no matter of statistics.
+    2. *Side outputs.* Everything else in both solutions must be equal: x, status, message, trace,
+       ledger, errors and warnings.
+    3. *Price.* The draws that were made must be those that were paid for, and together cost no more
+       than (eps, delta).
+    4. *Statistics.* Of each kind of release, a single draw is audited (:func:`audit`) along the
+       largest change that was found, stretched to where noise of the charged size leaves most to
+       see; and the released x as a whole, on the worst pair. The latter sees gross faults only.
 
     Parameters
     ----------
@@ -122,7 +140,9 @@ def audit_solve(
     seed = int(generator.integers(2**32))
     base = Tape(seed, quiet=True)
     solution = solve(lp, rng=base, **request)
-    search = _Search(lp, request, seed, np.unique(solution.trace.get("selected rows", ())).astype(int))
+    search = _Search(
+        lp, request, seed, np.unique(solution.trace.get("selected rows", ())).astype(int)
+    )
     with _progress_bar(2 * (pairs + runs), shown=progress) as bar:
         for number in range(pairs):
             started = time.perf_counter()
@@ -135,11 +155,18 @@ def audit_solve(
         if runs:
             bar.set_description("audit of single draws", refresh=False)
             draws = _RUNS_OF_A_DRAW * runs
-            releases = [replace(r, audit=audit_draw(*search.widest[r.purpose], draws, generator, confidence)) for r in releases]
+            releases = [
+                replace(
+                    r, audit=audit_draw(*search.widest[r.purpose], draws, generator, confidence)
+                )
+                for r in releases
+            ]
             spent = max(solution.privacy.eps, _NEXT_TO_NOTHING), solution.privacy.delta
             bar.set_description("audit of x", refresh=False)
             run = _end_to_end(request, lp.shape[1], bar)
-            end_to_end = audit(run, *search.worst, *spent, runs=runs, rng=generator, confidence=confidence)
+            end_to_end = audit(
+                run, *search.worst, *spent, runs=runs, rng=generator, confidence=confidence
+            )
     return SolveAudit(
         eps=eps,
         delta=delta,
@@ -157,8 +184,14 @@ def audit_solve(
 def _require_counts(pairs: Any, runs: Any) -> None:
     if not isinstance(pairs, int | np.integer) or isinstance(pairs, bool) or pairs < 1:
         raise InvalidParameterError(f"pairs must be a positive integer, got {pairs!r}.")
-    if not isinstance(runs, int | np.integer) or isinstance(runs, bool) or (runs < 100 and runs != 0):
-        raise InvalidParameterError(f"runs must be an integer of at least 100, or 0 for no statistics; got {runs!r}.")
+    if (
+        not isinstance(runs, int | np.integer)
+        or isinstance(runs, bool)
+        or (runs < 100 and runs != 0)
+    ):
+        raise InvalidParameterError(
+            f"runs must be an integer of at least 100, or 0 for no statistics; got {runs!r}."
+        )
 
 
 def _progress_bar(solves: int, *, shown: bool) -> Any:
@@ -179,10 +212,14 @@ def _tell_duration(solves: int, seconds: float) -> None:
     total = solves * seconds
     if total > _PATIENCE:
         duration = f"{total / 60:.2g} min" if total > 60 else f"{total:.0f} s"
-        tqdm.write(f"{solves} solves of {seconds:.2g} s: about {duration}. Fewer pairs or runs take less.", file=sys.stderr)
+        tqdm.write(
+            f"{solves} solves of {seconds:.2g} s: about {duration}. Fewer pairs or runs take less.",
+            file=sys.stderr,
+        )
 
 
-# ---------------------------------------------------------------------------------------------- coupled replay
+# ----------------------------------------------------------------------------------------------
+# coupled replay
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,9 +248,17 @@ def _seen_differences(one: _Run, two: _Run) -> list[str]:
     if one.told != two.told:
         found.append("errors or warnings")
     if one.solution is not None and two.solution is not None:
-        first, second = (_flat(json.loads(run.solution.to_json())) for run in (one, two) if run.solution is not None)
+        first, second = (
+            _flat(json.loads(run.solution.to_json()))
+            for run in (one, two)
+            if run.solution is not None
+        )
         names = dict.fromkeys([*first, *second])
-        found += [f"the field '{name}' of the solution" for name in names if first.get(name) != second.get(name)]
+        found += [
+            f"the field '{name}' of the solution"
+            for name in names
+            if first.get(name) != second.get(name)
+        ]
     return found
 
 
@@ -221,7 +266,11 @@ def _flat(document: dict[str, Any]) -> dict[str, str]:
     """The fields of a solution, one level deep, each as text."""
     flat: dict[str, str] = {}
     for name, value in document.items():
-        parts = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+        parts = (
+            {f"{name}.{key}": part for key, part in value.items()}
+            if isinstance(value, dict)
+            else {name: value}
+        )
         flat |= {key: json.dumps(part) for key, part in parts.items()}
     return flat
 
@@ -235,7 +284,8 @@ class _Search:
     seed: int
     rows: npt.NDArray[np.int64]
     leaks: list[str] = field(default_factory=list)
-    #: For each purpose, the pair of releases that are farthest apart, and their distance in sensitivities.
+    #: For each purpose, the pair of releases that are farthest apart, and their distance in
+    #: sensitivities.
     widest: dict[str, tuple[Release, Release, float]] = field(default_factory=dict)
     worst: tuple[LinearProgram, LinearProgram] = ()  # type: ignore[assignment]
     _severity: tuple[bool, float] = (False, -1.0)
@@ -265,13 +315,21 @@ class _Search:
             except InvalidProblemError:
                 continue
             return (one, two) if generator.random() < 0.5 else (two, one)
-        raise UnsupportedProblemError(f"No neighbour of the program was found in {_ATTEMPTS} attempts.")
+        raise UnsupportedProblemError(
+            f"No neighbour of the program was found in {_ATTEMPTS} attempts."
+        )
 
     def table(self, base: Tape) -> list[AuditedRelease]:
         """What was found, purpose by purpose."""
         draws = Counter(release.purpose for release in base.releases)
         return [
-            AuditedRelease(purpose, a.mechanism.name, draws[purpose], a.mechanism.sensitivity, ratio * a.mechanism.sensitivity)
+            AuditedRelease(
+                purpose,
+                a.mechanism.name,
+                draws[purpose],
+                a.mechanism.sensitivity,
+                ratio * a.mechanism.sensitivity,
+            )
             for purpose, (a, _, ratio) in self.widest.items()
         ]
 
@@ -282,20 +340,33 @@ def _price(lp: LinearProgram, tape: Tape, solution: Solution) -> tuple[str, ...]
     for entry in solution.privacy.entries:
         parameter = "" if entry.mechanism == WeightedGaussianMechanism.name else entry.parameter
         paid[entry.purpose, entry.mechanism, entry.sensitivity, parameter] += entry.draws
-    drawn = Counter(_entry_of(release.purpose, release.mechanism, paid) for release in tape.releases)
-    found = [f"{count} draws were paid for, {drawn[of]} made: {of[0]}" for of in drawn if drawn[of] > (count := paid[of])]
+    drawn = Counter(
+        _entry_of(release.purpose, release.mechanism, paid) for release in tape.releases
+    )
+    found = [
+        f"{count} draws were paid for, {drawn[of]} made: {of[0]}"
+        for of in drawn
+        if drawn[of] > (count := paid[of])
+    ]
     slack = 1 + ROUNDING
     ledger = Ledger(solution.privacy.eps_limit * slack, solution.privacy.delta_limit * slack)
-    requests = [(m, n, purpose) for (m, purpose), n in Counter((r.mechanism, r.purpose) for r in tape.releases).items()]
+    requests = [
+        (m, n, purpose)
+        for (m, purpose), n in Counter((r.mechanism, r.purpose) for r in tape.releases).items()
+    ]
     try:
         ledger.charge_together(requests, lp.neighbours, tape)
     except BudgetExceededError:
         record = solution.privacy
-        found.append(f"the draws that were made cost more than eps = {record.eps_limit:g}, delta = {record.delta_limit:g}")
+        found.append(
+            f"the draws that were made cost more than eps = {record.eps_limit:g}, delta ="
+            f" {record.delta_limit:g}"
+        )
     return tuple(found)
 
 
-#: Purpose, name of the mechanism, sensitivity, parameter in words; no parameter where each draw has one of its own.
+#: Purpose, name of the mechanism, sensitivity, parameter in words; no parameter where each draw has
+#: one of its own.
 _Paid = tuple[str, str, float, str]
 
 
@@ -303,14 +374,24 @@ def _entry_of(purpose: str, mechanism: Mechanism, paid: Counter[_Paid]) -> _Paid
     """What a draw was paid as: draws of weighted noise are Gaussian ones, each with a noise of its own that its price shows."""
     own = purpose, mechanism.name, mechanism.sensitivity, mechanism.parameter
     weighted = purpose, WeightedGaussianMechanism.name, mechanism.sensitivity, ""
-    return weighted if own not in paid and type(mechanism) is GaussianMechanism and weighted in paid else own
+    return (
+        weighted
+        if own not in paid and type(mechanism) is GaussianMechanism and weighted in paid
+        else own
+    )
 
 
-# ---------------------------------------------------------------------------------------------- statistics
+# ----------------------------------------------------------------------------------------------
+# statistics
 
 
-def _end_to_end(request: dict[str, Any], d: int, bar: Any) -> Callable[[LinearProgram, np.random.Generator], FloatArray]:
-    """A solve as a mechanism for :func:`audit`: x and 0; or zeros and 1 without x, 2 after an error, 3 for an unusable x."""
+def _end_to_end(
+    request: dict[str, Any], d: int, bar: Any
+) -> Callable[[LinearProgram, np.random.Generator], FloatArray]:
+    """A solve as a mechanism for :func:`audit`: x and 0.
+
+    Or zeros and 1 without x, 2 after an error, 3 for an unusable x.
+    """
 
     def released(lp: LinearProgram, rng: np.random.Generator) -> FloatArray:
         bar.update()
@@ -322,6 +403,10 @@ def _end_to_end(request: dict[str, Any], d: int, bar: Any) -> Callable[[LinearPr
                 return np.append(np.zeros(d), 2.0)
         if x is None:
             return np.append(np.zeros(d), 1.0)
-        return np.append(x, 0.0) if np.all(np.abs(x) <= LARGEST_OUTCOME) else np.append(np.zeros(d), 3.0)
+        return (
+            np.append(x, 0.0)
+            if np.all(np.abs(x) <= LARGEST_OUTCOME)
+            else np.append(np.zeros(d), 3.0)
+        )
 
     return released

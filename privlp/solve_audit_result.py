@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 ROUNDING = 1e-9
 _FINE, _FAULTY = COLOURS["blue"], COLOURS["vermilion"]
 _NO_PROOF = (
-    "This is no proof of privacy: other neighbours, other programs or other releases may show what these did not. Not private: "
-    "computed from the true rows without noise."
+    "This is no proof of privacy: other neighbours, other programs or other releases may show what"
+    " these did not. Not private: computed from the true rows without noise."
 )
 
 
@@ -60,7 +60,10 @@ class AuditedRelease:
 
     @property
     def ratio(self) -> float:
-        """Largest change found over the sensitivity charged: above 1 is a fault; near 1 says that the charge is tight."""
+        """Largest change found over the sensitivity charged: above 1 is a fault.
+
+        Near 1 says that the charge is tight.
+        """
         return self.change / self.sensitivity
 
     @property
@@ -68,7 +71,10 @@ class AuditedRelease:
         """What is wrong, in words."""
         found = []
         if not self.ratio <= 1 + ROUNDING:
-            found.append(f"'{self.purpose}' moves by {self.ratio:.4g} times the sensitivity that was charged.")
+            found.append(
+                f"'{self.purpose}' moves by {self.ratio:.4g} times the sensitivity that was"
+                " charged."
+            )
         if self.audit is not None and not self.audit.passed:
             found.append(f"A single draw of '{self.purpose}', audited by itself: {self.audit}")
         return found
@@ -121,7 +127,10 @@ class SolveAudit:
     def faults(self) -> list[str]:
         """Everything that contradicts the claim, in words."""
         found = [fault for release in self.releases for fault in release.faults]
-        found += [f"A side output tells neighbours apart: {difference}." for difference in self.side_outputs]
+        found += [
+            f"A side output tells neighbours apart: {difference}."
+            for difference in self.side_outputs
+        ]
         found += [f"Price: {problem}." for problem in self.price]
         if self.end_to_end is not None and not self.end_to_end.passed:
             found.append(f"The released x: {self.end_to_end}")
@@ -134,22 +143,54 @@ class SolveAudit:
 
     def __str__(self) -> str:
         rows = [
-            (r.purpose, r.mechanism, r.draws, f"{r.sensitivity:.4g}", f"{r.change:.4g}", f"{r.ratio:.3f}", _measured(r.audit))
+            (
+                r.purpose,
+                r.mechanism,
+                r.draws,
+                f"{r.sensitivity:.4g}",
+                f"{r.change:.4g}",
+                f"{r.ratio:.3f}",
+                _measured(r.audit),
+            )
             for r in self.releases
         ]
-        headers = ("purpose", "mechanism", "draws", "charged", "largest change", "ratio", "one draw alone")
+        headers = (
+            "purpose",
+            "mechanism",
+            "draws",
+            "charged",
+            "largest change",
+            "ratio",
+            "one draw alone",
+        )
         lines = [
-            f"Audit of method {self.method!r}; {self.relation}; claimed eps = {self.eps:g}, delta = {self.delta:g}.",
-            f"{self.pairs} pairs of extreme neighbours, what one released played back to the other:",
+            (
+                f"Audit of method {self.method!r}; {self.relation}; claimed eps = {self.eps:g},"
+                f" delta = {self.delta:g}."
+            ),
+            (
+                f"{self.pairs} pairs of extreme neighbours, what one released played back to the"
+                " other:"
+            ),
             "",
             tabulate(rows, headers=headers, disable_numparse=True),
             "",
         ]
         if not self.side_outputs:
-            lines.append("All else that leaves a solve (x, messages, trace, ledger, warnings) was the same on both.")
+            lines.append(
+                "All else that leaves a solve (x, messages, trace, ledger, warnings) was the same"
+                " on both."
+            )
         if self.end_to_end is not None:
-            lines.append(f"The released x, {self.end_to_end.runs} runs on each of the worst pair: {_measured(self.end_to_end)}.")
-        nothing = "No fault found." if self.releases else "Nothing was released through the ledger, so nothing was compared."
+            lines.append(
+                f"The released x, {self.end_to_end.runs} runs on each of the worst pair:"
+                f" {_measured(self.end_to_end)}."
+            )
+        nothing = (
+            "No fault found."
+            if self.releases
+            else "Nothing was released through the ledger, so nothing was compared."
+        )
         lines += [f"FAULT. {fault}" for fault in self.faults] or [nothing]
         return "\n".join([*lines, _NO_PROOF])
 
@@ -167,7 +208,10 @@ class SolveAudit:
         return {
             "passed": self.passed,
             "faults": self.faults,
-            **{name: getattr(self, name) for name in ("eps", "delta", "method", "relation", "pairs")},
+            **{
+                name: getattr(self, name)
+                for name in ("eps", "delta", "method", "relation", "pairs")
+            },
             "releases": [_plain_release(release) for release in self.releases],
             "side_outputs": list(self.side_outputs),
             "price": list(self.price),
@@ -200,14 +244,23 @@ class SolveAudit:
     def _draw(self, ax: Axes) -> None:
         ratios = [min(release.ratio, 1e6) for release in self.releases]
         colours = [_FAULTY if release.faults else _FINE for release in self.releases]
-        bars = ax.barh([_wrapped(release.purpose) for release in self.releases], ratios, height=0.6, color=colours)
+        bars = ax.barh(
+            [_wrapped(release.purpose) for release in self.releases],
+            ratios,
+            height=0.6,
+            color=colours,
+        )
         words = [" FAULT" if release.faults else "" for release in self.releases]
-        ax.bar_label(bars, [f" {ratio:.2f}{word}" for ratio, word in zip(ratios, words, strict=True)])
+        ax.bar_label(
+            bars, [f" {ratio:.2f}{word}" for ratio, word in zip(ratios, words, strict=True)]
+        )
         ax.axvline(1.0, color="0.2", linestyle="--", label="what was charged")
         ax.set_xlim(0.0, 1.7 * max([1.0, *ratios]))
         ax.invert_yaxis()
         ax.set_xlabel("largest change / charged sensitivity")
-        found = {0: "no fault found (no proof)", 1: "1 fault found"}.get(len(self.faults), f"{len(self.faults)} faults found")
+        found = {0: "no fault found (no proof)", 1: "1 fault found"}.get(
+            len(self.faults), f"{len(self.faults)} faults found"
+        )
         ax.set_title(f"not private; {self.method}: {found}")
 
 
@@ -220,12 +273,20 @@ def _measured(result: AuditResult | None) -> str:
 def _plain(result: AuditResult | None) -> dict[str, Any] | None:
     if result is None:
         return None
-    return {name: getattr(result, name) for name in ("eps", "delta", "eps_lower", "confidence", "runs", "event", "passed")}
+    return {
+        name: getattr(result, name)
+        for name in ("eps", "delta", "eps_lower", "confidence", "runs", "event", "passed")
+    }
 
 
 def _plain_release(release: AuditedRelease) -> dict[str, Any]:
-    numbers = {name: getattr(release, name) for name in ("purpose", "mechanism", "draws", "sensitivity", "change", "ratio")}
-    return {name: json_number(value) for name, value in numbers.items()} | {"audit": _plain(release.audit)}
+    numbers = {
+        name: getattr(release, name)
+        for name in ("purpose", "mechanism", "draws", "sensitivity", "change", "ratio")
+    }
+    return {name: json_number(value) for name, value in numbers.items()} | {
+        "audit": _plain(release.audit)
+    }
 
 
 def _wrapped(words: str, length: int = 28) -> str:

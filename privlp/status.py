@@ -6,8 +6,8 @@ from enum import StrEnum
 class Status(StrEnum):
     """Outcome of :func:`privlp.solve` and :func:`privlp.solve_exact`.
 
-    ``OPTIMAL`` is said only of a certified optimum and ``COMPLETED`` only of a private solve that played all its rounds; nothing
-    that stopped at a limit is called a success.
+    ``OPTIMAL`` is said only of a certified optimum and ``COMPLETED`` only of a private solve that
+    played all its rounds; nothing that stopped at a limit is called a success.
 
     Examples
     --------

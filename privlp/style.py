@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-#: Okabe and Ito's palette (2008), which colour-blind people can tell apart, in the order in which lines take it.
+#: Okabe and Ito's palette (2008), which colour-blind people can tell apart, in the order in which
+#: lines take it.
 COLOURS = {
     "blue": "#0072B2",
     "vermilion": "#D55E00",

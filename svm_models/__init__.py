@@ -1,6 +1,7 @@
 """Support vector machines as linear programs, on top of :mod:`privlp`, and private ones to compare with.
 
-The matrices need nothing but privlp; the estimators follow scikit-learn's conventions and need it (``pip install 'privlp[svm]'``).
+The matrices need nothing but privlp; the estimators follow scikit-learn's conventions and need it
+(``pip install 'privlp[svm]'``).
 """
 
 from __future__ import annotations
@@ -29,17 +30,29 @@ if TYPE_CHECKING:
     from svm_models.exact import RegularizedLogisticRegression as RegularizedLogisticRegression
     from svm_models.kernel import RandomFourierFeatures as RandomFourierFeatures
     from svm_models.losses import MarginLoss as MarginLoss
-    from svm_models.perturbation import ObjectivePerturbationClassifier as ObjectivePerturbationClassifier
-    from svm_models.perturbation import ObjectivePerturbationLogisticRegression as ObjectivePerturbationLogisticRegression
+    from svm_models.perturbation import (
+        ObjectivePerturbationClassifier as ObjectivePerturbationClassifier,
+    )
+    from svm_models.perturbation import (
+        ObjectivePerturbationLogisticRegression as ObjectivePerturbationLogisticRegression,
+    )
     from svm_models.perturbation import ObjectivePerturbationSVC as ObjectivePerturbationSVC
     from svm_models.perturbation import OutputPerturbationClassifier as OutputPerturbationClassifier
-    from svm_models.perturbation import OutputPerturbationLogisticRegression as OutputPerturbationLogisticRegression
+    from svm_models.perturbation import (
+        OutputPerturbationLogisticRegression as OutputPerturbationLogisticRegression,
+    )
     from svm_models.perturbation import OutputPerturbationSVC as OutputPerturbationSVC
     from svm_models.private_lp_svc import PrivateLPSVC as PrivateLPSVC
     from svm_models.selection import PrivateModelSelector as PrivateModelSelector
 
 _HOMES = {
-    "datasets": ("fetch_adult", "fetch_kddcup99", "make_nested_balls", "make_separable_sphere", "make_unseparable_ball"),
+    "datasets": (
+        "fetch_adult",
+        "fetch_kddcup99",
+        "make_nested_balls",
+        "make_separable_sphere",
+        "make_unseparable_ball",
+    ),
     "dmw_svc": ("DMWSVC",),
     "dual_perturbation": ("DualPerturbationSVC",),
     "evaluation": ("CrossValidation", "ResultStore", "cross_validate"),
@@ -70,7 +83,9 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"svm_models.{_HOME_OF[name]}"), name)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("sklearn", "pandas"):
-            raise MissingDependencyError(f"{name} needs scikit-learn: install it by pip install 'privlp[svm]'.") from error
+            raise MissingDependencyError(
+                f"{name} needs scikit-learn: install it by pip install 'privlp[svm]'."
+            ) from error
         raise
 
 

@@ -1,7 +1,8 @@
 """What every linear classifier here shares: labels as signs, decisions, and for private ones the ledger.
 
-Private estimators declare the norm of a record (`data_norm`) and the two classes (`classes`); both are public. Longer records are
-scaled down silently: how many there are is private. Classes that are not declared are read from the records, with a warning.
+Private estimators declare the norm of a record (`data_norm`) and the two classes (`classes`); both
+are public. Longer records are scaled down silently: how many there are is private. Classes that are
+not declared are read from the records, with a warning.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privlp import Budget, ConstraintPrivate, InvalidParameterError, InvalidProblemError, NotPrivateWarning
+from privlp import (
+    Budget,
+    ConstraintPrivate,
+    InvalidParameterError,
+    InvalidProblemError,
+    NotPrivateWarning,
+)
 from privlp.checks import positive, warn_of_large_delta
 from privlp.privacy import Ledger, Mechanism, PrivacyRecord, Randomness
 from privlp.privacy.ledger import ChargedDraws, validated_budget
@@ -31,11 +38,14 @@ _RELATION = ConstraintPrivate()
 _SMALLEST_NORM, _LARGEST_NORM = 1e-100, 1e14
 _QUOTING = {
     "Complex data not supported": "Give real numbers.",
-    "Expected 2D array, got 1D array instead": "Reshape your data by X.reshape(-1, 1) (one feature) or X.reshape(1, -1).",
+    "Expected 2D array, got 1D array instead": (
+        "Reshape your data by X.reshape(-1, 1) (one feature) or X.reshape(1, -1)."
+    ),
     "Expected 2D array, got": "X must have shape (n, p).",
     "could not convert string to float": "Encode categories as numbers first.",
 }
-#: Beginnings of messages of scikit-learn and NumPy that tell shapes, types and names of columns only.
+#: Beginnings of messages of scikit-learn and NumPy that tell shapes, types and names of columns
+#: only.
 _SAFE = (
     "Input X contains",
     "Input y contains",
@@ -55,7 +65,10 @@ _SAFE = (
     "y should be a 1d array",
 )
 #: The neighbour relation in words.
-_RECORDS = "one record (x_i, y_i) replaced; the number of records and the two classes, which were {}, are public"
+_RECORDS = (
+    "one record (x_i, y_i) replaced; the number of records and the two classes, which were {}, are"
+    " public"
+)
 DECLARED = _RECORDS.format("declared")
 READ = _RECORDS.format("read from the records")
 
@@ -114,10 +127,13 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         """
         if unsupported:
             raise InvalidParameterError(
-                f"{type(self).__name__}.fit takes X and y only, not {', '.join(sorted(unsupported))}: sensitivities are derived "
-                "for records of equal weight."
+                f"{type(self).__name__}.fit takes X and y only, not"
+                f" {', '.join(sorted(unsupported))}: sensitivities are derived for records of equal"
+                " weight."
             )
-        self.__dict__.pop("coef_", None)  # of an earlier fit; it must not pass for this one's, should this one be cut short
+        self.__dict__.pop(
+            "coef_", None
+        )  # of an earlier fit; it must not pass for this one's, should this one be cut short
         self._warn_before_reading()
         X, y = validated(self, X, y, dtype=np.float64)
         self.classes_, signs = two_classes(y, self.classes)
@@ -193,15 +209,16 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         data_norm = positive(self.data_norm, "data_norm")
         if not _SMALLEST_NORM <= data_norm <= _LARGEST_NORM:
             raise InvalidParameterError(
-                f"data_norm must be between {_SMALLEST_NORM:g} and {_LARGEST_NORM:g}, got {data_norm:g}. Measure the records in "
-                "other units."
+                f"data_norm must be between {_SMALLEST_NORM:g} and {_LARGEST_NORM:g}, got"
+                f" {data_norm:g}. Measure the records in other units."
             )
         randomness = Randomness.of(as_rng(self.random_state))
         ledger = self._open()
         warn_of_large_delta(ledger.eps, ledger.delta, X.shape[0], stacklevel=4)
         account = Account(ledger, randomness, relation_in_words(self.classes))
         try:
-            # Whether a number overflows on the way depends on the records; nobody may learn it from a warning.
+            # Whether a number overflows on the way depends on the records; nobody may learn it from
+            # a warning.
             with np.errstate(all="ignore"):
                 return self._train_privately(within_norm(X, data_norm), signs, account)
         finally:
@@ -212,7 +229,10 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         return open_ledger(self.eps, self.delta, self.budget)
 
     def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        """The weights, from records of norm at most ``data_norm``; every draw goes through `account`."""
+        """The weights, from records of norm at most ``data_norm``.
+
+        Every draw goes through `account`.
+        """
         raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
@@ -237,11 +257,18 @@ class Account:
     def charge_together(self, *requests: tuple[Mechanism, str]) -> list[ChargedDraws]:
         """Pay for one draw of each mechanism, or for none."""
         return self.ledger.charge_together(
-            [(mechanism, 1, purpose) for mechanism, purpose in requests], _RELATION, self.randomness, description=self.relation
+            [(mechanism, 1, purpose) for mechanism, purpose in requests],
+            _RELATION,
+            self.randomness,
+            description=self.relation,
         )
 
     def record(self) -> PrivacyRecord:
-        """What was spent; it says where the classes are from, even if all was paid by a linear program with words of its own."""
+        """What was spent.
+
+        It says where the classes are from, even if all was paid by a linear program with words of
+        its own.
+        """
         record = self.ledger.record()
         if record.relation is None or self.relation in record.relation:
             return record
@@ -256,13 +283,15 @@ def relation_in_words(classes: Any) -> str:
 def warn_of_read_classes(classes: Any, eps: Any, *, stacklevel: int = 3) -> None:
     """Warn, on public grounds, where a private fit is about to read its two classes from the records.
 
-    If all records but one have the same label, that one decides whether there are two classes to tell apart, and so whether fit
-    raises. The warning does not depend on the records: one that came only where a single record matters would tell that it does.
+    If all records but one have the same label, that one decides whether there are two classes to
+    tell apart, and so whether fit raises. The warning does not depend on the records: one that came
+    only where a single record matters would tell that it does.
     """
     if classes is None and not (isinstance(eps, Real) and eps == math.inf):
         warnings.warn(
-            "The two classes are read from the records, and no budget pays for that: the label of one record can decide whether "
-            "fit raises. Pass classes=(a, b), two labels that are known without the records.",
+            "The two classes are read from the records, and no budget pays for that: the label of"
+            " one record can decide whether fit raises. Pass classes=(a, b), two labels that are"
+            " known without the records.",
             NotPrivateWarning,
             stacklevel=stacklevel,
         )
@@ -271,7 +300,9 @@ def warn_of_read_classes(classes: Any, eps: Any, *, stacklevel: int = 3) -> None
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """scikit-learn's ``validate_data``, whose messages may quote records: only what is known to be harmless passes."""
     try:
-        with np.errstate(all="ignore"):  # its sum of all entries may overflow, which depends on the records
+        with np.errstate(
+            all="ignore"
+        ):  # its sum of all entries may overflow, which depends on the records
             X = _as_stored(X) if sp.issparse(X) else X
             return validate_data(estimator, X, y, accept_sparse="csr", **options)
     except (ValueError, TypeError, OverflowError) as raised:
@@ -280,15 +311,19 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
         if message.startswith(beginning):
             raise InvalidProblemError(f"{beginning}. {cure}")
     if not message.startswith(_SAFE):
-        raise InvalidProblemError("X must hold real numbers in shape (n, p), and y one label for each row of X.")
+        raise InvalidProblemError(
+            "X must hold real numbers in shape (n, p), and y one label for each row of X."
+        )
     raise (TypeError if issubclass(error, TypeError) else ValueError)(message)
 
 
 def _as_stored(X: Any) -> Any:
-    """The entries of a sparse array in CSR and in double precision, as they are stored; an array of no real numbers as it is.
+    """The entries of a sparse array in CSR and in double precision, as they are stored.
 
-    SciPy's own conversions sum duplicate entries in the caller's precision, where a sum may overflow. Indices out of range are
-    refused, because products would read other memory.
+    An array of no real numbers as it is.
+
+    SciPy's own conversions sum duplicate entries in the caller's precision, where a sum may
+    overflow. Indices out of range are refused, because products would read other memory.
     """
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         return X
@@ -299,7 +334,9 @@ def _as_stored(X: Any) -> Any:
         order = np.argsort(X.row, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(X.row, minlength=X.shape[0])))
         return sp.csr_array((X.data[order].astype(float), X.col[order], starts), shape=X.shape)
-    X = X.tocsr()  # without a copy or a sum where it is in CSR, and without a sum from other formats
+    X = (
+        X.tocsr()
+    )  # without a copy or a sum where it is in CSR, and without a sum from other formats
     count = X.indptr[-1]
     return sp.csr_array((X.data[:count].astype(float), X.indices[:count], X.indptr), shape=X.shape)
 
@@ -308,7 +345,11 @@ def _require_indices_in_range(X: Any, width: int) -> None:
     """Refuse a compressed array whose indices point beyond its `width` columns (rows in CSC)."""
     count = X.indptr[-1]
     indices = X.indices[:count]
-    if X.indptr[0] != 0 or np.any(np.diff(X.indptr) < 0) or count > min(X.indices.size, X.data.size):
+    if (
+        X.indptr[0] != 0
+        or np.any(np.diff(X.indptr) < 0)
+        or count > min(X.indices.size, X.data.size)
+    ):
         raise ValueError
     if indices.size and not (indices.min() >= 0 and indices.max() < width):
         raise ValueError
@@ -325,7 +366,9 @@ def open_budget(eps: float, delta: float, budget: Budget | None) -> Budget:
     _require_budget(budget)
     if budget is None:
         return Budget(eps, delta, composition="basic")
-    budget.require_room_for(*validated_budget(eps, delta))  # as a whole, before its first call is paid
+    budget.require_room_for(
+        *validated_budget(eps, delta)
+    )  # as a whole, before its first call is paid
     return budget.share(eps, delta, composition="basic")
 
 
@@ -342,27 +385,33 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
     if declared is not None and classes.shape != (2,):
         raise InvalidParameterError("classes must name two different labels.")
     if len(classes) == 1:
-        raise InvalidProblemError("y has one class only; give labels of two classes, or name both by classes=(a, b).")
+        raise InvalidProblemError(
+            "y has one class only; give labels of two classes, or name both by classes=(a, b)."
+        )
     if len(classes) > 2:
         raise InvalidProblemError(
-            f"Only binary classification is supported. The type of the target is {type_of_target(y)}. "
-            "Train one class against the rest."
+            "Only binary classification is supported. The type of the target is"
+            f" {type_of_target(y)}. Train one class against the rest."
         )
     if not np.isin(y, classes).all():
-        raise InvalidProblemError("Only binary classification is supported. y holds labels other than the two of classes.")
+        raise InvalidProblemError(
+            "Only binary classification is supported. y holds labels other than the two of classes."
+        )
     return classes, np.where(y == classes[1], 1.0, -1.0)
 
 
 def within_norm(X: Any, data_norm: float) -> Any:
     """A new array: rows longer than `data_norm` scaled down to it, entries that are not finite zero.
 
-    Duplicate entries of a sparse array are summed first, so that what is measured is what is used. The caller's arrays are
-    read only. What becomes of a row depends on that row and on the shape of X alone, to the last bit.
+    Duplicate entries of a sparse array are summed first, so that what is measured is what is used.
+    The caller's arrays are read only. What becomes of a row depends on that row and on the shape of
+    X alone, to the last bit.
 
-    Every row that comes out has a Euclidean norm of at most `data_norm`, in real arithmetic. *Derivation*: rows are measured
-    after division by a power of two, which is exact, so that their largest entry is in [1/2, 1) and no square overflows. With
-    u = 2^-53, the computed norm of p numbers is off by less than (p + 3) u, relatively; so is one that was scaled, up to 3 u
-    more. The allowance of (p + 8) u for the comparison, and of twice as much for scaling, covers both.
+    Every row that comes out has a Euclidean norm of at most `data_norm`, in real arithmetic.
+    *Derivation*: rows are measured after division by a power of two, which is exact, so that their
+    largest entry is in [1/2, 1) and no square overflows. With u = 2^-53, the computed norm of p
+    numbers is off by less than (p + 3) u, relatively; so is one that was scaled, up to 3 u more.
+    The allowance of (p + 8) u for the comparison, and of twice as much for scaling, covers both.
     """
     X = _own_rows(X)
     values = X.data if sp.issparse(X) else X
@@ -387,9 +436,13 @@ def _own_rows(X: Any) -> Any:
     columns, values = X.indices[:count], np.array(X.data[:count], dtype=float)
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     if np.any((rows[1:] == rows[:-1]) & (columns[1:] <= columns[:-1])):
-        order = np.lexsort((columns, rows))  # stable: entries of a cell are summed in the order in which they are stored
+        order = np.lexsort(
+            (columns, rows)
+        )  # stable: entries of a cell are summed in the order in which they are stored
         rows, columns, values = rows[order], columns[order], values[order]
-        first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])))
+        first = np.flatnonzero(
+            np.append(True, (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1]))
+        )
         with np.errstate(all="ignore"):
             rows, columns, values = rows[first], columns[first], np.add.reduceat(values, first)
     starts = np.searchsorted(rows, np.arange(X.shape[0] + 1)).astype(X.indptr.dtype)
@@ -397,7 +450,10 @@ def _own_rows(X: Any) -> Any:
 
 
 def _of_each_row(ufunc: np.ufunc, values: FloatArray, X: Any) -> FloatArray:
-    """A maximum or a sum over each row of values that are laid out as those of X; zero for a row without any."""
+    """A maximum or a sum over each row of values that are laid out as those of X.
+
+    Zero for a row without any.
+    """
     if not sp.issparse(X):
         return np.asarray(ufunc.reduce(values, axis=1))
     found, filled = np.zeros(X.shape[0]), np.flatnonzero(np.diff(X.indptr))

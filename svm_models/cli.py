@@ -21,38 +21,86 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = "Exit codes: 0 trained; 2 wrong input or options; 130 interrupted."
 _LEAST_EPS_FOR_NOISE = 1e-4
-_MODEL = click.option("--model", type=click.Choice(["svm", "lr"]), required=True, help="Huber SVM, or logistic regression.")
+_MODEL = click.option(
+    "--model",
+    type=click.Choice(["svm", "lr"]),
+    required=True,
+    help="Huber SVM, or logistic regression.",
+)
 
 
 @click.group(epilog=_EXIT_CODES, context_settings={"max_content_width": 100})
 @click.version_option(__version__, prog_name="svm-models")
 def main() -> None:
-    """Support vector machines and logistic regression, private and not. Each command has a --help of its own."""
+    """Support vector machines and logistic regression, private and not.
+
+    Each command has a --help of its own.
+    """
 
 
 @main.command(
     "fit",
     short_help="Train a private classifier on a CSV file.",
-    epilog=f"\b\nExample:\n  svm-models fit people.csv --label income --classes low high --eps 1 --delta 1e-6\n\n{_EXIT_CODES}",
+    epilog=(
+        "\b\nExample:\n  svm-models fit people.csv --label income --classes low high --eps 1"
+        f" --delta 1e-6\n\n{_EXIT_CODES}"
+    ),
 )
 @click.argument("file", type=click.Path())
-@click.option("--label", metavar="COLUMN", help="Name of the column of labels, or its number from 1; by default the last.")
+@click.option(
+    "--label",
+    metavar="COLUMN",
+    help="Name of the column of labels, or its number from 1; by default the last.",
+)
 @click.option("--classes", nargs=2, required=True, help="The two labels, public.")
-@click.option("--eps", type=float, required=True, help="Privacy parameter eps: smaller is more private.")
-@click.option("--delta", type=float, required=True, help="Privacy parameter delta, well below one over the number of records.")
-@click.option("--budget", "budget_file", type=click.Path(), help="Pay from the budget in this file; see `privlp budget`.")
-@click.option("--data-norm", type=float, default=1.0, show_default=True, help="Public bound on the Euclidean norm of a record.")
-@click.option("--seed", type=click.IntRange(min=0), help="Reproducible noise, for experiments only: not for release.")
-@click.option("--json", "as_json", is_flag=True, help="Print weights and privacy statement as JSON.")
+@click.option(
+    "--eps", type=float, required=True, help="Privacy parameter eps: smaller is more private."
+)
+@click.option(
+    "--delta",
+    type=float,
+    required=True,
+    help="Privacy parameter delta, well below one over the number of records.",
+)
+@click.option(
+    "--budget",
+    "budget_file",
+    type=click.Path(),
+    help="Pay from the budget in this file; see `privlp budget`.",
+)
+@click.option(
+    "--data-norm",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Public bound on the Euclidean norm of a record.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    help="Reproducible noise, for experiments only: not for release.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print weights and privacy statement as JSON."
+)
 @plain_errors
-def _fit(file: str, label: str | None, budget_file: str | None, as_json: bool, seed: int | None, **options: Any) -> None:
+def _fit(
+    file: str,
+    label: str | None,
+    budget_file: str | None,
+    as_json: bool,
+    seed: int | None,
+    **options: Any,
+) -> None:
     """Train PrivateLPSVC on the records in FILE, in CSV: numbers separated by commas, and a column of labels.
 
-    The first line names the columns, unless it holds a number. Scale the columns before, by public numbers; records of a norm
-    beyond --data-norm are scaled down. There is no intercept: for one, add a column of ones.
+    The first line names the columns, unless it holds a number. Scale the columns before, by public
+    numbers; records of a norm beyond --data-norm are scaled down. There is no intercept: for one,
+    add a column of ones.
 
-    One record may be replaced; their number, the names of the columns and the two labels are public. Errors about FILE tell numbers
-    of lines and columns, never what stands there. They are for whoever may see FILE.
+    One record may be replaced; their number, the names of the columns and the two labels are
+    public. Errors about FILE tell numbers of lines and columns, never what stands there. They are
+    for whoever may see FILE.
     """
     from svm_models import PrivateLPSVC  # noqa: PLC0415 (needs scikit-learn, and says so)
 
@@ -62,11 +110,25 @@ def _fit(file: str, label: str | None, budget_file: str | None, as_json: bool, s
     weights = svm.coef_[0].tolist()
     negative, positive = svm.classes_.tolist()
     if as_json:
-        document = {"columns": records.columns, "weights": weights, "negative": negative, "positive": positive}
+        document = {
+            "columns": records.columns,
+            "weights": weights,
+            "negative": negative,
+            "positive": positive,
+        }
         click.echo(json.dumps(document | {"privacy": svm.privacy_.statement()}, indent=1))
         return
-    click.echo(tabulate(zip(records.columns, weights, strict=True), headers=("column", "weight"), disable_numparse=[0]))
-    click.echo(f"\n{positive!r} where the weighted sum of a record is positive, else {negative!r}.\n\nPrivacy\n{svm.privacy_}")
+    click.echo(
+        tabulate(
+            zip(records.columns, weights, strict=True),
+            headers=("column", "weight"),
+            disable_numparse=[0],
+        )
+    )
+    click.echo(
+        f"\n{positive!r} where the weighted sum of a record is positive, else"
+        f" {negative!r}.\n\nPrivacy\n{svm.privacy_}"
+    )
     if seed is not None:
         click.echo("Seeded noise: an experiment, not for release.")
 
@@ -78,15 +140,20 @@ def _fit(file: str, label: str | None, budget_file: str | None, as_json: bool, s
 )
 @click.argument("file", type=click.Path())
 @_MODEL
-@click.option("--seed", type=click.IntRange(min=0), help="Reproducible noise, for experiments only: no line is for release.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    help="Reproducible noise, for experiments only: no line is for release.",
+)
 @plain_errors
 def _train(file: str, model: str, seed: int | None) -> None:
     """Train on the records in FILE: without privacy, by output and by objective perturbation.
 
-    FILE holds numbers separated by whitespace, as for the programs lrsimple and svmsimple of Chaudhuri, Sarwate and Monteleoni:
-    n, d, lambda, eps, and for the SVM h (0 < h <= 1/2), on one line or several; n lines of d numbers, each of Euclidean norm at
-    most 1; n labels, -1 or 1. `svm-models example --model svm` prints such a file. An h near 0 may take long; 1/2 is usual. For
-    CSV files, there is `svm-models fit`.
+    FILE holds numbers separated by whitespace, as for the programs lrsimple and svmsimple of
+    Chaudhuri, Sarwate and Monteleoni: n, d, lambda, eps, and for the SVM h (0 < h <= 1/2), on one
+    line or several; n lines of d numbers, each of Euclidean norm at most 1; n labels, -1 or 1.
+    `svm-models example --model svm` prints such a file. An h near 0 may take long; 1/2 is usual.
+    For CSV files, there is `svm-models fit`.
 
     Standard output gets three lines of d weights and a status, 0 for converged:
 
@@ -95,28 +162,38 @@ def _train(file: str, model: str, seed: int | None) -> None:
     2. eps-differentially private by output perturbation;
     3. eps-differentially private by objective perturbation.
 
-    Lines 2 and 3 protect against the replacement of one record; n and the rest of the header are public. Released together they
-    cost 2 eps. Their status is always 0, because their optimum is always certified; a status that could differ would tell about
-    the records. No regularisation is added. Of eps, line 3 has eps' = 0.99 eps - ln(1 + c/(n lambda)) left for its noise, with c =
-    1/(2h) for the SVM and 1/4 for logistic regression: one logarithm suffices where the programs took two, and 1% covers the error
-    of the computed optimum. Where eps' is below 1e-4, nothing is trained.
+    Lines 2 and 3 protect against the replacement of one record; n and the rest of the header are
+    public. Released together they cost 2 eps. Their status is always 0, because their optimum is
+    always certified; a status that could differ would tell about the records. No regularisation is
+    added. Of eps, line 3 has eps' = 0.99 eps - ln(1 + c/(n lambda)) left for its noise, with c =
+    1/(2h) for the SVM and 1/4 for logistic regression: one logarithm suffices where the programs
+    took two, and 1% covers the error of the computed optimum. Where eps' is below 1e-4, nothing is
+    trained.
 
-    Errors about FILE reveal numbers of lines, and how many numbers those hold, but never a number of a record. They are for whoever
-    may see FILE.
+    Errors about FILE reveal numbers of lines, and how many numbers those hold, but never a number
+    of a record. They are for whoever may see FILE.
     """  # noqa: D301 (click's mark for a paragraph that is not to be rewrapped)
     records = read_training_file(file, with_h=model == "svm")
     lines = _three_classifiers(records, Randomness(seed))
     click.echo(
-        "Line 1 is NOT private and must not be released.\nLines 2 and 3 are each differentially private by themselves, with "
-        f"eps = {records.eps:g}; together they have 2 eps = {2 * records.eps:g}.",
+        "Line 1 is NOT private and must not be released.\nLines 2 and 3 are each differentially"
+        f" private by themselves, with eps = {records.eps:g}; together they have 2 eps ="
+        f" {2 * records.eps:g}.",
         err=True,
     )
     if seed is not None:
-        click.echo("Seeded noise (--seed): an experiment. Lines 2 and 3 are not for release either.", err=True)
+        click.echo(
+            "Seeded noise (--seed): an experiment. Lines 2 and 3 are not for release either.",
+            err=True,
+        )
     click.echo("\n".join(lines))
 
 
-@main.command("example", short_help="Print a file of simulated records.", epilog="Exit codes: 0 printed; 2 wrong options.")
+@main.command(
+    "example",
+    short_help="Print a file of simulated records.",
+    epilog="Exit codes: 0 printed; 2 wrong options.",
+)
 @_MODEL
 def _example(model: str) -> None:
     """Print a FILE for `train`: 200 simulated records of 5 features.
@@ -125,13 +202,18 @@ def _example(model: str) -> None:
     svm-models example --model svm > records.txt
     svm-models train records.txt --model svm
     """  # noqa: D301
-    text = resources.files("svm_models").joinpath("examples", f"{model}.txt").read_text(encoding="ascii")
+    text = (
+        resources.files("svm_models")
+        .joinpath("examples", f"{model}.txt")
+        .read_text(encoding="ascii")
+    )
     click.echo(text, nl=False)
 
 
 def _three_classifiers(records: TrainingFile, randomness: Randomness) -> list[str]:
     """The three lines, unless eps' is too small."""
-    from svm_models import HuberSVC, RegularizedLogisticRegression  # noqa: PLC0415 (needs scikit-learn, and says so)
+    # scikit-learn is needed here, and says so.
+    from svm_models import HuberSVC, RegularizedLogisticRegression  # noqa: PLC0415
     from svm_models.base import Account, signed, within_norm  # noqa: PLC0415
     from svm_models.losses import huber, logistic  # noqa: PLC0415
     from svm_models.minimise import RegularizedRisk  # noqa: PLC0415
@@ -147,8 +229,11 @@ def _three_classifiers(records: TrainingFile, randomness: Randomness) -> list[st
         else HuberSVC(records.reg, h=records.h, classes=both)
     ).fit(records.X, records.y)
     output = perturb_output(risk, Account(Ledger(records.eps, 0.0), randomness))
-    objective = perturb_objective(risk, Account(Ledger(records.eps, 0.0), randomness), add_regularization=False)
-    # The certificate of lines 2 and 3 is always reached (svm_models.minimise), so that their status is a constant.
+    objective = perturb_objective(
+        risk, Account(Ledger(records.eps, 0.0), randomness), add_regularization=False
+    )
+    # The certificate of lines 2 and 3 is always reached (svm_models.minimise), so that their status
+    # is a constant.
     statuses = (int(not exact.gradient_norm_ <= risk.tolerance), 0, 0)
     return [
         " ".join([*(f"{weight:.17g}" for weight in w), str(status)])
@@ -158,7 +243,11 @@ def _three_classifiers(records: TrainingFile, randomness: Randomness) -> list[st
 
 def _require_eps_for_noise(risk: RegularizedRisk, eps: float) -> None:
     """Refuse public parameters that leave objective perturbation next to nothing for its noise, and say which would do."""
-    from svm_models.perturbation import SHARE_OF_THE_CERTIFICATE, curvature_cost, eps_for_noise  # noqa: PLC0415
+    from svm_models.perturbation import (  # noqa: PLC0415
+        SHARE_OF_THE_CERTIFICATE,
+        curvature_cost,
+        eps_for_noise,
+    )
 
     if eps_for_noise(risk, eps) >= _LEAST_EPS_FOR_NOISE:
         return
@@ -168,12 +257,18 @@ def _require_eps_for_noise(risk: RegularizedRisk, eps: float) -> None:
     if affordable > 0:
         enough |= {"lambda": curvature / n / affordable, "n": curvature / risk.reg / affordable}
     cures = [
-        f"{name} = {math.ceil(number) if name == 'n' else _rounded_up(number)}" for name, number in enough.items() if number < 1e15
+        f"{name} = {math.ceil(number) if name == 'n' else _rounded_up(number)}"
+        for name, number in enough.items()
+        if number < 1e15
     ]
     raise InvalidParameterError(
-        f"eps', the part of eps that objective perturbation has left for its noise, is below 1e-4 for n = {n}, lambda = "
-        f"{risk.reg:g} and eps = {eps:g}. Nothing was trained or drawn. "
-        + (f"Any one of these would do: at least {', '.join(cures)}." if cures else "Give a larger lambda.")
+        "eps', the part of eps that objective perturbation has left for its noise, is below 1e-4"
+        f" for n = {n}, lambda = {risk.reg:g} and eps = {eps:g}. Nothing was trained or drawn. "
+        + (
+            f"Any one of these would do: at least {', '.join(cures)}."
+            if cures
+            else "Give a larger lambda."
+        )
     )
 
 

@@ -1,6 +1,7 @@
 """Records from a CSV file: numbers, and a column of labels.
 
-The first line names the columns, unless it holds a number. Errors tell the numbers of a line and a column, never what stands there.
+The first line names the columns, unless it holds a number. Errors tell the numbers of a line and a
+column, never what stands there.
 """
 
 from __future__ import annotations
@@ -51,9 +52,16 @@ def read_csv_file(path: str | os.PathLike[str], label: str | None = None) -> Csv
     lines = _lines(path)
     number, first = lines[0]
     if len(first) < 2:
-        raise ReadError(f"{path!r}, line {number}: found one column; features and a label are expected, separated by commas.")
+        raise ReadError(
+            f"{path!r}, line {number}: found one column; features and a label are expected,"
+            " separated by commas."
+        )
     has_names = all(_number(entry) is None for entry in first)
-    names = [name.strip() for name in first] if has_names else [str(k) for k in range(1, len(first) + 1)]
+    names = (
+        [name.strip() for name in first]
+        if has_names
+        else [str(k) for k in range(1, len(first) + 1)]
+    )
     at = _position(names, label)
     records = lines[has_names:]
     if not records:
@@ -61,26 +69,37 @@ def read_csv_file(path: str | os.PathLike[str], label: str | None = None) -> Csv
     X = np.empty((len(records), len(first) - 1))
     for i, (number, entries) in enumerate(records):
         if len(entries) != len(first):
-            raise ReadError(f"{path!r}, line {number}: found {len(entries)} columns, {len(first)} are expected.")
+            raise ReadError(
+                f"{path!r}, line {number}: found {len(entries)} columns, {len(first)} are expected."
+            )
         row = [_number(entry) for k, entry in enumerate(entries) if k != at]
         if None in row:
             column = row.index(None) + 1
             raise ReadError(
-                f"{path!r}, line {number}: column {column + (column > at)} holds no finite number. Only labels may be words."
+                f"{path!r}, line {number}: column {column + (column > at)} holds no finite number."
+                " Only labels may be words."
             )
         X[i] = row
-    return CsvFile(X, np.array([entries[at].strip() for _, entries in records]), [*names[:at], *names[at + 1 :]])
+    return CsvFile(
+        X,
+        np.array([entries[at].strip() for _, entries in records]),
+        [*names[:at], *names[at + 1 :]],
+    )
 
 
 def _lines(path: str) -> list[tuple[int, list[str]]]:
     """The lines that are not empty, with their numbers, in entries."""
     try:
-        reader = csv.reader(io.StringIO(read_text(path).decode(), newline=""), skipinitialspace=True, strict=True)
+        reader = csv.reader(
+            io.StringIO(read_text(path).decode(), newline=""), skipinitialspace=True, strict=True
+        )
         lines = [(reader.line_num, entries) for entries in reader if any(map(str.strip, entries))]
     except UnicodeDecodeError:
         raise ReadError(f"{path!r} is not a text file in UTF-8.") from None
     except csv.Error:
-        raise ReadError(f"{path!r}, line {reader.line_num}: not a line of CSV; check the quotation marks.") from None
+        raise ReadError(
+            f"{path!r}, line {reader.line_num}: not a line of CSV; check the quotation marks."
+        ) from None
     if not lines:
         raise ReadError(f"{path!r} is empty.")
     return lines
@@ -93,7 +112,10 @@ def _position(names: list[str], label: str | None) -> int:
         return names.index(label)
     numbers = [str(k) for k in range(1, len(names) + 1)]
     if label not in numbers:
-        raise InvalidParameterError(f"No single column is called {label!r}. Give its name, or a number from 1 to {len(names)}.")
+        raise InvalidParameterError(
+            f"No single column is called {label!r}. Give its name, or a number from 1 to"
+            f" {len(names)}."
+        )
     return numbers.index(label)
 
 

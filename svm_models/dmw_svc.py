@@ -30,17 +30,21 @@ _BUILDERS = {"dmw": tight_dmw, "dmw-published": published_dmw}
 class DMWSVC(PrivateLinearClassifier):
     """Linear-programming SVM trained by private dense multiplicative weights on the vertices of ||w||_1 = radius.
 
-    Each round selects one feature and sign, +-radius e_j, by the exponential mechanism, against dual weights on the records;
-    w is the average of the selections. With ``eps=inf`` the best vertex is taken: the non-private (argmax) algorithm.
+    Each round selects one feature and sign, +-radius e_j, by the exponential mechanism, against
+    dual weights on the records; w is the average of the selections. With ``eps=inf`` the best
+    vertex is taken: the non-private (argmax) algorithm.
 
-    With s near n the dual weights hardly move, and one feature is selected throughout: the sign of that feature is the classifier
-    (``docs/results/thesis_table1.md``). A smaller s selects more features, with more noise. The rounds of ``"dmw-published"`` grow
-    with the square of the radius, to tens of thousands where it is bought at a small eps.
+    With s near n the dual weights hardly move, and one feature is selected throughout: the sign of
+    that feature is the classifier (``docs/results/thesis_table1.md``). A smaller s selects more
+    features, with more noise. The rounds of ``"dmw-published"`` grow with the square of the radius,
+    to tens of thousands where it is bought at a small eps.
 
-    *Neighbours*: one record replaced. *Budget*: one ledger. With ``radius=None`` the share `radius_share` of eps buys it, as the
-    1-norm of a Huber SVM trained by objective perturbation (pure eps; for ``form="soft"`` half of the share, the other half
-    buying the sum of its hinge losses by Laplace noise: a record's hinge loss lies in [0, 1 + ||w||_2 R]). All that is left goes to
-    the selections, whose sensitivity is derived in ``privlp.solvers.dmw``. A given radius costs nothing and must be public.
+    *Neighbours*: one record replaced. *Budget*: one ledger. With ``radius=None`` the share
+    `radius_share` of eps buys it, as the 1-norm of a Huber SVM trained by objective perturbation
+    (pure eps; for ``form="soft"`` half of the share, the other half buying the sum of its hinge
+    losses by Laplace noise: a record's hinge loss lies in [0, 1 + ||w||_2 R]). All that is left
+    goes to the selections, whose sensitivity is derived in ``privlp.solvers.dmw``. A given radius
+    costs nothing and must be public.
 
     Parameters
     ----------
@@ -140,7 +144,8 @@ class DMWSVC(PrivateLinearClassifier):
     radius_: float
     solution_: Solution
 
-    # The field's name for how vertices are scored is also scikit-learn's name for a method; both must work.
+    # The field's name for how vertices are scored is also scikit-learn's name for a method; both
+    # must work.
     @property
     def score(self) -> Any:
         """Mean accuracy on (X, y), as in scikit-learn; assigning sets how vertices are scored."""
@@ -165,9 +170,14 @@ class DMWSVC(PrivateLinearClassifier):
         n, p = X.shape
         self._check(n)
         lp = hard_margin_lp(X, signs) if self.form == "hard" else soft_margin_lp(X, signs, self.C)
-        self.radius_ = self._buy_radius(X, signs, account) if self.radius is None else float(self.radius)
+        self.radius_ = (
+            self._buy_radius(X, signs, account) if self.radius is None else float(self.radius)
+        )
         published = self.method == "dmw-published"
-        builder = partial(_BUILDERS[self.method], phi=float(self.phi) if self.get_params()["score"] == "count" else None)
+        builder = partial(
+            _BUILDERS[self.method],
+            phi=float(self.phi) if self.get_params()["score"] == "count" else None,
+        )
         builder.__name__ = self.method  # type: ignore[attr-defined]
         alpha = self.alpha
         if published and alpha is not None:
@@ -193,24 +203,34 @@ class DMWSVC(PrivateLinearClassifier):
         return open_budget(self.eps, self.delta, self.budget)
 
     def _left(self, eps: float) -> float:
-        """What buying the radius leaves of eps; a hair less, so that sums of parts do not exceed eps by rounding."""
+        """What buying the radius leaves of eps.
+
+        A hair less, so that sums of parts do not exceed eps by rounding.
+        """
         return eps if self.radius is not None else eps * (1 - self.radius_share) * (1 - 1e-12)
 
     def _entry_bound(self) -> float:
         return max(self.data_norm, 1.0) if self.form == "soft" else float(self.data_norm)
 
     def _check(self, n: int) -> None:
-        choices = {"score": ("distance", "count"), "method": tuple(_BUILDERS), "form": ("hard", "soft")}
+        choices = {
+            "score": ("distance", "count"),
+            "method": tuple(_BUILDERS),
+            "form": ("hard", "soft"),
+        }
         parameters = self.get_params()
         for name, allowed in choices.items():
             if parameters[name] not in allowed:
-                raise InvalidParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {parameters[name]!r}.")
+                raise InvalidParameterError(
+                    f"{name} must be one of {', '.join(map(repr, allowed))}; got"
+                    f" {parameters[name]!r}."
+                )
         if not np.isfinite(real(self.phi, "phi")):
             raise InvalidParameterError(f"phi must be finite, got {self.phi!r}.")
         if not positive(self.s, "s") <= n or (self.s < 1 and self.s * n < 1):
             raise InvalidParameterError(
-                f"s must be a share of the records below 1, at least 1/{n} here, or a number of records from 1 to {n}; got "
-                f"{self.s!r}."
+                f"s must be a share of the records below 1, at least 1/{n} here, or a number of"
+                f" records from 1 to {n}; got {self.s!r}."
             )
         if self.alpha is not None:
             positive(self.alpha, "alpha", finite=True)
@@ -219,12 +239,19 @@ class DMWSVC(PrivateLinearClassifier):
         if self.radius is not None:
             positive(self.radius, "radius", finite=True)
         if not 0 < real(self.radius_share, "radius_share") < 1:
-            raise InvalidParameterError(f"radius_share must be between 0 and 1, got {self.radius_share!r}.")
+            raise InvalidParameterError(
+                f"radius_share must be between 0 and 1, got {self.radius_share!r}."
+            )
         if self.method == "dmw-published" and self.alpha is None:
-            raise InvalidParameterError("alpha is missing: method='dmw-published' takes its number of rounds from alpha.")
+            raise InvalidParameterError(
+                "alpha is missing: method='dmw-published' takes its number of rounds from alpha."
+            )
 
     def _buy_radius(self, X: Any, signs: FloatArray, account: Account) -> float:
-        """The 1-norm of a private Huber SVM; for the soft form plus C times the noisy sum of its hinge losses."""
+        """The 1-norm of a private Huber SVM.
+
+        For the soft form plus C times the noisy sum of its hinge losses.
+        """
         soft = self.form == "soft"
         eps = account.ledger.eps * self.radius_share / (2 if soft else 1)
         data_norm = float(self.data_norm)
@@ -233,10 +260,16 @@ class DMWSVC(PrivateLinearClassifier):
         radius = float(np.abs(w).sum())
         if soft:
             sensitivity = 1 + float(np.linalg.norm(w)) * data_norm
-            sensitivity *= 1 + 2.0**-51 * risk.M.shape[0] * (risk.M.shape[1] + 8)  # rounding, were it of all margins one way
+            sensitivity *= 1 + 2.0**-51 * risk.M.shape[0] * (
+                risk.M.shape[1] + 8
+            )  # rounding, were it of all margins one way
             noise = LaplaceMechanism.of_eps(sensitivity, eps)
-            add_noise = _pay_apart(account, eps).charge(noise, "sum of hinge losses, for the radius")
-            radius += self.C * max(0.0, float(add_noise(math.fsum(np.maximum(0.0, 1 - risk.M @ w)))))
+            add_noise = _pay_apart(account, eps).charge(
+                noise, "sum of hinge losses, for the radius"
+            )
+            radius += self.C * max(
+                0.0, float(add_noise(math.fsum(np.maximum(0.0, 1 - risk.M @ w))))
+            )
         return radius
 
 

@@ -18,16 +18,20 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class DualPerturbationSVC(LinearBinaryClassifier):
-    """Linear SVM with Laplace noise on its dual variables. **UNPROVEN**: claims eps-differential privacy and does not have it.
+    """Linear SVM with Laplace noise on its dual variables.
 
-    The abstract of "A Differential Privacy Support Vector Machine Classifier Based on Dual Variable Perturbation" gives neither
-    proof nor noise scale. Built as it reads: SMO solves min ||w||^2/2 + C sum_i xi_i (scikit-learn's ``SVC``); support vector i has
-    the error E_i = f(x_i) - y_i and the share r_i = abs(E_i)/sum_j abs(E_j); its dual variable a_i gets Laplace noise of scale
-    C/(r_i eps). The weights are sum_i (a_i + noise_i) y_i x_i, the intercept is SMO's.
+    **UNPROVEN**: claims eps-differential privacy and does not have it.
 
-    Which records are support vectors, their errors and the intercept enter the result without noise, and a record that is no
-    support vector in one of two neighbouring data sets adds noise in a direction of its own in the other: an audit on such a
-    pair measures far more than eps (``tests/test_svm_dual_perturbation.py``). So no ledger is charged, ``privacy_`` is None, and
+    The abstract of "A Differential Privacy Support Vector Machine Classifier Based on Dual Variable
+    Perturbation" gives neither proof nor noise scale. Built as it reads: SMO solves min ||w||^2/2 +
+    C sum_i xi_i (scikit-learn's ``SVC``); support vector i has the error E_i = f(x_i) - y_i and the
+    share r_i = abs(E_i)/sum_j abs(E_j); its dual variable a_i gets Laplace noise of scale C/(r_i
+    eps). The weights are sum_i (a_i + noise_i) y_i x_i, the intercept is SMO's.
+
+    Which records are support vectors, their errors and the intercept enter the result without
+    noise, and a record that is no support vector in one of two neighbouring data sets adds noise in
+    a direction of its own in the other: an audit on such a pair measures far more than eps
+    (``tests/test_svm_dual_perturbation.py``). So no ledger is charged, ``privacy_`` is None, and
     :meth:`fit` warns.
 
     Parameters
@@ -57,7 +61,9 @@ class DualPerturbationSVC(LinearBinaryClassifier):
     True
     """
 
-    def __init__(self, eps: float = 1.0, C: float = 1.0, *, classes: Any = None, random_state: Any = None) -> None:
+    def __init__(
+        self, eps: float = 1.0, C: float = 1.0, *, classes: Any = None, random_state: Any = None
+    ) -> None:
         self.eps = eps
         self.C = C
         self.classes = classes
@@ -69,16 +75,23 @@ class DualPerturbationSVC(LinearBinaryClassifier):
         if len(np.unique(signs)) < 2:
             raise InvalidProblemError("SMO needs records of both classes.")
         warnings.warn(
-            "DualPerturbationSVC has no proof of privacy, and audits refute its claim. Do not release what it learns.",
+            "DualPerturbationSVC has no proof of privacy, and audits refute its claim. Do not"
+            " release what it learns.",
             NotPrivateWarning,
             stacklevel=3,
         )
         svc = SVC(kernel="linear", C=C).fit(X, signs)
         vectors = X[svc.support_]
         errors = np.abs(svc.decision_function(vectors) - signs[svc.support_])
-        shares = errors / errors.sum() if errors.sum() > 0 else np.full(len(errors), 1 / len(errors))
+        shares = (
+            errors / errors.sum() if errors.sum() > 0 else np.full(len(errors), 1 / len(errors))
+        )
         scale = C / (np.maximum(shares, np.finfo(float).tiny) * eps)
-        noisy = np.abs(svc.dual_coef_[0] if not hasattr(svc.dual_coef_, "toarray") else svc.dual_coef_.toarray()[0])
+        noisy = np.abs(
+            svc.dual_coef_[0]
+            if not hasattr(svc.dual_coef_, "toarray")
+            else svc.dual_coef_.toarray()[0]
+        )
         noisy = noisy + generator.laplace(0.0, scale)
         self.intercept_ = np.array(svc.intercept_, dtype=float)
         return np.asarray(vectors.T @ (noisy * signs[svc.support_]))

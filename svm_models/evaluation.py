@@ -67,7 +67,8 @@ class CrossValidation:
 class ResultStore:
     """A file of finished measurements, one JSON line each, so that an interrupted run goes on where it stopped.
 
-    Several processes may add to one file. What another process added is seen by whoever opens it afterwards.
+    Several processes may add to one file. What another process added is seen by whoever opens it
+    afterwards.
 
     Parameters
     ----------
@@ -117,10 +118,14 @@ class ResultStore:
         key, path = _key(settings), os.fspath(self._path)
         line = json.dumps([key, result]).encode() + b"\n"
         try:
-            with self._path.open("ab+", buffering=0) as file:  # one call writes a line, so those of several processes do not mix
+            with self._path.open(
+                "ab+", buffering=0
+            ) as file:  # one call writes a line, so those of several processes do not mix
                 if file.tell():
                     file.seek(-1, os.SEEK_END)
-                    line = line if file.read(1) == b"\n" else b"\n" + line  # where the last line was cut short
+                    line = (
+                        line if file.read(1) == b"\n" else b"\n" + line
+                    )  # where the last line was cut short
                 if file.write(line) < len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
@@ -128,7 +133,9 @@ class ResultStore:
         self._known[key] = result
 
     def _lines(self) -> Iterator[tuple[str, Any]]:
-        for line in self._path.read_text(errors="replace").splitlines() if self._path.exists() else ():
+        for line in (
+            self._path.read_text(errors="replace").splitlines() if self._path.exists() else ()
+        ):
             try:
                 key, result = json.loads(line)
             except (ValueError, TypeError):
@@ -149,7 +156,9 @@ def cross_validate(
     store: ResultStore | None = None,
     name: str = "",
 ) -> dict[str, CrossValidation]:
-    """Test error of each classifier on the same folds. **Not private**: for choosing among methods on public data.
+    """Test error of each classifier on the same folds.
+
+    **Not private**: for choosing among methods on public data.
 
     Parameters
     ----------
@@ -181,7 +190,9 @@ def cross_validate(
     """
     y = np.asarray(y)
     if not isinstance(classifiers, dict) or not classifiers:
-        raise InvalidParameterError("classifiers must be a dict of name to estimator, with one at least.")
+        raise InvalidParameterError(
+            "classifiers must be a dict of name to estimator, with one at least."
+        )
     if repeats < 1:
         raise InvalidParameterError(f"repeats must be at least 1, got {repeats!r}.")
     splits = list(KFold(folds, shuffle=True, random_state=random_state).split(X))
@@ -192,18 +203,32 @@ def cross_validate(
         for key, model in classifiers.items()
         for repeat in range(times[key])
     ]
-    found = {_key(settings): store[settings] for settings in wanted if store is not None and settings in store}
+    found = {
+        _key(settings): store[settings]
+        for settings in wanted
+        if store is not None and settings in store
+    }
     missing = [settings for settings in wanted if _key(settings) not in found]
-    runs = (delayed(_one_fit)(classifiers[s["classifier"]], X, y, splits[s["fold"]], s) for s in missing)
-    finished: Iterable[tuple[dict[str, Any], float]] = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(runs)
+    runs = (
+        delayed(_one_fit)(classifiers[s["classifier"]], X, y, splits[s["fold"]], s) for s in missing
+    )
+    finished: Iterable[tuple[dict[str, Any], float]] = Parallel(
+        n_jobs=n_jobs, return_as="generator_unordered"
+    )(runs)
     try:
         for settings, error in tqdm(finished, total=len(missing), disable=not progress, unit="fit"):
             if store is not None:
                 store.add(settings, error)
             found[_key(settings)] = error
     except BaseException as fault:
-        fate = "lost; a store would have kept them" if store is None else "in the store; the same call goes on from there"
-        fault.add_note(f"cross_validate ended after {len(found)} of {len(wanted)} fits, which are {fate}.")
+        fate = (
+            "lost; a store would have kept them"
+            if store is None
+            else "in the store; the same call goes on from there"
+        )
+        fault.add_note(
+            f"cross_validate ended after {len(found)} of {len(wanted)} fits, which are {fate}."
+        )
         raise
     results: dict[str, list[list[float]]] = {key: [[] for _ in range(folds)] for key in classifiers}
     for settings in wanted:
@@ -211,8 +236,14 @@ def cross_validate(
     return {key: CrossValidation(np.array(errors)) for key, errors in results.items()}
 
 
-def _settings(name: str, model: Any, key: str, fold: int, repeat: int, split: tuple[int, ...]) -> dict[str, Any]:
-    parameters = {k: v for k, v in model.get_params().items() if k.rpartition("__")[2] not in ("random_state", "budget")}
+def _settings(
+    name: str, model: Any, key: str, fold: int, repeat: int, split: tuple[int, ...]
+) -> dict[str, Any]:
+    parameters = {
+        k: v
+        for k, v in model.get_params().items()
+        if k.rpartition("__")[2] not in ("random_state", "budget")
+    }
     return {
         "data": name,
         "model": type(model).__name__,
@@ -227,7 +258,10 @@ def _settings(name: str, model: Any, key: str, fold: int, repeat: int, split: tu
 def _plain(value: Any) -> Any:
     """What a store can hold of a parameter: the same in every run, unlike the address in the repr of a function."""
     if isinstance(value, MarginLoss):
-        return f"{value.name} loss, slopes {hashlib.sha256(value.slope(PROBES).tobytes()).hexdigest()[:16]}"
+        return (
+            f"{value.name} loss, slopes"
+            f" {hashlib.sha256(value.slope(PROBES).tobytes()).hexdigest()[:16]}"
+        )
     return value if isinstance(value, str | int | float | bool | None) else repr(value)
 
 
@@ -235,7 +269,11 @@ def _one_fit(
     model: Any, X: Any, y: npt.NDArray[Any], split: tuple[Any, Any], settings: dict[str, Any]
 ) -> tuple[dict[str, Any], float]:
     train, test = split
-    seed = int(np.random.SeedSequence([settings["fold"], settings["repeat"], settings["split"][1]]).generate_state(1)[0])
+    seed = int(
+        np.random.SeedSequence(
+            [settings["fold"], settings["repeat"], settings["split"][1]]
+        ).generate_state(1)[0]
+    )
     fitted = clone(model)
     fitted.set_params(**dict.fromkeys(_seeds_of(fitted), seed), **_undeclared_classes(fitted, y))
     fitted.fit(_safe_indexing(X, train), y[train])
@@ -252,8 +290,16 @@ def _undeclared_classes(model: Any, y: npt.NDArray[Any]) -> dict[str, Any]:
     parameters, classes = model.get_params(), np.unique(y)
     if len(classes) != 2:
         return {}
-    owners = {name: parameters.get(name.rpartition("__")[0], model) for name in parameters if name.rpartition("__")[2] == "classes"}
-    mine = (name for name, owner in owners.items() if isinstance(owner, LinearBinaryClassifier | PrivateModelSelector))
+    owners = {
+        name: parameters.get(name.rpartition("__")[0], model)
+        for name in parameters
+        if name.rpartition("__")[2] == "classes"
+    }
+    mine = (
+        name
+        for name, owner in owners.items()
+        if isinstance(owner, LinearBinaryClassifier | PrivateModelSelector)
+    )
     return {name: classes for name in mine if parameters[name] is None}
 
 

@@ -26,10 +26,12 @@ class UncertifiedOptimumError(PrivLPError, RuntimeError):
 
 
 class LPSVC(LinearBinaryClassifier):
-    """The exact linear-programming SVM: minimise ||w||_1 + C sum_i max(0, 1 - y_i x_i·w). **Not private**.
+    """The exact linear-programming SVM: minimise ||w||_1 + C sum_i max(0, 1 - y_i x_i·w).
 
-    HiGHS solves the dual, maximise sum_i a_i subject to -1 <= sum_i a_i y_i x_ij <= 1 and 0 <= a_i <= C: p ranged rows in place of
-    n rows; w are the duals of its rows (Mangasarian 1998).
+    **Not private**.
+
+    HiGHS solves the dual, maximise sum_i a_i subject to -1 <= sum_i a_i y_i x_ij <= 1 and 0 <= a_i
+    <= C: p ranged rows in place of n rows; w are the duals of its rows (Mangasarian 1998).
 
     Parameters
     ----------
@@ -74,8 +76,12 @@ class LPSVC(LinearBinaryClassifier):
         )
         solved = solve_exact(dual)
         if solved.dual is None or solved.objective is None:
-            raise UncertifiedOptimumError(f"HiGHS found no certified optimum of the dual linear program: {solved.message}")
-        self.objective_ = float(np.abs(solved.dual).sum() + C * np.maximum(0.0, 1 - M @ solved.dual).sum())
+            raise UncertifiedOptimumError(
+                f"HiGHS found no certified optimum of the dual linear program: {solved.message}"
+            )
+        self.objective_ = float(
+            np.abs(solved.dual).sum() + C * np.maximum(0.0, 1 - M @ solved.dual).sum()
+        )
         self.gap_ = _certified_gap(self.objective_, solved.objective)
         return solved.dual
 
@@ -110,7 +116,9 @@ class QPSVC(LinearBinaryClassifier):
     array([[0.5, 1. ]])
     """
 
-    def __init__(self, C: float = 1.0, *, solver: str | None = "CLARABEL", classes: Any = None) -> None:
+    def __init__(
+        self, C: float = 1.0, *, solver: str | None = "CLARABEL", classes: Any = None
+    ) -> None:
         self.C = C
         self.solver = solver
         self.classes = classes
@@ -119,24 +127,34 @@ class QPSVC(LinearBinaryClassifier):
         try:
             import cvxpy  # noqa: PLC0415
         except ImportError as error:
-            raise MissingDependencyError("QPSVC needs CVXPY: install it by pip install 'privlp[cvxpy]'.") from error
+            raise MissingDependencyError(
+                "QPSVC needs CVXPY: install it by pip install 'privlp[cvxpy]'."
+            ) from error
         C = positive(self.C, "C", finite=True)
         M = signed(X, signs)
         w, slack = cvxpy.Variable(M.shape[1]), cvxpy.Variable(M.shape[0], nonneg=True)
         margins = M @ w >= 1 - slack
-        problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(w) + C * cvxpy.sum(slack)), [margins])
+        problem = cvxpy.Problem(
+            cvxpy.Minimize(cvxpy.sum_squares(w) + C * cvxpy.sum(slack)), [margins]
+        )
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the gap will tell
                 problem.solve(solver=self.solver)
         except cvxpy.SolverError as error:
-            raise UncertifiedOptimumError(f"CVXPY's solver failed ({self.solver or 'default'}); try another solver=.") from error
+            raise UncertifiedOptimumError(
+                f"CVXPY's solver failed ({self.solver or 'default'}); try another solver=."
+            ) from error
         if w.value is None:
-            raise UncertifiedOptimumError(f"CVXPY found no optimum (status {problem.status}); try another solver=.")
+            raise UncertifiedOptimumError(
+                f"CVXPY found no optimum (status {problem.status}); try another solver=."
+            )
         weights = np.asarray(w.value, dtype=float)
         multipliers = np.clip(np.asarray(margins.dual_value, dtype=float), 0.0, C)
         self.objective_ = float(weights @ weights + C * np.maximum(0.0, 1 - M @ weights).sum())
-        self.gap_ = _certified_gap(self.objective_, float(multipliers.sum() - np.sum(np.square(M.T @ multipliers)) / 4))
+        self.gap_ = _certified_gap(
+            self.objective_, float(multipliers.sum() - np.sum(np.square(M.T @ multipliers)) / 4)
+        )
         return weights
 
 
@@ -157,13 +175,16 @@ class _SmoothClassifier(LinearBinaryClassifier):
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         norms = np.sqrt((X.multiply(X) if sp.issparse(X) else np.square(X)).sum(axis=1))
         longest = float(norms.max()) or 1.0
-        risk = RegularizedRisk(signed(X, signs), self._loss(), positive(self.reg, "reg", finite=True), longest)
+        risk = RegularizedRisk(
+            signed(X, signs), self._loss(), positive(self.reg, "reg", finite=True), longest
+        )
         w = risk.minimise(at_any_cost=False)
         self.gradient_norm_ = float(np.linalg.norm(risk.gradient(w)))
         if not self.gradient_norm_ <= risk.tolerance:
             warnings.warn(
-                f"Newton's method stopped at a gradient of norm {self.gradient_norm_:.2g}; {risk.tolerance:.2g} would certify the "
-                "optimum. Scale the records down, or give a larger reg.",
+                f"Newton's method stopped at a gradient of norm {self.gradient_norm_:.2g};"
+                f" {risk.tolerance:.2g} would certify the optimum. Scale the records down, or give"
+                " a larger reg.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -171,7 +192,9 @@ class _SmoothClassifier(LinearBinaryClassifier):
 
 
 class HuberSVC(_SmoothClassifier):
-    """SVM with Huber hinge: minimise reg/2 ||w||_2^2 + mean_i l_h(y_i x_i·w), by Newton's method. **Not private**.
+    """SVM with Huber hinge: minimise reg/2 ||w||_2^2 + mean_i l_h(y_i x_i·w), by Newton's method.
+
+    **Not private**.
 
     Parameters
     ----------
@@ -243,5 +266,7 @@ class RegularizedLogisticRegression(_SmoothClassifier):
 def _certified_gap(objective: float, dual_objective: float) -> float:
     gap = (objective - dual_objective) / (1 + abs(objective))
     if not gap <= _GAP:
-        raise UncertifiedOptimumError(f"The optimum could not be certified: relative gap {gap:.2g}. Rescale the records or C.")
+        raise UncertifiedOptimumError(
+            f"The optimum could not be certified: relative gap {gap:.2g}. Rescale the records or C."
+        )
     return gap

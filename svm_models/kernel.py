@@ -20,10 +20,11 @@ FloatArray = npt.NDArray[np.float64]
 class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     """Features z(x) with z(x)·z(x') close to the Gaussian kernel exp(-gamma ||x - x'||_2^2).
 
-    D frequencies f_k ~ N(0, 2 gamma I) give the 2D features (cos f_k·x, sin f_k·x) / sqrt(D), whose Euclidean norm is exactly 1.
-    (The cosine features sqrt(2/D) cos(f_k·x + b_k) of Algorithm 2 of Sarwate, Chaudhuri and Monteleoni 2009 have norms of up to
-    sqrt(2), which voids a guarantee for norm 1.) The frequencies do not depend on the records, so they may be released and
-    fitting costs no privacy; `gamma` and the number of frequencies must be public.
+    D frequencies f_k ~ N(0, 2 gamma I) give the 2D features (cos f_k·x, sin f_k·x) / sqrt(D), whose
+    Euclidean norm is exactly 1. (The cosine features sqrt(2/D) cos(f_k·x + b_k) of Algorithm 2 of
+    Sarwate, Chaudhuri and Monteleoni 2009 have norms of up to sqrt(2), which voids a guarantee for
+    norm 1.) The frequencies do not depend on the records, so they may be released and fitting costs
+    no privacy; `gamma` and the number of frequencies must be public.
 
     Parameters
     ----------
@@ -46,7 +47,9 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     ((3, 200), array([1., 1., 1.]))
     """
 
-    def __init__(self, gamma: float = 1.0, n_components: int = 100, *, random_state: Any = None) -> None:
+    def __init__(
+        self, gamma: float = 1.0, n_components: int = 100, *, random_state: Any = None
+    ) -> None:
         self.gamma = gamma
         self.n_components = n_components
         self.random_state = random_state
@@ -87,7 +90,8 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         X = validated(self, X, dtype=np.float64, reset=False)
         with np.errstate(all="ignore"):
             phases = np.asarray(X @ self.frequencies_)
-        # Records so large that a phase overflows must not be noticed: their features are those of phase zero.
+        # Records so large that a phase overflows must not be noticed: their features are those of
+        # phase zero.
         phases[~np.isfinite(phases)] = 0.0
         features = np.empty((len(phases), 2 * phases.shape[1]))
         np.cos(phases, out=features[:, : phases.shape[1]])

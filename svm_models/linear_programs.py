@@ -72,7 +72,9 @@ def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) ->
     M = _signed_records(X, y)
     n, p = M.shape
     if not slack:
-        return LinearProgram(np.ones(2 * p), sp.hstack([-M, M], format="csc"), -np.ones(n), penalty=C)
+        return LinearProgram(
+            np.ones(2 * p), sp.hstack([-M, M], format="csc"), -np.ones(n), penalty=C
+        )
     cost = np.concatenate([np.ones(2 * p), np.full(n, C)])
     return LinearProgram(cost, sp.hstack([-M, M, -sp.eye_array(n)], format="csc"), -np.ones(n))
 
@@ -80,9 +82,15 @@ def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) ->
 def _signed_records(X: Any, y: npt.ArrayLike) -> Any:
     """Rows y_i x_i, sparse."""
     labels = np.asarray(y)
-    records = sp.csr_array(X, dtype=float) if sp.issparse(X) and X.dtype.kind in "fiub" else as_floats(X, "X")
+    records = (
+        sp.csr_array(X, dtype=float)
+        if sp.issparse(X) and X.dtype.kind in "fiub"
+        else as_floats(X, "X")
+    )
     if records.ndim != 2 or labels.shape != (records.shape[0],):
-        raise InvalidProblemError(f"X has shape {records.shape} and y has shape {labels.shape}; expected (n, p) and (n,).")
+        raise InvalidProblemError(
+            f"X has shape {records.shape} and y has shape {labels.shape}; expected (n, p) and (n,)."
+        )
     if labels.dtype.kind not in "fiu" or not np.isin(labels, (-1, 1)).all():
         raise InvalidProblemError("Labels must be -1 or 1. Map the two classes to -1 and 1 first.")
     return sp.csc_array(sp.diags_array(labels.astype(float)) @ as_sparse(records))

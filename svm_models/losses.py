@@ -14,15 +14,19 @@ from privlp.checks import positive, real
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Margins at which a loss is tried; no proof that its bounds hold, but a false bound is usually seen.
-PROBES = np.concatenate([-np.geomspace(1e4, 1e-3, 400), np.linspace(-1e-3, 3.0, 3001), np.geomspace(3.001, 1e4, 400)])
+#: Margins at which a loss is tried; no proof that its bounds hold, but a false bound is usually
+#: seen.
+PROBES = np.concatenate(
+    [-np.geomspace(1e4, 1e-3, 400), np.linspace(-1e-3, 3.0, 3001), np.geomspace(3.001, 1e4, 400)]
+)
 
 
 @dataclass(frozen=True)
 class MarginLoss:
     """A convex, differentiable loss of the margin with Lipschitz derivative.
 
-    Both bounds and both flags are part of the privacy guarantee and must hold for every real z: a loss that breaks them breaks it.
+    Both bounds and both flags are part of the privacy guarantee and must hold for every real z: a
+    loss that breaks them breaks it.
 
     Parameters
     ----------
@@ -71,13 +75,23 @@ class MarginLoss:
         positive(self.slope_bound, "slope_bound", finite=True)
         positive(self.curvature_bound, "curvature_bound", finite=True)
         z = PROBES
-        value, slope, curvature = (np.asarray(f(z), dtype=float) for f in (self.value, self.slope, self.curvature))
+        value, slope, curvature = (
+            np.asarray(f(z), dtype=float) for f in (self.value, self.slope, self.curvature)
+        )
         rise = np.diff(slope)
         holds = (
-            all(numbers.shape == z.shape and np.isfinite(numbers).all() for numbers in (value, slope, curvature))
+            all(
+                numbers.shape == z.shape and np.isfinite(numbers).all()
+                for numbers in (value, slope, curvature)
+            )
             and bool((np.abs(slope) <= self.slope_bound * (1 + 1e-9)).all())
             and bool(((curvature >= 0) & (curvature <= self.curvature_bound * (1 + 1e-9))).all())
-            and bool(((rise >= -1e-12) & (rise <= self.curvature_bound * np.diff(z) * (1 + 1e-6) + 1e-12)).all())
+            and bool(
+                (
+                    (rise >= -1e-12)
+                    & (rise <= self.curvature_bound * np.diff(z) * (1 + 1e-6) + 1e-12)
+                ).all()
+            )
         )
         size = np.abs(slope) / self.slope_bound
         if self.one_sided:
@@ -87,9 +101,9 @@ class MarginLoss:
             holds &= bool((curvature <= largest * (1 + 1e-9) + 1e-12).all())
         if not holds:
             raise InvalidParameterError(
-                f"The loss '{self.name}' is not convex with abs(l') <= {self.slope_bound:g} and 0 <= l'' <= "
-                f"{self.curvature_bound:g}, and what else it claims, at every margin tried. The guarantee rests on these "
-                "bounds: correct them, or the loss."
+                f"The loss '{self.name}' is not convex with abs(l') <= {self.slope_bound:g} and 0"
+                f" <= l'' <= {self.curvature_bound:g}, and what else it claims, at every margin"
+                " tried. The guarantee rests on these bounds: correct them, or the loss."
             )
 
 

@@ -1,8 +1,9 @@
 """Regularised empirical risk, and its minimiser to a certified gradient.
 
-Newton's method with a line search does the work. Should it ever fall short, accelerated gradient descent with its worst-case number
-of iterations (Nesterov 2004, Theorem 2.2.3) takes over, so that the certificate is always reached and nothing has to be refused: a
-refusal would tell something about the records.
+Newton's method with a line search does the work. Should it ever fall short, accelerated gradient
+descent with its worst-case number of iterations (Nesterov 2004, Theorem 2.2.3) takes over, so that
+the certificate is always reached and nothing has to be refused: a refusal would tell something
+about the records.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from svm_models.losses import MarginLoss
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Norm of the computed gradient at which a minimiser is certified: 2 to this power, in units of slope_bound * data_norm.
+#: Norm of the computed gradient at which a minimiser is certified: 2 to this power, in units of
+#: slope_bound * data_norm.
 _EXPONENT = -36
 TOLERANCE = 2.0**_EXPONENT
 _LEAST_CONDITION = 1e-10
@@ -70,9 +72,10 @@ class RegularizedRisk:
     def allowing_for_rounding(self, linear: float = 0.0) -> RegularizedRisk:
         """The same objective with a tolerance, larger by a power of two if need be, of at least twice a gradient's rounding error.
 
-        At a certified point ||w|| <= (2 c R + linear)/reg. There p products round a margin by 2^-52 p R ||w||, so the slope by q
-        times that; the sum over n records adds 2^-52 n c R, the other terms a few units in the last place of what they are. A
-        linear term of norm `linear` may itself be off by 2^-42 of it.
+        At a certified point ||w|| <= (2 c R + linear)/reg. There p products round a margin by 2^-52
+        p R ||w||, so the slope by q times that; the sum over n records adds 2^-52 n c R, the other
+        terms a few units in the last place of what they are. A linear term of norm `linear` may
+        itself be off by 2^-42 of it.
 
         Parameters
         ----------
@@ -93,17 +96,21 @@ class RegularizedRisk:
         InvalidParameterError
             Depends on public numbers only.
         """
-        condition = max(_LEAST_CONDITION, 2.0**-40 * self.M.shape[1])  # beyond it rounding outweighs the losses
+        condition = max(
+            _LEAST_CONDITION, 2.0**-40 * self.M.shape[1]
+        )  # beyond it rounding outweighs the losses
         least = condition * self.loss.curvature_bound * self.data_norm**2
         if self.reg < least:
             raise InvalidParameterError(
-                f"reg = {self.reg:g} is too small for the minimiser to be certified; give at least {least:g} "
-                f"({condition:g} times the curvature bound times data_norm squared)."
+                f"reg = {self.reg:g} is too small for the minimiser to be certified; give at least"
+                f" {least:g} ({condition:g} times the curvature bound times data_norm squared)."
             )
 
     def value(self, w: FloatArray) -> float:
         """J(w)."""
-        return float(self.loss.value(self.M @ w).mean() + 0.5 * self.reg * (w @ w) + np.sum(self.linear * w))
+        return float(
+            self.loss.value(self.M @ w).mean() + 0.5 * self.reg * (w @ w) + np.sum(self.linear * w)
+        )
 
     def gradient(self, w: FloatArray) -> FloatArray:
         """Gradient of J at w."""
@@ -161,7 +168,9 @@ class RegularizedRisk:
 
         def slope(length: float) -> float:
             rest = self.reg * (w + length * step) + self.linear
-            return float(self.loss.slope(z + length * change) @ change) / len(z) + float(np.sum(rest * step))
+            return float(self.loss.slope(z + length * change) @ change) / len(z) + float(
+                np.sum(rest * step)
+            )
 
         low, high = 0.0, 1.0
         if slope(high) <= _NEAR_ENOUGH * abs(slope(low)):
@@ -177,13 +186,20 @@ class RegularizedRisk:
         return low or high
 
     def _accelerated_gradient(self, w: FloatArray) -> FloatArray:
-        """Constant-momentum descent; after k steps ||gradient||^2 <= L (L + reg) ||w0 - w*||^2 exp(-k sqrt(reg/L))."""
+        """Constant-momentum descent.
+
+        After k steps ||gradient||^2 <= L (L + reg) ||w0 - w*||^2 exp(-k sqrt(reg/L)).
+        """
         smoothness = self.reg + self.loss.curvature_bound * self.data_norm**2
         root = math.sqrt(self.reg / smoothness)
         momentum = (1 - root) / (1 + root)
         while not self.certified(w):  # once, in real arithmetic
             distance = max(float(np.linalg.norm(self.gradient(w))) / self.reg, 1e-300)
-            excess = math.log(smoothness) + math.log(smoothness + self.reg) + 2 * (math.log(distance) - math.log(self.tolerance))
+            excess = (
+                math.log(smoothness)
+                + math.log(smoothness + self.reg)
+                + 2 * (math.log(distance) - math.log(self.tolerance))
+            )
             previous = point = w
             for k in range(math.ceil(max(excess, 0.0) / root) + 1):
                 gradient = self.gradient(point)

@@ -1,15 +1,17 @@
 """Output and objective perturbation of regularised risk minimisers (Chaudhuri, Monteleoni and Sarwate 2011), corrected.
 
-*Neighbours*: one record (x_i, y_i) of n replaced; ||x_i||_2 <= R = data_norm. J(w) = reg/2 ||w||^2 + mean_i loss(y_i x_i·w)
-with abs(loss') <= c and loss'' <= q. A minimiser is computed to a gradient of norm g, 2^-36 c R or more
-(:mod:`svm_models.minimise`), and every guarantee covers that error.
+*Neighbours*: one record (x_i, y_i) of n replaced; ||x_i||_2 <= R = data_norm. J(w) = reg/2 ||w||^2
++ mean_i loss(y_i x_i·w) with abs(loss') <= c and loss'' <= q. A minimiser is computed to a gradient
+of norm g, 2^-36 c R or more (:mod:`svm_models.minimise`), and every guarantee covers that error.
 
-*Output perturbation.* Two objectives differ by a function of Lipschitz constant 2cR/n and are reg-strongly convex: their minimisers
-are within 2cR/(n reg), the computed ones within (2cR/n + 4g)/reg: half of 4g is for the rounding of computed gradients.
+*Output perturbation.* Two objectives differ by a function of Lipschitz constant 2cR/n and are
+reg-strongly convex: their minimisers are within 2cR/(n reg), the computed ones within (2cR/n +
+4g)/reg: half of 4g is for the rounding of computed gradients.
 
-*Objective perturbation.* b·w/n is added. Released w and secret b determine each other; between neighbours b moves by at most 2cR,
-and the Jacobians' determinants differ by a factor of at most 1 + qR^2/(n reg): *one* such factor, because both Hessians share
-the other n - 1 records (the sources pay for two). The computed minimiser gets noise of its own to cover g.
+*Objective perturbation.* b·w/n is added. Released w and secret b determine each other; between
+neighbours b moves by at most 2cR, and the Jacobians' determinants differ by a factor of at most 1 +
+qR^2/(n reg): *one* such factor, because both Hessians share the other n - 1 records (the sources
+pay for two). The computed minimiser gets noise of its own to cover g.
 
 Proofs: ``docs/proofs.md``, "Output perturbation", "Objective perturbation".
 """
@@ -54,12 +56,14 @@ def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
     return np.asarray(release(risk.minimise()))
 
 
-def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regularization: bool = True) -> FloatArray:
+def perturb_objective(
+    risk: RegularizedRisk, account: Account, *, add_regularization: bool = True
+) -> FloatArray:
     """Minimise a perturbed objective: pure eps if the ledger's delta is 0, else Gaussian.
 
-    Where the curvature would cost more than a sixteenth of eps, regularisation is raised until it costs just that, so that the rest
-    is left for the noise; for logistic loss and pure eps, until it costs nothing. The share was chosen by trial: see
-    ``docs/results/scm_tables.md``.
+    Where the curvature would cost more than a sixteenth of eps, regularisation is raised until it
+    costs just that, so that the rest is left for the noise; for logistic loss and pure eps, until
+    it costs nothing. The share was chosen by trial: see ``docs/results/scm_tables.md``.
     """
     ledger, n = account.ledger, risk.M.shape[0]
     pure = ledger.delta == 0
@@ -70,16 +74,21 @@ def perturb_objective(risk: RegularizedRisk, account: Account, *, add_regulariza
     share = SHARE_OF_THE_CERTIFICATE * ledger.eps
     intensity = share if pure else min(share, math.sqrt(share))
     covering = _covering(noise, risk, intensity)
-    perturbing = ledger.calibrate(lambda eps: _perturbing(risk, eps, pure=pure), 1, beside=[covering])
+    perturbing = ledger.calibrate(
+        lambda eps: _perturbing(risk, eps, pure=pure), 1, beside=[covering]
+    )
     # A tolerance larger by a power of two: the price of covering it stays the same to the last bit.
     risk = risk.allowing_for_rounding(_most_noise(risk, perturbing))
     cover, draw = account.charge_together(
-        (_covering(noise, risk, intensity), "cover the error of the computed minimiser"), (perturbing, "perturb the objective")
+        (_covering(noise, risk, intensity), "cover the error of the computed minimiser"),
+        (perturbing, "perturb the objective"),
     )
     return np.asarray(cover(replace(risk, linear=draw(np.zeros(risk.M.shape[1])) / n).minimise()))
 
 
-def _perturbing(risk: RegularizedRisk, intensity: float, *, pure: bool) -> ObjectivePerturbation | GaussianObjectivePerturbation:
+def _perturbing(
+    risk: RegularizedRisk, intensity: float, *, pure: bool
+) -> ObjectivePerturbation | GaussianObjectivePerturbation:
     """The noise of a linear term with so many sensitivities to a scale."""
     sensitivity = 2 * _slope(risk)
     if pure:
@@ -100,23 +109,27 @@ def _enough_regularization(risk: RegularizedRisk, eps: float, *, pure: bool) -> 
 def _pure_curvature_cost(risk: RegularizedRisk, slope: float) -> float:
     """What the curvature adds to the price 2·slope of the noise, `slope` being c R over the noise's scale.
 
-    With logistic curvature a record of slope p c (0 <= p <= 1) has curvature 4 q p (1 - p) at most. So the loss is at most
-    slope + max over p of f(p) = slope·p + ln(1 + k p (1 - p)), k = 4 q R^2/(n reg). f is concave and f'(1) = slope - k: where
-    k <= slope the maximum is f(1) = slope, and the curvature costs nothing.
+    With logistic curvature a record of slope p c (0 <= p <= 1) has curvature 4 q p (1 - p) at most.
+    So the loss is at most slope + max over p of f(p) = slope·p + ln(1 + k p (1 - p)), k = 4 q
+    R^2/(n reg). f is concave and f'(1) = slope - k: where k <= slope the maximum is f(1) = slope,
+    and the curvature costs nothing.
     """
     if not risk.loss.logistic_curvature:
         return curvature_cost(risk)
     k = 4 * _curvature(risk) / risk.reg
     if k <= slope:
         return 0.0
-    # f'(p) = 0 is slope k p^2 - (slope - 2) k p - (slope + k) = 0; either form of its root loses no digits where it is used.
+    # f'(p) = 0 is slope k p^2 - (slope - 2) k p - (slope + k) = 0; either form of its root loses no
+    # digits where it is used.
     middle, root = (slope - 2) * k, math.sqrt((slope**2 + 4) * k**2 + 4 * slope**2 * k)
     p = (middle + root) / (2 * slope * k) if middle > 0 else 2 * (slope + k) / (root - middle)
     return max(0.0, slope * (p - 1) + math.log1p(k * p * (1 - p))) * (1 + 1e-12)
 
 
 def _covering(
-    noise: type[EuclideanLaplaceMechanism | GaussianMechanism], risk: RegularizedRisk, intensity: float
+    noise: type[EuclideanLaplaceMechanism | GaussianMechanism],
+    risk: RegularizedRisk,
+    intensity: float,
 ) -> EuclideanLaplaceMechanism | GaussianMechanism:
     """Noise for the error of a computed minimiser: two of them are within 2 error/reg of each other, given the exact one."""
     error = 2 * risk.error / risk.reg
@@ -133,12 +146,21 @@ def eps_for_noise(risk: RegularizedRisk, eps: float) -> float:
     return eps * (1 - SHARE_OF_THE_CERTIFICATE) - curvature_cost(risk)
 
 
-def _most_noise(risk: RegularizedRisk, perturbing: ObjectivePerturbation | GaussianObjectivePerturbation) -> float:
-    """Bound on the linear term, exceeded with a probability below e^-64: 4 (p + 16) scales over n. Public, like the noise level.
+def _most_noise(
+    risk: RegularizedRisk, perturbing: ObjectivePerturbation | GaussianObjectivePerturbation
+) -> float:
+    """Bound on the linear term, exceeded with a probability below e^-64: 4 (p + 16) scales over n.
 
-    Drawn to within sqrt(p) 2^-40 of the scale in each of p entries, the term is off by at most 2^-42 of this bound.
+    Public, like the noise level.
+
+    Drawn to within sqrt(p) 2^-40 of the scale in each of p entries, the term is off by at most
+    2^-42 of this bound.
     """
-    scale = perturbing.sigma if isinstance(perturbing, GaussianObjectivePerturbation) else perturbing.scale
+    scale = (
+        perturbing.sigma
+        if isinstance(perturbing, GaussianObjectivePerturbation)
+        else perturbing.scale
+    )
     n, p = risk.M.shape
     return 4 * (p + 16) * scale / n
 
@@ -183,7 +205,9 @@ class _RiskMinimizer(PrivateLinearClassifier):
 
     def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
         reg = positive(self.reg, "reg", finite=True)
-        return self._release(RegularizedRisk(signed(X, signs), self._loss(), reg, float(self.data_norm)), account)
+        return self._release(
+            RegularizedRisk(signed(X, signs), self._loss(), reg, float(self.data_norm)), account
+        )
 
 
 class _Output(_RiskMinimizer):
@@ -214,7 +238,15 @@ class _HuberSVC(_RiskMinimizer):
         budget: Budget | None = None,
         random_state: Any = None,
     ) -> None:
-        super().__init__(eps, reg, delta, data_norm=data_norm, classes=classes, budget=budget, random_state=random_state)
+        super().__init__(
+            eps,
+            reg,
+            delta,
+            data_norm=data_norm,
+            classes=classes,
+            budget=budget,
+            random_state=random_state,
+        )
         self.h = h
 
     def _loss(self) -> MarginLoss:
@@ -234,13 +266,23 @@ class _Classifier(_RiskMinimizer):
         budget: Budget | None = None,
         random_state: Any = None,
     ) -> None:
-        super().__init__(eps, reg, delta, data_norm=data_norm, classes=classes, budget=budget, random_state=random_state)
+        super().__init__(
+            eps,
+            reg,
+            delta,
+            data_norm=data_norm,
+            classes=classes,
+            budget=budget,
+            random_state=random_state,
+        )
         self.loss = loss
 
     def _loss(self) -> MarginLoss:
         loss = logistic() if self.loss is None else self.loss
         if not isinstance(loss, MarginLoss):
-            raise InvalidParameterError(f"loss must be a svm_models.MarginLoss, got {type(loss).__name__}.")
+            raise InvalidParameterError(
+                f"loss must be a svm_models.MarginLoss, got {type(loss).__name__}."
+            )
         return loss
 
 

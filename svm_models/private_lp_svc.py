@@ -59,8 +59,8 @@ class Rule:
     def of(cls, n: int, p: int, sigma: float) -> Rule:
         """From public numbers: n records, p features, noise `sigma` of a single release of the sum at the whole budget.
 
-        nu = sigma sqrt(p)/n is the length of that noise beside a mean of records of norm 1. T = 4 nu^(-1/3), ridge = 150 nu^2,
-        R = 50 nu^(-1/2), nu within 2e-4 and 1.
+        nu = sigma sqrt(p)/n is the length of that noise beside a mean of records of norm 1. T = 4
+        nu^(-1/3), ridge = 150 nu^2, R = 50 nu^(-1/2), nu within 2e-4 and 1.
         """
         nu = min(max(sigma * math.sqrt(p) / n, _LEAST_NOISE), _MOST_NOISE)
         return cls(_RADIUS / math.sqrt(nu), math.ceil(_ROUNDS * nu ** (-1 / 3)), _RIDGE * nu**2)
@@ -69,7 +69,8 @@ class Rule:
 class WhitenedRecords:
     """Signed records m_i = y_i x_i of norm 1 at most, as the player sees them: whitened, and short.
 
-    A record contributes z_i s_i whiten m_i, s_i = min(1, 1/||whiten m_i||), to what is released: a vector of norm z_i at most.
+    A record contributes z_i s_i whiten m_i, s_i = min(1, 1/||whiten m_i||), to what is released: a
+    vector of norm z_i at most.
 
     Parameters
     ----------
@@ -91,8 +92,9 @@ class WhitenedRecords:
     def rounding_error(n: int, p: int, spread: float) -> float:
         """Bound on the Euclidean error of a sum of n records with weights in [0, 1], whitened by a matrix of norm `spread`.
 
-        Each of p entries sums n numbers of size at most 1, in any order, with an error of n u times the sum of their sizes and a
-        few u for each; the norms behind s_i have errors of p^(3/2) u spread. Doubled. Public numbers only.
+        Each of p entries sums n numbers of size at most 1, in any order, with an error of n u times
+        the sum of their sizes and a few u for each; the norms behind s_i have errors of p^(3/2) u
+        spread. Doubled. Public numbers only.
         """
         return math.sqrt(p) * n * 2 * (n + p + 64) * 2.0**-53 * max(spread, 1.0)
 
@@ -124,15 +126,16 @@ def second_moments(M: Any, release: ChargedDraws) -> FloatArray:
 class PrivateLPSVC(PrivateLinearClassifier):
     """LP-SVM on the ball ||w||_1 <= R, trained by a private game between elastic duals and an L1 player; nothing to tune.
 
-    No intercept is learned. For one, append a constant column to X: it counts towards `data_norm`, and its weight towards R.
+    No intercept is learned. For one, append a constant column to X: it counts towards `data_norm`,
+    and its weight towards R.
 
-    Minimises the mean Huber-smoothed hinge loss over the ball. Its saddle point: record i has a dual weight z_i in [0, 1], the
-    slope of the loss at its own margin; the player sees sum_i z_i y_i x_i with Gaussian noise, and answers by accelerated mirror
-    descent.
-    A small share of the budget buys the second moments of the records first. The sums are released in coordinates in which these
-    are about the same in all directions, so that noise is largest where the records are, and steps reach all directions alike;
-    records that are long there are scaled down. Without noise no record is scaled, and w tends to the exact minimiser as `rounds`
-    grows.
+    Minimises the mean Huber-smoothed hinge loss over the ball. Its saddle point: record i has a
+    dual weight z_i in [0, 1], the slope of the loss at its own margin; the player sees sum_i z_i
+    y_i x_i with Gaussian noise, and answers by accelerated mirror descent. A small share of the
+    budget buys the second moments of the records first. The sums are released in coordinates in
+    which these are about the same in all directions, so that noise is largest where the records
+    are, and steps reach all directions alike; records that are long there are scaled down. Without
+    noise no record is scaled, and w tends to the exact minimiser as `rounds` grows.
 
     *Neighbours*: one record replaced; n and the classes are public. *Sensitivity*, for records of norm data_norm = 1. Moments:
     ||m m^T - m' m'^T||_F^2 = ||m||^4 + ||m'||^4 - 2 (m·m')^2 <= 2. Sums: z_i depends on record i and on released points, the
@@ -142,9 +145,10 @@ class PrivateLPSVC(PrivateLinearClassifier):
     (``WeightedGaussianMechanism``); all are charged before the first. Proof:
     ``docs/proofs.md``, "Elastic duals on an L1 ball".
 
-    *Rule*: nu = sigma sqrt(p)/n, sigma the noise of one release at the whole budget, is a function of n, p, eps and
-    delta; R = 50/sqrt(nu), in units of 1/data_norm; T = 4 nu^(-1/3), which grows with eps; second moments below 150 nu^2 (per
-    record) are taken for noise. A heuristic, confirmed by trial: ``docs/results/private_lp_svc.md``.
+    *Rule*: nu = sigma sqrt(p)/n, sigma the noise of one release at the whole budget, is a function
+    of n, p, eps and delta; R = 50/sqrt(nu), in units of 1/data_norm; T = 4 nu^(-1/3), which grows
+    with eps; second moments below 150 nu^2 (per record) are taken for noise. A heuristic, confirmed
+    by trial: ``docs/results/private_lp_svc.md``.
 
     Parameters
     ----------
@@ -218,7 +222,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
         M = signed(X, signs / data_norm)  # of norm 1, so that w is in units of 1/data_norm
         whiten, reach = _whitening(second_moments(M, moments) / n, rule.ridge)
         records = WhitenedRecords(M, whiten, shorten=math.isfinite(account.ledger.eps))
-        # In these coordinates the mean loss has curvature 1/(2 h reach^2) at most, as far as the moments tell.
+        # In these coordinates the mean loss has curvature 1/(2 h reach^2) at most, as far as the
+        # moments tell.
         player = L1BallPlayer(sums, whiten, 2 * _H * reach**2 / n, rule.radius)
         game = Game(records, player, ElasticDual(records, player.point, 2 * _H), rounds=rule.rounds)
         drive(game, progress=False, time_limit=None)
@@ -229,23 +234,35 @@ class PrivateLPSVC(PrivateLinearClassifier):
     def _rule(self, n: int, p: int, account: Account) -> Rule:
         ledger = account.ledger
         if ledger.delta == 0 and math.isfinite(ledger.eps):
-            raise InvalidParameterError("delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0.")
+            raise InvalidParameterError(
+                "delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0."
+            )
         once = ledger.calibrate(lambda t: GaussianMechanism(2.0, 2.0 / t), 1)
         rule = Rule.of(n, p, once.sigma)
         radius, rounds = rule.radius, rule.rounds
         if self.radius is not None:
             radius = positive(self.radius, "radius", finite=True) * float(self.data_norm)
         if self.rounds is not None:
-            if not isinstance(self.rounds, int | np.integer) or isinstance(self.rounds, bool) or self.rounds < 1:
-                raise InvalidParameterError(f"rounds must be a positive integer, got {self.rounds!r}.")
+            if (
+                not isinstance(self.rounds, int | np.integer)
+                or isinstance(self.rounds, bool)
+                or self.rounds < 1
+            ):
+                raise InvalidParameterError(
+                    f"rounds must be a positive integer, got {self.rounds!r}."
+                )
             rounds = int(self.rounds)
         return Rule(radius, rounds, rule.ridge)
 
 
 def _charge(n: int, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
     """Pay for the second moments and for all sums at once."""
-    of_moments = math.sqrt(2) * _NORM**2 + 2 * math.sqrt(p) * WhitenedRecords.rounding_error(n, p, 1.0)
-    of_sums = 2 * _NORM + 2 * WhitenedRecords.rounding_error(n, p, 1 / (_REACH * math.sqrt(rule.ridge)))
+    of_moments = math.sqrt(2) * _NORM**2 + 2 * math.sqrt(p) * WhitenedRecords.rounding_error(
+        n, p, 1.0
+    )
+    of_sums = 2 * _NORM + 2 * WhitenedRecords.rounding_error(
+        n, p, 1 / (_REACH * math.sqrt(rule.ridge))
+    )
 
     def releases(intensity: float) -> list[tuple[GaussianMechanism, int]]:
         share = intensity * math.sqrt(_SHARE_OF_MOMENTS)
@@ -253,19 +270,26 @@ def _charge(n: int, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
         sums = WeightedGaussianMechanism(of_sums, of_sums / each, weights_of_rounds(rule.rounds))
         return [(GaussianMechanism(of_moments, of_moments / share), 1), (sums, rule.rounds)]
 
-    purposes = "release the second moments of the records", "release the sum of weighted records each round"
+    purposes = (
+        "release the second moments of the records",
+        "release the sum of weighted records each round",
+    )
     requests = [
         (mechanism, count, purpose)
-        for (mechanism, count), purpose in zip(releases(account.ledger.calibrate_together(releases)), purposes, strict=True)
+        for (mechanism, count), purpose in zip(
+            releases(account.ledger.calibrate_together(releases)), purposes, strict=True
+        )
     ]
-    return account.ledger.charge_together(requests, _RELATION, account.randomness, description=account.relation)
+    return account.ledger.charge_together(
+        requests, _RELATION, account.randomness, description=account.relation
+    )
 
 
 def _whitening(moments: FloatArray, ridge: float) -> tuple[FloatArray, float]:
     """(moments + ridge)^(-1/2) / reach, negative moments being zero, and the reach: all from released numbers.
 
-    reach^2 is a quarter of the mean square of whitened records, or of 1 if that is less: so the matrix has norm 2/sqrt(ridge) at
-    most.
+    reach^2 is a quarter of the mean square of whitened records, or of 1 if that is less: so the
+    matrix has norm 2/sqrt(ridge) at most.
     """
     eigenvalues, vectors = np.linalg.eigh(moments)
     eigenvalues = np.maximum(eigenvalues, 0.0)

@@ -31,15 +31,18 @@ from svm_models.kernel import RandomFourierFeatures
 class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Choose among m private classifiers by the mistakes they make on held-out records, at the price of one.
 
-    The records are dealt at random, without regard to what they hold, into m + 1 parts. Candidate i is trained on part i,
-    and released with probability proportional to exp(-eps z_i / 2), z_i being its mistakes on the last part.
+    The records are dealt at random, without regard to what they hold, into m + 1 parts. Candidate i
+    is trained on part i, and released with probability proportional to exp(-eps z_i / 2), z_i being
+    its mistakes on the last part.
 
-    *Neighbours*: one record replaced. It lies in one part, and all other parts are as they were. If it trains candidate i,
-    the cost is that of candidate i; if it is in the last part, each z_i changes by at most 1 and the exponential mechanism costs
-    eps. So the whole costs the dearest of these (parallel composition), not their sum: ``eps`` once if none asks for more.
-    Proof: ``docs/proofs.md``, "Private model selection".
+    *Neighbours*: one record replaced. It lies in one part, and all other parts are as they were. If
+    it trains candidate i, the cost is that of candidate i; if it is in the last part, each z_i
+    changes by at most 1 and the exponential mechanism costs eps. So the whole costs the dearest of
+    these (parallel composition), not their sum: ``eps`` once if none asks for more. Proof:
+    ``docs/proofs.md``, "Private model selection".
 
-    ``GridSearchCV`` around private estimators is not private: it pays for no comparison, and trains on each record many times.
+    ``GridSearchCV`` around private estimators is not private: it pays for no comparison, and trains
+    on each record many times.
 
     Parameters
     ----------
@@ -113,43 +116,64 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         (1, 1.0)
         """
         if unsupported:
-            raise InvalidParameterError(f"PrivateModelSelector.fit takes X and y only, not {', '.join(sorted(unsupported))}.")
+            raise InvalidParameterError(
+                "PrivateModelSelector.fit takes X and y only, not"
+                f" {', '.join(sorted(unsupported))}."
+            )
         self.__dict__.pop("best_estimator_", None)  # of an earlier fit
         candidates = [clone(estimator) for estimator in self.estimators]
         ledger = open_budget(self.eps, self.delta, self.budget)
         _check(candidates, ledger)
         randomness = Randomness.of(as_rng(self.random_state))
         warn_of_read_classes(self.classes, self.eps)
-        X, y = validated(self, X, y, dtype=np.float64)  # as the candidates will, who must have nothing left to refuse
+        X, y = validated(
+            self, X, y, dtype=np.float64
+        )  # as the candidates will, who must have nothing left to refuse
         self.classes_, _ = two_classes(y, self.classes)
         _check_classes(candidates, self.classes_)
         parts = len(candidates) + 1
         if len(y) < 2 * parts:
-            raise InvalidProblemError(f"{len(y)} records are too few for {parts} parts; give at least {2 * parts}.")
+            raise InvalidProblemError(
+                f"{len(y)} records are too few for {parts} parts; give at least {2 * parts}."
+            )
         ledgers = ledger.disjoint(parts)
         *deal, held_out = np.array_split(randomness.generator.permutation(len(y)), parts)
         choice = ledgers[-1].ledger(ledger.eps, ledger.delta)
         choosing = choice.calibrate(lambda eps: ExponentialMechanism(1.0, eps), 1)
-        choose = Account(choice, randomness, relation_in_words(self.classes)).charge(choosing, "choose a candidate")
+        choose = Account(choice, randomness, relation_in_words(self.classes)).charge(
+            choosing, "choose a candidate"
+        )
         try:
             mistakes = [
-                self._mistakes(candidate, part, randomness, (X[rows], y[rows]), (X[held_out], y[held_out]))
+                self._mistakes(
+                    candidate, part, randomness, (X[rows], y[rows]), (X[held_out], y[held_out])
+                )
                 for candidate, part, rows in zip(candidates, ledgers, deal, strict=False)
             ]
         finally:
-            for part in ledgers:  # a part pays for its own records alone: nobody may fit on others through it
+            for part in (
+                ledgers
+            ):  # a part pays for its own records alone: nobody may fit on others through it
                 part.close()
             self.privacy_ = ledger.record()
         self.best_index_ = choose(-np.array(mistakes, dtype=float))
         self.best_estimator_ = candidates[self.best_index_]
         return self
 
-    def _mistakes(self, candidate: Any, part: Budget, randomness: Randomness, train: Any, test: Any) -> int:
+    def _mistakes(
+        self, candidate: Any, part: Budget, randomness: Randomness, train: Any, test: Any
+    ) -> int:
         """Train the candidate on its part; how many records of the last part it gets wrong."""
-        classes = ReadClasses(self.classes_) if relation_in_words(self.classes) == READ else self.classes_
+        classes = (
+            ReadClasses(self.classes_) if relation_in_words(self.classes) == READ else self.classes_
+        )
         given = {"budget": part, "classes": classes, "random_state": randomness}
         before = candidate.get_params()
-        mine = {key: given[last] for key in before if (last := key.rpartition("__")[2]) in given and before[key] is None}
+        mine = {
+            key: given[last]
+            for key in before
+            if (last := key.rpartition("__")[2]) in given and before[key] is None
+        }
         candidate.set_params(**mine)
         try:
             with np.errstate(all="ignore"):
@@ -204,20 +228,26 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 def _check(candidates: list[Any], ledger: Ledger) -> None:
     if not candidates:
-        raise InvalidParameterError("estimators is empty: give private classifiers to choose among.")
+        raise InvalidParameterError(
+            "estimators is empty: give private classifiers to choose among."
+        )
     for i, candidate in enumerate(candidates):
         classifier = _classifier(candidate)
         if classifier is None:
             raise InvalidParameterError(
-                f"Candidate {i} ({type(candidate).__name__}) may learn from records without paying. Give private classifiers of "
-                "svm_models, or pipelines of RandomFourierFeatures and one of them."
+                f"Candidate {i} ({type(candidate).__name__}) may learn from records without paying."
+                " Give private classifiers of svm_models, or pipelines of RandomFourierFeatures"
+                " and one of them."
             )
         if classifier.budget is not None:
-            raise InvalidParameterError(f"Candidate {i} has a budget of its own; leave it out and give budget to the selector.")
+            raise InvalidParameterError(
+                f"Candidate {i} has a budget of its own; leave it out and give budget to the"
+                " selector."
+            )
         if classifier.eps > ledger.eps or classifier.delta > ledger.delta:
             raise InvalidParameterError(
-                f"Candidate {i} asks for eps = {classifier.eps:g}, delta = {classifier.delta:g}, more than the selector's "
-                f"({ledger.eps:g}, {ledger.delta:g})."
+                f"Candidate {i} asks for eps = {classifier.eps:g}, delta = {classifier.delta:g},"
+                f" more than the selector's ({ledger.eps:g}, {ledger.delta:g})."
             )
 
 
@@ -227,7 +257,8 @@ def _check_classes(candidates: list[Any], classes: npt.NDArray[Any]) -> None:
         declared = _classifier(candidate).classes
         if declared is not None and not np.array_equal(np.unique(np.asarray(declared)), classes):
             raise InvalidParameterError(
-                f"Candidate {i} declares other classes than the selector has; leave them out and give classes to the selector."
+                f"Candidate {i} declares other classes than the selector has; leave them out and"
+                " give classes to the selector."
             )
 
 
@@ -235,6 +266,11 @@ def _classifier(candidate: Any) -> Any:
     """The private classifier that a candidate is, or ends in after steps that learn nothing from records; else None."""
     if isinstance(candidate, Pipeline):
         *steps, candidate = (step for _, step in candidate.steps)
-        if not all(isinstance(step, RandomFourierFeatures) or step in ("passthrough", None) for step in steps):
+        if not all(
+            isinstance(step, RandomFourierFeatures) or step in ("passthrough", None)
+            for step in steps
+        ):
             return None
-    return candidate if isinstance(candidate, PrivateLinearClassifier | PrivateModelSelector) else None
+    return (
+        candidate if isinstance(candidate, PrivateLinearClassifier | PrivateModelSelector) else None
+    )

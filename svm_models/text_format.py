@@ -1,8 +1,9 @@
 """The text format of Chaudhuri, Sarwate and Monteleoni's programs lrsimple and svmsimple (2013), read strictly.
 
-A file holds numbers separated by whitespace: first n, d, lambda and eps, and for the Huber SVM h, on one line or several; then n
-lines of d numbers, the records, of Euclidean norm at most 1; then n labels, -1 or 1, laid out at will. Empty lines count as lines
-but hold nothing. The header is public. Of the rest, errors tell the number of a line and how many numbers it has, never a number.
+A file holds numbers separated by whitespace: first n, d, lambda and eps, and for the Huber SVM h,
+on one line or several; then n lines of d numbers, the records, of Euclidean norm at most 1; then n
+labels, -1 or 1, laid out at will. Empty lines count as lines but hold nothing. The header is
+public. Of the rest, errors tell the number of a line and how many numbers it has, never a number.
 """
 
 from __future__ import annotations
@@ -102,18 +103,24 @@ class _Reader:
     def read(self, with_h: bool) -> TrainingFile:
         header = self._header(with_h)
         n, d = int(header["n"]), int(header["d"])
-        return TrainingFile(self._records(n, d), self._labels(n), header["lambda"], header["eps"], header.get("h"))
+        return TrainingFile(
+            self._records(n, d), self._labels(n), header["lambda"], header["eps"], header.get("h")
+        )
 
     def _header(self, with_h: bool) -> dict[str, float]:
         names = [name for name in _REQUIREMENTS if with_h or name != "h"]
         takes = f"the header is {len(names)} numbers, {', '.join(names)}" + (
-            " (a file for logistic regression has no h)" if with_h else " (only a file for the SVM has a fifth, h)"
+            " (a file for logistic regression has no h)"
+            if with_h
+            else " (only a file for the SVM has a fifth, h)"
         )
         header: dict[str, float] = {}
         for number, line in self._lines:
             entries = self._numbers(number, line)
             if len(header) + len(entries) > len(names):
-                raise self._error(number, f"{takes}, and the first record begins on a line of its own.")
+                raise self._error(
+                    number, f"{takes}, and the first record begins on a line of its own."
+                )
             for name, value in zip(names[len(header) :], entries, strict=False):
                 if not _admissible(name, value):
                     raise self._error(number, f"{name} must be {_REQUIREMENTS[name]}; {takes}.")
@@ -128,20 +135,25 @@ class _Reader:
             entries = self._numbers(number, line)
             if len(entries) != d:
                 raise self._error(
-                    number, f"found {_counted(len(entries), 'number')}; record {i + 1} of n = {n} takes d = {d} on one line."
+                    number,
+                    f"found {_counted(len(entries), 'number')}; record {i + 1} of n = {n} takes d ="
+                    f" {d} on one line.",
                 )
             rows.append(np.array(entries))
             numbers.append(number)
         if len(rows) < n:
-            raise self._error(self._last, f"the file ends after {_counted(len(rows), 'record')}; n = {n} are expected.")
+            raise self._error(
+                self._last,
+                f"the file ends after {_counted(len(rows), 'record')}; n = {n} are expected.",
+            )
         X = np.array(rows)
         with np.errstate(over="ignore"):
             too_long = np.flatnonzero(np.linalg.norm(X, axis=1) > 1 + _ROUNDING)
         if too_long.size:
             raise self._error(
                 numbers[too_long[0]],
-                "the record has a Euclidean norm above 1, for which privacy would not hold. Scale the records before, each by "
-                "itself or all by one factor that is public.",
+                "the record has a Euclidean norm above 1, for which privacy would not hold. Scale"
+                " the records before, each by itself or all by one factor that is public.",
             )
         return X
 
@@ -157,16 +169,31 @@ class _Reader:
             labels += entries
             numbers += [number] * len(entries)
         if labels and set(labels) <= {0.0, 1.0} and 0.0 in labels:
-            raise self._error(numbers[0], "from here on the labels are 0 and 1; they must be -1 and 1. Write -1 in place of 0.")
-        wrong = next((number for label, number in zip(labels, numbers, strict=True) if abs(label) != 1.0), None)
+            raise self._error(
+                numbers[0],
+                "from here on the labels are 0 and 1; they must be -1 and 1. Write -1 in place"
+                " of 0.",
+            )
+        wrong = next(
+            (number for label, number in zip(labels, numbers, strict=True) if abs(label) != 1.0),
+            None,
+        )
         if wrong is not None:
-            raise self._error(wrong, f"a label is neither -1 nor 1. Labels begin after record n = {n}: check n, too.")
+            raise self._error(
+                wrong,
+                f"a label is neither -1 nor 1. Labels begin after record n = {n}: check n, too.",
+            )
         if len(labels) > n:
             surplus = numbers[n]
         if surplus is not None:
-            raise self._error(surplus, f"something follows the last of n = {n} labels. Remove it, or correct n.")
+            raise self._error(
+                surplus, f"something follows the last of n = {n} labels. Remove it, or correct n."
+            )
         if len(labels) < n:
-            raise self._error(self._last, f"the file ends after {_counted(len(labels), 'label')}; n = {n} are expected.")
+            raise self._error(
+                self._last,
+                f"the file ends after {_counted(len(labels), 'label')}; n = {n} are expected.",
+            )
         return np.array(labels)
 
     def _numbers(self, number: int, line: bytes) -> list[float]:

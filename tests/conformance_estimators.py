@@ -97,7 +97,11 @@ def _loose_tolerance() -> Iterator[None]:
 
     def lazily(self: RegularizedRisk, **options: Any) -> np.ndarray:
         start = minimise_exactly(replace(self, linear=0.0), **options)
-        return start if replace(self, exponent=-4).certified(start) else minimise_exactly(self, **options)
+        return (
+            start
+            if replace(self, exponent=-4).certified(start)
+            else minimise_exactly(self, **options)
+        )
 
     with mock.patch.object(RegularizedRisk, "minimise", lazily):
         yield
@@ -108,28 +112,45 @@ _REMOVED = replaced(perturbation, "_slope", _halved(perturbation._slope))
 _MANY = np.ones((1_000, 1))
 _ONE_REPLACED = _records(*_MANY), _records([0.0], *_MANY[1:])
 
-# ---------------------------------------------------------------------------------------------- output perturbation
+# ----------------------------------------------------------------------------------------------
+# output perturbation
 
 
 _LESS_STEEP = "the loss is nowhere as steep as its bound on both sides"
 
 
 def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> Played:
-    call, weakly = (_fit(estimator, eps=2.0, delta=delta, reg=reg, **options) for reg in (4.0, 0.2631))
+    call, weakly = (
+        _fit(estimator, eps=2.0, delta=delta, reg=reg, **options) for reg in (4.0, 0.2631)
+    )
     steep = sharp > 0.9
     faults = _faults(
         SCALE=Patch(_UNSCALED, _opposite(3.0)) if steep else _LESS_STEEP,
         RELATION=Patch(_REMOVED) if steep else _LESS_STEEP,
-        MINIMISER="as for the SVC: the same code" if options or not steep else Patch(_one_newton_step, _ONE_REPLACED, weakly),
+        MINIMISER=(
+            "as for the SVC: the same code"
+            if options or not steep
+            else Patch(_one_newton_step, _ONE_REPLACED, weakly)
+        ),
     )
     faults[Bug.COUNT] = ONE_DRAW
     name = f"{estimator.__name__}: minimiser{', Gaussian' if delta else ''}"
-    return Played(name, frozenset([estimator.__name__]), call, _opposite(), "perturb the minimiser", faults, sharp)
+    return Played(
+        name,
+        frozenset([estimator.__name__]),
+        call,
+        _opposite(),
+        "perturb the minimiser",
+        faults,
+        sharp,
+    )
 
 
-# ---------------------------------------------------------------------------------------------- objective perturbation
+# ----------------------------------------------------------------------------------------------
+# objective perturbation
 
-#: Noise at which the minimiser is computed; in between it is interpolated. In one dimension it is a function of one number.
+#: Noise at which the minimiser is computed; in between it is interpolated. In one dimension it is a
+#: function of one number.
 _GRID = np.concatenate([-np.geomspace(60, 1e-3, 40), np.geomspace(1e-3, 60, 40)])
 
 
@@ -142,7 +163,8 @@ def _of_one_seed(mechanism: Any, value: Any, _: Randomness, runs: int) -> np.nda
 class Perturbed(Subject):
     """A minimiser of an objective with a random linear term: it is released, the term is not.
 
-    One record in one dimension, ``call(records)`` fits. The minimiser is computed by the real code for a grid of linear terms.
+    One record in one dimension, ``call(records)`` fits. The minimiser is computed by the real code
+    for a grid of linear terms.
     """
 
     name: str
@@ -166,9 +188,15 @@ class Perturbed(Subject):
         return np.array(found)
 
     def _paid(self, records: Records) -> Any:
-        return next(r.mechanism for r in play(self.call, records).tape.releases if r.purpose == self._PURPOSE)
+        return next(
+            r.mechanism
+            for r in play(self.call, records).tape.releases
+            if r.purpose == self._PURPOSE
+        )
 
-    def _maps(self, patch: Patch | None = None) -> tuple[Any, list[Callable[[np.ndarray], np.ndarray]]]:
+    def _maps(
+        self, patch: Patch | None = None
+    ) -> tuple[Any, list[Callable[[np.ndarray], np.ndarray]]]:
         """The mechanism of the linear term with the noise that audits best, and the minimiser on each side."""
         patch = patch or Patch()
         data = patch.data or self.data
@@ -176,7 +204,9 @@ class Perturbed(Subject):
             mechanism = sharpest(self._paid(data[0]))
             scale = getattr(mechanism, "sigma", None) or mechanism.scale
             tables = [self._minimisers(records, scale) for records in data]
-        return mechanism, [lambda noise, table=table: np.interp(noise, _GRID * scale, table) for table in tables]
+        return mechanism, [
+            lambda noise, table=table: np.interp(noise, _GRID * scale, table) for table in tables
+        ]
 
     @cached_property
     def _right(self) -> tuple[Any, list[Callable[[np.ndarray], np.ndarray]]]:
@@ -185,9 +215,19 @@ class Perturbed(Subject):
     def _claim(self, mechanism: Any) -> Claim:
         """Where the curvature has no part, the loss is that of the noise."""
         claim = claim_of(mechanism)
-        return replace(claim, eps=claim.eps + mechanism.curvature_cost) if isinstance(mechanism, GaussianMechanism) else claim
+        return (
+            replace(claim, eps=claim.eps + mechanism.curvature_cost)
+            if isinstance(mechanism, GaussianMechanism)
+            else claim
+        )
 
-    def _audit_of(self, mechanism: Any, maps: Any, claim: Claim, release: Callable[..., np.ndarray] = release_many) -> Statistical:
+    def _audit_of(
+        self,
+        mechanism: Any,
+        maps: Any,
+        claim: Claim,
+        release: Callable[..., np.ndarray] = release_many,
+    ) -> Statistical:
         def sample(side: int, rng: np.random.Generator, runs: int) -> Any:
             return maps[side](release(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0]).tolist()
 
@@ -231,14 +271,18 @@ class Perturbed(Subject):
 
         def sample(side: int, rng: np.random.Generator, runs: int) -> Any:
             one = release_many(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0]
-            two = release_many(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0] if fresh else one
+            two = (
+                release_many(mechanism, np.zeros(1), Randomness(rng), runs)[:, 0] if fresh else one
+            )
             return (maps[side](one) - maps[1 - side](two)).tolist()
 
         claim, cost = claim_of_two(mechanism), mechanism.curvature_cost
         return Statistical(sample, replace(claim, eps=claim.eps + 2 * cost))
 
 
-def _objective(estimator: Any, delta: float, kind: str, steep: bool = True, **options: Any) -> Perturbed:
+def _objective(
+    estimator: Any, delta: float, kind: str, steep: bool = True, **options: Any
+) -> Perturbed:
     faults = _faults(
         SCALE=Patch(_UNSCALED, _opposite(3.0)),
         RELATION=Patch(_REMOVED) if steep else _LESS_STEEP,
@@ -254,7 +298,8 @@ def _objective(estimator: Any, delta: float, kind: str, steep: bool = True, **op
     )
 
 
-# ---------------------------------------------------------------------------------------------- the LP route
+# ---------------------------------------------------------------------------------------------- the
+# LP route
 
 _NOTHING = [[0.0, 0.0]] * 300
 _SUMS, _MOMENTS = "release the sum of weighted records", "release the second moments"
@@ -276,7 +321,10 @@ def _impatient_fit() -> Iterator[None]:
         return records[-1]
 
     done = stops_when(lambda w: not np.any(records[-1]))
-    with mock.patch.object(private_lp_svc, "signed", remembered), mock.patch.object(private_lp_svc, "drive", done):
+    with (
+        mock.patch.object(private_lp_svc, "signed", remembered),
+        mock.patch.object(private_lp_svc, "drive", done),
+    ):
         yield
 
 
@@ -300,7 +348,9 @@ _PRIVATE_LP = [
         (_records([1.0, 0.0], *_NOTHING), _records([0.0, 1.0], *_NOTHING)),
         _MOMENTS,
         _faults(
-            SCALE=Patch(_UNSCALED, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))),
+            SCALE=Patch(
+                _UNSCALED, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))
+            ),
             RELATION=Patch(_HALF_A_RECORD),
         ),
     ),
@@ -310,11 +360,16 @@ _PRIVATE_LP = [
         _LP_ROUTE,
         (_records([1.0, 0.0], *_NOTHING), _records([-1.0, 0.0], *_NOTHING)),
         _SUMS,
-        _faults(SCALE=Patch(_unshortened()), RELATION=Patch(_HALF_A_RECORD), STOP=Patch(_impatient_fit, _right_or_wrong())),
+        _faults(
+            SCALE=Patch(_unshortened()),
+            RELATION=Patch(_HALF_A_RECORD),
+            STOP=Patch(_impatient_fit, _right_or_wrong()),
+        ),
     ),
 ]
 
-# ---------------------------------------------------------------------------------------------- multiplicative weights
+# ----------------------------------------------------------------------------------------------
+# multiplicative weights
 
 _STILL = [[0.0]] * 19
 _AS_OBJECTIVE = "what buys the radius is shown as objective perturbation"
@@ -323,7 +378,9 @@ _LARGE = 3.0
 
 def _selected(score: str) -> Played:
     name = f"DMWSVC: selection by {score}"
-    call = _fit(DMWSVC, eps=1.0, delta=1e-6, s=19.9, alpha=0.09, radius=2.0, score=score, data_norm=10.0)
+    call = _fit(
+        DMWSVC, eps=1.0, delta=1e-6, s=19.9, alpha=0.09, radius=2.0, score=score, data_norm=10.0
+    )
     scale = Patch(replaced(RowsOnSimplex, "of_equal_range", classmethod(_left_as_they_are)))
     return Played(
         name,
@@ -356,14 +413,18 @@ _DMW = [
         (_records([1.0], [0.0]), _records([-1.0], [0.0])),
         "sum of hinge losses",
         {
-            **_faults(SCALE=Patch(_UNSCALED, (_records([3.0], [0.0]), _records([-3.0], [0.0]))), MINIMISER=_AS_OBJECTIVE),
+            **_faults(
+                SCALE=Patch(_UNSCALED, (_records([3.0], [0.0]), _records([-3.0], [0.0]))),
+                MINIMISER=_AS_OBJECTIVE,
+            ),
             Bug.COUNT: ONE_DRAW,
         },
         answer=_radius,
     ),
 ]
 
-# ---------------------------------------------------------------------------------------------- choice among candidates
+# ----------------------------------------------------------------------------------------------
+# choice among candidates
 
 
 def _tune(records: Records) -> Any:
@@ -375,7 +436,9 @@ def _for_and_against(mechanism: Any, value: Any, purpose: str) -> Any:
     """One candidate takes all records for positive, the other for negative."""
     if isinstance(mechanism, ExponentialMechanism):
         return 0
-    return np.array([1.0 if mechanism.sensitivity > 0.5 else -1.0])  # the candidate of the weaker regularisation
+    return np.array(
+        [1.0 if mechanism.sensitivity > 0.5 else -1.0]
+    )  # the candidate of the weaker regularisation
 
 
 def _held_out() -> tuple[Records, Records]:
@@ -395,7 +458,10 @@ _CHOICE = Played(
     _held_out(),
     "choose a candidate",
     {
-        **_faults(RELATION="n is public; a record costs one mistake", MINIMISER="candidates pay for themselves"),
+        **_faults(
+            RELATION="n is public; a record costs one mistake",
+            MINIMISER="candidates pay for themselves",
+        ),
         Bug.COUNT: "each part of the records pays for one draw",
     },
     answer=_for_and_against,
@@ -407,7 +473,10 @@ ESTIMATORS: list[Subject] = [
     *(_output(OutputPerturbationSVC, delta, 0.95) for delta in (0.0, 9e-4)),
     _output(OutputPerturbationClassifier, 0.0, 0.95, loss=huber(0.25)),
     _output(OutputPerturbationLogisticRegression, 0.0, 0.4),
-    *(_objective(ObjectivePerturbationSVC, delta, kind) for delta, kind in _OBJECTIVE_KINDS.items()),
+    *(
+        _objective(ObjectivePerturbationSVC, delta, kind)
+        for delta, kind in _OBJECTIVE_KINDS.items()
+    ),
     _objective(ObjectivePerturbationClassifier, 0.0, "ObjectivePerturbation", loss=huber(0.25)),
     _objective(ObjectivePerturbationLogisticRegression, 0.0, "ObjectivePerturbation", steep=False),
     *_DMW,

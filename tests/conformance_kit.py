@@ -1,13 +1,16 @@
 """What every release of the package must keep, and the faults that its audit must find.
 
-A :class:`Subject` is one kind of release: a mechanism by itself, or the draw that a solver or an estimator makes. Its real code is
-run on two neighbouring inputs that see the same released values (record and replay); what would be released without noise on the
-two, the *pair*, is then released again and again by the mechanism that was paid for, and audited. A pair at the full distance of
-the sensitivity makes the audit sharp; noise is set to where audits are sharpest, the sensitivity being the subject's own.
-:class:`Bug` lists the faults. A fault of the draw is injected into the mechanism, any other into the code that leads there.
+A :class:`Subject` is one kind of release: a mechanism by itself, or the draw that a solver or an
+estimator makes. Its real code is run on two neighbouring inputs that see the same released values
+(record and replay); what would be released without noise on the two, the *pair*, is then released
+again and again by the mechanism that was paid for, and audited. A pair at the full distance of the
+sensitivity makes the audit sharp; noise is set to where audits are sharpest, the sensitivity being
+the subject's own. :class:`Bug` lists the faults. A fault of the draw is injected into the
+mechanism, any other into the code that leads there.
 
-Claims are those a mechanism is charged for: pure eps for Laplace noise, (eps, delta) for truncated Laplace noise, the exact
-trade-off of Gaussian noise (Balle and Wang 2018) and of a bounded-range selection (Dong, Durfee and Rogers 2020).
+Claims are those a mechanism is charged for: pure eps for Laplace noise, (eps, delta) for truncated
+Laplace noise, the exact trade-off of Gaussian noise (Balle and Wang 2018) and of a bounded-range
+selection (Dong, Durfee and Rogers 2020).
 """
 
 from __future__ import annotations
@@ -42,8 +45,8 @@ from privlp.privacy import (
 from privlp.privacy.ledger import Charge
 from privlp.privacy.tape import Release, Tape, changes, differences
 
-#: Selections, and noise of whole vectors, are released one by one: more of them are drawn from the law that releases are tested to
-#: have.
+#: Selections, and noise of whole vectors, are released one by one: more of them are drawn from the
+#: law that releases are tested to have.
 MOST_SINGLE_RELEASES = 1_000
 
 
@@ -67,7 +70,8 @@ class Bug(StrEnum):
 NOISE_LEFT = {Bug.FACTOR: 0.5, Bug.TENTH: 0.9, Bug.FIFTH: 0.8}
 
 
-# ---------------------------------------------------------------------------------------------- claims
+# ----------------------------------------------------------------------------------------------
+# claims
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,10 @@ def sharpest(mechanism: Mechanism) -> Mechanism:
     if isinstance(mechanism, ExponentialMechanism):
         return replace(mechanism, eps=_SELECTION_EPS)
     if isinstance(mechanism, GaussianMechanism):
-        return replace(mechanism, sigma=mechanism.sensitivity * math.sqrt(len(draws_of(mechanism))) / _GAUSSIAN_RATIO)
+        return replace(
+            mechanism,
+            sigma=mechanism.sensitivity * math.sqrt(len(draws_of(mechanism))) / _GAUSSIAN_RATIO,
+        )
     if isinstance(mechanism, TruncatedLaplaceMechanism | TruncatedGaussianMechanism):
         return mechanism
     return replace(mechanism, scale=mechanism.sensitivity / _PURE_EPS)
@@ -135,7 +142,8 @@ def delta_of_gaussian(ratio: float, eps: float) -> float:
     return float(stats.norm.cdf(a - b) - math.exp(eps + stats.norm.logcdf(-a - b)))
 
 
-# ---------------------------------------------------------------------------------------------- pairs, by record and replay
+# ----------------------------------------------------------------------------------------------
+# pairs, by record and replay
 
 
 @dataclass(frozen=True)
@@ -166,7 +174,9 @@ class Script(Tape):
     def draw(self, mechanism: Mechanism, value: Any, purpose: str) -> Any:
         if self._answer is not None and self._replay is None:
             exact = np.array(value, dtype=float)
-            self.releases.append(Release(mechanism, purpose, exact, self._answer(mechanism, exact, purpose)))
+            self.releases.append(
+                Release(mechanism, purpose, exact, self._answer(mechanism, exact, purpose))
+            )
             return self.releases[-1].released
         return super().draw(mechanism, value, purpose)
 
@@ -179,14 +189,17 @@ class Play:
     tape: Tape
 
 
-def play(call: Callable[[Any], Any], data: Any, answer: Answer | None = None, replay: Play | None = None) -> Play:
+def play(
+    call: Callable[[Any], Any], data: Any, answer: Answer | None = None, replay: Play | None = None
+) -> Play:
     """Run real code, every draw of which goes to a tape, or is answered from one."""
     tape = Script(answer, None if replay is None else replay.tape)
     with mock.patch.object(Randomness, "draw", lambda _, *draw: tape.draw(*draw)):
         return Play(call(data), tape)
 
 
-# ---------------------------------------------------------------------------------------------- outcomes
+# ----------------------------------------------------------------------------------------------
+# outcomes
 
 #: ``sampler(side, rng, runs)``: that many outcomes on one of the two inputs, numbers or labels.
 Sampler = Callable[[int, np.random.Generator, int], Sequence[Any]]
@@ -198,50 +211,77 @@ def law_of_selection(mechanism: ExponentialMechanism, scores: np.ndarray) -> np.
     return np.exp(exponents) / np.exp(exponents).sum()
 
 
-def law_of_euclidean_laplace(mechanism: EuclideanLaplaceMechanism, rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+def law_of_euclidean_laplace(
+    mechanism: EuclideanLaplaceMechanism, rng: np.random.Generator, shape: tuple[int, int]
+) -> np.ndarray:
     """Noise of density proportional to exp(-||v||_2 / scale), one vector in each row."""
     direction = rng.normal(size=shape)
-    return direction * (rng.gamma(shape[1], mechanism.scale, shape[0]) / np.linalg.norm(direction, axis=1))[:, None]
+    return (
+        direction
+        * (rng.gamma(shape[1], mechanism.scale, shape[0]) / np.linalg.norm(direction, axis=1))[
+            :, None
+        ]
+    )
 
 
 def release_many(mechanism: Mechanism, value: Any, randomness: Randomness, runs: int) -> np.ndarray:
     """`runs` independent releases of a value: one row, or one label, for each."""
     if isinstance(mechanism, ExponentialMechanism):
         if runs > MOST_SINGLE_RELEASES:
-            return randomness.generator.choice(len(value), size=runs, p=law_of_selection(mechanism, value))
+            return randomness.generator.choice(
+                len(value), size=runs, p=law_of_selection(mechanism, value)
+            )
         return np.array([mechanism.release(value, randomness) for _ in range(runs)])
     if isinstance(mechanism, EuclideanLaplaceMechanism):
         if runs > MOST_SINGLE_RELEASES:
-            return np.ravel(value) + law_of_euclidean_laplace(mechanism, randomness.generator, (runs, np.size(value)))
-        return np.array([mechanism.release(value, randomness) for _ in range(runs)]).reshape(runs, -1)
+            return np.ravel(value) + law_of_euclidean_laplace(
+                mechanism, randomness.generator, (runs, np.size(value))
+            )
+        return np.array([mechanism.release(value, randomness) for _ in range(runs)]).reshape(
+            runs, -1
+        )
     if isinstance(mechanism, WeightedGaussianMechanism):  # one entry of the value for each draw
         draws = zip(draws_of(mechanism), np.ravel(value), strict=True)
-        return np.stack([draw.release(np.full(runs, exact), randomness) for draw, exact in draws], axis=1)
+        return np.stack(
+            [draw.release(np.full(runs, exact), randomness) for draw, exact in draws], axis=1
+        )
     return np.reshape(mechanism.release(np.tile(np.ravel(value), runs), randomness), (runs, -1))
 
 
-def with_law(draw: Callable[[Mechanism, np.random.Generator, tuple[int, ...]], np.ndarray]) -> Callable[..., np.ndarray]:
+def with_law(
+    draw: Callable[[Mechanism, np.random.Generator, tuple[int, ...]], np.ndarray],
+) -> Callable[..., np.ndarray]:
     """Releases with noise of another law in place of the mechanism's."""
-    return lambda m, value, randomness, runs: np.ravel(value) + draw(m, randomness.generator, (runs, np.size(value)))
+    return lambda m, value, randomness, runs: (
+        np.ravel(value) + draw(m, randomness.generator, (runs, np.size(value)))
+    )
 
 
-def permute_and_flip(mechanism: ExponentialMechanism, scores: np.ndarray, randomness: Randomness, runs: int) -> np.ndarray:
+def permute_and_flip(
+    mechanism: ExponentialMechanism, scores: np.ndarray, randomness: Randomness, runs: int
+) -> np.ndarray:
     """The maximum under exponential noise (Ding et al. 2021): eps-private, but not of bounded range."""
     scale = 2 * mechanism.sensitivity / mechanism.eps
     return np.argmax(scores + randomness.generator.exponential(scale, (runs, len(scores))), axis=1)
 
 
-def of_another_law(mechanism: Mechanism, value: Any, randomness: Randomness, runs: int) -> np.ndarray:
+def of_another_law(
+    mechanism: Mechanism, value: Any, randomness: Randomness, runs: int
+) -> np.ndarray:
     """Plausible noise of the right size that is not what is charged for."""
     if isinstance(mechanism, ExponentialMechanism):
         return permute_and_flip(mechanism, value, randomness, runs)
     if isinstance(mechanism, GaussianMechanism):
-        return with_law(lambda m, rng, shape: rng.uniform(-1, 1, shape) * math.sqrt(3) * deviations(m))(
+        return with_law(
+            lambda m, rng, shape: rng.uniform(-1, 1, shape) * math.sqrt(3) * deviations(m)
+        )(mechanism, value, randomness, runs)
+    if isinstance(mechanism, TruncatedLaplaceMechanism | TruncatedGaussianMechanism):
+        return with_law(lambda m, rng, shape: -rng.uniform(0, 2 * m.width, shape))(
             mechanism, value, randomness, runs
         )
-    if isinstance(mechanism, TruncatedLaplaceMechanism | TruncatedGaussianMechanism):
-        return with_law(lambda m, rng, shape: -rng.uniform(0, 2 * m.width, shape))(mechanism, value, randomness, runs)
-    return with_law(lambda m, rng, shape: rng.normal(0, math.sqrt(2) * m.scale, shape))(mechanism, value, randomness, runs)
+    return with_law(lambda m, rng, shape: rng.normal(0, math.sqrt(2) * m.scale, shape))(
+        mechanism, value, randomness, runs
+    )
 
 
 def with_less_noise(mechanism: Mechanism, left: float) -> Mechanism:
@@ -252,7 +292,11 @@ def with_less_noise(mechanism: Mechanism, left: float) -> Mechanism:
         return replace(mechanism, sigma=left * mechanism.sigma)
     if isinstance(mechanism, TruncatedGaussianMechanism):
         return replace(mechanism, sigma=left * mechanism.sigma, width=left * mechanism.width)
-    width = {"width": left * mechanism.width} if isinstance(mechanism, TruncatedLaplaceMechanism) else {}
+    width = (
+        {"width": left * mechanism.width}
+        if isinstance(mechanism, TruncatedLaplaceMechanism)
+        else {}
+    )
     return replace(mechanism, scale=left * mechanism.scale, **width)
 
 
@@ -266,11 +310,17 @@ def along(pair: Pair, outcomes: np.ndarray) -> np.ndarray:
         return outcomes
     difference = np.ravel(pair.there) - np.ravel(pair.here)
     if isinstance(pair.mechanism, EuclideanLaplaceMechanism) and len(difference) > 1:
-        here, there = (np.linalg.norm(outcomes - np.ravel(side), axis=1) for side in (pair.here, pair.there))
+        here, there = (
+            np.linalg.norm(outcomes - np.ravel(side), axis=1) for side in (pair.here, pair.there)
+        )
         return np.rint(_LOSSES * (here - there) / np.linalg.norm(difference)).astype(int)
-    if isinstance(pair.mechanism, WeightedGaussianMechanism):  # the privacy loss, but for a constant
+    if isinstance(
+        pair.mechanism, WeightedGaussianMechanism
+    ):  # the privacy loss, but for a constant
         difference = difference / deviations(pair.mechanism) ** 2
-    return (outcomes - np.ravel(pair.here)) @ difference / max(float(difference @ difference), 1e-300)
+    return (
+        (outcomes - np.ravel(pair.here)) @ difference / max(float(difference @ difference), 1e-300)
+    )
 
 
 def farthest(pair: Pair, outcomes: np.ndarray) -> np.ndarray:
@@ -289,12 +339,16 @@ def sampler_of(
 ) -> Sampler:
     """Releases of a pair through a mechanism, as seen by the audit."""
     moved = slice(None)
-    if not isinstance(mechanism, ExponentialMechanism | EuclideanLaplaceMechanism):  # entries that stay say nothing
+    if not isinstance(
+        mechanism, ExponentialMechanism | EuclideanLaplaceMechanism
+    ):  # entries that stay say nothing
         moved = np.ravel(pair.here) != np.ravel(pair.there)
     few = replace(pair, here=np.ravel(pair.here)[moved], there=np.ravel(pair.there)[moved])
 
     def sample(side: int, rng: np.random.Generator, runs: int) -> Sequence[Any]:
-        return seen(few, release(mechanism, (few.here, few.there)[side], Randomness(rng), runs)).tolist()
+        return seen(
+            few, release(mechanism, (few.here, few.there)[side], Randomness(rng), runs)
+        ).tolist()
 
     return sample
 
@@ -318,10 +372,23 @@ def sampler_of_two(pair: Pair, mechanism: Mechanism, *, fresh: bool) -> Sampler:
     def sample(side: int, rng: np.random.Generator, runs: int) -> Sequence[Any]:
         values = (pair.here, pair.there) if side == 0 else (pair.there, pair.here)
         if isinstance(mechanism, ExponentialMechanism):
-            seeds = rng.integers(2**62, size=(runs, 2)) if fresh else np.repeat(rng.integers(2**62, size=(runs, 1)), 2, axis=1)
-            return [tuple(mechanism.release(v, Randomness(int(s))) for v, s in zip(values, two, strict=True)) for two in seeds]
+            seeds = (
+                rng.integers(2**62, size=(runs, 2))
+                if fresh
+                else np.repeat(rng.integers(2**62, size=(runs, 1)), 2, axis=1)
+            )
+            return [
+                tuple(
+                    mechanism.release(v, Randomness(int(s)))
+                    for v, s in zip(values, two, strict=True)
+                )
+                for two in seeds
+            ]
         seeds = rng.integers(2**62, size=2) if fresh else np.repeat(rng.integers(2**62), 2)
-        one, two = (along(pair, release_many(mechanism, v, Randomness(int(s)), runs)) for v, s in zip(values, seeds, strict=True))
+        one, two = (
+            along(pair, release_many(mechanism, v, Randomness(int(s)), runs))
+            for v, s in zip(values, seeds, strict=True)
+        )
         return (one - two).tolist()
 
     return sample
@@ -339,23 +406,35 @@ def audited(sampler: Sampler, claim: Claim, runs: int, seed: int) -> AuditResult
     return privlp.audit(mechanism, 0, 1, claim.eps, claim.delta, runs=runs, rng=seed)
 
 
-# ---------------------------------------------------------------------------------------------- composition
+# ----------------------------------------------------------------------------------------------
+# composition
 
 
 def least_delta(mechanisms: Sequence[Mechanism], eps: float) -> float:
     """What draws on worst pairs lose at least: delta at `eps`, without dp-accounting.
 
-    Gaussian releases compose exactly. Of any other release one bit is kept, and equal ones are composed by the binomial law. Kinds
-    are not composed with each other, so this is a lower bound.
+    Gaussian releases compose exactly. Of any other release one bit is kept, and equal ones are
+    composed by the binomial law. Kinds are not composed with each other, so this is a lower bound.
     """
-    ratio = math.hypot(*(m.sensitivity / m.sigma for m in mechanisms if isinstance(m, GaussianMechanism) and m.sigma > 0), 0.0)
+    ratio = math.hypot(
+        *(
+            m.sensitivity / m.sigma
+            for m in mechanisms
+            if isinstance(m, GaussianMechanism) and m.sigma > 0
+        ),
+        0.0,
+    )
     found = [delta_of_gaussian(ratio, eps)] if ratio > 0 else [0.0]
     for mechanism in set(mechanisms):
         count = mechanisms.count(mechanism)
         for p, q in _bits(mechanism):
             hits = np.arange(count + 1)
             ours, theirs = stats.binom.logpmf(hits, count, p), stats.binom.logpmf(hits, count, q)
-            found.append(float(np.sum(np.maximum(0.0, np.exp(ours) - np.exp(np.minimum(eps + theirs, 700.0))))))
+            found.append(
+                float(
+                    np.sum(np.maximum(0.0, np.exp(ours) - np.exp(np.minimum(eps + theirs, 700.0))))
+                )
+            )
     return max(found)
 
 
@@ -367,9 +446,16 @@ def _bits(mechanism: Mechanism) -> list[tuple[float, float]]:
     if isinstance(mechanism, GaussianMechanism):
         return []
     if isinstance(mechanism, TruncatedGaussianMechanism):
-        law = stats.truncnorm(-(mechanism.width / mechanism.sigma), mechanism.width / mechanism.sigma, scale=mechanism.sigma)
+        law = stats.truncnorm(
+            -(mechanism.width / mechanism.sigma),
+            mechanism.width / mechanism.sigma,
+            scale=mechanism.sigma,
+        )
         step = min(mechanism.entry, mechanism.sensitivity)
-        return [(float(law.sf(at)), float(law.sf(at + step))) for at in np.linspace(-step, mechanism.width, 40)[:-1]]
+        return [
+            (float(law.sf(at)), float(law.sf(at + step)))
+            for at in np.linspace(-step, mechanism.width, 40)[:-1]
+        ]
     half = 0.5 * math.exp(-mechanism.pure_eps / 2)
     return [(1 - half, half)]
 
@@ -395,7 +481,8 @@ def count_forgotten() -> Iterator[None]:
         yield
 
 
-# ---------------------------------------------------------------------------------------------- subjects
+# ----------------------------------------------------------------------------------------------
+# subjects
 
 
 @dataclass(frozen=True)
@@ -479,9 +566,9 @@ class Mechanical(Subject):
             return NotApplicable("shown on the row above")
         if bug is Bug.COUNT:
             return self._composed()
-        return faulty_draw(bug, self.pair, self.pair.mechanism, self.claim, self.another_law) or NotApplicable(
-            "a mechanism knows nothing of rows, neighbours or rounds"
-        )
+        return faulty_draw(
+            bug, self.pair, self.pair.mechanism, self.claim, self.another_law
+        ) or NotApplicable("a mechanism knows nothing of rows, neighbours or rounds")
 
     def _composed(self) -> Exact:
         """Ten draws through a ledger, or all that are charged together."""
@@ -489,19 +576,31 @@ class Mechanical(Subject):
         drawn = together if len(together) > 1 else 10 * together
         with count_forgotten():
             ledger = Ledger(1e6, 1.5 * self.pair.mechanism.own_delta or 1e-6)
-            ledger.charge(self.pair.mechanism, len(drawn), "draw many times", privlp.ConstraintPrivate(), Randomness(0))
+            ledger.charge(
+                self.pair.mechanism,
+                len(drawn),
+                "draw many times",
+                privlp.ConstraintPrivate(),
+                Randomness(0),
+            )
             return Exact(overspent(drawn, ledger.spent(), ledger.delta), "ledger")
 
 
 def faulty_draw(
-    bug: Bug, pair: Pair, mechanism: Mechanism, claim: Claim, another_law: Callable[..., np.ndarray] = of_another_law
+    bug: Bug,
+    pair: Pair,
+    mechanism: Mechanism,
+    claim: Claim,
+    another_law: Callable[..., np.ndarray] = of_another_law,
 ) -> Statistical | None:
     """The release of a pair with a fault of the draw itself, if this is one."""
     if bug in NOISE_LEFT:
         return Statistical(sampler_of(pair, with_less_noise(mechanism, NOISE_LEFT[bug])), claim)
     if bug is Bug.LAW:
         if isinstance(mechanism, GaussianMechanism):
-            return Statistical(sampler_of(pair, mechanism, another_law, farthest), claim_of_law(mechanism))
+            return Statistical(
+                sampler_of(pair, mechanism, another_law, farthest), claim_of_law(mechanism)
+            )
         return Statistical(sampler_of(pair, mechanism, another_law), claim)
     if bug is Bug.SEED:
         return Statistical(sampler_of_one_seed(pair, mechanism), claim)
@@ -519,7 +618,9 @@ def noisier(mechanism: Mechanism) -> Mechanism:
     """The same mechanism with the noise at which a faulty use of a pure one shows at once."""
     if isinstance(mechanism, ExponentialMechanism):
         return replace(mechanism, eps=1.0)
-    kept = isinstance(mechanism, GaussianMechanism | TruncatedLaplaceMechanism | TruncatedGaussianMechanism)
+    kept = isinstance(
+        mechanism, GaussianMechanism | TruncatedLaplaceMechanism | TruncatedGaussianMechanism
+    )
     return mechanism if kept else replace(mechanism, scale=mechanism.sensitivity)
 
 
@@ -585,7 +686,11 @@ class Played(Subject):
 
     def widest(self, plays: tuple[Play, Play]) -> Pair:
         """The pair at the largest distance among the draws of this purpose."""
-        pairs = [(a, b, ratio) for a, b, ratio in changes(*(p.tape for p in plays)) if self.purpose in a.purpose]
+        pairs = [
+            (a, b, ratio)
+            for a, b, ratio in changes(*(p.tape for p in plays))
+            if self.purpose in a.purpose
+        ]
         one, two, _ = max(pairs, key=lambda pair: pair[2])
         return Pair(one.mechanism, one.exact, two.exact)
 
@@ -612,7 +717,9 @@ class Played(Subject):
             mechanism = replace(mechanism, sensitivity=self.pair.share * mechanism.sensitivity)
         mechanism = sharpest(mechanism)
         if self.pair.share <= NOISE_LEFT.get(bug, 0.0):
-            return NotApplicable(f"the sensitivity leaves room: neighbours use {self.pair.share:.0%} of it")
+            return NotApplicable(
+                f"the sensitivity leaves room: neighbours use {self.pair.share:.0%} of it"
+            )
         draw = faulty_draw(bug, self.pair, mechanism, claim_of(mechanism))
         if draw is not None:
             return draw

@@ -1,6 +1,7 @@
 """The registry of the conformance suite: every mechanism, and the draws of every method of :func:`privlp.solve`.
 
-A new mechanism or method needs one entry here, with the pair of neighbours that moves its release the farthest.
+A new mechanism or method needs one entry here, with the pair of neighbours that moves its release
+the farthest.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from unittest import mock
 import numpy as np
 
 import privlp
-from privlp import ColumnPrivate, ConstraintPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
+from privlp import (
+    ColumnPrivate,
+    ConstraintPrivate,
+    LinearProgram,
+    ObjectivePrivate,
+    RowPrivate,
+    ScalarPrivate,
+)
 from privlp.privacy import (
     EuclideanLaplaceMechanism,
     ExponentialMechanism,
@@ -30,9 +38,20 @@ from privlp.solvers.equal_norm import RowsOfEqualNorm
 from privlp.solvers.polytope_rows import RowsOnPolytope
 from privlp.solvers.simplex import RowsOnSimplex
 from privlp.status import Status
-from tests.conformance_kit import Bug, Claim, Mechanical, Pair, Patch, Played, Subject, sharpest, with_law
+from tests.conformance_kit import (
+    Bug,
+    Claim,
+    Mechanical,
+    Pair,
+    Patch,
+    Played,
+    Subject,
+    sharpest,
+    with_law,
+)
 
-# ---------------------------------------------------------------------------------------------- mechanisms
+# ----------------------------------------------------------------------------------------------
+# mechanisms
 
 
 def _numbers(mechanism: Any) -> Mechanical:
@@ -42,7 +61,10 @@ def _numbers(mechanism: Any) -> Mechanical:
 
 def _selection(candidates: int, claim: Claim | None = None, **options: Any) -> Mechanical:
     """One score rises by the sensitivity, all the others fall by it."""
-    here, there = np.array([0.0, *[1.0] * (candidates - 1)]), np.array([1.0, *[0.0] * (candidates - 1)])
+    here, there = (
+        np.array([0.0, *[1.0] * (candidates - 1)]),
+        np.array([1.0, *[0.0] * (candidates - 1)]),
+    )
     mechanism = ExponentialMechanism(1.0, 4.0 if claim is None else claim.eps)
     return Mechanical(
         f"exponential mechanism, {candidates} candidates{'' if claim is None else ', pure'}",
@@ -61,14 +83,18 @@ def _bounded_noise(mechanism: Any, scores: Any, randomness: Any, runs: int) -> n
 def _weighted(weights: tuple[float, ...]) -> Mechanical:
     """All draws together, each on one number that moves by the sensitivity."""
     mechanism = WeightedGaussianMechanism(1.0, 1.0, weights)
-    return Mechanical(mechanism.name, Pair(sharpest(mechanism), np.zeros(len(weights)), np.ones(len(weights))))
+    return Mechanical(
+        mechanism.name, Pair(sharpest(mechanism), np.zeros(len(weights)), np.ones(len(weights)))
+    )
 
 
 _OF_VECTORS = EuclideanLaplaceMechanism(1.0, 0.4)
 
 MECHANISMS: list[Subject] = [
     _selection(2),
-    _selection(50, Claim(2.0), another_law=_bounded_noise, shown_elsewhere=frozenset([Bug.TWICE]), rare=10),
+    _selection(
+        50, Claim(2.0), another_law=_bounded_noise, shown_elsewhere=frozenset([Bug.TWICE]), rare=10
+    ),
     _numbers(LaplaceMechanism(1.0, 1.0)),
     _numbers(TruncatedLaplaceMechanism.of_budget(1.0, 2.0, 0.1)),
     _numbers(TruncatedGaussianMechanism.of_budget(1.0, 2.0, 0.1)),
@@ -83,7 +109,8 @@ MECHANISMS: list[Subject] = [
     ),
 ]
 
-# ---------------------------------------------------------------------------------------------- faults of the code
+# ----------------------------------------------------------------------------------------------
+# faults of the code
 
 
 @contextmanager
@@ -149,19 +176,24 @@ SAME_BOUND = "records that are replaced, added or removed have the same bound"
 _TRUE_NUMBER_OF_ROWS = replaced(ConstraintPrivate, "public_rows", lambda self, form: form.n_private)
 
 
-# ---------------------------------------------------------------------------------------------- whole constraints
+# ----------------------------------------------------------------------------------------------
+# whole constraints
 
 _LONG = 10.0
 _N = 20
 
 
-def _whole(row: Any, b: float, *, n: int = _N, others: float = 1.0, slack: float = 1e6, **options: Any) -> LinearProgram:
+def _whole(
+    row: Any, b: float, *, n: int = _N, others: float = 1.0, slack: float = 1e6, **options: Any
+) -> LinearProgram:
     """One row of interest; n - 1 constant ones, which move nothing."""
     A = np.array([row, *[[others] * len(row)] * (n - 1)], dtype=float)
     return LinearProgram(np.ones(len(row)), A, np.array([b, *[slack] * (n - 1)]), **options)
 
 
-def _flipped(b: float = -1e6, size: float = _LONG, **options: Any) -> tuple[LinearProgram, LinearProgram]:
+def _flipped(
+    b: float = -1e6, size: float = _LONG, **options: Any
+) -> tuple[LinearProgram, LinearProgram]:
     """A row that is violated everywhere is replaced by its opposite."""
     return _whole([size, -size], b, **options), _whole([-size, size], b, **options)
 
@@ -169,20 +201,29 @@ def _flipped(b: float = -1e6, size: float = _LONG, **options: Any) -> tuple[Line
 def _with_and_without(**options: Any) -> tuple[LinearProgram, LinearProgram]:
     """A row that is there, or not, under add/remove."""
     relation = ConstraintPrivate("add-remove", nominal_n=_N)
-    return tuple(_whole([_LONG, -_LONG], -1e6, n=n, neighbours=relation, **options) for n in (30, 29))  # type: ignore[return-value]
+    return tuple(
+        _whole([_LONG, -_LONG], -1e6, n=n, neighbours=relation, **options) for n in (30, 29)
+    )  # type: ignore[return-value]
 
 
 def _satisfied_or_not(**options: Any) -> tuple[LinearProgram, LinearProgram]:
     return _whole([_LONG, -_LONG], 1e6, **options), _whole([_LONG, -_LONG], -1e6, **options)
 
 
-def _solve(method: str, eps: float, delta: float, s: float | None = None, **options: Any) -> Callable[[LinearProgram], Any]:
+def _solve(
+    method: str, eps: float, delta: float, s: float | None = None, **options: Any
+) -> Callable[[LinearProgram], Any]:
     return lambda lp: privlp.solve(lp, eps, delta, s, method=method, rng=0, **options)
 
 
 def _faults(**known: Patch | str) -> dict[Bug, Patch | str]:
     """Faults by the names of :class:`Bug`; what is left out does not apply."""
-    usual = {"SCALE": NO_ROWS_SCALED, "RELATION": SAME_BOUND, "STOP": ONE_ROUND_ONLY, "MINIMISER": NO_MINIMISER}
+    usual = {
+        "SCALE": NO_ROWS_SCALED,
+        "RELATION": SAME_BOUND,
+        "STOP": ONE_ROUND_ONLY,
+        "MINIMISER": NO_MINIMISER,
+    }
     return {Bug[name]: fault for name, fault in {**usual, **known}.items()}
 
 
@@ -193,7 +234,9 @@ _FOLLOWS_N = Patch(_TRUE_NUMBER_OF_ROWS, _with_and_without())
 _MIRROR = partial(_solve, "mirror", 1.0, 1e-6, 2.0, alpha=1e6)
 
 
-def _sums_of_removed_records(self: ConstraintPrivate, largest: float, rows_of_one_record: int, value: float = 0.0) -> float:
+def _sums_of_removed_records(
+    self: ConstraintPrivate, largest: float, rows_of_one_record: int, value: float = 0.0
+) -> float:
     return rows_of_one_record * math.hypot(largest, value)
 
 
@@ -202,7 +245,11 @@ _REMOVED = replaced(ConstraintPrivate, "sum_sensitivity", _sums_of_removed_recor
 
 def _hurt(first: int, second: int) -> LinearProgram:
     """Rows that the first vertex violates, and rows that the second one does."""
-    return LinearProgram(np.ones(2), np.array([[1.0, -1.0]] * first + [[-1.0, 1.0]] * second), np.zeros(first + second))
+    return LinearProgram(
+        np.ones(2),
+        np.array([[1.0, -1.0]] * first + [[-1.0, 1.0]] * second),
+        np.zeros(first + second),
+    )
 
 
 def _apart(mechanism: Any, value: Any, purpose: str) -> Any:
@@ -241,7 +288,10 @@ WHOLE_CONSTRAINTS: list[Subject] = [
         _flipped(b=0.0, slack=1.0),
         "select a vertex",
         _faults(
-            SCALE=Patch(replaced(RowsOnSimplex, "within_bounds", classmethod(_left_as_they_are)), _flipped(b=0.0, size=3 * _LONG)),
+            SCALE=Patch(
+                replaced(RowsOnSimplex, "within_bounds", classmethod(_left_as_they_are)),
+                _flipped(b=0.0, size=3 * _LONG),
+            ),
             RELATION=_FOLLOWS_N,
             STOP=_STOPS,
         ),
@@ -320,13 +370,16 @@ WHOLE_CONSTRAINTS: list[Subject] = [
 ]
 
 
-# ---------------------------------------------------------------------------------------------- numbers that move a little
+# ----------------------------------------------------------------------------------------------
+# numbers that move a little
 
 _D = 0.5
 _RANGE = {"lower": -20, "upper": 20}
 
 
-def _numbers_of(relation: Any, *, n: int = 1, d: int = 1, A: Any = 0.0, b: Any = 0.0, c: Any = 0.0) -> tuple[Any, Any]:
+def _numbers_of(
+    relation: Any, *, n: int = 1, d: int = 1, A: Any = 0.0, b: Any = 0.0, c: Any = 0.0
+) -> tuple[Any, Any]:
     """A program, and its neighbour at these distances."""
     options, cost = {"bounds": (0, 10), "neighbours": relation}, -np.ones(d)
     return (
@@ -371,7 +424,9 @@ def _on_numbers(method: str, part: str, eps: float, delta: float) -> Played:
     name = f"{method}: {part}" + (", Gaussian" if method == "direct-noise" and delta else "")
     faults = _faults(SCALE=_USER_UNITS, RELATION=_SWAPPED[part])
     faults[Bug.COUNT] = ONE_DRAW
-    return Played(name, frozenset([method]), _solve(method, eps, delta), _NUMBERS[part], _NAMES[part], faults)
+    return Played(
+        name, frozenset([method]), _solve(method, eps, delta), _NUMBERS[part], _NAMES[part], faults
+    )
 
 
 def _one_number(method: str, part: str, eps: float, delta: float) -> Played:
@@ -395,21 +450,29 @@ _COST = np.array([1.0, 2.0])
 _OPT = 6.0
 
 
-def _weights(relation: Any, rise: float, *, A: Any = 0.0, b: Any = 0.0, d: int = 2) -> tuple[LinearProgram, LinearProgram]:
+def _weights(
+    relation: Any, rise: float, *, A: Any = 0.0, b: Any = 0.0, d: int = 2
+) -> tuple[LinearProgram, LinearProgram]:
     """Two equal rows, but that the violation of the first rises by `rise`, from below the other to above."""
     cost, base, rhs = np.resize(_COST, d), np.ones((2, d)), np.array([4.0 + rise / 2, 4.0])
-    return LinearProgram(cost, base, rhs, neighbours=relation), LinearProgram(cost, base + A, rhs + b, neighbours=relation)
+    return LinearProgram(cost, base, rhs, neighbours=relation), LinearProgram(
+        cost, base + A, rhs + b, neighbours=relation
+    )
 
 
 def _violated(relation: Any, A: np.ndarray) -> tuple[LinearProgram, LinearProgram]:
     """The first row is the one that is selected."""
     cost, base, rhs = np.full(A.shape[1], 0.5), np.ones(A.shape), np.array([-90.0, 90.0])
-    return LinearProgram(cost, base, rhs, neighbours=relation), LinearProgram(cost, base + A, rhs, neighbours=relation)
+    return LinearProgram(cost, base, rhs, neighbours=relation), LinearProgram(
+        cost, base + A, rhs, neighbours=relation
+    )
 
 
 def _before_the_change_of_variables(kind: Any) -> Callable[[], Any]:
     change = kind.row_change
-    return replaced(kind, "row_change", lambda self, form, scale: change(self, form, np.sign(scale)))
+    return replaced(
+        kind, "row_change", lambda self, form, scale: change(self, form, np.sign(scale))
+    )
 
 
 def _without_the_size_of_x(self: Any, form: Any) -> Callable[[Any], float]:
@@ -420,10 +483,19 @@ _UP = _D * np.array([[1.0], [0.0]])
 _MW = partial(_solve, "mw", alpha=30.0)
 _SELECT, _SELECTED = "select a violated row", "release the selected row"
 
-_MOVING = ScalarPrivate(_D, "inf", lower=-100, upper=100), ScalarPrivate(_D, "1", lower=-100, upper=100)
+_MOVING = (
+    ScalarPrivate(_D, "inf", lower=-100, upper=100),
+    ScalarPrivate(_D, "1", lower=-100, upper=100),
+)
 _ROW, _COLUMN = RowPrivate(_D, **_RANGE), ColumnPrivate(_D, **_RANGE)
 #: At the first point the rows hold, or do not.
-_MW_STOPS = Patch(_impatient, tuple(LinearProgram(_COST, np.ones((2, 2)), [b, 90.0], neighbours=_MOVING[0]) for b in (4.75, 4.25)))
+_MW_STOPS = Patch(
+    _impatient,
+    tuple(
+        LinearProgram(_COST, np.ones((2, 2)), [b, 90.0], neighbours=_MOVING[0])
+        for b in (4.75, 4.25)
+    ),
+)
 
 SMALL_CHANGES: list[Subject] = [
     *(_on_numbers("direct-noise", part, 2.0, 0.0) for part in "bAc"),
@@ -481,7 +553,8 @@ SMALL_CHANGES: list[Subject] = [
     ),
 ]
 
-# ---------------------------------------------------------------------------------------------- reports
+# ----------------------------------------------------------------------------------------------
+# reports
 
 
 def _quality(lp: LinearProgram) -> Any:
@@ -503,7 +576,10 @@ REPORTS: list[Subject] = [
         _quality,
         _numbers_of(_MOVING[1], n=3, d=2, b=[-_D, 0, 0]),
         "largest violation",
-        {**_faults(SCALE=_USER_UNITS, RELATION="both norms bound the change of one violation"), Bug.COUNT: ONE_DRAW},
+        {
+            **_faults(SCALE=_USER_UNITS, RELATION="both norms bound the change of one violation"),
+            Bug.COUNT: ONE_DRAW,
+        },
     ),
 ]
 

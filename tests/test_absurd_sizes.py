@@ -39,7 +39,9 @@ def warnings_of(method, A, b, request):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            privlp.solve(LinearProgram([1, 2, 0.5], A, b), 1.0, 1e-6, 3, method=method, rng=0, **request)
+            privlp.solve(
+                LinearProgram([1, 2, 0.5], A, b), 1.0, 1e-6, 3, method=method, rng=0, **request
+            )
             ended = "solved"
         except PrivLPError as error:
             ended = str(error)
@@ -64,13 +66,19 @@ def test_no_private_row_makes_a_solve_warn_or_refuse(method, rows, sides, widths
     if method == "dmw-published":
         rho = widths[0] * opt * 2 + widths[1]
         request |= {"width": widths, "alpha": share * rho if 0 < share * rho < math.inf else 1.0}
-    said = [warnings_of(method, A, b, request) for A, b in ((ROWS[rows], SIDES[sides]), (ROWS["zero"], SIDES["zero"]))]
+    said = [
+        warnings_of(method, A, b, request)
+        for A, b in ((ROWS[rows], SIDES[sides]), (ROWS["zero"], SIDES["zero"]))
+    ]
     assert said[0] == said[1]
     assert said[0][0] == []
 
 
 def test_rows_far_beyond_a_tiny_width_are_scaled_to_zero_in_silence():
-    """The scale of a row is where the number overflowed; without the silence around a solve the warning must not come either."""
+    """The scale of a row is where the number overflowed.
+
+    Without the silence around a solve the warning must not come either.
+    """
     lp = LinearProgram([1, 2, 0.5], ROWS["huge"], SIDES["low"])
     task = Task.of(lp, 1.0, 1e-6, 3, 1e-299, opt=9.0, width=(1e-300, 1e-300), rng=0)
     with warnings.catch_warnings():
@@ -84,7 +92,10 @@ def test_rows_far_beyond_a_tiny_width_are_scaled_to_zero_in_silence():
 def test_widths_beyond_reason_are_refused_whatever_the_rows(width):
     budget = privlp.Budget(2.0, 1e-3)
     for rows in ROWS.values():
-        with pytest.raises(privlp.InvalidParameterError, match=r"width must lie between 1e-100 and 1e\+100 with method='dmw-pub"):
+        with pytest.raises(
+            privlp.InvalidParameterError,
+            match=r"width must lie between 1e-100 and 1e\+100 with method='dmw-pub",
+        ):
             privlp.solve(
                 LinearProgram([1, 2, 0.5], rows, -np.ones(6)),
                 1.0,
@@ -99,12 +110,15 @@ def test_widths_beyond_reason_are_refused_whatever_the_rows(width):
     assert budget.spent() == 0
 
 
-# ---------------------------------------------------------------------------------------------- the published constants
+# ---------------------------------------------------------------------------------------------- the
+# published constants
 
 
 def published(nominal_n, s, rows=None):
     relation = ConstraintPrivate("add-remove", nominal_n=nominal_n)
-    lp = LinearProgram([1, 2, 0.5], ORDINARY if rows is None else rows, -np.ones(6), neighbours=relation)
+    lp = LinearProgram(
+        [1, 2, 0.5], ORDINARY if rows is None else rows, -np.ones(6), neighbours=relation
+    )
     return Task.of(lp, 1.0, 1e-6, s, 60.0, opt=9.0, width=10.0, rng=0)
 
 
@@ -115,10 +129,12 @@ def test_published_constants_are_refused_where_they_do_not_cover_rounding():
     task = published(n, largest)
     with pytest.raises(UnsupportedProblemError) as refused:
         METHODS["dmw-published"](task)
-    assert str(refused.value) == (
-        "method='dmw-published' needs s times the number of private rows below 2^45: beyond it, rounding may move a score by more "
-        "than the published sensitivity allows for. Here s is 838861, with ten times nominal_n=4194304 private rows. Choose a "
-        "smaller s, or method='dmw'."
+    assert (
+        str(refused.value)
+        == "method='dmw-published' needs s times the number of private rows below 2^45: beyond it,"
+        " rounding may move a score by more than the published sensitivity allows for. Here s is"
+        " 838861, with ten times nominal_n=4194304 private rows. Choose a smaller s, or"
+        " method='dmw'."
     )
     assert task.ledger.spent() == 0
 
@@ -141,7 +157,9 @@ def test_published_sensitivity_covers_lemma_and_rounding_below_the_bound(n, shar
     s = 1 + share * (min(n, 2.0**45 / n) - 1)
     if not (s >= 1 and n * s < 2.0**45):
         return
-    rounding = RowsOnSimplex.rounding_error(n) / RowsOnSimplex.rounding_error(0) * (2 * 1024 * 2.0**-53)  # per unit of a v
+    rounding = (
+        RowsOnSimplex.rounding_error(n) / RowsOnSimplex.rounding_error(0) * (2 * 1024 * 2.0**-53)
+    )  # per unit of a v
     lemma = ConstraintPrivate().dense_average_sensitivity(2.0, s, k)
     mechanism = ExponentialMechanism(3.0 * k / s, 1.0)
     assert lemma + 2 * rounding <= mechanism.sensitivity

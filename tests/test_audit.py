@@ -26,10 +26,13 @@ def coin(eps):
 
 def gaussian_delta(eps, sigma):
     """The exact delta of Gaussian noise on sensitivity 1."""
-    return stats.norm.cdf(0.5 / sigma - eps * sigma) - math.exp(eps) * stats.norm.cdf(-0.5 / sigma - eps * sigma)
+    return stats.norm.cdf(0.5 / sigma - eps * sigma) - math.exp(eps) * stats.norm.cdf(
+        -0.5 / sigma - eps * sigma
+    )
 
 
-# ---------------------------------------------------------------------------------------------- verdicts
+# ----------------------------------------------------------------------------------------------
+# verdicts
 
 
 @pytest.mark.statistical
@@ -50,7 +53,10 @@ def test_correct_mechanisms_pass(seed):
 
 @pytest.mark.statistical
 def test_the_bound_comes_close_to_the_truth():
-    """Randomised response with 20,000 runs: within 15 % below its exact epsilon. False-alarm rate below 0.001; seed fixed."""
+    """Randomised response with 20,000 runs: within 15 % below its exact epsilon.
+
+    False-alarm rate below 0.001; seed fixed.
+    """
     result = audit(coin(1.0), True, False, 1.0, 0.0, runs=20_000, rng=0)
     assert 0.85 <= result.eps_lower <= 1.0
 
@@ -68,7 +74,10 @@ def test_the_bound_comes_close_to_the_truth():
     ],
 )
 def test_gross_faults_are_caught(mechanism, data, neighbour):
-    """Claims of eps = 1 that are false by a factor 2 or more, in both orders of the pair. Miss rate below 1e-6; seed fixed."""
+    """Claims of eps = 1 that are false by a factor 2 or more, in both orders of the pair.
+
+    Miss rate below 1e-6; seed fixed.
+    """
     for pair in ((data, neighbour), (neighbour, data)):
         result = audit(mechanism, *pair, 1.0, 0.0, runs=RUNS, rng=1)
         assert not result.passed
@@ -77,7 +86,10 @@ def test_gross_faults_are_caught(mechanism, data, neighbour):
 
 @pytest.mark.statistical
 def test_delta_forgives_what_it_may_and_no_more():
-    """An outcome of probability 0.05 on one input only, caught unless delta covers it. False-alarm rate 0.001; seed fixed."""
+    """An outcome of probability 0.05 on one input only, caught unless delta covers it.
+
+    False-alarm rate 0.001; seed fixed.
+    """
 
     def leak(bit, rng):
         return "leak" if bit and rng.random() < 0.05 else "nothing"
@@ -88,7 +100,10 @@ def test_delta_forgives_what_it_may_and_no_more():
 
 @pytest.mark.statistical
 def test_a_mechanism_that_ignores_its_data_has_no_measured_epsilon():
-    """The first of three claims draws at random: false-alarm rate 0.001, seed fixed. The others are constant."""
+    """The first of three claims draws at random: false-alarm rate 0.001, seed fixed.
+
+    The others are constant.
+    """
     result = audit(lambda x, rng: int(rng.integers(3)), 0, 1, 0.1, 0.0, runs=200, rng=0)
     assert result.eps_lower < 0.1
     assert audit(lambda x, rng: "always", 0, 1, 0.1, 0.0, runs=200, rng=0).eps_lower == 0.0
@@ -97,10 +112,15 @@ def test_a_mechanism_that_ignores_its_data_has_no_measured_epsilon():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    "mechanism", [lambda x, rng: int(rng.integers(1000)), lambda x, rng: rng.normal(size=100)], ids=["1000 labels", "100 entries"]
+    "mechanism",
+    [lambda x, rng: int(rng.integers(1000)), lambda x, rng: rng.normal(size=100)],
+    ids=["1000 labels", "100 entries"],
 )
 def test_the_event_is_chosen_and_judged_on_different_runs(mechanism):
-    """Among many outcomes some are always likelier on one input by chance. False-alarm rate 0.001; seed fixed."""
+    """Among many outcomes some are always likelier on one input by chance.
+
+    False-alarm rate 0.001; seed fixed.
+    """
     assert audit(mechanism, 0, 1, 0.05, 0.0, runs=600, rng=4).passed
 
 
@@ -108,7 +128,8 @@ def test_infinite_eps_is_always_kept():
     assert audit(lambda x, rng: x, 0, 1, math.inf, 0.0, runs=200, rng=0).passed
 
 
-# ---------------------------------------------------------------------------------------------- outputs and randomness
+# ----------------------------------------------------------------------------------------------
+# outputs and randomness
 
 
 @pytest.mark.parametrize(
@@ -134,9 +155,15 @@ def test_hashable_and_array_outputs(outcome):
         (lambda rng: {1: 2}, "must return hashable outcomes .* the first was of type dict"),
         (lambda rng: {1, 2}, "must return hashable outcomes .* the first was of type set"),
         (lambda rng: np.zeros((2, 2)), "must return 1-D arrays of a fixed length"),
-        (lambda rng: np.zeros(rng.integers(1, 3)), "arrays of varying lengths, .* pad them to one length, or return a label"),
+        (
+            lambda rng: np.zeros(rng.integers(1, 3)),
+            "arrays of varying lengths, .* pad them to one length, or return a label",
+        ),
         (lambda rng: [0.0] * int(rng.integers(1, 3)), "arrays of varying lengths"),
-        (lambda rng: [[1.0, 2.0], [3.0]], "1-D arrays of a fixed length; the first was of type list"),
+        (
+            lambda rng: [[1.0, 2.0], [3.0]],
+            "1-D arrays of a fixed length; the first was of type list",
+        ),
         (lambda rng: [math.nan], "of finite numbers of at most 1e\\+100"),
         (lambda rng: math.inf, "of finite numbers of at most 1e\\+100"),
     ],
@@ -148,7 +175,10 @@ def test_outputs_that_cannot_be_compared(outcome, message):
 
 
 def test_the_same_seed_gives_the_same_result():
-    results = [audit(noisy_count(1.0), 0, 1, 1.0, 0.0, runs=500, rng=rng) for rng in (7, np.random.default_rng(7), 8)]
+    results = [
+        audit(noisy_count(1.0), 0, 1, 1.0, 0.0, runs=500, rng=rng)
+        for rng in (7, np.random.default_rng(7), 8)
+    ]
     assert results[0] == results[1]
     assert results[0] != results[2]
 
@@ -178,12 +208,14 @@ def test_an_interruption_comes_through():
         audit(interrupted, 0, 1, 1.0, 0.0, runs=100, rng=0, progress=True)
 
 
-# ---------------------------------------------------------------------------------------------- the bound
+# ---------------------------------------------------------------------------------------------- the
+# bound
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("p", "q", "delta"), [(0.5, 0.2, 0.0), (0.05, 0.01, 0.0), (0.3, 0.1, 0.05), (0.01, 0.0, 0.02), (0.9, 0.9, 0.0)]
+    ("p", "q", "delta"),
+    [(0.5, 0.2, 0.0), (0.05, 0.01, 0.0), (0.3, 0.1, 0.05), (0.01, 0.0, 0.02), (0.9, 0.9, 0.0)],
 )
 def test_clopper_pearson_bound_covers(p, q, delta):
     """Over 4,000 pairs of binomial draws the 90 % bound exceeds the true epsilon at most as often as it may (half of the error
@@ -192,7 +224,10 @@ def test_clopper_pearson_bound_covers(p, q, delta):
     rng = np.random.default_rng(3)
     trials, confidence = 300, 0.9
     truth = math.log((p - delta) / q) if p > delta else -math.inf
-    bounds = [_bound(*map(int, hits), trials, delta, confidence) for hits in rng.binomial(trials, [p, q], (4_000, 2))]
+    bounds = [
+        _bound(*map(int, hits), trials, delta, confidence)
+        for hits in rng.binomial(trials, [p, q], (4_000, 2))
+    ]
     misses = sum(bound > truth for bound in bounds)
     allowed = (1 - confidence) / 2
     assert stats.binomtest(misses, 4_000, allowed, alternative="greater").pvalue > 1e-6
@@ -201,7 +236,10 @@ def test_clopper_pearson_bound_covers(p, q, delta):
 @pytest.mark.parametrize(("p", "q", "delta"), [(0.5, 0.1, 0.0), (0.2, 0.2, 0.0), (0.3, 0.1, 0.1)])
 def test_the_bound_converges(p, q, delta):
     truth = math.log((p - delta) / q)
-    gaps = [truth - _bound(int(p * trials), int(q * trials), trials, delta, 0.999) for trials in (10**3, 10**5, 10**7)]
+    gaps = [
+        truth - _bound(int(p * trials), int(q * trials), trials, delta, 0.999)
+        for trials in (10**3, 10**5, 10**7)
+    ]
     assert gaps[0] > gaps[1] > gaps[2] > 0
     assert gaps[2] < 0.01
 
@@ -216,18 +254,26 @@ def test_the_bound_at_the_edges():
     assert _bound(100, 100, 100, 0.0, 0.99) == pytest.approx(math.log(edge))
 
 
-# ---------------------------------------------------------------------------------------------- words
+# ----------------------------------------------------------------------------------------------
+# words
 
 
 def test_a_pass_is_no_proof():
-    result = AuditResult(eps=1.0, delta=1e-6, eps_lower=0.8, confidence=0.999, runs=1000, event="some outcomes")
+    result = AuditResult(
+        eps=1.0, delta=1e-6, eps_lower=0.8, confidence=0.999, runs=1000, event="some outcomes"
+    )
     assert result.passed
     assert "no fault found (this is not a proof of privacy)" in str(result)
-    assert "claimed eps = 1 at delta = 1e-06; measured eps >= 0.8 with confidence 0.999 from 1000 runs on each input" in str(result)
+    assert (
+        "claimed eps = 1 at delta = 1e-06; measured eps >= 0.8 with confidence 0.999 from 1000 runs"
+        " on each input" in str(result)
+    )
 
 
 def test_a_failure_is_called_by_its_name():
-    result = AuditResult(eps=1.0, delta=0.0, eps_lower=1.2, confidence=0.999, runs=1000, event="some outcomes")
+    result = AuditResult(
+        eps=1.0, delta=0.0, eps_lower=1.2, confidence=0.999, runs=1000, event="some outcomes"
+    )
     assert not result.passed
     assert "THE CLAIM IS FALSE" in str(result)
     assert "not a proof" not in str(result)
@@ -237,7 +283,9 @@ def test_result_fields():
     result = audit(coin(1.0), True, False, 2.0, 1e-3, runs=300, rng=0, confidence=0.95)
     assert (result.eps, result.delta, result.runs, result.confidence) == (2.0, 1e-3, 300, 0.95)
     assert result.event == "1 of 2 outcomes"
-    assert audit(noisy_count(1.0), 0, 1, 2.0, 0.0, runs=300, rng=0).event.startswith("released number ")
+    assert audit(noisy_count(1.0), 0, 1, 2.0, 0.0, runs=300, rng=0).event.startswith(
+        "released number "
+    )
     pair = audit(lambda x, rng: [x, rng.normal()], 0, 1, 2.0, 0.0, runs=300, rng=0)
     assert pair.event.startswith("projection ")
     assert pair.outcomes.axis == "projection"
@@ -254,12 +302,21 @@ def test_a_single_number_is_drawn_as_it_was_released(pair):
 
 def test_a_projection_is_in_the_units_of_the_release():
     """Its direction has length 1, so that the means are at most as far apart as the releases are."""
-    result = audit(lambda x, rng: [x + 0.1 * rng.normal(), 2 * x + 0.1 * rng.normal()], 0.0, 1.0, 1.0, 0.0, runs=400, rng=0)
+    result = audit(
+        lambda x, rng: [x + 0.1 * rng.normal(), 2 * x + 0.1 * rng.normal()],
+        0.0,
+        1.0,
+        1.0,
+        0.0,
+        runs=400,
+        rng=0,
+    )
     edges = result.outcomes.edges
     assert 0.9 * math.sqrt(5) < edges[-1] - edges[0] < 1.5 * math.sqrt(5)
 
 
-# ---------------------------------------------------------------------------------------------- what is drawn
+# ----------------------------------------------------------------------------------------------
+# what is drawn
 
 
 def drawn(result):
@@ -296,7 +353,9 @@ def test_bars_of_labels():
     assert in_event.sum() == 1
     assert shares.sum(axis=1).tolist() == [1.0, 1.0]
     hits = [int(np.array(counts)[in_event].sum()) for counts in result.outcomes.counts]
-    assert result.eps_lower == pytest.approx(max(_bound(*hits, 200, 0.0, 0.999), _bound(*hits[::-1], 200, 0.0, 0.999)))
+    assert result.eps_lower == pytest.approx(
+        max(_bound(*hits, 200, 0.0, 0.999), _bound(*hits[::-1], 200, 0.0, 0.999))
+    )
 
 
 def test_many_labels_are_few_bars():
@@ -333,9 +392,19 @@ def test_the_allowed_line_is_the_definition():
     """e^eps times the other bar, plus delta, on the input on which the event is likelier."""
     plt = pytest.importorskip("matplotlib.pyplot")
     outcomes = Outcomes(("a", "b"), (), ((30, 70), (10, 90)), (True, False))
-    result = AuditResult(eps=0.5, delta=0.01, eps_lower=0.1, confidence=0.9, runs=200, event="1 of 2 outcomes", outcomes=outcomes)
+    result = AuditResult(
+        eps=0.5,
+        delta=0.01,
+        eps_lower=0.1,
+        confidence=0.9,
+        runs=200,
+        event="1 of 2 outcomes",
+        outcomes=outcomes,
+    )
     ax = result.plot()
-    heights = [patch.get_data().values.tolist() for patch in ax.patches if hasattr(patch, "get_data")]
+    heights = [
+        patch.get_data().values.tolist() for patch in ax.patches if hasattr(patch, "get_data")
+    ]
     assert heights[0] == [0.3, 0.7]
     assert heights[1] == [0.1, 0.9]
     assert heights[2] == pytest.approx([0.1 * math.exp(0.5) + 0.01, 1.0])
@@ -344,7 +413,9 @@ def test_the_allowed_line_is_the_definition():
 
 
 def test_nothing_to_draw():
-    result = AuditResult(eps=1.0, delta=0.0, eps_lower=1.2, confidence=0.999, runs=1000, event="some outcomes")
+    result = AuditResult(
+        eps=1.0, delta=0.0, eps_lower=1.2, confidence=0.999, runs=1000, event="some outcomes"
+    )
     with pytest.raises(InvalidParameterError, match="holds no outcomes to draw"):
         result.plot()
 
@@ -354,18 +425,23 @@ def test_it_is_public():
     assert privlp.AuditResult is AuditResult
 
 
-# ---------------------------------------------------------------------------------------------- refusals
+# ----------------------------------------------------------------------------------------------
+# refusals
 
 
 @pytest.mark.parametrize("runs", [99, 0, -5, 1e4, "many", None])
 def test_too_few_runs(runs):
-    with pytest.raises(InvalidParameterError, match=rf"runs must be an integer of at least 100, got {runs!r}"):
+    with pytest.raises(
+        InvalidParameterError, match=rf"runs must be an integer of at least 100, got {runs!r}"
+    ):
         audit(coin(1.0), True, False, 1.0, 0.0, runs=runs)
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 1.5, -0.1, math.nan])
 def test_bad_confidence(confidence):
-    with pytest.raises(InvalidParameterError, match=rf"confidence must be in \(0, 1\), got {confidence!r}"):
+    with pytest.raises(
+        InvalidParameterError, match=rf"confidence must be in \(0, 1\), got {confidence!r}"
+    ):
         audit(coin(1.0), True, False, 1.0, 0.0, runs=100, confidence=confidence)
 
 

@@ -1,4 +1,7 @@
-"""audit_solve: every correct method of every relation passes, tightly; every injected fault is named."""
+"""audit_solve: every correct method of every relation passes, tightly.
+
+Every injected fault is named.
+"""
 
 import json
 import math
@@ -38,18 +41,25 @@ PRICES = RNG.uniform(0.2, 1.0, (8, 3))
 
 
 def covering(relation=None, **fields):
-    return LinearProgram(COSTS, -NEEDS, -np.ones(30), neighbours=relation or ConstraintPrivate(), **fields)
+    return LinearProgram(
+        COSTS, -NEEDS, -np.ones(30), neighbours=relation or ConstraintPrivate(), **fields
+    )
 
 
 def packing(relation, *, matrix=PRICES, **fields):
-    return LinearProgram(COSTS, matrix, np.full(8, 6.0), neighbours=relation, **{"bounds": (0, 10), **fields})
+    return LinearProgram(
+        COSTS, matrix, np.full(8, 6.0), neighbours=relation, **{"bounds": (0, 10), **fields}
+    )
 
 
 def whole(relation=None, *, pairs=8, eps=1.0, delta=1e-9, s=5, opt=3.0, runs=0, rng=0, **options):
-    return audit_solve(covering(relation), eps, delta, s, opt=opt, pairs=pairs, runs=runs, rng=rng, **options)
+    return audit_solve(
+        covering(relation), eps, delta, s, opt=opt, pairs=pairs, runs=runs, rng=rng, **options
+    )
 
 
-# ---------------------------------------------------------------------------------------------- correct methods
+# ----------------------------------------------------------------------------------------------
+# correct methods
 
 WHOLE = {
     "dmw": {"alpha": 3.0},
@@ -68,13 +78,20 @@ RELATIONS = {
 }
 
 
-@pytest.mark.parametrize(("name", "relation"), [(n, r) for n in WHOLE for r in RELATIONS if n != "ftpl, range" or r == "replace"])
+@pytest.mark.parametrize(
+    ("name", "relation"),
+    [(n, r) for n in WHOLE for r in RELATIONS if n != "ftpl, range" or r == "replace"],
+)
 def test_whole_constraints(name, relation):
     found = whole(RELATIONS[relation], **{"method": name, **WHOLE[name]})
     assert found.passed, str(found)
     assert len(found.releases) >= 1
-    if name not in ("dmw", "dmw-published") and "ftpl" not in name:  # the bounds are attained, or nearly so
-        assert max(release.ratio for release in found.releases) > (0.9 if relation == "add-remove" else 0.99), str(found)
+    if (
+        name not in ("dmw", "dmw-published") and "ftpl" not in name
+    ):  # the bounds are attained, or nearly so
+        assert max(release.ratio for release in found.releases) > (
+            0.9 if relation == "add-remove" else 0.99
+        ), str(found)
 
 
 LITTLE = {
@@ -84,7 +101,10 @@ LITTLE = {
     "row, zeros public": RowPrivate(0.1, lower=0, upper=1.2, zeros="public"),
     "column": ColumnPrivate(0.1, lower=0, upper=1.2),
     "costs": ObjectivePrivate(0.3, lower=0, upper=4),
-    "b and row": (ScalarPrivate(0.5, norm="1", lower=1, upper=10), RowPrivate(0.1, lower=0, upper=1.2)),
+    "b and row": (
+        ScalarPrivate(0.5, norm="1", lower=1, upper=10),
+        RowPrivate(0.1, lower=0, upper=1.2),
+    ),
     "b, column and costs": (
         ScalarPrivate(0.5, lower=1, upper=10),
         ColumnPrivate(0.1, lower=0, upper=1.2),
@@ -112,7 +132,11 @@ LITTLE_METHODS = {
 )
 def test_numbers_that_move_a_little(name, relation, sparse):
     matrix = np.where(PRICES < 0.4, 0.0, PRICES)
-    lp = packing(LITTLE[relation], matrix=sp.csr_array(matrix) if sparse else matrix, bounds=(0, None if name == "mw" else 10))
+    lp = packing(
+        LITTLE[relation],
+        matrix=sp.csr_array(matrix) if sparse else matrix,
+        bounds=(0, None if name == "mw" else 10),
+    )
     found = audit_solve(lp, 1.0, 1e-4, method=name, pairs=8, runs=0, rng=1, **LITTLE_METHODS[name])
     assert found.passed, str(found)
     for release in found.releases:
@@ -125,27 +149,44 @@ def test_every_method_is_audited_here():
 
 def test_pure_noise_and_points_of_a_public_optimum():
     for relation in (ScalarPrivate(0.5, norm="1"), RowPrivate(0.1)):
-        assert audit_solve(packing(relation), 1.0, 0.0, opt=5.0, method="direct-noise", pairs=6, runs=0, rng=0).passed
+        assert audit_solve(
+            packing(relation), 1.0, 0.0, opt=5.0, method="direct-noise", pairs=6, runs=0, rng=0
+        ).passed
 
 
 def test_soft_rows():
     lp = covering(penalty=np.linspace(0.1, 1.0, 30))
-    found = audit_solve(lp, 1.0, 1e-6, 5, opt=3.0, width=1.0, method="mirror", pairs=8, runs=0, rng=0)
+    found = audit_solve(
+        lp, 1.0, 1e-6, 5, opt=3.0, width=1.0, method="mirror", pairs=8, runs=0, rng=0
+    )
     assert found.passed, str(found)
 
 
 @pytest.mark.statistical
 def test_statistics_of_correct_methods():
-    """Eight audits at confidence 0.999: false-alarm rate at most 0.008 over the choice of seed; seed fixed."""
-    found = [whole(method="mirror-best", pairs=4, runs=100, rng=2), whole(method="dmw", pairs=4, runs=100, alpha=3.0)]
-    found.append(audit_solve(packing(LITTLE["b, sum"]), 1.0, 0.01, feasible="always", pairs=4, runs=100, rng=0))
+    """Eight audits at confidence 0.999: false-alarm rate at most 0.008 over the choice of seed.
+
+    Seed fixed.
+    """
+    found = [
+        whole(method="mirror-best", pairs=4, runs=100, rng=2),
+        whole(method="dmw", pairs=4, runs=100, alpha=3.0),
+    ]
+    found.append(
+        audit_solve(
+            packing(LITTLE["b, sum"]), 1.0, 0.01, feasible="always", pairs=4, runs=100, rng=0
+        )
+    )
     for result in found:
         assert result.passed, str(result)
-        assert all(release.audit.eps_lower > 0.3 for release in result.releases if release.ratio > 0), str(result)
+        assert all(
+            release.audit.eps_lower > 0.3 for release in result.releases if release.ratio > 0
+        ), str(result)
         assert result.end_to_end is not None
 
 
-# ---------------------------------------------------------------------------------------------- injected faults
+# ----------------------------------------------------------------------------------------------
+# injected faults
 
 
 def patched(monkeypatch, owner, name, change):
@@ -161,7 +202,11 @@ def less(result):
 
 @pytest.mark.parametrize(
     ("method", "sensitivity"),
-    [("mirror", "sum_sensitivity"), ("mirror-dense", "dense_average_sensitivity"), ("mirror-best", "dense_average_sensitivity")],
+    [
+        ("mirror", "sum_sensitivity"),
+        ("mirror-dense", "dense_average_sensitivity"),
+        ("mirror-best", "dense_average_sensitivity"),
+    ],
 )
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_a_sensitivity_10_percent_too_small(monkeypatch, method, sensitivity, relation):
@@ -186,7 +231,12 @@ def test_numbers_that_move_10_percent_too_far(monkeypatch, method, relation):
 
 @pytest.mark.parametrize(
     ("relation", "sensitivity"),
-    [("b, each", "violation_change"), ("row", "violation_change"), ("row", "row_change"), ("column", "row_change")],
+    [
+        ("b, each", "violation_change"),
+        ("row", "violation_change"),
+        ("row", "row_change"),
+        ("column", "row_change"),
+    ],
 )
 def test_scores_and_rows_that_move_10_percent_too_far(monkeypatch, relation, sensitivity):
     def shrunk(result):
@@ -195,7 +245,9 @@ def test_scores_and_rows_that_move_10_percent_too_far(monkeypatch, relation, sen
     patched(monkeypatch, type(LITTLE[relation]), sensitivity, shrunk)
     lp = packing(LITTLE[relation], bounds=(0, None))
     found = audit_solve(lp, 1.0, 1e-4, opt=5.0, alpha=1.0, method="mw", pairs=8, runs=0, rng=0)
-    assert any("times the sensitivity that was charged" in fault for fault in found.faults), str(found)
+    assert any("times the sensitivity that was charged" in fault for fault in found.faults), str(
+        found
+    )
 
 
 def test_the_relation_swapped(monkeypatch):
@@ -208,7 +260,9 @@ def test_the_relation_swapped(monkeypatch):
 
 def test_one_row_charged_for_a_record_of_three(monkeypatch):
     monkeypatch.setattr(ConstraintPrivate, "rows_of_one_record", lambda self, lp: 1)
-    assert whole(ConstraintPrivate(rows_per_record=3), method="mirror", pairs=12).releases[0].ratio > 2
+    assert (
+        whole(ConstraintPrivate(rows_per_record=3), method="mirror", pairs=12).releases[0].ratio > 2
+    )
 
 
 def test_rows_that_are_not_scaled(monkeypatch):
@@ -229,7 +283,10 @@ def test_draws_that_the_ledger_does_not_count(monkeypatch, count):
     original = Ledger.charge_together
 
     def forgetful(self, requests, *details, **words):
-        alike = [(GaussianMechanism(m.sensitivity, m.sigma), min(n, count), purpose) for m, n, purpose in requests]
+        alike = [
+            (GaussianMechanism(m.sensitivity, m.sigma), min(n, count), purpose)
+            for m, n, purpose in requests
+        ]
         draws = original(self, alike, *details, **words)
         for draw, (_, n, _) in zip(draws, requests, strict=True):
             draw.remaining = n
@@ -246,21 +303,29 @@ def test_draws_that_the_ledger_does_not_count(monkeypatch, count):
 
 
 def test_noise_that_costs_more_than_was_claimed(monkeypatch):
-    """Half of the noise that the budget allows; the accountant of the audit is the library's own."""
+    """Half of the noise that the budget allows.
+
+    The accountant of the audit is the library's own.
+    """
     original = Ledger.calibrate_together
     tape = Tape(0)
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "_composed", lambda *_: 1.0)
         patch.setattr(Ledger, "calibrate_together", lambda self, make: 2 * original(self, make))
         solution = privlp.solve(covering(), 1.0, 1e-9, 5, opt=3.0, method="mirror", rng=tape)
-    assert _price(covering(), tape, solution) == ("the draws that were made cost more than eps = 1, delta = 1e-09",)
+    assert _price(covering(), tape, solution) == (
+        "the draws that were made cost more than eps = 1, delta = 1e-09",
+    )
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism], ids=["Gaussian", "Laplace"])
 @pytest.mark.parametrize("broken", ["half", "none", "fixed"])
 def test_noise_of_another_law(monkeypatch, kind, broken):
-    """Half the noise, no noise, or the same noise each time: a single draw gives it away. Miss rate below 1e-3; seed fixed."""
+    """Half the noise, no noise, or the same noise each time: a single draw gives it away.
+
+    Miss rate below 1e-3; seed fixed.
+    """
     original = kind.release
 
     def release(self, value, randomness):
@@ -271,7 +336,9 @@ def test_noise_of_another_law(monkeypatch, kind, broken):
 
     monkeypatch.setattr(kind, "release", release)
     delta = 1e-2 if kind is GaussianMechanism else 0.0
-    found = audit_solve(packing(ScalarPrivate(0.5)), 1.0, delta, method="direct-noise", pairs=2, runs=100, rng=0)
+    found = audit_solve(
+        packing(ScalarPrivate(0.5)), 1.0, delta, method="direct-noise", pairs=2, runs=100, rng=0
+    )
     assert found.releases[0].mechanism == kind.name
     assert not found.releases[0].audit.passed
     assert any("A single draw of" in fault for fault in found.faults)
@@ -289,7 +356,9 @@ class Unpaid:
         """Nothing to do."""
 
     def released(self):
-        return Released.at(self.form, np.full(len(self.form.column), float(self.form.lp.A[0, 0])), {})
+        return Released.at(
+            self.form, np.full(len(self.form.column), float(self.form.lp.A[0, 0])), {}
+        )
 
 
 def test_a_solver_that_pays_nothing_is_held_to_next_to_nothing():
@@ -306,11 +375,15 @@ class Solver:
     rounds = 1
 
     def __init__(self, task, careless):
-        sensitivity = 1.0 if careless != "data in the sensitivity" else 1.0 + abs(float(task.lp.b.min()))
+        sensitivity = (
+            1.0 if careless != "data in the sensitivity" else 1.0 + abs(float(task.lp.b.min()))
+        )
         self._mechanism = LaplaceMechanism(sensitivity, 1 / task.ledger.eps * sensitivity)
         if careless == "early stop":
             self._mechanism = LaplaceMechanism(1.0, 2 / task.ledger.eps)
-        self._draw = task.charge(self._mechanism, 2 if careless == "early stop" else 1, "release a sum")
+        self._draw = task.charge(
+            self._mechanism, 2 if careless == "early stop" else 1, "release a sum"
+        )
         self._task, self._careless = task, careless
         self._exact = float(np.clip(task.lp.b, -0.5, 0.5).sum())
         self._noisy = 0.0
@@ -356,18 +429,26 @@ CARELESS = {
 
 @pytest.mark.parametrize("careless", CARELESS, ids=str)
 def test_side_outputs_of_a_solver_of_ones_own(careless):
-    found = audit_solve(covering(), 1.0, 1e-9, method=lambda task: Solver(task, careless), pairs=20, runs=0, rng=0)
+    found = audit_solve(
+        covering(), 1.0, 1e-9, method=lambda task: Solver(task, careless), pairs=20, runs=0, rng=0
+    )
     if careless is None:
         assert found.passed, str(found)
         assert found.releases[0].ratio == pytest.approx(1.0)
     else:
         assert not found.passed
-        assert any(fault.startswith(f"A side output tells neighbours apart: {CARELESS[careless]}") for fault in found.faults), found
+        assert any(
+            fault.startswith(f"A side output tells neighbours apart: {CARELESS[careless]}")
+            for fault in found.faults
+        ), found
 
 
 @pytest.mark.statistical
 def test_x_that_gives_itself_away_end_to_end():
-    """x follows the data without noise: caught by statistics too. Miss rate below 1e-6; seed fixed."""
+    """x follows the data without noise: caught by statistics too.
+
+    Miss rate below 1e-6; seed fixed.
+    """
 
     def plain(task):
         solver = Solver(task, None)
@@ -382,11 +463,14 @@ def test_x_that_gives_itself_away_end_to_end():
 @pytest.mark.statistical
 def test_solves_that_end_in_an_error_are_an_outcome():
     """An error on one program only, at every run. Miss rate below 1e-6; seed fixed."""
-    found = audit_solve(covering(), 1.0, 1e-9, method=lambda task: Solver(task, "error"), pairs=10, runs=100, rng=0)
+    found = audit_solve(
+        covering(), 1.0, 1e-9, method=lambda task: Solver(task, "error"), pairs=10, runs=100, rng=0
+    )
     assert not found.end_to_end.passed
 
 
-# ---------------------------------------------------------------------------------------------- proposed neighbours
+# ----------------------------------------------------------------------------------------------
+# proposed neighbours
 
 
 def pairs_of(lp, count=60):
@@ -405,9 +489,25 @@ def dense(lp):
 
 def public_parts(lp):
     return (
-        *(lp.shape, lp.private.tolist(), lp.bounds.tolist(), lp.row_names, lp.variable_names, lp.sense, lp.offset),
-        *(np.isfinite(lp.b).tolist(), np.isfinite(lp.row_lower).tolist(), (lp.b == lp.row_lower).tolist()),
-        *(lp.neighbours, None if lp.groups is None else lp.groups.tolist(), None if lp.penalty is None else lp.penalty.tolist()),
+        *(
+            lp.shape,
+            lp.private.tolist(),
+            lp.bounds.tolist(),
+            lp.row_names,
+            lp.variable_names,
+            lp.sense,
+            lp.offset,
+        ),
+        *(
+            np.isfinite(lp.b).tolist(),
+            np.isfinite(lp.row_lower).tolist(),
+            (lp.b == lp.row_lower).tolist(),
+        ),
+        *(
+            lp.neighbours,
+            None if lp.groups is None else lp.groups.tolist(),
+            None if lp.penalty is None else lp.penalty.tolist(),
+        ),
     )
 
 
@@ -429,7 +529,11 @@ def test_replaced_records_are_neighbours(grouped, sparse):
     for one, two in pairs_of(lp):
         assert public_parts(one) == public_parts(two) == public_parts(lp)
         assert one.is_sparse == sparse
-        changed = np.flatnonzero((dense(one) != dense(two)).any(axis=1) | (one.b != two.b) | (one.row_lower != two.row_lower))
+        changed = np.flatnonzero(
+            (dense(one) != dense(two)).any(axis=1)
+            | (one.b != two.b)
+            | (one.row_lower != two.row_lower)
+        )
         assert lp.private[changed].all()
         if grouped:
             assert len(set(lp.groups[changed])) <= 1
@@ -440,8 +544,14 @@ def test_replaced_records_are_neighbours(grouped, sparse):
 
 def test_removed_records_are_neighbours():
     relation = ConstraintPrivate("add-remove", rows_per_record=3, nominal_n=10)
-    fields = {"row_lower": [1.0, *[-np.inf] * 8], "groups": np.arange(9), "row_names": [f"row {i}" for i in range(9)]}
-    lp = LinearProgram(COSTS, NEEDS[:9], np.ones(9), neighbours=relation, private=np.arange(9) < 8, **fields)
+    fields = {
+        "row_lower": [1.0, *[-np.inf] * 8],
+        "groups": np.arange(9),
+        "row_names": [f"row {i}" for i in range(9)],
+    }
+    lp = LinearProgram(
+        COSTS, NEEDS[:9], np.ones(9), neighbours=relation, private=np.arange(9) < 8, **fields
+    )
     for one, two in pairs_of(lp):
         assert one.shape[0] - two.shape[0] in (2, 3)
         assert one.sides().sum() - two.sides().sum() <= 3
@@ -454,7 +564,10 @@ def test_removed_records_are_neighbours():
 @pytest.mark.parametrize("name", LITTLE)
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_moved_numbers_are_neighbours(name, sparse):
-    """Of the declared size exactly, within the declared range, rounded to the inside; numbers of integer size move as well."""
+    """Of the declared size exactly, within the declared range, rounded to the inside.
+
+    Numbers of integer size move as well.
+    """
     matrix = np.where(PRICES < 0.4, 0.0, np.round(PRICES, 1))
     matrix[0] = [0.1, 0.1, 0.0]  # as far from zero as a coefficient moves
     b = [1, 1.25, 10, 10, 6, 6, np.inf, 6]
@@ -474,30 +587,48 @@ def test_moved_numbers_are_neighbours(name, sparse):
         assert one is lp
         assert public_parts(two) == public_parts(lp)
         with np.errstate(invalid="ignore"):  # absent sides
-            rhs = np.fmax(np.abs(np.nan_to_num(two.b - lp.b)), np.abs(np.nan_to_num(two.row_lower - lp.row_lower)))
+            rhs = np.fmax(
+                np.abs(np.nan_to_num(two.b - lp.b)),
+                np.abs(np.nan_to_num(two.row_lower - lp.row_lower)),
+            )
         entries, costs = np.abs(dense(two) - dense(lp)), np.abs(two.c - lp.c)
         sizes = {
-            ScalarPrivate: rhs.sum() if getattr(parts.get(ScalarPrivate), "norm", "") == "1" else rhs.max(),
+            ScalarPrivate: (
+                rhs.sum() if getattr(parts.get(ScalarPrivate), "norm", "") == "1" else rhs.max()
+            ),
             RowPrivate: entries.max() if (entries > 0).any(axis=1).sum() <= 1 else math.inf,
             ColumnPrivate: entries.max() if (entries > 0).any(axis=0).sum() <= 1 else math.inf,
             ObjectivePrivate: costs.sum(),
         }
-        touched = {ScalarPrivate: rhs, RowPrivate: entries, ColumnPrivate: entries, ObjectivePrivate: costs}
+        touched = {
+            ScalarPrivate: rhs,
+            RowPrivate: entries,
+            ColumnPrivate: entries,
+            ObjectivePrivate: costs,
+        }
         assert rhs[7] == 0
         assert not entries[7].any()
         for kind, part in parts.items():
             assert sizes[kind] <= part.sensitivity * (1 + 1e-15)
             reached[kind] = max(reached[kind], sizes[kind] / part.sensitivity)
-        others = [kind for kind in sizes if kind not in parts and not ({kind, *parts} >= {RowPrivate, ColumnPrivate})]
+        others = [
+            kind
+            for kind in sizes
+            if kind not in parts and not ({kind, *parts} >= {RowPrivate, ColumnPrivate})
+        ]
         for kind in others:
-            assert (kind in (RowPrivate, ColumnPrivate) and {RowPrivate, ColumnPrivate} & parts.keys()) or not touched[kind].any()
+            assert (
+                kind in (RowPrivate, ColumnPrivate) and {RowPrivate, ColumnPrivate} & parts.keys()
+            ) or not touched[kind].any()
         if name == "row, zeros public":
             assert ((dense(two) != 0) == (dense(lp) != 0)).all()
     assert all(ratio > 0.999 for ratio in reached.values())
 
 
 def test_numbers_at_the_end_of_their_range_move_the_other_way():
-    lp = LinearProgram(COSTS, PRICES, np.full(8, 6.0), neighbours=ScalarPrivate(0.5, lower=1, upper=6))
+    lp = LinearProgram(
+        COSTS, PRICES, np.full(8, 6.0), neighbours=ScalarPrivate(0.5, lower=1, upper=6)
+    )
     for _, two in pairs_of(lp, 10):
         np.testing.assert_array_equal(two.b, np.full(8, 5.5))
 
@@ -509,7 +640,8 @@ def test_large_numbers_are_rounded_to_the_inside():
         assert np.abs(two.b - big.b).max() <= 1e-3
 
 
-# ---------------------------------------------------------------------------------------------- tapes
+# ----------------------------------------------------------------------------------------------
+# tapes
 
 
 def test_a_tape_records_and_plays_back():
@@ -522,7 +654,11 @@ def test_a_tape_records_and_plays_back():
     assert differences(first, again) == []
     assert set(largest_changes(first, again).values()) == {0.0}
     assert [release.purpose for release in first.releases][-1] == "choose the better of two points"
-    assert len(first.releases) == len(changes(first, again)) == sum(entry.draws for entry in solution.privacy.entries)
+    assert (
+        len(first.releases)
+        == len(changes(first, again))
+        == sum(entry.draws for entry in solution.privacy.entries)
+    )
 
 
 def test_a_tape_is_not_for_release():
@@ -570,7 +706,8 @@ def test_distance_belongs_to_every_mechanism():
     assert "distance" in Mechanism.__abstractmethods__
 
 
-# ---------------------------------------------------------------------------------------------- words, data, picture, refusals
+# ----------------------------------------------------------------------------------------------
+# words, data, picture, refusals
 
 
 @pytest.mark.statistical
@@ -579,9 +716,19 @@ def test_words_and_data():
     found = whole(method="mirror", pairs=3, runs=100)
     text = str(found)
     assert (
-        "Audit of method 'mirror'; constraint-private: one record (at most 1 row) replaced; claimed eps = 1, delta = 1e-09" in text
+        "Audit of method 'mirror'; constraint-private: one record (at most 1 row) replaced; claimed"
+        " eps = 1, delta = 1e-09" in text
     )
-    assert all(words in text for words in ("3 pairs of extreme neighbours", "ratio", "No fault found.", "no proof", "Not private"))
+    assert all(
+        words in text
+        for words in (
+            "3 pairs of extreme neighbours",
+            "ratio",
+            "No fault found.",
+            "no proof",
+            "Not private",
+        )
+    )
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert document["passed"]
     assert document["releases"][0]["ratio"] == found.releases[0].ratio
@@ -609,7 +756,9 @@ def test_the_same_seed_finds_the_same():
 def test_picture(monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     ax = whole(method="mirror-best", pairs=4).plot()
-    assert [label.get_text().replace("\n", " ") for label in ax.get_yticklabels()][-1] == "choose the better of two points"
+    assert [label.get_text().replace("\n", " ") for label in ax.get_yticklabels()][
+        -1
+    ] == "choose the better of two points"
     assert "no fault found (no proof)" in ax.get_title()
     patched(monkeypatch, ConstraintPrivate, "sum_sensitivity", less)
     found = whole(method="mirror", pairs=4)
@@ -635,7 +784,11 @@ def test_progress_of_a_long_audit_is_an_estimate_and_a_bar(capfd, monkeypatch):
 def test_the_estimate_is_in_the_units_of_its_size(capfd, seconds, words):
     sys.modules["privlp.solve_audit"]._tell_duration(600, seconds)
     said = capfd.readouterr().err
-    assert said == (f"600 solves of {seconds} s: about {words}. Fewer pairs or runs take less.\n" if words else "")
+    assert said == (
+        f"600 solves of {seconds} s: about {words}. Fewer pairs or runs take less.\n"
+        if words
+        else ""
+    )
 
 
 def test_an_interruption_comes_through(monkeypatch):
@@ -675,10 +828,18 @@ def test_refusals(options, message):
 
 def test_a_program_without_private_rows_is_refused():
     with pytest.raises(UnsupportedProblemError, match="no private rows"):
-        audit_solve(covering(private=np.zeros(30, dtype=bool), bounds=(0, 9)), 1.0, 1e-9, 1, opt=3.0, method="ftpl")
+        audit_solve(
+            covering(private=np.zeros(30, dtype=bool), bounds=(0, 9)),
+            1.0,
+            1e-9,
+            1,
+            opt=3.0,
+            method="ftpl",
+        )
 
 
-# ---------------------------------------------------------------------------------------------- mechanisms of one's own
+# ----------------------------------------------------------------------------------------------
+# mechanisms of one's own
 
 
 @dataclass(frozen=True)
@@ -699,7 +860,9 @@ class ReportNoisyMax(Mechanism):
         return events.pure_dp_event(self.eps)
 
     def release(self, value, randomness):
-        return np.argmax(value + randomness.generator.exponential(2 * self.sensitivity / self.eps, len(value)))
+        return np.argmax(
+            value + randomness.generator.exponential(2 * self.sensitivity / self.eps, len(value))
+        )
 
     def distance(self, one, two):
         return float(np.abs(np.subtract(one, two)).max())
@@ -711,7 +874,10 @@ class CountOfNeeds:
     rounds = 1
 
     def __init__(self, task, sensitivity):
-        self._lp, self._select = task.lp, task.charge(ReportNoisyMax(sensitivity, 0.5), 1, "select a variable")
+        self._lp, self._select = (
+            task.lp,
+            task.charge(ReportNoisyMax(sensitivity, 0.5), 1, "select a variable"),
+        )
 
     def step(self, t):
         self._x = np.eye(3)[self._select((self._lp.A < -0.5).sum(axis=0).astype(float))]
@@ -723,8 +889,20 @@ class CountOfNeeds:
 @pytest.mark.parametrize(("sensitivity", "passes"), [(1.0, True), (0.9, False)])
 def test_a_selection_of_ones_own(sensitivity, passes):
     """Deterministic: one record changes a count by one."""
-    lp = LinearProgram([1, 2, 1], -np.random.default_rng(0).uniform(0.2, 1.0, (40, 3)), -np.ones(40))
-    found = audit_solve(lp, 1.0, 1e-6, s=5, opt=3.0, method=lambda task: CountOfNeeds(task, sensitivity), pairs=10, runs=0, rng=0)
+    lp = LinearProgram(
+        [1, 2, 1], -np.random.default_rng(0).uniform(0.2, 1.0, (40, 3)), -np.ones(40)
+    )
+    found = audit_solve(
+        lp,
+        1.0,
+        1e-6,
+        s=5,
+        opt=3.0,
+        method=lambda task: CountOfNeeds(task, sensitivity),
+        pairs=10,
+        runs=0,
+        rng=0,
+    )
     assert found.passed == passes, str(found)
     assert found.releases[0].change == 1.0
 

@@ -1,7 +1,10 @@
-"""Faults of whole-constraint solvers that are their own; those that every release may have are in ``test_conformance.py``.
+"""Faults of whole-constraint solvers that are their own.
 
-Each audit has confidence 0.999 and a fixed seed. So over the choice of seed a correct mechanism is accused, and a test here
-fails without cause, at a rate of at most 0.001 per audit; runs are chosen so that a twin is missed at a rate below 0.01.
+Those that every release may have are in ``test_conformance.py``.
+
+Each audit has confidence 0.999 and a fixed seed. So over the choice of seed a correct mechanism is
+accused, and a test here fails without cause, at a rate of at most 0.001 per audit; runs are chosen
+so that a twin is missed at a rate below 0.01.
 """
 
 import functools
@@ -45,10 +48,13 @@ SELECT_EPS = 2.0
 def refuted(pair, sensitivity, runs=20_000):
     """Whether an audit of a selection from these scores refutes its pure claim."""
     mechanism = ExponentialMechanism(sensitivity, SELECT_EPS)
-    return not audited(sampler_of(Pair(mechanism, *pair), mechanism), Claim(SELECT_EPS), runs, 1).passed
+    return not audited(
+        sampler_of(Pair(mechanism, *pair), mechanism), Claim(SELECT_EPS), runs, 1
+    ).passed
 
 
-# ---------------------------------------------------------------------------------------------- one round of selection
+# ---------------------------------------------------------------------------------------------- one
+# round of selection
 
 D = 40
 LAST = D - 1
@@ -63,8 +69,20 @@ def program(rows, cost=1.0, **options):
     return LinearProgram(np.full(D, cost), np.array(rows), np.zeros(len(rows)), **options)
 
 
-def round_scores(lp, s, *, history=(), step=2.0, rows_of=RowsOnSimplex.of_equal_range, feed_back=False, renormalise=False):
-    """Scores of the round after some vertices, public by then, were selected; with the faults of twins on request."""
+def round_scores(
+    lp,
+    s,
+    *,
+    history=(),
+    step=2.0,
+    rows_of=RowsOnSimplex.of_equal_range,
+    feed_back=False,
+    renormalise=False,
+):
+    """Scores of the round after some vertices, public by then, were selected.
+
+    With the faults of twins on request.
+    """
     rows = rows_of(Simplex(StandardForm.of(lp), 1.0))
     dual = DenseDual(rows.count, s)
     for vertex in history:
@@ -75,8 +93,9 @@ def round_scores(lp, s, *, history=(), step=2.0, rows_of=RowsOnSimplex.of_equal_
     return rows.scores(z / z.sum() if renormalise else z)
 
 
-# Row 0 is violated at the last vertex, selected three times, and holds full weight 1/s by then. Its neighbour differs in the sign
-# of every other value: the score of vertex 0 falls by the sensitivity while all the others rise by it. The other rows are constant.
+# Row 0 is violated at the last vertex, selected three times, and holds full weight 1/s by then. Its
+# neighbour differs in the sign of every other value: the score of vertex 0 falls by the sensitivity
+# while all the others rise by it. The other rows are constant.
 S = 2.0
 HISTORY = [LAST] * 3
 ROWS = [row(-1, 1, 1), *[row(1, 1, 1)] * 7]
@@ -116,7 +135,9 @@ def test_rows_of_one_record_ignored():
     k = relation.rows_of_one_record(lp)
     assert k == 3
     pair = scores_of(lp, neighbour, history=HISTORY, s=s)
-    assert np.ptp(pair[1] - pair[0]) == pytest.approx(2 * relation.dense_average_sensitivity(2.0, s, k))
+    assert np.ptp(pair[1] - pair[0]) == pytest.approx(
+        2 * relation.dense_average_sensitivity(2.0, s, k)
+    )
     assert not refuted(pair, relation.dense_average_sensitivity(2.0, s, k))
     assert refuted(pair, relation.dense_average_sensitivity(2.0, s, 1))
 
@@ -127,11 +148,15 @@ def test_renormalised_missing_mass():
     rows = [row(-1, 1, 1), row(1, 1, 1), row(1, 1, 1)]
     programs = program(rows, neighbours=relation), program(rows[1:], neighbours=relation)
     sensitivity = relation.dense_average_sensitivity(2.0, s, 1)
-    audit_scores(scores_of(*programs, s=s), scores_of(*programs, s=s, renormalise=True), sensitivity)
+    audit_scores(
+        scores_of(*programs, s=s), scores_of(*programs, s=s, renormalise=True), sensitivity
+    )
 
 
 def test_projected_weights_fed_back():
-    """Rows 1 to 3 run ahead, and row 0 with them or not. Without row 0 the caps leave mass to the others; fed back, that mass
+    """Rows 1 to 3 run ahead, and row 0 with them or not.
+
+    Without row 0 the caps leave mass to the others; fed back, that mass
     carries the others ahead of the leaders one round later. Rates 0.001.
     """
     s = 4.0
@@ -142,10 +167,15 @@ def test_projected_weights_fed_back():
     programs = program([leader, *[leader] * 3, *crowd]), program([other, *[leader] * 3, *crowd])
     options = {"s": s, "history": [LAST, LAST - 1], "step": 5.0}
     sensitivity = ConstraintPrivate().dense_average_sensitivity(2.0, s, 1)
-    audit_scores(scores_of(*programs, **options), scores_of(*programs, **options, feed_back=True), sensitivity)
+    audit_scores(
+        scores_of(*programs, **options),
+        scores_of(*programs, **options, feed_back=True),
+        sensitivity,
+    )
 
 
-# ---------------------------------------------------------------------------------------------- solve(), from end to end
+# ----------------------------------------------------------------------------------------------
+# solve(), from end to end
 
 
 def alpha_for(rounds):
@@ -153,9 +183,11 @@ def alpha_for(rounds):
     return math.sqrt(0.5 * 8 * math.log(6 / 5) / (rounds - 0.5))
 
 
-#: One row decides; its weight grows, and the others are constant. At s = 5 of 6 it starts close to full weight.
+#: One row decides; its weight grows, and the others are constant. At s = 5 of 6 it starts close to
+#: full weight.
 END_TO_END = tuple(
-    LinearProgram(np.ones(4), np.array([[-sign, sign, sign, sign], *[[1.0] * 4] * 5]), -np.ones(6)) for sign in (1.0, -1.0)
+    LinearProgram(np.ones(4), np.array([[-sign, sign, sign, sign], *[[1.0] * 4] * 5]), -np.ones(6))
+    for sign in (1.0, -1.0)
 )
 
 
@@ -163,7 +195,8 @@ END_TO_END = tuple(
 def solved(monkeypatch):
     """solve() as a mechanism: whether vertex 0 was selected, round by round.
 
-    What depends on public numbers alone is computed once: compositions, calibrated noise and version numbers.
+    What depends on public numbers alone is computed once: compositions, calibrated noise and
+    version numbers.
     """
     compose, calibrate, known = events.composed_epsilon, Ledger.calibrate, {}
     once = functools.cache(compose)
@@ -180,7 +213,9 @@ def solved(monkeypatch):
 
     def make(rounds, eps, delta):
         def mechanism(lp, rng):
-            solution = privlp.solve(lp, eps, delta, s=5, alpha=alpha_for(rounds), opt=1.0, method="dmw", rng=rng)
+            solution = privlp.solve(
+                lp, eps, delta, s=5, alpha=alpha_for(rounds), opt=1.0, method="dmw", rng=rng
+            )
             assert solution.iterations == rounds
             assert solution.privacy.eps <= eps
             return tuple((solution.trace["selected"] == 0).tolist())

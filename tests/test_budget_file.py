@@ -35,7 +35,14 @@ from privlp import (
     solve,
 )
 from privlp.cli import main
-from privlp.privacy import GaussianMechanism, LaplaceMechanism, LedgerEntry, Randomness, budget_file, record_file
+from privlp.privacy import (
+    GaussianMechanism,
+    LaplaceMechanism,
+    LedgerEntry,
+    Randomness,
+    budget_file,
+    record_file,
+)
 from privlp.privacy.ledger import Call, Charge
 from privlp.privacy.prices import Price
 from privlp.relations.base import RecordedRelation
@@ -69,7 +76,8 @@ def contents(path):
     return {p.name: p.read_bytes() for p in path.parent.iterdir() if p.is_file()}
 
 
-# ---------------------------------------------------------------------------------------------- one truth
+# ---------------------------------------------------------------------------------------------- one
+# truth
 
 
 def test_a_charge_is_there_for_all_who_open_the_file_and_for_those_who_have_it_open(path):
@@ -112,16 +120,24 @@ def test_solves_fits_and_reports_pay_from_a_file_as_from_memory(path):
     for budget in (stored, memory):
         solution = solve(lp, 1.0, 1e-7, 50, opt=3.0, budget=budget, rng=0)
         report = privlp.quality(lp, solution, 0.5, budget=budget, rng=1)
-        svm = ObjectivePerturbationSVC(eps=0.5, reg=0.1, classes=(-1, 1), budget=budget, random_state=0).fit(X, y)
-        selector = PrivateModelSelector(candidates, eps=1.0, classes=(-1, 1), budget=budget, random_state=0).fit(X, y)
+        svm = ObjectivePerturbationSVC(
+            eps=0.5, reg=0.1, classes=(-1, 1), budget=budget, random_state=0
+        ).fit(X, y)
+        selector = PrivateModelSelector(
+            candidates, eps=1.0, classes=(-1, 1), budget=budget, random_state=0
+        ).fit(X, y)
         last = solve(lp, None, None, 50, opt=3.0, budget=budget, rng=2)
-        found.append((solution.x, report.n_violated, svm.coef_, selector.best_index_, last.x, budget.spent()))
+        found.append(
+            (solution.x, report.n_violated, svm.coef_, selector.best_index_, last.x, budget.spent())
+        )
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     again = Budget.open(path)
     assert again.entries == memory.entries
     assert again.record().to_dict() == memory.record().to_dict()
-    assert [len(call.parts) for call in again.calls.values()] == [len(call.parts) for call in memory.calls.values()]
+    assert [len(call.parts) for call in again.calls.values()] == [
+        len(call.parts) for call in memory.calls.values()
+    ]
 
 
 def test_parts_of_the_records_cost_what_the_dearest_costs_after_reopening_too(path):
@@ -147,7 +163,11 @@ def test_a_call_that_is_charged_in_several_lines_counts_once(path):
     again = Budget.open(path)
     assert again.spent() == 0.5
     assert len(again.calls) == 1
-    assert [event.what for event in again.history()] == ["made, for (1, 0)", "first", "first; second"]
+    assert [event.what for event in again.history()] == [
+        "made, for (1, 0)",
+        "first",
+        "first; second",
+    ]
     (call,) = {event.call for event in again.history() if event.call}
     assert len(call) == 16
 
@@ -186,7 +206,10 @@ def test_composition_is_kept(path, composition):
     Budget.open(path, 1.0, 1e-6, composition=composition)
     assert Budget.open(path).composition == composition
     other = "planned" if composition == "basic" else "basic"
-    with pytest.raises(InvalidParameterError, match=f"add up by composition='{composition}', not '{other}'. Leave composition out"):
+    with pytest.raises(
+        InvalidParameterError,
+        match=f"add up by composition='{composition}', not '{other}'. Leave composition out",
+    ):
         Budget.open(path, composition=other)
 
 
@@ -199,20 +222,27 @@ def test_no_privacy_at_all_can_be_kept_too(path):
     json.loads(json.dumps(budget_file.to_dict(again), allow_nan=False))
 
 
-# ---------------------------------------------------------------------------------------------- exact numbers
+# ----------------------------------------------------------------------------------------------
+# exact numbers
 
 FLOATS = st.floats(min_value=0, allow_nan=False)
 PRICES = st.builds(
     Price,
-    law=st.sampled_from(["gaussian", "bounded range", "laplace", "pure", "approximate", "corners", "none"]),
+    law=st.sampled_from(
+        ["gaussian", "bounded range", "laplace", "pure", "approximate", "corners", "none"]
+    ),
     eps=FLOATS,
     delta=FLOATS,
     mu=FLOATS,
     shift=FLOATS,
     corners=st.lists(st.tuples(st.integers(1, 9), FLOATS), max_size=3).map(tuple),
 )
-ENTRIES = st.builds(LedgerEntry, st.text(), st.text(), FLOATS, st.text(), st.integers(1, 2**60), st.text())
-RELATIONS = st.sampled_from([REPLACE, ScalarPrivate(0.5), Combined((RowPrivate(0.1), ObjectivePrivate(0.2)))])
+ENTRIES = st.builds(
+    LedgerEntry, st.text(), st.text(), FLOATS, st.text(), st.integers(1, 2**60), st.text()
+)
+RELATIONS = st.sampled_from(
+    [REPLACE, ScalarPrivate(0.5), Combined((RowPrivate(0.1), ObjectivePrivate(0.2)))]
+)
 CALLS = st.builds(
     Call,
     st.text(min_size=1),
@@ -229,14 +259,24 @@ CALLS = st.builds(
 @given(CALLS)
 def test_a_call_is_read_as_it_was_written(call):
     text = json.dumps(budget_file._call_to_dict(call), allow_nan=False)
-    recorded = {text: RecordedRelation(text, relation.key) for text, relation in call.relations.items()}
+    recorded = {
+        text: RecordedRelation(text, relation.key) for text, relation in call.relations.items()
+    }
     assert budget_file._call_from_dict(json.loads(text)) == replace(call, relations=recorded)
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["laplace", "gaussian"]), st.floats(0.01, 0.6), st.integers(0, 3), st.booleans()), max_size=8
+        st.tuples(
+            st.sampled_from(["laplace", "gaussian"]),
+            st.floats(0.01, 0.6),
+            st.integers(0, 3),
+            st.booleans(),
+        ),
+        max_size=8,
     )
 )
 def test_a_file_admits_what_memory_admits(tmp_path_factory, requests):
@@ -245,10 +285,16 @@ def test_a_file_admits_what_memory_admits(tmp_path_factory, requests):
     stored, memory = Budget.open(path, 1.0, 1e-6), Budget(1.0, 1e-6)
     places = [[budget, *budget.disjoint(3)] for budget in (stored, memory)]
     for law, size, place, reopened in requests:
-        mechanism = LaplaceMechanism.of_eps(1.0, size) if law == "laplace" else GaussianMechanism(1.0, 5.0 / size)
+        mechanism = (
+            LaplaceMechanism.of_eps(1.0, size)
+            if law == "laplace"
+            else GaussianMechanism(1.0, 5.0 / size)
+        )
         outcomes = []
         for side in places:
-            budget = Budget.open(path) if reopened and place == 0 and side[0] is stored else side[place]
+            budget = (
+                Budget.open(path) if reopened and place == 0 and side[0] is stored else side[place]
+            )
             try:
                 budget.charge(mechanism, 1, "test", REPLACE, Randomness(0))
                 outcomes.append(True)
@@ -258,16 +304,23 @@ def test_a_file_admits_what_memory_admits(tmp_path_factory, requests):
     assert Budget.open(path).spent() == memory.spent()
 
 
-# ---------------------------------------------------------------------------------------------- relations
+# ----------------------------------------------------------------------------------------------
+# relations
 
 KINDS = {
     "replace": [REPLACE, ConstraintPrivate(rows_per_record=3)],
-    "add-remove": [ConstraintPrivate("add-remove", 2, 50), ConstraintPrivate("add-remove", nominal_n=100)],
+    "add-remove": [
+        ConstraintPrivate("add-remove", 2, 50),
+        ConstraintPrivate("add-remove", nominal_n=100),
+    ],
     "scalar": [ScalarPrivate(0.5), ScalarPrivate(2.0, norm="1", lower=0)],
     "row": [RowPrivate(0.5), RowPrivate(2.0, lower=0, upper=1, zeros="public")],
     "column": [ColumnPrivate(0.5), ColumnPrivate(2.0)],
     "objective": [ObjectivePrivate(0.5), ObjectivePrivate(2.0)],
-    "tuple": [Combined((RowPrivate(0.1), ScalarPrivate(0.2))), Combined((ScalarPrivate(1.0), RowPrivate(3.0)))],
+    "tuple": [
+        Combined((RowPrivate(0.1), ScalarPrivate(0.2))),
+        Combined((ScalarPrivate(1.0), RowPrivate(3.0))),
+    ],
     "other tuple": [Combined((ColumnPrivate(0.1), ScalarPrivate(0.2), ObjectivePrivate(0.1)))],
 }
 
@@ -280,11 +333,17 @@ def test_every_relation_is_known_again_in_another_object(name, tmp_path):
         for other, relations in KINDS.items():
             for second in relations:
                 recorded = RecordedRelation(first.description, first.key)
-                assert recorded.compatible_with(second) == first.compatible_with(second) == (name == other)
+                assert (
+                    recorded.compatible_with(second)
+                    == first.compatible_with(second)
+                    == (name == other)
+                )
                 if name == other:
                     charge(Budget.open(path), relation=second)
                 else:
-                    with pytest.raises(RelationMismatchError, match="This budget already accounts for"):
+                    with pytest.raises(
+                        RelationMismatchError, match="This budget already accounts for"
+                    ):
                         charge(Budget.open(path), relation=second)
         assert len(Budget.open(path).entries) == 1 + len(KINDS[name])
 
@@ -307,7 +366,10 @@ def test_a_relation_of_one_s_own_needs_a_key(path):
         def key(self):
             return None
 
-    with pytest.raises(InvalidParameterError, match="give Mine a `key`, which says in words what it may be accounted for with"):
+    with pytest.raises(
+        InvalidParameterError,
+        match="give Mine a `key`, which says in words what it may be accounted for with",
+    ):
         charge(Budget.open(path, 1.0, 0.0), relation=Mine(0.5))
     assert purposes(path) == []
 
@@ -318,7 +380,8 @@ def test_a_relation_of_one_s_own_needs_a_key(path):
     assert not ScalarPrivate(0.5).compatible_with(Other(0.5))
 
 
-# ---------------------------------------------------------------------------------------------- crashes
+# ----------------------------------------------------------------------------------------------
+# crashes
 
 
 def statements_of(path, monkeypatch, act):
@@ -367,11 +430,17 @@ def test_a_crash_before_any_statement_loses_no_charge_and_leaves_a_good_file(pat
 
 
 def test_commits_reach_the_disk(path, monkeypatch):
-    """EXTRA (3) also syncs the folder after the journal is deleted; on macOS all goes past the drive's cache."""
+    """EXTRA (3) also syncs the folder after the journal is deleted.
+
+    On macOS all goes past the drive's cache.
+    """
     monkeypatch.undo()
     file = Budget.open(path, 1.0, 0.0)._file
     with file.writing() as connection:
-        found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "fullfsync", "journal_mode")]
+        found = [
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("synchronous", "fullfsync", "journal_mode")
+        ]
     assert found == [3, 1, "delete"]
 
 
@@ -392,8 +461,22 @@ def test_two_processes_that_are_killed_at_any_moment(tmp_path):
 def test_a_trial_has_teeth():
     """A draw that is not on record, one that is there twice, a limit passed: each is noticed."""
     trial = object.__new__(Trial)
-    good = {"drawn": {"a"}, "recorded": {"a", "b"}, "twice": 0, "failed": 0, "spent": 1.0, "_unit": 0.1}
-    for fault in ({}, {"drawn": {"c"}}, {"twice": 1}, {"failed": 1}, {"spent": 1.01}, {"spent": 0.9}):
+    good = {
+        "drawn": {"a"},
+        "recorded": {"a", "b"},
+        "twice": 0,
+        "failed": 0,
+        "spent": 1.0,
+        "_unit": 0.1,
+    }
+    for fault in (
+        {},
+        {"drawn": {"c"}},
+        {"twice": 1},
+        {"failed": 1},
+        {"spent": 1.01},
+        {"spent": 0.9},
+    ):
         vars(trial).update(good | fault)
         assert trial.holds == (not fault)
 
@@ -403,12 +486,23 @@ def test_a_trial_has_teeth():
     ("code", "message"),
     [
         ("SQLITE_FULL", f"the disk is full. Free some space. {UNHARMED}"),
-        ("SQLITE_BUSY", f"in use by another process, which did not finish in time. Try again. {UNHARMED}"),
+        (
+            "SQLITE_BUSY",
+            f"in use by another process, which did not finish in time. Try again. {UNHARMED}",
+        ),
         ("SQLITE_READONLY", f"it, or its folder, is read-only. Change the permissions. {UNHARMED}"),
-        ("SQLITE_IOERR_WRITE", "Nothing was drawn. `privlp budget` shows whether the charge is in the file. Check the disk."),
+        (
+            "SQLITE_IOERR_WRITE",
+            (
+                "Nothing was drawn. `privlp budget` shows whether the charge is in the file. Check"
+                " the disk."
+            ),
+        ),
     ],
 )
-def test_where_the_file_cannot_be_written_nothing_is_drawn(path, monkeypatch, statement, code, message):
+def test_where_the_file_cannot_be_written_nothing_is_drawn(
+    path, monkeypatch, statement, code, message
+):
     budget = Budget.open(path, 1.0, 0.0)
     charge(budget, purpose="before")
     share = budget.share(0.5, 0.0)
@@ -444,14 +538,19 @@ def test_a_busy_file_is_waited_for_and_then_refused(path, monkeypatch):
     budget = Budget.open(path, 1.0, 0.0)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(BudgetFileError, match=f"in use by another process, which did not finish in time. Try again. {UNHARMED}"):
+    with pytest.raises(
+        BudgetFileError,
+        match=f"in use by another process, which did not finish in time. Try again. {UNHARMED}",
+    ):
         charge(budget)
     other.execute("COMMIT")
     other.close()
     charge(budget)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions bind nobody here")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions bind nobody here"
+)
 def test_a_file_that_may_not_be_written_is_readable(path):
     budget = Budget.open(path, 1.0, 0.0)
     charge(budget)
@@ -478,7 +577,8 @@ def test_an_interruption_of_a_charge_leaves_the_budget_of_use(path, monkeypatch)
     assert len(budget.entries) == len(purposes(path)) == 1
 
 
-# ---------------------------------------------------------------------------------------------- one process
+# ---------------------------------------------------------------------------------------------- one
+# process
 
 
 def test_copies_in_memory_are_the_same_budget_and_pickles_are_refused(path):
@@ -487,7 +587,8 @@ def test_copies_in_memory_are_the_same_budget_and_pickles_are_refused(path):
     budget = Budget.open(path, 1.0, 0.0)
     assert copy.copy(budget) is copy.deepcopy(budget) is budget
     with pytest.raises(
-        BudgetExceededError, match=r"cannot be copied or pickled: .* Open the file there: privlp.Budget.open\(path\)"
+        BudgetExceededError,
+        match=r"cannot be copied or pickled: .* Open the file there: privlp.Budget.open\(path\)",
     ):
         pickle.dumps(budget)
 
@@ -513,8 +614,8 @@ print(budget.spent())
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     *refused, spent = done.stdout.splitlines()
     expected = (
-        "This StoredBudget belongs to the process that made it: another one would spend a second time what was paid for once. "
-        "Open the file there: privlp.Budget.open(path)."
+        "This StoredBudget belongs to the process that made it: another one would spend a second"
+        " time what was paid for once. Open the file there: privlp.Budget.open(path)."
     )
     assert refused == [expected] * 3
     assert float(spent) == pytest.approx(0.5)
@@ -531,24 +632,37 @@ def test_two_processes_that_make_one_file_at_the_same_moment(path):
 
 
 def test_opening_does_not_load_dp_accounting(path):
-    code = f"import sys; from privlp import Budget; Budget.open({str(path)!r}, 1.0, 1e-6); print('dp_accounting' in sys.modules)"
+    code = (
+        f"import sys; from privlp import Budget; Budget.open({str(path)!r}, 1.0, 1e-6);"
+        " print('dp_accounting' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "False"
 
 
-# ---------------------------------------------------------------------------------------------- refusals
+# ----------------------------------------------------------------------------------------------
+# refusals
 
 
 def test_what_opening_asks_for(path, tmp_path):
     with pytest.raises(
-        BudgetFileError, match=r"There is no file '.*all.budget'. To make one, give the eps and delta of the whole budget"
+        BudgetFileError,
+        match=(
+            r"There is no file '.*all.budget'. To make one, give the eps and delta of the whole"
+            r" budget"
+        ),
     ):
         Budget.open(path)
-    with pytest.raises(InvalidParameterError, match="Give both eps and delta; or neither, to open an existing file"):
+    with pytest.raises(
+        InvalidParameterError, match="Give both eps and delta; or neither, to open an existing file"
+    ):
         Budget.open(path, 1.0)
     with pytest.raises(InvalidParameterError, match="eps must be positive"):
         Budget.open(path, 0.0, 0.0)
-    with pytest.raises(InvalidParameterError, match="composition must be 'adaptive', 'planned' or 'basic', got 'nonsense'"):
+    with pytest.raises(
+        InvalidParameterError,
+        match="composition must be 'adaptive', 'planned' or 'basic', got 'nonsense'",
+    ):
         Budget.open(path, 1.0, 0.0, composition="nonsense")
     for odd in (3, None, "a\0b"):
         with pytest.raises(InvalidParameterError, match="path must be the path of a file"):
@@ -564,10 +678,13 @@ def test_the_limit_of_a_file_does_not_change(path):
     Budget.open(path, 1.0, 1e-6)
     for eps, delta in ((2.0, 1e-6), (1.0, 1e-7), (math.nextafter(1.0, 2.0), 1e-6)):
         with pytest.raises(
-            InvalidParameterError, match=r"is a budget of eps = 1.0, delta = 1e-06, and its limit cannot change"
+            InvalidParameterError,
+            match=r"is a budget of eps = 1.0, delta = 1e-06, and its limit cannot change",
         ) as caught:
             Budget.open(path, eps, delta)
-        assert "Leave eps and delta out to use it, or give another path for a new budget." in str(caught.value)
+        assert "Leave eps and delta out to use it, or give another path for a new budget." in str(
+            caught.value
+        )
 
 
 def refused(path, message, **options):
@@ -585,7 +702,9 @@ def test_files_of_something_else(path, tmp_path):
     record_file_patience, record_file.PATIENCE = record_file.PATIENCE, 0.05
     try:
         refused(
-            path, "is empty: it was cut short, or whoever made it was stopped.* Delete it only if nothing was ever charged to it"
+            path,
+            "is empty: it was cut short, or whoever made it was stopped.* Delete it only if nothing"
+            " was ever charged to it",
         )
         refused(path, "is empty", eps=1.0, delta=0.0)
     finally:
@@ -618,18 +737,27 @@ def used(path):
 TAMPERING = {
     "newer": (
         ["PRAGMA user_version = 2"],
-        "written by a newer version of privlp: format 2, of which this version knows 1. .*Update privlp",
+        (
+            "written by a newer version of privlp: format 2, of which this version knows 1."
+            " .*Update privlp"
+        ),
     ),
     "other": (["PRAGMA application_id = 7"], "is an SQLite file of something else"),
     "journal": (["PRAGMA journal_mode = WAL"], "is in another journal mode: somebody changed it"),
-    "edited": (["UPDATE record SET body = replace(body, '0.125', '0.025') WHERE number = 3"], "record 3 is missing or was changed"),
+    "edited": (
+        ["UPDATE record SET body = replace(body, '0.125', '0.025') WHERE number = 3"],
+        "record 3 is missing or was changed",
+    ),
     "first edited": (
         ["UPDATE record SET body = replace(body, '1.0', '9.0') WHERE number = 1"],
         "record 1 is missing or was changed",
     ),
     "missing": (["DELETE FROM record WHERE number = 2"], "record 2 is missing or was changed"),
     "closed up": (
-        ["DELETE FROM record WHERE number = 2", "UPDATE record SET number = number - 1 WHERE number > 2"],
+        [
+            "DELETE FROM record WHERE number = 2",
+            "UPDATE record SET number = number - 1 WHERE number > 2",
+        ],
         "record 2 is missing or was changed",
     ),
     "reordered": (
@@ -667,7 +795,10 @@ def test_an_older_file_put_in_place_is_noticed_by_who_has_it_open(used, path):
     older = path.read_bytes()
     charge(used, 0.125, "four")
     path.write_bytes(older)
-    with pytest.raises(BudgetFileError, match="no longer holds what was read from it before: an older file was put in its place"):
+    with pytest.raises(
+        BudgetFileError,
+        match="no longer holds what was read from it before: an older file was put in its place",
+    ):
         charge(used)
     with pytest.raises(BudgetFileError, match="no longer holds"):
         used.spent()
@@ -682,7 +813,9 @@ def test_another_file_put_in_place_is_noticed(used, path):
     refused(path, "is a copy, or was moved from another disk or restored from a backup")
 
 
-@pytest.mark.parametrize("keep", [1, 15, 16, 17, 60, 99, 100, 101, 511, 512, 4095, 4096, 4097, 8191, 8192, 12287])
+@pytest.mark.parametrize(
+    "keep", [1, 15, 16, 17, 60, 99, 100, 101, 511, 512, 4095, 4096, 4097, 8191, 8192, 12287]
+)
 def test_a_file_that_was_cut_short(used, path, keep):
     assert path.stat().st_size == 12288
     data = path.read_bytes()
@@ -695,7 +828,9 @@ def test_a_file_that_was_cut_short(used, path, keep):
     assert Budget.open(path).spent() == 0.375
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(where=st.floats(0, 1, exclude_max=True), what=st.integers(1, 255))
 def test_a_byte_that_changed_is_noticed_or_changes_nothing(tmp_path_factory, where, what):
     """A byte of unused space may change. Then everything that is read is as before."""
@@ -714,8 +849,14 @@ def test_a_byte_that_changed_is_noticed_or_changes_nothing(tmp_path_factory, whe
 def test_a_copy_is_refused_until_it_is_adopted(used, path):
     copy = path.with_name("copy.budget")
     shutil.copy(path, copy)
-    refused(copy, "is a copy, or was moved from another disk or restored from a backup: it was made at '.*all.budget'")
-    refused(copy, r"open this one by Budget.open\(path, adopt=True\) or `privlp budget FILE --adopt`")
+    refused(
+        copy,
+        "is a copy, or was moved from another disk or restored from a backup: it was made at"
+        " '.*all.budget'",
+    )
+    refused(
+        copy, r"open this one by Budget.open\(path, adopt=True\) or `privlp budget FILE --adopt`"
+    )
     path.unlink()
     adopted = Budget.open(copy, adopt=True)
     assert [event.what for event in adopted.history()][-1] == f"adopted at {copy}"
@@ -751,7 +892,8 @@ def test_a_device_that_was_numbered_anew_is_no_copy():
     assert not place.holds(record_file.Place(1, 3, "/a"))
 
 
-# ---------------------------------------------------------------------------------------------- commands
+# ----------------------------------------------------------------------------------------------
+# commands
 
 
 def call(*arguments):
@@ -764,14 +906,20 @@ def test_the_command_makes_reads_and_adopts(path, tmp_path):
     assert "There is no file" in result.output
     result = call("budget", path, "--eps", 1, "--delta", 1e-6)
     assert result.exit_code == 0, result.output
-    assert "Nothing was released: (0, 0)-differentially private. The limit is (1, 1e-06)." in result.output
+    assert (
+        "Nothing was released: (0, 0)-differentially private. The limit is (1, 1e-06)."
+        in result.output
+    )
     charge(Budget.open(path), 0.25, "the first count")
     result = call("budget", path, "--history")
     assert result.exit_code == 0, result.output
     assert "calls              1" in result.output
     assert "they add up to     eps = 0.25, delta = 0" in result.output
     assert "Gaussian sum       mu = 0.312979 of 0.213736" in result.output
-    assert "spent, if planned  eps = 0.25 at delta = 1e-06" in result.output or "eps = 0.249998" in result.output
+    assert (
+        "spent, if planned  eps = 0.25 at delta = 1e-06" in result.output
+        or "eps = 0.249998" in result.output
+    )
     assert "The released values together are" in result.output
     (line,) = [line for line in result.output.splitlines() if line.endswith("0.25   0")]
     assert "the first count" in line
@@ -781,7 +929,10 @@ def test_the_command_makes_reads_and_adopts(path, tmp_path):
     assert call("budget", path, "--json", target).exit_code == 0
     assert json.loads(target.read_text()) == document
     assert document["sums"]["eps"] == 0.25
-    assert [event["what"] for event in document["history"]] == ["made, for (1, 1e-06)", "the first count"]
+    assert [event["what"] for event in document["history"]] == [
+        "made, for (1, 1e-06)",
+        "the first count",
+    ]
     path.with_name("copy").write_bytes(path.read_bytes())
     result = call("budget", path.with_name("copy"))
     assert result.exit_code == 2
@@ -798,7 +949,18 @@ def test_commands_pay_from_a_file(path, tmp_path):
     model = tmp_path / "model.mps"
     examples.diet().to_mps(model)
     Budget.open(path, 1.0, 0.0)
-    request = ("solve", model, "--eps", 0.6, "--delta", 0, "--objective-private", 0.2, "--budget", path)
+    request = (
+        "solve",
+        model,
+        "--eps",
+        0.6,
+        "--delta",
+        0,
+        "--objective-private",
+        0.2,
+        "--budget",
+        path,
+    )
     result = call(*request)
     assert result.exit_code == 0, result.output
     assert Budget.open(path).spent() == pytest.approx(0.6)
@@ -812,16 +974,31 @@ def test_commands_pay_from_a_file(path, tmp_path):
 
     people, fits = tmp_path / "people.csv", tmp_path / "fits.budget"
     rng = np.random.default_rng(0)
-    lines = [f"{a:.3f},{b:.3f},{'high' if a > b else 'low'}" for a, b in rng.uniform(0, 0.7, (300, 2))]
+    lines = [
+        f"{a:.3f},{b:.3f},{'high' if a > b else 'low'}" for a, b in rng.uniform(0, 0.7, (300, 2))
+    ]
     people.write_text("\n".join(["age,hours,income", *lines]))
     Budget.open(fits, 2.0, 1e-4)
-    arguments = ["fit", str(people), "--classes", "low", "high", "--eps", "1", "--delta", "1e-5", "--budget", str(fits)]
+    arguments = [
+        "fit",
+        str(people),
+        "--classes",
+        "low",
+        "high",
+        "--eps",
+        "1",
+        "--delta",
+        "1e-5",
+        "--budget",
+        str(fits),
+    ]
     result = CliRunner().invoke(svm_models, arguments)
     assert result.exit_code == 0, result.output
     assert 0 < Budget.open(fits).spent() <= 1.0
 
 
-# ---------------------------------------------------------------------------------------------- many calls
+# ----------------------------------------------------------------------------------------------
+# many calls
 
 
 def test_ten_thousand_calls_are_read_once(path, monkeypatch):

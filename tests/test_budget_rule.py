@@ -51,7 +51,8 @@ def largest(make, spent, high):
 def delta_of_choice(eps, first, pure, second):
     """Delta at eps of Gaussian noise (mu = first), then the worse of eps-DP with `pure` and Gaussian noise with mu = `second`.
 
-    By quadrature over the privacy loss of the first release, in view of which the adversary decides.
+    By quadrature over the privacy loss of the first release, in view of which the adversary
+    decides.
     """
     z = np.linspace(-12, 14, 400_001)
     weights = np.exp(-z * z / 2) / math.sqrt(2 * math.pi) * (z[1] - z[0])
@@ -95,7 +96,9 @@ def test_a_mixture_that_only_a_plan_could_pay_for():
     assert planned.spent() <= 1.0
     for call in calls[:2]:
         charge(adaptive, *call)
-    with pytest.raises(BudgetExceededError, match="would fit only if all requests had been planned"):
+    with pytest.raises(
+        BudgetExceededError, match="would fit only if all requests had been planned"
+    ):
         charge(adaptive, *calls[2])
 
 
@@ -122,5 +125,7 @@ def test_whatever_is_asked_one_of_two_sums_stays_within_its_limit(requests):
             continue
         calls.append((asked, its_delta))
         squares += mechanism.price.mu**2
-    by_calls = sum(e for e, _ in calls) <= eps * (1 + 1e-9) and sum(d for _, d in calls) <= delta * (1 + 1e-9)
+    by_calls = sum(e for e, _ in calls) <= eps * (1 + 1e-9) and sum(
+        d for _, d in calls
+    ) <= delta * (1 + 1e-9)
     assert by_calls or squares <= mu_of(eps, delta / 10) ** 2

@@ -1,7 +1,7 @@
 """What every method of `solve` and every private classifier inherits: draws are paid for, and the limit without noise is right.
 
-The registries are `tests.planted.programs` and `tests.planted.successes.ESTIMATORS`: a method, a relation or a classifier without
-an entry fails here.
+The registries are `tests.planted.programs` and `tests.planted.successes.ESTIMATORS`: a method, a
+relation or a classifier without an entry fails here.
 """
 
 import inspect
@@ -25,14 +25,23 @@ from tests.planted.programs import DELTA, INF, PROGRAMS, methods_of, problem, re
 from tests.planted.successes import ESTIMATORS
 
 SLOW = {(name, "ftpl") for name in ("groups", "add-remove", "exotic")}
-SOLVES = [(name, method) for name in PROGRAMS for method in methods_of(name) if (name, method) not in SLOW]
+SOLVES = [
+    (name, method) for name in PROGRAMS for method in methods_of(name) if (name, method) not in SLOW
+]
 #: What a classifier draws that protects nobody: who is dealt into which part.
 PUBLIC_DRAWS = {"PrivateModelSelector": {"permutation", "shuffle"}}
 
 
 def solving(name, method, variant=0):
     def call(budget, generator):
-        return privlp.solve(problem(name, variant).lp, 1.0, DELTA, budget=budget, rng=generator, **request_of(name, method))
+        return privlp.solve(
+            problem(name, variant).lp,
+            1.0,
+            DELTA,
+            budget=budget,
+            rng=generator,
+            **request_of(name, method),
+        )
 
     return call
 
@@ -40,7 +49,9 @@ def solving(name, method, variant=0):
 def fitting(name, variant=0):
     def call(budget, generator):
         data = programs.records(variant)
-        return ESTIMATORS[name](eps=1.0, budget=budget, classes=(-1, 1), random_state=generator).fit(data.X, data.y)
+        return ESTIMATORS[name](
+            eps=1.0, budget=budget, classes=(-1, 1), random_state=generator
+        ).fit(data.X, data.y)
 
     return call
 
@@ -55,7 +66,10 @@ def reporting(name, variant=0):
 
 CASES = {
     **{f"solve {name} {method}": (solving, (name, method)) for name, method in SOLVES},
-    **{f"quality {name}": (reporting, (name,)) for name in ("replace", "add-remove", "scalar", "row", "column", "all parts")},
+    **{
+        f"quality {name}": (reporting, (name,))
+        for name in ("replace", "add-remove", "scalar", "row", "column", "all parts")
+    },
     **{f"fit {name}": (fitting, (name,)) for name in ESTIMATORS},
 }
 
@@ -84,7 +98,9 @@ def test_what_is_drawn_is_what_was_paid_for(case, monkeypatch, paid):
     make, arguments = CASES[case]
     budget, drawn, unseeded = Budget(2.0, 0.01), Counter(), []
     fresh = np.random.default_rng
-    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: unseeded.append(seed) or fresh(seed))
+    monkeypatch.setattr(
+        np.random, "default_rng", lambda seed=None: unseeded.append(seed) or fresh(seed)
+    )
 
     def before(mechanism):
         drawn[mechanism] += 1
@@ -117,7 +133,9 @@ def test_what_is_paid_for_is_public(case):
     assert one.entries == two.entries
 
 
-@pytest.mark.parametrize(("name", "method"), [pytest.param(*pair, id=" ".join(pair)) for pair in SOLVES])
+@pytest.mark.parametrize(
+    ("name", "method"), [pytest.param(*pair, id=" ".join(pair)) for pair in SOLVES]
+)
 def test_an_interrupted_solve_stays_charged(name, method, monkeypatch):
     """Paid in full before the first draw, or at least what was drawn: an interruption gives nothing back."""
     uninterrupted, budget = Budget(2.0, 0.01), Budget(2.0, 0.01)
@@ -154,7 +172,10 @@ RELATIONS = {
     "row": privlp.RowPrivate(0.1, lower=-4, upper=-0.5),
     "column": privlp.ColumnPrivate(0.1, lower=-4, upper=-0.5),
     "objective": privlp.ObjectivePrivate(0.1, lower=0.5, upper=3),
-    "row and scalar": (privlp.RowPrivate(0.1, lower=-4, upper=-0.5), privlp.ScalarPrivate(0.1, lower=-4, upper=0)),
+    "row and scalar": (
+        privlp.RowPrivate(0.1, lower=-4, upper=-0.5),
+        privlp.ScalarPrivate(0.1, lower=-4, upper=0),
+    ),
 }
 
 
@@ -169,7 +190,9 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "method"), [pytest.param(*pair, id=" ".join(pair)) for pair in LIMITS])
+@pytest.mark.parametrize(
+    ("name", "method"), [pytest.param(*pair, id=" ".join(pair)) for pair in LIMITS]
+)
 def test_without_noise_a_method_approaches_the_exact_optimum(name, method):
     lp = covering(name)
     exact = privlp.solve_exact(lp)
@@ -178,7 +201,9 @@ def test_without_noise_a_method_approaches_the_exact_optimum(name, method):
     solution = privlp.solve(lp, INF, 0.0, method=method, rng=0, **opt, **request)
     found = privlp.compare(lp, solution, exact)
     assert found.violation_at(0) <= violation
-    assert solution.objective == pytest.approx(exact.objective, rel=5e-3 if method == "ftpl" else 1e-6)
+    assert solution.objective == pytest.approx(
+        exact.objective, rel=5e-3 if method == "ftpl" else 1e-6
+    )
     assert not solution.privacy.private
 
 
@@ -218,7 +243,11 @@ def is_the_private_program_without_noise(estimator):
 def is_the_minimiser_over_a_ball(estimator):
     """More rounds come to where more rounds still do not move the loss."""
     losses = [
-        np.mean(svm_models.losses.huber().value(Y * estimator.set_params(radius=2.0, rounds=T).fit(X, Y).decision_function(X)))
+        np.mean(
+            svm_models.losses.huber().value(
+                Y * estimator.set_params(radius=2.0, rounds=T).fit(X, Y).decision_function(X)
+            )
+        )
         for T in (20, 100, 300)
     ]
     assert losses[0] > losses[1] >= losses[2] - 1e-9
@@ -288,16 +317,26 @@ def test_every_method_of_every_relation_has_entries():
         for method in (*kind.methods, *kind.never_violating)
     }
     assert {method for _, method in known} == set(METHODS) == set(TIGHTEST)
-    tried = {(type(problem(name).lp.neighbours), method) for name in PROGRAMS for method in methods_of(name)}
+    tried = {
+        (type(problem(name).lp.neighbours), method)
+        for name in PROGRAMS
+        for method in methods_of(name)
+    }
     assert known <= tried
     assert known <= {(type(covering(name).neighbours), method) for name, method in LIMITS}
 
 
 def test_every_private_classifier_has_entries():
     exported = {name for name in svm_models.__all__ if isinstance(getattr(svm_models, name), type)}
-    private = {name for name in exported if issubclass(getattr(svm_models, name), PrivateLinearClassifier)}
+    private = {
+        name for name in exported if issubclass(getattr(svm_models, name), PrivateLinearClassifier)
+    }
     private.add("PrivateModelSelector")
     assert {name.partition(",")[0] for name in ESTIMATORS} == private
     assert set(CLASSIFIER_LIMITS) == set(ESTIMATORS)
-    claimed = {name for name in exported if "eps" in inspect.signature(getattr(svm_models, name)).parameters}
+    claimed = {
+        name
+        for name in exported
+        if "eps" in inspect.signature(getattr(svm_models, name)).parameters
+    }
     assert claimed == private | {"DualPerturbationSVC"}

@@ -36,7 +36,10 @@ SOLVE = ("--eps", 1, "--delta", 1e-6, "--s", 20, "--opt", 5)
 def test_help_names_all_commands_and_exit_codes():
     result = call("--help")
     assert result.exit_code == 0
-    assert all(word in result.output for word in ("solve", "plan", "budget", "audit", "exact", "demo", "Exit codes"))
+    assert all(
+        word in result.output
+        for word in ("solve", "plan", "budget", "audit", "exact", "demo", "Exit codes")
+    )
 
 
 @pytest.mark.parametrize("columns", [80, 100])
@@ -54,31 +57,68 @@ def test_help_has_groups_and_an_example_and_fits_the_terminal(command, columns):
 
 def test_commands_are_listed_with_a_line_each():
     listed = call("--help").output.split("Commands:\n")[1].split("\n\n")[0].splitlines()
-    assert [line.split()[0] for line in listed] == ["audit", "budget", "demo", "exact", "plan", "solve"]
+    assert [line.split()[0] for line in listed] == [
+        "audit",
+        "budget",
+        "demo",
+        "exact",
+        "plan",
+        "solve",
+    ]
     assert all(line.endswith(".") and not line.endswith("...") for line in listed)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--s", 20, "--opt-range", 5, 2), "--opt-range LOW HIGH must be two finite numbers in rising order"),
-        (("--s", 20, "--opt", 5, "--method", "dmw-published"), "--width is missing: --method dmw-published needs"),
-        (("--s", 20, "--opt", 5, "--method", "dmw", "--split", "1"), "--split has no use with --method dmw"),
-        (("--s", 20, "--opt", 5, "--feasible", "always"), "--feasible has no use here: when a whole constraint may change"),
-        (("--s", 20, "--opt", 5, "--private", "nobody*"), "No row name matches --private 'nobody*'"),
-        (("--s", 20, "--opt", 5, "--nominal-n", 3), "more than ten times --nominal-n 3 private rows"),
+        (
+            ("--s", 20, "--opt-range", 5, 2),
+            "--opt-range LOW HIGH must be two finite numbers in rising order",
+        ),
+        (
+            ("--s", 20, "--opt", 5, "--method", "dmw-published"),
+            "--width is missing: --method dmw-published needs",
+        ),
+        (
+            ("--s", 20, "--opt", 5, "--method", "dmw", "--split", "1"),
+            "--split has no use with --method dmw",
+        ),
+        (
+            ("--s", 20, "--opt", 5, "--feasible", "always"),
+            "--feasible has no use here: when a whole constraint may change",
+        ),
+        (
+            ("--s", 20, "--opt", 5, "--private", "nobody*"),
+            "No row name matches --private 'nobody*'",
+        ),
+        (
+            ("--s", 20, "--opt", 5, "--nominal-n", 3),
+            "more than ten times --nominal-n 3 private rows",
+        ),
         (("--s", 20, "--opt", 5, "--time-limit", -1), "--time-limit must be a positive number"),
         (("--s", 20), "give --opt or --opt-range"),
-        (("--s", 20, "--opt-range", 2, 5, "--method", "dmw"), "This method takes --opt, not --opt-range."),
+        (
+            ("--s", 20, "--opt-range", 2, 5, "--method", "dmw"),
+            "This method takes --opt, not --opt-range.",
+        ),
         (("--row-private", 0.1, "--opt-range", 2, 5), "This method takes --opt, not --opt-range."),
         (
             ("--s", 5, "--opt", 5, "--private", "person1*", "--method", "dmw"),
-            "make every row private, by --private '*', if rows such as stock limits may then be violated too",
+            (
+                "make every row private, by --private '*', if rows such as stock limits may then be"
+                " violated too"
+            ),
         ),
         (("--scalar-private", -1), "--scalar-private must be positive and finite"),
         (("--scalar-private", 1, "--b-range", 4, 2), "--b-range: LOW must not exceed HIGH"),
-        (("--scalar-private", 1, "--feasible", "always"), "range of the right-hand sides b: by --b-range, with a finite lower"),
-        (("--row-private", 1, "--feasible", "always"), "range of the coefficients A: by --a-range, with a finite upper"),
+        (
+            ("--scalar-private", 1, "--feasible", "always"),
+            "range of the right-hand sides b: by --b-range, with a finite lower",
+        ),
+        (
+            ("--row-private", 1, "--feasible", "always"),
+            "range of the coefficients A: by --a-range, with a finite upper",
+        ),
     ],
 )
 def test_messages_name_the_options_as_they_are_typed(model, arguments, message):
@@ -88,11 +128,26 @@ def test_messages_name_the_options_as_they_are_typed(model, arguments, message):
 
 
 def test_plan_of_rows_that_are_never_violated(model):
-    request = ("plan", model, "--eps", 1, "--delta", 1e-6, "--scalar-private", 0.01, "--norm", 1, "--feasible", "always")
+    request = (
+        "plan",
+        model,
+        "--eps",
+        1,
+        "--delta",
+        1e-6,
+        "--scalar-private",
+        0.01,
+        "--norm",
+        1,
+        "--feasible",
+        "always",
+    )
     result = call(*request, "--b-range", -1.5, -0.5)
     assert result.exit_code == 0, result.output
     assert "truncated-laplace (auto)     right-hand sides b" in result.output
-    assert "Too much noise for the declared range" in call(*request, "--b-range", -1.01, -0.99).output
+    assert (
+        "Too much noise for the declared range" in call(*request, "--b-range", -1.01, -0.99).output
+    )
 
 
 def test_version():
@@ -104,7 +159,10 @@ def test_exact_prints_objective_certificate_and_names(model):
     exact = privlp.solve_exact(privlp.LinearProgram.from_mps(model))
     assert result.exit_code == 0
     assert f"{exact.objective:.12g}" in result.output
-    assert all(word in result.output for word in ("optimal", "NOT PRIVATE", "primal residual", "gap", "rice"))
+    assert all(
+        word in result.output
+        for word in ("optimal", "NOT PRIVATE", "primal residual", "gap", "rice")
+    )
 
 
 def test_exact_json(model, tmp_path):
@@ -130,7 +188,14 @@ def test_solve_prints_the_solution_and_the_ledger(model):
     result = call("solve", model, *SOLVE, "--seed", 3)
     assert result.exit_code == 0
     assert all(
-        word in result.output for word in ("completed", "objective", "exponential mechanism", "spent eps", "not for release")
+        word in result.output
+        for word in (
+            "completed",
+            "objective",
+            "exponential mechanism",
+            "spent eps",
+            "not for release",
+        )
     )
 
 
@@ -144,23 +209,33 @@ def test_solve_json_loads_as_a_solution(model, tmp_path):
 
 
 def test_solve_takes_pattern_relation_and_method(model):
-    result = call("solve", model, *SOLVE, "--private", "person*", "--nominal-n", 200, "--rows-per-record", 2)
+    result = call(
+        "solve", model, *SOLVE, "--private", "person*", "--nominal-n", 200, "--rows-per-record", 2
+    )
     assert "added or removed, nominal n = 200" in result.output
-    published = call("solve", model, *SOLVE, "--method", "dmw-published", "--width", 1, "--alpha", 50)
+    published = call(
+        "solve", model, *SOLVE, "--method", "dmw-published", "--width", 1, "--alpha", 50
+    )
     assert published.exit_code == 0
 
 
 def test_patterns_of_private_rows_add_up(model):
     words = ("--private", "person1?", "--private", "person19*", "--s", 5, "--opt", 5)
     result = call("plan", model, "--eps", 1, "--delta", 1e-6, *words)
-    assert result.stderr == "20 of 200 rows are private; public: person0, person1, person2 and 177 more.\n"
+    assert (
+        result.stderr
+        == "20 of 200 rows are private; public: person0, person1, person2 and 177 more.\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (("--s", 5, "--opt", 5), "All 200 rows are private."),
-        (("--s", 5, "--opt", 5, "--private", "person[1-9]*"), "199 of 200 rows are private; public: person0."),
+        (
+            ("--s", 5, "--opt", 5, "--private", "person[1-9]*"),
+            "199 of 200 rows are private; public: person0.",
+        ),
         (("--s", 5, "--opt", 5, "--nominal-n", 200), "All rows are private."),
         (
             ("--s", 5, "--opt", 5, "--nominal-n", 200, "--private", "person?*9"),
@@ -170,7 +245,10 @@ def test_patterns_of_private_rows_add_up(model):
             ("--scalar-private", 0.1, "--private", "*[2-9]"),
             "160 of 200 rows hold private numbers; public: person0, person1, person10",
         ),
-        (("--row-private", 0.1, "--objective-private", 0.1, "--box", 9), "All 200 rows hold private numbers."),
+        (
+            ("--row-private", 0.1, "--objective-private", 0.1, "--box", 9),
+            "All 200 rows hold private numbers.",
+        ),
         (("--objective-private", 0.1), "Costs are private; all rows are public."),
     ],
 )
@@ -185,11 +263,30 @@ def test_what_is_private_is_told_first(model, arguments, told):
 def test_a_solve_that_its_plan_calls_poor_says_so(model):
     request = ("solve", model, "--delta", 1e-6, "--s", 20, "--opt", 5, "--seed", 1)
     poor = call(*request, "--eps", 0.1)
-    assert re.search(r"\nNote, as `privlp plan` predicts for method \S+: Too few rows for this eps: ", poor.stderr)
+    assert re.search(
+        r"\nNote, as `privlp plan` predicts for method \S+: Too few rows for this eps: ",
+        poor.stderr,
+    )
     assert poor.output.index("spent eps") < poor.output.index("Note, ")
-    assert ": Rough: the predicted violation is" in call(*request, "--eps", 1, "--method", "mirror").stderr
-    never = ("--scalar-private", 0.1, "--norm", 1, "--feasible", "always", "--b-range", -1.01, -0.99)
-    assert ": Too much noise for the declared" in call("solve", model, "--eps", 1, "--delta", 1e-6, *never).stderr
+    assert (
+        ": Rough: the predicted violation is"
+        in call(*request, "--eps", 1, "--method", "mirror").stderr
+    )
+    never = (
+        "--scalar-private",
+        0.1,
+        "--norm",
+        1,
+        "--feasible",
+        "always",
+        "--b-range",
+        -1.01,
+        -0.99,
+    )
+    assert (
+        ": Too much noise for the declared"
+        in call("solve", model, "--eps", 1, "--delta", 1e-6, *never).stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,9 +306,16 @@ def test_there_is_no_note_where_nothing_is_to_be_said(model, arguments):
 
 
 def test_compare_is_for_the_eyes_only(model, tmp_path):
-    result = call("solve", model, *SOLVE, "--compare", "--seed", 1, "--json", tmp_path / "private.json")
-    lp, solution = privlp.LinearProgram.from_mps(model), privlp.Solution.load(tmp_path / "private.json")
-    assert result.stderr.endswith(f"\nNOT PRIVATE: for your eyes only\n{privlp.compare(lp, solution, s=20)!r}\n")
+    result = call(
+        "solve", model, *SOLVE, "--compare", "--seed", 1, "--json", tmp_path / "private.json"
+    )
+    lp, solution = (
+        privlp.LinearProgram.from_mps(model),
+        privlp.Solution.load(tmp_path / "private.json"),
+    )
+    assert result.stderr.endswith(
+        f"\nNOT PRIVATE: for your eyes only\n{privlp.compare(lp, solution, s=20)!r}\n"
+    )
     assert "NOT PRIVATE" not in result.stdout
     stopped = call("solve", model, *SOLVE, "--compare", "--time-limit", 1e-9)
     assert stopped.stderr.endswith("There is no private solution to compare.\n")
@@ -222,16 +326,24 @@ def test_compare_without_an_exact_optimum(tmp_path):
     privlp.LinearProgram([1.0, 1.0], [[1.0, 1.0], [-1.0, -1.0]] * 10, [1.0, -2.0] * 10).to_mps(path)
     result = call("solve", path, "--eps", 1, "--delta", 1e-6, "--s", 5, "--opt", 1.5, "--compare")
     assert result.exit_code == 0
-    assert "There is no exact optimum to compare with: No x satisfies all rows and bounds.\nComparison(" in result.stderr
+    assert (
+        "There is no exact optimum to compare with: No x satisfies all rows and"
+        " bounds.\nComparison(" in result.stderr
+    )
 
 
 def test_why_no_method_applies_begins_with_the_cause(tmp_path):
     path, names = tmp_path / "model.mps", ["person", "least", "most"]
-    privlp.LinearProgram([1, 2], [[-1, -1], [-1, -1], [1, 1]], [-1, -6, 5], row_names=names).to_mps(path)
-    result = call("solve", path, "--eps", 1, "--delta", 1e-6, "--s", 1, "--opt", 3, "--private", "person*")
+    privlp.LinearProgram([1, 2], [[-1, -1], [-1, -1], [1, 1]], [-1, -6, 5], row_names=names).to_mps(
+        path
+    )
+    result = call(
+        "solve", path, "--eps", 1, "--delta", 1e-6, "--s", 1, "--opt", 3, "--private", "person*"
+    )
     message = result.stderr.split("Error: ")[1]
     assert message.startswith(
-        "No method applies. The public rows and bounds contradict each other: no x satisfies them all. mirror-best, dmw: "
+        "No method applies. The public rows and bounds contradict each other: no x satisfies them"
+        " all. mirror-best, dmw: "
     )
     assert message.count("simplex") == 1
 
@@ -261,14 +373,32 @@ def test_warnings_are_one_line(model):
         (("solve", "missing.mps", *SOLVE), "There is no file 'missing.mps'"),
         (("solve",), "Missing argument"),
         (("solve", "MODEL"), "Missing option"),
-        (("solve", "MODEL", "--eps", 0, "--delta", 1e-6, "--s", 20, "--opt", 5), "eps must be positive"),
-        (("solve", "MODEL", "--eps", 1, "--delta", 2, "--s", 20, "--opt", 5), "delta must be in [0, 1)"),
-        (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 2000, "--opt", 5), "s must be between 1"),
-        (("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20), "give --opt or --opt-range. mirror: --opt is missing."),
+        (
+            ("solve", "MODEL", "--eps", 0, "--delta", 1e-6, "--s", 20, "--opt", 5),
+            "eps must be positive",
+        ),
+        (
+            ("solve", "MODEL", "--eps", 1, "--delta", 2, "--s", 20, "--opt", 5),
+            "delta must be in [0, 1)",
+        ),
+        (
+            ("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 2000, "--opt", 5),
+            "s must be between 1",
+        ),
+        (
+            ("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20),
+            "give --opt or --opt-range. mirror: --opt is missing.",
+        ),
         (("solve", "MODEL", *SOLVE, "--private", "nobody*"), "No row name matches"),
         (("solve", "MODEL", *SOLVE, "--method", "simplex"), "method must be"),
-        (("solve", "MODEL", *SOLVE, "--rows-per-record", 0), "--rows-per-record must be a positive integer"),
-        (("solve", "MODEL", *SOLVE, "--json", "no/such/folder/x.json"), "No such file or directory"),
+        (
+            ("solve", "MODEL", *SOLVE, "--rows-per-record", 0),
+            "--rows-per-record must be a positive integer",
+        ),
+        (
+            ("solve", "MODEL", *SOLVE, "--json", "no/such/folder/x.json"),
+            "No such file or directory",
+        ),
         (("exact", "MODEL", "--json", "no/such/folder/x.json"), "No such file or directory"),
     ],
 )
@@ -299,11 +429,19 @@ def test_demo_solves_real_records_and_draws(tmp_path):
     assert "Exact optimum" in result.output
     assert "spent eps" in result.output
     assert "Rough" in result.output
-    assert "Alone they cost eps = 15.5 in sum; composed they cost less, and fit into a budget of 12." in result.output
+    assert (
+        "Alone they cost eps = 15.5 in sum; composed they cost less, and fit into a budget of 12."
+        in result.output
+    )
     violated = {
-        row.split()[0]: int(row.split()[-3]) for row in result.output.splitlines() if re.match(r"[0-9.]+ .*(Rough|Enough)", row)
+        row.split()[0]: int(row.split()[-3])
+        for row in result.output.splitlines()
+        if re.match(r"[0-9.]+ .*(Rough|Enough)", row)
     }
-    assert f"at eps = {', '.join(eps for eps, rows in violated.items() if rows > 171)}: too few patients" in result.output
+    assert (
+        f"at eps = {', '.join(eps for eps, rows in violated.items() if rows > 171)}: too few"
+        " patients" in result.output
+    )
 
 
 @pytest.mark.parametrize("library", ["sklearn.datasets", "matplotlib.pyplot"])
@@ -321,21 +459,51 @@ def test_audit_finds_no_fault(model, tmp_path):
     picture, target = tmp_path / "audit.svg", tmp_path / "audit.json"
     result = call("audit", model, *AUDIT, "--plot", picture, "--json", target)
     assert result.exit_code == 0, result.output
-    assert all(words in result.output for words in ("No fault found", "no proof of privacy", "4 pairs", "Not private"))
+    assert all(
+        words in result.output
+        for words in ("No fault found", "no proof of privacy", "4 pairs", "Not private")
+    )
     assert "<svg" in picture.read_text()
     assert json.loads(target.read_text())["passed"]
-    assert json.loads(call("audit", model, *AUDIT, "--json", "-").stdout) == json.loads(target.read_text())
+    assert json.loads(call("audit", model, *AUDIT, "--json", "-").stdout) == json.loads(
+        target.read_text()
+    )
 
 
 @pytest.mark.statistical
 def test_audit_runs_and_shows_its_progress(model, monkeypatch):
     """Two audits at confidence 0.9999: false-alarm rate 0.0002; seed fixed."""
-    request = ("--eps", 1, "--delta", 1e-6, "--opt", 5, "--row-private", 0.01, "--method", "direct-noise")
-    request = ("audit", model, *request, "--pairs", 2, "--runs", 100, "--seed", 1, "--confidence", 0.9999)
+    request = (
+        "--eps",
+        1,
+        "--delta",
+        1e-6,
+        "--opt",
+        5,
+        "--row-private",
+        0.01,
+        "--method",
+        "direct-noise",
+    )
+    request = (
+        "audit",
+        model,
+        *request,
+        "--pairs",
+        2,
+        "--runs",
+        100,
+        "--seed",
+        1,
+        "--confidence",
+        0.9999,
+    )
     monkeypatch.setattr("privlp.solve_audit._PATIENCE", 0.0)
     result = call(*request)
     assert result.exit_code == 0, result.output
-    assert re.search(r"204 solves of \S+ s: about \d+ s. Fewer pairs or runs take less.\n", result.stderr)
+    assert re.search(
+        r"204 solves of \S+ s: about \d+ s. Fewer pairs or runs take less.\n", result.stderr
+    )
     assert "204/204" in result.stderr
     assert "The released x, 100 runs on each of the worst pair" in result.stdout
     assert json.loads(call(*request, "--json", "-").stdout)["end_to_end"]["confidence"] == 0.9999
@@ -348,10 +516,15 @@ def test_short_audits_show_no_progress(model):
 
 def test_audit_that_finds_a_fault_exits_with_one(model, monkeypatch):
     original = privlp.ConstraintPrivate.sum_sensitivity
-    monkeypatch.setattr(privlp.ConstraintPrivate, "sum_sensitivity", lambda *arguments: original(*arguments) / 2)
+    monkeypatch.setattr(
+        privlp.ConstraintPrivate, "sum_sensitivity", lambda *arguments: original(*arguments) / 2
+    )
     result = call("audit", model, *AUDIT)
     assert result.exit_code == 1
-    assert "FAULT. 'release the sum of violated rows each round' moves by 2 times the sensitivity" in result.output
+    assert (
+        "FAULT. 'release the sum of violated rows each round' moves by 2 times the sensitivity"
+        in result.output
+    )
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,12 @@ X = [1.0, 2.0]
 
 
 def comparison_of(violations, scaled=None):
-    return Comparison(1.0, 1.0, np.array(violations, float), np.array(violations if scaled is None else scaled, float))
+    return Comparison(
+        1.0,
+        1.0,
+        np.array(violations, float),
+        np.array(violations if scaled is None else scaled, float),
+    )
 
 
 @pytest.fixture
@@ -45,7 +50,8 @@ def pyplot():
     mpl.use(before)
 
 
-# --- values ----------------------------------------------------------------------------------------------------------
+# --- values
+# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array, sp.csc_matrix, pd.DataFrame])
@@ -60,7 +66,9 @@ def test_violations_by_hand(storage):
 
 
 def test_two_sided_rows_are_violated_on_either_side():
-    lp = LinearProgram([1.0], [[2.0]] * 6, [1, 4, 7, INF, INF, 4], row_lower=[0, 3, 6, 5, -INF, 4], private=[])
+    lp = LinearProgram(
+        [1.0], [[2.0]] * 6, [1, 4, 7, INF, INF, 4], row_lower=[0, 3, 6, 5, -INF, 4], private=[]
+    )
     comparison = compare(lp, [2.0], exact=solve_exact(LinearProgram([1.0], [[1.0]], [1.0])))
     np.testing.assert_allclose(comparison.violations, [3, 0, 2, 1, 0, 0])
     np.testing.assert_allclose(comparison.scaled_violations, [1.5, 0, 1, 0.5, 0, 0])
@@ -116,7 +124,9 @@ def test_no_point_beats_the_optimum_of_a_soft_program(sense):
     sign = {"min": 1.0, "max": -1.0}[sense]
     lp = LinearProgram([sign], [[-1.0], [-1.0]], [-2.0, -4.0], penalty=[0.7, 0.6], sense=sense)
     exact = solve_exact(lp)
-    assert exact.objective == pytest.approx(sign * (2.0 + 0.6 * 2.0))  # x = 2, and two units of the second row are paid for
+    assert exact.objective == pytest.approx(
+        sign * (2.0 + 0.6 * 2.0)
+    )  # x = 2, and two units of the second row are paid for
     assert compare(lp, exact).objective_gap == pytest.approx(0.0, abs=1e-9)
     for x in (0.0, 1.0, 4.0, 10.0):
         assert sign * compare(lp, [x]).objective_gap > 0.01, f"x = {x}"
@@ -144,7 +154,8 @@ def test_any_point_can_be_compared(x):
     assert compare(LinearProgram(**PROGRAM), x).objective == 3.0
 
 
-# --- counting --------------------------------------------------------------------------------------------------------
+# --- counting
+# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -189,7 +200,10 @@ def test_violation_at_refuses_what_is_no_number(s):
         comparison_of([5.0]).violation_at(s)
 
 
-@pytest.mark.parametrize(("alpha", "expected"), [(0.0, 4), (0.5, 3), (0.51, 3), (0.6, 2), (1.0, 1), (2.0, 1), (3.0, 1), (INF, 0)])
+@pytest.mark.parametrize(
+    ("alpha", "expected"),
+    [(0.0, 4), (0.5, 3), (0.51, 3), (0.6, 2), (1.0, 1), (2.0, 1), (3.0, 1), (INF, 0)],
+)
 def test_n_violated_counts_scaled_violations_above_alpha(alpha, expected):
     comparison = comparison_of([9.0, 9.0, 9.0, 9.0, 9.0], scaled=[0.5, 0.0, 1.0, INF, 0.6])
     assert comparison.n_violated(alpha) == expected
@@ -207,12 +221,16 @@ def test_n_violated_refuses_what_is_no_number(alpha):
         comparison_of([1.0]).n_violated(alpha)
 
 
-# --- what is refused, what is shown ----------------------------------------------------------------------------------
+# --- what is refused, what is shown
+# ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("x", [[1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], 5.0])
 def test_refuses_points_of_another_shape(x):
-    with pytest.raises(InvalidParameterError, match=r"The solution has shape \(.*\), but the program has 2 variables"):
+    with pytest.raises(
+        InvalidParameterError,
+        match=r"The solution has shape \(.*\), but the program has 2 variables",
+    ):
         compare(LinearProgram(**PROGRAM), x)
 
 
@@ -251,15 +269,22 @@ def test_refuses_what_is_no_exact_solution(exact):
 
 def test_a_comparison_says_that_it_is_not_private():
     comparison = compare(LinearProgram(**PROGRAM), X)
-    assert repr(comparison) == "Comparison(NOT PRIVATE: objective_gap=+3, rows violated=3 of 5, worst violation=13)"
+    assert (
+        repr(comparison)
+        == "Comparison(NOT PRIVATE: objective_gap=+3, rows violated=3 of 5, worst violation=13)"
+    )
     assert "Not private" in Comparison.__doc__
     assert "not private" in compare.__doc__
 
 
 def test_rows_that_may_be_given_up_are_shown_if_they_are_told(pyplot):
     comparison = compare(LinearProgram(**PROGRAM), X, s=1)
-    assert repr(comparison).endswith("rows violated=3 of 5 (s=1), worst violation=13 (beyond s rows: 10))")
-    assert [text.get_text() for text in comparison.plot().get_legend().get_texts()] == ["s = 1 rows given up"]
+    assert repr(comparison).endswith(
+        "rows violated=3 of 5 (s=1), worst violation=13 (beyond s rows: 10))"
+    )
+    assert [text.get_text() for text in comparison.plot().get_legend().get_texts()] == [
+        "s = 1 rows given up"
+    ]
 
 
 @pytest.mark.parametrize("s", [-1, np.nan, "all"])
@@ -273,7 +298,8 @@ def test_a_comparison_is_frozen():
         compare(LinearProgram(**PROGRAM), X).objective = 0.0
 
 
-# --- the plot --------------------------------------------------------------------------------------------------------
+# --- the plot
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_plot_draws_labelled_axes(pyplot):
@@ -289,10 +315,14 @@ def test_plot_draws_labelled_axes(pyplot):
     ax.figure.canvas.draw()
 
 
-@pytest.mark.parametrize(("amount", "rows"), [(0.5, 4), (1.9, 4), (2.1, 3), (4.9, 3), (5.1, 1), (6.9, 1)])
+@pytest.mark.parametrize(
+    ("amount", "rows"), [(0.5, 4), (1.9, 4), (2.1, 3), (4.9, 3), (5.1, 1), (6.9, 1)]
+)
 def test_plot_counts_the_rows_above_each_amount(pyplot, amount, rows):
     line = comparison_of([5.0, 0.0, 7.0, 2.0, 5.0]).plot().lines[0]
-    x, y = mpl.cbook.STEP_LOOKUP_MAP[line.get_drawstyle()](*line.get_data())  # the corners that are drawn
+    x, y = mpl.cbook.STEP_LOOKUP_MAP[line.get_drawstyle()](
+        *line.get_data()
+    )  # the corners that are drawn
     here = (np.minimum(x[1:], x[:-1]) < amount) & (np.maximum(x[1:], x[:-1]) > amount)
     assert np.flatnonzero(here).size == 1
     assert y[1:][here] == y[:-1][here] == rows
@@ -303,7 +333,11 @@ def test_plot_on_given_axes_with_label_and_s(pyplot):
     first = comparison_of([3.0, 1.0]).plot(ax, label="eps = 1", s=1.0)
     second = comparison_of([2.0, 1.0]).plot(ax, label="eps = 2")
     assert first is second is ax
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["eps = 1", "s = 1 rows given up", "eps = 2"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "eps = 1",
+        "s = 1 rows given up",
+        "eps = 2",
+    ]
     assert list(ax.lines[1].get_ydata()) == [1.0, 1.0]
     comparison_of([9.0, 8.0, 7.0, 0.5]).plot(ax)
     assert ax.get_xlim()[0] == ax.get_ylim()[0] == 0.0
@@ -321,5 +355,8 @@ def test_plot_of_extreme_violations(pyplot, violations):
 
 def test_plot_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(MissingDependencyError, match=r"Plots need Matplotlib: install it by pip install 'privlp\[plot\]'"):
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"Plots need Matplotlib: install it by pip install 'privlp\[plot\]'",
+    ):
         comparison_of([1.0]).plot()

@@ -1,9 +1,13 @@
-"""Every release of the package passes its audit, on neighbours as far apart as can be; each deliberately broken twin is caught.
+"""Every release of the package passes its audit, on neighbours as far apart as can be.
 
-Registries: ``conformance_subjects.py`` (mechanisms, methods, reports), ``conformance_estimators.py`` (estimators); a new release
-gets every test here by one entry there. Audits have confidence 0.999 and fixed seeds: over the choice of seed a correct release is
-accused, and a test fails without cause, at a rate of at most 0.001 per audit; runs are chosen so that a twin is missed at a rate
-below 0.01. ``python -m benchmarks.trust`` measures these rates, and the runs that each fault needs.
+Each deliberately broken twin is caught.
+
+Registries: ``conformance_subjects.py`` (mechanisms, methods, reports),
+``conformance_estimators.py`` (estimators); a new release gets every test here by one entry there.
+Audits have confidence 0.999 and fixed seeds: over the choice of seed a correct release is accused,
+and a test fails without cause, at a rate of at most 0.001 per audit; runs are chosen so that a twin
+is missed at a rate below 0.01. ``python -m benchmarks.trust`` measures these rates, and the runs
+that each fault needs.
 """
 
 import inspect
@@ -45,7 +49,8 @@ pytestmark = pytest.mark.statistical
 
 ALL = [*SUBJECTS, *ESTIMATORS]
 PLAYED = [subject for subject in ALL if isinstance(subject, Played)]
-#: Tried once for each mechanism: beyond the sensitivity, which :meth:`TestPair.test_sensitivity` compares, it is the same draw.
+#: Tried once for each mechanism: beyond the sensitivity, which :meth:`TestPair.test_sensitivity`
+#: compares, it is the same draw.
 ONCE = {Bug.TENTH: 80_000}
 RUNS = {Bug.FIFTH: 20_000, Bug.LAW: 20_000, Bug.RELATION: 12_000, Bug.TWICE: 2_000}
 RUNS_OF_OTHERS = 6_000
@@ -73,7 +78,11 @@ class TestRelease:
         """Miss rate below 0.01 for each."""
         missed = {}
         for bug in Bug:
-            case = NotApplicable("") if bug in ONCE and not isinstance(subject, Mechanical) else subject.twin(bug)
+            case = (
+                NotApplicable("")
+                if bug in ONCE and not isinstance(subject, Mechanical)
+                else subject.twin(bug)
+            )
             if isinstance(case, Exact) and not case.caught:
                 missed[bug] = case.how
             if isinstance(case, Statistical):
@@ -100,25 +109,36 @@ class TestPair:
             assert share_of_the_price(*spent) > 0.4
 
 
-# ---------------------------------------------------------------------------------------------- laws of single releases
+# ----------------------------------------------------------------------------------------------
+# laws of single releases
 
 
 def test_single_selections_follow_their_law():
     """By Pearson's test of 20,000 draws. False-alarm rate 1e-6, seed fixed."""
-    mechanism, scores, randomness = ExponentialMechanism(1.0, 4.0), np.array([0.0, 1.0, 0.3, -2.0]), Randomness(3)
-    counts = np.bincount([mechanism.release(scores, randomness) for _ in range(20_000)], minlength=4)
+    mechanism, scores, randomness = (
+        ExponentialMechanism(1.0, 4.0),
+        np.array([0.0, 1.0, 0.3, -2.0]),
+        Randomness(3),
+    )
+    counts = np.bincount(
+        [mechanism.release(scores, randomness) for _ in range(20_000)], minlength=4
+    )
     assert stats.chisquare(counts, 20_000 * law_of_selection(mechanism, scores)).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 20])
 @pytest.mark.parametrize(
-    "mechanism", [EuclideanLaplaceMechanism(1.0, 0.7), ObjectivePerturbation(1.0, 0.7, 0.1)], ids=["released", "secret"]
+    "mechanism",
+    [EuclideanLaplaceMechanism(1.0, 0.7), ObjectivePerturbation(1.0, 0.7, 0.1)],
+    ids=["released", "secret"],
 )
 def test_single_vectors_follow_their_law(mechanism, p):
-    """Length and direction by Kolmogorov and Smirnov's test of 3,000 draws. False-alarm rate 1e-6 per test, seed fixed.
+    """Length and direction by Kolmogorov and Smirnov's test of 3,000 draws.
 
-    The square of one coordinate of a uniform direction follows a beta law; its sign is a fair coin; both have nothing to do with
-    the length.
+    False-alarm rate 1e-6 per test, seed fixed.
+
+    The square of one coordinate of a uniform direction follows a beta law; its sign is a fair coin;
+    both have nothing to do with the length.
     """
     randomness = Randomness(5)
     centre = np.arange(float(p))
@@ -134,7 +154,8 @@ def test_single_vectors_follow_their_law(mechanism, p):
         assert stats.binomtest(int((noise[:, -1] > 0).sum()), len(noise), 0.5).pvalue > 1e-6
 
 
-# ---------------------------------------------------------------------------------------------- nothing is left out
+# ----------------------------------------------------------------------------------------------
+# nothing is left out
 
 COVERED = frozenset().union(*(subject.covers for subject in ALL))
 #: Refuted by an audit, and said to be: tests/test_svm_dual_perturbation.py.
@@ -144,7 +165,10 @@ UNPROVEN = {"DualPerturbationSVC"}
 def concrete(cls: type) -> Iterator[type]:
     for child in cls.__subclasses__():
         yield from concrete(child)
-        if not inspect.isabstract(child) and child.__module__.partition(".")[0] in ("privlp", "svm_models"):
+        if not inspect.isabstract(child) and child.__module__.partition(".")[0] in (
+            "privlp",
+            "svm_models",
+        ):
             yield child
 
 
@@ -157,7 +181,10 @@ def test_every_mechanism_is_registered():
 
 def test_every_method_is_registered():
     of_relations = {
-        m for r in concrete(NeighbourRelation) if isinstance(r.methods, tuple) for m in (*r.methods, *r.never_violating)
+        m
+        for r in concrete(NeighbourRelation)
+        if isinstance(r.methods, tuple)
+        for m in (*r.methods, *r.never_violating)
     }
     assert set(METHODS) <= COVERED
     assert of_relations <= COVERED
@@ -166,13 +193,21 @@ def test_every_method_is_registered():
 def test_every_report_is_registered():
     """Functions of the package that take a budget, but for those that run methods, or release nothing."""
     functions = {name: value for name, value in vars(privlp).items() if inspect.isfunction(value)}
-    takes_eps = {name for name, function in functions.items() if "eps" in inspect.signature(function).parameters}
+    takes_eps = {
+        name
+        for name, function in functions.items()
+        if "eps" in inspect.signature(function).parameters
+    }
     assert "quality" in takes_eps
     assert takes_eps - {"solve", "plan", "audit", "audit_solve"} <= COVERED
 
 
 def test_every_private_estimator_is_registered():
     classes = [getattr(svm_models, name) for name in svm_models.__all__]
-    private = {cls.__name__ for cls in classes if inspect.isclass(cls) and "eps" in inspect.signature(cls).parameters}
+    private = {
+        cls.__name__
+        for cls in classes
+        if inspect.isclass(cls) and "eps" in inspect.signature(cls).parameters
+    }
     assert private >= {"DMWSVC", "PrivateModelSelector"} | UNPROVEN
     assert private - UNPROVEN <= COVERED

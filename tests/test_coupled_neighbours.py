@@ -1,7 +1,8 @@
 """Every private method on two neighbours that see the same released numbers: what is released moves by no more than is charged.
 
-The first program is solved; its noisy numbers are played back to the second. So both walk the same path, and the exact numbers
-behind each release can be compared. All that is public, the ledger and the messages included, must be the same.
+The first program is solved; its noisy numbers are played back to the second. So both walk the same
+path, and the exact numbers behind each release can be compared. All that is public, the ledger and
+the messages included, must be the same.
 """
 
 import math
@@ -25,7 +26,9 @@ def assert_within_what_is_charged(call, programs, *, quiet=False):
     second = Tape(0, replay=first)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        one, two = (call(program, tape) for program, tape in zip(programs, (first, second), strict=True))
+        one, two = (
+            call(program, tape) for program, tape in zip(programs, (first, second), strict=True)
+        )
     assert differences(first, second) == []
     assert len(first.releases) == sum(entry.draws for entry in one.privacy.entries)
     for release, _, ratio in changes(first, second):
@@ -50,14 +53,22 @@ METHODS = {
 
 def program(records, relation, **fields):
     A, b = np.array([row for row, _ in records]), np.array([side for _, side in records])
-    return LinearProgram(COSTS, A, b, neighbours=relation, bounds=fields.pop("bounds", (0, None)), **fields)
+    return LinearProgram(
+        COSTS, A, b, neighbours=relation, bounds=fields.pop("bounds", (0, None)), **fields
+    )
 
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize(
-    "relation", [ConstraintPrivate(), ConstraintPrivate("add-remove", nominal_n=2 * N)], ids=["replace", "add"]
+    "relation",
+    [ConstraintPrivate(), ConstraintPrivate("add-remove", nominal_n=2 * N)],
+    ids=["replace", "add"],
 )
-@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    deadline=None,
+    max_examples=12,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(
     common=st.lists(rows, min_size=N - 1, max_size=N - 1),
     pair=st.tuples(rows, rows),
@@ -72,7 +83,11 @@ def test_neighbours(name, relation, common, pair, s, quiet):
         options.setdefault("alpha", 3.0)
     records = [[*common, pair[0]], [*common, pair[1]] if relation.change == "replace" else common]
     programs = [program(r, relation) for r in records]
-    assert_within_what_is_charged(lambda lp, tape: privlp.solve(lp, delta=1e-9, s=s, rng=tape, **options), programs, quiet=quiet)
+    assert_within_what_is_charged(
+        lambda lp, tape: privlp.solve(lp, delta=1e-9, s=s, rng=tape, **options),
+        programs,
+        quiet=quiet,
+    )
 
 
 def test_a_huge_right_hand_side_takes_no_mass_from_other_rows():
@@ -85,7 +100,9 @@ def test_a_huge_right_hand_side_takes_no_mass_from_other_rows():
     programs = [LinearProgram(COSTS, *pair) for pair in ((A, b), (other, side))]
     for method in ("mirror-dense", "mirror-best"):
         options = {"opt": 3.0, "method": method}
-        assert_within_what_is_charged(lambda lp, tape, o=options: privlp.solve(lp, 1.0, 1e-6, 30, rng=tape, **o), programs)
+        assert_within_what_is_charged(
+            lambda lp, tape, o=options: privlp.solve(lp, 1.0, 1e-6, 30, rng=tape, **o), programs
+        )
 
 
 def test_soft_rows():
@@ -96,21 +113,31 @@ def test_soft_rows():
         other = np.vstack([[row], A[1:]])
         programs = [LinearProgram(COSTS, rows, b, penalty=price) for rows in (A, other)]
         options = {"opt": 2.0, "width": 1.0, "method": "mirror"}
-        assert_within_what_is_charged(lambda lp, tape, o=options: privlp.solve(lp, 1.0, 1e-6, 5, rng=tape, **o), programs)
+        assert_within_what_is_charged(
+            lambda lp, tape, o=options: privlp.solve(lp, 1.0, 1e-6, 5, rng=tape, **o), programs
+        )
 
 
 class TestWhatIsCharged:
     """Sensitivities in the ledger, from the numbers of the proofs."""
 
     lp = LinearProgram(
-        COSTS, -np.random.default_rng(0).uniform(0.2, 1, (300, 3)), -np.ones(300), neighbours=ConstraintPrivate(rows_per_record=2)
+        COSTS,
+        -np.random.default_rng(0).uniform(0.2, 1, (300, 3)),
+        -np.ones(300),
+        neighbours=ConstraintPrivate(rows_per_record=2),
     )
 
     def entries(self, method, eps=1.0, alpha=None, **options):
-        privacy = privlp.solve(self.lp, eps, 1e-6, 30, alpha, method=method, rng=0, **{"opt": 3.0, **options}).privacy
+        privacy = privlp.solve(
+            self.lp, eps, 1e-6, 30, alpha, method=method, rng=0, **{"opt": 3.0, **options}
+        ).privacy
         return {entry.purpose: entry.sensitivity for entry in privacy.entries}
 
-    SUM, MEAN = "release the sum of violated rows each round", "release the weighted mean of violated rows each round"
+    SUM, MEAN = (
+        "release the sum of violated rows each round",
+        "release the weighted mean of violated rows each round",
+    )
 
     def test_sums(self):
         assert self.entries("mirror")[self.SUM] == pytest.approx(4.0, rel=1e-6)
@@ -135,7 +162,9 @@ class TestWhatIsCharged:
         for method in ("mirror", "mirror-dense", "mirror-best", "ftpl"):
             found = []
             for n in (200, 300, 700):
-                lp = LinearProgram(COSTS, np.resize(self.lp.A, (n, 3)), -np.ones(n), neighbours=relation)
+                lp = LinearProgram(
+                    COSTS, np.resize(self.lp.A, (n, 3)), -np.ones(n), neighbours=relation
+                )
                 solution = privlp.solve(lp, 1.0, 1e-6, 30, 3.0, opt=3.0, method=method, rng=0)
                 found.append((solution.iterations, solution.privacy.entries))
             assert found[0] == found[1] == found[2]

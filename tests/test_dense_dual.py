@@ -16,8 +16,14 @@ EXACT = decimal.Context(prec=60, Emax=10**9, Emin=-(10**9))
 
 
 def reference(log_weights, s):
-    """(1/s) min(1, zeta w_i) by sorting, with weights of 60 digits and any exponent; fewer than s positive: 1/s each."""
-    weights = [EXACT.exp(decimal.Decimal(float(x))) if x > -math.inf else decimal.Decimal(0) for x in log_weights]
+    """(1/s) min(1, zeta w_i) by sorting, with weights of 60 digits and any exponent.
+
+    Fewer than s positive: 1/s each.
+    """
+    weights = [
+        EXACT.exp(decimal.Decimal(float(x))) if x > -math.inf else decimal.Decimal(0)
+        for x in log_weights
+    ]
     s = decimal.Decimal(s)
     if sum(w > 0 for w in weights) < s or len(weights) <= s:
         return np.array([float(EXACT.divide((w > 0) * decimal.Decimal(1), s)) for w in weights])
@@ -29,7 +35,9 @@ def reference(log_weights, s):
         zeta = EXACT.divide(s - capped, rest)
         if EXACT.multiply(zeta, ordered[capped]) <= 1:
             break
-    return np.array([float(EXACT.divide(min(decimal.Decimal(1), EXACT.multiply(zeta, w)), s)) for w in weights])
+    return np.array(
+        [float(EXACT.divide(min(decimal.Decimal(1), EXACT.multiply(zeta, w)), s)) for w in weights]
+    )
 
 
 def project(log_weights, s):
@@ -49,8 +57,13 @@ with_zeros = st.one_of(st.just(-math.inf), moderate, levels)
 
 
 def density(most):
-    """Whole numbers and 64ths. Closer to a whole number the smallest entries are ill-conditioned, and have a test of their own."""
-    return st.one_of(st.integers(1, most), st.integers(64, 64 * most).map(lambda x: x / 64)).map(float)
+    """Whole numbers and 64ths.
+
+    Closer to a whole number the smallest entries are ill-conditioned, and have a test of their own.
+    """
+    return st.one_of(st.integers(1, most), st.integers(64, 64 * most).map(lambda x: x / 64)).map(
+        float
+    )
 
 
 @st.composite
@@ -89,7 +102,9 @@ def test_is_a_dense_measure_that_keeps_order_and_ties(case):
         assert z.sum() == pytest.approx(1, rel=1e-12)
     order = np.argsort(log_weights, kind="stable")
     assert (np.diff(z[order]) >= 0).all()
-    assert (np.diff(z[order])[np.diff(np.nan_to_num(log_weights[order], neginf=-1e9)) == 0] == 0).all()
+    assert (
+        np.diff(z[order])[np.diff(np.nan_to_num(log_weights[order], neginf=-1e9)) == 0] == 0
+    ).all()
 
 
 @pytest.mark.parametrize(
@@ -99,7 +114,11 @@ def test_is_a_dense_measure_that_keeps_order_and_ties(case):
         ([0, 0, 0, 0], 2.5, [1 / 4] * 4),
         ([5.0], 1, [1.0]),
         ([math.log(4), 0, 0, 0], 2, [1 / 2, 1 / 6, 1 / 6, 1 / 6]),
-        ([math.log(3), 0, 0, 0], 2, [1 / 2, 1 / 6, 1 / 6, 1 / 6]),  # a tie between the largest weight and its cap
+        (
+            [math.log(3), 0, 0, 0],
+            2,
+            [1 / 2, 1 / 6, 1 / 6, 1 / 6],
+        ),  # a tie between the largest weight and its cap
         ([7, 7, 7, 0, 0], 3, [1 / 3, 1 / 3, 1 / 3, 0, 0]),
         ([math.log(2), math.log(2), 0, 0], 2.5, [1 / 3, 1 / 3, 1 / 6, 1 / 6]),
         ([3, -1, 2], 3, [1 / 3] * 3),  # s = n
@@ -115,7 +134,13 @@ def test_small_cases_by_hand(log_weights, s, expected):
 @pytest.mark.parametrize("s", [2.5, 3, 4])
 def test_missing_mass_is_not_renormalised(s):
     """With two positive weights and s > 2, each gets 1/s and the rest belongs to a public value."""
-    assert project([3.0, -math.inf, -math.inf, -900.0, -math.inf], s).tolist() == [1 / s, 0, 0, 1 / s, 0]
+    assert project([3.0, -math.inf, -math.inf, -900.0, -math.inf], s).tolist() == [
+        1 / s,
+        0,
+        0,
+        1 / s,
+        0,
+    ]
 
 
 def test_no_positive_weight_at_all():
@@ -128,7 +153,9 @@ def test_exactly_s_positive_weights_share_all_the_mass():
 
 def test_a_fractional_s_needs_the_next_weight():
     """With s = 1.5 and two positive weights the smaller one takes what the larger one may not."""
-    np.testing.assert_allclose(project([0.0, -50.0, -math.inf], 1.5), [1 / 1.5, 0.5 / 1.5, 0], rtol=1e-12)
+    np.testing.assert_allclose(
+        project([0.0, -50.0, -math.inf], 1.5), [1 / 1.5, 0.5 / 1.5, 0], rtol=1e-12
+    )
 
 
 @SETTINGS
@@ -136,12 +163,17 @@ def test_a_fractional_s_needs_the_next_weight():
 def test_s_close_to_a_whole_number(case, excess):
     log_weights, s = case
     s = max(1.0, round(s) + excess)
-    np.testing.assert_allclose(project(log_weights, s), reference(log_weights, s), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        project(log_weights, s), reference(log_weights, s), rtol=1e-12, atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("gap", [700.0, 2400.0, 20_000.0])
 def test_weights_hundreds_of_orders_of_magnitude_apart(gap):
-    """The one huge weight is capped; the others share the rest among themselves however small they are."""
+    """The one huge weight is capped.
+
+    The others share the rest among themselves however small they are.
+    """
     z = project([gap, 0.0, 0.0, -gap], 2)
     np.testing.assert_allclose(z, [0.5, 0.25, 0.25, 0], rtol=1e-12, atol=1e-300)
 
@@ -149,22 +181,33 @@ def test_weights_hundreds_of_orders_of_magnitude_apart(gap):
 @pytest.mark.parametrize("gap", np.arange(2.0, 80.0, 2.0))
 def test_the_multiplier_is_exact_at_every_gap_between_capped_and_uncapped_weights(gap):
     """The capped mass must not swallow the digits of the sum of the small weights."""
-    assert_same(project([0.0, -gap, -gap, -gap - 0.5], 2), reference([0.0, -gap, -gap, -gap - 0.5], 2))
+    assert_same(
+        project([0.0, -gap, -gap, -gap - 0.5], 2), reference([0.0, -gap, -gap, -gap - 0.5], 2)
+    )
 
 
 @SETTINGS
 @given(weights_and_density(most=12), st.floats(-500, 500))
 def test_a_common_factor_of_all_weights_does_not_matter(case, shift):
     log_weights, s = case
-    np.testing.assert_allclose(project(log_weights + shift, s), project(log_weights, s), rtol=1e-10, atol=1e-290)
+    np.testing.assert_allclose(
+        project(log_weights + shift, s), project(log_weights, s), rtol=1e-10, atol=1e-290
+    )
 
 
 @SETTINGS
 @given(st.integers(2, 15), st.data())
 def test_a_warm_start_changes_nothing(n, data):
-    """The multiplier is carried from call to call; every answer is the one of a fresh projection."""
+    """The multiplier is carried from call to call.
+
+    Every answer is the one of a fresh projection.
+    """
     s = data.draw(density(n))
-    steps = st.lists(st.one_of(st.just(0.0), st.floats(-5, 5), st.floats(-60, 60), st.floats(-1200, 1200)), min_size=n, max_size=n)
+    steps = st.lists(
+        st.one_of(st.just(0.0), st.floats(-5, 5), st.floats(-60, 60), st.floats(-1200, 1200)),
+        min_size=n,
+        max_size=n,
+    )
     warm, log_weights = DenseProjection(n, s), np.zeros(n)
     for step in data.draw(st.lists(steps, min_size=1, max_size=6)):
         log_weights += step
@@ -175,7 +218,9 @@ def test_a_warm_start_survives_weights_that_vanish():
     warm = DenseProjection(4, 2.0)
     assert_same(warm(np.zeros(4)), np.full(4, 0.25))
     assert warm(np.array([0.0, -np.inf, -np.inf, -np.inf])).tolist() == [0.5, 0, 0, 0]
-    assert_same(warm(np.array([0.0, -1.0, -1.0, -np.inf])), reference([0.0, -1.0, -1.0, -math.inf], 2))
+    assert_same(
+        warm(np.array([0.0, -1.0, -1.0, -np.inf])), reference([0.0, -1.0, -1.0, -math.inf], 2)
+    )
 
 
 def test_many_random_rounds_of_a_large_program():

@@ -1,4 +1,7 @@
-"""The documentation is complete: examples, reference pages, references; and its checker of built pages has teeth."""
+"""The documentation is complete: examples, reference pages, references.
+
+And its checker of built pages has teeth.
+"""
 
 import importlib.util
 import inspect
@@ -16,7 +19,11 @@ pytest.importorskip("sklearn")
 
 ROOT = Path(__file__).parents[1]
 PUBLIC = {
-    "privlp": sorted(name for name, thing in vars(privlp).items() if name[0] != "_" and not inspect.ismodule(thing)),
+    "privlp": sorted(
+        name
+        for name, thing in vars(privlp).items()
+        if name[0] != "_" and not inspect.ismodule(thing)
+    ),
     "svm_models": sorted(svm_models.__all__),
 }
 
@@ -45,17 +52,29 @@ def members(cls):
     for name in sorted({name for base in cls.__mro__ for name in vars(base) if name[0] != "_"}):
         member = getattr(cls, name, None)
         function = member.fget if isinstance(member, property) else member
-        if not callable(function) or (getattr(function, "__module__", None) or "").split(".")[0] not in PUBLIC:
+        if (
+            not callable(function)
+            or (getattr(function, "__module__", None) or "").split(".")[0] not in PUBLIC
+        ):
             continue
         shown = code(vars(base)[name].__doc__ for base in cls.__mro__ if name in vars(base))
         if isinstance(member, property):
-            shown += [line for line in code(base.__doc__ for base in cls.__mro__) if re.search(rf"\.{name}\b", line)]
+            shown += [
+                line
+                for line in code(base.__doc__ for base in cls.__mro__)
+                if re.search(rf"\.{name}\b", line)
+            ]
         yield name, shown
 
 
 DOCUMENTED = documented()
 EXAMPLES = {name: code([thing.__doc__]) for name, thing in DOCUMENTED.items()}
-EXAMPLES |= {f"{name}.{m}": shown for name, cls in DOCUMENTED.items() if inspect.isclass(cls) for m, shown in members(cls)}
+EXAMPLES |= {
+    f"{name}.{m}": shown
+    for name, cls in DOCUMENTED.items()
+    if inspect.isclass(cls)
+    for m, shown in members(cls)
+}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -64,7 +83,13 @@ def test_what_is_documented_has_an_example(name):
 
 
 def test_members_and_related_classes_are_documented():
-    some = {"privlp.plan", "privlp.Plan.plot", "privlp.Status.success", "privlp.solvers.Task.charge", "svm_models.LPSVC.fit"}
+    some = {
+        "privlp.plan",
+        "privlp.Plan.plot",
+        "privlp.Status.success",
+        "privlp.solvers.Task.charge",
+        "svm_models.LPSVC.fit",
+    }
     assert some <= set(EXAMPLES)
 
 
@@ -79,29 +104,49 @@ def test_reference_lists_the_public_names(package):
     assert sorted(re.findall(r"^   (\w+)$", page, flags=re.MULTILINE)) == PUBLIC[package]
 
 
-# ---------------------------------------------------------------------------------------------- references
+# ----------------------------------------------------------------------------------------------
+# references
 
 NAME = r"(?:(?:van der|van|de) )?[A-ZÄÖÜ][\w-]+(?: Medina)?"
-CITATION = re.compile(rf"({NAME}(?:, {NAME})*(?:,? and {NAME})?)(?: et al\.)?(?:['’]s)?,? \(?((?:19|20)\d\d)\b")
+CITATION = re.compile(
+    rf"({NAME}(?:, {NAME})*(?:,? and {NAME})?)(?: et al\.)?(?:['’]s)?,? \(?((?:19|20)\d\d)\b"
+)
 CITING = sorted(
     path
-    for pattern in ("*.md", "docs/*.md", "docs/guides/*.md", "docs/results/*.md", "notebooks/*.ipynb", "*/**/*.py")
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "docs/guides/*.md",
+        "docs/results/*.md",
+        "notebooks/*.ipynb",
+        "*/**/*.py",
+    )
     for path in ROOT.glob(pattern)
-    if path.relative_to(ROOT).parts[0] in ("privlp", "svm_models", "benchmarks", "docs", "notebooks", path.name)
+    if path.relative_to(ROOT).parts[0]
+    in ("privlp", "svm_models", "benchmarks", "docs", "notebooks", path.name)
     and path.name != "bibliography.md"
 )
 NO_CITATIONS = {("Cup", "1999")}  # KDD Cup 1999, a contest
 
 
 def citations(text):
-    """(surnames, year) of each work cited as "Author and Author (year)"; lines may be broken anywhere."""
+    """(surnames, year) of each work cited as "Author and Author (year)".
+
+    Lines may be broken anywhere.
+    """
     flat = re.sub(r"\\n\",?\s*\"|\s*\n[ #]*", " ", text)
-    return {(tuple(re.split(r", and |, | and ", names)), year) for names, year in CITATION.findall(flat)}
+    return {
+        (tuple(re.split(r", and |, | and ", names)), year) for names, year in CITATION.findall(flat)
+    }
 
 
 def bibliography():
     """The same for each entry, all authors."""
-    entries = re.findall(r"^- \*\*(.+?) \((\d{4})\)", (ROOT / "docs" / "bibliography.md").read_text(), flags=re.MULTILINE)
+    entries = re.findall(
+        r"^- \*\*(.+?) \((\d{4})\)",
+        (ROOT / "docs" / "bibliography.md").read_text(),
+        flags=re.MULTILINE,
+    )
     return [(authors.split(", ")[::2], year) for authors, year in entries]
 
 
@@ -118,7 +163,10 @@ def test_every_work_cited_is_in_the_bibliography(path):
 
 
 def test_citations_are_found():
-    text = "as in Hsu, Roth,\n    # Roughgarden and Ullman (2014), van der Reijden 2019; Muñoz Medina et al.'s (2021)"
+    text = (
+        "as in Hsu, Roth,\n    # Roughgarden and Ullman (2014), van der Reijden 2019; Muñoz Medina"
+        " et al.'s (2021)"
+    )
     assert citations(text) == {
         (("Hsu", "Roth", "Roughgarden", "Ullman"), "2014"),
         (("van der Reijden",), "2019"),
@@ -126,7 +174,8 @@ def test_citations_are_found():
     }
 
 
-# ---------------------------------------------------------------------------------------------- built pages
+# ----------------------------------------------------------------------------------------------
+# built pages
 
 
 def load(path):
@@ -163,12 +212,18 @@ def test_checker_of_pages(tmp_path, element, fault):
 
 def test_checker_of_styles(tmp_path):
     (tmp_path / "index.html").write_text("<p>")
-    (tmp_path / "bad.css").write_text("@import 'https://elsewhere.org/x.css'; p { src: url(//elsewhere.org/font) }")
+    (tmp_path / "bad.css").write_text(
+        "@import 'https://elsewhere.org/x.css'; p { src: url(//elsewhere.org/font) }"
+    )
     found = list(load(ROOT / "docs" / "check_site.py").faults(tmp_path))
-    assert found == ["bad.css: loads https://elsewhere.org/x.css", "bad.css: loads //elsewhere.org/font"]
+    assert found == [
+        "bad.css: loads https://elsewhere.org/x.css",
+        "bad.css: loads //elsewhere.org/font",
+    ]
 
 
-# ---------------------------------------------------------------------------------------------- extensions
+# ----------------------------------------------------------------------------------------------
+# extensions
 
 
 def test_solutions_are_folded(tmp_path):
@@ -196,9 +251,18 @@ def test_solutions_are_folded(tmp_path):
     [
         ("A'_ij x_j <= h_s", "A′[ij] x[j] <= h[s]"),
         ("e^{−(x_j − ⌊x_j⌋)}", "e{−(x[j] − ⌊x[j]⌋)}"),
-        ("||x||_2^2, n^(-1/3), v^j_(s+1), 2^53, 150 nu^2", "||x||[2]{2}, n{-1/3}, v{j}[(s+1)], 2{53}, 150 nu{2}"),
-        ("lo_i <= scale_i(A'_ij − mid_i), w_plus, xi_i, xx^T", "lo[i] <= scale[i](A′[ij] − mid[i]), w[plus], xi[i], xx{T}"),
-        ("rows_per_record, coef_, x_train, return_X_y", "rows_per_record, coef_, x_train, return_X_y"),
+        (
+            "||x||_2^2, n^(-1/3), v^j_(s+1), 2^53, 150 nu^2",
+            "||x||[2]{2}, n{-1/3}, v{j}[(s+1)], 2{53}, 150 nu{2}",
+        ),
+        (
+            "lo_i <= scale_i(A'_ij − mid_i), w_plus, xi_i, xx^T",
+            "lo[i] <= scale[i](A′[ij] − mid[i]), w[plus], xi[i], xx{T}",
+        ),
+        (
+            "rows_per_record, coef_, x_train, return_X_y",
+            "rows_per_record, coef_, x_train, return_X_y",
+        ),
     ],
 )
 def test_formulas_get_scripts(text, typeset):
@@ -206,6 +270,9 @@ def test_formulas_get_scripts(text, typeset):
     marks = {"subscript": "[{}]", "superscript": "{{{}}}"}
 
     def shown(nodes):
-        return "".join(str(node) if node.tagname == "#text" else marks[node.tagname].format(shown(node)) for node in nodes)
+        return "".join(
+            str(node) if node.tagname == "#text" else marks[node.tagname].format(shown(node))
+            for node in nodes
+        )
 
     assert shown(load(ROOT / "docs" / "_ext" / "formulas.py").typeset(text)) == typeset

@@ -37,7 +37,13 @@ KNOWN = [
     ),
     Known(
         "maximise",
-        {"c": [3, 2], "A": [[1, 1], [1, 3]], "b": [4, 8], "bounds": [(0, 3), (0, None)], "sense": "max"},
+        {
+            "c": [3, 2],
+            "A": [[1, 1], [1, 3]],
+            "b": [4, 8],
+            "bounds": [(0, 3), (0, None)],
+            "sense": "max",
+        },
         11.0,
         [3, 1],
         [2, 0],
@@ -72,7 +78,12 @@ KNOWN = [
     ),
     Known(
         "rows of no use",
-        {"c": [1, 1], "A": [[0, 0], [-1, -1], [1, 1]], "b": [5, -1, INF], "row_lower": [-INF, -INF, -INF]},
+        {
+            "c": [1, 1],
+            "A": [[0, 0], [-1, -1], [1, 1]],
+            "b": [5, -1, INF],
+            "row_lower": [-INF, -INF, -INF],
+        },
         1.0,
         None,
         [0, -1, 0],
@@ -152,7 +163,9 @@ def test_known_optima(known, storage):
 
 
 @pytest.mark.parametrize(  # a degenerate optimum is a kink of the objective
-    "known", [k for k in KNOWN if k.dual is not None and not k.name.startswith("degenerate")], ids=lambda known: known.name
+    "known",
+    [k for k in KNOWN if k.dual is not None and not k.name.startswith("degenerate")],
+    ids=lambda known: known.name,
 )
 def test_duals_predict_the_change_of_the_objective(known):
     lp = LinearProgram(**known.program)
@@ -160,7 +173,9 @@ def test_duals_predict_the_change_of_the_objective(known):
     for i in range(lp.shape[0]):
         moved = np.where(np.arange(lp.shape[0]) == i, step, 0.0)
         shifted = dataclasses.replace(lp, b=lp.b + moved, row_lower=lp.row_lower + moved)
-        assert solve_exact(shifted).objective - exact.objective == pytest.approx(step * exact.dual[i], abs=1e-9)
+        assert solve_exact(shifted).objective - exact.objective == pytest.approx(
+            step * exact.dual[i], abs=1e-9
+        )
 
 
 @pytest.mark.parametrize(
@@ -182,7 +197,9 @@ def test_programs_without_optimum(program, status):
     assert exact.status is status
     assert not exact.success
     assert exact.x is exact.objective is exact.dual is None
-    assert all(math.isnan(number) for number in (exact.primal_residual, exact.dual_residual, exact.gap))
+    assert all(
+        math.isnan(number) for number in (exact.primal_residual, exact.dual_residual, exact.gap)
+    )
     expected = {
         Status.INFEASIBLE: "No x satisfies all rows and bounds.",
         Status.UNBOUNDED: "The objective improves without limit over the feasible set.",
@@ -190,14 +207,17 @@ def test_programs_without_optimum(program, status):
     assert exact.message == expected[status]
 
 
-# --- parameters ------------------------------------------------------------------------------------------------------
+# --- parameters
+# ------------------------------------------------------------------------------------------------------
 
 COVERING = LinearProgram(**KNOWN[0].program)
 
 
 @pytest.mark.parametrize("lp", [None, [1, 2], "model.mps", LinearProgram])
 def test_refuses_what_is_no_program(lp):
-    with pytest.raises(InvalidParameterError, match=r"lp must be a LinearProgram, got (NoneType|list|str|type)\."):
+    with pytest.raises(
+        InvalidParameterError, match=r"lp must be a LinearProgram, got (NoneType|list|str|type)\."
+    ):
         solve_exact(lp)
 
 
@@ -220,7 +240,9 @@ def test_generous_time_limits_change_nothing(time_limit):
 
 def test_a_time_limit_that_is_hit_gives_no_solution():
     rng = np.random.default_rng(0)
-    lp = LinearProgram(rng.uniform(1, 2, 60), -rng.uniform(0, 1, (400, 60)), -rng.uniform(1, 2, 400))
+    lp = LinearProgram(
+        rng.uniform(1, 2, 60), -rng.uniform(0, 1, (400, 60)), -rng.uniform(1, 2, 400)
+    )
     exact = solve_exact(lp, time_limit=1e-9)
     assert exact.status is Status.TIME_LIMIT
     assert not exact.success
@@ -255,7 +277,8 @@ def test_nothing_is_printed(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-# --- soft rows -------------------------------------------------------------------------------------------------------
+# --- soft rows
+# -------------------------------------------------------------------------------------------------------
 
 
 def _slacked(lp):
@@ -263,13 +286,18 @@ def _slacked(lp):
     columns, costs = [], []
     matrix = lp.A.toarray() if lp.is_sparse else lp.A
     for i, price in enumerate(lp.penalty):
-        for finite, direction in ((np.isfinite(lp.b[i]), -1.0), (np.isfinite(lp.row_lower[i]), 1.0)):
+        for finite, direction in (
+            (np.isfinite(lp.b[i]), -1.0),
+            (np.isfinite(lp.row_lower[i]), 1.0),
+        ):
             if np.isfinite(price) and finite:
                 columns.append(direction * np.eye(lp.shape[0])[i])
                 costs.append(lp.sign * price)
     slacks = np.array(columns).reshape(-1, lp.shape[0]).T
     bounds = [tuple(pair) for pair in lp.bounds] + [(0, None)] * len(costs)
-    return dataclasses.replace(lp, c=np.append(lp.c, costs), A=np.hstack([matrix, slacks]), bounds=bounds, penalty=None)
+    return dataclasses.replace(
+        lp, c=np.append(lp.c, costs), A=np.hstack([matrix, slacks]), bounds=bounds, penalty=None
+    )
 
 
 @pytest.mark.parametrize(
@@ -284,11 +312,23 @@ def _slacked(lp):
         ({"c": [0], "A": [[-1], [1]], "b": [-4, 3], "penalty": [0.5, INF]}, 0.5, [3]),
         ({"c": [0], "A": [[-1], [1]], "b": [-4, 3], "penalty": [INF, 5]}, 5.0, [4]),
         # maximisation: each unit above 2 brings 3 and costs 4
-        ({"c": [3], "A": [[1]], "b": [2], "penalty": 4, "sense": "max", "bounds": (0, 10)}, 6.0, [2]),
-        ({"c": [3], "A": [[1]], "b": [2], "penalty": 2, "sense": "max", "bounds": (0, 10)}, 14.0, [10]),
+        (
+            {"c": [3], "A": [[1]], "b": [2], "penalty": 4, "sense": "max", "bounds": (0, 10)},
+            6.0,
+            [2],
+        ),
+        (
+            {"c": [3], "A": [[1]], "b": [2], "penalty": 2, "sense": "max", "bounds": (0, 10)},
+            14.0,
+            [10],
+        ),
         # soft equality and range
         ({"c": [1], "A": [[1]], "b": [3], "row_lower": [3], "penalty": 0.5}, 1.5, [0]),
-        ({"c": [-1], "A": [[1]], "b": [3], "row_lower": [1], "penalty": 0.5, "bounds": (0, 10)}, -6.5, [10]),
+        (
+            {"c": [-1], "A": [[1]], "b": [3], "row_lower": [1], "penalty": 0.5, "bounds": (0, 10)},
+            -6.5,
+            [10],
+        ),
         ({"c": [1], "A": [[1]], "b": [3], "row_lower": [1], "penalty": 2}, 1.0, [1]),
         # the price of a public row is infinite
         ({"c": [1], "A": [[-1], [-1]], "b": [-2, -5], "private": [0], "penalty": 0.5}, 5.0, [5]),
@@ -322,7 +362,9 @@ def test_infinite_penalties_are_hard_rows():
 
 def test_residuals_of_soft_rows_are_certified_too():
     rng = np.random.default_rng(3)
-    lp = LinearProgram(rng.uniform(1, 2, 6), -rng.uniform(0, 1, (40, 6)), -rng.uniform(1, 2, 40), penalty=0.1)
+    lp = LinearProgram(
+        rng.uniform(1, 2, 6), -rng.uniform(0, 1, (40, 6)), -rng.uniform(1, 2, 40), penalty=0.1
+    )
     exact = solve_exact(lp)
     assert max(exact.primal_residual, exact.dual_residual, exact.gap) < 1e-9
     missed = np.maximum(lp.A @ exact.x - lp.b, 0.0)
@@ -349,7 +391,9 @@ def test_soft_programs_agree_with_slacks_written_out(data):
         lower + width,
         row_lower=np.where(open_below, -INF, lower),
         bounds=(-5, 5),
-        penalty=np.array(data.draw(st.lists(st.sampled_from([0.5, 2.0, 7.0]), min_size=n, max_size=n))),
+        penalty=np.array(
+            data.draw(st.lists(st.sampled_from([0.5, 2.0, 7.0]), min_size=n, max_size=n))
+        ),
         sense=data.draw(st.sampled_from(["min", "max"])),
     )
     exact, written_out = solve_exact(lp), solve_exact(_slacked(lp))
@@ -357,10 +401,13 @@ def test_soft_programs_agree_with_slacks_written_out(data):
     assert exact.objective == pytest.approx(written_out.objective, abs=1e-8)
     activity = lp.A @ exact.x
     missed = np.maximum(np.maximum(activity - lp.b, lp.row_lower - activity), 0.0)
-    assert exact.objective == pytest.approx(lp.objective(exact.x) + lp.sign * lp.penalty @ missed, abs=1e-8)
+    assert exact.objective == pytest.approx(
+        lp.objective(exact.x) + lp.sign * lp.penalty @ missed, abs=1e-8
+    )
 
 
-# --- agreement with SciPy, and the certificate -----------------------------------------------------------------------
+# --- agreement with SciPy, and the certificate
+# -----------------------------------------------------------------------
 
 
 @st.composite
@@ -372,7 +419,10 @@ def solvable_programs(draw):
         return np.array(draw(st.lists(ENTRIES, min_size=size, max_size=size)))
 
     matrix, inside = vector(n * d).reshape(n, d), vector(d)
-    above, below = (np.array(draw(st.lists(st.sampled_from([0.0, 1.5, INF]), min_size=n, max_size=n))) for _ in range(2))
+    above, below = (
+        np.array(draw(st.lists(st.sampled_from([0.0, 1.5, INF]), min_size=n, max_size=n)))
+        for _ in range(2)
+    )
     return LinearProgram(
         vector(d),
         draw(st.sampled_from([np.array, sp.csr_array]))(matrix),
@@ -413,7 +463,9 @@ def test_duals_prove_the_optimum(lp):
     assert np.isfinite(sides[used]).all()
     reduced = lp.sign * lp.c - lp.A.T @ prices
     lower, upper = lp.bounds.T
-    bound = prices[used] @ sides[used] + np.where(reduced > 0, reduced * lower, reduced * upper).sum()
+    bound = (
+        prices[used] @ sides[used] + np.where(reduced > 0, reduced * lower, reduced * upper).sum()
+    )
     assert lp.sign * (exact.objective - lp.offset) == pytest.approx(bound, abs=1e-7)
 
 
@@ -430,7 +482,10 @@ class _Claims:
 
     def __init__(self, columns, duals):
         self.col_value, self.row_dual = columns, duals
-        self.row_value, self.col_dual = [-sum(columns)], [1.0 - -1.0 * duals[0] - 0.0, 2.0 - -1.0 * duals[0]]
+        self.row_value, self.col_dual = (
+            [-sum(columns)],
+            [1.0 - -1.0 * duals[0] - 0.0, 2.0 - -1.0 * duals[0]],
+        )
 
     def getSolution(self):  # noqa: N802
         return self
@@ -438,7 +493,12 @@ class _Claims:
 
 @pytest.mark.parametrize(
     ("columns", "duals", "certified"),
-    [([2.0, 0.0], [-1.0], True), ([1.0, 0.0], [-1.0], False), ([2.0, 0.0], [-0.5], False), ([2.0, 0.0], [1.0], False)],
+    [
+        ([2.0, 0.0], [-1.0], True),
+        ([1.0, 0.0], [-1.0], False),
+        ([2.0, 0.0], [-0.5], False),
+        ([2.0, 0.0], [1.0], False),
+    ],
     ids=["right", "primal infeasible", "wrong dual", "dual of the wrong sign"],
 )
 def test_a_claimed_optimum_is_checked(columns, duals, certified):

@@ -1,4 +1,7 @@
-"""The program of real patients; the programs made from a seed are tested where their relations are."""
+"""The program of real patients.
+
+The programs made from a seed are tested where their relations are.
+"""
 
 import sys
 
@@ -27,5 +30,8 @@ def test_patients_own_one_row_each_and_can_all_be_told_apart():
 
 def test_patients_need_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(MissingDependencyError, match=r"come with scikit-learn: install it by pip install 'privlp\[demo\]'"):
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"come with scikit-learn: install it by pip install 'privlp\[demo\]'",
+    ):
         examples.screening()

@@ -38,7 +38,9 @@ RELATION = privlp.ConstraintPrivate()
 
 
 def covering(n=300, d=5, **options):
-    return LinearProgram(np.ones(d), -np.random.default_rng(0).uniform(0.2, 1, size=(n, d)), -np.ones(n), **options)
+    return LinearProgram(
+        np.ones(d), -np.random.default_rng(0).uniform(0.2, 1, size=(n, d)), -np.ones(n), **options
+    )
 
 
 def slow_program():
@@ -47,14 +49,16 @@ def slow_program():
     return LinearProgram(np.ones(1200), -A, -np.full(3000, 0.1))
 
 
-# --- Ctrl-C ----------------------------------------------------------------------------------------------------------
+# --- Ctrl-C
+# ----------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def ctrl_c_after(seconds):
     """KeyboardInterrupt in the main thread after some seconds, as SIGINT would raise it, unless the block is left before.
 
-    Without hypothesis's callback of the garbage collector, which would swallow one that is raised within it.
+    Without hypothesis's callback of the garbage collector, which would swallow one that is raised
+    within it.
     """
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     callbacks, gc.callbacks[:] = gc.callbacks[:], []
@@ -91,7 +95,9 @@ def test_whatever_moment_a_solve_is_interrupted_at_its_draws_are_paid(drawn):
         budget = privlp.Budget(1.0, 1e-5)
         try:
             with ctrl_c_after(share * took):
-                privlp.solve(lp, 0.5, 1e-6, 50, opt=1.7, method="mirror-dense", budget=budget, rng=0)
+                privlp.solve(
+                    lp, 0.5, 1e-6, 50, opt=1.7, method="mirror-dense", budget=budget, rng=0
+                )
         except KeyboardInterrupt:
             interrupted += 1
         assert len(drawn) <= sum(entry.draws for entry in budget.entries)
@@ -104,7 +110,10 @@ def test_whatever_moment_a_solve_is_interrupted_at_its_draws_are_paid(drawn):
 
 def test_an_interruption_before_any_line_of_the_ledger_leaves_no_draw_unpaid(drawn):
     def interrupted_at(line):
-        """Charge and draw through a share; is it interrupted before the line-th line that the ledger runs?"""
+        """Charge and draw through a share.
+
+        Is it interrupted before the line-th line that the ledger runs?
+        """
         drawn.clear()
         budget, count = privlp.Budget(1.0, 1e-6), 0
 
@@ -119,7 +128,9 @@ def test_an_interruption_before_any_line_of_the_ledger_leaves_no_draw_unpaid(dra
             return trace
 
         def run():
-            draws = budget.share(0.5, 1e-6).charge(GaussianMechanism(1.0, 40.0), 2, "test", RELATION, Randomness(0))
+            draws = budget.share(0.5, 1e-6).charge(
+                GaussianMechanism(1.0, 40.0), 2, "test", RELATION, Randomness(0)
+            )
             draws(np.zeros(2))
             draws(np.zeros(2))
 
@@ -144,7 +155,10 @@ def test_an_interruption_before_any_line_of_the_ledger_leaves_no_draw_unpaid(dra
 def test_threads_that_share_a_budget_go_on_when_one_is_interrupted(drawn):
     lp, budget = covering(), privlp.Budget(1.0, 1e-5)
     threads = [
-        threading.Thread(target=privlp.solve, args=(lp, 0.1, 1e-6, 50), kwargs={"opt": 1.7, "budget": budget}) for _ in "abc"
+        threading.Thread(
+            target=privlp.solve, args=(lp, 0.1, 1e-6, 50), kwargs={"opt": 1.7, "budget": budget}
+        )
+        for _ in "abc"
     ]
     for thread in threads:
         thread.start()
@@ -178,7 +192,9 @@ def test_ctrl_c_stops_highs(solve):
 
 def test_an_interrupted_fit_leaves_no_weights_of_an_earlier_one(monkeypatch):
     X, y = make_separable_sphere(200, random_state=0)
-    svm = ObjectivePerturbationSVC(eps=1.0, reg=0.1, data_norm=1.0, classes=(-1, 1), random_state=0).fit(X, y)
+    svm = ObjectivePerturbationSVC(
+        eps=1.0, reg=0.1, data_norm=1.0, classes=(-1, 1), random_state=0
+    ).fit(X, y)
 
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -191,11 +207,18 @@ def test_an_interrupted_fit_leaves_no_weights_of_an_earlier_one(monkeypatch):
         svm.predict(X)
 
 
-ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg", "PYTHONPATH": str(Path(privlp.__file__).parents[1])}
+ENVIRONMENT = {
+    **os.environ,
+    "OPENBLAS_NUM_THREADS": "1",
+    "MPLBACKEND": "agg",
+    "PYTHONPATH": str(Path(privlp.__file__).parents[1]),
+}
 PRIVLP = "from privlp.cli import main; main(prog_name='privlp')"
 
 
-HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell may have its jobs ignore it
+HEED_CTRL_C = (  # a shell may have its jobs ignore it
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+)
 
 
 def process(code, *arguments, **options):
@@ -210,7 +233,10 @@ def process(code, *arguments, **options):
 
 
 def ctrl_c(running, *, sign, delay, stream="stderr"):
-    """Wait until a process shows a sign of life, and some seconds; then what Ctrl-C in a terminal does to all its processes."""
+    """Wait until a process shows a sign of life, and some seconds.
+
+    Then what Ctrl-C in a terminal does to all its processes.
+    """
     seen = b""
     while sign not in seen:
         piece = getattr(running, stream).read1()
@@ -227,11 +253,25 @@ def ctrl_c(running, *, sign, delay, stream="stderr"):
 def test_ctrl_c_of_a_solve_on_the_command_line(tmp_path, delay):
     covering(3000, 20).to_mps(tmp_path / "model.mps")
     (tmp_path / "out.json").write_text("old")
-    options = ["--eps=1", "--delta=1e-6", "--s=300", "--alpha=0.02", "--opt=1.7", "--method=dmw", "--progress", "--json=out.json"]
-    code, out, err = ctrl_c(process(PRIVLP, "solve", "model.mps", *options, cwd=tmp_path), sign=b"round", delay=delay)
+    options = [
+        "--eps=1",
+        "--delta=1e-6",
+        "--s=300",
+        "--alpha=0.02",
+        "--opt=1.7",
+        "--method=dmw",
+        "--progress",
+        "--json=out.json",
+    ]
+    code, out, err = ctrl_c(
+        process(PRIVLP, "solve", "model.mps", *options, cwd=tmp_path), sign=b"round", delay=delay
+    )
     assert code == 130
     assert out == ""
-    assert "Interrupted. Nothing was released but what is printed above or saved; what was charged stays charged." in err
+    assert (
+        "Interrupted. Nothing was released but what is printed above or saved; what was charged"
+        " stays charged." in err
+    )
     assert "Traceback" not in err
     assert (tmp_path / "out.json").read_text() == "old"
     assert sorted(os.listdir(tmp_path)) == ["model.mps", "out.json"]
@@ -262,7 +302,9 @@ def test_ctrl_c_of_training_prints_no_line(tmp_path):
     X, y = make_separable_sphere(4000, random_state=0)
     rows = [" ".join(f"{value:.6f}" for value in row / 1.001) for row in X]
     header = f"{len(y)} {X.shape[1]} 1e-4 1 1e-7"
-    (tmp_path / "records.txt").write_text("\n".join([header, *rows, *(str(int(label)) for label in y)]))
+    (tmp_path / "records.txt").write_text(
+        "\n".join([header, *rows, *(str(int(label)) for label in y)])
+    )
     told = """if True:
         import sys
         from svm_models import cli
@@ -274,21 +316,31 @@ def test_ctrl_c_of_training_prints_no_line(tmp_path):
         cli.main()
     """
     for delay in (0.0, 0.3):
-        code, out, err = ctrl_c(process(told, "train", "records.txt", "--model", "svm", cwd=tmp_path), sign=b"reading", delay=delay)
+        code, out, err = ctrl_c(
+            process(told, "train", "records.txt", "--model", "svm", cwd=tmp_path),
+            sign=b"reading",
+            delay=delay,
+        )
         assert (code, out) == (130, "")
         assert "Interrupted. " in err
         assert "Traceback" not in err
 
 
 def test_ctrl_c_of_the_demonstration_leaves_no_picture(tmp_path):
-    code, _, err = ctrl_c(process(PRIVLP, "demo", cwd=tmp_path), sign=b"The private solves", delay=0.2, stream="stdout")
+    code, _, err = ctrl_c(
+        process(PRIVLP, "demo", cwd=tmp_path),
+        sign=b"The private solves",
+        delay=0.2,
+        stream="stdout",
+    )
     assert code == 130
     assert "Interrupted. Nothing was released but what is printed above" in err
     assert "Traceback" not in err
     assert os.listdir(tmp_path) == []
 
 
-# --- too little memory -----------------------------------------------------------------------------------------------
+# --- too little memory
+# -----------------------------------------------------------------------------------------------
 
 #: Uses up all memory but 200 kB, and gives it back.
 MEMORY = """if True:
@@ -363,7 +415,9 @@ COMMAND = """
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the size of a process is read from /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="the size of a process is read from /proc"
+)
 @pytest.mark.parametrize(
     ("code", "outcome"),
     [
@@ -375,7 +429,10 @@ COMMAND = """
             (
                 1,
                 "",
-                "Error: Out of memory. Nothing was released but what is printed above or saved; what was charged stays charged.\n",
+                (
+                    "Error: Out of memory. Nothing was released but what is printed above or saved;"
+                    " what was charged stays charged.\n"
+                ),
             ),
         ),
     ],
@@ -388,7 +445,8 @@ def test_out_of_memory(tmp_path, code, outcome):
     assert set(os.listdir(tmp_path)) <= {"model.mps"}
 
 
-# --- full disks ------------------------------------------------------------------------------------------------------
+# --- full disks
+# ------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -421,7 +479,9 @@ def medium(request, tmp_path):
         return
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip("a small disk cannot be mounted here")
     try:
@@ -480,14 +540,21 @@ REQUEST = ["--eps", "1", "--delta", "1e-6", "--s", "50", "--opt", "1.7"]
 def test_a_full_disk_on_the_command_line(medium, command, name, tmp_path_factory):
     folder, exhausted = medium
     model = tmp_path_factory.mktemp("models") / "model.mps"
-    LinearProgram(LP.c, LP.A, LP.b, row_names=[f"a rather long name of row {i}".replace(" ", "_") for i in range(300)]).to_mps(
-        model
-    )
+    LinearProgram(
+        LP.c,
+        LP.A,
+        LP.b,
+        row_names=[f"a rather long name of row {i}".replace(" ", "_") for i in range(300)],
+    ).to_mps(model)
     with exhausted(folder):
-        result = CliRunner().invoke(main, [command[0], str(model), *command[1:], str(folder / name)])
+        result = CliRunner().invoke(
+            main, [command[0], str(model), *command[1:], str(folder / name)]
+        )
     plt.close("all")
     assert result.exit_code == 2
-    assert re.search(rf"Error: .*{name}: (File too large|No space left on device)\.\n", result.stderr)
+    assert re.search(
+        rf"Error: .*{name}: (File too large|No space left on device)\.\n", result.stderr
+    )
     assert os.listdir(folder) == []
     if command[0] == "solve":  # paid for, and not lost
         assert json.loads(result.stdout)["status"] == "completed"
@@ -546,7 +613,8 @@ def test_a_full_disk_loses_one_line_of_a_store_and_no_other(medium):
     assert not all(kept)
 
 
-# --- several at once -------------------------------------------------------------------------------------------------
+# --- several at once
+# -------------------------------------------------------------------------------------------------
 
 
 def in_threads(*actions):
@@ -559,7 +627,9 @@ def in_threads(*actions):
 
 def test_lines_of_several_writers_of_a_store_do_not_mix(tmp_path):
     path = tmp_path / "store.jsonl"
-    stores = [ResultStore(path) for _ in range(4)]  # each opens the file for itself, as processes do
+    stores = [
+        ResultStore(path) for _ in range(4)
+    ]  # each opens the file for itself, as processes do
 
     def fill(writer):
         for i in range(50):
@@ -572,7 +642,11 @@ def test_lines_of_several_writers_of_a_store_do_not_mix(tmp_path):
     finally:
         sys.setswitchinterval(interval)
     opened = ResultStore(path)
-    assert all(len(opened[{"writer": writer, "i": i}]) == i * 1000 for writer in range(4) for i in range(50))
+    assert all(
+        len(opened[{"writer": writer, "i": i}]) == i * 1000
+        for writer in range(4)
+        for i in range(50)
+    )
 
 
 def test_readers_see_one_writer_s_file_or_the_other_s(tmp_path):
@@ -618,13 +692,16 @@ def test_a_forked_process_cannot_spend_a_budget_again():
     out, err = process(FORK).communicate(timeout=100)
     assert b"Traceback" not in err
     refusal = (
-        "This {} belongs to the process that made it: another one would spend a second time what was paid for once. Give each "
-        "process a Budget of its own, or use threads."
+        "This {} belongs to the process that made it: another one would spend a second time what"
+        " was paid for once. Give each process a Budget of its own, or use threads."
     )
-    assert out.decode().splitlines() == [refusal.format(name) for name in ("Budget", "Budget", "Budget", "ChargedDraws", "Budget")]
+    assert out.decode().splitlines() == [
+        refusal.format(name) for name in ("Budget", "Budget", "Budget", "ChargedDraws", "Budget")
+    ]
 
 
-# --- parallel runs ---------------------------------------------------------------------------------------------------
+# --- parallel runs
+# ---------------------------------------------------------------------------------------------------
 
 PARALLEL = """if True:
     import os, signal, sys, time
@@ -659,12 +736,18 @@ def test_a_killed_worker_and_ctrl_c_leave_whole_results_and_a_way_on(tmp_path):
     out, err = killed.communicate(timeout=100)
     assert (killed.returncode, out) == (1, b"")
     assert "TerminatedWorkerError" in err.decode()
-    assert f"cross_validate ended after {done()} of 20 fits, which are in the store; the same call goes on" in err.decode()
+    assert (
+        f"cross_validate ended after {done()} of 20 fits, which are in the store; the same call"
+        " goes on" in err.decode()
+    )
     (tmp_path / "fault").unlink()
 
     code, out, err = ctrl_c(process(PARALLEL, cwd=tmp_path), sign=b"fit", delay=0.25)
     assert (code, out) == (-signal.SIGINT, "")
-    assert f"cross_validate ended after {done()} of 20 fits, which are in the store; the same call goes on" in err
+    assert (
+        f"cross_validate ended after {done()} of 20 fits, which are in the store; the same call"
+        " goes on" in err
+    )
 
     class Fragile(DummyClassifier):
         fits = 0
@@ -674,7 +757,9 @@ def test_a_killed_worker_and_ctrl_c_leave_whole_results_and_a_way_on(tmp_path):
             return super().fit(X, y)
 
     X, y = make_separable_sphere(200, random_state=0)
-    resumed = cross_validate({"fragile": Fragile()}, X, y, folds=20, store=ResultStore(tmp_path / "store.jsonl"))
+    resumed = cross_validate(
+        {"fragile": Fragile()}, X, y, folds=20, store=ResultStore(tmp_path / "store.jsonl")
+    )
     assert 0 < kept[0] < kept[1] < done() == 20
     assert Fragile.fits == 20 - kept[1]
     whole = cross_validate({"fragile": Fragile()}, X, y, folds=20)
@@ -688,10 +773,13 @@ def test_without_a_store_the_results_are_said_to_be_lost():
 
     with pytest.raises(MemoryError) as caught:
         cross_validate({"faulty": Faulty()}, *make_separable_sphere(50, random_state=0), folds=2)
-    assert caught.value.__notes__ == ["cross_validate ended after 0 of 2 fits, which are lost; a store would have kept them."]
+    assert caught.value.__notes__ == [
+        "cross_validate ended after 0 of 2 fits, which are lost; a store would have kept them."
+    ]
 
 
-# --- HiGHS -----------------------------------------------------------------------------------------------------------
+# --- HiGHS
+# -----------------------------------------------------------------------------------------------------------
 
 MODEL_STATUS = highspy.HighsModelStatus
 FAILURES = [
@@ -706,7 +794,10 @@ FAILURES = [
     MODEL_STATUS.kUnknown,
     MODEL_STATUS.kTimeLimit,
 ]
-LIMITS = {MODEL_STATUS.kTimeLimit: Status.TIME_LIMIT, MODEL_STATUS.kIterationLimit: Status.ITERATION_LIMIT}
+LIMITS = {
+    MODEL_STATUS.kTimeLimit: Status.TIME_LIMIT,
+    MODEL_STATUS.kIterationLimit: Status.ITERATION_LIMIT,
+}
 names = pytest.mark.parametrize("failure", FAILURES, ids=lambda status: status.name)
 
 
@@ -723,7 +814,11 @@ def failing(monkeypatch):
             return returned if len(runs) <= after else highspy.HighsStatus.kError
 
         monkeypatch.setattr(highspy.Highs, "run", failed)
-        monkeypatch.setattr(highspy.Highs, "getModelStatus", lambda highs: status(highs) if len(runs) <= after else failure)
+        monkeypatch.setattr(
+            highspy.Highs,
+            "getModelStatus",
+            lambda highs: status(highs) if len(runs) <= after else failure,
+        )
         return runs
 
     return fail
@@ -789,7 +884,12 @@ def test_private_solves_are_honest_about_failures_of_highs(failing, failure, met
         patch.setattr(Ledger, "charge_together", noted)
         assert solve(privlp.Budget(1.0, 1e-5)).success
     budget = privlp.Budget(1.0, 1e-5)
-    failing(failure, {"all runs": 0, "runs after the charge": before_the_charge[0], "last run": len(runs) - 1}[which])
+    failing(
+        failure,
+        {"all runs": 0, "runs after the charge": before_the_charge[0], "last run": len(runs) - 1}[
+            which
+        ],
+    )
     if which == "all runs" and method != "direct-noise":
         with pytest.raises(PrivLPError, match=r"unbounded|no feasible point"):
             solve(budget)
@@ -809,7 +909,9 @@ def test_private_solves_are_honest_about_failures_of_highs(failing, failure, met
         assert solution.status is (Status.TIME_LIMIT if limited else Status.NUMERICAL_ERROR)
         assert solution.x is None
         assert not solution.success
-        assert ("time limit" if limited else "HiGHS ended without a solution: numerical error") in solution.message
+        assert (
+            "time limit" if limited else "HiGHS ended without a solution: numerical error"
+        ) in solution.message
         assert not limited or solution.trace == {}
 
 
@@ -843,5 +945,9 @@ def test_badly_scaled_programs_are_certified_or_not_called_optimal():
     solved = [privlp.solve_exact(badly_scaled(seed)) for seed in range(40)]
     for exact in solved:
         assert exact.status in (Status.OPTIMAL, Status.NUMERICAL_ERROR)
-        assert exact.success == (max(exact.primal_residual, exact.dual_residual, exact.gap) <= 1e-5) == (exact.x is not None)
+        assert (
+            exact.success
+            == (max(exact.primal_residual, exact.dual_residual, exact.gap) <= 1e-5)
+            == (exact.x is not None)
+        )
     assert {exact.status for exact in solved} == {Status.OPTIMAL, Status.NUMERICAL_ERROR}

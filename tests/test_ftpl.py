@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import ConstraintPrivate, InvalidParameterError, LinearProgram, UnsupportedProblemError, audit
+from privlp import (
+    ConstraintPrivate,
+    InvalidParameterError,
+    LinearProgram,
+    UnsupportedProblemError,
+    audit,
+)
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from privlp.problem import StandardForm
 from privlp.solvers import Task
@@ -22,7 +28,11 @@ from privlp.solvers.public_polytope import PublicPolytope
 REPLACE = ConstraintPrivate()
 ADD = ConstraintPrivate("add-remove", nominal_n=5)
 #: Public: x_0 + x_1 + 2 x_2 = 1, one variable free, one boxed; costs of both signs.
-PUBLIC = {"c": np.array([1.0, -2.0, 0.0]), "row": np.array([[1.0, 1.0, 2.0]]), "bounds": [(0, 1), (None, None), (-1, 3)]}
+PUBLIC = {
+    "c": np.array([1.0, -2.0, 0.0]),
+    "row": np.array([[1.0, 1.0, 2.0]]),
+    "bounds": [(0, 1), (None, None), (-1, 3)],
+}
 OPT = 2.0
 
 
@@ -32,7 +42,13 @@ def program(A, b, relation=REPLACE, **options):
     lower = np.append(1.0, np.full(len(b), -np.inf))
     private = np.arange(len(rows)) > 0
     limits = np.append(1.0, b)
-    fields = {"row_lower": lower, "private": private, "bounds": PUBLIC["bounds"], "neighbours": relation, **options}
+    fields = {
+        "row_lower": lower,
+        "private": private,
+        "bounds": PUBLIC["bounds"],
+        "neighbours": relation,
+        **options,
+    }
     return LinearProgram(PUBLIC["c"], rows, limits, **fields)
 
 
@@ -43,7 +59,8 @@ def released(A, b, relation=REPLACE, point=(0.5, -1.5, 1.0), softness=1e-3, with
     return rows.scores(ElasticDual(rows, np.array(point), softness).weights())
 
 
-# ---------------------------------------------------------------------------------------------- the region
+# ---------------------------------------------------------------------------------------------- the
+# region
 
 
 def test_ranges_of_the_region():
@@ -61,13 +78,18 @@ def test_opt_is_optional_in_a_region():
 
 
 def test_private_rows_have_no_part_in_the_region():
-    one, two = (PublicPolytope(StandardForm.of(program(A, [b])), OPT) for A, b in (([[1, 2, 3]], 1e9), ([[0, 0, 0]], -1e9)))
+    one, two = (
+        PublicPolytope(StandardForm.of(program(A, [b])), OPT)
+        for A, b in (([[1, 2, 3]], 1e9), ([[0, 0, 0]], -1e9))
+    )
     assert np.array_equal(one.unit, two.unit)
     assert np.array_equal(one.low, two.low)
 
 
 def test_fixed_variables_are_no_part_of_a_release():
-    lp = LinearProgram([1, 1, 1], [[1, 1, 0], [0, 0, 1]], [2, 1], private=[1], bounds=[(0, 3), (2, 2), (0, 1)])
+    lp = LinearProgram(
+        [1, 1, 1], [[1, 1, 0], [0, 0, 1]], [2, 1], private=[1], bounds=[(0, 3), (2, 2), (0, 1)]
+    )
     region = PublicPolytope(StandardForm.of(lp))
     assert region.live.tolist() == [2]  # x_1 = 2, so x_0 = 0
     assert RowsOnPolytope(region).scores(np.ones(1)) == pytest.approx([-1.0])
@@ -81,14 +103,18 @@ def solve(lp, eps=math.inf, delta=0.0, s=1, **options):
     ("lp", "opt", "error", "message"),
     [
         pytest.param(
-            LinearProgram([1, 0], [[1, 1]], [1], variable_names=["a", "gas"], bounds=[(0, 1), (0, None)]),
+            LinearProgram(
+                [1, 0], [[1, 1]], [1], variable_names=["a", "gas"], bounds=[(0, 1), (0, None)]
+            ),
             0.0,
             UnsupportedProblemError,
             r"unbounded.* no limit on variable 'gas'\. Give such variables finite bounds",
             id="unbounded",
         ),
         pytest.param(
-            LinearProgram([1], [[1], [1]], [1, 0], row_lower=[1, -np.inf], private=[1], bounds=(2, 3)),
+            LinearProgram(
+                [1], [[1], [1]], [1, 0], row_lower=[1, -np.inf], private=[1], bounds=(2, 3)
+            ),
             2.0,
             UnsupportedProblemError,
             "public rows and bounds contradict each other",
@@ -98,7 +124,8 @@ def solve(lp, eps=math.inf, delta=0.0, s=1, **options):
             LinearProgram([1], [[1]], [3], bounds=(2, 3), offset=10.0),
             11.0,
             InvalidParameterError,
-            r"opt = 11 is below the least objective within the public rows and bounds, 12: no x reaches it",
+            r"opt = 11 is below the least objective within the public rows and bounds, 12: no x"
+            r" reaches it",
             id="opt too small",
         ),
         pytest.param(
@@ -112,7 +139,8 @@ def solve(lp, eps=math.inf, delta=0.0, s=1, **options):
             LinearProgram([1], [[1]], [3], bounds=(2, 3), sense="max"),
             4.0,
             InvalidParameterError,
-            r"opt = 4 is above the largest objective within the public rows and bounds, 3: no x reaches it",
+            r"opt = 4 is above the largest objective within the public rows and bounds, 3: no x"
+            r" reaches it",
             id="opt too large",
         ),
         pytest.param(
@@ -137,9 +165,19 @@ def solve(lp, eps=math.inf, delta=0.0, s=1, **options):
             id="range too small",
         ),
         pytest.param(
-            LinearProgram([1], [[1]], [3], bounds=(2, 3)), (5.0, 4.0), InvalidParameterError, "rising order", id="falling range"
+            LinearProgram([1], [[1]], [3], bounds=(2, 3)),
+            (5.0, 4.0),
+            InvalidParameterError,
+            "rising order",
+            id="falling range",
         ),
-        pytest.param(LinearProgram([1], [[1]], [3], bounds=(2, 3)), np.nan, InvalidParameterError, "opt must be", id="nan"),
+        pytest.param(
+            LinearProgram([1], [[1]], [3], bounds=(2, 3)),
+            np.nan,
+            InvalidParameterError,
+            "opt must be",
+            id="nan",
+        ),
     ],
 )
 def test_refusals(lp, opt, error, message):
@@ -162,32 +200,51 @@ def test_errors_show_no_private_number():
     assert "987654" not in str(info.value)
 
 
-# ---------------------------------------------------------------------------------------------- privacy
+# ----------------------------------------------------------------------------------------------
+# privacy
 
 numbers = st.one_of(st.floats(-3, 3), st.sampled_from([0.0, 1.0, -1.0, 1e8, -1e-8]))
 
 
 def rows_of(count):
-    return st.lists(st.lists(numbers, min_size=4, max_size=4), min_size=count, max_size=count).map(np.array)
+    return st.lists(st.lists(numbers, min_size=4, max_size=4), min_size=count, max_size=count).map(
+        np.array
+    )
 
 
 @settings(deadline=None, max_examples=100)
-@given(rows_of(6), rows_of(2), st.tuples(*[st.floats(-3, 3)] * 3), st.sampled_from([1e-6, 0.1, 10.0]), st.booleans())
+@given(
+    rows_of(6),
+    rows_of(2),
+    st.tuples(*[st.floats(-3, 3)] * 3),
+    st.sampled_from([1e-6, 0.1, 10.0]),
+    st.booleans(),
+)
 def test_sensitivity(common, others, point, softness, with_value):
-    """Replacing one row moves the release by at most 2, or sqrt 5 with the value; adding one by at most 1, or sqrt 2."""
+    """Replacing one row moves the release by at most 2, or sqrt 5 with the value.
+
+    Adding one by at most 1, or sqrt 2.
+    """
 
     def release(rows, relation):
         return released(rows[:, :3], rows[:, 3], relation, point, softness, with_value)
 
     one, two = (np.vstack([common, other]) for other in others)
     assert (
-        np.linalg.norm(release(one, REPLACE) - release(two, REPLACE)) <= REPLACE.sum_sensitivity(1.0, 1, float(with_value)) + 1e-6
+        np.linalg.norm(release(one, REPLACE) - release(two, REPLACE))
+        <= REPLACE.sum_sensitivity(1.0, 1, float(with_value)) + 1e-6
     )
-    assert np.linalg.norm(release(one, ADD) - release(common, ADD)) <= ADD.sum_sensitivity(1.0, 1, float(with_value)) + 1e-6
+    assert (
+        np.linalg.norm(release(one, ADD) - release(common, ADD))
+        <= ADD.sum_sensitivity(1.0, 1, float(with_value)) + 1e-6
+    )
 
 
 #: Opposite rows next to a common one, both violated.
-OPPOSITE = [(np.array([[1.0, 0.5, 0.0], sign * np.array([8.0, -2.0, 1.0])]), np.array([9.0, -99.0])) for sign in (1, -1)]
+OPPOSITE = [
+    (np.array([[1.0, 0.5, 0.0], sign * np.array([8.0, -2.0, 1.0])]), np.array([9.0, -99.0]))
+    for sign in (1, -1)
+]
 
 
 def test_sensitivity_is_attained():
@@ -199,7 +256,9 @@ def test_sensitivity_with_the_value_is_attained():
     """Opposite rows, one violated by more than 1, the other by next to nothing but more than the softness."""
     (A, b), (other, _) = OPPOSITE
     barely = np.array([b[0], other[1] @ (0.5, -1.5, 1.0) - 0.01])
-    one, two = (released(*rows, softness=1e-6, with_value=True) for rows in ((A, b), (other, barely)))
+    one, two = (
+        released(*rows, softness=1e-6, with_value=True) for rows in ((A, b), (other, barely))
+    )
     bound = REPLACE.sum_sensitivity(1.0, 1, 1.0)
     assert bound == pytest.approx(math.sqrt(5))
     assert 0.99 * bound <= np.linalg.norm(one - two) <= bound
@@ -218,7 +277,12 @@ def test_both_sides_of_a_range_are_rows_of_one_record():
 
 def task(lp, eps, delta, **options):
     defaults = {"s": 1.0, "alpha": None, "opt": OPT, "width": None}
-    return Task(form=StandardForm.of(lp), ledger=Ledger(eps, delta), randomness=Randomness(0), **{**defaults, **options})
+    return Task(
+        form=StandardForm.of(lp),
+        ledger=Ledger(eps, delta),
+        randomness=Randomness(0),
+        **{**defaults, **options},
+    )
 
 
 @pytest.mark.parametrize("records", [1, 3])
@@ -255,7 +319,10 @@ def test_audit_of_a_round():
 
 @pytest.mark.statistical
 def test_audit_of_a_broken_round():
-    """Noise for the sensitivity of one row added where one is replaced: caught. Miss rate below 0.01."""
+    """Noise for the sensitivity of one row added where one is replaced: caught.
+
+    Miss rate below 0.01.
+    """
     result = audit(one_round(1.0), *OPPOSITE, claim(1e-3), 1e-3, runs=40_000, rng=1)
     assert not result.passed, str(result)
 
@@ -269,7 +336,9 @@ class Recorder:
 
     def __call__(self, scores):
         self.seen.append(scores.copy())
-        return self.sizes * self.rng.normal(size=scores.shape)  # noise alone: points do not depend on the rows
+        return self.sizes * self.rng.normal(
+            size=scores.shape
+        )  # noise alone: points do not depend on the rows
 
 
 @pytest.mark.parametrize("with_value", [False, True])
@@ -279,7 +348,11 @@ def test_all_that_players_see_is_released(with_value):
     for A, b in OPPOSITE:
         region = PublicPolytope(StandardForm.of(program(A, b)), OPT)
         rows, draws = RowsOnPolytope(region, with_value=with_value), Recorder(1.0)
-        player = LeaderOfCuts(region, draws) if with_value else PerturbedLeader(region, draws, 0.1, vertices=5)
+        player = (
+            LeaderOfCuts(region, draws)
+            if with_value
+            else PerturbedLeader(region, draws, 0.1, vertices=5)
+        )
         dual, seen = ElasticDual(rows, player.point, 0.1), []
         for _ in range(60):
             answer = player.respond(rows.scores(dual.weights()))
@@ -292,13 +365,22 @@ def test_all_that_players_see_is_released(with_value):
     assert 0.5 < change <= REPLACE.sum_sensitivity(1.0, 1, float(with_value))
 
 
-# ---------------------------------------------------------------------------------------------- what it finds
+# ----------------------------------------------------------------------------------------------
+# what it finds
 
 KNOWN = {
     "equality, free variable, negative costs": LinearProgram.from_linprog(
-        [-1, -4, 0.5], [[-3, 1, 0], [1, 2, 1]], [6, 4], [[1, 1, 1]], [2], [(None, None), (-3, None), (0, 5)], box=20
+        [-1, -4, 0.5],
+        [[-3, 1, 0], [1, 2, 1]],
+        [6, 4],
+        [[1, 1, 1]],
+        [2],
+        [(None, None), (-3, None), (0, 5)],
+        box=20,
     ),
-    "maximisation": LinearProgram([3, 5], [[1, 0], [0, 2], [3, 2]], [4, 12, 18], sense="max", bounds=(0, 50)),
+    "maximisation": LinearProgram(
+        [3, 5], [[1, 0], [0, 2], [3, 2]], [4, 12, 18], sense="max", bounds=(0, 50)
+    ),
     "ranges": LinearProgram([1, 1], [[1, 2], [1, -1]], [4, 1], row_lower=[2, -1], bounds=(-10, 10)),
     "sparse, public rows": LinearProgram(
         [-1, -1, -1],
@@ -331,7 +413,9 @@ def test_alpha_sets_the_softness_and_the_rounds():
 
 def test_noise_of_a_seed():
     lp = program(np.ones((500, 3)), np.zeros(500))
-    one, again, other = (privlp.solve(lp, 1.0, 1e-6, 1, opt=OPT, method="ftpl", rng=rng) for rng in (0, 0, 1))
+    one, again, other = (
+        privlp.solve(lp, 1.0, 1e-6, 1, opt=OPT, method="ftpl", rng=rng) for rng in (0, 0, 1)
+    )
     assert np.array_equal(one.x, again.x)
     assert not np.array_equal(one.x, other.x)
     assert one.objective <= OPT + 1e-6
@@ -340,17 +424,27 @@ def test_noise_of_a_seed():
 
 
 def test_it_routes_flows_within_private_capacities():
-    """Ten commodities on four paths each, 3,000 private capacities. Fixed seeds: a fifth of the cheapest routes' excess."""
+    """Ten commodities on four paths each, 3,000 private capacities.
+
+    Fixed seeds: a fifth of the cheapest routes' excess.
+    """
     rng = np.random.default_rng(0)
     d, n = 40, 3_000
     owner = np.arange(d) // 4
     share = rng.dirichlet(np.ones(4), 10).ravel()
-    use = np.where(rng.random((30, d)) < 0.2, 1.0, 0.0)[np.arange(n) % 30] * rng.uniform(0.5, 1.5, (n, 10))[:, owner]
+    use = (
+        np.where(rng.random((30, d)) < 0.2, 1.0, 0.0)[np.arange(n) % 30]
+        * rng.uniform(0.5, 1.5, (n, 10))[:, owner]
+    )
     capacity = use @ share * (1 + 0.1 * rng.exponential(size=n)) + 0.1
     demand = np.equal.outer(np.arange(10), owner).astype(float)
-    lp = LinearProgram.from_linprog(rng.uniform(1, 2, d), use / capacity[:, None], np.ones(n), demand, np.ones(10), (0, 1))
+    lp = LinearProgram.from_linprog(
+        rng.uniform(1, 2, d), use / capacity[:, None], np.ones(n), demand, np.ones(10), (0, 1)
+    )
     exact = privlp.solve_exact(lp)
-    cheapest = privlp.solve_exact(LinearProgram.from_linprog(lp.c, None, None, demand, np.ones(10), (0, 1)))
+    cheapest = privlp.solve_exact(
+        LinearProgram.from_linprog(lp.c, None, None, demand, np.ones(10), (0, 1))
+    )
     solution = privlp.solve(lp, 2.0, 1e-6, 50, opt=exact.objective, method="ftpl", rng=0)
     left = privlp.compare(lp, solution, exact)
     assert left.violation_at(50) < 0.2 * privlp.compare(lp, cheapest, exact).violation_at(50)
@@ -367,7 +461,14 @@ def test_it_is_mirror_descent_on_a_simplex():
     lp = LinearProgram(A.sum(axis=0), -A, -np.ones(4000))
     opt = privlp.solve_exact(lp).objective
     left = {
-        method: np.mean([np.sort(1 - A @ privlp.solve(lp, 1.0, 1e-6, 50, opt=opt, method=method, rng=k).x)[-51] for k in range(2)])
+        method: np.mean(
+            [
+                np.sort(1 - A @ privlp.solve(lp, 1.0, 1e-6, 50, opt=opt, method=method, rng=k).x)[
+                    -51
+                ]
+                for k in range(2)
+            ]
+        )
         for method in ("ftpl", "mirror")
     }
     assert left["ftpl"] < 2 * left["mirror"]
@@ -379,7 +480,10 @@ EASY = ["adlittle", "afiro", "avgas", "israel", "scrs8", "shell"]
 
 @pytest.mark.parametrize("name", EASY)
 def test_netlib(name):
-    """At most 5 % of violation at no more than the optimum, without noise; the other two of eight are in the benchmark."""
+    """At most 5 % of violation at no more than the optimum, without noise.
+
+    The other two of eight are in the benchmark.
+    """
     path = PROGRAMS / f"{name}.mps"
     if not path.exists():
         pytest.skip("netlib programs are not here")
@@ -405,7 +509,12 @@ class TestUnknownOptimum:
         x = np.array([0.5, 1.0, 0.5, -1.0])
         equal = np.array([[1.0, 1.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]])
         return LinearProgram.from_linprog(
-            [3, 1, 2, 1], A, A @ x + 0.05 * rng.random(n), equal, equal @ x, [(0, 3), (0, 3), (0, 3), (-3, 3)]
+            [3, 1, 2, 1],
+            A,
+            A @ x + 0.05 * rng.random(n),
+            equal,
+            equal @ x,
+            [(0, 3), (0, 3), (0, 3), (-3, 3)],
         )
 
     @pytest.mark.parametrize("margin", [None, (1.0, 1.0)])
@@ -422,14 +531,19 @@ class TestUnknownOptimum:
         lp = self.program(4000)
         exact = privlp.solve_exact(lp)
         solution = privlp.solve(lp, 8.0, 1e-6, 400, rng=0)
-        assert solution.objective == pytest.approx(exact.objective, abs=1.0)  # public objectives span 10
+        assert solution.objective == pytest.approx(
+            exact.objective, abs=1.0
+        )  # public objectives span 10
         assert privlp.compare(lp, solution, exact).violation_at(400) < 0.1
         assert solution.privacy.eps <= 8.0
 
     def test_everything_is_paid_before_the_first_draw(self):
         budget = privlp.Budget(1.0, 1e-6)
         solution = privlp.solve(self.program(), 1.0, 1e-6, 10, budget=budget, rng=0)
-        assert [entry.purpose for entry in budget.entries] == ["count violated rows", *[_RELEASES] * 5]
+        assert [entry.purpose for entry in budget.entries] == [
+            "count violated rows",
+            *[_RELEASES] * 5,
+        ]
         assert sum(entry.draws for entry in budget.entries[1:]) == solution.iterations
         assert solution.privacy.eps == pytest.approx(1.0, rel=1e-6)
 

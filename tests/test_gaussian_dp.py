@@ -93,7 +93,8 @@ def test_where_inverses_have_no_finite_answer():
     assert least_eps(lambda eps: 0.5, 0.1, scale=1.0) == math.inf
 
 
-# ---------------------------------------------------------------------------------- who is dominated
+# ---------------------------------------------------------------------------------- who is
+# dominated
 
 
 def extreme_pair(eps: float, t: float) -> tuple[float, float]:
@@ -199,7 +200,9 @@ def test_composed_selections_from_two_stay_below_the_curve(eps, share, count):
     counts=st.lists(st.integers(1, 12), min_size=3, max_size=3),
     total=powers_of_ten(-2, 1),
 )
-def test_mixed_selections_stay_below_the_curve_of_the_sum_of_squares(epsilons, shares, counts, total):
+def test_mixed_selections_stay_below_the_curve_of_the_sum_of_squares(
+    epsilons, shares, counts, total
+):
     used = list(zip(epsilons, shares, counts, strict=False))
     groups = [(*extreme_pair(eps, share * eps), count) for eps, share, count in used]
     mu = math.sqrt(sum(count * mu_of_bounded_range(eps) ** 2 for eps, _, count in used))

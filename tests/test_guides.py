@@ -34,12 +34,17 @@ def run_commands(text):
         command, _, expected = step.partition("\n")
         program, *arguments = shlex.split(command)
         output = CliRunner().invoke(COMMANDS[program], arguments, catch_exceptions=False).output
-        assert doctest.OutputChecker().check_output(expected, output, FLAGS), f"$ {command}\n{output}"
+        assert doctest.OutputChecker().check_output(expected, output, FLAGS), (
+            f"$ {command}\n{output}"
+        )
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_guide(path, tmp_path, monkeypatch):
-    """In order, in a folder of its own; pages that show a command on model.mps without writing it get a small one."""
+    """In order, in a folder of its own.
+
+    Pages that show a command on model.mps without writing it get a small one.
+    """
     A = np.random.default_rng(0).uniform(0.2, 1.0, size=(1000, 4))
     privlp.LinearProgram([1, 2, 1, 3], -A, -np.ones(1000)).to_mps(tmp_path / "model.mps")
     monkeypatch.chdir(tmp_path)

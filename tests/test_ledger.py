@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 import privlp
-from privlp import Budget, BudgetExceededError, ConstraintPrivate, InvalidParameterError, LinearProgram, RelationMismatchError
+from privlp import (
+    Budget,
+    BudgetExceededError,
+    ConstraintPrivate,
+    InvalidParameterError,
+    LinearProgram,
+    RelationMismatchError,
+)
 from privlp.privacy import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -40,7 +47,8 @@ class BrokenMechanism(LaplaceMechanism):
         raise OSError("the disk is on fire")
 
 
-# ---------------------------------------------------------------------------------------------- paying and drawing
+# ----------------------------------------------------------------------------------------------
+# paying and drawing
 
 
 def test_a_draw_that_fails_stays_charged():
@@ -74,14 +82,17 @@ def test_no_more_draws_than_paid_for():
     assert draw.remaining == 1
     draw(np.zeros(3))
     with pytest.raises(
-        BudgetExceededError, match="All paid draws of the exponential mechanism are used; charge the ledger for more"
+        BudgetExceededError,
+        match="All paid draws of the exponential mechanism are used; charge the ledger for more",
     ):
         draw(np.zeros(3))
     assert draw.remaining == 0
 
 
 def test_draws_come_from_the_randomness_paid_with():
-    first, second = (charge(Ledger(1.0, 0.0), LaplaceMechanism(1.0, 2.0), rng=3)(5.0) for _ in range(2))
+    first, second = (
+        charge(Ledger(1.0, 0.0), LaplaceMechanism(1.0, 2.0), rng=3)(5.0) for _ in range(2)
+    )
     assert first == second != 5.0
 
 
@@ -93,7 +104,10 @@ def test_overspending_is_refused_and_nothing_is_charged():
         charge(ledger, selection(0.25), count=2, purpose="second")
     assert ledger.record() == before
     message = str(refusal.value)
-    assert "2 draws of the exponential mechanism (second) would bring the total to eps = 1.1" in message
+    assert (
+        "2 draws of the exponential mechanism (second) would bring the total to eps = 1.1"
+        in message
+    )
     assert "beyond the budget of eps = 1 (spent so far: 0.6)" in message
     assert "Nothing was drawn and nothing was charged" in message
     charge(ledger, selection(0.39), purpose="third")
@@ -137,7 +151,8 @@ def test_a_value_without_noise_has_no_finite_price():
             charge(Ledger(1e9, 0.5), mechanism)
 
 
-# ---------------------------------------------------------------------------------------------- composition
+# ----------------------------------------------------------------------------------------------
+# composition
 
 
 def test_without_delta_epsilons_add():
@@ -150,7 +165,12 @@ def test_without_delta_epsilons_add():
 
 @pytest.mark.parametrize(
     ("mechanism", "count"),
-    [(selection(0.02), 60), (selection(9.0), 8), (LaplaceMechanism(1.0, 30.0), 40), (GaussianMechanism(1.0, 50.0), 60)],
+    [
+        (selection(0.02), 60),
+        (selection(9.0), 8),
+        (LaplaceMechanism(1.0, 30.0), 40),
+        (GaussianMechanism(1.0, 50.0), 60),
+    ],
 )
 def test_a_loop_of_single_charges_equals_one_charge_of_all(mechanism, count):
     loop, once, half = (Ledger(1e6, 1e-6) for _ in range(3))
@@ -216,7 +236,11 @@ def test_mixed_mechanisms_compose_in_one_sum_of_divergences():
     charge(ledger, LaplaceMechanism(1.0, 20.0), count=9)
 
     def renyi(order):
-        return 100 * renyi_of_selection(0.05)(order) + 4 * renyi_of_gaussian(10.0)(order) + 9 * renyi_of_laplace(20.0)(order)
+        return (
+            100 * renyi_of_selection(0.05)(order)
+            + 4 * renyi_of_gaussian(10.0)(order)
+            + 9 * renyi_of_laplace(20.0)(order)
+        )
 
     exact = conversion(renyi, 1e-6)
     assert exact * (1 - 1e-9) <= ledger.spent() <= exact * 1.01
@@ -231,7 +255,9 @@ def test_at_the_exact_price_of_gaussian_noise(sigma, count):
     shift = math.sqrt(count) / sigma
 
     def exact_delta(eps):
-        return stats.norm.cdf(shift / 2 - eps / shift) - math.exp(eps + stats.norm.logcdf(-shift / 2 - eps / shift))
+        return stats.norm.cdf(shift / 2 - eps / shift) - math.exp(
+            eps + stats.norm.logcdf(-shift / 2 - eps / shift)
+        )
 
     assert exact_delta(ledger.spent()) <= 1e-5 < exact_delta((1 - 1e-6) * ledger.spent())
 
@@ -267,7 +293,8 @@ def test_a_round_may_cost_four_and_a_half_times_what_the_published_formula_allow
     assert mechanism.eps == pytest.approx(0.01396, rel=1e-2)
 
 
-# ---------------------------------------------------------------------------------------------- calibration
+# ----------------------------------------------------------------------------------------------
+# calibration
 
 
 FAMILIES = {
@@ -314,7 +341,8 @@ def test_infinite_eps_calibrates_to_no_noise():
     assert Ledger(math.inf, 0.0).calibrate(selection, 100).eps == math.inf
 
 
-# ---------------------------------------------------------------------------------------------- relations
+# ----------------------------------------------------------------------------------------------
+# relations
 
 
 def test_one_ledger_one_relation():
@@ -346,16 +374,21 @@ def test_records_may_own_different_numbers_of_rows():
     assert len(ledger.entries) == 2
 
 
-# ---------------------------------------------------------------------------------------------- a budget shared by solves
+# ---------------------------------------------------------------------------------------------- a
+# budget shared by solves
 
 
 def program(seed=0, n=40, d=3, **options):
-    return LinearProgram(np.ones(d), -np.random.default_rng(seed).uniform(0.2, 1, (n, d)), -np.ones(n), **options)
+    return LinearProgram(
+        np.ones(d), -np.random.default_rng(seed).uniform(0.2, 1, (n, d)), -np.ones(n), **options
+    )
 
 
 def solve(budget, eps, rng=0, **options):
     lp = options.pop("lp", None) or program()
-    return privlp.solve(lp, eps, 1e-6, s=8, alpha=1.5, opt=2.0, method="dmw", budget=budget, rng=rng, **options)
+    return privlp.solve(
+        lp, eps, 1e-6, s=8, alpha=1.5, opt=2.0, method="dmw", budget=budget, rng=rng, **options
+    )
 
 
 def test_two_solves_compose_in_their_budget():
@@ -424,7 +457,8 @@ def test_no_noise_is_refused_by_a_finite_budget():
     assert budget.spent() == 0
 
 
-# ---------------------------------------------------------------------------------------------- words and data
+# ----------------------------------------------------------------------------------------------
+# words and data
 
 
 def test_statement_is_complete():
@@ -462,7 +496,11 @@ def test_statement_of_cryptographic_noise_has_no_seed_flag():
 def test_one_seeded_draw_marks_the_whole_budget():
     budget = Budget(2.0, 1e-6)
     secure, seeded = solve(budget, 0.3, rng=None), solve(budget, 0.3, rng=1)
-    assert (secure.privacy.seeded, seeded.privacy.seeded, budget.record().seeded) == (False, True, True)
+    assert (secure.privacy.seeded, seeded.privacy.seeded, budget.record().seeded) == (
+        False,
+        True,
+        True,
+    )
     assert "ChaCha20 keyed by the operating system and seeded generator" in str(budget.statement())
 
 
@@ -474,8 +512,16 @@ def test_statement_of_noise_in_floating_point_says_so():
 
 def test_statement_of_an_unused_budget():
     record = Budget(1.0, 1e-6).record()
-    assert (record.eps, record.delta, record.relation, record.randomness, record.seeded) == (0.0, 0.0, None, None, False)
-    assert str(record.statement()).startswith("Nothing was released: (0, 0)-differentially private.")
+    assert (record.eps, record.delta, record.relation, record.randomness, record.seeded) == (
+        0.0,
+        0.0,
+        None,
+        None,
+        False,
+    )
+    assert str(record.statement()).startswith(
+        "Nothing was released: (0, 0)-differentially private."
+    )
 
 
 def test_infinite_eps_is_marked_as_not_private():
@@ -490,12 +536,16 @@ def test_infinite_eps_is_marked_as_not_private():
 def test_record_round_trip(eps):
     record = solve(None, eps).privacy
     assert PrivacyRecord.from_dict(record.to_dict()) == record
-    assert PrivacyRecord.from_dict(json.loads(json.dumps(record.to_dict(), allow_nan=False))) == record
+    assert (
+        PrivacyRecord.from_dict(json.loads(json.dumps(record.to_dict(), allow_nan=False))) == record
+    )
 
 
 def test_record_round_trip_before_any_charge():
     record = Budget(math.inf, 0.0).record()
-    assert PrivacyRecord.from_dict(json.loads(json.dumps(record.to_dict(), allow_nan=False))) == record
+    assert (
+        PrivacyRecord.from_dict(json.loads(json.dumps(record.to_dict(), allow_nan=False))) == record
+    )
 
 
 def test_record_in_a_table():
@@ -513,7 +563,8 @@ def test_record_in_a_table():
     assert repr(budget) == f"Budget(eps=1, delta=1e-06, spent={budget.spent():.6g})"
 
 
-# ---------------------------------------------------------------------------------------------- domains
+# ----------------------------------------------------------------------------------------------
+# domains
 
 
 @pytest.mark.parametrize("make", [Budget, Ledger, Budget(1.0, 0.1).share])
@@ -561,10 +612,16 @@ def test_numpy_numbers_are_numbers():
 
 @pytest.mark.parametrize(
     ("eps", "delta", "first", "counts"),
-    [(6.670196314376862, 1.1322275641815046e-07, 0.05, (51, 2)), (0.5614094599062882, 3.43655522364204e-06, 0.3, (24, 2))],
+    [
+        (6.670196314376862, 1.1322275641815046e-07, 0.05, (51, 2)),
+        (0.5614094599062882, 3.43655522364204e-06, 0.3, (24, 2)),
+    ],
 )
 def test_shares_priced_in_different_ways_fit_together(eps, delta, first, counts):
-    """One share is cheapest as pure eps, the other by Rényi divergence; together they were once refused."""
+    """One share is cheapest as pure eps, the other by Rényi divergence.
+
+    Together they were once refused.
+    """
     budget = Budget(eps, delta)
     for share, count in zip((first, 1 - first), counts, strict=True):
         part = budget.share(share * eps, share * delta)

@@ -10,7 +10,14 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from privlp import ConstraintPrivate, InvalidParameterError, InvalidProblemError, LinearProgram, PrivLPError, solve_exact
+from privlp import (
+    ConstraintPrivate,
+    InvalidParameterError,
+    InvalidProblemError,
+    LinearProgram,
+    PrivLPError,
+    solve_exact,
+)
 
 A = np.array([[1.0, 0.0, -2.0], [0.0, 3.0, 0.5]])
 B = [4.0, 6.0]
@@ -23,18 +30,28 @@ def program(**changes):
     return LinearProgram(**({"c": C, "A": A, "b": B} | changes))
 
 
-# --- what is refused, and how it is said -----------------------------------------------------------------------------
+# --- what is refused, and how it is said
+# -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
         ([1.0, 2.0], r"A must be a matrix of shape \(n, d\), got 1 dimension\(s\), shape \(2,\)"),
-        (np.ones((2, 3, 1)), r"A must be a matrix of shape \(n, d\), got 3 dimension\(s\), shape \(2, 3, 1\)"),
+        (
+            np.ones((2, 3, 1)),
+            r"A must be a matrix of shape \(n, d\), got 3 dimension\(s\), shape \(2, 3, 1\)",
+        ),
         (5.0, r"A must be a matrix of shape \(n, d\), got 0 dimension\(s\)"),
         (None, r"A must be a matrix of shape \(n, d\), got 0 dimension\(s\)"),
         (sp.coo_array(np.ones(3)), r"A must be a matrix of shape \(n, d\), got 1 dimension\(s\)"),
-        (np.ones((0, 3)), r"The problem is empty: A has shape \(0, 3\); at least one row and one variable are needed"),
+        (
+            np.ones((0, 3)),
+            (
+                r"The problem is empty: A has shape \(0, 3\); at least one row and one variable are"
+                r" needed"
+            ),
+        ),
         (np.ones((2, 0)), r"The problem is empty: A has shape \(2, 0\)"),
         (sp.csr_array((0, 3)), r"The problem is empty: A has shape \(0, 3\)"),
         (sp.csc_array((2, 0)), r"The problem is empty: A has shape \(2, 0\)"),
@@ -45,7 +62,10 @@ def program(**changes):
         (np.array([["a", 1, 2]] * 2, dtype=object), r"A must hold real numbers"),
         (np.array([["1", "2", "3"]] * 2, dtype=object), r"A must hold real numbers"),
         (pd.DataFrame({"x": ["u", "v"], "y": [1, 2], "z": [1, 2]}), r"A must hold real numbers"),
-        (np.array([["2020-01-01"] * 3] * 2, dtype="M8[D]"), r"A must hold real numbers, got dtype datetime64"),
+        (
+            np.array([["2020-01-01"] * 3] * 2, dtype="M8[D]"),
+            r"A must hold real numbers, got dtype datetime64",
+        ),
     ],
 )
 def test_refuses_a_matrix_that_is_none(bad, message):
@@ -57,7 +77,10 @@ def test_refuses_a_matrix_that_is_none(bad, message):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        (np.nan, r"A contains NaN\. Every coefficient must be finite; rescale the row or remove it"),
+        (
+            np.nan,
+            r"A contains NaN\. Every coefficient must be finite; rescale the row or remove it",
+        ),
         (np.inf, r"A contains entries that are infinite or not below 1e\+15 in size"),
         (-np.inf, r"A contains entries that are infinite or not below 1e\+15 in size"),
         (1e15, r"A contains entries that are infinite or not below 1e\+15 in size"),
@@ -83,10 +106,16 @@ def test_accepts_the_largest_entries():
         ({"c": np.ones((3, 1))}, r"c has shape \(3, 1\), but A asks for \(3,\)"),
         ({"c": 1.0}, r"c has shape \(\), but A asks for \(3,\)"),
         ({"c": None}, r"c has shape \(\), but A asks for \(3,\)"),
-        ({"b": [1.0]}, r"b has shape \(1,\), but A asks for \(2,\): one right-hand side per row of A"),
+        (
+            {"b": [1.0]},
+            r"b has shape \(1,\), but A asks for \(2,\): one right-hand side per row of A",
+        ),
         ({"b": np.ones((2, 1))}, r"b has shape \(2, 1\), but A asks for \(2,\)"),
         ({"b": None}, r"b has shape \(\), but A asks for \(2,\)"),
-        ({"c": [1.0, np.nan, 0.0]}, r"c\[1\] is NaN, infinite or beyond 1e\+20; every entry must be a finite number"),
+        (
+            {"c": [1.0, np.nan, 0.0]},
+            r"c\[1\] is NaN, infinite or beyond 1e\+20; every entry must be a finite number",
+        ),
         ({"c": [1.0, 0.0, np.inf]}, r"c\[2\] is NaN, infinite or beyond 1e\+20"),
         ({"c": [-1e20, 0.0, 0.0]}, r"c\[0\] is NaN, infinite or beyond 1e\+20"),
         ({"b": [1.0, np.nan]}, r"b\[1\] is NaN, infinite or beyond 1e\+20"),
@@ -102,7 +131,10 @@ def test_refuses_bad_vectors(changes, message):
         program(**changes)
 
 
-PAIRS = r"bounds must be one \(lower, upper\) pair or a sequence of such pairs, None meaning no bound; for example \(0, None\)"
+PAIRS = (
+    r"bounds must be one \(lower, upper\) pair or a sequence of such pairs, None meaning no bound;"
+    r" for example \(0, None\)"
+)
 SIGN = "contain NaN or an infinity of the wrong sign"
 
 
@@ -135,15 +167,24 @@ def test_refuses_bad_bounds(bounds, message):
 
 
 def test_bounds_messages_use_the_variables_names():
-    with pytest.raises(InvalidProblemError, match="Contradictory bounds: variable 'wheat' has its lower bound above"):
+    with pytest.raises(
+        InvalidProblemError,
+        match="Contradictory bounds: variable 'wheat' has its lower bound above",
+    ):
         program(bounds=[(0, 1), (3, 2), (0, 1)], variable_names=["corn", "wheat", "oats"])
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"row_lower": [5.0, 0.0]}, r"Contradictory bounds: row 0 has its lower bound above its upper bound"),
-        ({"row_lower": [0.0, 7.0], "row_names": ["r", "q"]}, r"Contradictory bounds: row 'q' has its lower bound above"),
+        (
+            {"row_lower": [5.0, 0.0]},
+            r"Contradictory bounds: row 0 has its lower bound above its upper bound",
+        ),
+        (
+            {"row_lower": [0.0, 7.0], "row_names": ["r", "q"]},
+            r"Contradictory bounds: row 'q' has its lower bound above",
+        ),
         ({"row_lower": [0.0, np.nan]}, f"The bounds of row 1 {SIGN}"),
         ({"row_lower": [np.inf, 0.0], "b": [np.inf, 1.0]}, f"The bounds of row 0 {SIGN}"),
         ({"row_lower": [0.0, 0.0], "b": [1.0, np.nan]}, f"The bounds of row 1 {SIGN}"),
@@ -180,9 +221,15 @@ def test_refuses_bad_selections_of_private_rows(private, message):
 
 
 def test_patterns_and_names_need_named_rows():
-    with pytest.raises(InvalidProblemError, match=r"private='a\*' is a pattern over row names, but the rows have no names"):
+    with pytest.raises(
+        InvalidProblemError,
+        match=r"private='a\*' is a pattern over row names, but the rows have no names",
+    ):
         program(private="a*")
-    with pytest.raises(InvalidProblemError, match="private='ann' is a pattern over row names, but the rows have no names"):
+    with pytest.raises(
+        InvalidProblemError,
+        match="private='ann' is a pattern over row names, but the rows have no names",
+    ):
         program(private=["ann"])
 
 
@@ -199,15 +246,34 @@ def test_patterns_and_names_need_named_rows():
 def test_refuses_bad_groups(groups, message):
     with pytest.raises(InvalidProblemError, match=message):
         program(groups=groups)
-    with pytest.raises(InvalidProblemError, match=r"^groups must hold one record id for each row(, all of one type)?\.$"):
+    with pytest.raises(
+        InvalidProblemError,
+        match=r"^groups must hold one record id for each row(, all of one type)?\.$",
+    ):
         program(groups=groups, neighbours=ConstraintPrivate("add-remove", 2, 10))
 
 
 @pytest.mark.parametrize(
-    "penalty", [0, -1.0, np.nan, [1.0], [1.0, -1.0], [1.0, np.nan], [[1.0, 2.0]], "high", [1.0, "x"], 1j, [[1], [1, 2]]]
+    "penalty",
+    [
+        0,
+        -1.0,
+        np.nan,
+        [1.0],
+        [1.0, -1.0],
+        [1.0, np.nan],
+        [[1.0, 2.0]],
+        "high",
+        [1.0, "x"],
+        1j,
+        [[1], [1, 2]],
+    ],
 )
 def test_refuses_bad_penalties(penalty):
-    with pytest.raises(InvalidProblemError, match=r"penalty must be a positive number, or one positive number \(inf"):
+    with pytest.raises(
+        InvalidProblemError,
+        match=r"penalty must be a positive number, or one positive number \(inf",
+    ):
         program(penalty=penalty)
 
 
@@ -242,7 +308,10 @@ def test_refuses_bad_names(changes, message):
 
 @pytest.mark.parametrize("neighbours", ["replace", None, ConstraintPrivate])
 def test_refuses_what_is_no_relation(neighbours):
-    with pytest.raises(InvalidParameterError, match=r"must be a neighbour relation, got (str|NoneType|the class Constr)"):
+    with pytest.raises(
+        InvalidParameterError,
+        match=r"must be a neighbour relation, got (str|NoneType|the class Constr)",
+    ):
         program(neighbours=neighbours)
 
 
@@ -253,7 +322,8 @@ def test_every_refusal_is_also_a_value_error():
         program(sense="up")
 
 
-# --- one program, however A is given ---------------------------------------------------------------------------------
+# --- one program, however A is given
+# ---------------------------------------------------------------------------------
 
 
 def _np_matrix():
@@ -273,9 +343,15 @@ DENSE = {
     "object": A.astype(object),
     "np.matrix": _np_matrix(),
     "DataFrame": pd.DataFrame(A),
-    "mixed DataFrame": pd.DataFrame({"x": [1, 0], "y": [0.0, 3.0], "z": np.array([-2.0, 0.5], dtype=np.float32)}),
+    "mixed DataFrame": pd.DataFrame(
+        {"x": [1, 0], "y": [0.0, 3.0], "z": np.array([-2.0, 0.5], dtype=np.float32)}
+    ),
 }
-SPARSE = {f"{form}_{kind}": getattr(sp, f"{form}_{kind}")(A) for form in FORMATS for kind in ("array", "matrix")}
+SPARSE = {
+    f"{form}_{kind}": getattr(sp, f"{form}_{kind}")(A)
+    for form in FORMATS
+    for kind in ("array", "matrix")
+}
 
 
 @pytest.mark.parametrize("given", DENSE.values(), ids=DENSE.keys())
@@ -350,7 +426,9 @@ def test_given_names_come_before_those_of_a_frame():
 
 
 def test_a_sparse_frame_stays_sparse():
-    frame = pd.DataFrame.sparse.from_spmatrix(sp.csc_array(A), index=["ann", "bob"], columns=["x", "y", "z"])
+    frame = pd.DataFrame.sparse.from_spmatrix(
+        sp.csc_array(A), index=["ann", "bob"], columns=["x", "y", "z"]
+    )
     lp = program(A=frame)
     np.testing.assert_array_equal(lp.A @ np.ones(3), A.sum(axis=1))
     assert lp.row_names == ("ann", "bob")
@@ -389,7 +467,8 @@ def test_a_sparse_matrix_is_copied_once_and_never_densified(form):
     assert peak < 2.5 * size + others  # a dense copy would be 67 times the size
 
 
-# --- immutability ----------------------------------------------------------------------------------------------------
+# --- immutability
+# ----------------------------------------------------------------------------------------------------
 
 
 def _full_program(storage=np.array):
@@ -414,7 +493,9 @@ def test_fields_cannot_be_assigned(name):
         setattr(lp, name, None)
 
 
-@pytest.mark.parametrize("name", ["c", "A", "b", "bounds", "private", "groups", "penalty", "row_lower"])
+@pytest.mark.parametrize(
+    "name", ["c", "A", "b", "bounds", "private", "groups", "penalty", "row_lower"]
+)
 def test_arrays_are_read_only(name):
     array = getattr(_full_program(), name)
     before = array.copy()
@@ -448,7 +529,9 @@ def test_default_arrays_are_read_only_too(name):
 
 @pytest.mark.parametrize("form", ["C", "F", *FORMATS])
 def test_later_changes_of_the_callers_data_change_nothing(form):
-    storage = getattr(sp, f"{form}_array") if form in FORMATS else functools.partial(np.array, order=form)
+    storage = (
+        getattr(sp, f"{form}_array") if form in FORMATS else functools.partial(np.array, order=form)
+    )
     given = {
         "c": np.array(C),
         "A": storage(A),
@@ -513,7 +596,8 @@ def test_replacing_one_field_gives_a_new_program():
     np.testing.assert_array_equal(other.A.toarray(), A)
 
 
-# --- what is read from it --------------------------------------------------------------------------------------------
+# --- what is read from it
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -558,7 +642,9 @@ def test_two_variables_with_one_pair_each():
 )
 def test_private_rows_by_mask_index_name_and_pattern(private, expected):
     def build():
-        return LinearProgram([1], [[1], [2], [3]], [1, 2, 3], private=private, row_names=["p_ann", "p_bob", "q"])
+        return LinearProgram(
+            [1], [[1], [2], [3]], [1, 2, 3], private=private, row_names=["p_ann", "p_bob", "q"]
+        )
 
     if expected is None:
         with pytest.raises(InvalidProblemError, match="No row name matches"):
@@ -583,7 +669,8 @@ def test_one_penalty_makes_the_private_rows_soft():
     assert program().penalty is None
 
 
-# --- what is shown ---------------------------------------------------------------------------------------------------
+# --- what is shown
+# ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
@@ -591,7 +678,12 @@ def test_one_penalty_makes_the_private_rows_soft():
 def test_no_private_number_is_shown(storage, show):
     matrix = np.array([[PLANTED, 1.0], [2.0, -PLANTED]])
     lp = LinearProgram(
-        [1.0, 1.0], storage(matrix), [PLANTED, 10 * PLANTED], row_lower=[-PLANTED, -np.inf], groups=["ann", "bob"], name="diet"
+        [1.0, 1.0],
+        storage(matrix),
+        [PLANTED, 10 * PLANTED],
+        row_lower=[-PLANTED, -np.inf],
+        groups=["ann", "bob"],
+        name="diet",
     )
     shown = show(lp)
     assert "diet" in shown
@@ -602,14 +694,20 @@ def test_no_private_number_is_shown(storage, show):
 
 @pytest.mark.parametrize("n", [3, 4])
 def test_the_number_of_rows_is_hidden_when_it_is_private(n):
-    lp = LinearProgram([1.0], np.ones((n, 1)), np.ones(n), neighbours=ConstraintPrivate("add-remove", nominal_n=1000))
-    assert repr(lp) == (
-        "LinearProgram(min, number of rows private, 1 variables, dense, "
+    lp = LinearProgram(
+        [1.0],
+        np.ones((n, 1)),
+        np.ones(n),
+        neighbours=ConstraintPrivate("add-remove", nominal_n=1000),
+    )
+    assert (
+        repr(lp) == "LinearProgram(min, number of rows private, 1 variables, dense, "
         "constraint-private: one record (at most 1 row) added or removed, nominal n = 1000)"
     )
 
 
-# --- constraint-private neighbours -----------------------------------------------------------------------------------
+# --- constraint-private neighbours
+# -----------------------------------------------------------------------------------
 
 NOMINAL = "change='add-remove' makes the number of rows private: give a public nominal_n"
 
@@ -626,8 +724,14 @@ NOMINAL = "change='add-remove' makes the number of rows private: give a public n
         ({"rows_per_record": "2"}, "rows_per_record must be a positive integer, got '2'"),
         ({"change": "add-remove"}, NOMINAL),
         ({"change": "add-remove", "nominal_n": 0}, "nominal_n must be a positive integer, got 0"),
-        ({"change": "add-remove", "nominal_n": 1e4}, "nominal_n must be a positive integer, got 10000.0"),
-        ({"nominal_n": 100}, "nominal_n has no use with change='replace', where the number of rows is public"),
+        (
+            {"change": "add-remove", "nominal_n": 1e4},
+            "nominal_n must be a positive integer, got 10000.0",
+        ),
+        (
+            {"nominal_n": 100},
+            "nominal_n has no use with change='replace', where the number of rows is public",
+        ),
     ],
 )
 def test_refuses_bad_relations(arguments, message):
@@ -637,7 +741,10 @@ def test_refuses_bad_relations(arguments, message):
 
 def test_counts_may_be_numpy_integers():
     relation = ConstraintPrivate("add-remove", np.int64(2), np.int32(100))
-    assert relation.description == "constraint-private: one record (at most 2 rows) added or removed, nominal n = 100"
+    assert (
+        relation.description
+        == "constraint-private: one record (at most 2 rows) added or removed, nominal n = 100"
+    )
 
 
 EQUALITY = {"row_lower": [-np.inf, 6.0]}  # row 0 is an inequality, row 1 an equality
@@ -679,7 +786,10 @@ def test_rows_of_one_record(relation, changes, rows):
 )
 def test_refuses_records_larger_than_declared(rows_per_record, changes):
     relation = ConstraintPrivate("add-remove", rows_per_record, nominal_n=100)
-    message = rf"A record has more than rows_per_record={rows_per_record} private rows \(an equality or range counts as two\)"
+    message = (
+        rf"A record has more than rows_per_record={rows_per_record} private rows \(an equality or"
+        r" range counts as two\)"
+    )
     with pytest.raises(InvalidProblemError, match=message):
         program(neighbours=relation, **changes)
     larger = ConstraintPrivate("add-remove", rows_per_record + 1, nominal_n=100)

@@ -1,13 +1,15 @@
 """Scalar-, row-, column- and objective-private programs: releases of one part or of several pass their audits, broken twins do not.
 
-Faults that every release may have are in ``test_conformance.py``; here are those of norms, widths, ranges, tuples and of what is
-made of a release.
+Faults that every release may have are in ``test_conformance.py``; here are those of norms, widths,
+ranges, tuples and of what is made of a release.
 
-A solver is played on both programs of a worst-case pair, and the audit sees the privacy loss of what its draws gave away, the most
-telling function there is (Neyman and Pearson). Where a fault lies outside the draws, the audit sees the outcome itself.
+A solver is played on both programs of a worst-case pair, and the audit sees the privacy loss of
+what its draws gave away, the most telling function there is (Neyman and Pearson). Where a fault
+lies outside the draws, the audit sees the outcome itself.
 
-Each audit has confidence 0.999 and a fixed seed. So over the choice of seed a correct mechanism is accused, and a test here fails
-without cause, at a rate of at most 0.001 per audit; runs are chosen so that a twin is missed at a rate below 0.01.
+Each audit has confidence 0.999 and a fixed seed. So over the choice of seed a correct mechanism is
+accused, and a test here fails without cause, at a rate of at most 0.001 per audit; runs are chosen
+so that a twin is missed at a rate below 0.01.
 """
 
 import math
@@ -20,7 +22,15 @@ import numpy as np
 import pytest
 
 import privlp
-from privlp import Budget, ColumnPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate, audit
+from privlp import (
+    Budget,
+    ColumnPrivate,
+    LinearProgram,
+    ObjectivePrivate,
+    RowPrivate,
+    ScalarPrivate,
+    audit,
+)
 from privlp.privacy import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -67,11 +77,15 @@ def faulty(kind, **wrong):
     return type(f"Faulty{kind.__name__}", (kind,), wrong)
 
 
-# ---------------------------------------------------------------------------------------------- solvers on the test bench
+# ----------------------------------------------------------------------------------------------
+# solvers on the test bench
 
 
 class Tape:
-    """What went into the draws of a solver and what came out; with a script, what comes out was decided before."""
+    """What went into the draws of a solver and what came out.
+
+    With a script, what comes out was decided before.
+    """
 
     def __init__(self):
         self.randomness = Randomness(0)
@@ -91,7 +105,9 @@ class Draw:
 
     def __call__(self, value):
         tape = self.tape
-        output = tape.script[len(tape.lines)] if tape.script else self.release(value, tape.randomness)
+        output = (
+            tape.script[len(tape.lines)] if tape.script else self.release(value, tape.randomness)
+        )
         tape.lines.append((self.mechanism, value, output))
         return output
 
@@ -126,7 +142,9 @@ class Rehearsing(OnceCalibrated):
 
     def charge_together(self, requests, *details, **words):
         paid = super().charge_together(requests, *details, **words)
-        self.draws = [Draw(mechanism, self.tape) for mechanism in self.twin([draw.mechanism for draw in paid])]
+        self.draws = [
+            Draw(mechanism, self.tape) for mechanism in self.twin([draw.mechanism for draw in paid])
+        ]
         return self.draws
 
 
@@ -143,9 +161,16 @@ class Rehearsal:
         self._renew = lambda: self.solver
         if method == "mw":
             simplex, rounds = Simplex(StandardForm.of(lp, every_row=True), opt), self.solver.rounds
-            change, entries = lp.neighbours.violation_change(simplex.form), cache(lp.neighbours.private_entries)
-            relation = SimpleNamespace(violation_change=lambda form: change, private_entries=entries)
-            self._renew = lambda: MultiplicativeWeights(relation, simplex, *ledger.draws, rounds=rounds)
+            change, entries = (
+                lp.neighbours.violation_change(simplex.form),
+                cache(lp.neighbours.private_entries),
+            )
+            relation = SimpleNamespace(
+                violation_change=lambda form: change, private_entries=entries
+            )
+            self._renew = lambda: MultiplicativeWeights(
+                relation, simplex, *ledger.draws, rounds=rounds
+            )
 
     def play(self, script=()):
         """All rounds; the draws' (mechanism, input, output)."""
@@ -226,7 +251,11 @@ def scaled(factor):
             return replace(mechanism, eps=mechanism.eps / factor)
         if isinstance(mechanism, GaussianMechanism):
             return replace(mechanism, sigma=factor * mechanism.sigma)
-        width = {"width": factor * mechanism.width} if isinstance(mechanism, TruncatedLaplaceMechanism) else {}
+        width = (
+            {"width": factor * mechanism.width}
+            if isinstance(mechanism, TruncatedLaplaceMechanism)
+            else {}
+        )
         return replace(mechanism, scale=factor * mechanism.scale, **width)
 
     return lambda mechanisms: [smaller(mechanism) for mechanism in mechanisms]
@@ -234,17 +263,22 @@ def scaled(factor):
 
 def narrowed(width_of):
     """Truncated Laplace noise of another width."""
-    return lambda mechanisms: [replace(mechanism, width=width_of(mechanism)) for mechanism in mechanisms]
+    return lambda mechanisms: [
+        replace(mechanism, width=width_of(mechanism)) for mechanism in mechanisms
+    ]
 
 
-# ---------------------------------------------------------------------------------------------- worst-case pairs of numbers
+# ----------------------------------------------------------------------------------------------
+# worst-case pairs of numbers
 
 
 def pair_of(relation, *, n=3, d=2, A=0.0, b=0.0, c=0.0):
     """A program with n rows and d variables, and its neighbour at these distances."""
     options = {"bounds": (0, 10), "neighbours": relation}
     base = -np.ones(d), np.ones((n, d)), np.full(n, 4.0)
-    return LinearProgram(*base, **options), LinearProgram(base[0] + c, base[1] + A, base[2] + b, **options)
+    return LinearProgram(*base, **options), LinearProgram(
+        base[0] + c, base[1] + A, base[2] + b, **options
+    )
 
 
 def first(shape):
@@ -278,7 +312,8 @@ def column(of=correct):
     return of(ColumnPrivate)(D, lower=-100, upper=100)
 
 
-#: Pairs at the full distance in few numbers, for noise on the L1 change. `of` makes a twin of the relation.
+#: Pairs at the full distance in few numbers, for noise on the L1 change. `of` makes a twin of the
+#: relation.
 PAIRS = {
     "scalar-inf": lambda of=correct: pair_of(scalar("inf", of), n=2, b=D),
     "scalar-1": lambda of=correct: pair_of(scalar("1", of), b=first(3)),
@@ -289,7 +324,11 @@ PAIRS = {
     "scalar+objective": lambda: pair_of((scalar("inf"), ObjectivePrivate(D)), n=2, b=D, c=first(2)),
     "row+column": lambda: pair_of((row(), column()), n=2, A=first_row(2, 2) + first_column(2, 2)),
     "scalar+column+objective": lambda: pair_of(
-        (scalar("1"), column(), ObjectivePrivate(D)), n=2, A=first_column(2, 2), b=first(2), c=first(2)
+        (scalar("1"), column(), ObjectivePrivate(D)),
+        n=2,
+        A=first_column(2, 2),
+        b=first(2),
+        c=first(2),
     ),
 }
 SINGLE = [name for name in PAIRS if "+" not in name]
@@ -308,14 +347,17 @@ MANY = {
 }
 
 
-# ---------------------------------------------------------------------------------------------- direct noise
+# ----------------------------------------------------------------------------------------------
+# direct noise
 
 
 @pytest.mark.parametrize("name", TUPLES)
 @pytest.mark.parametrize("delta", [0.0, DELTA], ids=["pure", "with delta"])
 def test_direct_noise(name, delta):
     """Laplace noise at delta = 0, the quieter one otherwise. False-alarm rate 0.001."""
-    passes(losses(PAIRS[name](), "direct-noise", EPS, delta), BOTH, EPS, delta, runs=3_000, sharp=0.2)
+    passes(
+        losses(PAIRS[name](), "direct-noise", EPS, delta), BOTH, EPS, delta, runs=3_000, sharp=0.2
+    )
 
 
 def the_whole_eps(mechanisms):
@@ -326,14 +368,19 @@ def the_whole_eps(mechanisms):
 @pytest.mark.parametrize("name", PARTS_APART)
 def test_direct_noise_with_the_whole_eps_for_every_part(name):
     """Caught. Miss rate below 0.01."""
-    is_caught(losses(PAIRS[name](), "direct-noise", EPS, 0.0, twin=the_whole_eps), BOTH, EPS, runs=4_000)
+    is_caught(
+        losses(PAIRS[name](), "direct-noise", EPS, 0.0, twin=the_whole_eps), BOTH, EPS, runs=4_000
+    )
 
 
 def one_number(kind):
     """The relation that takes the change of a single number for the change of all, whatever their number and the norm."""
 
     def private_numbers(self, form):
-        return [replace(numbers, l1=self.sensitivity, l2=self.sensitivity) for numbers in kind.private_numbers(self, form)]
+        return [
+            replace(numbers, l1=self.sensitivity, l2=self.sensitivity)
+            for numbers in kind.private_numbers(self, form)
+        ]
 
     return faulty(kind, private_numbers=private_numbers)
 
@@ -341,12 +388,18 @@ def one_number(kind):
 @pytest.mark.parametrize("name", ["scalar-inf", "row", "column"])
 @pytest.mark.parametrize("noise", ["Laplace", "Gaussian"])
 def test_direct_noise_for_the_change_of_a_single_number(name, noise):
-    """D where all m right-hand sides, or k entries of a row or column, move by D: caught. Miss rate below 0.01."""
+    """D where all m right-hand sides, or k entries of a row or column, move by D: caught.
+
+    Miss rate below 0.01.
+    """
     programs, delta = (PAIRS[name], 0.0) if noise == "Laplace" else (MANY[name], DELTA)
-    is_caught(losses(programs(one_number), "direct-noise", EPS, delta), BOTH, EPS, delta, runs=4_000)
+    is_caught(
+        losses(programs(one_number), "direct-noise", EPS, delta), BOTH, EPS, delta, runs=4_000
+    )
 
 
-#: The claim at which Gaussian noise is audited: larger where it has no advantage from many small changes.
+#: The claim at which Gaussian noise is audited: larger where it has no advantage from many small
+#: changes.
 GAUSSIAN_CLAIM = {"scalar-1": (1.0, 0.1), "objective": (1.0, 0.1)}
 
 
@@ -355,7 +408,9 @@ def test_direct_gaussian_noise(name):
     """Gaussian noise. False-alarm rate 0.001."""
     eps, delta = GAUSSIAN_CLAIM.get(name, (EPS, DELTA))
     programs = MANY[name]()
-    assert {charge.mechanism for charge in Rehearsal(programs[0], "direct-noise", eps, delta).charges} == {"Gaussian mechanism"}
+    assert {
+        charge.mechanism for charge in Rehearsal(programs[0], "direct-noise", eps, delta).charges
+    } == {"Gaussian mechanism"}
     passes(losses(programs, "direct-noise", eps, delta), BOTH, eps, delta, runs=4_000, sharp=0.1)
 
 
@@ -375,19 +430,31 @@ def one_noise_for_all(mechanisms):
         bits.state = start
         return output
 
-    return [*(faulty(type(mechanism), release=release)(**vars(mechanism)) for mechanism in mechanisms[:-1]), mechanisms[-1]]
+    return [
+        *(
+            faulty(type(mechanism), release=release)(**vars(mechanism))
+            for mechanism in mechanisms[:-1]
+        ),
+        mechanisms[-1],
+    ]
 
 
-@pytest.mark.parametrize(("method", "delta", "up"), [("direct-noise", 0.0, 1), ("truncated-laplace", DELTA, -1)])
+@pytest.mark.parametrize(
+    ("method", "delta", "up"), [("direct-noise", 0.0, 1), ("truncated-laplace", DELTA, -1)]
+)
 def test_noise_on_right_hand_sides_used_again_for_coefficients(method, delta, up):
-    """Right-hand sides fall while what is drawn on for A rises. Fresh noise passes, shared noise is caught. Rates 0.001."""
+    """Right-hand sides fall while what is drawn on for A rises.
+
+    Fresh noise passes, shared noise is caught. Rates 0.001.
+    """
     programs = pair_of((scalar("1"), row()), d=1, A=up * first_row(3, 1), b=-first(3))
     passes(outcomes(programs, method, EPS, delta, noise_of_the_parts_apart), BOTH, EPS, delta)
     twin = outcomes(programs, method, EPS, delta, noise_of_the_parts_apart, twin=one_noise_for_all)
     is_caught(twin, BOTH, EPS, delta, runs=500)
 
 
-# ---------------------------------------------------------------------------------------------- truncated Laplace mechanism
+# ----------------------------------------------------------------------------------------------
+# truncated Laplace mechanism
 
 TRUNCATED = TruncatedLaplaceMechanism.of_budget(1.0, EPS, DELTA)
 #: An L1 change of 1, spread over the entries.
@@ -410,7 +477,11 @@ def loss_of(mechanism, change):
 
     def sample(side, rng, runs):
         here, there = (
-            np.where((noise > mechanism.width * (1 + 1e-9)).any(axis=1), -50.0, -noise.sum(axis=1) / mechanism.scale)
+            np.where(
+                (noise > mechanism.width * (1 + 1e-9)).any(axis=1),
+                -50.0,
+                -noise.sum(axis=1) / mechanism.scale,
+            )
             for noise in noise_of(mechanism, change, side, rng, runs)
         )
         return np.round(np.clip(there - here, -50.0, 50.0), 5).tolist()
@@ -439,9 +510,15 @@ def test_truncated_laplace_mechanism(m):
 @pytest.mark.parametrize(
     ("twin", "runs"),
     [
-        pytest.param(replace(TRUNCATED, width=width_of_delta(10 * DELTA)), 6_000, id="width of ten times delta"),
         pytest.param(
-            replace(TRUNCATED, width=TRUNCATED.scale * math.log(0.5 / DELTA)), 10_000, id="width of a tail, the step left out"
+            replace(TRUNCATED, width=width_of_delta(10 * DELTA)),
+            6_000,
+            id="width of ten times delta",
+        ),
+        pytest.param(
+            replace(TRUNCATED, width=TRUNCATED.scale * math.log(0.5 / DELTA)),
+            10_000,
+            id="width of a tail, the step left out",
         ),
         pytest.param(replace(TRUNCATED, width=0.4), 3_000, id="narrower than the step"),
     ],
@@ -463,8 +540,9 @@ def test_truncated_laplace_mechanism_whose_delta_is_forgotten(m):
     finds_no_fault(beyond_the_neighbour, runs=5_000)
 
 
-# The exact divergence. On a grid of cells that the steps and the width are multiples of, the loss of a cell is a multiple of the
-# cell: the losses of independent entries add, by convolution of their masses. A grid can lose divergence, but loses none at eps.
+# The exact divergence. On a grid of cells that the steps and the width are multiples of, the loss
+# of a cell is a multiple of the cell: the losses of independent entries add, by convolution of
+# their masses. A grid can lose divergence, but loses none at eps.
 
 CELLS_PER_UNIT = 200
 
@@ -482,7 +560,9 @@ def losses_of_one_entry(step, width):
     other = np.concatenate([cell_masses(width), np.zeros(cells)])
     both = (masses > 0) & (other > 0)
     index = np.rint(np.log(masses[both] / other[both]) * CELLS_PER_UNIT).astype(int) + cells
-    assert np.allclose(np.log(masses[both] / other[both]) * CELLS_PER_UNIT, index - cells, atol=1e-4)
+    assert np.allclose(
+        np.log(masses[both] / other[both]) * CELLS_PER_UNIT, index - cells, atol=1e-4
+    )
     return np.bincount(index, masses[both], 2 * cells + 1), masses[~both].sum()
 
 
@@ -513,7 +593,9 @@ def test_delta_of_one_entry_is_exact(eps, delta):
     assert mechanism.own_delta == pytest.approx(delta, rel=1e-9)
     width, claimed = on_the_grid(mechanism)
     assert exact_delta(eps, [eps], width) == pytest.approx(claimed, rel=1e-9)
-    assert exact_delta(0.9 * eps, [eps], width) > 1.1 * claimed  # eps is no larger than it has to be
+    assert (
+        exact_delta(0.9 * eps, [eps], width) > 1.1 * claimed
+    )  # eps is no larger than it has to be
 
 
 @pytest.mark.parametrize(("eps", "delta"), CLAIMS)
@@ -521,7 +603,8 @@ def test_delta_of_one_entry_is_exact(eps, delta):
 def test_delta_of_several_entries(m, eps, delta):
     """However the change is split, the divergence is at most the delta of one entry, and near it where one entry moves most of it.
 
-    The same holds of parts with noise of their own that share one delta, each in units of its scale. No randomness.
+    The same holds of parts with noise of their own that share one delta, each in units of its
+    scale. No randomness.
     """
     width, claimed = on_the_grid(TruncatedLaplaceMechanism.of_budget(1.0, eps, delta))
     even, geometric = np.full(m, 1.0 / m), 2.0 ** -np.arange(m)
@@ -542,7 +625,8 @@ def test_published_width_is_wider(m):
     assert exact_delta(EPS, [EPS], on_the_grid(published)[0]) < DELTA
 
 
-# ---------------------------------------------------------------------------------------------- never violated
+# ----------------------------------------------------------------------------------------------
+# never violated
 
 NEVER = ["truncated-laplace", "truncated-gaussian", "truncated-laplace-published"]
 
@@ -558,7 +642,13 @@ def test_never_violated(method, name):
 @pytest.mark.parametrize("name", ["scalar-inf", "row", "column"])
 def test_truncated_noise_for_the_change_of_a_single_number(name):
     """Caught. Miss rate below 0.01."""
-    is_caught(losses(PAIRS[name](one_number), "truncated-laplace", EPS, DELTA), BOTH, EPS, DELTA, runs=4_000)
+    is_caught(
+        losses(PAIRS[name](one_number), "truncated-laplace", EPS, DELTA),
+        BOTH,
+        EPS,
+        DELTA,
+        runs=4_000,
+    )
 
 
 def width_of_ten_times_delta(mechanism):
@@ -573,11 +663,23 @@ def half_a_step(mechanism):
 @pytest.mark.parametrize("name", [*TUPLES, "row"])
 @pytest.mark.parametrize(
     ("width_of", "runs"),
-    [pytest.param(width_of_ten_times_delta, 5_000, id="ten times delta"), pytest.param(half_a_step, 2_000, id="half a step")],
+    [
+        pytest.param(width_of_ten_times_delta, 5_000, id="ten times delta"),
+        pytest.param(half_a_step, 2_000, id="half a step"),
+    ],
 )
 def test_truncated_noise_that_is_too_narrow(width_of, runs, name):
-    """Some releases are impossible on the neighbour, with more than delta: caught. Miss rate below 0.01."""
-    is_caught(losses(PAIRS[name](), "truncated-laplace", EPS, DELTA, twin=narrowed(width_of)), BOTH, EPS, DELTA, runs=runs)
+    """Some releases are impossible on the neighbour, with more than delta: caught.
+
+    Miss rate below 0.01.
+    """
+    is_caught(
+        losses(PAIRS[name](), "truncated-laplace", EPS, DELTA, twin=narrowed(width_of)),
+        BOTH,
+        EPS,
+        DELTA,
+        runs=runs,
+    )
 
 
 @pytest.mark.parametrize("name", PARTS_APART)
@@ -585,9 +687,18 @@ def test_truncated_noise_with_the_whole_budget_for_every_part(name):
     """Caught. Miss rate below 0.01."""
 
     def twin(mechanisms):
-        return [TruncatedLaplaceMechanism.of_budget(mechanism.sensitivity, EPS, DELTA) for mechanism in mechanisms]
+        return [
+            TruncatedLaplaceMechanism.of_budget(mechanism.sensitivity, EPS, DELTA)
+            for mechanism in mechanisms
+        ]
 
-    is_caught(losses(PAIRS[name](), "truncated-laplace", EPS, DELTA, twin=twin), BOTH, EPS, DELTA, runs=5_000)
+    is_caught(
+        losses(PAIRS[name](), "truncated-laplace", EPS, DELTA, twin=twin),
+        BOTH,
+        EPS,
+        DELTA,
+        runs=5_000,
+    )
 
 
 def least_right_hand_side(lines, solver):
@@ -601,17 +712,33 @@ def test_range_read_off_the_data():
     """
 
     def programs(end):
-        return [LinearProgram([-1.0], [[1.0]], [b], neighbours=ScalarPrivate(D, lower=end(b))) for b in (4.0, 4.0 + D)]
+        return [
+            LinearProgram([-1.0], [[1.0]], [b], neighbours=ScalarPrivate(D, lower=end(b)))
+            for b in (4.0, 4.0 + D)
+        ]
 
-    passes(outcomes(programs(lambda b: 3.5), "truncated-laplace", EPS, DELTA, least_right_hand_side), BOTH, EPS, DELTA, runs=150)
-    twin = outcomes(programs(lambda b: b - D), "truncated-laplace", EPS, DELTA, least_right_hand_side)
+    passes(
+        outcomes(programs(lambda b: 3.5), "truncated-laplace", EPS, DELTA, least_right_hand_side),
+        BOTH,
+        EPS,
+        DELTA,
+        runs=150,
+    )
+    twin = outcomes(
+        programs(lambda b: b - D), "truncated-laplace", EPS, DELTA, least_right_hand_side
+    )
     is_caught(twin, BOTH, EPS, DELTA, runs=200)
 
 
 def test_fallback_from_the_private_program():
     """Where the tightened program may contradict itself, a point of the true one must not take its place. Rates 0.001."""
-    programs = [LinearProgram([-1.0], [[1.0]], [b], neighbours=ScalarPrivate(D, lower=0)) for b in (D, 2 * D)]
-    mechanism = outcomes(programs, "truncated-laplace", EPS, DELTA, lambda lines, solver: solver.released().x)
+    programs = [
+        LinearProgram([-1.0], [[1.0]], [b], neighbours=ScalarPrivate(D, lower=0))
+        for b in (D, 2 * D)
+    ]
+    mechanism = outcomes(
+        programs, "truncated-laplace", EPS, DELTA, lambda lines, solver: solver.released().x
+    )
     passes(mechanism, BOTH, EPS, DELTA, runs=150)
 
     def twin(b, rng):
@@ -620,14 +747,21 @@ def test_fallback_from_the_private_program():
         tape = Tape()
         tape.randomness = Randomness(rng)
         draw = Draw(TruncatedLaplaceMechanism.of_budget(D, EPS, DELTA), tape)
-        solver = NeverViolated(form, lp.neighbours.private_numbers(form), [draw], fallback=np.array([b / 2]), time_limit=None)
+        solver = NeverViolated(
+            form,
+            lp.neighbours.private_numbers(form),
+            [draw],
+            fallback=np.array([b / 2]),
+            time_limit=None,
+        )
         solver.step(0)
         return solver.released().x
 
     is_caught(twin, (D, 2 * D), EPS, DELTA, runs=300)
 
 
-# ---------------------------------------------------------------------------------------------- multiplicative weights
+# ----------------------------------------------------------------------------------------------
+# multiplicative weights
 
 N = 12
 OPT = 6.0
@@ -651,7 +785,9 @@ def weights_pair(*, n, relation, rise, A=None, b=None):
     rhs[0] += rise / 2
     A, b = (0.0 if change is None else change[:n] for change in (A, b))
     options = {"neighbours": relation}
-    return LinearProgram(COST, base, rhs, **options), LinearProgram(COST, base + A, rhs + b, **options)
+    return LinearProgram(COST, base, rhs, **options), LinearProgram(
+        COST, base + A, rhs + b, **options
+    )
 
 
 #: Row 0 is violated by more, all the others by less.
@@ -673,17 +809,33 @@ def mw_column(of=correct):
 ROW_UP, COLUMN_UP = first_row(N, 2), np.outer(ONE_UP, [1.0, 0.0])
 SPAN_OF_ROW, SPAN_OF_COLUMN, SPAN_OF_SCALAR = D * CENTRE.sum(), 2 * D * CENTRE[0], 2 * D
 
-#: Pairs at the full distance: row 0 is violated by more and, where they may move, all the others by less.
+#: Pairs at the full distance: row 0 is violated by more and, where they may move, all the others by
+#: less.
 WEIGHTS = {
-    "scalar-inf": lambda of=correct, n=5: weights_pair(n=n, relation=mw_scalar("inf", of), b=-ONE_UP, rise=SPAN_OF_SCALAR),
-    "scalar-1": lambda of=correct, n=5: weights_pair(n=n, relation=mw_scalar("1", of), b=-first(N), rise=D),
-    "row": lambda of=correct, n=5: weights_pair(n=n, relation=mw_row(of), A=ROW_UP, rise=SPAN_OF_ROW),
-    "column": lambda of=correct, n=5: weights_pair(n=n, relation=mw_column(of), A=COLUMN_UP, rise=SPAN_OF_COLUMN),
+    "scalar-inf": lambda of=correct, n=5: weights_pair(
+        n=n, relation=mw_scalar("inf", of), b=-ONE_UP, rise=SPAN_OF_SCALAR
+    ),
+    "scalar-1": lambda of=correct, n=5: weights_pair(
+        n=n, relation=mw_scalar("1", of), b=-first(N), rise=D
+    ),
+    "row": lambda of=correct, n=5: weights_pair(
+        n=n, relation=mw_row(of), A=ROW_UP, rise=SPAN_OF_ROW
+    ),
+    "column": lambda of=correct, n=5: weights_pair(
+        n=n, relation=mw_column(of), A=COLUMN_UP, rise=SPAN_OF_COLUMN
+    ),
     "scalar+row": lambda of=correct, n=5: weights_pair(
-        n=n, relation=(mw_scalar("inf", of), mw_row(of)), A=ROW_UP, b=-ONE_UP, rise=SPAN_OF_SCALAR + SPAN_OF_ROW
+        n=n,
+        relation=(mw_scalar("inf", of), mw_row(of)),
+        A=ROW_UP,
+        b=-ONE_UP,
+        rise=SPAN_OF_SCALAR + SPAN_OF_ROW,
     ),
     "row+column": lambda of=correct, n=5: weights_pair(
-        n=n, relation=(mw_row(of), mw_column(of)), A=ROW_UP + COLUMN_UP, rise=SPAN_OF_ROW + SPAN_OF_COLUMN
+        n=n,
+        relation=(mw_row(of), mw_column(of)),
+        A=ROW_UP + COLUMN_UP,
+        rise=SPAN_OF_ROW + SPAN_OF_COLUMN,
     ),
     "scalar+row+column": lambda of=correct, n=5: weights_pair(
         n=n,
@@ -746,18 +898,26 @@ def spans_of_d(kind):
 
 def rows_by_d(kind):
     """A row moves by D in each entry: V/c_j left out."""
-    return faulty(kind, row_change=lambda self, form, scale: kind.row_change(self, form, np.sign(scale)))
+    return faulty(
+        kind, row_change=lambda self, form, scale: kind.row_change(self, form, np.sign(scale))
+    )
 
 
 def a_third_of_everything(kind):
-    third = {"row_change": lambda self, form, scale: tuple(change / 3 for change in kind.row_change(self, form, scale))}
+    third = {
+        "row_change": lambda self, form, scale: tuple(
+            change / 3 for change in kind.row_change(self, form, scale)
+        )
+    }
     return faulty(spans(1 / 3)(kind), **third)
 
 
 @pytest.mark.parametrize(
     ("name", "of"),
     [
-        pytest.param("scalar-inf", spans_of_d, id="scalar: violations that move apart taken for one"),
+        pytest.param(
+            "scalar-inf", spans_of_d, id="scalar: violations that move apart taken for one"
+        ),
         pytest.param("scalar-1", spans(0.5), id="scalar in sum: half"),
         pytest.param("row", spans_of_d, id="row: violations without the size of x"),
         pytest.param("row", rows_by_d, id="row: release before the change of variables"),
@@ -765,9 +925,13 @@ def a_third_of_everything(kind):
         pytest.param("column", spans_of_d, id="column: violations without the size of x"),
         pytest.param("column", rows_by_d, id="column: release before the change of variables"),
         pytest.param("column", a_third_of_everything, id="column: a third"),
-        pytest.param("scalar+row", spans_of_right_hand_sides_only, id="tuple: violations by one part only"),
+        pytest.param(
+            "scalar+row", spans_of_right_hand_sides_only, id="tuple: violations by one part only"
+        ),
         pytest.param("row+column", a_third_of_everything, id="tuple: a third"),
-        pytest.param("scalar+row+column", rows_by_d, id="tuple: release before the change of variables"),
+        pytest.param(
+            "scalar+row+column", rows_by_d, id="tuple: release before the change of variables"
+        ),
     ],
 )
 def test_weights_twins(name, of):
@@ -788,14 +952,29 @@ def test_row_before_the_change_of_variables_with_gaussian_noise(name):
 
     def programs(of):
         base, options = np.ones((2, d)), {"neighbours": of(kind)(D, **RANGE)}
-        return [LinearProgram(cost, matrix, np.full(2, 4.0), **options) for matrix in (base, base + change)]
+        return [
+            LinearProgram(cost, matrix, np.full(2, 4.0), **options)
+            for matrix in (base, base + change)
+        ]
 
     options = {"alpha": ONE_ROUND, "opt": 2.0}
     if name == "row":
-        names = {charge.mechanism for charge in Rehearsal(programs(correct)[0], "mw", MW_EPS, DELTA, **options).charges}
+        names = {
+            charge.mechanism
+            for charge in Rehearsal(programs(correct)[0], "mw", MW_EPS, DELTA, **options).charges
+        }
         assert names == {"exponential mechanism", "Gaussian mechanism"}
-    passes(losses(programs(correct), "mw", MW_EPS, DELTA, **options), BOTH, MW_EPS, DELTA, runs=3_000, sharp=0.2)
-    is_caught(losses(programs(rows_by_d), "mw", MW_EPS, DELTA, **options), BOTH, MW_EPS, DELTA, runs=2_000)
+    passes(
+        losses(programs(correct), "mw", MW_EPS, DELTA, **options),
+        BOTH,
+        MW_EPS,
+        DELTA,
+        runs=3_000,
+        sharp=0.2,
+    )
+    is_caught(
+        losses(programs(rows_by_d), "mw", MW_EPS, DELTA, **options), BOTH, MW_EPS, DELTA, runs=2_000
+    )
 
 
 def solution(lines, solver):
@@ -804,7 +983,9 @@ def solution(lines, solver):
 
 @pytest.mark.parametrize("name", ["row", "column", "scalar+row"])
 def test_true_row_not_released(name):
-    """Two rounds: the second point is made from the row of the first. From a noisy row it passes, from the true row it is caught.
+    """Two rounds: the second point is made from the row of the first.
+
+    From a noisy row it passes, from the true row it is caught.
 
     Rates 0.001.
     """
@@ -813,20 +994,44 @@ def test_true_row_not_released(name):
         return faulty(kind, private_entries=lambda self, form, row: np.zeros(2, dtype=bool))
 
     options = {"alpha": alpha_for(2, 240.0), "opt": OPT}
-    tilt = np.array([[D, 0.0]] * N) if name == "column" else np.array([[D, -D], *[[0.0, 0.0]] * (N - 1)])
-    makers = {"row": mw_row, "column": mw_column, "scalar+row": lambda of=correct: (mw_scalar("inf"), mw_row(of))}
+    tilt = (
+        np.array([[D, 0.0]] * N)
+        if name == "column"
+        else np.array([[D, -D], *[[0.0, 0.0]] * (N - 1)])
+    )
+    makers = {
+        "row": mw_row,
+        "column": mw_column,
+        "scalar+row": lambda of=correct: (mw_scalar("inf"), mw_row(of)),
+    }
 
     def programs(of):
         # Rows that favour the second variable a little, or the first.
         base, b = np.outer(np.ones(N), [0.4, 1.0]), np.array([-30.0, *[30.0] * (N - 1)])
-        return [LinearProgram(COST, matrix, b, neighbours=makers[name](of)) for matrix in (base, base + tilt)]
+        return [
+            LinearProgram(COST, matrix, b, neighbours=makers[name](of))
+            for matrix in (base, base + tilt)
+        ]
 
-    passes(outcomes(programs(correct), "mw", MW_EPS, 0.0, solution, **options), BOTH, MW_EPS, runs=1_000)
-    is_caught(outcomes(programs(nothing_is_private), "mw", MW_EPS, 0.0, solution, **options), BOTH, MW_EPS, runs=500)
+    passes(
+        outcomes(programs(correct), "mw", MW_EPS, 0.0, solution, **options),
+        BOTH,
+        MW_EPS,
+        runs=1_000,
+    )
+    is_caught(
+        outcomes(programs(nothing_is_private), "mw", MW_EPS, 0.0, solution, **options),
+        BOTH,
+        MW_EPS,
+        runs=500,
+    )
 
 
 def test_step_from_the_true_row():
-    """The step follows from the released row, or from the true one, whose span it then shows. Rates 0.001."""
+    """The step follows from the released row, or from the true one, whose span it then shows.
+
+    Rates 0.001.
+    """
     mechanism = LaplaceMechanism(2 * D, 2 * D / EPS)
     pair = np.array([0.0, 0.01]), np.array([-D, D + 0.01])
 
@@ -844,7 +1049,8 @@ def test_step_from_the_true_row():
     is_caught(twin, pair, EPS, runs=2_000)
 
 
-# ---------------------------------------------------------------------------------------------- solve(), from end to end
+# ----------------------------------------------------------------------------------------------
+# solve(), from end to end
 
 
 def solved(method, eps, delta, observe, *, twin=list, **options):
@@ -854,7 +1060,9 @@ def solved(method, eps, delta, observe, *, twin=list, **options):
     def mechanism(lp, rng):
         tape.rewind()
         tape.randomness = Randomness(rng)
-        result = privlp.solve(lp, None, None, method=method, budget=Rehearsing(eps, delta, tape, twin), **options)
+        result = privlp.solve(
+            lp, None, None, method=method, budget=Rehearsing(eps, delta, tape, twin), **options
+        )
         assert result.privacy.eps <= eps
         return observe(result)
 
@@ -865,11 +1073,18 @@ def point(result):
     return result.x
 
 
-#: x is what the noisy program allows: the right-hand side over the coefficient, or the cheaper variable.
+#: x is what the noisy program allows: the right-hand side over the coefficient, or the cheaper
+#: variable.
 ONE_VARIABLE = {
-    "scalar": lambda: [LinearProgram([-1.0], [[1.0]], [b], neighbours=ScalarPrivate(D, lower=0)) for b in (4.0, 4.0 + D)],
+    "scalar": lambda: [
+        LinearProgram([-1.0], [[1.0]], [b], neighbours=ScalarPrivate(D, lower=0))
+        for b in (4.0, 4.0 + D)
+    ],
     "row": lambda: [
-        LinearProgram([-1.0], [[a]], [4.0], bounds=(0, 10), neighbours=RowPrivate(D, lower=0.1, upper=20)) for a in (4.0, 4.0 + D)
+        LinearProgram(
+            [-1.0], [[a]], [4.0], bounds=(0, 10), neighbours=RowPrivate(D, lower=0.1, upper=20)
+        )
+        for a in (4.0, 4.0 + D)
     ],
     "objective": lambda: [
         LinearProgram(
@@ -891,7 +1106,13 @@ ONE_VARIABLE = {
 def test_solve_with_noise_on_the_numbers(method, delta, name):
     """The solution alone, after all post-processing: it passes, and is caught with a tenth of the noise. Rates 0.001 and 0.01."""
     passes(solved(method, 1.0, delta, point), ONE_VARIABLE[name](), 1.0, delta, runs=100)
-    is_caught(solved(method, 1.0, delta, point, twin=scaled(0.1)), ONE_VARIABLE[name](), 1.0, delta, runs=100)
+    is_caught(
+        solved(method, 1.0, delta, point, twin=scaled(0.1)),
+        ONE_VARIABLE[name](),
+        1.0,
+        delta,
+        runs=100,
+    )
 
 
 def selected_and_point(result):
@@ -900,7 +1121,9 @@ def selected_and_point(result):
 
 @pytest.mark.parametrize(("name", "span"), [("column", 240.0), ("scalar+row", 240.0)])
 def test_solve_by_weights(name, span):
-    """Two rounds: which rows were selected, and the solution. Violations taken to move by a fiftieth of what they do are caught.
+    """Two rounds: which rows were selected, and the solution.
+
+    Violations taken to move by a fiftieth of what they do are caught.
 
     False-alarm rate 0.001, miss rate below 0.01.
     """
@@ -909,15 +1132,22 @@ def test_solve_by_weights(name, span):
     is_caught(mechanism, WEIGHTS[name](spans(0.02)), EPS, runs=400)
 
 
-# ---------------------------------------------------------------------------------------------- what is charged is public
+# ----------------------------------------------------------------------------------------------
+# what is charged is public
 
 
 def charges(lp, method, delta, **options):
-    return [replace(entry, sensitivity=entry.sensitivity.hex()) for entry in Rehearsal(lp, method, EPS, delta, **options).charges]
+    return [
+        replace(entry, sensitivity=entry.sensitivity.hex())
+        for entry in Rehearsal(lp, method, EPS, delta, **options).charges
+    ]
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize(("method", "delta"), [("direct-noise", 0.0), ("direct-noise", DELTA), ("truncated-laplace", DELTA)])
+@pytest.mark.parametrize(
+    ("method", "delta"),
+    [("direct-noise", 0.0), ("direct-noise", DELTA), ("truncated-laplace", DELTA)],
+)
 def test_charges_do_not_depend_on_the_private_numbers(method, delta, name):
     """To the last bit: they are shown with every result. No randomness."""
     one, other = (charges(lp, method, delta) for lp in PAIRS[name]())
@@ -926,9 +1156,14 @@ def test_charges_do_not_depend_on_the_private_numbers(method, delta, name):
 
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_charges_of_weights_do_not_depend_on_the_private_numbers(name):
-    """Likewise, though the sensitivities make room for rounding, which depends on sizes. No randomness."""
+    """Likewise, though the sensitivities make room for rounding, which depends on sizes.
+
+    No randomness.
+    """
     relation = WEIGHTS[name]()[0].neighbours
-    parts = tuple(replace(part, lower=-1e6, upper=1e6) for part in getattr(relation, "parts", (relation,)))
+    parts = tuple(
+        replace(part, lower=-1e6, upper=1e6) for part in getattr(relation, "parts", (relation,))
+    )
     kinds = {type(part) for part in parts}
 
     def program(size):
@@ -936,5 +1171,7 @@ def test_charges_of_weights_do_not_depend_on_the_private_numbers(name):
         b = np.full(4, size if ScalarPrivate in kinds else 1.0)
         return LinearProgram(COST, A, b, neighbours=parts if len(parts) > 1 else parts[0])
 
-    one, other = (charges(program(size), "mw", 0.0, alpha=ONE_ROUND, opt=OPT) for size in (1.0, 9e5))
+    one, other = (
+        charges(program(size), "mw", 0.0, alpha=ONE_ROUND, opt=OPT) for size in (1.0, 9e5)
+    )
     assert one == other

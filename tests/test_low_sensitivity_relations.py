@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import ColumnPrivate, ConstraintPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
+from privlp import (
+    ColumnPrivate,
+    ConstraintPrivate,
+    LinearProgram,
+    ObjectivePrivate,
+    RowPrivate,
+    ScalarPrivate,
+)
 from privlp.problem import StandardForm
 from privlp.relations import Combined, Figures
 
@@ -33,7 +40,8 @@ KINDS = [ScalarPrivate, RowPrivate, ColumnPrivate, ObjectivePrivate]
 relation_names = pytest.mark.parametrize("name", RELATIONS)
 
 
-# ---------------------------------------------------------------------------------------------- random neighbours
+# ----------------------------------------------------------------------------------------------
+# random neighbours
 
 ROW_KINDS = ["<=", "<=", ">=", "range", "equality", "free"]
 BOUNDS = [(0, None), (0, None), (1.5, None), (-1, 2), (0.7, 0.7), (None, 0), (None, None), (-2, -1)]
@@ -80,7 +88,9 @@ def movement(rng, shape, sensitivity, *, in_sum=False):
 
 def movable(part, program):
     """Entries of A that may change: those of private rows whose declared range is no point."""
-    return np.broadcast_to(part.lower < part.upper, program["A"].shape) & program["private"][:, None]
+    return (
+        np.broadcast_to(part.lower < part.upper, program["A"].shape) & program["private"][:, None]
+    )
 
 
 def neighbour_of(program, parts, rng):
@@ -94,13 +104,19 @@ def neighbour_of(program, parts, rng):
             equal = program["b"] == program["row_lower"]
             above = np.flatnonzero(program["private"] & np.isfinite(program["b"]))
             below = np.flatnonzero(program["private"] & np.isfinite(program["row_lower"]) & ~equal)
-            change = movement(rng, len(above) + len(below), part.sensitivity, in_sum=part.norm == "1")
+            change = movement(
+                rng, len(above) + len(below), part.sensitivity, in_sum=part.norm == "1"
+            )
             other["b"][above] += change[: len(above)]
             other["row_lower"][below] += change[len(above) :]
             other["row_lower"][equal] = other["b"][equal]
         elif private.size:
             change = np.zeros_like(other["A"])
-            place = rng.choice(private) if isinstance(part, RowPrivate) else (private, rng.integers(change.shape[1]))
+            place = (
+                rng.choice(private)
+                if isinstance(part, RowPrivate)
+                else (private, rng.integers(change.shape[1]))
+            )
             change[place] = movement(rng, change[place].shape, part.sensitivity)
             other["A"] += change * movable(part, program)
     return {**program, **other}
@@ -108,7 +124,10 @@ def neighbour_of(program, parts, rng):
 
 def pair(program, parts, rng):
     neighbours = parts[0] if len(parts) == 1 else parts
-    return tuple(StandardForm.of(linear_program(p, neighbours)) for p in (program, neighbour_of(program, parts, rng)))
+    return tuple(
+        StandardForm.of(linear_program(p, neighbours))
+        for p in (program, neighbour_of(program, parts, rng))
+    )
 
 
 def violations(form, x):
@@ -121,7 +140,8 @@ def public_point(rng, d):
     return rng.normal(size=d) * rng.choice([0.0, 1.0, 1.0], d) * rng.choice([0.1, 1.0, 30.0])
 
 
-# ---------------------------------------------------------------------------------------------- no pair moves further
+# ---------------------------------------------------------------------------------------------- no
+# pair moves further
 
 
 @relation_names
@@ -132,7 +152,9 @@ def test_private_numbers_move_no_further_than_stated(name):
         program, rng = case
         one, other = pair(program, RELATIONS[name], rng)
         relation = one.lp.neighbours
-        for first, second in zip(relation.private_numbers(one), relation.private_numbers(other), strict=True):
+        for first, second in zip(
+            relation.private_numbers(one), relation.private_numbers(other), strict=True
+        ):
             assert first.part == second.part
             assert all(np.array_equal(a, b) for a, b in zip(first.at, second.at, strict=True))
             assert (first.l1, first.l2) == (second.l1, second.l2)
@@ -150,11 +172,18 @@ def test_violations_move_no_further_than_stated(name):
     @given(numbers_of_a_program(), st.booleans())
     def check(case, every_row):
         program, rng = case
-        forms = [StandardForm.of(form.lp, every_row=every_row) for form in pair(program, RELATIONS[name], rng)]
+        forms = [
+            StandardForm.of(form.lp, every_row=every_row)
+            for form in pair(program, RELATIONS[name], rng)
+        ]
         if not len(forms[0].row):
             return
         x = public_point(rng, len(program["c"]))
-        change = np.ptp(violations(forms[0], x) - violations(forms[1], x)) if len(forms[0].row) > 1 else 0.0
+        change = (
+            np.ptp(violations(forms[0], x) - violations(forms[1], x))
+            if len(forms[0].row) > 1
+            else 0.0
+        )
         for form in forms:
             assert change <= form.lp.neighbours.violation_change(form)(x)
 
@@ -211,7 +240,9 @@ def test_declared_public_entries_do_not_count(kind):
         fixed = rng.random(A.shape) < 0.5
         relation = kind(0.2, lower=np.where(fixed, A, -2.0), upper=np.where(fixed, A, 2.0))
         one, other = pair(program, (relation,), rng)
-        constrains = program["private"] & (np.isfinite(program["b"]) | np.isfinite(program["row_lower"]))
+        constrains = program["private"] & (
+            np.isfinite(program["b"]) | np.isfinite(program["row_lower"])
+        )
         count = (~fixed & constrains[:, None]).sum(axis=1 if kind is RowPrivate else 0).max()
         if count == 0:
             assert relation.private_numbers(one) == []
@@ -222,7 +253,9 @@ def test_declared_public_entries_do_not_count(kind):
         assert np.abs(first.values - second.values).sum() <= first.l1 + ROUNDING
         x = public_point(rng, A.shape[1])
         change = violations(one, x) - violations(other, x)
-        assert np.ptp(np.append(change, 0.0) if kind is RowPrivate else change) <= relation.violation_change(one)(x)
+        assert np.ptp(
+            np.append(change, 0.0) if kind is RowPrivate else change
+        ) <= relation.violation_change(one)(x)
         l1, l2 = relation.row_change(one, x)
         moved = sp.csr_array(np.abs((other.lp.A - one.lp.A) * x))[constrains]
         assert moved.sum(axis=1).max() <= l1 + ROUNDING * 100
@@ -245,7 +278,8 @@ def test_rounding_of_large_right_hand_sides_is_within_the_bound(case, size):
             assert change <= one.lp.neighbours.violation_change(one)(x)
 
 
-# ---------------------------------------------------------------------------------------------- some pair moves as far
+# ----------------------------------------------------------------------------------------------
+# some pair moves as far
 
 A_FULL = np.array([[0.5, -1.0, 0.25], [1.0, 0.5, -0.75], [-0.5, 0.25, 1.0], [0.1, 0.2, 0.3]])
 PLAIN = {
@@ -306,9 +340,20 @@ def test_scalar_bounds_are_attained():
 
 
 def test_scalar_bounds_in_sum_are_attained():
-    """All of it on one number for the norms; half up and half down, or all on one row, for the span."""
+    """All of it on one number for the norms.
+
+    Half up and half down, or all on one row, for the span.
+    """
     for change in ([0.3, 0, 0, 0], [0.0, 0.0, -0.3, 0]):
-        assert attained(moves(forms_of(ScalarPrivate(0.3, norm="1"), b=PLAIN["b"] + change)), "b l1", "b l2", "violations") == {}
+        assert (
+            attained(
+                moves(forms_of(ScalarPrivate(0.3, norm="1"), b=PLAIN["b"] + change)),
+                "b l1",
+                "b l2",
+                "violations",
+            )
+            == {}
+        )
     halves = moves(forms_of(ScalarPrivate(0.3, norm="1"), b=PLAIN["b"] + [0.15, -0.15, 0, 0]))
     attained(halves, "b l1", "violations")
 
@@ -317,7 +362,11 @@ def test_a_private_equality_shows_one_number_in_two_rows():
     low = np.array([1.0, -INF, -INF, -INF])
     for norm in ("1", "inf"):
         forms = [
-            StandardForm.of(linear_program(PLAIN, ScalarPrivate(0.3, norm=norm), b=b, row_lower=np.append(b[0], low[1:])))
+            StandardForm.of(
+                linear_program(
+                    PLAIN, ScalarPrivate(0.3, norm=norm), b=b, row_lower=np.append(b[0], low[1:])
+                )
+            )
             for b in (PLAIN["b"], PLAIN["b"] + [0.3, 0, 0, 0])
         ]
         attained(moves(forms), "violations")
@@ -332,7 +381,10 @@ def test_row_bounds_are_attained():
 def test_row_bounds_of_two_sided_rows_are_attained():
     relation = RowPrivate(0.2, lower=-9, upper=9)
     low = np.array([-5.0, -INF, -INF, -INF])
-    forms = [StandardForm.of(linear_program(PLAIN, relation, A=A, row_lower=low)) for A in (A_FULL, A_FULL + row_step(0.2))]
+    forms = [
+        StandardForm.of(linear_program(PLAIN, relation, A=A, row_lower=low))
+        for A in (A_FULL, A_FULL + row_step(0.2))
+    ]
     attained(moves(forms), "violations")
 
 
@@ -349,14 +401,20 @@ def test_objective_bounds_are_attained():
 
 
 def test_sums_of_row_and_column_changes_are_attained():
-    """The L2 bounds are sums as well; they are nearly attained where one entry carries both changes."""
+    """The L2 bounds are sums as well.
+
+    They are nearly attained where one entry carries both changes.
+    """
     relation = (RowPrivate(0.2, lower=-9, upper=9), ColumnPrivate(0.25, lower=-9, upper=9))
     forms = forms_of(relation, A=A_FULL + row_step(0.2) + column_step(0.25))
     shares = attained(moves(forms), "A l1", "violations", "row l1")
     assert all(share <= 1 for share in shares.values())
     x = np.array([0.01, -3.0, 0.01])
     narrow = [np.where(np.eye(4, 3)[[1, 3, 3, 3]] > 0, end, A_FULL) for end in (-9, 9)]
-    relation = (RowPrivate(0.2, lower=narrow[0], upper=narrow[1]), ColumnPrivate(0.25, lower=narrow[0], upper=narrow[1]))
+    relation = (
+        RowPrivate(0.2, lower=narrow[0], upper=narrow[1]),
+        ColumnPrivate(0.25, lower=narrow[0], upper=narrow[1]),
+    )
     change = np.zeros((4, 3))
     change[0, 1] = 0.45
     attained(moves(forms_of(relation, A=A_FULL + change), x), "A l1", "A l2", "row l1", "row l2")
@@ -364,7 +422,11 @@ def test_sums_of_row_and_column_changes_are_attained():
 
 def test_sums_of_row_scalar_and_objective_changes_are_attained():
     relation = (RowPrivate(0.2, lower=-9, upper=9), ScalarPrivate(0.3), ObjectivePrivate(0.4))
-    change = {"A": A_FULL + row_step(0.2), "b": PLAIN["b"] + [-0.3, 0.3, 0.3, 0], "c": PLAIN["c"] + [0.4, 0, 0]}
+    change = {
+        "A": A_FULL + row_step(0.2),
+        "b": PLAIN["b"] + [-0.3, 0.3, 0.3, 0],
+        "c": PLAIN["c"] + [0.4, 0, 0],
+    }
     everything = ("A l1", "A l2", "b l1", "b l2", "c l1", "c l2", "violations", "row l1", "row l2")
     assert attained(moves(forms_of(relation, **change)), *everything) == {}
 
@@ -372,10 +434,20 @@ def test_sums_of_row_scalar_and_objective_changes_are_attained():
 def test_sums_of_column_and_scalar_changes_are_attained():
     relation = (ColumnPrivate(0.25, lower=-9, upper=9), ScalarPrivate(0.3))
     change = {"A": A_FULL + column_step(0.25), "b": PLAIN["b"] + [-0.3, 0.3, 0.3, 0]}
-    attained(moves(forms_of(relation, **change)), "A l1", "A l2", "b l1", "b l2", "violations", "row l1", "row l2")
+    attained(
+        moves(forms_of(relation, **change)),
+        "A l1",
+        "A l2",
+        "b l1",
+        "b l2",
+        "violations",
+        "row l1",
+        "row l2",
+    )
 
 
-# ---------------------------------------------------------------------------------------------- the change of variables
+# ---------------------------------------------------------------------------------------------- the
+# change of variables
 
 
 @st.composite
@@ -397,8 +469,12 @@ def test_a_private_row_after_the_change_of_variables(case):
     D, n = 0.2, 3
     A, relation = rng.uniform(-1, 1, (n, len(c))), RowPrivate(D, lower=-1, upper=1)
     form = StandardForm.of(LinearProgram(c, A, np.zeros(n), neighbours=relation))
-    assert form.lp.neighbours.row_change(form, V / c)[1] == pytest.approx(D * V * math.sqrt((c**-2.0).sum()))
-    assert max(relation.violation_change(form)(x) for x in points) == pytest.approx(D * V / c.min(), rel=1e-12)
+    assert form.lp.neighbours.row_change(form, V / c)[1] == pytest.approx(
+        D * V * math.sqrt((c**-2.0).sum())
+    )
+    assert max(relation.violation_change(form)(x) for x in points) == pytest.approx(
+        D * V / c.min(), rel=1e-12
+    )
     assert np.linalg.norm(D * V / c) == pytest.approx(relation.row_change(form, V / c)[1])
 
 
@@ -409,7 +485,9 @@ def test_a_private_column_after_the_change_of_variables(case):
     c, V, points, rng = case
     D, n = 0.25, 3
     relation = ColumnPrivate(D, lower=-1, upper=1)
-    form = StandardForm.of(LinearProgram(c, rng.uniform(-1, 1, (n, len(c))), np.zeros(n), neighbours=relation))
+    form = StandardForm.of(
+        LinearProgram(c, rng.uniform(-1, 1, (n, len(c))), np.zeros(n), neighbours=relation)
+    )
     most = D * V / c.min()
     assert form.lp.neighbours.row_change(form, V / c) == pytest.approx((most, most))
     changes = [relation.violation_change(form)(x) for x in points]
@@ -422,15 +500,22 @@ def test_a_private_right_hand_side_is_left_alone_by_the_change_of_variables(case
     c, _, points, rng = case
     A, b = rng.uniform(-1, 1, (3, len(c))), np.ones(3)
     for norm, span in (("inf", 0.6), ("1", 0.3)):
-        form = StandardForm.of(LinearProgram(c, A, b, neighbours=ScalarPrivate(0.3, norm=norm, lower=-2, upper=2)))
-        assert [form.lp.neighbours.violation_change(form)(x) for x in points] == pytest.approx([span] * len(points))
+        form = StandardForm.of(
+            LinearProgram(c, A, b, neighbours=ScalarPrivate(0.3, norm=norm, lower=-2, upper=2))
+        )
+        assert [form.lp.neighbours.violation_change(form)(x) for x in points] == pytest.approx(
+            [span] * len(points)
+        )
 
 
-# ---------------------------------------------------------------------------------------------- declared ranges
+# ----------------------------------------------------------------------------------------------
+# declared ranges
 
 
 def small(neighbours, **fields):
-    return LinearProgram([1.0, 2.0], [[-1.0, -2.0], [-3.0, 0.0]], [-1.0, -2.0], neighbours=neighbours, **fields)
+    return LinearProgram(
+        [1.0, 2.0], [[-1.0, -2.0], [-3.0, 0.0]], [-1.0, -2.0], neighbours=neighbours, **fields
+    )
 
 
 def numbers(neighbours, **fields):
@@ -457,9 +542,19 @@ def test_declared_ranges_of_right_hand_sides(name):
 
 
 def test_declared_ranges_are_in_the_users_sense():
-    """For a >= row the stored ``<=`` row has its sign changed, and its range with it; public rows need none."""
+    """For a >= row the stored ``<=`` row has its sign changed, and its range with it.
+
+    Public rows need none.
+    """
     relation = ScalarPrivate(1.0, lower=[-5, 1, 100], upper=[5, 9, 200])
-    lp = LinearProgram([1.0], [[1.0], [1.0], [1.0]], [4, INF, 3], row_lower=[-INF, 2, -INF], private=[0, 1], neighbours=relation)
+    lp = LinearProgram(
+        [1.0],
+        [[1.0], [1.0], [1.0]],
+        [4, INF, 3],
+        row_lower=[-INF, 2, -INF],
+        private=[0, 1],
+        neighbours=relation,
+    )
     (b,) = relation.private_numbers(StandardForm.of(lp))
     assert (b.values.tolist(), b.low.tolist(), b.high.tolist()) == ([4, -2], [-5, -9], [5, -1])
 
@@ -470,7 +565,9 @@ def test_declared_ranges_are_in_the_users_sense():
     [
         pytest.param((-5, 5), id="scalars"),
         pytest.param((np.full((2, 2), -5.0), np.full((2, 2), 5.0)), id="arrays"),
-        pytest.param((sp.csr_array(np.full((2, 2), -5.0)), sp.csc_array(np.full((2, 2), 5.0))), id="sparse"),
+        pytest.param(
+            (sp.csr_array(np.full((2, 2), -5.0)), sp.csc_array(np.full((2, 2), 5.0))), id="sparse"
+        ),
         pytest.param((-5, sp.coo_matrix((2, 2))), id="scalar and sparse zeros"),
     ],
 )
@@ -485,7 +582,12 @@ def test_declared_ranges_of_coefficients(kind, ends):
 @pytest.mark.parametrize("kind", [RowPrivate, ColumnPrivate])
 def test_declared_zeros_are_public(kind, storage):
     lower = storage(np.array([[-5.0, 0.0], [-5.0, 0.0]]))
-    lp = LinearProgram([1.0, 2.0], storage([[-1.0, 0.0], [-3.0, 0.0]]), [-1, -2], neighbours=kind(0.5, lower=lower, upper=0))
+    lp = LinearProgram(
+        [1.0, 2.0],
+        storage([[-1.0, 0.0], [-3.0, 0.0]]),
+        [-1, -2],
+        neighbours=kind(0.5, lower=lower, upper=0),
+    )
     form = StandardForm.of(lp)
     (A,) = lp.neighbours.private_numbers(form)
     assert A.values.tolist() == [-1, -3]
@@ -506,7 +608,13 @@ def test_entries_of_public_rows_need_no_range_and_do_not_count(kind):
     (A,) = numbers(kind(0.5, lower=-4, upper=0), private=[1])
     assert A.values.tolist() == [-3, 0]
     assert A.at[0].tolist() == [1, 1]
-    lp = LinearProgram([1.0, 2.0], [[-1e9, -2], [-3, 0]], [-1, -2], neighbours=kind(0.5, lower=-4, upper=0), private=[1])
+    lp = LinearProgram(
+        [1.0, 2.0],
+        [[-1e9, -2], [-3, 0]],
+        [-1, -2],
+        neighbours=kind(0.5, lower=-4, upper=0),
+        private=[1],
+    )
     lower, upper = lp.neighbours.entry_bounds(StandardForm.of(lp))
     assert lower.tolist() == [[-1e9, -2], [-4, -4]]
     assert upper.tolist() == [[-1e9, -2], [0, 0]]
@@ -542,7 +650,8 @@ def test_declared_arrays_are_copied():
         relation.lower[0] = 5
 
 
-# ---------------------------------------------------------------------------------------------- bad input
+# ---------------------------------------------------------------------------------------------- bad
+# input
 
 SOURCE = "Hsu, Roth, Roughgarden and Ullman 2014"
 
@@ -570,25 +679,38 @@ def test_bad_sensitivities(kind, sensitivity, message):
     ("kind", "parts"),
     [
         (ScalarPrivate, ["if b may change without bound", SOURCE, "how far one record moves b"]),
-        (RowPrivate, ["a row that may change without bound is constraint-private", "use ConstraintPrivate()"]),
+        (
+            RowPrivate,
+            [
+                "a row that may change without bound is constraint-private",
+                "use ConstraintPrivate()",
+            ],
+        ),
         (ColumnPrivate, ["if a column of A may change without bound", SOURCE]),
         (ObjectivePrivate, ["if c may change without bound", SOURCE, "how far one record moves c"]),
     ],
 )
 def test_an_unbounded_change_is_refused_with_the_reason(kind, parts):
-    with pytest.raises(privlp.InvalidParameterError, match=r"^sensitivity must be finite: ") as caught:
+    with pytest.raises(
+        privlp.InvalidParameterError, match=r"^sensitivity must be finite: "
+    ) as caught:
         kind(INF)
     assert all(part in str(caught.value) for part in parts)
 
 
 def test_sensitivity_may_be_a_numpy_number():
     assert ScalarPrivate(np.float32(0.5)).sensitivity == 0.5
-    assert RowPrivate(np.int64(2)).description == "row-private: one row of A changes, each entry by at most 2"
+    assert (
+        RowPrivate(np.int64(2)).description
+        == "row-private: one row of A changes, each entry by at most 2"
+    )
 
 
 @pytest.mark.parametrize("norm", ["2", 2, "one", None, "INF"])
 def test_bad_norms(norm):
-    with pytest.raises(privlp.InvalidParameterError, match=re.escape(f"norm must be 'inf' or '1', got {norm!r}.")):
+    with pytest.raises(
+        privlp.InvalidParameterError, match=re.escape(f"norm must be 'inf' or '1', got {norm!r}.")
+    ):
         ScalarPrivate(1.0, norm=norm)
 
 
@@ -616,9 +738,16 @@ def test_bad_ranges(kind, ends, message):
 
 SHAPES = [
     pytest.param(ScalarPrivate, np.zeros(3), "the right-hand sides of the private rows", id="b"),
-    pytest.param(ScalarPrivate, np.zeros((2, 2)), "the right-hand sides of the private rows", id="b as a matrix"),
+    pytest.param(
+        ScalarPrivate,
+        np.zeros((2, 2)),
+        "the right-hand sides of the private rows",
+        id="b as a matrix",
+    ),
     pytest.param(RowPrivate, np.zeros((3, 2)), "the coefficients of the private rows", id="row"),
-    pytest.param(ColumnPrivate, np.zeros((2, 3)), "the coefficients of the private rows", id="column"),
+    pytest.param(
+        ColumnPrivate, np.zeros((2, 3)), "the coefficients of the private rows", id="column"
+    ),
     pytest.param(ObjectivePrivate, np.zeros(3), "the costs c", id="c"),
 ]
 
@@ -626,7 +755,8 @@ SHAPES = [
 @pytest.mark.parametrize(("kind", "upper", "what"), SHAPES)
 def test_ranges_of_the_wrong_shape(kind, upper, what):
     message = (
-        f"lower and upper must be numbers, or arrays of the shape of {what}; got () and {upper.shape} for 2 rows and 2 variables."
+        f"lower and upper must be numbers, or arrays of the shape of {what}; got () and"
+        f" {upper.shape} for 2 rows and 2 variables."
     )
     with pytest.raises(privlp.InvalidProblemError, match=re.escape(message)):
         small(kind(1.0, upper=upper))
@@ -641,9 +771,15 @@ def assert_no_leak(text):
 
 
 OUTSIDE = [
-    pytest.param(ScalarPrivate, {"lower": 0}, "the right-hand sides of the private rows", id="b below"),
-    pytest.param(ScalarPrivate, {"upper": [-1, -1]}, "the right-hand sides of the private rows", id="b above"),
-    pytest.param(RowPrivate, {"lower": -1, "upper": 5}, "the coefficients of the private rows", id="row"),
+    pytest.param(
+        ScalarPrivate, {"lower": 0}, "the right-hand sides of the private rows", id="b below"
+    ),
+    pytest.param(
+        ScalarPrivate, {"upper": [-1, -1]}, "the right-hand sides of the private rows", id="b above"
+    ),
+    pytest.param(
+        RowPrivate, {"lower": -1, "upper": 5}, "the coefficients of the private rows", id="row"
+    ),
     pytest.param(ColumnPrivate, {"upper": -1}, "the coefficients of the private rows", id="column"),
     pytest.param(ObjectivePrivate, {"lower": 0.5}, "the costs c", id="c"),
 ]
@@ -653,7 +789,9 @@ OUTSIDE = [
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
 def test_numbers_outside_their_declared_range(kind, ends, what, storage):
     c, A, b = PLANTED_PROGRAM
-    with pytest.raises(privlp.InvalidProblemError, match=f"Some of {what} lie outside the declared range") as caught:
+    with pytest.raises(
+        privlp.InvalidProblemError, match=f"Some of {what} lie outside the declared range"
+    ) as caught:
         LinearProgram(c, storage(A), b, neighbours=kind(1.0, **ends))
     assert_no_leak(str(caught.value))
     others = tuple(other(1.0) for other in KINDS if other is not kind)
@@ -672,7 +810,8 @@ def test_numbers_outside_their_declared_range(kind, ends, what, storage):
 )
 def test_numbers_too_large_for_the_sensitivity(kind, what):
     with pytest.raises(
-        privlp.InvalidProblemError, match=f"Some of {what} exceed 6.87e\\+10 times the sensitivity, 1e-12"
+        privlp.InvalidProblemError,
+        match=f"Some of {what} exceed 6.87e\\+10 times the sensitivity, 1e-12",
     ) as caught:
         LinearProgram(*PLANTED_PROGRAM, neighbours=kind(1e-12))
     assert_no_leak(str(caught.value))
@@ -690,14 +829,19 @@ class TestTuples:
         for given_as in (parts, list(parts)):
             lp = small(given_as)
             assert lp.neighbours == Combined(parts)
-        assert lp.neighbours.description == (
-            "all at once: row-private: one row of A changes, each entry by at most 0.5; scalar-private: b changes by at most 1 each"
+        assert (
+            lp.neighbours.description
+            == "all at once: row-private: one row of A changes, each entry by at most 0.5;"
+            " scalar-private: b changes by at most 1 each"
         )
 
     @pytest.mark.parametrize(
         ("parts", "message"),
         [
-            ((ConstraintPrivate(), ScalarPrivate(1.0)), "in a tuple, not: constraint-private: one record"),
+            (
+                (ConstraintPrivate(), ScalarPrivate(1.0)),
+                "in a tuple, not: constraint-private: one record",
+            ),
             (
                 (ScalarPrivate(1.0), ConstraintPrivate("add-remove", nominal_n=9)),
                 "in a tuple, not: constraint-private",
@@ -708,7 +852,10 @@ class TestTuples:
             ((ScalarPrivate(1.0),), "needs two or more, each of another kind"),
             ((), "needs two or more, each of another kind"),
             ((RowPrivate(1.0), RowPrivate(0.5)), "needs two or more, each of another kind"),
-            ((ScalarPrivate(1.0), RowPrivate(1.0), ScalarPrivate(1.0, norm="1")), "needs two or more, each of another kind"),
+            (
+                (ScalarPrivate(1.0), RowPrivate(1.0), ScalarPrivate(1.0, norm="1")),
+                "needs two or more, each of another kind",
+            ),
         ],
     )
     def test_bad_tuples(self, parts, message):
@@ -721,21 +868,31 @@ class TestTuples:
             small((inner, ObjectivePrivate(1.0)))
 
     def test_methods_are_what_every_part_allows(self):
-        assert small((RowPrivate(0.5), ScalarPrivate(1.0))).neighbours.methods == ("mw", "direct-noise")
-        assert small((ObjectivePrivate(0.5), ScalarPrivate(1.0))).neighbours.methods == ("direct-noise",)
+        assert small((RowPrivate(0.5), ScalarPrivate(1.0))).neighbours.methods == (
+            "mw",
+            "direct-noise",
+        )
+        assert small((ObjectivePrivate(0.5), ScalarPrivate(1.0))).neighbours.methods == (
+            "direct-noise",
+        )
 
     def test_numbers_are_listed_once_for_each_part(self):
-        found = numbers((ColumnPrivate(0.5), ObjectivePrivate(1.0), ScalarPrivate(1.0), RowPrivate(0.25)))
+        found = numbers(
+            (ColumnPrivate(0.5), ObjectivePrivate(1.0), ScalarPrivate(1.0), RowPrivate(0.25))
+        )
         assert sorted(part.part for part in found) == ["A", "b", "c"]
 
 
 @pytest.mark.parametrize("relation", ["scalar", 1.0, None, ScalarPrivate])
 def test_what_is_no_relation_is_refused(relation):
-    with pytest.raises(privlp.InvalidParameterError, match="neighbours must be a neighbour relation, got"):
+    with pytest.raises(
+        privlp.InvalidParameterError, match="neighbours must be a neighbour relation, got"
+    ):
         small(relation)
 
 
-# ---------------------------------------------------------------------------------------------- what is shown
+# ----------------------------------------------------------------------------------------------
+# what is shown
 
 
 @relation_names
@@ -743,7 +900,9 @@ def test_representations_show_no_private_number(name):
     c, A, b = PLANTED_PROGRAM
     parts = RELATIONS[name]
     for storage in (np.array, sp.csr_array):
-        lp = LinearProgram(c, storage(A), b, neighbours=parts[0] if len(parts) == 1 else parts, name="plan")
+        lp = LinearProgram(
+            c, storage(A), b, neighbours=parts[0] if len(parts) == 1 else parts, name="plan"
+        )
         for text in (
             repr(lp),
             str(lp),
@@ -755,7 +914,9 @@ def test_representations_show_no_private_number(name):
             assert_no_leak(text)
         assert all(part.description in repr(lp) for part in parts)
         form = StandardForm.of(lp)
-        assert_no_leak(repr(form) + repr(lp.neighbours.private_numbers(form)) + repr(Figures.of(form)))
+        assert_no_leak(
+            repr(form) + repr(lp.neighbours.private_numbers(form)) + repr(Figures.of(form))
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -766,15 +927,22 @@ def test_declared_ranges_are_not_part_of_the_name(kind):
     assert kind(1.0) != kind(2.0)
 
 
-# ---------------------------------------------------------------------------------------------- one ledger, one relation
+# ---------------------------------------------------------------------------------------------- one
+# ledger, one relation
 
 STEPS = {
     "scalar": (ScalarPrivate(0.3), ScalarPrivate(2.0, lower=-9)),
     "row": (RowPrivate(0.2), RowPrivate(1.5)),
     "column": (ColumnPrivate(0.25), ColumnPrivate(1.5)),
     "objective": (ObjectivePrivate(0.4), ObjectivePrivate(1.5)),
-    "row and scalar": (Combined((RowPrivate(0.2), ScalarPrivate(0.3))), Combined((ScalarPrivate(2.0), RowPrivate(0.7)))),
-    "row and column": (Combined((RowPrivate(0.2), ColumnPrivate(0.3))), Combined((RowPrivate(2.0), ColumnPrivate(0.7)))),
+    "row and scalar": (
+        Combined((RowPrivate(0.2), ScalarPrivate(0.3))),
+        Combined((ScalarPrivate(2.0), RowPrivate(0.7))),
+    ),
+    "row and column": (
+        Combined((RowPrivate(0.2), ColumnPrivate(0.3))),
+        Combined((RowPrivate(2.0), ColumnPrivate(0.7))),
+    ),
     "constraint": (ConstraintPrivate(), ConstraintPrivate(rows_per_record=2)),
 }
 
@@ -791,7 +959,13 @@ def test_relations_of_one_kind_are_compatible(name, other):
 @pytest.mark.parametrize("other", [name for name in STEPS if name != "constraint"])
 def test_one_budget_speaks_of_one_relation(name, other):
     def bounded(relation):
-        return LinearProgram([1.0, 2.0], [[-1.0, -2.0], [-3.0, 0.0]], [-1.0, -2.0], neighbours=relation, bounds=(0, 5))
+        return LinearProgram(
+            [1.0, 2.0],
+            [[-1.0, -2.0], [-3.0, 0.0]],
+            [-1.0, -2.0],
+            neighbours=relation,
+            bounds=(0, 5),
+        )
 
     budget = privlp.Budget(3.0, 1e-6)
     privlp.solve(bounded(STEPS[name][0]), 1.0, 0.0, budget=budget, method="direct-noise", rng=0)
@@ -811,20 +985,28 @@ def test_one_budget_speaks_of_one_relation(name, other):
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array], ids=["dense", "sparse"])
 def test_zeros_may_be_public(kind, storage):
     A = storage(np.array([[-1.0, 0.0, -2.0], [0.0, 0.0, -3.0]]))
-    lp = LinearProgram([1.0, 2.0, 1.0], A, [-1, -2], neighbours=kind(0.5, lower=-4, upper=-0.25, zeros="public"))
+    lp = LinearProgram(
+        [1.0, 2.0, 1.0], A, [-1, -2], neighbours=kind(0.5, lower=-4, upper=-0.25, zeros="public")
+    )
     form = StandardForm.of(lp)
     (numbers,) = lp.neighbours.private_numbers(form)
     assert sorted(numbers.values.tolist()) == [-3, -2, -1]
     assert numbers.l1 == 0.5 * 2
     assert lp.neighbours.private_entries(form, 1).tolist() == [False, False, True]
     reach = 0.5 * 3 if kind is RowPrivate else 2 * 0.5 * 2
-    assert lp.neighbours.violation_change(form)(np.array([1.0, 50.0, 2.0])) == pytest.approx(reach, rel=1e-6)
+    assert lp.neighbours.violation_change(form)(np.array([1.0, 50.0, 2.0])) == pytest.approx(
+        reach, rel=1e-6
+    )
     low, high = (np.broadcast_to(end, lp.shape) for end in lp.neighbours.entry_bounds(form))
     assert (low[0, 1], high[0, 1], low[0, 0], high[0, 0]) == (0, 0, -4, -0.25)
     moved = Figures.of(form).having(numbers, numbers.values - 1)
     assert sp.issparse(moved.A) == sp.issparse(A)
     assert (moved.A.toarray() if sp.issparse(A) else moved.A).tolist() == [[-2, 0, -3], [0, 0, -4]]
     for method in (*lp.neighbours.methods, *lp.neighbours.never_violating):
-        assert privlp.solve(lp, 1.0, 1e-3, opt=3.0 if method == "mw" else None, method=method, rng=0).success
-    with pytest.raises(privlp.InvalidParameterError, match="zeros must be 'private' or 'public', got 'none'"):
+        assert privlp.solve(
+            lp, 1.0, 1e-3, opt=3.0 if method == "mw" else None, method=method, rng=0
+        ).success
+    with pytest.raises(
+        privlp.InvalidParameterError, match="zeros must be 'private' or 'public', got 'none'"
+    ):
         kind(0.5, zeros="none")

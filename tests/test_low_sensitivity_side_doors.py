@@ -38,33 +38,51 @@ def entries(lp, alpha=1.0):
 def test_private_right_hand_sides_are_not_in_the_ledger_of_a_tuple(b):
     """Rounding allowances once followed max |b|, and the ledger printed them to the last digit."""
     relation = RowPrivate(1e-3, lower=-1, upper=1), ScalarPrivate(1.0)
-    plain, other = (LinearProgram([1.0, 1], [[-1.0, -1], [-0.3, -1]], rhs, neighbours=relation) for rhs in ([-1, -2], b))
+    plain, other = (
+        LinearProgram([1.0, 1], [[-1.0, -1], [-0.3, -1]], rhs, neighbours=relation)
+        for rhs in ([-1, -2], b)
+    )
     assert entries(plain) == entries(other)
 
 
 def test_private_coefficients_are_not_in_the_ledger_of_a_tuple():
     """The same of max |A x|."""
     relation = RowPrivate(0.5, lower=-100, upper=100), ScalarPrivate(0.5, lower=-1e10, upper=1e10)
-    plain, other = (LinearProgram([1.0, 1], [[-1, -2], [a, -1]], [-1, -2], neighbours=relation) for a in (-3, -97))
+    plain, other = (
+        LinearProgram([1.0, 1], [[-1, -2], [a, -1]], [-1, -2], neighbours=relation)
+        for a in (-3, -97)
+    )
     assert entries(plain, alpha=100.0) == entries(other, alpha=100.0)
 
 
 def test_groups_are_refused():
     """They would be ignored, and rows of one record would be protected one at a time."""
-    with pytest.raises(privlp.InvalidProblemError, match="groups has no use where numbers change a little"):
+    with pytest.raises(
+        privlp.InvalidProblemError, match="groups has no use where numbers change a little"
+    ):
         LinearProgram([1, 1], [[1, 1], [1, 2]], [1, 1], neighbours=RowPrivate(0.1), groups=[0, 0])
 
 
 def test_many_variables_of_private_cost_need_no_square_matrix():
     d = 50_000
-    lp = LinearProgram(np.ones(d), sp.csr_array(np.ones((1, d))), [5.0], bounds=(0, 1), neighbours=ObjectivePrivate(0.1))
+    lp = LinearProgram(
+        np.ones(d),
+        sp.csr_array(np.ones((1, d))),
+        [5.0],
+        bounds=(0, 1),
+        neighbours=ObjectivePrivate(0.1),
+    )
     assert solve(lp, 1.0, 0.0, rng=0).success
 
 
 @pytest.mark.parametrize("bounds", [(None, None), (0, None), (None, 0)])
 def test_unbounded_regions_are_found_for_private_costs(bounds):
-    lp = LinearProgram([1, 1], [[1, -1], [-1, 1]], [1, 1], bounds=bounds, neighbours=ObjectivePrivate(0.1))
-    with pytest.raises(privlp.UnsupportedProblemError, match=r"variable [01], variable [01] grow without limit"):
+    lp = LinearProgram(
+        [1, 1], [[1, -1], [-1, 1]], [1, 1], bounds=bounds, neighbours=ObjectivePrivate(0.1)
+    )
+    with pytest.raises(
+        privlp.UnsupportedProblemError, match=r"variable [01], variable [01] grow without limit"
+    ):
         solve(lp, 1.0, 0.0, rng=0)
 
 
@@ -99,10 +117,15 @@ POORLY_SCALED = {
 
 @pytest.mark.parametrize("name", POORLY_SCALED)
 def test_scale_matters_little(name):
-    """HiGHS has absolute tolerances; the repair once gave a poor point where rows or x are far from 1."""
+    """HiGHS has absolute tolerances.
+
+    The repair once gave a poor point where rows or x are far from 1.
+    """
     c, A, b, bounds, optimum = POORLY_SCALED[name]
     size = np.abs(b)
-    relation = ScalarPrivate(1e-3 * float(size.max()), norm="1", lower=b - size / 2, upper=b + size / 2)
+    relation = ScalarPrivate(
+        1e-3 * float(size.max()), norm="1", lower=b - size / 2, upper=b + size / 2
+    )
     lp = LinearProgram(c, A, b, bounds=bounds, neighbours=relation)
     solution = solve(lp, INF, 0, feasible="always")
     assert solution.objective == pytest.approx(optimum, rel=1e-6)
@@ -117,13 +140,22 @@ def test_the_deepest_point_of_the_worst_case_is_no_fallback_for_a_rounding_error
 
 
 def test_public_equalities_of_a_program_with_private_costs_are_equalities():
-    lp = LinearProgram([1, 2, 3], [[0.1, 0.2, 0.7]], [0.3], row_lower=[0.3], bounds=(0, 9), neighbours=ObjectivePrivate(0.1))
+    lp = LinearProgram(
+        [1, 2, 3],
+        [[0.1, 0.2, 0.7]],
+        [0.3],
+        row_lower=[0.3],
+        bounds=(0, 9),
+        neighbours=ObjectivePrivate(0.1),
+    )
     solution = solve(lp, 1.0, 1e-3, feasible="always", rng=0)
     assert (lp.A @ solution.x)[0] == pytest.approx(0.3, rel=1e-7)
 
 
 def test_a_private_range_is_refused_with_the_reason():
-    lp = LinearProgram([1], [[1]], [5], row_lower=[1], neighbours=ScalarPrivate(0.1, lower=0.9, upper=5.1))
+    lp = LinearProgram(
+        [1], [[1]], [5], row_lower=[1], neighbours=ScalarPrivate(0.1, lower=0.9, upper=5.1)
+    )
     with pytest.raises(privlp.UnsupportedProblemError, match="Write it as two rows"):
         solve(lp, 1.0, 1e-3, feasible="always")
 
@@ -131,19 +163,28 @@ def test_a_private_range_is_refused_with_the_reason():
 def test_a_variable_fixed_at_zero_needs_no_range():
     upper = np.array([[-0.5, -0.5, INF]])
     relation = RowPrivate(0.1, lower=np.full((1, 3), -2.0), upper=upper)
-    lp = LinearProgram([1, 1, 1], [[-1, -1, 0.2]], [-1], bounds=[(0, None), (0, None), (0, 0)], neighbours=relation)
+    lp = LinearProgram(
+        [1, 1, 1], [[-1, -1, 0.2]], [-1], bounds=[(0, None), (0, None), (0, 0)], neighbours=relation
+    )
     assert solve(lp, 1.0, 1e-3, feasible="always", rng=0).success
 
 
 def test_right_hand_sides_whose_range_is_a_point_are_public():
-    lp = LinearProgram([1, 1], [[-1, -1], [-1, -2]], [-1, -3], neighbours=ScalarPrivate(0.1, lower=[-1, -4], upper=[-1, 0]))
+    lp = LinearProgram(
+        [1, 1],
+        [[-1, -1], [-1, -2]],
+        [-1, -3],
+        neighbours=ScalarPrivate(0.1, lower=[-1, -4], upper=[-1, 0]),
+    )
     (b,) = lp.neighbours.private_numbers(privlp.problem.StandardForm.of(lp))
     assert b.values.tolist() == [-3]
 
 
 @pytest.mark.parametrize("delta", [1e-310, 5e-324])
 def test_delta_too_small_for_arithmetic_is_refused_before_anything_is_spent(delta):
-    lp = LinearProgram([1], [[-1]], [-1], bounds=(-10, 10), neighbours=RowPrivate(0.1, lower=-2, upper=-0.5))
+    lp = LinearProgram(
+        [1], [[-1]], [-1], bounds=(-10, 10), neighbours=RowPrivate(0.1, lower=-2, upper=-0.5)
+    )
     budget = Budget(2.0, 0.5)
     with pytest.raises(privlp.InvalidParameterError, match="1e-300 at least"):
         solve(lp, 1.0, delta, feasible="always", budget=budget)
@@ -155,7 +196,9 @@ def test_widths_must_be_finite():
         TruncatedLaplaceMechanism(1.0, 1.0, INF)
 
 
-@pytest.mark.parametrize("split", [0.5, (1e308, 1e308), (1, 1e-320), (1, 0), (1, -1), (1, math.nan), (1, 1, 1), "ab"])
+@pytest.mark.parametrize(
+    "split", [0.5, (1e308, 1e308), (1, 1e-320), (1, 0), (1, -1), (1, math.nan), (1, 1, 1), "ab"]
+)
 def test_a_strange_split_is_refused(split):
     relation = ScalarPrivate(0.1), ObjectivePrivate(0.1)
     lp = LinearProgram([1, 1], [[-1, -1]], [-1], bounds=(0, 5), neighbours=relation)
@@ -167,7 +210,17 @@ def test_a_strange_split_is_refused(split):
 def test_split_is_not_ignored_by_other_methods(method):
     lp = LinearProgram([1, 1], [[-1, -1]] * 3, [-1] * 3)
     with pytest.raises(privlp.InvalidParameterError, match="split has no use"):
-        solve(lp, 1.0, 1e-6, 1, 1.0, opt=1.0, method=method, width=1.0 if "published" in method else None, split=[1])
+        solve(
+            lp,
+            1.0,
+            1e-6,
+            1,
+            1.0,
+            opt=1.0,
+            method=method,
+            width=1.0 if "published" in method else None,
+            split=[1],
+        )
 
 
 def test_auto_with_alpha_may_take_direct_noise():
@@ -177,7 +230,9 @@ def test_auto_with_alpha_may_take_direct_noise():
 
 def test_a_point_in_hand_is_not_lost():
     """Rows that noise makes contradict each other by a hair are relaxed, and x is what HiGHS found for them."""
-    lp = LinearProgram([1, 1], [[1, 1], [-1, -1]] * 4, [1e-9, -1e-9] * 4, neighbours=ScalarPrivate(1e-9))
+    lp = LinearProgram(
+        [1, 1], [[1, 1], [-1, -1]] * 4, [1e-9, -1e-9] * 4, neighbours=ScalarPrivate(1e-9)
+    )
     for seed in range(20):
         assert solve(lp, 1.0, 1e-6, rng=seed).success
 
@@ -185,7 +240,9 @@ def test_a_point_in_hand_is_not_lost():
 def test_x_at_zero_shows_nothing():
     """Where x = 0 no violation moves; scores are still finite."""
     relation = RowPrivate(0.1, lower=-1, upper=1)
-    lp = LinearProgram([1, 1], [[-1, -0.2], [-0.3, -1]], [0, 0], bounds=(-1, None), neighbours=relation)
+    lp = LinearProgram(
+        [1, 1], [[-1, -0.2], [-0.3, -1]], [0, 0], bounds=(-1, None), neighbours=relation
+    )
     solution = solve(lp, 1.0, 1e-6, opt=0.0, method="mw", rng=0)
     assert np.isfinite(solution.x).all()
     assert math.isfinite(solution.privacy.entries[0].sensitivity)
@@ -193,14 +250,22 @@ def test_x_at_zero_shows_nothing():
 
 def test_sparse_matrices_stay_sparse_at_construction():
     A = sp.random_array((20_000, 20_000), density=1e-5, rng=np.random.default_rng(0), format="csc")
-    lp = LinearProgram(np.ones(20_000), A, np.ones(20_000), neighbours=ColumnPrivate(0.1, lower=-1, upper=1))  # 3 GB if dense
+    lp = LinearProgram(
+        np.ones(20_000), A, np.ones(20_000), neighbours=ColumnPrivate(0.1, lower=-1, upper=1)
+    )  # 3 GB if dense
     assert lp.is_sparse
 
 
 @pytest.mark.parametrize("kind", [ScalarPrivate, RowPrivate, ColumnPrivate, ObjectivePrivate])
 def test_what_protects_a_relation_is_no_argument_of_it(kind):
     """`methods` was once a field of ObjectivePrivate, and a user could name a method that does not protect c."""
-    assert {field.name for field in dataclasses.fields(kind)} <= {"sensitivity", "norm", "lower", "upper", "zeros"}
+    assert {field.name for field in dataclasses.fields(kind)} <= {
+        "sensitivity",
+        "norm",
+        "lower",
+        "upper",
+        "zeros",
+    }
 
 
 def test_private_costs_are_refused_by_the_solver_itself():
@@ -211,9 +276,14 @@ def test_private_costs_are_refused_by_the_solver_itself():
 
 def test_the_statement_says_what_was_declared_public():
     relation = RowPrivate(0.01, lower=[[1, 0], [2, 1]], upper=[[1, 2], [2, 1]])
-    lp = LinearProgram([1, 1], [[1, 1], [2, 1]], [1, 2], sense="max", bounds=(0, 5), neighbours=relation)
+    lp = LinearProgram(
+        [1, 1], [[1, 1], [2, 1]], [1, 2], sense="max", bounds=(0, 5), neighbours=relation
+    )
     words = str(solve(lp, 1.0, 1e-6, rng=0).privacy.statement())
-    assert "within the declared public range; 3 of 4 coefficients of private rows are declared public" in words
+    assert (
+        "within the declared public range; 3 of 4 coefficients of private rows are declared public"
+        in words
+    )
 
 
 def test_rows_bound_a_region_at_the_loosest_end_of_their_range():
@@ -223,7 +293,12 @@ def test_rows_bound_a_region_at_the_loosest_end_of_their_range():
     with pytest.raises(privlp.UnsupportedProblemError, match="The public region is unbounded"):
         solve(lp, 1.0, 1e-3, rng=0)  # direct noise may leave the range
     with pytest.raises(privlp.UnsupportedProblemError, match="The public region is unbounded"):
-        solve(LinearProgram(**packing, neighbours=RowPrivate(0.01, lower=0, upper=3)), 1.0, 1e-3, feasible="always")
+        solve(
+            LinearProgram(**packing, neighbours=RowPrivate(0.01, lower=0, upper=3)),
+            1.0,
+            1e-3,
+            feasible="always",
+        )
     one_public = RowPrivate(0.01, lower=[[0.5, 0.5], [2, 1]], upper=[[3, 3], [2, 1]])
     assert solve(LinearProgram(**packing, neighbours=one_public), 1.0, 1e-3, rng=0).success
 
@@ -255,11 +330,23 @@ def test_large_public_coefficients_in_a_private_row():
 
 
 CLI_REFUSALS = {
-    "nominal n": (["--scalar-private", "1", "--nominal-n", "5"], "--nominal-n has no use with --scalar-private"),
-    "rows per record": (["--row-private", "1", "--rows-per-record", "3"], "--rows-per-record has no use with --row-private"),
+    "nominal n": (
+        ["--scalar-private", "1", "--nominal-n", "5"],
+        "--nominal-n has no use with --scalar-private",
+    ),
+    "rows per record": (
+        ["--row-private", "1", "--rows-per-record", "3"],
+        "--rows-per-record has no use with --row-private",
+    ),
     "norm": (["--s", "3", "--norm", "1"], "--norm has no use without --scalar-private"),
-    "a range": (["--scalar-private", "1", "--a-range", "0", "1"], "no use without --row-private or --column-private"),
-    "c range": (["--scalar-private", "1", "--c-range", "0", "1"], "--c-range has no use without --objective-private"),
+    "a range": (
+        ["--scalar-private", "1", "--a-range", "0", "1"],
+        "no use without --row-private or --column-private",
+    ),
+    "c range": (
+        ["--scalar-private", "1", "--c-range", "0", "1"],
+        "--c-range has no use without --objective-private",
+    ),
     "split": (["--scalar-private", "1", "--split", "x"], "--split must be numbers with commas"),
 }
 
@@ -269,7 +356,9 @@ def test_command_line_refuses_options_without_use(name, tmp_path):
     options, message = CLI_REFUSALS[name]
     model = tmp_path / "model.mps"
     LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]).to_mps(model)
-    result = CliRunner().invoke(main, ["solve", str(model), "--eps", "1", "--delta", "1e-6", *options])
+    result = CliRunner().invoke(
+        main, ["solve", str(model), "--eps", "1", "--delta", "1e-6", *options]
+    )
     assert result.exit_code == 2
     assert message in result.output
 
@@ -277,19 +366,51 @@ def test_command_line_refuses_options_without_use(name, tmp_path):
 def test_command_line_with_all_parts_private(tmp_path):
     model = tmp_path / "model.mps"
     LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], bounds=(0, 9)).to_mps(model)
-    options = ["--scalar-private", "0.1", "--norm", "1", "--b-range", "-4", "0", "--row-private", "0.01", "--a-range", "-4", "-0.5"]
-    options += ["--objective-private", "0.1", "--c-range", "0.5", "3", "--split", "2,1,1", "--feasible", "always", "--seed", "1"]
-    result = CliRunner().invoke(main, ["solve", str(model), "--eps", "1", "--delta", "1e-3", *options])
+    options = [
+        "--scalar-private",
+        "0.1",
+        "--norm",
+        "1",
+        "--b-range",
+        "-4",
+        "0",
+        "--row-private",
+        "0.01",
+        "--a-range",
+        "-4",
+        "-0.5",
+    ]
+    options += [
+        "--objective-private",
+        "0.1",
+        "--c-range",
+        "0.5",
+        "3",
+        "--split",
+        "2,1,1",
+        "--feasible",
+        "always",
+        "--seed",
+        "1",
+    ]
+    result = CliRunner().invoke(
+        main, ["solve", str(model), "--eps", "1", "--delta", "1e-3", *options]
+    )
     assert result.exit_code == 0, result.output
     assert "objective of the released costs" in result.output
     assert "tighten coefficients A" in result.output
 
 
 def test_rounding_of_a_row_counts_its_large_public_coefficients():
-    """A private row may hold public entries far beyond the private ones; the computed violation is rounded at their size."""
+    """A private row may hold public entries far beyond the private ones.
+
+    The computed violation is rounded at their size.
+    """
     big = 1e14
     relation = RowPrivate(0.1, lower=[[0, big]], upper=[[2, big]])
-    form = privlp.problem.StandardForm.of(LinearProgram([1, 1], [[1, big]], [5], neighbours=relation))
+    form = privlp.problem.StandardForm.of(
+        LinearProgram([1, 1], [[1, big]], [5], neighbours=relation)
+    )
     change = relation.violation_change(form)
     rng = np.random.default_rng(0)
     for _ in range(200):
@@ -303,10 +424,23 @@ def test_rounding_of_a_row_counts_its_large_public_coefficients():
 @pytest.mark.parametrize("stored", [True, False])
 def test_whether_a_private_zero_is_stored_shows_nowhere(method, stored):
     """A warning of SciPy once came for zeros that were not stored, and which zeros are stored is private."""
-    data, place = ([1.0, 0.0, 2.0, 1.0], ([0, 0, 1, 1], [0, 1, 0, 1])) if stored else ([1.0, 2.0, 1.0], ([0, 1, 1], [0, 0, 1]))
+    data, place = (
+        ([1.0, 0.0, 2.0, 1.0], ([0, 0, 1, 1], [0, 1, 0, 1]))
+        if stored
+        else ([1.0, 2.0, 1.0], ([0, 1, 1], [0, 0, 1]))
+    )
     relation = RowPrivate(0.01, lower=[[1, 0], [1.5, 1]], upper=[[1, 2], [3, 1]])
-    lp = LinearProgram([1, 1], sp.csc_array((data, place), shape=(2, 2)), [1, 2], sense="max", bounds=(0, 5), neighbours=relation)
-    dense = LinearProgram([1, 1], lp.A.toarray(), [1, 2], sense="max", bounds=(0, 5), neighbours=relation)
+    lp = LinearProgram(
+        [1, 1],
+        sp.csc_array((data, place), shape=(2, 2)),
+        [1, 2],
+        sense="max",
+        bounds=(0, 5),
+        neighbours=relation,
+    )
+    dense = LinearProgram(
+        [1, 1], lp.A.toarray(), [1, 2], sense="max", bounds=(0, 5), neighbours=relation
+    )
     one, two = (solve(program, 1.0, 1e-3, method=method, rng=0) for program in (lp, dense))
     assert np.array_equal(one.x, two.x)
 
@@ -319,7 +453,9 @@ def test_a_time_limit_within_highs_releases_nothing(options, monkeypatch):
 
     def limited(*arguments, options=None, **others):
         status, x = real(*arguments, options=options, **others)
-        return (HighsModelStatus.kTimeLimit, x) if options and "time_limit" in options else (status, x)
+        return (
+            (HighsModelStatus.kTimeLimit, x) if options and "time_limit" in options else (status, x)
+        )
 
     for module in ("direct_noise", "never_violated"):
         monkeypatch.setattr(sys.modules[f"privlp.solvers.{module}"], "optimum", limited)

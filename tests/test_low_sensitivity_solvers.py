@@ -1,4 +1,7 @@
-"""Every low-sensitivity method keeps the same promises under every relation; what must never be violated never is."""
+"""Every low-sensitivity method keeps the same promises under every relation.
+
+What must never be violated never is.
+"""
 
 import json
 import math
@@ -13,7 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import ColumnPrivate, ConstraintPrivate, LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate
+from privlp import (
+    ColumnPrivate,
+    ConstraintPrivate,
+    LinearProgram,
+    ObjectivePrivate,
+    RowPrivate,
+    ScalarPrivate,
+)
 from privlp.privacy.ledger import ChargedDraws
 from privlp.problem.exact_arithmetic import violated
 from privlp.relations import Combined
@@ -35,7 +45,11 @@ RELATIONS = {
     "row+scalar": Combined((RowPrivate(0.01, **MATRIX), ScalarPrivate(0.05, **SCALAR))),
     "column+objective": Combined((ColumnPrivate(0.01, **MATRIX), ObjectivePrivate(0.05, **COSTS))),
     "row+scalar+objective": Combined(
-        (RowPrivate(0.01, **MATRIX), ScalarPrivate(0.05, norm="1", **SCALAR), ObjectivePrivate(0.05, **COSTS))
+        (
+            RowPrivate(0.01, **MATRIX),
+            ScalarPrivate(0.05, norm="1", **SCALAR),
+            ObjectivePrivate(0.05, **COSTS),
+        )
     ),
 }
 
@@ -68,9 +82,13 @@ def never(method):
 
 def covering(name, n=30, d=4, seed=0, **fields):
     rng = np.random.default_rng(seed)
-    boxed = name in RELATIONS and has(RELATIONS[name], ObjectivePrivate)  # private costs might reward any direction
+    boxed = name in RELATIONS and has(
+        RELATIONS[name], ObjectivePrivate
+    )  # private costs might reward any direction
     fields = {"neighbours": RELATIONS.get(name), "bounds": (0, 20 if boxed else None), **fields}
-    return LinearProgram(rng.uniform(0.5, 2, d), -rng.uniform(0.5, 1, (n, d)), -np.ones(n), **fields)
+    return LinearProgram(
+        rng.uniform(0.5, 2, d), -rng.uniform(0.5, 1, (n, d)), -np.ones(n), **fields
+    )
 
 
 def run(lp, method, *, eps=1.0, delta=1e-6, rng=0, **options):
@@ -78,16 +96,38 @@ def run(lp, method, *, eps=1.0, delta=1e-6, rng=0, **options):
     return privlp.solve(lp, eps, delta, method=method, rng=rng, **{**defaults, **options})
 
 
-# ---------------------------------------------------------------------------------------------- without noise
+# ----------------------------------------------------------------------------------------------
+# without noise
 
 KNOWN = {
     "covering": {"c": [1, 2], "A": [[-1, -1], [-1, -3]], "b": [-2, -3]},
-    "degenerate": {"c": [1, 1], "A": [[-1, -1], [-1, -1], [-2, -2], [-1, 0]], "b": [-1, -1, -2, -0.5]},
-    "maximise": {"c": [3, 5], "A": [[1, 0], [0, 2], [3, 2]], "b": [4, 12, 18], "sense": "max", "bounds": (0, 20)},
+    "degenerate": {
+        "c": [1, 1],
+        "A": [[-1, -1], [-1, -1], [-2, -2], [-1, 0]],
+        "b": [-1, -1, -2, -0.5],
+    },
+    "maximise": {
+        "c": [3, 5],
+        "A": [[1, 0], [0, 2], [3, 2]],
+        "b": [4, 12, 18],
+        "sense": "max",
+        "bounds": (0, 20),
+    },
     "at least": {"c": [1, 2], "A": [[1, 1], [1, 3]], "b": [INF, INF], "row_lower": [2, 3]},
     "ranges": {"c": [1, 2], "A": [[1, 1], [1, 3]], "b": [4, 12], "row_lower": [2, 3]},
-    "lower bounds and offset": {"c": [1, 2], "A": [[-1, -1], [-1, -3]], "b": [-4, -7], "bounds": (1, None), "offset": 5.0},
-    "mirrored variable": {"c": [1, -2], "A": [[-1, 1], [-1, 3]], "b": [-2, -3], "bounds": [(0, None), (None, 0)]},
+    "lower bounds and offset": {
+        "c": [1, 2],
+        "A": [[-1, -1], [-1, -3]],
+        "b": [-4, -7],
+        "bounds": (1, None),
+        "offset": 5.0,
+    },
+    "mirrored variable": {
+        "c": [1, -2],
+        "A": [[-1, 1], [-1, 3]],
+        "b": [-2, -3],
+        "bounds": [(0, None), (None, 0)],
+    },
     "public equality": {
         "c": [1, 2, 3],
         "A": [[1, 1, 1], [-1, -3, 0]],
@@ -95,9 +135,24 @@ KNOWN = {
         "row_lower": [2, -INF],
         "private": [1],
     },
-    "private equality": {"c": [1, 2, 3], "A": [[1, 1, 1], [-1, -3, 0]], "b": [2, -3], "row_lower": [2, -INF]},
-    "public and private rows": {"c": [1, 2], "A": [[-1, -1], [-1, -3], [-1, 0]], "b": [-2, -3, -0.1], "private": [0, 1]},
-    "fixed variable": {"c": [1, 2, 7], "A": [[-1, -1, 0.5], [-1, -3, 0]], "b": [-2, -3], "bounds": [(0, None), (0, None), (2, 2)]},
+    "private equality": {
+        "c": [1, 2, 3],
+        "A": [[1, 1, 1], [-1, -3, 0]],
+        "b": [2, -3],
+        "row_lower": [2, -INF],
+    },
+    "public and private rows": {
+        "c": [1, 2],
+        "A": [[-1, -1], [-1, -3], [-1, 0]],
+        "b": [-2, -3, -0.1],
+        "private": [0, 1],
+    },
+    "fixed variable": {
+        "c": [1, 2, 7],
+        "A": [[-1, -1, 0.5], [-1, -3, 0]],
+        "b": [-2, -3],
+        "bounds": [(0, None), (0, None), (2, 2)],
+    },
     "free variable": {
         "c": [1, 2],
         "A": [[-1, -1], [-1, 1], [1, 0], [-1, 0]],
@@ -105,7 +160,12 @@ KNOWN = {
         "bounds": [(None, None), (0, None)],
         "private": [0, 1],
     },
-    "box of both signs": {"c": [1, -1, 2], "A": [[-1, 2, 1], [3, -1, -2]], "b": [1, 2], "bounds": (-2, 3)},
+    "box of both signs": {
+        "c": [1, -1, 2],
+        "A": [[-1, 2, 1], [3, -1, -2]],
+        "b": [1, 2],
+        "bounds": (-2, 3),
+    },
     "sparse": {"c": [1, 2], "A": sp.csr_array([[-1.0, 0.0], [-1.0, -3.0]]), "b": [-2, -3]},
 }
 OFF_THE_SIMPLEX = {"maximise", "free variable", "box of both signs"}
@@ -113,12 +173,19 @@ SMALL = 0.05
 
 
 def around(kind, fields):
-    """A relation of this kind whose declared ranges are a little wider than the numbers; zeros of A are public."""
+    """A relation of this kind whose declared ranges are a little wider than the numbers.
+
+    Zeros of A are public.
+    """
     A = fields["A"].toarray() if sp.issparse(fields["A"]) else np.array(fields["A"], dtype=float)
     b = np.array(fields["b"], dtype=float)
     low = np.array(fields.get("row_lower", np.full(len(b), -INF)))
     if kind is ScalarPrivate:
-        return kind(0.01, lower=np.where(np.isfinite(low), low, b) - SMALL, upper=np.where(np.isfinite(b), b, low) + SMALL)
+        return kind(
+            0.01,
+            lower=np.where(np.isfinite(low), low, b) - SMALL,
+            upper=np.where(np.isfinite(b), b, low) + SMALL,
+        )
     if kind is ObjectivePrivate:
         return kind(0.01, lower=np.array(fields["c"]) - SMALL, upper=np.array(fields["c"]) + SMALL)
     return kind(0.01, lower=A - SMALL * (A != 0), upper=A + SMALL * (A != 0))
@@ -138,7 +205,8 @@ def applies(program, relation, method):
         return program not in OFF_THE_SIMPLEX
     if never(method) and program == "private equality":
         return False
-    # The two sides of a private range share one declared interval, which leaves no room between its ends.
+    # The two sides of a private range share one declared interval, which leaves no room between its
+    # ends.
     return not (never(method) and program == "ranges" and has(RELATIONS[relation], ScalarPrivate))
 
 
@@ -178,7 +246,9 @@ def test_without_noise_smaller_alpha_means_smaller_violation(name, method):
     assert worst[-1] < max(worst[0], 0.05)
 
 
-@conforming(lambda relation, method: method == "direct-noise" and not has(relation, ObjectivePrivate))
+@conforming(
+    lambda relation, method: method == "direct-noise" and not has(relation, ObjectivePrivate)
+)
 def test_a_public_optimum_is_reached_with_the_least_violation(name, method):
     lp = covering(name)
     opt = privlp.solve_exact(lp).objective
@@ -188,7 +258,8 @@ def test_a_public_optimum_is_reached_with_the_least_violation(name, method):
     assert privlp.compare(lp, solution).violation_at(0) == pytest.approx(0.1, abs=1e-6)
 
 
-# ---------------------------------------------------------------------------------------------- what is spent
+# ----------------------------------------------------------------------------------------------
+# what is spent
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-3])
@@ -223,8 +294,12 @@ def test_an_overspending_solve_raises_before_any_draw(name, method, monkeypatch)
     budget = privlp.Budget(1.0, 3e-6)
     run(covering(name), method, eps=0.8, budget=budget)
     spent = budget.spent()
-    monkeypatch.setattr(ChargedDraws, "__call__", lambda *_: pytest.fail("drew before the budget was checked"))
-    with pytest.raises(privlp.BudgetExceededError, match="Nothing was drawn and nothing was charged"):
+    monkeypatch.setattr(
+        ChargedDraws, "__call__", lambda *_: pytest.fail("drew before the budget was checked")
+    )
+    with pytest.raises(
+        privlp.BudgetExceededError, match="Nothing was drawn and nothing was charged"
+    ):
         run(covering(name), method, eps=0.8, budget=budget)
     assert budget.spent() == spent
 
@@ -237,7 +312,11 @@ def test_all_that_is_left_of_a_budget(name, method):
     assert budget.spent() <= 2.0
 
 
-@conforming(lambda relation, method: isinstance(relation, Combined) and method not in ("mw", "truncated-gaussian"))
+@conforming(
+    lambda relation, method: (
+        isinstance(relation, Combined) and method not in ("mw", "truncated-gaussian")
+    )
+)
 def test_a_given_split_is_honoured(name, method):
     parts = {"row": "A", "column": "A", "scalar": "b", "objective": "c"}
     wanted = list(dict.fromkeys(parts[kind] for kind in name.split("+")))
@@ -245,18 +324,26 @@ def test_a_given_split_is_honoured(name, method):
     delta = 1e-6 if never(method) else 0.0
     entries = run(covering(name), method, delta=delta, split=shares).privacy.entries
     assert [re.search(r"\b[bAc]$", entry.purpose)[0] for entry in entries] == wanted
-    spent = [entry.sensitivity / float(re.search(r"scale = ([^,]+)", entry.parameter)[1]) for entry in entries]
+    spent = [
+        entry.sensitivity / float(re.search(r"scale = ([^,]+)", entry.parameter)[1])
+        for entry in entries
+    ]
     assert spent == pytest.approx(np.array(shares) / sum(shares), rel=1e-4)
 
 
-@conforming(lambda relation, method: method != "mw" and (len(parts_of(relation)) == 1 or relation is RELATIONS["row+column"]))
+@conforming(
+    lambda relation, method: (
+        method != "mw" and (len(parts_of(relation)) == 1 or relation is RELATIONS["row+column"])
+    )
+)
 def test_a_split_of_one_part_is_the_whole(name, method):
     results = [run(covering(name), method, split=split) for split in (None, [7.0])]
     assert np.array_equal(results[0].x, results[1].x)
     assert results[0].privacy.entries == results[1].privacy.entries
 
 
-# ---------------------------------------------------------------------------------------------- randomness, limits, results
+# ----------------------------------------------------------------------------------------------
+# randomness, limits, results
 
 
 @conforming()
@@ -274,7 +361,10 @@ def test_same_seed_same_result(name, method):
 def test_other_draws_give_other_results(name, method):
     """What is tightened may be clipped to the ends of its ranges; all else shows its noise."""
     lp = covering(name)
-    results = [run(lp, method, rng=rng, **({"alpha": 0.3} if method == "mw" else {})) for rng in (5, 6, None, None)]
+    results = [
+        run(lp, method, rng=rng, **({"alpha": 0.3} if method == "mw" else {}))
+        for rng in (5, 6, None, None)
+    ]
     traces = {repr([values.tolist() for values in result.trace.values()]) for result in results}
     assert len(traces) == len(results)
 
@@ -295,14 +385,20 @@ def test_results_are_complete_and_survive_a_file(name, method, tmp_path):
     assert loaded.trace.keys() == solution.trace.keys()
     assert all(np.array_equal(loaded.trace[key], solution.trace[key]) for key in solution.trace)
     assert loaded.to_json() == solution.to_json()
-    assert (loaded.objective, loaded.status, loaded.privacy) == (solution.objective, solution.status, solution.privacy)
+    assert (loaded.objective, loaded.status, loaded.privacy) == (
+        solution.objective,
+        solution.status,
+        solution.privacy,
+    )
 
 
 @conforming(lambda relation, method: has(relation, ObjectivePrivate))
 def test_objective_is_that_of_the_released_costs(name, method):
     lp = covering(name, offset=3.0)
     solution = run(lp, method)
-    assert solution.objective == pytest.approx(float(solution.trace["noisy c"] @ solution.x) + 3.0, rel=1e-9)
+    assert solution.objective == pytest.approx(
+        float(solution.trace["noisy c"] @ solution.x) + 3.0, rel=1e-9
+    )
     assert solution.objective != lp.objective(solution.x)
 
 
@@ -325,7 +421,10 @@ def test_a_time_limit_releases_nothing_and_keeps_the_charge(name, method):
 
 @conforming()
 def test_noise_that_drowns_everything_still_ends_well(name, method):
-    """Whatever the noise, results are a solution or say in their status what happened; nothing raises or warns after the charge."""
+    """Whatever the noise, results are a solution or say in their status what happened.
+
+    Nothing raises or warns after the charge.
+    """
     for seed in range(3):
         for fields in ({}, {"bounds": (0, 50)} if method != "mw" else {}):
             solution = run(covering(name, **fields), method, eps=1e-3, rng=seed)
@@ -339,7 +438,9 @@ def test_noise_that_drowns_everything_still_ends_well(name, method):
 @conforming(lambda relation, method: method != "mw")
 def test_dense_and_sparse_give_the_same(name, method):
     lp = covering(name)
-    sparse = LinearProgram(lp.c, sp.csr_array(lp.A), lp.b, neighbours=lp.neighbours, bounds=lp.bounds)
+    sparse = LinearProgram(
+        lp.c, sp.csr_array(lp.A), lp.b, neighbours=lp.neighbours, bounds=lp.bounds
+    )
     assert run(lp, method).x == pytest.approx(run(sparse, method).x, rel=1e-6, abs=1e-9)
 
 
@@ -355,14 +456,19 @@ def test_auto_takes_a_method_of_the_relation(name):
     costs = has(RELATIONS[name], ObjectivePrivate)
     for options in ({}, {} if costs else {"opt": OPT}):
         assert privlp.solve(lp, 1.0, 1e-6, rng=0, **options).method in lp.neighbours.methods
-    widths = [[noise.typical for noise in found.on_numbers] for found in never_violating(lp).values()]
+    widths = [
+        [noise.typical for noise in found.on_numbers] for found in never_violating(lp).values()
+    ]
     narrower = any(gaussian < laplace for laplace, gaussian in zip(*widths, strict=True))
     expected = "truncated-gaussian" if narrower else "truncated-laplace"
     assert privlp.solve(lp, 1.0, 1e-6, feasible="always", rng=0).method == expected
-    assert privlp.solve(lp, 1.0, 1e-6, method="truncated-laplace-published", feasible="always", rng=0).success
+    assert privlp.solve(
+        lp, 1.0, 1e-6, method="truncated-laplace-published", feasible="always", rng=0
+    ).success
 
 
-# ---------------------------------------------------------------------------------------------- misuse
+# ----------------------------------------------------------------------------------------------
+# misuse
 
 COMMON = {
     "eps zero": ({"eps": 0.0}, "eps must be positive"),
@@ -374,13 +480,25 @@ COMMON = {
     "feasible": ({"feasible": "rubbish"}, "feasible must be None or 'always', got 'rubbish'"),
     "time limit": ({"time_limit": 0}, "time_limit must be a positive number"),
     "rng": ({"rng": "seed"}, "rng must be None"),
-    "split too long": ({"split": [1, 1, 1, 1]}, "split needs [123] positive number|split has no use"),
+    "split too long": (
+        {"split": [1, 1, 1, 1]},
+        "split needs [123] positive number|split has no use",
+    ),
     "split empty": ({"split": []}, "split needs [123] positive number|split has no use"),
     "split text": ({"split": "half"}, "split must be a number, got str|split has no use"),
-    "method": ({"method": "simplex"}, "method must be 'auto' or one of '(mw|direct-noise)', .*; got 'simplex'"),
-    "method of another relation": ({"method": "dmw"}, "method must be 'auto' or one of .*; got 'dmw'"),
+    "method": (
+        {"method": "simplex"},
+        "method must be 'auto' or one of '(mw|direct-noise)', .*; got 'simplex'",
+    ),
+    "method of another relation": (
+        {"method": "dmw"},
+        "method must be 'auto' or one of .*; got 'dmw'",
+    ),
 }
-ALPHA_UNUSED = {f"alpha {alpha}": ({"alpha": alpha}, "alpha has no use with method='{method}'") for alpha in (0.1, -1.0, INF)}
+ALPHA_UNUSED = {
+    f"alpha {alpha}": ({"alpha": alpha}, "alpha has no use with method='{method}'")
+    for alpha in (0.1, -1.0, INF)
+}
 OF_METHOD = {
     "mw": {
         "alpha zero": ({"alpha": 0.0}, "alpha must be positive and finite"),
@@ -392,22 +510,43 @@ OF_METHOD = {
         "opt text": ({"opt": "six"}, "opt must be a number, got str"),
         "opt of the wrong sign": ({"opt": -3.0}, "wrong sign for opt"),
         "opt zero": ({"opt": 0.0}, "a single point"),
-        "feasible": ({"feasible": "always"}, "method must be 'auto' or one of 'truncated-laplace', .*; got 'mw'"),
+        "feasible": (
+            {"feasible": "always"},
+            "method must be 'auto' or one of 'truncated-laplace', .*; got 'mw'",
+        ),
         "split": ({"split": [1]}, "split has no use with method='mw'"),
     },
     "direct-noise": {
         **ALPHA_UNUSED,
-        "opt nan": ({"opt": math.nan}, "opt must be a finite number|opt has no use where c is private"),
-        "opt infinite": ({"opt": INF}, "opt must be a finite number|opt has no use where c is private"),
-        "opt text": ({"opt": "six"}, "opt must be a number, got str|opt has no use where c is private"),
-        "opt out of reach": ({"opt": -1.0}, "opt = -1 is out of reach|opt has no use where c is private"),
-        "feasible": ({"feasible": "always"}, "method must be 'auto' or one of 'truncated-laplace', .*; got 'direct-noise'"),
+        "opt nan": (
+            {"opt": math.nan},
+            "opt must be a finite number|opt has no use where c is private",
+        ),
+        "opt infinite": (
+            {"opt": INF},
+            "opt must be a finite number|opt has no use where c is private",
+        ),
+        "opt text": (
+            {"opt": "six"},
+            "opt must be a number, got str|opt has no use where c is private",
+        ),
+        "opt out of reach": (
+            {"opt": -1.0},
+            "opt = -1 is out of reach|opt has no use where c is private",
+        ),
+        "feasible": (
+            {"feasible": "always"},
+            "method must be 'auto' or one of 'truncated-laplace', .*; got 'direct-noise'",
+        ),
     },
     "truncated-laplace": {
         **ALPHA_UNUSED,
         "opt": ({"opt": 6.0}, "opt has no use with method='{method}'"),
         "delta zero": ({"delta": 0.0}, "delta must be positive with method='{method}'"),
-        "delta zero, always": ({"delta": 0.0, "feasible": "always"}, "delta must be positive with method='{method}'"),
+        "delta zero, always": (
+            {"delta": 0.0, "feasible": "always"},
+            "delta must be positive with method='{method}'",
+        ),
     },
 }
 
@@ -448,9 +587,16 @@ def without_ranges(relation):
 def two_rows(relation, **fields):
     """Two private rows, and further public ones where the fields ask for them."""
     n = len(fields.get("A", [0, 0]))
-    defaults = {"A": [[-0.5, -0.7], [-0.9, -0.6]], "c": [1.0, 2.0], "b": [-1.0] * n, "private": [0, 1]}
+    defaults = {
+        "A": [[-0.5, -0.7], [-0.9, -0.6]],
+        "c": [1.0, 2.0],
+        "b": [-1.0] * n,
+        "private": [0, 1],
+    }
     fields = {**defaults, **fields}
-    return LinearProgram(fields.pop("c"), fields.pop("A"), fields.pop("b"), neighbours=relation, **fields)
+    return LinearProgram(
+        fields.pop("c"), fields.pop("A"), fields.pop("b"), neighbours=relation, **fields
+    )
 
 
 BAD_PROGRAMS = {
@@ -459,7 +605,11 @@ BAD_PROGRAMS = {
         lambda r: two_rows(r, private=[]),
         "no private numbers, so there is nothing to protect",
     ),
-    "soft rows": (lambda r: True, lambda r: two_rows(r, penalty=2.0), "treats every row as hard; leave out penalty"),
+    "soft rows": (
+        lambda r: True,
+        lambda r: two_rows(r, penalty=2.0),
+        "treats every row as hard; leave out penalty",
+    ),
     "contradictory public rows": (
         lambda r: True,
         lambda r: two_rows(r, A=[[-0.5, -0.7], [-0.9, -0.6], [1, 0], [-1, 0]], b=[-1, -1, 1, -2]),
@@ -468,7 +618,10 @@ BAD_PROGRAMS = {
     "unbounded": (
         lambda r: not has(r, ObjectivePrivate),
         lambda r: two_rows(r, c=[1, -1], variable_names=["ore", "steel"]),
-        "The public region is unbounded: its bounds and (public )?rows let variable 'steel' grow without limit",
+        (
+            "The public region is unbounded: its bounds and (public )?rows let variable 'steel'"
+            " grow without limit"
+        ),
     ),
     "unbounded in a free variable": (
         lambda r: has(r, RowPrivate, ColumnPrivate) and not has(r, ObjectivePrivate),
@@ -483,7 +636,9 @@ BAD_PROGRAMS = {
     [
         pytest.param(case, *combination.values, id=f"{case}/{combination.id}")
         for case, (concerns, _, _) in BAD_PROGRAMS.items()
-        for combination in combinations(lambda relation, method, concerns=concerns: method != "mw" and concerns(relation))
+        for combination in combinations(
+            lambda relation, method, concerns=concerns: method != "mw" and concerns(relation)
+        )
     ],
 )
 def test_programs_outside_a_method_are_refused_with_nothing_spent(case, name, method):
@@ -509,18 +664,29 @@ def test_programs_outside_mw_are_refused_with_nothing_spent(name, method):
         with pytest.raises(privlp.UnsupportedProblemError, match=message):
             run(two_rows(RELATIONS[name], **fields), method, budget=budget)
     if has(RELATIONS[name], RowPrivate, ColumnPrivate):
-        with pytest.raises(privlp.UnsupportedProblemError, match="a public range of the entries of A, and none was declared"):
+        with pytest.raises(
+            privlp.UnsupportedProblemError,
+            match="a public range of the entries of A, and none was declared",
+        ):
             run(two_rows(without_ranges(RELATIONS[name])), method, budget=budget)
     assert (budget.spent(), budget.entries) == (0, ())
 
 
-@pytest.mark.parametrize("name", [name for name, relation in RELATIONS.items() if has(relation, ObjectivePrivate)])
+@pytest.mark.parametrize(
+    "name", [name for name, relation in RELATIONS.items() if has(relation, ObjectivePrivate)]
+)
 def test_mw_does_not_protect_costs(name):
-    with pytest.raises(privlp.InvalidParameterError, match="method must be 'auto' or one of 'direct-noise'"):
+    with pytest.raises(
+        privlp.InvalidParameterError, match="method must be 'auto' or one of 'direct-noise'"
+    ):
         run(covering(name), "mw")
 
 
-ROWS_MOVE = conforming(lambda relation, method: never(method) and has(relation, ScalarPrivate, RowPrivate, ColumnPrivate))
+ROWS_MOVE = conforming(
+    lambda relation, method: (
+        never(method) and has(relation, ScalarPrivate, RowPrivate, ColumnPrivate)
+    )
+)
 
 
 @ROWS_MOVE
@@ -529,8 +695,14 @@ def test_constraints_that_cannot_be_kept_are_refused_with_nothing_spent(name, me
     relation, budget = RELATIONS[name], privlp.Budget(10.0, 1e-3)
     for lp, message in (
         (two_rows(relation, row_lower=[-1, -INF]), "A private equality cannot be tightened"),
-        (two_rows(without_ranges(relation)), "feasible='always' needs a declared public range of the (right-hand sides b|coeff)"),
-        (two_rows(relation, bounds=(0, 0.1)), "The tightened worst case has no feasible point.*Nothing was drawn"),
+        (
+            two_rows(without_ranges(relation)),
+            "feasible='always' needs a declared public range of the (right-hand sides b|coeff)",
+        ),
+        (
+            two_rows(relation, bounds=(0, 0.1)),
+            "The tightened worst case has no feasible point.*Nothing was drawn",
+        ),
     ):
         with pytest.raises(privlp.UnsupportedProblemError, match=message):
             run(lp, method, feasible=feasible, budget=budget)
@@ -544,12 +716,21 @@ def test_which_end_of_a_range_is_needed():
         (ScalarPrivate(0.1, upper=0), {"b": [INF, INF], "row_lower": [-1, -1]}),
         (RowPrivate(0.1, upper=-0.4), {}),
         (RowPrivate(0.1, lower=-1.0), {"bounds": (None, 0), "c": [-1, -1], "b": [3.0, 3.0]}),
-        (ColumnPrivate(0.1, lower=-1.0), {"b": [INF, INF], "row_lower": [-9, -9], "bounds": (0, 1)}),
+        (
+            ColumnPrivate(0.1, lower=-1.0),
+            {"b": [INF, INF], "row_lower": [-9, -9], "bounds": (0, 1)},
+        ),
     ):
-        assert privlp.solve(two_rows(relation, **fields), 1.0, 1e-6, feasible="always", rng=0).success
+        assert privlp.solve(
+            two_rows(relation, **fields), 1.0, 1e-6, feasible="always", rng=0
+        ).success
     for relation, fields, end in (
         (ScalarPrivate(0.1, upper=2), {}, "right-hand sides b.*lower .for <= rows."),
-        (ScalarPrivate(0.1, lower=-3), {"b": [INF, INF], "row_lower": [-1, -1]}, "upper .for >= rows."),
+        (
+            ScalarPrivate(0.1, lower=-3),
+            {"b": [INF, INF], "row_lower": [-1, -1]},
+            "upper .for >= rows.",
+        ),
         (RowPrivate(0.1, lower=-3), {}, "coefficients A.*upper"),
         (RowPrivate(0.1, upper=3), {"bounds": (-1, 1)}, "coefficients A.*lower"),
     ):
@@ -558,10 +739,17 @@ def test_which_end_of_a_range_is_needed():
 
 
 def test_whole_constraints_cannot_be_kept_with_certainty():
-    with pytest.raises(privlp.UnsupportedProblemError, match="feasible must be None here: when a whole constraint may change"):
-        privlp.solve(covering("", neighbours=ConstraintPrivate()), 1.0, 1e-6, s=3, opt=OPT, feasible="always")
+    with pytest.raises(
+        privlp.UnsupportedProblemError,
+        match="feasible must be None here: when a whole constraint may change",
+    ):
+        privlp.solve(
+            covering("", neighbours=ConstraintPrivate()), 1.0, 1e-6, s=3, opt=OPT, feasible="always"
+        )
     for method in ("mw", "direct-noise", "truncated-laplace"):
-        with pytest.raises(privlp.InvalidParameterError, match="method must be 'auto' or one of 'dmw'"):
+        with pytest.raises(
+            privlp.InvalidParameterError, match="method must be 'auto' or one of 'dmw'"
+        ):
             run(covering("", neighbours=ConstraintPrivate()), method)
 
 
@@ -572,13 +760,17 @@ def test_delta_of_one_over_n_warns():
         run(covering("column"), "direct-noise", delta=0.3)
 
 
-# ---------------------------------------------------------------------------------------------- nothing private leaves
+# ----------------------------------------------------------------------------------------------
+# nothing private leaves
 
 DIGITS = "12345678"
 
 
 def planted(name, **fields):
-    """`covering` with recognisable private numbers; everything that the relation leaves public stays as it was."""
+    """`covering` with recognisable private numbers.
+
+    Everything that the relation leaves public stays as it was.
+    """
     lp = covering(name)
     c, A, b = np.array(lp.c), np.array(lp.A), np.array(lp.b)
     if has(lp.neighbours, ScalarPrivate):
@@ -591,8 +783,18 @@ def planted(name, **fields):
 
 
 def texts(solution):
-    yield from (repr(solution), str(solution), solution.message, repr(solution.privacy), str(solution.privacy))
-    yield from (str(solution.privacy.statement()), json.dumps(solution.privacy.statement()), solution.to_json())
+    yield from (
+        repr(solution),
+        str(solution),
+        solution.message,
+        repr(solution.privacy),
+        str(solution.privacy),
+    )
+    yield from (
+        str(solution.privacy.statement()),
+        json.dumps(solution.privacy.statement()),
+        solution.to_json(),
+    )
     yield repr(solution.trace)
 
 
@@ -619,21 +821,36 @@ def test_planted_numbers_appear_in_no_error(name, method):
         with pytest.raises(privlp.PrivLPError) as caught:
             run(planted(name), **{"method": method, **change})
         assert DIGITS not in str(caught.value), case
-    for fields in ({"bounds": (0, 0.01)}, {"penalty": 1.0}, {"sense": "max"}, {"row_lower": covering(name).b - 1}):
+    for fields in (
+        {"bounds": (0, 0.01)},
+        {"penalty": 1.0},
+        {"sense": "max"},
+        {"row_lower": covering(name).b - 1},
+    ):
         assert DIGITS not in outcome(lambda fields=fields: run(planted(name, **fields), method))
 
 
-@conforming(lambda relation, method: not has(relation, ObjectivePrivate) or has(relation, RowPrivate, ColumnPrivate))
+@conforming(
+    lambda relation, method: (
+        not has(relation, ObjectivePrivate) or has(relation, RowPrivate, ColumnPrivate)
+    )
+)
 def test_what_is_charged_does_not_follow_private_numbers(name, method):
     """Entries and messages are the same for two programs of the relation, to the last bit."""
     results = [run(lp, method, rng=0) for lp in (covering(name), planted(name))]
     for first, second in zip(*(result.privacy.entries for result in results), strict=True):
         assert first.sensitivity == second.sensitivity
-        assert (first.purpose, first.parameter, first.draws) == (second.purpose, second.parameter, second.draws)
+        assert (first.purpose, first.parameter, first.draws) == (
+            second.purpose,
+            second.parameter,
+            second.draws,
+        )
     assert results[0].iterations == results[1].iterations
 
 
-@conforming(lambda relation, method: method in ("mw", "direct-noise") and has(relation, ScalarPrivate))
+@conforming(
+    lambda relation, method: method in ("mw", "direct-noise") and has(relation, ScalarPrivate)
+)
 def test_infeasible_private_rows_are_not_given_away(name, method):
     relation = ScalarPrivate(0.05)
     lp = LinearProgram([1.0, 1.0], [[1, 0], [-1, 0]] * 10, [-1, -1] * 10, neighbours=relation)
@@ -642,14 +859,24 @@ def test_infeasible_private_rows_are_not_given_away(name, method):
     assert "feasib" not in solution.message
 
 
-# ---------------------------------------------------------------------------------------------- never violated
+# ----------------------------------------------------------------------------------------------
+# never violated
 
 
 def exact_excess(A, x, rhs):
     """A_i x - rhs_i of every row, by fractions; -inf where rhs is infinite."""
     A = A.toarray() if sp.issparse(A) else A
-    totals = [sum((Fraction(float(a)) * Fraction(float(y)) for a, y in zip(row, x, strict=True)), Fraction(0)) for row in A]
-    return [total - Fraction(float(side)) if math.isfinite(side) else -INF for total, side in zip(totals, rhs, strict=True)]
+    totals = [
+        sum(
+            (Fraction(float(a)) * Fraction(float(y)) for a, y in zip(row, x, strict=True)),
+            Fraction(0),
+        )
+        for row in A
+    ]
+    return [
+        total - Fraction(float(side)) if math.isfinite(side) else -INF
+        for total, side in zip(totals, rhs, strict=True)
+    ]
 
 
 def exactly_violated(A, x, rhs):
@@ -664,10 +891,25 @@ def assert_never_violated(lp, x):
     A = lp.A.toarray() if lp.is_sparse else lp.A
     for sign, side in ((1.0, lp.b), (-1.0, -lp.row_lower)):
         assert not any(exactly_violated(sign * A[~equal], x, side[~equal]))
-    assert np.abs(A[equal] @ x - lp.b[equal]).max(initial=0.0) <= 1e-6 * (1 + np.abs(lp.b[equal]).max(initial=0.0))
+    assert np.abs(A[equal] @ x - lp.b[equal]).max(initial=0.0) <= 1e-6 * (
+        1 + np.abs(lp.b[equal]).max(initial=0.0)
+    )
 
 
-SIGNS = [(0, 5), (-3, 4), (-5, 0), (1, 3), (-2, -1), (2, 2), (0, None), (None, 0), (None, None), (None, 2), (-1, None), (0, 0)]
+SIGNS = [
+    (0, 5),
+    (-3, 4),
+    (-5, 0),
+    (1, 3),
+    (-2, -1),
+    (2, 2),
+    (0, None),
+    (None, 0),
+    (None, None),
+    (None, 2),
+    (-1, None),
+    (0, 0),
+]
 
 
 @st.composite
@@ -677,7 +919,9 @@ def tightenable(draw, kinds, entries):
     n, d = draw(st.integers(1, 5)), draw(st.integers(1, 4))
     bounds = draw(st.lists(st.sampled_from(SIGNS), min_size=d, max_size=d))
     low, high = np.array([[-INF if a is None else a, INF if b is None else b] for a, b in bounds]).T
-    x = rng.uniform(np.maximum(low, np.minimum(high, 0) - 3), np.minimum(high, np.maximum(low, 0) + 3))
+    x = rng.uniform(
+        np.maximum(low, np.minimum(high, 0) - 3), np.minimum(high, np.maximum(low, 0) + 3)
+    )
     A = entries(rng, (n, d)) * (rng.random((n, d)) < draw(st.sampled_from([0.5, 1.0])))
     half = np.abs(A) * draw(st.sampled_from([0.0, 0.1, 1.0]))
     reach = draw(st.sampled_from([0.0, 0.5, 3.0]))
@@ -690,22 +934,39 @@ def tightenable(draw, kinds, entries):
     for i, kind in enumerate(row_kinds):
         if kind == ">=":
             upper[i] = INF
-        elif kind == "<=" or (kind == "equality" and private[i]):  # private equalities are refused, see above
+        elif kind == "<=" or (
+            kind == "equality" and private[i]
+        ):  # private equalities are refused, see above
             lower[i] = -INF
         elif kind == "equality":
             lower[i] = upper[i] = float(A[i] @ x)
     zero = np.where(np.isfinite(low) | np.isfinite(high), 1.0, 0.0)
     inward = np.where(np.isfinite(low), 1.0, -1.0)
-    c = zero * rng.uniform(0.1, 2, d) * np.where(np.isfinite(low) & np.isfinite(high), rng.choice([-1, 1], d), inward)
+    c = (
+        zero
+        * rng.uniform(0.1, 2, d)
+        * np.where(np.isfinite(low) & np.isfinite(high), rng.choice([-1, 1], d), inward)
+    )
     ends = np.where(np.isfinite(upper), upper, lower)
     return {
-        "fields": {"c": c, "A": A, "b": upper, "row_lower": lower, "bounds": bounds, "private": private},
+        "fields": {
+            "c": c,
+            "A": A,
+            "b": upper,
+            "row_lower": lower,
+            "bounds": bounds,
+            "private": private,
+        },
         "A range": {"lower": A - half, "upper": A + half},
         "b range": {"lower": ends - reach, "upper": ends + reach},
         "c range": {"lower": c - 0.5 * zero, "upper": c + 0.5 * zero},
         "sparse": draw(st.booleans()),
         "eps": draw(st.sampled_from([0.05, 1.0, 20.0, INF])),
-        "method": draw(st.sampled_from(["truncated-laplace", "truncated-gaussian", "truncated-laplace-published"])),
+        "method": draw(
+            st.sampled_from(
+                ["truncated-laplace", "truncated-gaussian", "truncated-laplace-published"]
+            )
+        ),
         "seed": draw(st.integers(0, 1000)),
     }
 
@@ -714,13 +975,26 @@ def solved(case, relation):
     """The program and what the solve released, None where it was refused for a public reason."""
     fields = dict(case["fields"])
     A = fields.pop("A")
-    lp = LinearProgram(fields.pop("c"), sp.csr_array(A) if case["sparse"] else A, fields.pop("b"), neighbours=relation, **fields)
+    lp = LinearProgram(
+        fields.pop("c"),
+        sp.csr_array(A) if case["sparse"] else A,
+        fields.pop("b"),
+        neighbours=relation,
+        **fields,
+    )
     budget = privlp.Budget(case["eps"], 1e-4)
     try:
-        options = {"method": case["method"], "feasible": "always", "budget": budget, "rng": case["seed"]}
+        options = {
+            "method": case["method"],
+            "feasible": "always",
+            "budget": budget,
+            "rng": case["seed"],
+        }
         return lp, privlp.solve(lp, case["eps"], 1e-4, **options)
     except privlp.UnsupportedProblemError as error:
-        known_reasons = re.search("no private numbers|no feasible point|unbounded|private equality", str(error))
+        known_reasons = re.search(
+            "no private numbers|no feasible point|unbounded|private equality", str(error)
+        )
         if budget.spent() > 0 or not known_reasons:
             raise
         return lp, None
@@ -740,7 +1014,10 @@ NEVER = {
     "row": (["<=", ">=", "range", "equality"], lambda case, D: RowPrivate(D, **case["A range"])),
     "column": (["<=", ">=", "range"], lambda case, D: ColumnPrivate(D, **case["A range"])),
     "c": (["<=", ">=", "range"], lambda case, D: ObjectivePrivate(D, **case["c range"])),
-    "row and b": (["<=", ">="], lambda case, D: (RowPrivate(D, **case["A range"]), ScalarPrivate(2 * D, **case["b range"]))),
+    "row and b": (
+        ["<=", ">="],
+        lambda case, D: (RowPrivate(D, **case["A range"]), ScalarPrivate(2 * D, **case["b range"])),
+    ),
     "column, c and b": (
         ["<=", ">=", "equality"],
         lambda case, D: (
@@ -807,12 +1084,30 @@ def test_the_check_has_teeth():
         assert_never_violated(lp, np.array([np.nextafter(1.0, 0.0)]))
 
 
-# ---------------------------------------------------------------------------------------------- exact arithmetic
+# ----------------------------------------------------------------------------------------------
+# exact arithmetic
 
 number = st.one_of(
     st.floats(-1, 1),
     st.floats(-1e6, 1e6),
-    st.sampled_from([0.0, 0.1, 0.2, 0.3, 1 / 3, -0.7, 1e-300, -1e-160, 5e-324, 1e15, -1e15, 1.0, 2.0**-53, 1 + 2.0**-52]),
+    st.sampled_from(
+        [
+            0.0,
+            0.1,
+            0.2,
+            0.3,
+            1 / 3,
+            -0.7,
+            1e-300,
+            -1e-160,
+            5e-324,
+            1e15,
+            -1e15,
+            1.0,
+            2.0**-53,
+            1 + 2.0**-52,
+        ]
+    ),
 )
 
 
@@ -861,7 +1156,8 @@ def test_violated_without_rows():
     assert violated(np.empty((0, 3)), np.ones(3), np.empty(0)).shape == (0,)
 
 
-# ---------------------------------------------------------------------------------------------- interruption and randomness
+# ----------------------------------------------------------------------------------------------
+# interruption and randomness
 
 
 @conforming()

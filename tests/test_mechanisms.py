@@ -8,7 +8,14 @@ import pytest
 from scipy import stats
 
 from privlp.errors import InvalidParameterError
-from privlp.privacy import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, Ledger, Randomness, events
+from privlp.privacy import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+    Ledger,
+    Randomness,
+    events,
+)
 from privlp.privacy.mechanisms import _bernoulli_exp
 from privlp.privacy.prices import composed_epsilon
 from privlp.relations import ConstraintPrivate
@@ -26,7 +33,8 @@ def selection_probabilities(scores, sensitivity, eps):
     return odds / odds.sum()
 
 
-# ---------------------------------------------------------------------------------------------- exponential mechanism
+# ----------------------------------------------------------------------------------------------
+# exponential mechanism
 
 
 @pytest.mark.statistical
@@ -46,12 +54,17 @@ def test_selection_follows_the_exponential_law(scores, sensitivity, eps):
     scores = np.array(scores)
     chosen = draws(ExponentialMechanism(sensitivity, eps), scores, 40_000, seed=1)
     expected = selection_probabilities(scores, sensitivity, eps) * len(chosen)
-    assert stats.chisquare(np.bincount(chosen, minlength=len(scores)), expected).pvalue > FALSE_ALARM
+    assert (
+        stats.chisquare(np.bincount(chosen, minlength=len(scores)), expected).pvalue > FALSE_ALARM
+    )
 
 
 @pytest.mark.statistical
 def test_rare_candidates_are_selected_as_often_as_they_should_be():
-    """5,000 candidates of probability 1e-6 (relative to the likely one). Binomial test, false-alarm rate 1e-6, seed fixed."""
+    """5,000 candidates of probability 1e-6 (relative to the likely one).
+
+    Binomial test, false-alarm rate 1e-6, seed fixed.
+    """
     scores = np.full(5001, -math.log(1e6))
     scores[17] = 0.0
     chosen = draws(ExponentialMechanism(0.5, 1.0), scores, 12_000, seed=2)
@@ -62,7 +75,10 @@ def test_rare_candidates_are_selected_as_often_as_they_should_be():
 
 @pytest.mark.statistical
 def test_rejected_blocks_of_proposals_do_not_bias_the_selection():
-    """Blocks are short when most candidates are likely, so some blocks accept nothing. Chi-square, false-alarm rate 1e-6."""
+    """Blocks are short when most candidates are likely, so some blocks accept nothing.
+
+    Chi-square, false-alarm rate 1e-6.
+    """
     scores = np.array([0.0, *[-30.0] * 7])
     chosen = draws(ExponentialMechanism(1.0, 0.3), scores, 40_000, seed=3)
     expected = selection_probabilities(scores, 1.0, 0.3) * len(chosen)
@@ -89,13 +105,17 @@ def test_selection_leaves_the_scores_alone():
     assert scores.tolist() == [0.0, 1.0, -5.0]
 
 
-# ---------------------------------------------------------------------------------------------- coins
+# ----------------------------------------------------------------------------------------------
+# coins
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("exponent", [1e-3, 0.5, 0.999, 1.0, 1.5, 2.0, 3.7, 8.25])
 def test_coin_frequencies(exponent):
-    """3 million coins of probability exp(-exponent). Binomial test, false-alarm rate 1e-6, seed fixed."""
+    """3 million coins of probability exp(-exponent).
+
+    Binomial test, false-alarm rate 1e-6, seed fixed.
+    """
     coins = _bernoulli_exp(np.full(3_000_000, exponent), np.random.default_rng(5))
     assert stats.binomtest(int(coins.sum()), coins.size, math.exp(-exponent)).pvalue > FALSE_ALARM
 
@@ -112,7 +132,12 @@ def test_rare_coins_have_a_small_relative_error():
 def test_coins_of_one_call_are_independent():
     """Neighbouring coins of different exponents: chi-square on the 2 x 2 table, false-alarm rate 1e-6, seed fixed."""
     coins = _bernoulli_exp(np.tile([0.5, 1.7], 200_000), np.random.default_rng(7)).reshape(-1, 2)
-    table = np.array([[np.sum((coins[:, 0] == a) & (coins[:, 1] == b)) for b in (False, True)] for a in (False, True)])
+    table = np.array(
+        [
+            [np.sum((coins[:, 0] == a) & (coins[:, 1] == b)) for b in (False, True)]
+            for a in (False, True)
+        ]
+    )
     assert stats.chi2_contingency(table).pvalue > FALSE_ALARM
 
 
@@ -121,7 +146,8 @@ def test_certain_and_impossible_coins():
     assert coins.tolist() == [True, False, True, False]
 
 
-# ---------------------------------------------------------------------------------------------- additive noise
+# ----------------------------------------------------------------------------------------------
+# additive noise
 
 
 @pytest.mark.statistical
@@ -135,16 +161,24 @@ def test_certain_and_impossible_coins():
     ],
 )
 def test_noise_follows_its_law(mechanism, law):
-    """Kolmogorov-Smirnov test of 100,000 entries of one vector, then of 5,000 single draws. False-alarm rate 1e-6 each."""
+    """Kolmogorov-Smirnov test of 100,000 entries of one vector, then of 5,000 single draws.
+
+    False-alarm rate 1e-6 each.
+    """
     value = np.linspace(-3, 3, 100_000)
-    assert stats.kstest(mechanism.release(value, Randomness(9)) - value, law.cdf).pvalue > FALSE_ALARM
+    assert (
+        stats.kstest(mechanism.release(value, Randomness(9)) - value, law.cdf).pvalue > FALSE_ALARM
+    )
     assert stats.kstest(draws(mechanism, 2.0, 5_000, seed=10) - 2.0, law.cdf).pvalue > FALSE_ALARM
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism(1.0, 1.0), GaussianMechanism(1.0, 1.0)])
 def test_noise_is_independent_over_entries_and_draws(mechanism):
-    """Correlations of 50,000 pairs stay below 5 standard errors. False-alarm rate below 1e-6 each, seed fixed."""
+    """Correlations of 50,000 pairs stay below 5 standard errors.
+
+    False-alarm rate below 1e-6 each, seed fixed.
+    """
     noise = draws(mechanism, np.zeros(2), 50_000, seed=11)
     for pair in ((noise[:, 0], noise[:, 1]), (noise[1:, 0], noise[:-1, 0])):
         assert abs(np.corrcoef(*pair)[0, 1]) < 5 / math.sqrt(50_000)
@@ -170,7 +204,8 @@ def test_no_noise_returns_the_value_and_has_no_finite_price(mechanism):
     assert composed_epsilon([(mechanism.price, 1)], 1e-6) == math.inf
 
 
-# ---------------------------------------------------------------------------------------------- prices
+# ----------------------------------------------------------------------------------------------
+# prices
 
 
 @pytest.mark.parametrize("eps", [1e-3, 0.5, 8 - 1e-9])
@@ -190,7 +225,10 @@ def test_beyond_eight_a_selection_costs_its_pure_epsilon(eps):
 
 
 def test_far_beyond_eight_only_the_pure_epsilon_is_left():
-    """Randomised response leaves the floating-point range at eps = 700; the ledger then adds pure epsilons."""
+    """Randomised response leaves the floating-point range at eps = 700.
+
+    The ledger then adds pure epsilons.
+    """
     ledger = Ledger(6000.0, 1e-6)
     ledger.charge(ExponentialMechanism(1.0, 5000.0), 1, "test", ConstraintPrivate(), Randomness(0))
     assert ledger.spent() == pytest.approx(5000.0)
@@ -207,9 +245,15 @@ def test_infinite_eps_has_no_finite_price():
 def test_pure_event_is_randomised_response(eps, count):
     """Against the best order of the Renyi divergences of binary randomised response."""
     order = 1 + np.geomspace(0.01, 1e7, 200_000)
-    log_moment = np.logaddexp(order * eps, (1 - order) * eps) - np.logaddexp(eps, 0)  # of p^a q^(1-a) + q^a p^(1-a), p = e^eps q
+    log_moment = np.logaddexp(order * eps, (1 - order) * eps) - np.logaddexp(
+        eps, 0
+    )  # of p^a q^(1-a) + q^a p^(1-a), p = e^eps q
     excess = order - 1
-    exact = (count * log_moment / excess + np.log1p(-1 / order) - (math.log(1e-6) + np.log(order)) / excess).min()
+    exact = (
+        count * log_moment / excess
+        + np.log1p(-1 / order)
+        - (math.log(1e-6) + np.log(order)) / excess
+    ).min()
     ledger = events.composed_epsilon([events.repeat(events.pure_dp_event(eps), count)], 1e-6)
     assert exact * (1 - 1e-6) <= ledger <= exact * 1.01
 
@@ -236,32 +280,58 @@ def test_gaussian_price_is_below_that_of_its_zcdp():
     assert 0.9 * of_rho < price < 0.97 * of_rho
 
 
-# ---------------------------------------------------------------------------------------------- refusals and descriptions
+# ----------------------------------------------------------------------------------------------
+# refusals and descriptions
 
 
 @pytest.mark.parametrize("make", [ExponentialMechanism, LaplaceMechanism, GaussianMechanism])
 @pytest.mark.parametrize("sensitivity", [0.0, -1.0, math.nan])
 def test_sensitivity_must_be_positive(make, sensitivity):
-    with pytest.raises(InvalidParameterError, match=rf"sensitivity must be positive and finite, got {sensitivity!r}"):
+    with pytest.raises(
+        InvalidParameterError,
+        match=rf"sensitivity must be positive and finite, got {sensitivity!r}",
+    ):
         make(sensitivity, 1.0)
 
 
 @pytest.mark.parametrize(
     ("make", "name"),
-    [(ExponentialMechanism, "eps of the exponential mechanism"), (LaplaceMechanism, "scale"), (GaussianMechanism, "sigma")],
+    [
+        (ExponentialMechanism, "eps of the exponential mechanism"),
+        (LaplaceMechanism, "scale"),
+        (GaussianMechanism, "sigma"),
+    ],
 )
 @pytest.mark.parametrize("noise", [-1e-9, -math.inf, math.nan])
 def test_noise_must_not_be_negative(make, name, noise):
-    with pytest.raises(InvalidParameterError, match=rf"{name} must be non-negative( and below 1e\+298)?, got {noise!r}"):
+    with pytest.raises(
+        InvalidParameterError,
+        match=rf"{name} must be non-negative( and below 1e\+298)?, got {noise!r}",
+    ):
         make(1.0, noise)
 
 
 @pytest.mark.parametrize(
     ("mechanism", "name", "parameter", "arithmetic"),
     [
-        (ExponentialMechanism(0.1, 0.25), "exponential mechanism", "eps = 0.25", "an index is selected"),
-        (LaplaceMechanism(0.1, 0.25), "Laplace mechanism", "scale = 0.25", "exactly rounded to a public grid"),
-        (GaussianMechanism(0.1, 0.25), "Gaussian mechanism", "sigma = 0.25", "exactly rounded to a public grid"),
+        (
+            ExponentialMechanism(0.1, 0.25),
+            "exponential mechanism",
+            "eps = 0.25",
+            "an index is selected",
+        ),
+        (
+            LaplaceMechanism(0.1, 0.25),
+            "Laplace mechanism",
+            "scale = 0.25",
+            "exactly rounded to a public grid",
+        ),
+        (
+            GaussianMechanism(0.1, 0.25),
+            "Gaussian mechanism",
+            "sigma = 0.25",
+            "exactly rounded to a public grid",
+        ),
     ],
 )
 def test_descriptions(mechanism, name, parameter, arithmetic):

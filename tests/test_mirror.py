@@ -39,11 +39,18 @@ numbers = st.one_of(st.floats(-3, 3), st.sampled_from([0.0, 1.0, -1.0, 1e8, -1e-
 
 
 def rows_of(count):
-    return st.lists(st.lists(numbers, min_size=4, max_size=4), min_size=count, max_size=count).map(np.array)
+    return st.lists(st.lists(numbers, min_size=4, max_size=4), min_size=count, max_size=count).map(
+        np.array
+    )
 
 
 @settings(deadline=None, max_examples=200)
-@given(rows_of(6), rows_of(2), st.lists(st.floats(0.01, 1), min_size=3, max_size=3), st.sampled_from([1e-6, 0.1, 10.0]))
+@given(
+    rows_of(6),
+    rows_of(2),
+    st.lists(st.floats(0.01, 1), min_size=3, max_size=3),
+    st.sampled_from([1e-6, 0.1, 10.0]),
+)
 def test_sensitivity(common, others, weights, softness):
     """Replacing one row moves the sum by at most 2, adding one by at most 1."""
     point = np.array(weights) / np.sum(weights)
@@ -56,7 +63,10 @@ def test_sensitivity(common, others, weights, softness):
 
 
 #: Opposite rows, both violated everywhere.
-OPPOSITE = [(np.array([[1.0, 0.5, 0.0], sign * np.array([8.0, -2.0, 1.0])]), np.array([9.0, -99.0])) for sign in (1, -1)]
+OPPOSITE = [
+    (np.array([[1.0, 0.5, 0.0], sign * np.array([8.0, -2.0, 1.0])]), np.array([9.0, -99.0]))
+    for sign in (1, -1)
+]
 
 
 def test_sensitivity_is_attained():
@@ -65,7 +75,10 @@ def test_sensitivity_is_attained():
 
 
 def test_rows_have_norm_one_or_less_and_constant_rows_none():
-    simplex = Simplex(StandardForm.of(LinearProgram(COSTS, [[1, 0, 0], [1e9, 1e9, 1], [1, 2, 0.5]], [0, 0, 0])), 2.0)
+    simplex = Simplex(
+        StandardForm.of(LinearProgram(COSTS, [[1, 0, 0], [1e9, 1e9, 1], [1, 2, 0.5]], [0, 0, 0])),
+        2.0,
+    )
     rows = RowsOfEqualNorm(simplex)
     norms = [np.linalg.norm(rows.scores(unit)) for unit in np.eye(3)]
     assert norms[0] == pytest.approx(1.0)
@@ -77,7 +90,9 @@ def task(A, b, relation, eps, delta, **options):
     lp = LinearProgram(COSTS, A, b, neighbours=relation)
     defaults = {"s": 1.0, "alpha": None, "opt": 2.0, "width": None}
     form = StandardForm.of(lp)
-    return Task(form=form, ledger=Ledger(eps, delta), randomness=Randomness(0), **{**defaults, **options})
+    return Task(
+        form=form, ledger=Ledger(eps, delta), randomness=Randomness(0), **{**defaults, **options}
+    )
 
 
 @pytest.mark.parametrize("records", [1, 3])
@@ -114,7 +129,9 @@ def test_audit_of_a_round():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("sensitivity", [pytest.param(1.0, id="of one row added"), pytest.param(0.5, id="a quarter")])
+@pytest.mark.parametrize(
+    "sensitivity", [pytest.param(1.0, id="of one row added"), pytest.param(0.5, id="a quarter")]
+)
 def test_audit_of_broken_rounds(sensitivity):
     """Noise for a smaller sensitivity: caught. Miss rate below 0.01."""
     result = audit(one_round(sensitivity), *OPPOSITE, claim(1e-3), 1e-3, runs=40_000, rng=1)
@@ -122,7 +139,10 @@ def test_audit_of_broken_rounds(sensitivity):
 
 
 def test_it_beats_dense_multiplicative_weights_where_many_rows_are_tight():
-    """Covering, 4,000 people, 10 services; worst violation but for 50. Fixed seeds; the margin is tenfold."""
+    """Covering, 4,000 people, 10 services; worst violation but for 50.
+
+    Fixed seeds; the margin is tenfold.
+    """
     rng = np.random.default_rng(0)
     x = rng.uniform(0.5, 1.5, 10)
     A = rng.uniform(0, 1, (4000, 10)) * (rng.random((4000, 10)) < 0.5) + 1e-3
@@ -130,7 +150,14 @@ def test_it_beats_dense_multiplicative_weights_where_many_rows_are_tight():
     lp = LinearProgram(A.sum(axis=0), -A, -np.ones(4000))
     opt = privlp.solve_exact(lp).objective
     left = {
-        method: np.mean([np.sort(1 - A @ privlp.solve(lp, 1.0, 1e-6, 50, opt=opt, method=method, rng=k).x)[-51] for k in range(5)])
+        method: np.mean(
+            [
+                np.sort(1 - A @ privlp.solve(lp, 1.0, 1e-6, 50, opt=opt, method=method, rng=k).x)[
+                    -51
+                ]
+                for k in range(5)
+            ]
+        )
         for method in ("dmw", "mirror")
     }
     assert left["mirror"] < 0.5 * left["dmw"]
@@ -139,13 +166,18 @@ def test_it_beats_dense_multiplicative_weights_where_many_rows_are_tight():
 def test_delta_is_needed():
     lp = LinearProgram(COSTS, -np.ones((5, 3)), -np.ones(5))
     budget = privlp.Budget(2.0, 1e-3)
-    with pytest.raises(privlp.InvalidParameterError, match=r"delta must be positive .* use method='dmw'"):
+    with pytest.raises(
+        privlp.InvalidParameterError, match=r"delta must be positive .* use method='dmw'"
+    ):
         privlp.solve(lp, 1.0, 0.0, 1, opt=2.0, method="mirror", budget=budget)
     assert budget.spent() == 0
 
 
 def test_rounds_grow_with_the_budget():
-    rounds = [mirror(task(-np.ones((500, 3)), -np.ones(500), REPLACE, eps, 1e-6)).rounds for eps in (0.1, 1.0, 10.0)]
+    rounds = [
+        mirror(task(-np.ones((500, 3)), -np.ones(500), REPLACE, eps, 1e-6)).rounds
+        for eps in (0.1, 1.0, 10.0)
+    ]
     assert rounds == sorted(rounds)
     assert rounds[0] < rounds[-1]
     assert mirror(task(-np.ones((500, 3)), -np.ones(500), REPLACE, math.inf, 0.0)).rounds == 2000
@@ -155,7 +187,9 @@ def released_mean(A, b, relation, point, temperature, density):
     """The weighted mean that a round with dense duals releases without noise."""
     simplex = Simplex(StandardForm.of(LinearProgram(COSTS, A, b, neighbours=relation)), 2.0)
     rows = RowsOfEqualNorm(simplex)
-    return rows.scores(SmoothedWorstRows(rows, point * simplex.vertices, density, temperature).weights())
+    return rows.scores(
+        SmoothedWorstRows(rows, point * simplex.vertices, density, temperature).weights()
+    )
 
 
 @settings(deadline=None, max_examples=200)
@@ -167,7 +201,10 @@ def test_sensitivity_of_a_dense_mean(common, others, weights, temperature, densi
     """Replacing or adding one row moves the mean by at most W/M."""
     point = np.array(weights) / np.sum(weights)
     programs = [np.vstack([common, others[k]]) for k in range(2)]
-    one, two = (released_mean(rows[:, :3], rows[:, 3], REPLACE, point, temperature, density) for rows in programs)
+    one, two = (
+        released_mean(rows[:, :3], rows[:, 3], REPLACE, point, temperature, density)
+        for rows in programs
+    )
     bound = REPLACE.dense_average_sensitivity(2.0, density, 1) + 1e-9
     assert np.linalg.norm(one - two) <= bound
     fewer = released_mean(common[:, :3], common[:, 3], ADD, point, temperature, density)
@@ -180,10 +217,18 @@ def test_sensitivity_of_a_dense_mean_is_attained():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("claimed", "passes"), [pytest.param(2.0, True, id="correct"), pytest.param(1.0, False, id="broken")])
+@pytest.mark.parametrize(
+    ("claimed", "passes"),
+    [pytest.param(2.0, True, id="correct"), pytest.param(1.0, False, id="broken")],
+)
 def test_audit_of_a_dense_round(claimed, passes):
-    """Noise for the diameter W/M passes (false-alarm rate 0.001); for half of it is caught (miss rate below 0.01)."""
-    means = {id(pair): released_mean(*pair, REPLACE, np.full(3, 1 / 3), 1e-3, 1.0) for pair in OPPOSITE}
+    """Noise for the diameter W/M passes (false-alarm rate 0.001).
+
+    For half of it is caught (miss rate below 0.01).
+    """
+    means = {
+        id(pair): released_mean(*pair, REPLACE, np.full(3, 1 / 3), 1e-3, 1.0) for pair in OPPOSITE
+    }
     direction = np.subtract(*means.values())
     mechanism = GaussianMechanism(claimed, 1.5 * claimed)
     run = lambda pair, rng: float(direction @ mechanism.release(means[id(pair)], Randomness(rng)))  # noqa: E731
@@ -195,7 +240,9 @@ class TestTheBetterOfTwo:
 
     @staticmethod
     def brute_force(own, other, s):
-        at = lambda values, i: math.inf if i < 1 else sorted(values)[-i] if i <= len(values) else -math.inf  # noqa: E731
+        def at(values, i):
+            return math.inf if i < 1 else sorted(values)[-i] if i <= len(values) else -math.inf
+
         return next(r for r in range(-s - 1, s + 2) if at(own, s + 1 + r) <= at(other, s + 1 - r))
 
     @settings(deadline=None, max_examples=300)
@@ -224,7 +271,9 @@ class TestTheBetterOfTwo:
     @staticmethod
     def falling(records):
         """Violations of all rows at either point, the largest first."""
-        return [np.sort(np.array(column, dtype=float))[::-1] for column in zip(*records, strict=True)]
+        return [
+            np.sort(np.array(column, dtype=float))[::-1] for column in zip(*records, strict=True)
+        ]
 
     @pytest.mark.parametrize("s", [0, 1, 2])
     def test_it_moves_by_one_at_most_whatever_the_rows(self, s):
@@ -256,9 +305,15 @@ class TestTheBetterOfTwo:
         return found
 
     @settings(deadline=None, max_examples=200)
-    @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=1, max_size=9), st.integers(0, 6))
+    @given(
+        st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=1, max_size=9),
+        st.integers(0, 6),
+    )
     def test_its_sign_is_that_of_the_better_one(self, records, s):
-        """Candidates that change places change the sign; the one with the smaller (s+1)-th violation has the larger score."""
+        """Candidates that change places change the sign.
+
+        The one with the smaller (s+1)-th violation has the larger score.
+        """
         one, two = self.falling(records)
         margin = _margin(one, two, s)
         assert _margin(two, one, s) == -margin
@@ -270,25 +325,39 @@ class TestTheBetterOfTwo:
         assert _margin(values, values, 1) == 0
 
     def test_margin_counts_rows(self):
-        """Of nine rows, one point violates two and the other six; s = 3. Without ties two changed rows turn the order."""
+        """Of nine rows, one point violates two and the other six; s = 3.
+
+        Without ties two changed rows turn the order.
+        """
         good, bad = (np.array([1.0] * violated + [-1.0] * (9 - violated)) for violated in (2, 6))
         assert _changes_needed(bad, good, 3) == 2
-        assert _margin(good + 0.1 * np.arange(9)[::-1], bad + 0.1 * np.arange(9)[::-1] + 0.05, 3) == 1.5
+        assert (
+            _margin(good + 0.1 * np.arange(9)[::-1], bad + 0.1 * np.arange(9)[::-1] + 0.05, 3)
+            == 1.5
+        )
 
     def test_ledger(self):
         asked = task(*OPPOSITE[0], ConstraintPrivate(rows_per_record=3), 1.0, 1e-6)
         solver = mirror_best(asked)
         choice, *descents = asked.ledger.entries
-        assert (choice.mechanism, choice.sensitivity, choice.draws) == ("exponential mechanism", 1.5, 1)
+        assert (choice.mechanism, choice.sensitivity, choice.draws) == (
+            "exponential mechanism",
+            1.5,
+            1,
+        )
         assert sum(entry.draws for entry in descents) == solver.rounds
         assert asked.ledger.spent() == pytest.approx(1.0, rel=1e-6)
 
     @pytest.mark.statistical
     @pytest.mark.parametrize(
-        ("sensitivity", "passes"), [pytest.param(0.5, True, id="correct"), pytest.param(0.125, False, id="broken")]
+        ("sensitivity", "passes"),
+        [pytest.param(0.5, True, id="correct"), pytest.param(0.125, False, id="broken")],
     )
     def test_audit_of_the_choice(self, sensitivity, passes):
-        """The margin moves by one, from -1/2 to 1/2; false-alarm rate 0.001, miss rate below 0.01."""
+        """The margin moves by one, from -1/2 to 1/2.
+
+        False-alarm rate 0.001, miss rate below 0.01.
+        """
         mechanism = ExponentialMechanism(sensitivity, 2.0)
         run = lambda scores, rng: mechanism.release(scores, Randomness(rng))  # noqa: E731
         spread = [np.array([-0.25, 0.25]), np.array([0.25, -0.25])]
@@ -309,7 +378,15 @@ class TestUnknownOptimum:
     def test_without_noise_it_finds_the_optimum(self):
         lp = self.covering(400)
         exact = privlp.solve_exact(lp)
-        solution = privlp.solve(lp, math.inf, 0.0, 4, opt=(exact.objective / 4, 4 * exact.objective), method="mirror", rng=0)
+        solution = privlp.solve(
+            lp,
+            math.inf,
+            0.0,
+            4,
+            opt=(exact.objective / 4, 4 * exact.objective),
+            method="mirror",
+            rng=0,
+        )
         assert solution.objective == pytest.approx(exact.objective, rel=0.02)
         assert privlp.compare(lp, solution, exact).violation_at(4) < 0.03
 
@@ -317,7 +394,9 @@ class TestUnknownOptimum:
         lp = self.covering()
         exact = privlp.solve_exact(lp)
         for factor in (1.2, 4.0):
-            solution = privlp.solve(lp, 8.0, 1e-6, 400, opt=(exact.objective / factor, factor * exact.objective), rng=0)
+            solution = privlp.solve(
+                lp, 8.0, 1e-6, 400, opt=(exact.objective / factor, factor * exact.objective), rng=0
+            )
             assert solution.method == "mirror"
             assert solution.objective == pytest.approx(exact.objective, rel=0.1)
             assert privlp.compare(lp, solution, exact).violation_at(400) < 0.1
@@ -325,16 +404,30 @@ class TestUnknownOptimum:
     @pytest.mark.parametrize(("factor", "stages"), [(1.2, 1), (4.0, 3)])
     def test_all_stages_are_paid_before_the_first(self, factor, stages):
         budget = privlp.Budget(1.0, 1e-6)
-        solution = privlp.solve(self.covering(400), 1.0, 1e-6, 40, opt=(1 / factor, factor), budget=budget, rng=0)
+        solution = privlp.solve(
+            self.covering(400), 1.0, 1e-6, 40, opt=(1 / factor, factor), budget=budget, rng=0
+        )
         purposes = [entry.purpose for entry in budget.entries]
-        assert purposes == ["count violated rows"] * (stages > 1) + ["release the sum of violated rows each round"] * stages
+        assert (
+            purposes
+            == ["count violated rows"] * (stages > 1)
+            + ["release the sum of violated rows each round"] * stages
+        )
         assert solution.privacy.eps == pytest.approx(1.0, rel=1e-6)
-        assert len(solution.trace["regions up to"]) == len(solution.trace["prices of a unit of violation"]) == stages
+        assert (
+            len(solution.trace["regions up to"])
+            == len(solution.trace["prices of a unit of violation"])
+            == stages
+        )
 
     @given(
-        hnp.arrays(float, 4, elements=st.floats(1e-12, 1)), hnp.arrays(float, 4, elements=st.floats(1e-12, 1)), st.floats(0.01, 1)
+        hnp.arrays(float, 4, elements=st.floats(1e-12, 1)),
+        hnp.arrays(float, 4, elements=st.floats(1e-12, 1)),
+        st.floats(0.01, 1),
     )
-    def test_a_share_beyond_the_range_moves_to_the_nearest_in_relative_entropy(self, weights, others, least):
+    def test_a_share_beyond_the_range_moves_to_the_nearest_in_relative_entropy(
+        self, weights, others, least
+    ):
         lp = LinearProgram(COSTS, np.ones((2, 3)), np.ones(2))
         simplex = Simplex(StandardForm.of(lp), 2.0, least=least)
         share, other = weights / weights.sum(), others / others.sum()
@@ -349,7 +442,10 @@ class TestUnknownOptimum:
     @pytest.mark.parametrize("sense", ["min", "max"])
     @pytest.mark.parametrize("ends", [(0.97, 1.03), (0.5, 0.6), (1.8, 2.0), (0.02, 1.2)], ids=str)
     def test_no_point_outside_the_range_is_released(self, sense, ends, method):
-        """Where noise is wide, or the range holds no optimum, too; and programs that HiGHS finds unbounded without a range."""
+        """Where noise is wide, or the range holds no optimum, too.
+
+        And programs that HiGHS finds unbounded without a range.
+        """
         lp = self.covering(200, 4)
         exact = privlp.solve_exact(lp).objective
         if sense == "max":  # packing: the same rows, turned
@@ -357,7 +453,12 @@ class TestUnknownOptimum:
         low, high = (end * exact for end in ends)
         solution = privlp.solve(lp, 0.1, 1e-6, 20, opt=(low, high), method=method, rng=0)
         values = [lp.objective(x) for x in solution.trace["x after rounds"]]
-        assert low * (1 - 1e-6) <= min(*values, solution.objective) <= max(*values, solution.objective) <= high * (1 + 1e-6)
+        assert (
+            low * (1 - 1e-6)
+            <= min(*values, solution.objective)
+            <= max(*values, solution.objective)
+            <= high * (1 + 1e-6)
+        )
 
     @pytest.mark.parametrize("method", ["mirror", "ftpl"])
     def test_a_narrow_range_is_as_good_as_a_value(self, method):
@@ -376,7 +477,9 @@ class TestUnknownOptimum:
         assert solution.objective == pytest.approx(36, rel=0.03)
 
     def test_lower_bounds_and_offset(self):
-        lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]] * 30, [-4, -7] * 30, bounds=(1, None), offset=5.0)
+        lp = LinearProgram(
+            [1, 2], [[-1, -1], [-1, -3]] * 30, [-4, -7] * 30, bounds=(1, None), offset=5.0
+        )
         exact = privlp.solve_exact(lp).objective
         solution = privlp.solve(lp, math.inf, 0.0, 1, opt=(8.1, 20), rng=0)
         assert solution.objective == pytest.approx(exact, rel=0.03)
@@ -408,15 +511,21 @@ class TestSoftRows:
         X /= np.linalg.norm(X, axis=1, keepdims=True)
         y = np.where(X @ [1, -1, 0.5, 0, 0] + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
         M = y[:, None] * X
-        return LinearProgram(np.ones(10), np.hstack([-M, M]), -np.ones(n), penalty=penalty, **fields)
+        return LinearProgram(
+            np.ones(10), np.hstack([-M, M]), -np.ones(n), penalty=penalty, **fields
+        )
 
     def solve(self, lp, eps=math.inf, delta=1e-6, **options):
-        return privlp.solve(lp, eps, delta, 100, **{"opt": 12.0, "width": 2**0.5, "rng": 0, **options})
+        return privlp.solve(
+            lp, eps, delta, 100, **{"opt": 12.0, "width": 2**0.5, "rng": 0, **options}
+        )
 
     def test_without_noise_it_approaches_the_exact_optimum(self):
         lp = self.program()
         exact = privlp.solve_exact(lp)
-        assert privlp.compare(lp, self.solve(lp), exact).objective == pytest.approx(exact.objective, rel=0.02)
+        assert privlp.compare(lp, self.solve(lp), exact).objective == pytest.approx(
+            exact.objective, rel=0.02
+        )
 
     def test_with_noise(self):
         lp = self.program()
@@ -438,11 +547,23 @@ class TestSoftRows:
     @pytest.mark.parametrize(
         ("fields", "options", "message"),
         [
-            ({}, {"width": None}, "declared public bound on the Euclidean norm of each private row"),
+            (
+                {},
+                {"width": None},
+                "declared public bound on the Euclidean norm of each private row",
+            ),
             ({}, {"width": -1.0}, "width must be a positive finite number"),
             ({}, {"opt": None}, "opt is missing"),
-            ({"penalty": np.r_[np.inf, np.full(1999, 1.0)]}, {}, "a finite penalty for every private row"),
-            ({"neighbours": ConstraintPrivate("add-remove", nominal_n=2000)}, {}, "soft rows where records are replaced"),
+            (
+                {"penalty": np.r_[np.inf, np.full(1999, 1.0)]},
+                {},
+                "a finite penalty for every private row",
+            ),
+            (
+                {"neighbours": ConstraintPrivate("add-remove", nominal_n=2000)},
+                {},
+                "soft rows where records are replaced",
+            ),
         ],
     )
     def test_messages(self, fields, options, message):

@@ -13,7 +13,10 @@ MOST_SECONDS = 30  # of the processor; what else the machine does is not counted
 GOALS, QUESTION, EXERCISE = "## Goals", "**Question.**", "**Exercise "
 # Real sliders, of which each is read once: an error below them is an error of the cell.
 PREAMBLE = {
-    True: "import ipywidgets; ipywidgets.interact = lambda f, **sliders: f(**{name: s.value for name, s in sliders.items()})",
+    True: (
+        "import ipywidgets; ipywidgets.interact = lambda f, **sliders: f(**{name: s.value for name,"
+        " s in sliders.items()})"
+    ),
     False: 'import sys; sys.modules["ipywidgets"] = None',
 }
 SOLUTION_TAGS = ["solution", "hide-cell"]
@@ -30,7 +33,9 @@ def tagged(cell, tag):
 
 
 def test_there_are_notebooks_numbered_without_gaps():
-    assert [path.stem[:2] for path in NOTEBOOKS] == [f"{k:02d}" for k in range(1, len(NOTEBOOKS) + 1)]
+    assert [path.stem[:2] for path in NOTEBOOKS] == [
+        f"{k:02d}" for k in range(1, len(NOTEBOOKS) + 1)
+    ]
     assert len(NOTEBOOKS) >= 4
 
 
@@ -39,7 +44,10 @@ def test_is_committed_without_outputs_and_with_stable_ids(path):
     notebook = read(path)
     nbformat.validate(notebook)
     assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
-    assert all(cell.get("outputs", []) == [] and cell.get("execution_count") is None for cell in notebook.cells)
+    assert all(
+        cell.get("outputs", []) == [] and cell.get("execution_count") is None
+        for cell in notebook.cells
+    )
     ids = [cell.id for cell in notebook.cells]
     assert len(set(ids)) == len(ids)
 
@@ -56,12 +64,16 @@ def test_states_goals_first(path):
 def test_each_exercise_has_a_cell_to_work_in_and_a_hidden_solution(path):
     cells = read(path).cells
     exercises = [k for k, cell in enumerate(cells) if cell.source.startswith(EXERCISE)]
-    assert [int(re.match(r"\*\*Exercise (\d+)", cells[k].source)[1]) for k in exercises] == list(range(1, len(exercises) + 1))
+    assert [int(re.match(r"\*\*Exercise (\d+)", cells[k].source)[1]) for k in exercises] == list(
+        range(1, len(exercises) + 1)
+    )
     assert len(exercises) >= 3
     for k in exercises:
         work, words, solution = cells[k + 1 : k + 4]
         assert tagged(work, "exercise")
-        assert re.search(r"<details><summary>Solution</summary>.*</details>", words.source, flags=re.DOTALL)
+        assert re.search(
+            r"<details><summary>Solution</summary>.*</details>", words.source, flags=re.DOTALL
+        )
         assert solution.cell_type == "code"
         assert solution.metadata.tags == SOLUTION_TAGS
         assert solution.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}

@@ -36,14 +36,18 @@ def test_best_comes_first_and_more_budget_is_never_worse():
     for method in plans[0].predictions:
         violations = [p.predictions[method].violation for p in plans]
         assert violations == sorted(violations, reverse=True)
-    assert [p.violation for p in plans[0].predictions.values()] == sorted(p.violation for p in plans[0].predictions.values())
+    assert [p.violation for p in plans[0].predictions.values()] == sorted(
+        p.violation for p in plans[0].predictions.values()
+    )
 
 
 def test_rounds_and_noise_are_those_of_the_solve():
     for method, prediction in plan().predictions.items():
         solution = privlp.solve(LP, 1.0, 1e-6, 100, opt=OPT, method=method, rng=0)
         assert solution.iterations == prediction.rounds
-        entry = solution.privacy.entries[-1] if method != "mirror-best" else solution.privacy.entries[1]
+        entry = (
+            solution.privacy.entries[-1] if method != "mirror-best" else solution.privacy.entries[1]
+        )
         kind, value = entry.parameter.split(" = ")
         value = float(value.split()[0])  # "sigma = 3.2 on average, ..."
         noise = value / entry.sensitivity if kind == "sigma" else 2 / value
@@ -54,21 +58,32 @@ def test_rounds_and_noise_are_those_of_the_solve():
 @pytest.mark.statistical
 @pytest.mark.parametrize("eps", [1.0, 4.0])
 def test_predictions_are_of_the_right_size(eps):
-    """Within a factor of three (dense duals: four, too high) of the mean of ten draws; all rows can be satisfied."""
+    """Within a factor of three (dense duals: four, too high) of the mean of ten draws.
+
+    All rows can be satisfied.
+    """
     predicted = plan(eps=eps).predictions
     norms = np.linalg.norm(LP.A, axis=1)
     for method, prediction in predicted.items():
         if method == "ftpl":
             continue  # mirror descent here, slowly
-        draws = [privlp.solve(LP, eps, 1e-6, 100, opt=OPT, method=method, rng=k).x for k in range(10)]
+        draws = [
+            privlp.solve(LP, eps, 1e-6, 100, opt=OPT, method=method, rng=k).x for k in range(10)
+        ]
         measured = np.mean([np.sort((LP.A @ x - LP.b) / norms)[-101] for x in draws])
-        assert 1 / 3 < prediction.violation / measured < (4 if method == "mirror-dense" else 3), method
+        assert 1 / 3 < prediction.violation / measured < (4 if method == "mirror-dense" else 3), (
+            method
+        )
 
 
 def test_private_rows_have_no_part_in_it(monkeypatch):
-    other = privlp.LinearProgram(LP.c, -np.random.default_rng(9).normal(size=LP.shape), np.full(len(LP.b), 17.0))
+    other = privlp.LinearProgram(
+        LP.c, -np.random.default_rng(9).normal(size=LP.shape), np.full(len(LP.b), 17.0)
+    )
     for name in ("__matmul__", "transposed_times", "column", "extremes"):
-        monkeypatch.setattr(PrivateRows, name, lambda *_, **__: pytest.fail("a plan read private rows"))
+        monkeypatch.setattr(
+            PrivateRows, name, lambda *_, **__: pytest.fail("a plan read private rows")
+        )
     assert str(plan()) == str(plan(other))
 
 
@@ -85,10 +100,15 @@ def test_methods_that_do_not_apply_say_why():
     pure = plan(delta=0.0)
     assert pure.best == "dmw"
     assert "delta must be positive" in pure.not_applicable["mirror"]
-    assert "  mirror, mirror-dense, mirror-best, ftpl: delta must be positive with this method" in str(pure)
+    assert (
+        "  mirror, mirror-dense, mirror-best, ftpl: delta must be positive with this method"
+        in str(pure)
+    )
 
 
-@pytest.mark.parametrize("options", [{}, {"delta": 0.0}, {"opt": (OPT / 3, OPT * 3)}], ids=["all", "pure", "range"])
+@pytest.mark.parametrize(
+    "options", [{}, {"delta": 0.0}, {"opt": (OPT / 3, OPT * 3)}], ids=["all", "pure", "range"]
+)
 def test_it_reads_well_on_a_terminal_of_100_columns(options):
     assert max(map(len, str(plan(**options)).splitlines())) < 100
 
@@ -119,7 +139,11 @@ def test_numbers_that_move_a_little():
     assert "in units of A x − b" in str(found)
 
 
-@pytest.mark.parametrize("example", [examples.matrix_game(), examples.advertising(private="both")], ids=lambda lp: lp.name)
+@pytest.mark.parametrize(
+    "example",
+    [examples.matrix_game(), examples.advertising(private="both")],
+    ids=lambda lp: lp.name,
+)
 def test_private_coefficients_need_no_optimum(example):
     """How large x may be is read off the bounds."""
     found = privlp.plan(example, 1.0, 1e-3)
@@ -128,13 +152,19 @@ def test_private_coefficients_need_no_optimum(example):
 
 
 def test_private_costs_violate_nothing():
-    assert privlp.plan(examples.diet(), 1.0, 1e-3).advice.startswith("Only costs are private: the rows hold.")
+    assert privlp.plan(examples.diet(), 1.0, 1e-3).advice.startswith(
+        "Only costs are private: the rows hold."
+    )
 
 
 def always(eps=1.0, delta=1e-3, **changes):
-    relation = privlp.ScalarPrivate(**{"sensitivity": 1.0, "norm": "1", "lower": 10, "upper": 40, **changes})
+    relation = privlp.ScalarPrivate(
+        **{"sensitivity": 1.0, "norm": "1", "lower": 10, "upper": 40, **changes}
+    )
     lp = privlp.LinearProgram([3, 5], [[1, 2], [3, 1]], [20, 30], sense="max", neighbours=relation)
-    return privlp.plan(lp, eps, delta, feasible="always"), privlp.solve(lp, eps, delta, feasible="always", rng=0)
+    return privlp.plan(lp, eps, delta, feasible="always"), privlp.solve(
+        lp, eps, delta, feasible="always", rng=0
+    )
 
 
 def test_noise_on_rows_that_are_never_violated_is_that_of_the_solve():
@@ -154,8 +184,12 @@ def test_noise_as_wide_as_the_range_is_told_before_and_after():
     """Half of all draws, or more, are the tight end of the range."""
     planned, solution = always(eps=0.1)
     assert planned.predictions[planned.best].on_numbers[0].drowns
-    assert planned.advice.startswith("Too much noise for the declared range of the right-hand sides b")
-    assert solution.message.startswith("Noise is wider than the declared range of the right-hand sides b: x hardly depends on them")
+    assert planned.advice.startswith(
+        "Too much noise for the declared range of the right-hand sides b"
+    )
+    assert solution.message.startswith(
+        "Noise is wider than the declared range of the right-hand sides b: x hardly depends on them"
+    )
     assert 10.0 in solution.trace["tightened b"]
 
 
@@ -165,7 +199,8 @@ def test_picture_of_noise_on_rows_that_are_never_violated():
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert "truncated-laplace (auto),\nright-hand sides b" in labels
     with pytest.raises(
-        privlp.UnsupportedProblemError, match="nothing to draw: neither violations nor noise as a share of a finite"
+        privlp.UnsupportedProblemError,
+        match="nothing to draw: neither violations nor noise as a share of a finite",
     ):
         always(upper=None)[0].plot()
 
@@ -173,9 +208,13 @@ def test_picture_of_noise_on_rows_that_are_never_violated():
 def test_what_a_plan_that_never_violates_rows_refuses():
     with pytest.raises(privlp.UnsupportedProblemError, match="feasible must be None here"):
         plan(feasible="always")
-    with pytest.raises(privlp.InvalidParameterError, match="feasible must be None or 'always', got 'never'"):
+    with pytest.raises(
+        privlp.InvalidParameterError, match="feasible must be None or 'always', got 'never'"
+    ):
         plan(feasible="never")
-    with pytest.raises(privlp.UnsupportedProblemError, match="give the neighbour relation a finite lower"):
+    with pytest.raises(
+        privlp.UnsupportedProblemError, match="give the neighbour relation a finite lower"
+    ):
         always(lower=None)
 
 
@@ -208,7 +247,10 @@ def test_messages(change, message):
 def test_costs_that_are_private_are_not_read(opt):
     """Neighbours get the same plan, or the same refusal, where A is private besides."""
     A = -np.random.default_rng(0).uniform(0.2, 1, (50, 3))
-    relation = (privlp.RowPrivate(0.1, lower=-1, upper=0), privlp.ObjectivePrivate(0.1, lower=0, upper=3))
+    relation = (
+        privlp.RowPrivate(0.1, lower=-1, upper=0),
+        privlp.ObjectivePrivate(0.1, lower=0, upper=3),
+    )
     seen = []
     for costs in ([1.0, 2.0, 1.5], [1.1, 2.0, 1.5]):
         lp = privlp.LinearProgram(costs, A, -np.ones(50), neighbours=relation, bounds=(0, 9))
@@ -223,7 +265,9 @@ def test_costs_that_are_private_are_not_read(opt):
 @pytest.mark.parametrize("opt", ["abc", math.nan, (0.0, 1.0), 1e9], ids=str)
 def test_an_optimum_that_solve_refuses_is_refused(opt):
     relation = privlp.RowPrivate(0.1, lower=-2, upper=0)
-    lp = privlp.LinearProgram([1, 2, 1], -np.ones((9, 3)), -np.ones(9), neighbours=relation, bounds=(0, 9))
+    lp = privlp.LinearProgram(
+        [1, 2, 1], -np.ones((9, 3)), -np.ones(9), neighbours=relation, bounds=(0, 9)
+    )
     for call in privlp.plan, privlp.solve:
         with pytest.raises(privlp.PrivLPError, match="opt"):
             call(lp, 1.0, 1e-6, opt=opt)

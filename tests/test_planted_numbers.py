@@ -1,8 +1,9 @@
 """No planted number comes out of any path, and nothing but releases tells one private part from another.
 
-Each path is a call with planted private numbers, which succeeds or fails. All that it lets out is searched: results, pickles,
-files, exceptions and their contexts, warnings, logs, standard output and error, what is left behind. Most paths are then taken
-again with another private part that sees the same releases, and must look the same. ``make planted`` takes many more.
+Each path is a call with planted private numbers, which succeeds or fails. All that it lets out is
+searched: results, pickles, files, exceptions and their contexts, warnings, logs, standard output
+and error, what is left behind. Most paths are then taken again with another private part that sees
+the same releases, and must look the same. ``make planted`` takes many more.
 """
 
 import gc
@@ -44,7 +45,10 @@ def fresh(name):
     return lp, [weakref.ref(part) for part in (lp, lp.A, lp.b)]
 
 
-@pytest.mark.parametrize(("name", "method"), [("replace", m) for m in ("dmw", "mirror-best", "ftpl")] + [("scalar", "mw")])
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [("replace", m) for m in ("dmw", "mirror-best", "ftpl")] + [("scalar", "mw")],
+)
 def test_a_solution_keeps_no_program_alive(name, method):
     lp, parts = fresh(name)
     budget = privlp.Budget(2.0, 1e-3)
@@ -113,7 +117,13 @@ def test_a_plan_does_not_go_to_a_file_with_its_program():
 
 
 def test_row_names_are_quoted_only_where_they_are_public():
-    rows = {"c": [1, 2], "A": [[1, 1], [2, 1]], "b": [1, 1], "row_names": ["ann", "bob"], "private": "carl*"}
+    rows = {
+        "c": [1, 2],
+        "A": [[1, 1], [2, 1]],
+        "b": [1, 1],
+        "row_names": ["ann", "bob"],
+        "private": "carl*",
+    }
     with pytest.raises(privlp.InvalidProblemError, match="The first row names are: ann, bob"):
         LinearProgram(**rows)
     relation = privlp.ConstraintPrivate("add-remove", nominal_n=5)

@@ -132,7 +132,10 @@ def test_what_is_hidden_is_found(name):
 
 
 def test_a_number_is_found_wherever_it_stands():
-    """Small integers are one object in a process; each place of theirs is looked at, so that twins are compared place by place."""
+    """Small integers are one object in a process.
+
+    Each place of theirs is looked at, so that twins are compared place by place.
+    """
     small = Secrets([], counts=(7,))
     found = leaks_in({"first": 7, "second": [7, (7,)], "third": Holder(7)}, small, "test")
     assert {leak.place for leak in found if leak.channel == "test"} >= {
@@ -166,7 +169,10 @@ PUBLIC = {
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_what_is_public_is_not_found(name):
-    """A chance match among 100,000 numbers has a probability below one in a thousand; the seed is fixed."""
+    """A chance match among 100,000 numbers has a probability below one in a thousand.
+
+    The seed is fixed.
+    """
     assert leaks_in(PUBLIC[name], SECRETS, "test") == []
 
 
@@ -260,7 +266,11 @@ def attempt_of(name, method):
 def programs_seen(monkeypatch):
     """The programs that were solved, in order."""
     seen, of = [], privlp.problem.StandardForm.of
-    monkeypatch.setattr(privlp.problem.StandardForm, "of", lambda lp, **options: seen.append(lp) or of(lp, **options))
+    monkeypatch.setattr(
+        privlp.problem.StandardForm,
+        "of",
+        lambda lp, **options: seen.append(lp) or of(lp, **options),
+    )
     return seen
 
 
@@ -273,7 +283,9 @@ def quote_a_row(monkeypatch):
 
 def quote_a_count(monkeypatch):
     def refuse(lp, **options):
-        raise privlp.UnsupportedProblemError(f"{np.count_nonzero(lp.A @ np.ones(3) > lp.b)} rows are hard")
+        raise privlp.UnsupportedProblemError(
+            f"{np.count_nonzero(lp.A @ np.ones(3) > lp.b)} rows are hard"
+        )
 
     monkeypatch.setattr(privlp.problem.StandardForm, "of", refuse)
 
@@ -293,7 +305,11 @@ def warn_of_a_norm(monkeypatch):
     seen, drive = programs_seen(monkeypatch), solve_module.drive
 
     def warning(solver, **options):
-        warnings.warn(f"the longest row is {np.linalg.norm(seen[-1].A, axis=1).max():.6g}", UserWarning, stacklevel=2)
+        warnings.warn(
+            f"the longest row is {np.linalg.norm(seen[-1].A, axis=1).max():.6g}",
+            UserWarning,
+            stacklevel=2,
+        )
         return drive(solver, **options)
 
     monkeypatch.setattr(solve_module, "drive", warning)
@@ -301,18 +317,26 @@ def warn_of_a_norm(monkeypatch):
 
 def say_whether_rows_can_be_satisfied(monkeypatch):
     seen = programs_seen(monkeypatch)
-    monkeypatch.setattr(solve_module, "_message", lambda *_: str(privlp.solve_exact(seen[-1]).status))
+    monkeypatch.setattr(
+        solve_module, "_message", lambda *_: str(privlp.solve_exact(seen[-1]).status)
+    )
 
 
 def stop_early(monkeypatch):
     seen, step = programs_seen(monkeypatch), Game.step
-    monkeypatch.setattr(Game, "step", lambda self, t: step(self, t) if t < 3 or seen[-1].A[0, 0] < 0 else None)
+    monkeypatch.setattr(
+        Game, "step", lambda self, t: step(self, t) if t < 3 or seen[-1].A[0, 0] < 0 else None
+    )
 
 
 def choose_rounds_by_the_data(monkeypatch):
     seen, of = programs_seen(monkeypatch), Descent.of
     monkeypatch.setattr(
-        Descent, "of", lambda *arguments, **options: replace(of(*arguments, **options), rounds=20 + int(seen[-1].A[0, 0] < 0))
+        Descent,
+        "of",
+        lambda *arguments, **options: replace(
+            of(*arguments, **options), rounds=20 + int(seen[-1].A[0, 0] < 0)
+        ),
     )
 
 
@@ -344,7 +368,10 @@ def test_a_classifier_that_keeps_its_records_is_found(monkeypatch):
 
     data = programs.records()
     attempt = Attempt(
-        lambda: svm_models.ObjectivePerturbationSVC(classes=(-1, 1), random_state=0).fit(data.X, data.y), data.secrets
+        lambda: svm_models.ObjectivePerturbationSVC(classes=(-1, 1), random_state=0).fit(
+            data.X, data.y
+        ),
+        data.secrets,
     )
     path = Path("keeps", lambda variant: attempt, twins=False)
     assert try_path(path)[1] == []

@@ -1,4 +1,7 @@
-"""Pictures: axes come back, labelled, without a display; what they show; what they say when there is nothing to show."""
+"""Pictures: axes come back, labelled, without a display; what they show.
+
+What they say when there is nothing to show.
+"""
 
 import dataclasses
 import re
@@ -37,7 +40,9 @@ def legend_of(ax):
 
 
 def solved(method, **options):
-    return privlp.solve(COVERING, 1.0, 1e-6, 20, opt=options.pop("opt", 4.6), method=method, rng=0, **options)
+    return privlp.solve(
+        COVERING, 1.0, 1e-6, 20, opt=options.pop("opt", 4.6), method=method, rng=0, **options
+    )
 
 
 def answer(bit, rng):
@@ -50,9 +55,13 @@ PICTURES = {
     "plan": lambda ax: privlp.plan(COVERING, 1.0, 1e-6, 20, opt=4.6).plot(ax),
     "trace of dmw": lambda ax: solved("dmw").plot_trace(ax),
     "trace of mirror": lambda ax: solved("mirror").plot_trace(ax),
-    "trace of direct noise": lambda ax: privlp.solve(examples.diet(), 1.0, 0.0, rng=0).plot_trace(ax),
+    "trace of direct noise": (
+        lambda ax: privlp.solve(examples.diet(), 1.0, 0.0, rng=0).plot_trace(ax)
+    ),
     "audit": lambda ax: privlp.audit(answer, 0, 1, 1.1, 0.0, runs=1000, rng=0).plot(ax),
-    "audit of a solve": lambda ax: privlp.audit_solve(examples.diet(), 1.0, 0.0, pairs=1, runs=0, rng=0).plot(ax),
+    "audit of a solve": (
+        lambda ax: privlp.audit_solve(examples.diet(), 1.0, 0.0, pairs=1, runs=0, rng=0).plot(ax)
+    ),
 }
 
 
@@ -74,7 +83,9 @@ def test_every_picture_takes_axes_and_leaves_their_title_but_for_verdicts(pyplot
     assert PICTURES[name](right) is right
     assert (right.get_title() == "mine") != name.startswith("audit")
     assert not left.has_data()
-    assert pyplot.rcParams["font.size"] == mpl.rcParamsDefault["font.size"]  # the style does not stay
+    assert (
+        pyplot.rcParams["font.size"] == mpl.rcParamsDefault["font.size"]
+    )  # the style does not stay
     right.figure.canvas.draw()
     legend = right.get_legend()
     if legend is not None:
@@ -86,14 +97,21 @@ def test_every_picture_takes_axes_and_leaves_their_title_but_for_verdicts(pyplot
 @pytest.mark.parametrize("name", PICTURES)
 def test_given_axes_get_the_sizes_and_the_colours_of_the_house(pyplot, name):
     ax = PICTURES[name](pyplot.subplots(figsize=(10, 6))[1])
-    sizes = {label.get_fontsize() for label in [ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels(), *ax.get_yticklabels()]}
+    sizes = {
+        label.get_fontsize()
+        for label in [ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels(), *ax.get_yticklabels()]
+    }
     assert sizes == {STYLE["font.size"]}
-    assert not {to_hex(line.get_color()) for line in ax.lines} & {to_hex(f"C{k}") for k in range(10)}
+    assert not {to_hex(line.get_color()) for line in ax.lines} & {
+        to_hex(f"C{k}") for k in range(10)
+    }
 
 
 @pytest.mark.parametrize("ax", ["here", [], object()], ids=["text", "list", "object"])
 def test_what_are_no_axes_is_refused(ax):
-    with pytest.raises(privlp.InvalidParameterError, match=f"ax must be Matplotlib axes, got {type(ax).__name__}"):
+    with pytest.raises(
+        privlp.InvalidParameterError, match=f"ax must be Matplotlib axes, got {type(ax).__name__}"
+    ):
         TRIANGLE.plot(ax)
 
 
@@ -106,7 +124,10 @@ def test_axes_that_are_drawn_on_keep_their_colours(pyplot):
 @pytest.mark.parametrize("name", PICTURES)
 def test_every_picture_says_what_to_install(monkeypatch, name):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(privlp.MissingDependencyError, match=r"Plots need Matplotlib: install it by pip install 'privlp\[plot\]'"):
+    with pytest.raises(
+        privlp.MissingDependencyError,
+        match=r"Plots need Matplotlib: install it by pip install 'privlp\[plot\]'",
+    ):
         PICTURES[name](None)
 
 
@@ -116,7 +137,8 @@ def test_lines_take_the_palette_in_its_order():
     assert drawn == list(COLOURS.values())
 
 
-# --- programs in two variables ---------------------------------------------------------------------------------------
+# --- programs in two variables
+# ---------------------------------------------------------------------------------------
 
 
 def polygon_of(ax):
@@ -128,7 +150,11 @@ def test_the_feasible_region_has_the_corners_of_the_program():
 
 
 def test_equalities_ranges_bounds_and_sparse_rows():
-    A, lower, upper = sp.csr_array([[1.0, 1.0], [1.0, -1.0], [0.0, 0.0]]), [3.0, -1.0, -np.inf], [3.0, 1.0, 1.0]
+    A, lower, upper = (
+        sp.csr_array([[1.0, 1.0], [1.0, -1.0], [0.0, 0.0]]),
+        [3.0, -1.0, -np.inf],
+        [3.0, 1.0, 1.0],
+    )
     lp = LinearProgram([1.0, 0.0], A, upper, row_lower=lower, bounds=(0, 10), private=[1])
     ax = lp.plot()
     assert polygon_of(ax) == {(1.0, 2.0), (2.0, 1.0)}
@@ -158,31 +184,55 @@ def test_without_costs_there_is_no_arrow():
 def test_points_solutions_clouds_and_highlighted_rows():
     lp = LinearProgram([-1.0, -1.0], TRIANGLE.A, TRIANGLE.b, variable_names=["bread", "butter"])
     cloud = np.random.default_rng(0).uniform(size=(30, 2))
-    ax = lp.plot(points={"exact": privlp.solve_exact(lp), "a guess": [5.0, 0.5], "private": cloud}, highlight=[1])
+    ax = lp.plot(
+        points={"exact": privlp.solve_exact(lp), "a guess": [5.0, 0.5], "private": cloud},
+        highlight=[1],
+    )
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("bread", "butter")
-    assert legend_of(ax) == ["feasible region", "private row", "highlighted row", "exact", "a guess", "private"]
+    assert legend_of(ax) == [
+        "feasible region",
+        "private row",
+        "highlighted row",
+        "exact",
+        "a guess",
+        "private",
+    ]
     places = {line.get_label(): np.array(line.get_data()).T for line in ax.lines}
     assert places["exact"] == pytest.approx(np.array([[1.6, 1.2]]))
     assert places["private"] == pytest.approx(cloud)
     assert ax.get_xlim()[1] > 5.0
-    colours = {line.get_label(): line.get_color() for line in ax.lines if not line.get_label().startswith("_")}
+    colours = {
+        line.get_label(): line.get_color()
+        for line in ax.lines
+        if not line.get_label().startswith("_")
+    }
     assert len({colours[name] for name in ("exact", "a guess", "private")}) == 3
 
 
 def test_only_two_variables_can_be_drawn():
-    with pytest.raises(privlp.UnsupportedProblemError, match="Only programs in two variables can be drawn; this one has 4"):
+    with pytest.raises(
+        privlp.UnsupportedProblemError,
+        match="Only programs in two variables can be drawn; this one has 4",
+    ):
         COVERING.plot()
 
 
-@pytest.mark.parametrize("point", [[1.0], [1.0, 2.0, 3.0], [np.nan, 0.0], "ab", None, [[[1.0, 2.0]]]])
+@pytest.mark.parametrize(
+    "point", [[1.0], [1.0, 2.0, 3.0], [np.nan, 0.0], "ab", None, [[[1.0, 2.0]]]]
+)
 def test_what_is_no_point_is_refused(point):
-    with pytest.raises(privlp.InvalidParameterError, match=r"points\['mine'\] must be a solution with an x, or finite numbers"):
+    with pytest.raises(
+        privlp.InvalidParameterError,
+        match=r"points\['mine'\] must be a solution with an x, or finite numbers",
+    ):
         TRIANGLE.plot(points={"mine": point})
 
 
 @pytest.mark.parametrize("rows", [[2], [-1], [0.5], ["a"]])
 def test_what_is_no_row_is_refused(rows):
-    with pytest.raises(privlp.InvalidParameterError, match="highlight must hold row numbers of the program"):
+    with pytest.raises(
+        privlp.InvalidParameterError, match="highlight must hold row numbers of the program"
+    ):
         TRIANGLE.plot(highlight=rows)
 
 
@@ -193,9 +243,13 @@ def test_limits_frame_the_view():
     assert arrow.get_position() == (1.25, 0.25)
 
 
-@pytest.mark.parametrize("limits", [(0, 1), [(0, 1), (1, 1)], [(0, 1), (0, np.inf)], "ab", [(0, 1)]])
+@pytest.mark.parametrize(
+    "limits", [(0, 1), [(0, 1), (1, 1)], [(0, 1), (0, np.inf)], "ab", [(0, 1)]]
+)
 def test_what_are_no_limits_is_refused(limits):
-    with pytest.raises(privlp.InvalidParameterError, match="limits must hold a lower and a larger upper end"):
+    with pytest.raises(
+        privlp.InvalidParameterError, match="limits must hold a lower and a larger upper end"
+    ):
         TRIANGLE.plot(limits=limits)
 
 
@@ -217,7 +271,18 @@ def test_the_docstring_says_that_a_drawing_is_not_private():
         ([[1, 1]], [0], (-0.7, 0.7), (-0.7, 0.7)),
         ([[1, 1], [-1, -1]], [1, -3], (-0.6, 3.6), (-0.6, 3.6)),
     ],
-    ids=["one row", "strip", "range", "unbounded", "corner", "tiny", "wide", "ray", "origin", "empty"],
+    ids=[
+        "one row",
+        "strip",
+        "range",
+        "unbounded",
+        "corner",
+        "tiny",
+        "wide",
+        "ray",
+        "origin",
+        "empty",
+    ],
 )
 def test_the_view_holds_the_region_at_its_own_scale(A, b, xlim, ylim):
     ax = LinearProgram([1.0, 2.0], A, b).plot()
@@ -238,19 +303,27 @@ def test_loose_bounds_do_not_blur_the_region():
 
 
 def test_a_region_of_one_point_is_marked():
-    ax = LinearProgram([1.0, 1.0], [[1, 0], [-1, 0], [0, 1], [0, -1]], [1.0, -1.0, 1.0, -1.0]).plot()
+    ax = LinearProgram(
+        [1.0, 1.0], [[1, 0], [-1, 0], [0, 1], [0, -1]], [1.0, -1.0, 1.0, -1.0]
+    ).plot()
     (mark,) = (line for line in ax.lines if line.get_marker() == "o")
     assert np.ravel(mark.get_data()) == pytest.approx([1.0, 1.0])
     assert (*ax.get_xlim(), *ax.get_ylim()) == pytest.approx((0.3, 1.7, 0.3, 1.7))
 
 
-@pytest.mark.parametrize("points", [[[1.0, 2.0]], np.ones((1, 2)), "ab"], ids=["list", "array", "text"])
+@pytest.mark.parametrize(
+    "points", [[[1.0, 2.0]], np.ones((1, 2)), "ab"], ids=["list", "array", "text"]
+)
 def test_points_without_names_are_refused(points):
-    with pytest.raises(privlp.InvalidParameterError, match=f"points must map a name to each point, got {type(points).__name__}"):
+    with pytest.raises(
+        privlp.InvalidParameterError,
+        match=f"points must map a name to each point, got {type(points).__name__}",
+    ):
         TRIANGLE.plot(points=points)
 
 
-# --- comparisons and plans -------------------------------------------------------------------------------------------
+# --- comparisons and plans
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("s", [-1, np.nan])
@@ -272,15 +345,23 @@ def test_comparisons_on_the_same_axes_are_all_in_view_and_differ_by_more_than_co
     ax = far.plot(near.plot(label="near"), label="far")
     assert ax.get_ylim()[1] >= far.n_violated() > near.n_violated() > 0
     assert ax.get_xlim()[1] >= far.violations.max()
-    assert len({(line.get_marker(), line.get_color()) for line in ax.lines}) == len({line.get_marker() for line in ax.lines}) == 2
+    assert (
+        len({(line.get_marker(), line.get_color()) for line in ax.lines})
+        == len({line.get_marker() for line in ax.lines})
+        == 2
+    )
 
 
 def test_a_plan_without_a_prediction_draws_nothing():
-    with pytest.raises(privlp.UnsupportedProblemError, match=r"There is nothing to draw: neither .*\. Only costs are private"):
+    with pytest.raises(
+        privlp.UnsupportedProblemError,
+        match=r"There is nothing to draw: neither .*\. Only costs are private",
+    ):
         privlp.plan(examples.diet(), 1.0, 0.0).plot()
 
 
-# --- audits ----------------------------------------------------------------------------------------------------------
+# --- audits
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_two_inputs_of_an_audit_differ_by_more_than_colour():
@@ -289,13 +370,19 @@ def test_the_two_inputs_of_an_audit_differ_by_more_than_colour():
 
 
 def test_a_faulty_release_is_called_a_fault():
-    sound, faulty = (privlp.AuditedRelease(purpose, "any", 1, 2.0, change) for purpose, change in (("sound", 1.0), ("broken", 3.0)))
-    ax = privlp.SolveAudit(1.0, 0.0, "mine", "rows", 1, (sound, faulty), (), (), None, (TRIANGLE, TRIANGLE)).plot()
+    sound, faulty = (
+        privlp.AuditedRelease(purpose, "any", 1, 2.0, change)
+        for purpose, change in (("sound", 1.0), ("broken", 3.0))
+    )
+    ax = privlp.SolveAudit(
+        1.0, 0.0, "mine", "rows", 1, (sound, faulty), (), (), None, (TRIANGLE, TRIANGLE)
+    ).plot()
     assert [text.get_text() for text in ax.texts] == [" 0.50", " 1.50 FAULT"]
     assert ax.get_title() == "not private; mine: 1 fault found"
 
 
-# --- the trace -------------------------------------------------------------------------------------------------------
+# --- the trace
+# -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -321,7 +408,9 @@ def test_the_trace_of_a_walk_ends_at_the_solution(method, options):
 @pytest.mark.parametrize("eps", [1e8, np.inf])
 def test_the_trace_of_cuts_ends_at_the_solution(eps):
     few = LinearProgram(COVERING.c[:2], COVERING.A[:10, :2], COVERING.b[:10], bounds=(0, 10))
-    solution = privlp.solve(few, eps, 1e-6, 1, opt=1.001 * privlp.solve_exact(few).objective, method="ftpl", rng=0)
+    solution = privlp.solve(
+        few, eps, 1e-6, 1, opt=1.001 * privlp.solve_exact(few).objective, method="ftpl", rng=0
+    )
     ax = solution.plot_trace()
     assert [line.get_ydata()[-1] for line in ax.lines] == solution.x.tolist()
     assert ("not private" in ax.get_title()) == (eps == np.inf)
@@ -330,7 +419,9 @@ def test_the_trace_of_cuts_ends_at_the_solution(eps):
 def test_the_trace_of_multiplicative_weights_over_variables():
     lp = LinearProgram(COVERING.c, COVERING.A, COVERING.b, neighbours=privlp.ScalarPrivate(0.01))
     solution = privlp.solve(lp, 1.0, 1e-6, opt=4.6, method="mw", rng=0)
-    assert [line.get_ydata()[-1] for line in solution.plot_trace().lines] == pytest.approx(solution.x)
+    assert [line.get_ydata()[-1] for line in solution.plot_trace().lines] == pytest.approx(
+        solution.x
+    )
 
 
 def test_the_trace_of_selections_ends_at_their_shares():
@@ -350,7 +441,9 @@ def test_only_the_largest_variables_are_drawn_by_their_names():
 
 
 def test_the_trace_of_released_numbers():
-    solution = privlp.solve(examples.advertising(private="both"), 1.0, 0.1, feasible="always", rng=0)
+    solution = privlp.solve(
+        examples.advertising(private="both"), 1.0, 0.1, feasible="always", rng=0
+    )
     ax = solution.plot_trace()
     assert set(legend_of(ax)) == set(solution.trace) == {"tightened b", "largest A", "noisy c"}
     for line in ax.lines:
@@ -358,7 +451,9 @@ def test_the_trace_of_released_numbers():
 
 
 def test_a_trace_of_one_number_is_numbered_0():
-    row = LinearProgram([1.0, 1.0], [[-1.0, -2.0]], [-2.0], bounds=(0, 9), neighbours=privlp.ScalarPrivate(0.1))
+    row = LinearProgram(
+        [1.0, 1.0], [[-1.0, -2.0]], [-2.0], bounds=(0, 9), neighbours=privlp.ScalarPrivate(0.1)
+    )
     ax = privlp.solve(row, 1.0, 1e-6, rng=0, method="direct-noise").plot_trace()
     low, high = ax.get_xlim()
     assert [tick for tick in ax.get_xticks() if low <= tick <= high] == [0.0]
@@ -376,14 +471,19 @@ def test_lines_of_a_trace_differ_by_more_than_colour():
 
 def test_a_solve_that_stopped_has_nothing_to_draw():
     solution = solved("mirror", time_limit=1e-9)
-    with pytest.raises(privlp.InvalidParameterError, match=r"nothing to draw: this solution by method 'mirror' \(time limit\)"):
+    with pytest.raises(
+        privlp.InvalidParameterError,
+        match=r"nothing to draw: this solution by method 'mirror' \(time limit\)",
+    ):
         solution.plot_trace()
 
 
 def test_a_saved_solution_draws_the_same(tmp_path):
     solution = solved("mirror")
     solution.save(tmp_path / "solution.json")
-    one, two = (found.plot_trace() for found in (solution, privlp.Solution.load(tmp_path / "solution.json")))
+    one, two = (
+        found.plot_trace() for found in (solution, privlp.Solution.load(tmp_path / "solution.json"))
+    )
     for line, loaded in zip(one.lines, two.lines, strict=True):
         np.testing.assert_array_equal(line.get_xydata(), loaded.get_xydata())
 

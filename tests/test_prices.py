@@ -23,7 +23,8 @@ from svm_models.losses import MarginLoss, huber, logistic
 class Perturbed:
     """The minimiser w of n reg w^2/2 + sum_i loss(m_i w) + b w for b ~ N(0, sigma^2), as a law.
 
-    b = -G(w) with G(w) = n reg w + sum_i m_i loss'(m_i w): the density of w is that of b times G'(w).
+    b = -G(w) with G(w) = n reg w + sum_i m_i loss'(m_i w): the density of w is that of b times
+    G'(w).
     """
 
     def __init__(self, margins: list[float], loss: MarginLoss, stiffness: float, sigma: float):
@@ -113,7 +114,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("loss", [huber(), huber(0.1), logistic()], ids=["h=0.5", "h=0.1", "logistic"])
+@pytest.mark.parametrize(
+    "loss", [huber(), huber(0.1), logistic()], ids=["h=0.5", "h=0.1", "logistic"]
+)
 @pytest.mark.parametrize("stiffness", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("sigma", [0.7, 3.0, 20.0])
 def test_the_corners_bound_the_true_delta_of_objective_perturbation(loss, stiffness, sigma):
@@ -157,7 +160,8 @@ def test_the_curvature_has_to_be_paid_for():
     assert one.delta(two, eps) > 1e-3 > bound(price(huber(), stiffness, sigma, cost=0.0), eps)
 
 
-# ------------------------------------------------------------------------------ many corners at once
+# ------------------------------------------------------------------------------ many corners at
+# once
 
 
 def all_combinations(prices: list[Price]) -> tuple[np.ndarray, np.ndarray, float]:
@@ -181,7 +185,10 @@ def unmerged_delta(numbers: np.ndarray, mus: np.ndarray, eps: float) -> float:
 @pytest.mark.parametrize("seed", range(3))
 def test_merging_many_corners_is_on_the_safe_side_and_costs_little(seed):
     rng = np.random.default_rng(seed)
-    prices = [Price.of_corners(0.01 * rng.random(), ((1, mu), (2, mu / 2))) for mu in rng.uniform(0.05, 0.3, size=8)]
+    prices = [
+        Price.of_corners(0.01 * rng.random(), ((1, mu), (2, mu / 2)))
+        for mu in rng.uniform(0.05, 0.3, size=8)
+    ]
     numbers, mus, shift = all_combinations(prices)
     assert len(mus) > 10 * 512
     for delta in (1e-9, 1e-6, 1e-3):
@@ -206,7 +213,9 @@ def test_few_corners_are_not_merged():
     selections=st.tuples(powers_of_ten(-2, 0.7), st.floats(0.01, 0.99), st.integers(1, 30)),
     delta=powers_of_ten(-8, -2),
 )
-def test_composed_epsilon_covers_responses_and_selections_exactly_summed(responses, selections, delta):
+def test_composed_epsilon_covers_responses_and_selections_exactly_summed(
+    responses, selections, delta
+):
     (eps_r, count_r), (eps_s, share, count_s) = responses, selections
     chance = 1 / (1 + math.exp(-eps_r))
     draws = [(chance, 1 - chance, count_r), (*extreme_pair(eps_s, share * eps_s), count_s)]

@@ -15,7 +15,9 @@ from privlp.solvers import METHODS
 ROOT = Path(__file__).parents[1]
 PROOFS = (ROOT / "docs" / "proofs.md").read_text()
 SECTIONS = set(re.findall(r"^## (.+)$", PROOFS, flags=re.MULTILINE))
-SOURCES = sorted(path for package in ("privlp", "svm_models") for path in (ROOT / package).rglob("*.py"))
+SOURCES = sorted(
+    path for package in ("privlp", "svm_models") for path in (ROOT / package).rglob("*.py")
+)
 
 
 def sections_named(text):
@@ -33,7 +35,11 @@ def subclasses(kind):
         yield from (child, *subclasses(child))
 
 
-MECHANISMS = [m for m in subclasses(Mechanism) if m.__module__.startswith("privlp") and not m.__name__.startswith("_")]
+MECHANISMS = [
+    m
+    for m in subclasses(Mechanism)
+    if m.__module__.startswith("privlp") and not m.__name__.startswith("_")
+]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -50,7 +56,9 @@ def test_mechanisms_name_their_proof(mechanism):
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_name_their_proof(name):
     """In their own docstring or that of the function of their module that they specialise."""
-    module = sys.modules[getattr(METHODS[name], "__module__", None) or METHODS[name].func.__module__]
+    module = sys.modules[
+        getattr(METHODS[name], "__module__", None) or METHODS[name].func.__module__
+    ]
     assert sections_named(inspect.getsource(module))
     assert METHODS[name].__doc__
 
@@ -74,4 +82,6 @@ def test_reports_name_their_proof():
 )
 def test_estimators_name_their_proof(name):
     estimator = getattr(svm_models, name)
-    assert sections_named((estimator.__doc__ or "") + (sys.modules[estimator.__module__].__doc__ or ""))
+    assert sections_named(
+        (estimator.__doc__ or "") + (sys.modules[estimator.__module__].__doc__ or "")
+    )

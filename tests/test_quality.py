@@ -61,11 +61,17 @@ class TestWithoutNoise:
 
     def test_room_to_spare_is_negative(self):
         relation = privlp.ScalarPrivate(0.1, lower=-10, upper=10)
-        assert quality(program(b=B + 6, neighbours=relation), POINT, math.inf).largest_violation == pytest.approx(-1.0)
+        assert quality(
+            program(b=B + 6, neighbours=relation), POINT, math.inf
+        ).largest_violation == pytest.approx(-1.0)
 
 
 def sensitivity(relation, **fields):
-    return quality(program(neighbours=relation, **fields), POINT, 1.0, rng=0).privacy.entries[0].sensitivity
+    return (
+        quality(program(neighbours=relation, **fields), POINT, 1.0, rng=0)
+        .privacy.entries[0]
+        .sensitivity
+    )
 
 
 def test_sensitivities():
@@ -82,29 +88,48 @@ moves = st.lists(st.floats(-1, 1), min_size=4, max_size=4).map(np.array)
 @given(moves, st.sampled_from(["b", "column"]))
 def test_the_largest_violation_moves_by_no_more(move, part):
     """Neighbours of scalar- and column-private programs, violations without noise."""
-    relation = {"b": privlp.ScalarPrivate, "column": privlp.ColumnPrivate}[part](0.1, lower=-20, upper=20)
+    relation = {"b": privlp.ScalarPrivate, "column": privlp.ColumnPrivate}[part](
+        0.1, lower=-20, upper=20
+    )
     moved = (A, B + 0.1 * move) if part == "b" else (A + 0.1 * np.outer(move, [1, 0]), B)
-    one, two = (quality(program(*pair, neighbours=relation), POINT, math.inf).largest_violation for pair in ((A, B), moved))
+    one, two = (
+        quality(program(*pair, neighbours=relation), POINT, math.inf).largest_violation
+        for pair in ((A, B), moved)
+    )
     assert abs(one - two) <= sensitivity(relation)
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.lists(st.floats(-9, 9), min_size=3, max_size=3).map(np.array), st.sampled_from([0.0, 0.3]))
+@given(
+    st.lists(st.floats(-9, 9), min_size=3, max_size=3).map(np.array), st.sampled_from([0.0, 0.3])
+)
 def test_the_count_moves_by_one_at_most(row, alpha):
     other = np.vstack([A[:3], row[:2]]), np.append(B[:3], row[2])
-    counts = [quality(program(*pair), POINT, math.inf, alpha=alpha).n_violated for pair in ((A, B), other)]
+    counts = [
+        quality(program(*pair), POINT, math.inf, alpha=alpha).n_violated for pair in ((A, B), other)
+    ]
     assert abs(counts[0] - counts[1]) <= 1
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("claimed", "passes"), [pytest.param(1.0, True, id="as claimed"), pytest.param(0.5, False, id="half of it")]
+    ("claimed", "passes"),
+    [pytest.param(1.0, True, id="as claimed"), pytest.param(0.5, False, id="half of it")],
 )
 def test_audit(claimed, passes):
-    """Correct: false-alarm rate 0.001. Claiming half of what is spent is caught, miss rate below 0.01."""
+    """Correct: false-alarm rate 0.001.
+
+    Claiming half of what is spent is caught, miss rate below 0.01.
+    """
     violated, satisfied = program(np.eye(2), [0.5, 1.0]), program(np.eye(2), [5.0, 1.0])
     result = audit(
-        lambda lp, rng: float(quality(lp, POINT, 1.0, rng=rng).n_violated), violated, satisfied, claimed, 0.0, runs=4000, rng=1
+        lambda lp, rng: float(quality(lp, POINT, 1.0, rng=rng).n_violated),
+        violated,
+        satisfied,
+        claimed,
+        0.0,
+        runs=4000,
+        rng=1,
     )
     assert result.passed == passes, str(result)
 
@@ -123,16 +148,25 @@ def test_it_is_paid_from_the_budget_with_the_solve():
 
 def test_it_is_a_whole_number_of_rows_and_says_how_sure_it_is():
     reports = [quality(program(), POINT, 0.5, rng=seed) for seed in range(200)]
-    assert all(report.n_violated >= 0 and float(report.n_violated).is_integer() for report in reports)
+    assert all(
+        report.n_violated >= 0 and float(report.n_violated).is_integer() for report in reports
+    )
     near = np.mean([abs(report.n_violated - 3) <= math.ceil(report.margin) for report in reports])
     assert near >= 0.9
-    assert str(reports[0]).endswith(f"± {math.ceil(reports[0].margin)} private rows are violated (95 %).")
-    assert "by more than 0.1 per unit of row norm" in str(quality(program(), POINT, 0.5, alpha=0.1, rng=0))
+    assert str(reports[0]).endswith(
+        f"± {math.ceil(reports[0].margin)} private rows are violated (95 %)."
+    )
+    assert "by more than 0.1 per unit of row norm" in str(
+        quality(program(), POINT, 0.5, alpha=0.1, rng=0)
+    )
 
 
 @pytest.mark.parametrize(("point", "alpha"), [(np.full(2, 1e300), 0.0), (POINT, 1e300)])
 def test_whether_numbers_overflow_is_not_told(point, alpha):
-    """Neighbours of which one overflows at a huge public point or alpha; warnings are errors here."""
+    """Neighbours of which one overflows at a huge public point or alpha.
+
+    Warnings are errors here.
+    """
     for row in ([1e-3, 1e-3], [9e14, -9e14]):
         quality(program(np.vstack([A[:3], row])), point, 1.0, alpha=alpha, rng=0)
 
@@ -148,12 +182,18 @@ def test_nothing_else_of_the_rows_is_told():
         ({"lp": "model"}, "lp must be a LinearProgram, got str"),
         ({"solution": [1.0]}, r"has shape \(1,\), but the program has 2 variables"),
         ({"solution": [np.nan, 1.0]}, "NaN or infinite"),
-        ({"solution": privlp.solve_exact(program(sense="max"))}, "An exact solution depends on private rows without noise"),
+        (
+            {"solution": privlp.solve_exact(program(sense="max"))},
+            "An exact solution depends on private rows without noise",
+        ),
         ({"eps": 0.0}, "eps must be positive"),
         ({"alpha": -1.0}, "alpha must be finite and not negative"),
         ({"budget": 3.0}, "budget must be a privlp.Budget"),
         ({"lp": program(private=[])}, "no private rows, so there is nothing to report"),
-        ({"lp": program(neighbours=privlp.ObjectivePrivate(1.0))}, "All rows are public under this neighbour relation"),
+        (
+            {"lp": program(neighbours=privlp.ObjectivePrivate(1.0))},
+            "All rows are public under this neighbour relation",
+        ),
     ],
 )
 def test_messages(change, message):

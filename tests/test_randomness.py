@@ -20,7 +20,8 @@ def bits(randomness, count=4):
     return randomness.generator.bit_generator.random_raw(count)
 
 
-# ---------------------------------------------------------------------------------------------- the default source
+# ---------------------------------------------------------------------------------------------- the
+# default source
 
 
 def test_default_is_chacha20_keyed_with_256_bits_of_the_operating_system(monkeypatch):
@@ -35,7 +36,8 @@ def test_default_is_chacha20_keyed_with_256_bits_of_the_operating_system(monkeyp
     assert asked == [256]
     assert type(generator.bit_generator).__name__ == "ChaCha"
     assert generator.bit_generator.state["state"]["rounds"] == 20
-    # The first block of the ChaCha20 key stream for key 0, nonce 0 and counter 0 (RFC 8439, appendix A.1, test vector 1)
+    # The first block of the ChaCha20 key stream for key 0, nonce 0 and counter 0 (RFC 8439,
+    # appendix A.1, test vector 1)
     stream = generator.bit_generator.random_raw(8).astype("<u8").tobytes()
     assert stream.hex().startswith(
         "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7da41597c5157488d7724e03fb8d84a37"
@@ -62,13 +64,16 @@ def test_default_solves_differ():
     assert one.tolist() != other.tolist()
 
 
-# ---------------------------------------------------------------------------------------------- seeds
+# ----------------------------------------------------------------------------------------------
+# seeds
 
 
 @pytest.mark.parametrize("seed", [0, 5, np.int64(5), np.uint8(5)])
 def test_a_seed_is_numpys_default_generator(seed):
     randomness = Randomness(seed)
-    np.testing.assert_array_equal(bits(randomness), np.random.default_rng(int(seed)).bit_generator.random_raw(4))
+    np.testing.assert_array_equal(
+        bits(randomness), np.random.default_rng(int(seed)).bit_generator.random_raw(4)
+    )
 
 
 def test_a_generator_is_used_as_it_is():
@@ -77,29 +82,42 @@ def test_a_generator_is_used_as_it_is():
 
 
 def test_a_seed_reproduces_a_solve():
-    one, same, other = (solve(seed).trace["selected"].tolist() for seed in (3, np.random.default_rng(3), 4))
+    one, same, other = (
+        solve(seed).trace["selected"].tolist() for seed in (3, np.random.default_rng(3), 4)
+    )
     assert one == same != other
 
 
 def test_a_generator_moves_on_from_solve_to_solve():
     generator = np.random.default_rng(3)
-    assert solve(generator).trace["selected"].tolist() != solve(generator).trace["selected"].tolist()
+    assert (
+        solve(generator).trace["selected"].tolist() != solve(generator).trace["selected"].tolist()
+    )
 
 
 @pytest.mark.parametrize(
-    "mechanism", [ExponentialMechanism(1.0, 1.0), LaplaceMechanism(1.0, 1.0), GaussianMechanism(1.0, 1.0)], ids=lambda m: m.name
+    "mechanism",
+    [ExponentialMechanism(1.0, 1.0), LaplaceMechanism(1.0, 1.0), GaussianMechanism(1.0, 1.0)],
+    ids=lambda m: m.name,
 )
 def test_a_seed_reproduces_a_mechanism(mechanism):
     sources = (Randomness(1), Randomness(1), Randomness(2))
-    results = [[np.max(mechanism.release(np.zeros(50), source)) for _ in range(20)] for source in sources]
+    results = [
+        [np.max(mechanism.release(np.zeros(50), source)) for _ in range(20)] for source in sources
+    ]
     assert results[0] == results[1] != results[2]
 
 
-# ---------------------------------------------------------------------------------------------- what is said
+# ----------------------------------------------------------------------------------------------
+# what is said
 
 
 def test_seeded_is_remembered():
-    assert [Randomness(rng).seeded for rng in (None, 0, np.random.default_rng())] == [False, True, True]
+    assert [Randomness(rng).seeded for rng in (None, 0, np.random.default_rng())] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_words():
@@ -122,7 +140,8 @@ def test_a_result_says_where_its_bits_came_from():
         assert "NOT FOR RELEASE" in str(solution.privacy.statement())
 
 
-# ---------------------------------------------------------------------------------------------- no other source
+# ---------------------------------------------------------------------------------------------- no
+# other source
 
 
 def test_the_global_generator_is_never_touched():
@@ -143,10 +162,15 @@ def test_no_randomness_is_needed_without_noise():
     assert generator.bit_generator.state == state
 
 
-@pytest.mark.parametrize("rng", [-1, 1.5, "seed", True, [1, 2], np.random.RandomState(0), np.random.PCG64(0)])
+@pytest.mark.parametrize(
+    "rng", [-1, 1.5, "seed", True, [1, 2], np.random.RandomState(0), np.random.PCG64(0)]
+)
 def test_anything_else_is_refused(rng):
     with pytest.raises(InvalidParameterError) as refusal:
         Randomness(rng)
     message = str(refusal.value)
-    assert message.startswith("rng must be None (cryptographic randomness), a non-negative int or a numpy.random.Generator")
+    assert message.startswith(
+        "rng must be None (cryptographic randomness), a non-negative int or a"
+        " numpy.random.Generator"
+    )
     assert message.endswith(f"not {type(rng).__name__}.")

@@ -27,7 +27,10 @@ COPIERS = {
     "pickle": lambda item: pickle.loads(pickle.dumps(item)),
     "the oldest pickle": lambda item: pickle.loads(pickle.dumps(item, protocol=0)),
 }
-REFUSAL = "A Randomness cannot be copied or pickled: a copy would draw the same noise again. Leave rng out"
+REFUSAL = (
+    "A Randomness cannot be copied or pickled: a copy would draw the same noise again. Leave"
+    " rng out"
+)
 
 
 @pytest.mark.parametrize("copier", COPIERS)
@@ -56,16 +59,27 @@ def holders():
     yield "source", Randomness()
     budget = Budget(9.0, 1e-3)
     yield "account", Account(budget, Randomness())
-    yield "paid draws", budget.charge(GaussianMechanism(1.0, 40.0), 2, "test", lp.neighbours, Randomness())
+    yield (
+        "paid draws",
+        budget.charge(GaussianMechanism(1.0, 40.0), 2, "test", lp.neighbours, Randomness()),
+    )
     for name in programs.PROGRAMS:
         for method in programs.methods_of(name):
             given = programs.problem(name)
-            request = {key: value for key, value in programs.request_of(name, method).items() if key != "method"}
+            request = {
+                key: value
+                for key, value in programs.request_of(name, method).items()
+                if key != "method"
+            }
             task = Task.of(given.lp, 1.0, 1e-6, **request)
             yield f"task of {name} {method}", task
             yield f"solver of {name} {method}", METHODS[method](task)
     data = programs.records()
-    for kind in (svm_models.ObjectivePerturbationSVC, svm_models.PrivateLPSVC, svm_models.RandomFourierFeatures):
+    for kind in (
+        svm_models.ObjectivePerturbationSVC,
+        svm_models.PrivateLPSVC,
+        svm_models.RandomFourierFeatures,
+    ):
         estimator = kind(classes=(-1, 1)) if hasattr(kind, "predict") else kind()
         yield f"{kind.__name__}, not fitted", estimator
         yield f"{kind.__name__}, fitted", sklearn.base.clone(estimator).fit(data.X, data.y)
@@ -79,7 +93,13 @@ def generators_in(item, seen=None):
     seen[id(item)] = item
     if isinstance(item, np.random.Generator):
         return [item] if type(item.bit_generator).__name__ == "ChaCha" else []
-    parts = list(item.values()) if isinstance(item, dict) else list(item) if isinstance(item, list | tuple | set) else []
+    parts = (
+        list(item.values())
+        if isinstance(item, dict)
+        else list(item)
+        if isinstance(item, list | tuple | set)
+        else []
+    )
     parts += list(getattr(item, "__dict__", {}).values())
     parts += [getattr(item, name, None) for name in getattr(type(item), "__slots__", ())]
     return [generator for part in parts for generator in generators_in(part, seen)]
@@ -94,7 +114,12 @@ def test_no_copy_of_anything_holds_a_second_generator_in_the_same_state():
         for copier, make in COPIERS.items():
             try:
                 copied = make(holder)
-            except (privlp.PrivLPError, TypeError, AttributeError, pickle.PicklingError):  # the last three: closures, HiGHS
+            except (
+                privlp.PrivLPError,
+                TypeError,
+                AttributeError,
+                pickle.PicklingError,
+            ):  # the last three: closures, HiGHS
                 refused += 1
                 continue
             assert {id(generator) for generator in generators_in(copied)} <= mine, (name, copier)
@@ -111,7 +136,8 @@ def test_what_holds_generators_is_seen_at_all():
     assert list(leaves(Holder())) != []
 
 
-# ---------------------------------------------------------------------------------------------- other processes
+# ----------------------------------------------------------------------------------------------
+# other processes
 
 FORK = """if True:
     import os, numpy as np, privlp
@@ -151,10 +177,12 @@ FORK = """if True:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_forked_process_cannot_draw_the_same_noise_and_spends_nothing():
-    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", FORK], capture_output=True, text=True, timeout=100, check=True
+    )
     refusal = (
-        "This Randomness belongs to the process that made it: another one would draw the same noise again. "
-        "Leave rng out, so that each call makes a source of its own. 0.0"
+        "This Randomness belongs to the process that made it: another one would draw the same noise"
+        " again. Leave rng out, so that each call makes a source of its own. 0.0"
     )
     assert done.stdout.splitlines() == [refusal] * 12
     assert "Traceback" not in done.stderr
@@ -184,25 +212,34 @@ def noise_of(source):
 
 
 def test_workers_draw_noise_of_their_own_and_take_no_source_from_outside():
-    done = subprocess.run([sys.executable, "-c", WORKERS], capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", WORKERS], capture_output=True, text=True, timeout=100, check=True
+    )
     lines = done.stdout.splitlines()
     assert len(lines) >= 1
     assert all(line.startswith(f"InvalidParameterError {REFUSAL}") for line in lines)
 
 
-# ---------------------------------------------------------------------------------------------- scikit-learn
+# ----------------------------------------------------------------------------------------------
+# scikit-learn
 
 
 def test_a_clone_does_not_take_a_source_along():
     budget = Budget(1.0, 1e-3)
-    estimator = svm_models.ObjectivePerturbationSVC(eps=0.5, classes=(-1, 1), random_state=Randomness(), budget=budget)
+    estimator = svm_models.ObjectivePerturbationSVC(
+        eps=0.5, classes=(-1, 1), random_state=Randomness(), budget=budget
+    )
     with pytest.raises(InvalidParameterError, match=REFUSAL):
         sklearn.base.clone(estimator)
     data = programs.records()
     with pytest.raises(InvalidParameterError, match=REFUSAL):
-        sklearn.model_selection.cross_validate(estimator, data.X, data.y, error_score="raise", n_jobs=2)
+        sklearn.model_selection.cross_validate(
+            estimator, data.X, data.y, error_score="raise", n_jobs=2
+        )
     with pytest.raises(InvalidParameterError, match=REFUSAL):
-        svm_models.PrivateModelSelector([estimator], classes=(-1, 1), budget=budget).fit(data.X, data.y)
+        svm_models.PrivateModelSelector([estimator], classes=(-1, 1), budget=budget).fit(
+            data.X, data.y
+        )
     assert budget.spent() == 0
 
 
@@ -221,7 +258,9 @@ def test_folds_of_a_cross_validation_in_workers_draw_noise_of_their_own():
 def test_copies_of_a_seeded_generator_repeat_and_say_so():
     """That is what a seed is for: clones of one estimator make the same noise, and each says that it is not for release."""
     data = programs.records()
-    estimator = svm_models.ObjectivePerturbationSVC(eps=0.5, classes=(-1, 1), random_state=np.random.default_rng(3))
+    estimator = svm_models.ObjectivePerturbationSVC(
+        eps=0.5, classes=(-1, 1), random_state=np.random.default_rng(3)
+    )
     one, two = (sklearn.base.clone(estimator).fit(data.X, data.y) for _ in range(2))
     assert one.coef_.tolist() == two.coef_.tolist()
     for fitted in (one, two):
@@ -232,5 +271,7 @@ def test_a_class_of_ones_own_may_be_unique():
     class Key(Unique):
         remedy = "Make another."
 
-    with pytest.raises(InvalidParameterError, match=r"A Key cannot be copied or pickled: .* Make another\."):
+    with pytest.raises(
+        InvalidParameterError, match=r"A Key cannot be copied or pickled: .* Make another\."
+    ):
         copy.copy(Key())

@@ -28,7 +28,8 @@ from privlp import (
 INF = np.inf
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "lp"
 
-# --- MPS -------------------------------------------------------------------------------------------------------------
+# --- MPS
+# -------------------------------------------------------------------------------------------------------------
 
 MODEL = """\
 NAME diet
@@ -80,7 +81,9 @@ def test_mps_rows_columns_and_names(write):
 
 
 def test_mps_inequalities_are_private_and_equalities_public_by_default(write):
-    np.testing.assert_array_equal(LinearProgram.from_mps(write(MODEL)).private, [True, True, True, False])
+    np.testing.assert_array_equal(
+        LinearProgram.from_mps(write(MODEL)).private, [True, True, True, False]
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,11 +100,16 @@ def test_mps_inequalities_are_private_and_equalities_public_by_default(write):
     ],
 )
 def test_mps_private_rows_can_be_chosen(write, private, expected):
-    np.testing.assert_array_equal(LinearProgram.from_mps(write(MODEL), private=private).private, expected)
+    np.testing.assert_array_equal(
+        LinearProgram.from_mps(write(MODEL), private=private).private, expected
+    )
 
 
 def test_mps_pattern_without_match(write):
-    with pytest.raises(InvalidProblemError, match=r"No row name matches private='doctor\*'\. The first row names are: patient1, "):
+    with pytest.raises(
+        InvalidProblemError,
+        match=r"No row name matches private='doctor\*'\. The first row names are: patient1, ",
+    ):
         LinearProgram.from_mps(write(MODEL), private="doctor*")
     with pytest.raises(InvalidProblemError, match=r"No row name matches private='doctor\*'"):
         LinearProgram.from_mps(write(MODEL), private=["patient*", "doctor*"])
@@ -114,11 +122,16 @@ def test_a_name_in_a_sequence_is_no_pattern():
 
 def test_mps_groups_and_neighbours(write):
     relation = ConstraintPrivate("add-remove", 2, nominal_n=50)
-    lp = LinearProgram.from_mps(write(MODEL), groups=["ann", "ann", "bob", "eve"], neighbours=relation)
+    lp = LinearProgram.from_mps(
+        write(MODEL), groups=["ann", "ann", "bob", "eve"], neighbours=relation
+    )
     assert lp.neighbours is relation
     assert lp.groups.tolist() == ["ann", "ann", "bob", "eve"]
     assert lp.rows_of_largest_record() == 2
-    with pytest.raises(InvalidProblemError, match=r"groups has shape \(2,\); it needs one record id for each of the 4 rows"):
+    with pytest.raises(
+        InvalidProblemError,
+        match=r"groups has shape \(2,\); it needs one record id for each of the 4 rows",
+    ):
         LinearProgram.from_mps(write(MODEL), groups=["ann", "bob"])
 
 
@@ -161,7 +174,12 @@ def test_mps_bounds(write, lines, expected):
 @pytest.mark.parametrize("kind", ["BV BND z", "UI BND z 5", "LI BND z 1", "SC BND z 5"])
 def test_mps_integer_variables_are_refused(write, kind):
     path = write(MODEL.replace("UP BND z 5", kind))
-    with pytest.raises(ReadError, match=r"'.*model\.mps' has integer variables; privlp solves linear programs only\. Relax them"):
+    with pytest.raises(
+        ReadError,
+        match=(
+            r"'.*model\.mps' has integer variables; privlp solves linear programs only\. Relax them"
+        ),
+    ):
         LinearProgram.from_mps(path)
 
 
@@ -172,7 +190,9 @@ def test_mps_integer_markers_are_refused(write):
 
 
 def test_mps_quadratic_objectives_are_refused(write):
-    with pytest.raises(ReadError, match="has a quadratic objective; privlp solves linear programs only"):
+    with pytest.raises(
+        ReadError, match="has a quadratic objective; privlp solves linear programs only"
+    ):
         LinearProgram.from_mps(write(MODEL.replace("ENDATA", "QUADOBJ\n x x 1\nENDATA")))
 
 
@@ -204,7 +224,9 @@ def test_mps_objective_offset(write):
 def test_mps_file_names(write, name):
     if name.endswith(".gz") and tuple(map(int, version("highspy").split(".")[:2])) < (1, 15):
         pytest.skip("this HiGHS cannot read gzipped files")
-    lp = LinearProgram.from_mps(write(gzip.compress(MODEL.encode()) if name.endswith(".gz") else MODEL, name))
+    lp = LinearProgram.from_mps(
+        write(gzip.compress(MODEL.encode()) if name.endswith(".gz") else MODEL, name)
+    )
     assert lp.shape == (4, 3)
 
 
@@ -238,7 +260,12 @@ def test_mps_path_may_be_a_string(write):
 
 
 def test_lp_files_are_read_too(write):
-    lp = LinearProgram.from_mps(write("max\n obj: x + 2 y\nst\n a: x + y <= 4\n b: x - y = 1\nbounds\n x free\nend\n", "model.lp"))
+    lp = LinearProgram.from_mps(
+        write(
+            "max\n obj: x + 2 y\nst\n a: x + y <= 4\n b: x - y = 1\nbounds\n x free\nend\n",
+            "model.lp",
+        )
+    )
     assert (lp.sense, lp.row_names) == ("max", ("a", "b"))
     np.testing.assert_array_equal(lp.private, [True, False])
     assert solve_exact(lp).objective == pytest.approx(5.5)
@@ -246,9 +273,15 @@ def test_lp_files_are_read_too(write):
 
 def test_box_is_intersected_with_the_bounds(write):
     text = MODEL.replace("BOUNDS\n", "BOUNDS\n FR BND x\n LO BND y -1\n")
-    np.testing.assert_array_equal(LinearProgram.from_mps(write(text), box=3).bounds, [[-3, 3], [-1, 3], [0, 3]])
-    np.testing.assert_array_equal(LinearProgram.from_mps(write(text), box=100.0).bounds, [[-100, 100], [-1, 100], [0, 5]])
-    np.testing.assert_array_equal(LinearProgram.from_mps(write(text)).bounds, [[-INF, INF], [-1, INF], [0, 5]])
+    np.testing.assert_array_equal(
+        LinearProgram.from_mps(write(text), box=3).bounds, [[-3, 3], [-1, 3], [0, 3]]
+    )
+    np.testing.assert_array_equal(
+        LinearProgram.from_mps(write(text), box=100.0).bounds, [[-100, 100], [-1, 100], [0, 5]]
+    )
+    np.testing.assert_array_equal(
+        LinearProgram.from_mps(write(text)).bounds, [[-INF, INF], [-1, INF], [0, 5]]
+    )
 
 
 @pytest.mark.parametrize("box", [0, -1, np.nan, np.inf, "a", [1, 2]])
@@ -258,11 +291,17 @@ def test_bad_boxes(write, box):
 
 
 def test_box_that_contradicts_a_bound(write):
-    with pytest.raises(InvalidProblemError, match="Contradictory bounds: variable 'z' has its lower bound above its upper bound"):
+    with pytest.raises(
+        InvalidProblemError,
+        match="Contradictory bounds: variable 'z' has its lower bound above its upper bound",
+    ):
         LinearProgram.from_mps(write(MODEL.replace("UP BND z 5", "LO BND z 5")), box=3)
 
 
-UNREADABLE = r"HiGHS cannot read '.*' as a model\. Check that it is an MPS or LP file \(plain or \.gz\) and not cut short"
+UNREADABLE = (
+    r"HiGHS cannot read '.*' as a model\. Check that it is an MPS or LP file \(plain or \.gz\) and"
+    r" not cut short"
+)
 
 
 JUNK = {
@@ -280,7 +319,9 @@ JUNK = {
 @pytest.mark.parametrize("name", ["model.mps", "model.mps.gz", "model"])
 @pytest.mark.parametrize("content", JUNK.values(), ids=JUNK.keys())
 def test_unreadable_files(write, name, content):
-    with pytest.raises(ReadError, match=f"{UNREADABLE}|line 3: no section of a linear program begins like this"):
+    with pytest.raises(
+        ReadError, match=f"{UNREADABLE}|line 3: no section of a linear program begins like this"
+    ):
         LinearProgram.from_mps(write(content, name))
 
 
@@ -296,7 +337,9 @@ def test_file_with_an_unknown_ending(write):
 
 
 @pytest.mark.parametrize(
-    "content", [b"no gzip at all", gzip.compress(MODEL.encode())[:-40], gzip.compress(b"hello")], ids=["plain", "cut", "garbage"]
+    "content",
+    [b"no gzip at all", gzip.compress(MODEL.encode())[:-40], gzip.compress(b"hello")],
+    ids=["plain", "cut", "garbage"],
 )
 def test_broken_gzip_files(write, content):
     with pytest.raises(ReadError, match=r"model\.mps\.gz"):
@@ -310,7 +353,10 @@ def test_missing_file_and_directory(tmp_path):
         LinearProgram.from_mps(tmp_path)
 
 
-@pytest.mark.parametrize(("section", "following"), [("NAME", "ROWS"), ("ROWS", "COLUMNS"), ("COLUMNS", "RHS"), ("RHS", "ENDATA")])
+@pytest.mark.parametrize(
+    ("section", "following"),
+    [("NAME", "ROWS"), ("ROWS", "COLUMNS"), ("COLUMNS", "RHS"), ("RHS", "ENDATA")],
+)
 def test_mps_cut_short(write, section, following):
     lengths = range(MODEL.index(section), MODEL.index(f"\n{following}"))
     accepted = []
@@ -361,7 +407,15 @@ def test_mps_with_values_that_are_no_finite_numbers(write, old, new):
         (" G need\n", " G\n"),
         (" G need\n", " need\n"),
     ],
-    ids=["no value", "no value in the only pair", "no pair", "no right-hand side", "unknown row", "no row name", "no row type"],
+    ids=[
+        "no value",
+        "no value in the only pair",
+        "no pair",
+        "no right-hand side",
+        "unknown row",
+        "no row name",
+        "no row type",
+    ],
 )
 def test_mps_with_incomplete_lines(write, old, new):
     assert MODEL.count(old) == 1
@@ -397,10 +451,14 @@ def test_mps_that_highs_reads_as_another_program(write, old, new):
 
 
 def test_mps_variable_without_coefficients_is_no_mistake(write):
-    assert LinearProgram.from_mps(write(MODEL.replace(" z total 1\n", " z total 0\n"))).shape == (4, 3)
+    assert LinearProgram.from_mps(write(MODEL.replace(" z total 1\n", " z total 0\n"))).shape == (
+        4,
+        3,
+    )
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
+# --- writing
+# ---------------------------------------------------------------------------------------------------------
 
 
 def _random_program(storage, **changes):
@@ -420,7 +478,9 @@ def _random_program(storage, **changes):
 
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
 @pytest.mark.parametrize("sense", ["min", "max"])
-@pytest.mark.parametrize("names", [{}, {"row_names": list("abcde"), "variable_names": ["u", "v", "w", "x"]}])
+@pytest.mark.parametrize(
+    "names", [{}, {"row_names": list("abcde"), "variable_names": ["u", "v", "w", "x"]}]
+)
 def test_mps_round_trip(tmp_path, storage, sense, names):
     lp = _random_program(storage, sense=sense, **names)
     lp.to_mps(tmp_path / "out.mps")
@@ -440,22 +500,35 @@ def test_soft_rows_are_written_with_their_slack(tmp_path):
     lp.to_mps(tmp_path / "out.mps")
     back = LinearProgram.from_mps(tmp_path / "out.mps")
     assert back.shape == (2, 3)
-    assert solve_exact(back).objective == pytest.approx(solve_exact(lp).objective) == pytest.approx(2.0)
+    assert (
+        solve_exact(back).objective
+        == pytest.approx(solve_exact(lp).objective)
+        == pytest.approx(2.0)
+    )
 
 
 @pytest.mark.parametrize("place", ["nowhere/out.mps", "out.txt", "."])
 def test_writing_where_it_cannot_be(tmp_path, place):
-    with pytest.raises(ReadError, match=r"HiGHS cannot write a model to '.*'\. Check the folder and the file ending \(\.mps\)"):
+    with pytest.raises(
+        ReadError,
+        match=(
+            r"HiGHS cannot write a model to '.*'\. Check the folder and the file ending \(\.mps\)"
+        ),
+    ):
         _random_program(np.array).to_mps(tmp_path / place)
 
 
-# --- the real instances ----------------------------------------------------------------------------------------------
+# --- the real instances
+# ----------------------------------------------------------------------------------------------
 
 
 def _instance(name):
     path = SHARED / f"{name}.mps"
     if not path.is_file():
-        pytest.skip(f"{name}.mps is not part of the project; put it into shared/data/lp beside the repository")
+        pytest.skip(
+            f"{name}.mps is not part of the project; put it into shared/data/lp beside the"
+            " repository"
+        )
     return path
 
 
@@ -486,7 +559,8 @@ def test_optimal_instances(name, published):
 
 
 @pytest.mark.parametrize(
-    ("name", "status"), [("box1", Status.INFEASIBLE), ("klein1", Status.INFEASIBLE), ("gas11", Status.UNBOUNDED)]
+    ("name", "status"),
+    [("box1", Status.INFEASIBLE), ("klein1", Status.INFEASIBLE), ("gas11", Status.UNBOUNDED)],
 )
 def test_instances_without_optimum(name, status):
     exact = solve_exact(LinearProgram.from_mps(_instance(name)))
@@ -501,7 +575,8 @@ def test_malformed_instances(name, message):
         LinearProgram.from_mps(_instance(name))
 
 
-# --- scipy.optimize.linprog ------------------------------------------------------------------------------------------
+# --- scipy.optimize.linprog
+# ------------------------------------------------------------------------------------------
 
 ENTRIES = st.integers(-3, 3).map(float)
 PAIRS = st.one_of(
@@ -524,13 +599,18 @@ def linprog_arguments(draw):
         return np.array(draw(st.lists(ENTRIES, min_size=size, max_size=size)))
 
     inside = vector(d)
-    arguments = {"c": vector(d), "bounds": draw(st.one_of(PAIRS, st.lists(PAIRS, min_size=d, max_size=d)))}
+    arguments = {
+        "c": vector(d),
+        "bounds": draw(st.one_of(PAIRS, st.lists(PAIRS, min_size=d, max_size=d))),
+    }
     for name, rows in (("ub", n_ub), ("eq", n_eq)):
         if rows:
             matrix = vector(rows * d).reshape(rows, d)
             slack = np.abs(vector(rows)) if name == "ub" else 0.0
             arguments[f"A_{name}"] = sp.csr_array(matrix) if draw(st.booleans()) else matrix
-            arguments[f"b_{name}"] = matrix @ inside + slack if draw(st.booleans()) else vector(rows)
+            arguments[f"b_{name}"] = (
+                matrix @ inside + slack if draw(st.booleans()) else vector(rows)
+            )
     return arguments
 
 
@@ -569,7 +649,15 @@ def test_linprog_order_of_arguments():
 def test_linprog_options():
     relation = ConstraintPrivate("add-remove", 2, nominal_n=9)
     lp = LinearProgram.from_linprog(
-        [1, 2], [[1, 1]], [5], [[1, -1]], [2], neighbours=relation, private=[1], groups=["ann", "bob"], box=4
+        [1, 2],
+        [[1, 1]],
+        [5],
+        [[1, -1]],
+        [2],
+        neighbours=relation,
+        private=[1],
+        groups=["ann", "bob"],
+        box=4,
     )
     assert lp.neighbours is relation
     np.testing.assert_array_equal(lp.private, [False, True])
@@ -596,20 +684,41 @@ def test_linprog_takes_one_row_as_a_vector():
         ({"A_ub": [[1, 1]]}, "A_ub and b_ub belong together: give both or neither"),
         ({"b_ub": [1]}, "A_ub and b_ub belong together: give both or neither"),
         ({"A_eq": [[1, 1]]}, "A_eq and b_eq belong together: give both or neither"),
-        ({"A_ub": [[1, 1]], "b_ub": [1, 2]}, r"b_ub has shape \(2,\), but A asks for \(1,\): one right-hand side per row of A_ub"),
-        ({"A_eq": [[1, 1]], "b_eq": [[1]]}, r"b_eq has shape \(1, 1\), but A asks for \(1,\): one right-hand side per row of A_eq"),
+        (
+            {"A_ub": [[1, 1]], "b_ub": [1, 2]},
+            r"b_ub has shape \(2,\), but A asks for \(1,\): one right-hand side per row of A_ub",
+        ),
+        (
+            {"A_eq": [[1, 1]], "b_eq": [[1]]},
+            r"b_eq has shape \(1, 1\), but A asks for \(1,\): one right-hand side per row of A_eq",
+        ),
         ({"A_ub": [[1, 1]], "b_ub": [np.nan]}, r"b_ub\[0\] is NaN, infinite"),
         ({"A_ub": [[1, 1]], "b_ub": [np.inf]}, r"b_ub\[0\] is NaN, infinite"),
-        ({"A_ub": [[1, 1]], "b_ub": [1], "A_eq": [[1]], "b_eq": [1]}, "A_ub has 2 columns and A_eq has 1; they must agree"),
+        (
+            {"A_ub": [[1, 1]], "b_ub": [1], "A_eq": [[1]], "b_eq": [1]},
+            "A_ub has 2 columns and A_eq has 1; they must agree",
+        ),
         ({"A_ub": [[1, 1, 1]], "b_ub": [1]}, r"c has shape \(2,\), but A asks for \(3,\)"),
         ({"A_ub": [[1, np.nan]], "b_ub": [1]}, "A contains NaN"),
         ({"A_ub": [[1, "a"]], "b_ub": [1]}, "must hold real numbers"),
         ({"A_ub": [[1, 2], [3]], "b_ub": [1, 1]}, "must hold real numbers in a regular array"),
         ({"A_ub": np.ones((1, 2, 2)), "b_ub": [1]}, "must be a matrix"),
-        ({"A_ub": np.ones((1, 2, 2)), "b_ub": [1], "A_eq": [[1, 1]], "b_eq": [1]}, "must be a matrix"),
-        ({"A_ub": [[1, 1]], "b_ub": [1], "bounds": [(0, 1)] * 3}, "bounds has 3 pairs, but there are 2 variables"),
-        ({"A_ub": [[1, 1]], "b_ub": [1], "bounds": "ab"}, r"bounds must be one \(lower, upper\) pair"),
-        ({"A_ub": [[1, 1]], "b_ub": [1], "private": "a*"}, "is a pattern over row names, but the rows have no names"),
+        (
+            {"A_ub": np.ones((1, 2, 2)), "b_ub": [1], "A_eq": [[1, 1]], "b_eq": [1]},
+            "must be a matrix",
+        ),
+        (
+            {"A_ub": [[1, 1]], "b_ub": [1], "bounds": [(0, 1)] * 3},
+            "bounds has 3 pairs, but there are 2 variables",
+        ),
+        (
+            {"A_ub": [[1, 1]], "b_ub": [1], "bounds": "ab"},
+            r"bounds must be one \(lower, upper\) pair",
+        ),
+        (
+            {"A_ub": [[1, 1]], "b_ub": [1], "private": "a*"},
+            "is a pattern over row names, but the rows have no names",
+        ),
     ],
 )
 def test_bad_linprog_arguments(arguments, message):
@@ -617,12 +726,17 @@ def test_bad_linprog_arguments(arguments, message):
         LinearProgram.from_linprog([1, 2], **arguments)
 
 
-# --- CVXPY -----------------------------------------------------------------------------------------------------------
+# --- CVXPY
+# -----------------------------------------------------------------------------------------------------------
 
 
 def _vectors():
     x, y = cp.Variable(2, name="x"), cp.Variable(2, name="y", nonneg=True)
-    return cp.Minimize(x[0] + 2 * x[1] + cp.sum(y)), [x >= -1, x + y >= np.array([1.0, 2.0]), cp.sum(x) == 0.5]
+    return cp.Minimize(x[0] + 2 * x[1] + cp.sum(y)), [
+        x >= -1,
+        x + y >= np.array([1.0, 2.0]),
+        cp.sum(x) == 0.5,
+    ]
 
 
 def _scalars():
@@ -660,17 +774,27 @@ def _bounded_matrix():
 def _matrix():
     X = cp.Variable((2, 3), name="X", nonneg=True)
     needs = np.array([[1.0, 2.0], [3.0, 4.0]])
-    return cp.Minimize(cp.sum(X @ np.array([1.0, 2.0, 3.0]))), [X @ np.array([[1.0, 0.5]] * 3) >= needs, X.T[0] == 1]
+    return cp.Minimize(cp.sum(X @ np.array([1.0, 2.0, 3.0]))), [
+        X @ np.array([[1.0, 0.5]] * 3) >= needs,
+        X.T[0] == 1,
+    ]
 
 
 def _maximise():
     x = cp.Variable(2, name="x")
-    return cp.Maximize(3 * x[0] + 2 * x[1] + 7), [x[0] + x[1] <= 4, x[0] + 3 * x[1] <= 6, x >= 0, x[0] <= 3]
+    return cp.Maximize(3 * x[0] + 2 * x[1] + 7), [
+        x[0] + x[1] <= 4,
+        x[0] + 3 * x[1] <= 6,
+        x >= 0,
+        x[0] <= 3,
+    ]
 
 
 def _constants():
     x = cp.Variable(3, name="x")
-    return cp.Minimize(cp.sum(x) - 12.5 + cp.sum(np.ones(4))), [x - 1 >= np.array([1.0, 2.0, 3.0]) - 2]
+    return cp.Minimize(cp.sum(x) - 12.5 + cp.sum(np.ones(4))), [
+        x - 1 >= np.array([1.0, 2.0, 3.0]) - 2
+    ]
 
 
 def _constant_objective():
@@ -685,7 +809,13 @@ def _broadcast():
 
 def _epigraph():
     x, t = cp.Variable(2, name="x"), cp.Variable(1, name="t")
-    return cp.Minimize(cp.sum(t)), [x[0] - 3 <= t, 3 - x[0] <= t, x[1] - x[0] <= t, x[0] - x[1] <= t, cp.sum(x) == 2]
+    return cp.Minimize(cp.sum(t)), [
+        x[0] - 3 <= t,
+        3 - x[0] <= t,
+        x[1] - x[0] <= t,
+        x[0] - x[1] <= t,
+        cp.sum(x) == 2,
+    ]
 
 
 def _variable_outside_the_objective():
@@ -721,7 +851,9 @@ def test_cvxpy_values(build):
     assert exact.success
     assert exact.objective == pytest.approx(expected, abs=1e-7)
     assert lp.sense == ("max" if isinstance(problem.objective, cp.Maximize) else "min")
-    optimum = np.concatenate([np.ravel(v.value, order="F") for v in problem.variables()])  # the variables in privlp's order
+    optimum = np.concatenate(
+        [np.ravel(v.value, order="F") for v in problem.variables()]
+    )  # the variables in privlp's order
     assert lp.objective(optimum) == pytest.approx(expected, abs=1e-7)
     activity = lp.A @ optimum
     assert (activity <= lp.b + 1e-7).all()
@@ -730,7 +862,9 @@ def test_cvxpy_values(build):
 
 def test_cvxpy_rows_names_and_order():
     x, y = cp.Variable(2, name="x", nonneg=True), cp.Variable(1, name="y")
-    lp = LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(x) + 3 * y[0]), [x[0] + y >= 1, x == np.array([2.0, 3.0])]))
+    lp = LinearProgram.from_cvxpy(
+        cp.Problem(cp.Minimize(cp.sum(x) + 3 * y[0]), [x[0] + y >= 1, x == np.array([2.0, 3.0])])
+    )
     assert lp.variable_names == ("x[0]", "x[1]", "y")
     assert lp.is_sparse
     np.testing.assert_array_equal(lp.c, [1, 1, 3])
@@ -760,7 +894,9 @@ def _pair():
 def test_cvxpy_private_constraints(chosen, expected):
     problem, rows = _pair()
     private = None if chosen is None else [rows[k] for k in chosen]
-    np.testing.assert_array_equal(LinearProgram.from_cvxpy(problem, private=private).private, np.array(expected, dtype=bool))
+    np.testing.assert_array_equal(
+        LinearProgram.from_cvxpy(problem, private=private).private, np.array(expected, dtype=bool)
+    )
 
 
 def test_cvxpy_options():
@@ -774,7 +910,9 @@ def test_cvxpy_options():
 
 def test_cvxpy_foreign_private_constraint():
     problem, _ = _pair()
-    with pytest.raises(ReadError, match="private lists a CVXPY constraint that is not a constraint of the problem"):
+    with pytest.raises(
+        ReadError, match="private lists a CVXPY constraint that is not a constraint of the problem"
+    ):
         LinearProgram.from_cvxpy(problem, private=[cp.Variable(2) >= 1])
 
 
@@ -804,7 +942,10 @@ def _foreign(**attributes):
     return cp.Problem(cp.Minimize(cp.sum(cp.real(x))), [cp.real(x) <= 1])
 
 
-AFFINE = r"is not affine\. privlp needs every private row as one linear inequality: write abs, max and norm1 out"
+AFFINE = (
+    r"is not affine\. privlp needs every private row as one linear inequality: write abs, max and"
+    r" norm1 out"
+)
 INTEGER = "CVXPY variable 'odd' is integer, boolean or complex; privlp solves linear programs only"
 _x = cp.Variable(2, name="x")
 _t = cp.Variable(1, name="t")
@@ -814,12 +955,30 @@ _s = cp.Variable(name="s")
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        (cp.Problem(cp.Minimize(cp.sum_squares(_x)), [_x >= 1]), f"The objective of the CVXPY problem {AFFINE}"),
-        (cp.Problem(cp.Minimize(cp.norm1(_x)), [_x >= 1]), f"The objective of the CVXPY problem {AFFINE}"),
-        (cp.Problem(cp.Minimize(cp.sum(_x)), [_x >= 0, cp.abs(_x) <= 1]), f"The constraint 1 of the CVXPY problem {AFFINE}"),
-        (cp.Problem(cp.Minimize(cp.sum(_x)), [cp.square(_x) <= 1]), f"The constraint 0 of the CVXPY problem {AFFINE}"),
-        (cp.Problem(cp.Minimize(cp.sum(_x)), [cp.max(_x) <= 1]), f"The constraint 0 of the CVXPY problem {AFFINE}"),
-        (cp.Problem(cp.Minimize(cp.sum(_x)), [cp.norm2(_x) <= 1]), f"The constraint 0 of the CVXPY problem {AFFINE}"),
+        (
+            cp.Problem(cp.Minimize(cp.sum_squares(_x)), [_x >= 1]),
+            f"The objective of the CVXPY problem {AFFINE}",
+        ),
+        (
+            cp.Problem(cp.Minimize(cp.norm1(_x)), [_x >= 1]),
+            f"The objective of the CVXPY problem {AFFINE}",
+        ),
+        (
+            cp.Problem(cp.Minimize(cp.sum(_x)), [_x >= 0, cp.abs(_x) <= 1]),
+            f"The constraint 1 of the CVXPY problem {AFFINE}",
+        ),
+        (
+            cp.Problem(cp.Minimize(cp.sum(_x)), [cp.square(_x) <= 1]),
+            f"The constraint 0 of the CVXPY problem {AFFINE}",
+        ),
+        (
+            cp.Problem(cp.Minimize(cp.sum(_x)), [cp.max(_x) <= 1]),
+            f"The constraint 0 of the CVXPY problem {AFFINE}",
+        ),
+        (
+            cp.Problem(cp.Minimize(cp.sum(_x)), [cp.norm2(_x) <= 1]),
+            f"The constraint 0 of the CVXPY problem {AFFINE}",
+        ),
         (_foreign(integer=True), INTEGER),
         (_foreign(boolean=True), INTEGER),
         (_foreign(complex=True), INTEGER),
@@ -829,7 +988,10 @@ _s = cp.Variable(name="s")
             "The CVXPY problem has parameters; substitute their values first",
         ),
         (cp.Problem(cp.Minimize(cp.sum(_x))), r"The CVXPY problem has no constraints"),
-        (cp.Problem(cp.Minimize(0), [cp.Constant([1.0, 2.0]) <= 2]), r"The CVXPY problem has no variables"),
+        (
+            cp.Problem(cp.Minimize(0), [cp.Constant([1.0, 2.0]) <= 2]),
+            r"The CVXPY problem has no variables",
+        ),
     ],
 )
 def test_cvxpy_refuses_what_is_no_linear_program(problem, message):
@@ -850,7 +1012,9 @@ def test_cvxpy_refuses_what_is_no_linear_program(problem, message):
 )
 def test_cvxpy_refuses_cones_and_finite_sets(constraint, kind):
     problem = cp.Problem(cp.Minimize(cp.sum(_x)), [_x >= 0, constraint])
-    with pytest.raises(ReadError, match=f"CVXPY constraint {kind} is not a linear inequality or equality"):
+    with pytest.raises(
+        ReadError, match=f"CVXPY constraint {kind} is not a linear inequality or equality"
+    ):
         LinearProgram.from_cvxpy(problem)
 
 
@@ -862,7 +1026,10 @@ def test_cvxpy_refuses_cones_and_finite_sets(constraint, kind):
 def test_cvxpy_structured_variables_are_solved_right_or_refused(attribute):
     options = attribute if isinstance(attribute, dict) else {attribute: True}
     S = cp.Variable((2, 2), name="S", **options)
-    problem = cp.Problem(cp.Minimize(S[0, 1] - 2 * S[1, 0] + cp.trace(S)), [cp.vec(S, order="F") >= -1, cp.vec(S, order="F") <= 2])
+    problem = cp.Problem(
+        cp.Minimize(S[0, 1] - 2 * S[1, 0] + cp.trace(S)),
+        [cp.vec(S, order="F") >= -1, cp.vec(S, order="F") <= 2],
+    )
     try:
         lp = LinearProgram.from_cvxpy(problem)
     except ReadError as error:
@@ -887,5 +1054,7 @@ def test_cvxpy_refuses_what_is_no_problem(foreign):
 
 def test_cvxpy_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cvxpy", None)
-    with pytest.raises(PrivLPError, match=r"from_cvxpy needs CVXPY: install it by pip install 'privlp\[cvxpy\]'"):
+    with pytest.raises(
+        PrivLPError, match=r"from_cvxpy needs CVXPY: install it by pip install 'privlp\[cvxpy\]'"
+    ):
         LinearProgram.from_cvxpy(object())

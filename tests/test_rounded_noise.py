@@ -55,7 +55,8 @@ IDS = [
 ]
 every_law = pytest.mark.parametrize("law", LAWS, ids=IDS)
 
-#: Words at which a careless evaluation goes wrong: no bits at all, all bits, one half from both sides.
+#: Words at which a careless evaluation goes wrong: no bits at all, all bits, one half from both
+#: sides.
 EXTREME = [0, 1, 2, 2**10, 2**40, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2**11, 2**64 - 1]
 
 
@@ -80,7 +81,9 @@ class Uncertain:
         return np.full(size, 1e3), np.full(size, np.inf)
 
 
-words = st.lists(st.one_of(st.integers(0, 2**64 - 1), st.sampled_from(EXTREME)), min_size=6, max_size=6)
+words = st.lists(
+    st.one_of(st.integers(0, 2**64 - 1), st.sampled_from(EXTREME)), min_size=6, max_size=6
+)
 
 
 @every_law
@@ -90,7 +93,9 @@ def test_errors_of_double_precision_are_bounded(law, words, size):
     """By at most half of what is allowed: the rest is in reserve for mathematical functions worse than ours."""
     uniform = UniformReals(law.uniforms(size), Words(words))
     values, errors = law.near(uniform, size)
-    for value, error, true in zip(values, errors, law.within(range(size), size, Bits(uniform, 8)), strict=True):
+    for value, error, true in zip(
+        values, errors, law.within(range(size), size, Bits(uniform, 8)), strict=True
+    ):
         assert max(abs(float((true - value).a)), abs(float((true - value).b))) <= 0.75 * error
 
 
@@ -99,14 +104,20 @@ def test_errors_of_double_precision_are_bounded(law, words, size):
 @given(
     words=words,
     size=st.integers(1, 3),
-    value=st.one_of(st.floats(-1e6, 1e6), st.sampled_from([0.0, 0.5, 1e300, -1e300, 5e-324, 2.0**52 + 1, 1.7e308])),
+    value=st.one_of(
+        st.floats(-1e6, 1e6),
+        st.sampled_from([0.0, 0.5, 1e300, -1e300, 5e-324, 2.0**52 + 1, 1.7e308]),
+    ),
     log_scale=st.floats(-300, 300),
     down=st.booleans(),
 )
 def test_double_precision_and_interval_arithmetic_agree(law, words, size, value, log_scale, down):
     """The same bits give the same release, however it is computed."""
     scale = 10**log_scale
-    releases = [rounded_sum(np.full(size, value), scale, which, Words(words), down=down) for which in (law, Uncertain(law))]
+    releases = [
+        rounded_sum(np.full(size, value), scale, which, Words(words), down=down)
+        for which in (law, Uncertain(law))
+    ]
     assert np.array_equal(*releases)
     assert np.isfinite(releases[0]).all()
 
@@ -126,7 +137,9 @@ def test_a_sum_just_below_a_negative_whole_number():
     bits = [0x3123456789ABCDEF, 1]  # a negative Laplace draw
     noise = Laplace().within([0], 1, Bits(UniformReals(2, Words(bits)), 16))[0]
     steps = Fraction(str(noise.mid).strip("[]").split(",")[0]) * 2**20 + Fraction(1, 2)
-    value = float(math.ceil(steps) - steps) * 2.0**-20  # makes a whole number of them, but for 53 bits
+    value = (
+        float(math.ceil(steps) - steps) * 2.0**-20
+    )  # makes a whole number of them, but for 53 bits
     for q in (value, math.nextafter(value, 0.0), math.nextafter(value, 1.0)):
         release = rounded_sum([q], 1.0, Laplace(), Words(bits))[0]
         assert release * 2**20 == math.floor(steps + Fraction(q) * 2**20)
@@ -180,7 +193,12 @@ def test_laws(law, law_of):
     noise = rounded_sum(np.zeros(200_000), 1.0, law, np.random.default_rng(1))
     if isinstance(law, OneSidedTruncatedLaplace | OneSidedTruncatedGaussian):
         low, high = law_of.cdf([0, 4])
-        assert stats.kstest(noise, lambda x: np.clip((law_of.cdf(x) - low) / (high - low), 0, 1)).pvalue > 1e-3
+        assert (
+            stats.kstest(
+                noise, lambda x: np.clip((law_of.cdf(x) - low) / (high - low), 0, 1)
+            ).pvalue
+            > 1e-3
+        )
     else:
         assert stats.kstest(noise, law_of.cdf).pvalue > 1e-3
     assert abs(np.corrcoef(noise[::2], noise[1::2])[0, 1]) < 0.015
@@ -192,15 +210,28 @@ def test_euclidean_law():
     rng = np.random.default_rng(1)
     noise = np.array([rounded_sum(np.zeros(3), 1.0, EuclideanLaplace(), rng) for _ in range(5_000)])
     assert stats.kstest(np.linalg.norm(noise, axis=1), stats.gamma(3).cdf).pvalue > 1e-3
-    assert stats.kstest(noise[:, 1] / np.linalg.norm(noise, axis=1), stats.uniform(-1, 2).cdf).pvalue > 1e-3  # Archimedes
+    assert (
+        stats.kstest(noise[:, 1] / np.linalg.norm(noise, axis=1), stats.uniform(-1, 2).cdf).pvalue
+        > 1e-3
+    )  # Archimedes
 
 
 @pytest.mark.statistical
 @every_law
 def test_the_law_by_interval_arithmetic(law):
-    """The first 64 bits decide nearly always: both paths give the same releases. False-alarm rate below 1e-3; seeds fixed."""
-    fast = np.array([rounded_sum(np.zeros(2), 1.0, law, np.random.default_rng(s)) for s in range(300)])
-    slow = np.array([rounded_sum(np.zeros(2), 1.0, Uncertain(law), np.random.default_rng(s)) for s in range(300)])
+    """The first 64 bits decide nearly always: both paths give the same releases.
+
+    False-alarm rate below 1e-3; seeds fixed.
+    """
+    fast = np.array(
+        [rounded_sum(np.zeros(2), 1.0, law, np.random.default_rng(s)) for s in range(300)]
+    )
+    slow = np.array(
+        [
+            rounded_sum(np.zeros(2), 1.0, Uncertain(law), np.random.default_rng(s))
+            for s in range(300)
+        ]
+    )
     assert np.array_equal(fast, slow)
 
 
@@ -214,7 +245,8 @@ def test_secret_noise_is_near_the_ideal(law, words, size):
         assert abs(float((3 * true - value).mid)) <= 3 * 2.0**-40 * math.sqrt(size)
 
 
-# ---------------------------------------------------------------------------------------------- mechanisms
+# ----------------------------------------------------------------------------------------------
+# mechanisms
 
 
 @pytest.mark.parametrize("kind", [TruncatedLaplaceMechanism, TruncatedGaussianMechanism])
@@ -224,7 +256,9 @@ def test_a_release_never_exceeds_the_truth(kind):
     release = mechanism.release(value, Randomness(0))
     assert (release <= value).all()
     decrease = value - release
-    assert (decrease <= mechanism.most + np.spacing(np.abs(release)) + np.spacing(np.abs(value))).all()
+    assert (
+        decrease <= mechanism.most + np.spacing(np.abs(release)) + np.spacing(np.abs(value))
+    ).all()
     assert decrease.min() < 0.5 * mechanism.width < 1.5 * mechanism.width < decrease.max()
 
 
@@ -241,13 +275,21 @@ def test_no_noise_is_no_rounding(kind):
 
 
 def test_the_statement_says_how_noise_was_rounded():
-    for mechanism in (LaplaceMechanism(1.0, 1.0), GaussianMechanism(1.0, 1.0), EuclideanLaplaceMechanism(1.0, 1.0)):
+    for mechanism in (
+        LaplaceMechanism(1.0, 1.0),
+        GaussianMechanism(1.0, 1.0),
+        EuclideanLaplaceMechanism(1.0, 1.0),
+    ):
         assert "exactly rounded to a public grid" in mechanism.arithmetic
-    for secret in (ObjectivePerturbation(1.0, 1.0, 0.1), GaussianObjectivePerturbation(1.0, 1.0, 0.1)):
+    for secret in (
+        ObjectivePerturbation(1.0, 1.0, 0.1),
+        GaussianObjectivePerturbation(1.0, 1.0, 0.1),
+    ):
         assert "covered by noise of its own" in secret.arithmetic
 
 
-# ---------------------------------------------------------------------------------------------- the attack on low bits
+# ---------------------------------------------------------------------------------------------- the
+# attack on low bits
 
 
 def multiple_of_last_bit_of_one(release):
@@ -258,7 +300,10 @@ def multiple_of_last_bit_of_one(release):
 @pytest.mark.statistical
 @pytest.mark.parametrize("draw", ["normal", "laplace"])
 def test_naive_noise_gives_its_input_away(draw):
-    """1 + noise is a multiple of 2**-53; 0 + noise is not. The audit finds eps > 3 where less is claimed. Miss rate below 1e-6."""
+    """1 + noise is a multiple of 2**-53; 0 + noise is not.
+
+    The audit finds eps > 3 where less is claimed. Miss rate below 1e-6.
+    """
 
     def naive(value, rng):
         return multiple_of_last_bit_of_one(value + getattr(rng, draw)(scale=1.0))
@@ -270,7 +315,10 @@ def test_naive_noise_gives_its_input_away(draw):
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", [LaplaceMechanism, GaussianMechanism, EuclideanLaplaceMechanism])
 def test_rounded_noise_does_not(kind):
-    """The same attack, the same scale: nothing is seen at all. False-alarm rate 0.001; seed fixed."""
+    """The same attack, the same scale: nothing is seen at all.
+
+    False-alarm rate 0.001; seed fixed.
+    """
     mechanism = kind(1.0, 1.0)
 
     def attacked(value, rng):
@@ -284,22 +332,32 @@ def test_rounded_noise_does_not(kind):
 def test_the_attack_of_mironov():
     """Which of two inputs a naive Laplace release came from, read off its bits: of the doubles few can be its noise.
 
-    Naive: what would be proof of the one input never comes from the other. Ours: no more often than its eps of 1/3 allows. Seed
-    fixed.
+    Naive: what would be proof of the one input never comes from the other. Ours: no more often than
+    its eps of 1/3 allows. Seed fixed.
     """
 
     def fits(release, value, scale=1.0):
         noise = release - value
         guess = 0.5 * math.exp(-abs(noise) / scale) * 2.0**53
         near = (np.rint(guess) + np.arange(-8, 9)) * 2.0**-53
-        return bool((value + np.copysign(scale * np.log(2 * near), noise) * np.array([[1], [-1]]) == release).any())
+        return bool(
+            (
+                value + np.copysign(scale * np.log(2 * near), noise) * np.array([[1], [-1]])
+                == release
+            ).any()
+        )
 
     def told_apart(releases):
         return np.mean([fits(r, 1 / 3) and not fits(r, 0.0) for r in releases.tolist()])
 
     rng = np.random.default_rng(0)
-    naive = {value: value + np.log(2 * rng.integers(1, 2**52, 2_000) * 2.0**-53) for value in (0.0, 1 / 3)}
-    ours = {value: rounded_sum(np.full(2_000, value), 1.0, Laplace(), rng) for value in (0.0, 1 / 3)}
+    naive = {
+        value: value + np.log(2 * rng.integers(1, 2**52, 2_000) * 2.0**-53)
+        for value in (0.0, 1 / 3)
+    }
+    ours = {
+        value: rounded_sum(np.full(2_000, value), 1.0, Laplace(), rng) for value in (0.0, 1 / 3)
+    }
     assert told_apart(naive[0.0]) == 0.0
     assert told_apart(naive[1 / 3]) > 0.2
     assert told_apart(ours[1 / 3]) < math.exp(1 / 3) * told_apart(ours[0.0])

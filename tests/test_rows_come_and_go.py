@@ -32,7 +32,8 @@ def outcome(call):
         return "".join(errors)
 
 
-# ---------------------------------------------------------------------------------------------- messages
+# ----------------------------------------------------------------------------------------------
+# messages
 
 
 def fields(n):
@@ -46,7 +47,8 @@ def changed(array, at, value):
     return array
 
 
-#: Fields that are wrong in a way that an honest message would like to describe by n or by the place of a row.
+#: Fields that are wrong in a way that an honest message would like to describe by n or by the place
+#: of a row.
 MISTAKES = {
     "b in place of c": lambda f, n: {"c": f["b"]},
     "A transposed": lambda f, n: {"A": f["A"].T},
@@ -104,7 +106,9 @@ def linprog(n, **changes):
 def cvxpy(n, **options):
     x = cp.Variable(3, nonneg=True)
     rows = [x[0] >= 1] * (n - 410) + [cp.norm1(x) <= 1] * 9
-    return functools.partial(LinearProgram.from_cvxpy, cp.Problem(cp.Minimize(cp.sum(x)), rows), neighbours=RELATION)
+    return functools.partial(
+        LinearProgram.from_cvxpy, cp.Problem(cp.Minimize(cp.sum(x)), rows), neighbours=RELATION
+    )
 
 
 READERS = {
@@ -128,11 +132,17 @@ def test_no_message_of_a_reader_tells_the_number_of_rows(reader):
 #: Model files spoilt near a row whose place no message may tell.
 SPOILT = {
     "no number": lambda text, n: text.replace(f"r{n - 100} ", f"r{n - 100} x", 1) if n else text,
-    "a coefficient that is no number": lambda text, n: text.replace("RHS\n", f"    c0 r{n - 1} 1.5abc\nRHS\n", 1),
-    "a right-hand side of an unknown row": lambda text, n: text.replace("BOUNDS", f"    RHS Ann{n} 3\nBOUNDS"),
+    "a coefficient that is no number": lambda text, n: text.replace(
+        "RHS\n", f"    c0 r{n - 1} 1.5abc\nRHS\n", 1
+    ),
+    "a right-hand side of an unknown row": lambda text, n: text.replace(
+        "BOUNDS", f"    RHS Ann{n} 3\nBOUNDS"
+    ),
     "an unknown section": lambda text, n: text.replace("ENDATA", "OTHER\nENDATA"),
     "rows twice": lambda text, n: text.replace("COLUMNS", f" L  r{n - 1}\nCOLUMNS", 1),
-    "a bound that is no number": lambda text, n: text.replace("ENDATA", " UP BOUND c0 many\nENDATA"),
+    "a bound that is no number": lambda text, n: text.replace(
+        "ENDATA", " UP BOUND c0 many\nENDATA"
+    ),
 }
 
 
@@ -161,15 +171,23 @@ def test_other_relations_are_still_told_what_disagrees():
 
 
 def test_a_point_of_a_wrong_shape_is_not_measured():
-    said = [outcome(lambda n=n: privlp.quality(LinearProgram(**fields(n)), np.ones(n), 1.0)) for n in SIZES]
+    said = [
+        outcome(lambda n=n: privlp.quality(LinearProgram(**fields(n)), np.ones(n), 1.0))
+        for n in SIZES
+    ]
     assert said[0] == said[1]
     assert "The solution has another shape: the program has 3 variables." in said[0]
 
 
-# ---------------------------------------------------------------------------------------------- neighbours are accepted alike
+# ----------------------------------------------------------------------------------------------
+# neighbours are accepted alike
 
 ROWS = st.lists(
-    st.tuples(st.sampled_from(["<=", ">=", "==", "range"]), st.lists(st.integers(-3, 3), min_size=3, max_size=3), st.booleans()),
+    st.tuples(
+        st.sampled_from(["<=", ">=", "==", "range"]),
+        st.lists(st.integers(-3, 3), min_size=3, max_size=3),
+        st.booleans(),
+    ),
     max_size=4,
 )
 
@@ -178,15 +196,26 @@ def program(rows, reader, patterns, storage, path):
     """A program of (kind, coefficients, whether a patient owns it), by one of the ways in."""
     A = np.array([row for _, row, _ in rows], dtype=float).reshape(-1, 3)
     upper = np.array([np.inf if kind == ">=" else 1.0 for kind, _, _ in rows])
-    lower = np.array([-np.inf if kind == "<=" else 1.0 if kind in ("==", ">=") else -1.0 for kind, _, _ in rows])
+    lower = np.array(
+        [-np.inf if kind == "<=" else 1.0 if kind in ("==", ">=") else -1.0 for kind, _, _ in rows]
+    )
     names = [f"{'patient' if owned else 'stock'}{i}" for i, (_, _, owned) in enumerate(rows)]
     options = {"neighbours": RELATION, "private": "patient*" if patterns else None}
     if reader == "linprog":
         equal = lower == upper
-        blocks = [(storage(A[~equal]), np.ones((~equal).sum())), (storage(A[equal]), np.ones(equal.sum()))]
+        blocks = [
+            (storage(A[~equal]), np.ones((~equal).sum())),
+            (storage(A[equal]), np.ones(equal.sum())),
+        ]
         options["private"] = None
         return LinearProgram.from_linprog(COSTS, *blocks[0], *blocks[1], bounds=(0, 9), **options)
-    whole = {"row_lower": lower, "row_names": names, "variable_names": ["x", "y", "z"], "bounds": (0, 9), "name": "model"}
+    whole = {
+        "row_lower": lower,
+        "row_names": names,
+        "variable_names": ["x", "y", "z"],
+        "bounds": (0, 9),
+        "name": "model",
+    }
     lp = LinearProgram(COSTS, storage(A), upper, **whole, **options)
     if reader == "mps":
         lp.to_mps(path)
@@ -194,12 +223,18 @@ def program(rows, reader, patterns, storage, path):
     return lp
 
 
-KINDS = (st.sampled_from(["constructor", "linprog", "mps"]), st.booleans(), st.sampled_from([np.array, sp.csr_array]))
+KINDS = (
+    st.sampled_from(["constructor", "linprog", "mps"]),
+    st.booleans(),
+    st.sampled_from([np.array, sp.csr_array]),
+)
 
 
 def neighbours(rows, data, reader, patterns, storage, path):
     """A program, and the same without one record."""
-    mine = [i for i, (_, _, owned) in enumerate(rows) if owned or not patterns or reader == "linprog"]
+    mine = [
+        i for i, (_, _, owned) in enumerate(rows) if owned or not patterns or reader == "linprog"
+    ]
     leaves = data.draw(st.sampled_from(mine)) if mine else None
     stays = [row for i, row in enumerate(rows) if i != leaves]
     return [program(some, reader, patterns, storage, path) for some in (rows, stays)]
@@ -211,7 +246,9 @@ def test_a_program_without_one_record_is_told_from_its_neighbour_by_nothing_publ
     tmp_path_factory, rows, data, reader, patterns, storage
 ):
     """It is accepted and described alike: any kinds of rows, any reader, also if no private row is left."""
-    one, other = neighbours(rows, data, reader, patterns, storage, tmp_path_factory.getbasetemp() / "model.mps")
+    one, other = neighbours(
+        rows, data, reader, patterns, storage, tmp_path_factory.getbasetemp() / "model.mps"
+    )
     assert repr(one) == repr(other)
     assert what_is_private(one) == what_is_private(other)
     assert one.neighbours.describe(one) == other.neighbours.describe(other)
@@ -219,8 +256,12 @@ def test_a_program_without_one_record_is_told_from_its_neighbour_by_nothing_publ
 
 @settings(max_examples=3, deadline=None, derandomize=True)
 @given(ROWS, st.data(), *KINDS)
-def test_a_program_without_one_record_is_solved_as_its_neighbour_is(tmp_path_factory, rows, data, reader, patterns, storage):
-    one, other = neighbours(rows, data, reader, patterns, storage, tmp_path_factory.getbasetemp() / "model.mps")
+def test_a_program_without_one_record_is_solved_as_its_neighbour_is(
+    tmp_path_factory, rows, data, reader, patterns, storage
+):
+    one, other = neighbours(
+        rows, data, reader, patterns, storage, tmp_path_factory.getbasetemp() / "model.mps"
+    )
     tape = Tape(0)
     request = {"eps": 1.0, "delta": 1e-6, "s": 5, "method": "ftpl", "alpha": 9.0}
     first = outcome(lambda: privlp.solve(one, rng=tape, **request))
@@ -228,13 +269,17 @@ def test_a_program_without_one_record_is_solved_as_its_neighbour_is(tmp_path_fac
 
 
 @pytest.mark.parametrize("method", ConstraintPrivate.methods)
-@pytest.mark.parametrize("rows", [[], np.zeros((0, 3)), sp.csr_array((0, 3))], ids=["list", "dense", "sparse"])
+@pytest.mark.parametrize(
+    "rows", [[], np.zeros((0, 3)), sp.csr_array((0, 3))], ids=["list", "dense", "sparse"]
+)
 def test_a_program_without_rows_is_solved_as_its_neighbour_is(rows, method):
     request = {"dmw-published": {"width": 10.0, "alpha": 60.0}}.get(method, {})
     tape, answers = Tape(0), []
     for A, b, source in (([[-1, -1, -1]], [-1], tape), (rows, [], Tape(replay=tape))):
         lp = LinearProgram(COSTS, A, b, neighbours=RELATION, groups=["Ann"] * len(b))
-        answers.append(privlp.solve(lp, 1.0, 1e-6, 5, opt=9.0, method=method, rng=source, **request))
+        answers.append(
+            privlp.solve(lp, 1.0, 1e-6, 5, opt=9.0, method=method, rng=source, **request)
+        )
     assert answers[0].success
     assert answers[0].x.tolist() == answers[1].x.tolist()
     assert answers[0].message == answers[1].message
@@ -247,7 +292,9 @@ def test_a_program_without_rows_goes_through_all_that_takes_one():
     assert privlp.solve_exact(lp).x.tolist() == [0, 0, 0]
     assert privlp.compare(lp, [1.0, 1, 1]).n_violated() == 0
     assert str(privlp.plan(lp, 1.0, 1e-6, 5, opt=9.0)) == str(
-        privlp.plan(LinearProgram(COSTS, [[-1, -1, -1]], [-1], neighbours=RELATION), 1.0, 1e-6, 5, opt=9.0)
+        privlp.plan(
+            LinearProgram(COSTS, [[-1, -1, -1]], [-1], neighbours=RELATION), 1.0, 1e-6, 5, opt=9.0
+        )
     )
 
 
@@ -255,7 +302,10 @@ def test_a_cvxpy_problem_without_constraints_is_a_program_without_rows():
     x = cp.Variable(3, nonneg=True)
     problem = cp.Problem(cp.Minimize(cp.sum(x)))
     for private in (None, []):
-        assert LinearProgram.from_cvxpy(problem, private=private, neighbours=RELATION).shape == (0, 3)
+        assert LinearProgram.from_cvxpy(problem, private=private, neighbours=RELATION).shape == (
+            0,
+            3,
+        )
     with pytest.raises(ReadError, match="has no constraints"):
         LinearProgram.from_cvxpy(problem)
 
@@ -271,14 +321,17 @@ def test_where_rows_are_public_a_program_needs_some(neighbours):
         LinearProgram.from_linprog(COSTS, **options)
 
 
-# ---------------------------------------------------------------------------------------------- equalities
+# ----------------------------------------------------------------------------------------------
+# equalities
 
 
 def test_equalities_are_private_by_default_where_rows_come_and_go():
     x = cp.Variable(2)
     problem = cp.Problem(cp.Minimize(x[0]), [x[0] >= 1, x[0] + x[1] == 2])
     ways = {
-        "linprog": functools.partial(LinearProgram.from_linprog, [1, 2], [[-1, 0]], [-1], [[1, 1]], [2]),
+        "linprog": functools.partial(
+            LinearProgram.from_linprog, [1, 2], [[-1, 0]], [-1], [[1, 1]], [2]
+        ),
         "cvxpy": functools.partial(LinearProgram.from_cvxpy, problem),
     }
     for name, way in ways.items():
@@ -290,14 +343,29 @@ def test_equalities_are_private_by_default_where_rows_come_and_go():
 
 def test_equalities_of_a_file_are_private_by_default_where_rows_come_and_go(tmp_path):
     path = tmp_path / "model.mps"
-    LinearProgram([1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=[2, -np.inf], row_names=["flow", "need"]).to_mps(path)
+    LinearProgram(
+        [1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=[2, -np.inf], row_names=["flow", "need"]
+    ).to_mps(path)
     assert LinearProgram.from_mps(path).private.tolist() == [False, True]
     assert LinearProgram.from_mps(path, neighbours=RELATION).private.all()
-    assert LinearProgram.from_mps(path, neighbours=RELATION, private="need*").private.tolist() == [False, True]
+    assert LinearProgram.from_mps(path, neighbours=RELATION, private="need*").private.tolist() == [
+        False,
+        True,
+    ]
 
 
 def test_a_pattern_that_matches_nothing_is_seen_in_words():
-    """A misspelt pattern makes every row public. No error may say so; the number of public rows does."""
-    lp = LinearProgram(COSTS, np.ones((4, 3)), np.ones(4), row_names=list("abcd"), private="patinet*", neighbours=RELATION)
+    """A misspelt pattern makes every row public.
+
+    No error may say so; the number of public rows does.
+    """
+    lp = LinearProgram(
+        COSTS,
+        np.ones((4, 3)),
+        np.ones(4),
+        row_names=list("abcd"),
+        private="patinet*",
+        neighbours=RELATION,
+    )
     assert "4 public rows, number of private rows private" in repr(lp)
     assert what_is_private(lp) == "4 rows are public; the number of private rows is private."

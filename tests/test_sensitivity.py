@@ -19,11 +19,15 @@ NORMS = [1, 2, np.inf]
 ROUNDING = 1e-11
 
 
-# ---------------------------------------------------------------------------------------------- the lemma itself
+# ---------------------------------------------------------------------------------------------- the
+# lemma itself
 
 
 def dense_average(log_weights, g, s, public):
-    """q = sum_i (Gamma_s z)_i g_i; where fewer than s weights are positive, the missing mass goes to a fixed public vector."""
+    """q = sum_i (Gamma_s z)_i g_i.
+
+    Where fewer than s weights are positive, the missing mass goes to a fixed public vector.
+    """
     z = DenseProjection(len(log_weights), s)(log_weights).copy()
     missing = 1 - np.count_nonzero(z) / s if np.isfinite(log_weights).sum() < s else 0.0
     return z, z @ g + missing * public
@@ -34,24 +38,39 @@ def diameter(points, norm):
     return np.linalg.norm(differences, norm, axis=1).max()
 
 
-log_weight = st.one_of(st.just(-math.inf), st.sampled_from([0.0, 1.0]), st.floats(-60, 60), st.floats(-800, 800))
+log_weight = st.one_of(
+    st.just(-math.inf), st.sampled_from([0.0, 1.0]), st.floats(-60, 60), st.floats(-800, 800)
+)
 all_positive = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(-60, 60))
 
 
 def density(most):
     """Whole numbers and 64ths: any s will do, but sums of weights are ill-conditioned when s is just above a whole number."""
-    return st.one_of(st.integers(1, most), st.integers(64, 64 * most).map(lambda x: x / 64)).map(float)
+    return st.one_of(st.integers(1, most), st.integers(64, 64 * most).map(lambda x: x / 64)).map(
+        float
+    )
 
 
 @st.composite
 def neighbouring_rows(draw, change):
-    """Log-weights and row vectors of two neighbours, the rows of one record last; s; k; a public vector."""
+    """Log-weights and row vectors of two neighbours, the rows of one record last; s; k.
+
+    A public vector.
+    """
     dimension = draw(st.integers(1, 4))
     k = draw(st.integers(1, 3))
     n = k + draw(st.integers(0 if change == "replace" else 1, 8))
     weight = draw(st.sampled_from([log_weight, all_positive]))
     log_weights = np.array(draw(st.lists(weight, min_size=n, max_size=n)))
-    g = np.array(draw(st.lists(st.lists(st.floats(-1, 1), min_size=dimension, max_size=dimension), min_size=n + k, max_size=n + k)))
+    g = np.array(
+        draw(
+            st.lists(
+                st.lists(st.floats(-1, 1), min_size=dimension, max_size=dimension),
+                min_size=n + k,
+                max_size=n + k,
+            )
+        )
+    )
     s = draw(density(n + 2))
     public = np.array(draw(st.lists(st.floats(-1, 1), min_size=dimension, max_size=dimension)))
     if change == "replace":
@@ -128,7 +147,9 @@ def test_bound_is_attained(s, k, norm):
 @pytest.mark.parametrize("s", [1, 2.5, 7])
 def test_bound_is_attained_by_adding_a_row(s):
     _, q = dense_average(np.zeros(9), np.ones((9, 1)), s, np.ones(1))
-    _, other_q = dense_average(np.append(np.zeros(9), 100.0), np.append(np.ones(9), -1.0)[:, None], s, np.ones(1))
+    _, other_q = dense_average(
+        np.append(np.zeros(9), 100.0), np.append(np.ones(9), -1.0)[:, None], s, np.ones(1)
+    )
     bound = ConstraintPrivate("add-remove", nominal_n=10).dense_average_sensitivity(2.0, s, 1)
     assert 0.999 * bound <= abs(q - other_q)[0] <= bound + ROUNDING
 
@@ -154,18 +175,22 @@ def test_renormalising_missing_mass_would_break_the_bound():
 
 
 @pytest.mark.parametrize(
-    ("s", "k", "expected"), [(10, 1, 0.2), (10, 4, 0.8), (10, 10, 2.0), (10, 25, 2.0), (1, 1, 2.0), (2.5, 1, 0.8)]
+    ("s", "k", "expected"),
+    [(10, 1, 0.2), (10, 4, 0.8), (10, 10, 2.0), (10, 25, 2.0), (1, 1, 2.0), (2.5, 1, 0.8)],
 )
 def test_sensitivity_formula(s, k, expected):
     assert ConstraintPrivate().dense_average_sensitivity(2.0, s, k) == pytest.approx(expected)
 
 
-# ---------------------------------------------------------------------------------------------- rows of one record
+# ----------------------------------------------------------------------------------------------
+# rows of one record
 
 
 def program(A, b=None, c=None, **options):
     A = np.asarray(A, dtype=float)
-    return LinearProgram(np.ones(A.shape[1]) if c is None else c, A, np.zeros(len(A)) if b is None else b, **options)
+    return LinearProgram(
+        np.ones(A.shape[1]) if c is None else c, A, np.zeros(len(A)) if b is None else b, **options
+    )
 
 
 def test_rows_of_one_record_come_from_the_groups():
@@ -179,7 +204,12 @@ def test_public_rows_do_not_count_for_a_record():
 
 
 def test_a_two_sided_row_counts_twice():
-    lp = program(np.ones((3, 2)), b=[1, 1, 1], row_lower=[-np.inf, 0, 1], neighbours=ConstraintPrivate(rows_per_record=2))
+    lp = program(
+        np.ones((3, 2)),
+        b=[1, 1, 1],
+        row_lower=[-np.inf, 0, 1],
+        neighbours=ConstraintPrivate(rows_per_record=2),
+    )
     assert lp.neighbours.rows_of_one_record(lp) == 4
 
 
@@ -196,7 +226,8 @@ def test_add_remove_uses_the_declaration_and_refuses_larger_records():
         program(np.ones((3, 2)), groups=[1, 1, 1], neighbours=relation)
 
 
-# ---------------------------------------------------------------------------------------------- the code path of solve()
+# ---------------------------------------------------------------------------------------------- the
+# code path of solve()
 
 
 def play(lp, opt, s, history, step):
@@ -222,7 +253,10 @@ def slack(n):
     return 2 * RowsOnSimplex.rounding_error(n)
 
 
-entry = st.one_of(st.floats(-1, 1), st.sampled_from([0.0, 0.0, 1.0, -1.0, 1e14, -1e14, 9e14, 1e-300, -1e-300, 0.1, 100.0]))
+entry = st.one_of(
+    st.floats(-1, 1),
+    st.sampled_from([0.0, 0.0, 1.0, -1.0, 1e14, -1e14, 9e14, 1e-300, -1e-300, 0.1, 100.0]),
+)
 side = st.one_of(st.floats(-2, 2), st.sampled_from([0.0, 1e19, -1e19, 1e-300, 50.0]))
 cost = st.sampled_from([1.0, 1.0, 0.1, 3.0, 1e3, 1e-3])
 
@@ -251,9 +285,12 @@ def neighbouring_programs(draw):
 @SETTINGS
 @given(neighbouring_programs())
 def test_scores_of_neighbouring_programs(case):
-    """Up to one number common to all vertices, scores change by at most the sensitivity; so the change spans at most twice it.
+    """Up to one number common to all vertices, scores change by at most the sensitivity.
 
-    Rows of values centred on zero give centred scores; the library leaves the centre out, which shifts all scores alike.
+    So the change spans at most twice it.
+
+    Rows of values centred on zero give centred scores; the library leaves the centre out, which
+    shifts all scores alike.
     """
     scores, centred = [], []
     d, n = len(case["c"]), len(case["pair"][0][1])
@@ -265,7 +302,9 @@ def test_scores_of_neighbouring_programs(case):
         centred.append(-z @ (table - (table.max(1) + table.min(1))[:, None] / 2))
         assert np.isfinite(scores[-1]).all()
         assert np.ptp(scores[-1] - centred[-1]) <= 2 * slack(n)
-    sensitivity = lp.neighbours.dense_average_sensitivity(2.0, case["s"], lp.neighbours.rows_of_one_record(lp)) + slack(n)
+    sensitivity = lp.neighbours.dense_average_sensitivity(
+        2.0, case["s"], lp.neighbours.rows_of_one_record(lp)
+    ) + slack(n)
     assert np.ptp(scores[0] - scores[1]) <= 2 * sensitivity
     assert np.abs(centred[0] - centred[1]).max() <= sensitivity
 
@@ -279,10 +318,14 @@ def test_scores_when_a_row_is_added(case, tight):
     s = float(len(b)) + 0.5 if tight else case["s"]
     scores = []
     for rows_present in (slice(None), slice(1, None)):
-        lp = LinearProgram(case["c"], case["storage"](A[rows_present]), b[rows_present], neighbours=relation)
+        lp = LinearProgram(
+            case["c"], case["storage"](A[rows_present]), b[rows_present], neighbours=relation
+        )
         rows, z = play(lp, case["opt"], s, case["history"], case["step"])
         scores.append(rows.scores(z))
-    assert np.ptp(scores[0] - scores[1]) <= 2 * (relation.dense_average_sensitivity(2.0, s, 1) + slack(50))
+    assert np.ptp(scores[0] - scores[1]) <= 2 * (
+        relation.dense_average_sensitivity(2.0, s, 1) + slack(50)
+    )
 
 
 @SETTINGS
@@ -297,17 +340,24 @@ def test_scores_when_a_record_owns_several_rows(case, data):
     for first_rows in (A[:2], -A[:2][::-1]):
         lower, upper = np.full(n, -np.inf), np.ones(n)
         lower[:2] = -1.0
-        lp = LinearProgram(case["c"], np.vstack([first_rows, A[2:]]), upper, row_lower=lower, groups=groups)
+        lp = LinearProgram(
+            case["c"], np.vstack([first_rows, A[2:]]), upper, row_lower=lower, groups=groups
+        )
         rows, z = play(lp, case["opt"], case["s"], case["history"], case["step"])
         scores.append(rows.scores(z))
     k = lp.neighbours.rows_of_one_record(lp)
     assert k == 4
-    assert np.ptp(scores[0] - scores[1]) <= 2 * (lp.neighbours.dense_average_sensitivity(2.0, case["s"], k) + slack(n + 2))
+    assert np.ptp(scores[0] - scores[1]) <= 2 * (
+        lp.neighbours.dense_average_sensitivity(2.0, case["s"], k) + slack(n + 2)
+    )
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
 def test_a_pair_of_programs_attains_the_bound(storage):
-    """A row that every past vertex violates holds full weight; flipping it elsewhere moves scores by the sensitivity."""
+    """A row that every past vertex violates holds full weight.
+
+    Flipping it elsewhere moves scores by the sensitivity.
+    """
     n, d, s = 30, 6, 4.0
     rng = np.random.default_rng(5)
     A = rng.uniform(-1, 1, (n, d))
@@ -318,7 +368,9 @@ def test_a_pair_of_programs_attains_the_bound(storage):
     c = np.array([1.0, 2, 0.5, 10, 1, 0.1])
     scores = []
     for matrix in (A, flipped):
-        rows, z = play(LinearProgram(c, storage(matrix * c * [7.0]), np.zeros(n)), 3.0, s, [5] * 6, 2.0)
+        rows, z = play(
+            LinearProgram(c, storage(matrix * c * [7.0]), np.zeros(n)), 3.0, s, [5] * 6, 2.0
+        )
         scores.append(rows.scores(z))
     sensitivity = ConstraintPrivate().dense_average_sensitivity(2.0, s, 1)
     change = scores[1] - scores[0]
@@ -330,7 +382,8 @@ def test_a_pair_of_programs_attains_the_bound(storage):
 def test_one_row_far_ahead_of_the_others(lead):
     """The weights of the others must not lose digits to the capped weight of one row: they carry almost all of the mass.
 
-    After one vertex every row but the first is far inside its half-space, and its weight has fallen by exp(-lead).
+    After one vertex every row but the first is far inside its half-space, and its weight has fallen
+    by exp(-lead).
     """
     n, s = 60, 20.0
     A = np.tile([1.0, -1.0, -1.0], (n, 1))
@@ -365,10 +418,20 @@ def test_a_positive_multiple_of_a_row_is_the_same_row(case, data):
     (A, b), _ = case["pair"]
     moderate = np.where(np.abs(A) > 1e3, 1.0, np.where(np.abs(A) < 1e-130, 0.0, A))
     b = np.clip(b, -1e3, 1e3)
-    factors = np.array(data.draw(st.lists(st.sampled_from([1.0, 1e-6, 3.0, 0.1, 1e9]), min_size=len(b), max_size=len(b))))
+    factors = np.array(
+        data.draw(
+            st.lists(st.sampled_from([1.0, 1e-6, 3.0, 0.1, 1e9]), min_size=len(b), max_size=len(b))
+        )
+    )
     results = []
     for A_now, b_now in ((moderate, b), (moderate * factors[:, None], b * factors)):
-        rows, z = play(LinearProgram(case["c"], case["storage"](A_now), b_now), case["opt"], case["s"], case["history"], 0.5)
+        rows, z = play(
+            LinearProgram(case["c"], case["storage"](A_now), b_now),
+            case["opt"],
+            case["s"],
+            case["history"],
+            0.5,
+        )
         scores = rows.scores(z)
         results.append((scores.max() - scores, z.copy()))
     np.testing.assert_allclose(results[1][0], results[0][0], rtol=1e-9, atol=1e-9)
@@ -378,7 +441,9 @@ def test_a_positive_multiple_of_a_row_is_the_same_row(case, data):
 def test_constant_rows_have_no_part_in_the_game():
     """A row proportional to the costs is the same at every vertex, however hard it is violated."""
     c = np.array([1.0, 2.0, 4.0])
-    lp = LinearProgram(c, np.array([[5.0, 10.0, 20.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]), [-1e18, -1e18, 0.5])
+    lp = LinearProgram(
+        c, np.array([[5.0, 10.0, 20.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]), [-1e18, -1e18, 0.5]
+    )
     table = violations(RowsOnSimplex.of_equal_range(Simplex(StandardForm.of(lp), 1.0)), 3)
     assert (table[:2] == 0).all()
     assert table[2].tolist() == [1.0, -1.0, -1.0]
@@ -398,12 +463,16 @@ def test_nearly_constant_rows_are_stretched_no_further_than_their_digits_allow()
     assert np.ptp(violations(rows, 2)[0]) <= 1e-12
 
 
-@pytest.mark.parametrize("hostile", [[1e-279, 0.0], [0.0, 3e-310], [1e14, -1e14], [-5e-324, 9e14], [1e-250, 1e-300]])
+@pytest.mark.parametrize(
+    "hostile", [[1e-279, 0.0], [0.0, 3e-310], [1e14, -1e14], [-5e-324, 9e14], [1e-250, 1e-300]]
+)
 @pytest.mark.parametrize("tiny_cost", [1e-15, 1e-30, 1e-90])
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
 def test_no_row_makes_a_number_overflow(hostile, tiny_cost, storage):
     """A record may choose any entries that a program accepts: a NaN or a warning would give it away."""
-    lp = LinearProgram([1.0, tiny_cost], storage(np.array([hostile, [1.0, -0.5], [0.0, 1.0]])), [1e-300, 1.0, 1.0])
+    lp = LinearProgram(
+        [1.0, tiny_cost], storage(np.array([hostile, [1.0, -0.5], [0.0, 1.0]])), [1e-300, 1.0, 1.0]
+    )
     rows, z = play(lp, 1.0, 2.0, [0, 1, 1], 2.0)
     assert np.isfinite(z).all()
     assert np.isfinite(rows.scores(z)).all()
@@ -420,7 +489,10 @@ def test_rounding_error_of_scores_is_within_its_bound(s):
     low, high = A.min(axis=1), A.max(axis=1)
     scale = np.minimum(2.0 / (high - low), 64.0 / np.maximum(np.abs(low), np.abs(high)))
     total = sum(map(Fraction, z))
-    exact = [-sum(Fraction(z[i]) / total * Fraction(scale[i]) * Fraction(A[i, j]) for i in range(n)) for j in range(d)]
+    exact = [
+        -sum(Fraction(z[i]) / total * Fraction(scale[i]) * Fraction(A[i, j]) for i in range(n))
+        for j in range(d)
+    ]
     error = max(abs(float(Fraction(x) - y)) for x, y in zip(rows.scores(z), exact, strict=True))
     assert error <= RowsOnSimplex.rounding_error(n)
 
@@ -428,22 +500,30 @@ def test_rounding_error_of_scores_is_within_its_bound(s):
 @SETTINGS
 @given(neighbouring_programs())
 def test_rows_within_declared_bounds(case):
-    """The published scaling: rows beyond the bounds are scaled down; scores change by at most twice the largest value over s."""
+    """The published scaling: rows beyond the bounds are scaled down.
+
+    Scores change by at most twice the largest value over s.
+    """
     a, a_b = 2.0, 5.0
     scores = []
     for A, b in case["pair"]:
-        simplex = Simplex(StandardForm.of(LinearProgram(case["c"], case["storage"](A), b)), case["opt"])
+        simplex = Simplex(
+            StandardForm.of(LinearProgram(case["c"], case["storage"](A), b)), case["opt"]
+        )
         rows = RowsOnSimplex.within_bounds(simplex, a, a_b)
         largest = a * simplex.vertices.max()
         table = violations(rows, len(case["c"]))
         assert np.abs(table).max() <= (largest + a_b) * (1 + 1e-12)
         fits = (np.abs(A) <= a).all(axis=1) & (np.abs(b) <= a_b)
-        np.testing.assert_allclose(table[fits], (A * simplex.vertices - b[:, None])[fits], rtol=1e-12, atol=1e-12 * largest)
+        np.testing.assert_allclose(
+            table[fits], (A * simplex.vertices - b[:, None])[fits], rtol=1e-12, atol=1e-12 * largest
+        )
         scores.append(rows.scores(DenseProjection(len(b), case["s"])(np.zeros(len(b)))))
     assert np.abs(scores[0] - scores[1]).max() <= 2 * largest / case["s"] * (1 + 1e-9)
 
 
-# ---------------------------------------------------------------------------------------------- what solve() charges
+# ----------------------------------------------------------------------------------------------
+# what solve() charges
 
 
 @pytest.mark.parametrize(
@@ -457,11 +537,16 @@ def test_rows_within_declared_bounds(case):
 )
 @pytest.mark.parametrize("s", [2.0, 5.5, 12.0])
 def test_solve_charges_the_sensitivity_of_the_lemma(relation, groups, k, s):
-    """Tight: W = 2 whatever A, b and the costs are. Published: 3 opt/c_min times the declared bound, for each row, over s."""
+    """Tight: W = 2 whatever A, b and the costs are.
+
+    Published: 3 opt/c_min times the declared bound, for each row, over s.
+    """
     A = 50 * np.random.default_rng(1).uniform(-1, 1, (12, 3))
     lp = LinearProgram([1.0, 0.1, 2.0], A, np.ones(12), neighbours=relation, groups=groups)
     tight = solve(lp, 1.0, 1e-4, s=s, alpha=500.0, opt=4.0, method="dmw", rng=0).privacy.entries[0]
     assert tight.sensitivity == pytest.approx(2 * min(1, k / s), rel=1e-9)
     assert tight.sensitivity >= 2 * min(1, k / s)
-    published = solve(lp, 1.0, 1e-4, s=s, alpha=500.0, opt=4.0, width=3.0, method="dmw-published", rng=0).privacy.entries[0]
+    published = solve(
+        lp, 1.0, 1e-4, s=s, alpha=500.0, opt=4.0, width=3.0, method="dmw-published", rng=0
+    ).privacy.entries[0]
     assert published.sensitivity == pytest.approx(3 * 3.0 * 40.0 * k / s)

@@ -28,7 +28,9 @@ def shifted_program(n, storage):
     fixed = np.random.default_rng(1).uniform(-9e14, 9e14, 7)
     row = np.r_[1e-3, -1e-3, 0.0, fixed, -fixed.sum() / 8]
     bounds = [(0, None)] * 3 + [(1, 1)] * 8
-    return privlp.LinearProgram(np.r_[1.0, 1.0, 1.0, np.zeros(8)], storage(np.tile(row, (n, 1))), np.zeros(n), bounds=bounds)
+    return privlp.LinearProgram(
+        np.r_[1.0, 1.0, 1.0, np.zeros(8)], storage(np.tile(row, (n, 1))), np.zeros(n), bounds=bounds
+    )
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
@@ -48,7 +50,9 @@ def test_threads_cannot_overspend_a_budget_together():
         def charge(budget=budget, barrier=barrier, outcomes=outcomes):
             barrier.wait()
             try:
-                budget.share(0.3, 0.0).charge(ExponentialMechanism(1.0, 0.29), 1, "test", RELATION, Randomness(0))
+                budget.share(0.3, 0.0).charge(
+                    ExponentialMechanism(1.0, 0.29), 1, "test", RELATION, Randomness(0)
+                )
                 outcomes.append(True)
             except privlp.BudgetExceededError:
                 outcomes.append(False)
@@ -64,7 +68,9 @@ def test_threads_cannot_overspend_a_budget_together():
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
 def test_copies_of_a_budget_are_the_budget(duplicate):
     budget = privlp.Budget(1.0, 1e-6)
-    draws = duplicate(budget).charge(ExponentialMechanism(1.0, 0.5), 1, "test", RELATION, Randomness(0))
+    draws = duplicate(budget).charge(
+        ExponentialMechanism(1.0, 0.5), 1, "test", RELATION, Randomness(0)
+    )
     assert budget.spent() > 0
     assert duplicate(draws) is draws
 
@@ -73,7 +79,9 @@ def test_budgets_and_draws_cannot_be_pickled():
     budget = Ledger(1.0, 1e-6)
     draws = budget.charge(ExponentialMechanism(1.0, 0.5), 1, "test", RELATION, Randomness(0))
     for unique in (budget, draws):
-        with pytest.raises(privlp.BudgetExceededError, match="spend a second time what was paid for once"):
+        with pytest.raises(
+            privlp.BudgetExceededError, match="spend a second time what was paid for once"
+        ):
             pickle.dumps(unique)
 
 
@@ -109,20 +117,26 @@ def test_projection_is_exact_for_log_weights_of_any_size(size):
 def test_far_more_rows_than_the_nominal_number_are_outside_the_relation():
     relation = privlp.ConstraintPrivate("add-remove", nominal_n=2)
     privlp.LinearProgram([1.0], np.ones((20, 1)), np.ones(20), neighbours=relation)
-    with pytest.raises(privlp.InvalidProblemError, match="more than ten times nominal_n=2 private rows"):
+    with pytest.raises(
+        privlp.InvalidProblemError, match="more than ten times nominal_n=2 private rows"
+    ):
         privlp.LinearProgram([1.0], np.ones((21, 1)), np.ones(21), neighbours=relation)
 
 
 def test_no_private_row_at_all_is_no_error_where_their_number_is_private():
     relation = privlp.ConstraintPrivate("add-remove", nominal_n=20)
-    lp = privlp.LinearProgram([1.0, 1.0], [[1.0, 1.0]], [np.inf], row_lower=[-np.inf], private=[], neighbours=relation)
+    lp = privlp.LinearProgram(
+        [1.0, 1.0], [[1.0, 1.0]], [np.inf], row_lower=[-np.inf], private=[], neighbours=relation
+    )
     assert privlp.solve(lp, 1.0, 1e-6, 5, opt=2.0, rng=0).success
 
 
 def test_rounding_is_allowed_for_up_to_the_largest_number_of_rows():
     relation = privlp.ConstraintPrivate("add-remove", nominal_n=1000)
     lp = privlp.LinearProgram([1.0, 2.0], -np.ones((5, 2)), -np.ones(5), neighbours=relation)
-    sensitivity = privlp.solve(lp, 1.0, 1e-6, 10, opt=2.0, method="dmw", rng=0).privacy.entries[0].sensitivity
+    sensitivity = (
+        privlp.solve(lp, 1.0, 1e-6, 10, opt=2.0, method="dmw", rng=0).privacy.entries[0].sensitivity
+    )
     assert sensitivity == pytest.approx(0.2 + 2 * RowsOnSimplex.rounding_error(10_000), rel=1e-15)
 
 
@@ -130,7 +144,10 @@ def test_statement_names_every_relation_that_was_charged():
     budget = privlp.Budget(2.0, 1e-6)
     for rows in (1, 7):
         lp = privlp.LinearProgram(
-            [1.0, 2.0], -np.ones((50, 2)), -np.ones(50), neighbours=privlp.ConstraintPrivate(rows_per_record=rows)
+            [1.0, 2.0],
+            -np.ones((50, 2)),
+            -np.ones(50),
+            neighbours=privlp.ConstraintPrivate(rows_per_record=rows),
         )
         privlp.solve(lp, 0.5, 1e-6, 10, 1.0, opt=2.0, budget=budget, rng=0)
     words = str(budget.statement())
@@ -140,8 +157,12 @@ def test_statement_names_every_relation_that_was_charged():
 
 
 def test_groups_show_in_the_statement():
-    lp = privlp.LinearProgram([1.0, 2.0], -np.ones((50, 2)), -np.ones(50), groups=np.arange(50) // 5)
-    assert "at most 5 rows" in str(privlp.solve(lp, 0.5, 1e-6, 10, 1.0, opt=2.0, rng=0).privacy.statement())
+    lp = privlp.LinearProgram(
+        [1.0, 2.0], -np.ones((50, 2)), -np.ones(50), groups=np.arange(50) // 5
+    )
+    assert "at most 5 rows" in str(
+        privlp.solve(lp, 0.5, 1e-6, 10, 1.0, opt=2.0, rng=0).privacy.statement()
+    )
 
 
 def test_all_variables_fixed_is_told():
@@ -172,21 +193,35 @@ def every_class():
     for package in (privlp, svm_models):
         for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             if not module.name.endswith("__main__"):
-                yield from (c for c in vars(importlib.import_module(module.name)).values() if inspect.isclass(c))
+                yield from (
+                    c
+                    for c in vars(importlib.import_module(module.name)).values()
+                    if inspect.isclass(c)
+                )
 
 
 def test_no_method_remembers_its_object_for_ever():
     """A cache on a method belongs to the class: it would keep every program that was ever solved in memory."""
-    remembered = [c for c in every_class() for member in vars(c).values() if hasattr(member, "cache_info")]
+    remembered = [
+        c for c in every_class() for member in vars(c).values() if hasattr(member, "cache_info")
+    ]
     assert remembered == []
 
 
 @pytest.mark.parametrize("method", ["mw", "direct-noise"])
 def test_nothing_of_a_program_outlives_its_solve(method):
     relation = privlp.ScalarPrivate(0.1, lower=-2, upper=2)
-    lp = privlp.LinearProgram([1.0, 1.0], -np.eye(2), -np.ones(2), neighbours=relation, bounds=(0, None if method == "mw" else 5))
+    lp = privlp.LinearProgram(
+        [1.0, 1.0],
+        -np.eye(2),
+        -np.ones(2),
+        neighbours=relation,
+        bounds=(0, None if method == "mw" else 5),
+    )
     gone = weakref.ref(lp)
-    solution = privlp.solve(lp, 1.0, 1e-6, opt=2.0 if method == "mw" else None, method=method, rng=0)
+    solution = privlp.solve(
+        lp, 1.0, 1e-6, opt=2.0 if method == "mw" else None, method=method, rng=0
+    )
     del lp
     gc.collect()
     assert gone() is None

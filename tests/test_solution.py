@@ -10,7 +10,9 @@ import pytest
 
 from privlp import LinearProgram, ReadError, Solution, Status, solve
 
-LP = LinearProgram([1.0, 2.0, 1.5], -np.random.default_rng(1).uniform(0.2, 1.0, size=(200, 3)), -np.ones(200))
+LP = LinearProgram(
+    [1.0, 2.0, 1.5], -np.random.default_rng(1).uniform(0.2, 1.0, size=(200, 3)), -np.ones(200)
+)
 
 
 @pytest.fixture(scope="module", params=[1.0, math.inf], ids=["private", "no noise"])
@@ -21,11 +23,22 @@ def solution(request):
 
 def stopped(solution):
     """The same solve, had it hit its time limit."""
-    return dataclasses.replace(solution, x=None, objective=None, status=Status.TIME_LIMIT, message="Stopped.", trace={})
+    return dataclasses.replace(
+        solution, x=None, objective=None, status=Status.TIME_LIMIT, message="Stopped.", trace={}
+    )
 
 
 def assert_same(first, second):
-    for name in ("objective", "method", "iterations", "status", "message", "privacy", "success", "variable_names"):
+    for name in (
+        "objective",
+        "method",
+        "iterations",
+        "status",
+        "message",
+        "privacy",
+        "success",
+        "variable_names",
+    ):
         assert getattr(first, name) == getattr(second, name), name
     assert (first.x is None) == (second.x is None)
     if first.x is not None:
@@ -37,7 +50,8 @@ def assert_same(first, second):
         assert values.dtype == second.trace[name].dtype
 
 
-# --- round trip ------------------------------------------------------------------------------------------------------
+# --- round trip
+# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [str, os.fspath, lambda path: path], ids=["str", "fspath", "Path"])
@@ -76,7 +90,9 @@ def test_the_privacy_statement_survives(solution, tmp_path):
 
 
 def test_infinite_eps_is_loaded_as_a_number(tmp_path):
-    solve(LP, eps=math.inf, delta=0, s=20, alpha=0.5, opt=3.0, method="dmw", rng=0).save(tmp_path / "solution.json")
+    solve(LP, eps=math.inf, delta=0, s=20, alpha=0.5, opt=3.0, method="dmw", rng=0).save(
+        tmp_path / "solution.json"
+    )
     privacy = Solution.load(tmp_path / "solution.json").privacy
     assert privacy.eps == privacy.eps_limit == math.inf
     assert "NOT PRIVATE" in str(privacy.statement())
@@ -84,7 +100,11 @@ def test_infinite_eps_is_loaded_as_a_number(tmp_path):
 
 def test_numbers_survive_to_the_last_bit(solution, tmp_path):
     x = np.array([0.1, 1 / 3, np.pi, 5e-324, 1.7976931348623157e308, -0.0, 1e22])
-    trace = {"selected": np.array([3, 1, 2]), "released": np.array([[0.1, 0.2], [1 / 3, -0.0]]), "kept": np.array([True, False])}
+    trace = {
+        "selected": np.array([3, 1, 2]),
+        "released": np.array([[0.1, 0.2], [1 / 3, -0.0]]),
+        "kept": np.array([True, False]),
+    }
     changed = dataclasses.replace(solution, x=x, objective=0.1 + 0.2, trace=trace)
     changed.save(tmp_path / "solution.json")
     loaded = Solution.load(tmp_path / "solution.json")
@@ -104,11 +124,14 @@ def test_the_file_is_standard_json(solution, tmp_path):
     assert document["x"] == solution.x.tolist()
 
 
-# --- what cannot be loaded -------------------------------------------------------------------------------------------
+# --- what cannot be loaded
+# -------------------------------------------------------------------------------------------
 
 
 def test_loading_a_missing_file(tmp_path):
-    with pytest.raises(ReadError, match=r"Cannot read '.*nowhere\.json': No such file or directory\."):
+    with pytest.raises(
+        ReadError, match=r"Cannot read '.*nowhere\.json': No such file or directory\."
+    ):
         Solution.load(tmp_path / "nowhere.json")
 
 
@@ -179,7 +202,8 @@ def test_loading_a_file_cut_short(solution, tmp_path, share):
         Solution.load(path)
 
 
-# --- saving is all or nothing ----------------------------------------------------------------------------------------
+# --- saving is all or nothing
+# ----------------------------------------------------------------------------------------
 
 
 def test_saving_replaces_an_older_file(solution, tmp_path):
@@ -193,7 +217,9 @@ def test_saving_replaces_an_older_file(solution, tmp_path):
 STEPS = {"encoding": (json, ("dump", "dumps")), "renaming": (os, ("replace", "rename"))}
 
 
-@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=["disk full", "interrupt"])
+@pytest.mark.parametrize(
+    "error", [OSError("disk full"), KeyboardInterrupt()], ids=["disk full", "interrupt"]
+)
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("old", [None, "old"], ids=["new file", "old file"])
 def test_a_failure_leaves_no_trace(solution, tmp_path, monkeypatch, error, step, old):
@@ -231,7 +257,8 @@ def test_saving_into_a_missing_folder_names_it(solution, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-# --- the object ------------------------------------------------------------------------------------------------------
+# --- the object
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_a_solution_is_frozen(solution):
@@ -241,4 +268,6 @@ def test_a_solution_is_frozen(solution):
 
 @pytest.mark.parametrize("status", list(Status))
 def test_only_completed_solves_are_a_success(solution, status):
-    assert dataclasses.replace(solution, status=status).success == (status in {Status.COMPLETED, Status.OPTIMAL})
+    assert dataclasses.replace(solution, status=status).success == (
+        status in {Status.COMPLETED, Status.OPTIMAL}
+    )

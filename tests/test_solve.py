@@ -1,4 +1,7 @@
-"""Every constraint-private method of `solve` keeps the same promises; for the others see test_low_sensitivity_solvers.py."""
+"""Every constraint-private method of `solve` keeps the same promises.
+
+For the others see test_low_sensitivity_solvers.py.
+"""
 
 import json
 import math
@@ -24,7 +27,9 @@ def method(request):
 
 def covering(n=300, d=5, seed=0, **fields):
     rng = np.random.default_rng(seed)
-    return privlp.LinearProgram(rng.uniform(0.5, 2, d), -rng.uniform(0, 1, (n, d)), -np.ones(n), **fields)
+    return privlp.LinearProgram(
+        rng.uniform(0.5, 2, d), -rng.uniform(0, 1, (n, d)), -np.ones(n), **fields
+    )
 
 
 def run(lp, method, *, eps=1.0, delta=1e-6, s=30, opt=6.0, rng=0, **options):
@@ -34,11 +39,19 @@ def run(lp, method, *, eps=1.0, delta=1e-6, s=30, opt=6.0, rng=0, **options):
 
 KNOWN = {
     "covering": privlp.LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]),
-    "degenerate": privlp.LinearProgram([1, 1], [[-1, -1], [-1, -1], [-2, -2], [-1, 0]], [-1, -1, -2, -0.5]),
+    "degenerate": privlp.LinearProgram(
+        [1, 1], [[-1, -1], [-1, -1], [-2, -2], [-1, 0]], [-1, -1, -2, -0.5]
+    ),
     "maximise": privlp.LinearProgram([3, 5], [[1, 0], [0, 2], [3, 2]], [4, 12, 18], sense="max"),
-    "lower bounds and offset": privlp.LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-4, -7], bounds=(1, None), offset=5.0),
-    "mirrored variable": privlp.LinearProgram([1, -2], [[-1, 1], [-1, 3]], [-2, -3], bounds=[(0, None), (None, 0)]),
-    "private equality": privlp.LinearProgram([1, 2, 3], [[1, 1, 1], [-1, -3, 0]], [2, -3], row_lower=[2, -np.inf]),
+    "lower bounds and offset": privlp.LinearProgram(
+        [1, 2], [[-1, -1], [-1, -3]], [-4, -7], bounds=(1, None), offset=5.0
+    ),
+    "mirrored variable": privlp.LinearProgram(
+        [1, -2], [[-1, 1], [-1, 3]], [-2, -3], bounds=[(0, None), (None, 0)]
+    ),
+    "private equality": privlp.LinearProgram(
+        [1, 2, 3], [[1, 1, 1], [-1, -3, 0]], [2, -3], row_lower=[2, -np.inf]
+    ),
     "fixed variable": privlp.LinearProgram(
         [1, 2, 7], [[-1, -1, 0.5], [-1, -3, 0]], [-2, -3], bounds=[(0, None), (0, None), (2, 2)]
     ),
@@ -60,15 +73,22 @@ def test_without_noise_every_method_approaches_the_exact_optimum(method, name):
     comparison = privlp.compare(lp, solution, exact)
     if method == "ftpl":  # whose region holds better objectives too
         assert lp.sign * (solution.objective - exact.objective) <= 1e-6
-    assert solution.objective == pytest.approx(exact.objective, rel=5e-3 if method == "ftpl" else 1e-9)
-    assert comparison.violation_at(0) < {"dmw": 0.005, "dmw-published": 0.12, "mirror": 0.02}.get(method, 0.06)
+    assert solution.objective == pytest.approx(
+        exact.objective, rel=5e-3 if method == "ftpl" else 1e-9
+    )
+    assert comparison.violation_at(0) < {"dmw": 0.005, "dmw-published": 0.12, "mirror": 0.02}.get(
+        method, 0.06
+    )
 
 
 def test_without_noise_smaller_alpha_means_smaller_violation_and_alpha_is_kept(method):
     lp = covering()
     opt = privlp.solve_exact(lp).objective
     alphas = {"dmw-published": (20.0, 5.0, 2.0)}.get(method, (2.0, 0.5, 0.1))
-    left = [privlp.compare(lp, run(lp, method, eps=INF, s=3, opt=opt, alpha=a)).scaled_violations for a in alphas]
+    left = [
+        privlp.compare(lp, run(lp, method, eps=INF, s=3, opt=opt, alpha=a)).scaled_violations
+        for a in alphas
+    ]
     worst = [np.sort(v)[-4] for v in left]
     assert worst[0] >= worst[-1]
     assert all(w <= a for w, a in zip(worst, alphas, strict=True))
@@ -87,7 +107,10 @@ def test_ledger_stays_within_the_budget(method, eps, delta):
     solution = run(covering(), method, eps=eps, delta=delta)
     assert 0 < solution.privacy.eps <= eps
     assert solution.privacy.delta == delta
-    assert sum(entry.draws for entry in solution.privacy.entries if "choose" not in entry.purpose) == solution.iterations
+    assert (
+        sum(entry.draws for entry in solution.privacy.entries if "choose" not in entry.purpose)
+        == solution.iterations
+    )
 
 
 def test_tight_accounting_spends_all_of_it():
@@ -128,7 +151,11 @@ def test_solution_lies_on_the_public_region(method):
     lp = covering()
     solution = run(lp, method)
     assert (solution.x >= 0).all()
-    assert solution.objective <= 6.0 + 1e-6 if method == "ftpl" else solution.objective == pytest.approx(6.0)
+    assert (
+        solution.objective <= 6.0 + 1e-6
+        if method == "ftpl"
+        else solution.objective == pytest.approx(6.0)
+    )
     assert solution.success
     assert solution.status is privlp.Status.COMPLETED
 
@@ -150,7 +177,9 @@ def test_default_method_and_default_alpha():
     solution = privlp.solve(covering(3000), 1.0, 1e-6, 100, opt=6.0, rng=0)
     assert solution.method == "mirror-best"
     assert solution.iterations > 1
-    assert privlp.solve(covering(), 1.0, 0.0, 30, opt=6.0, rng=0).method == "dmw"  # Gaussian noise needs delta
+    assert (
+        privlp.solve(covering(), 1.0, 0.0, 30, opt=6.0, rng=0).method == "dmw"
+    )  # Gaussian noise needs delta
 
 
 def test_more_budget_means_more_default_rounds():
@@ -184,14 +213,26 @@ class TestPublishedConstants:
     def solution(self):
         rng = np.random.default_rng(0)
         lp = privlp.LinearProgram(np.ones(4), rng.uniform(-1, 1, (self.n, 4)), -np.ones(self.n))
-        return run(lp, "dmw-published", eps=self.eps, delta=self.delta, s=self.s, alpha=self.alpha, opt=self.opt)
+        return run(
+            lp,
+            "dmw-published",
+            eps=self.eps,
+            delta=self.delta,
+            s=self.s,
+            alpha=self.alpha,
+            opt=self.opt,
+        )
 
     def test_rounds(self):
         rho = self.opt + 1
-        assert self.solution().iterations == math.ceil(36 * rho**2 * math.log(self.n) / self.alpha**2)
+        assert self.solution().iterations == math.ceil(
+            36 * rho**2 * math.log(self.n) / self.alpha**2
+        )
 
     def test_sensitivity(self):
-        assert self.solution().privacy.entries[0].sensitivity == pytest.approx(3 * self.opt / self.s)
+        assert self.solution().privacy.entries[0].sensitivity == pytest.approx(
+            3 * self.opt / self.s
+        )
 
     def test_budget_per_round(self):
         solution = self.solution()
@@ -201,7 +242,9 @@ class TestPublishedConstants:
     def test_step(self, monkeypatch):
         """Log-weights move by eta per unit of loss, and a loss is a violation over twice the width."""
         steps = []
-        monkeypatch.setattr("privlp.solvers.dmw.Game", lambda *a, **k: steps.append(a[2].step) or Game(*a, **k))
+        monkeypatch.setattr(
+            "privlp.solvers.dmw.Game", lambda *a, **k: steps.append(a[2].step) or Game(*a, **k)
+        )
         solution = self.solution()
         eta = math.sqrt(math.log(self.n) / solution.iterations)
         assert steps == [pytest.approx(eta / (2 * (self.opt + 1)))]
@@ -261,12 +304,30 @@ def test_bad_parameters_are_refused_with_nothing_spent(method, name):
 BAD_PROGRAMS = {
     "public row": (lambda: covering(private=np.arange(300) > 0), "some rows are public"),
     "upper bound": (lambda: covering(bounds=(0, 3)), "variable 0 has two finite bounds"),
-    "free variable": (lambda: covering(bounds=[(None, None)] + [(0, None)] * 4), "variable 0 is free"),
-    "cost of both signs": (lambda: privlp.LinearProgram([1, -1], -np.ones((300, 2)), -np.ones(300)), "variable 1 .* wrong sign"),
-    "zero cost": (lambda: privlp.LinearProgram([1, 0], -np.ones((300, 2)), -np.ones(300)), "variable 1 .* cost that is zero"),
-    "soft rows": (lambda: covering(penalty=2.0), "leave out penalty|declared public bound on the Euclidean norm"),
-    "no private rows": (lambda: covering(private=[]), "no private rows|between 1 and the number of private rows, 0"),
-    "costs of wild size": (lambda: privlp.LinearProgram([1, 1e-200], -np.ones((300, 2)), -np.ones(300)), "rescale the costs"),
+    "free variable": (
+        lambda: covering(bounds=[(None, None)] + [(0, None)] * 4),
+        "variable 0 is free",
+    ),
+    "cost of both signs": (
+        lambda: privlp.LinearProgram([1, -1], -np.ones((300, 2)), -np.ones(300)),
+        "variable 1 .* wrong sign",
+    ),
+    "zero cost": (
+        lambda: privlp.LinearProgram([1, 0], -np.ones((300, 2)), -np.ones(300)),
+        "variable 1 .* cost that is zero",
+    ),
+    "soft rows": (
+        lambda: covering(penalty=2.0),
+        "leave out penalty|declared public bound on the Euclidean norm",
+    ),
+    "no private rows": (
+        lambda: covering(private=[]),
+        "no private rows|between 1 and the number of private rows, 0",
+    ),
+    "costs of wild size": (
+        lambda: privlp.LinearProgram([1, 1e-200], -np.ones((300, 2)), -np.ones(300)),
+        "rescale the costs",
+    ),
 }
 
 
@@ -302,7 +363,10 @@ def test_method_specific_errors(method_name, options, message):
     ("change", "message"),
     [
         ({"lp": "model.mps"}, "lp must be a LinearProgram, got str"),
-        ({"method": "simplex"}, "method must be 'auto' or one of 'dmw', 'dmw-published', 'mirror', 'mirror-dense'"),
+        (
+            {"method": "simplex"},
+            "method must be 'auto' or one of 'dmw', 'dmw-published', 'mirror', 'mirror-dense'",
+        ),
         ({"budget": 1.0}, "budget must be a privlp.Budget, got float"),
     ],
 )
@@ -313,7 +377,14 @@ def test_wrong_types_are_named(change, message):
 
 
 def test_numpy_scalars_are_accepted(method):
-    solution = run(covering(), method, eps=np.float64(1), delta=np.float32(1e-6), s=np.int64(30), opt=np.float64(6.0))
+    solution = run(
+        covering(),
+        method,
+        eps=np.float64(1),
+        delta=np.float32(1e-6),
+        s=np.int64(30),
+        opt=np.float64(6.0),
+    )
     assert solution.success
 
 
@@ -328,7 +399,9 @@ class TestAddRemove:
     relation = privlp.ConstraintPrivate("add-remove", nominal_n=300)
 
     def test_rounds_and_noise_do_not_follow_the_true_number(self, method):
-        solutions = [run(covering(n, neighbours=self.relation), method) for n in (280, 300, 301, 500)]
+        solutions = [
+            run(covering(n, neighbours=self.relation), method) for n in (280, 300, 301, 500)
+        ]
         assert len({s.iterations for s in solutions}) == 1
         assert len({s.privacy.entries for s in solutions}) == 1
         assert len({s.message.replace("elastic", "dense") for s in solutions}) == 1
@@ -337,13 +410,21 @@ class TestAddRemove:
         assert run(covering(10, neighbours=self.relation), method).success
 
     def test_s_is_checked_against_the_nominal_number(self, method):
-        with pytest.raises(privlp.InvalidParameterError, match="between 1 and the number of private rows, 300"):
+        with pytest.raises(
+            privlp.InvalidParameterError, match="between 1 and the number of private rows, 300"
+        ):
             run(covering(400, neighbours=self.relation), method, s=350)
 
     def test_the_true_number_appears_nowhere(self, method):
         lp = covering(287, neighbours=self.relation)
         solution = run(lp, method)
-        for text in (repr(lp), repr(solution), str(solution.privacy), str(solution.privacy.statement()), solution.to_json()):
+        for text in (
+            repr(lp),
+            repr(solution),
+            str(solution.privacy),
+            str(solution.privacy.statement()),
+            solution.to_json(),
+        ):
             assert not re.search(r"(?<![\d.])287(?!\d)", text)
 
 
@@ -354,12 +435,16 @@ def sensitivities(solution):
 class TestSeveralRowsPerRecord:
     def test_sensitivity_grows_with_the_rows_of_a_record(self, method):
         one = sensitivities(run(covering(), method))
-        three = sensitivities(run(covering(neighbours=privlp.ConstraintPrivate(rows_per_record=3)), method))
+        three = sensitivities(
+            run(covering(neighbours=privlp.ConstraintPrivate(rows_per_record=3)), method)
+        )
         assert three == pytest.approx(3 * one, rel=1e-6)
 
     def test_groups_say_it(self, method):
         by_groups = sensitivities(run(covering(groups=np.arange(300) // 3), method))
-        declared = sensitivities(run(covering(neighbours=privlp.ConstraintPrivate(rows_per_record=3)), method))
+        declared = sensitivities(
+            run(covering(neighbours=privlp.ConstraintPrivate(rows_per_record=3)), method)
+        )
         assert (by_groups == declared).all()
 
     def test_a_range_counts_twice(self, method):
@@ -410,15 +495,35 @@ class TestNothingPrivateLeaves:
         return privlp.LinearProgram(lp.c, A, b, **fields)
 
     def texts(self, solution):
-        yield from (repr(solution), str(solution), solution.message, repr(solution.privacy), str(solution.privacy))
-        yield from (str(solution.privacy.statement()), json.dumps(solution.privacy.statement()), solution.to_json())
+        yield from (
+            repr(solution),
+            str(solution),
+            solution.message,
+            repr(solution.privacy),
+            str(solution.privacy),
+        )
+        yield from (
+            str(solution.privacy.statement()),
+            json.dumps(solution.privacy.statement()),
+            solution.to_json(),
+        )
 
     def leaks(self, text):
-        return [number for number in ("12345432", "1234567", "7654321") if number in text.replace("_", "")]
+        return [
+            number
+            for number in ("12345432", "1234567", "7654321")
+            if number in text.replace("_", "")
+        ]
 
     def test_in_results(self, method, caplog, capfd):
         lp = self.planted()
-        for text in (*self.texts(run(lp, method, s=10, progress=True)), repr(lp), str(lp), caplog.text, *capfd.readouterr()):
+        for text in (
+            *self.texts(run(lp, method, s=10, progress=True)),
+            repr(lp),
+            str(lp),
+            caplog.text,
+            *capfd.readouterr(),
+        ):
             assert self.leaks(text) == []
 
     def test_in_errors(self, method):
@@ -430,7 +535,9 @@ class TestNothingPrivateLeaves:
             assert self.leaks(str(caught.value)) == [], name
 
     def test_in_refusals(self, method):
-        for fields in ({"bounds": (0, 2)}, {"private": [1, 2]}, {"penalty": 1.0})[2 * (method == "ftpl") :]:
+        for fields in ({"bounds": (0, 2)}, {"private": [1, 2]}, {"penalty": 1.0})[
+            2 * (method == "ftpl") :
+        ]:
             with pytest.raises(privlp.PrivLPError) as caught:
                 run(self.planted(**fields), method, s=2)
             assert self.leaks(str(caught.value)) == []
@@ -453,8 +560,12 @@ def test_an_overspending_solve_raises_before_any_draw(monkeypatch):
     budget = privlp.Budget(1.0, 1e-6)
     run(covering(), "dmw", eps=0.8, budget=budget)
     spent = budget.spent()
-    monkeypatch.setattr(Game, "step", lambda self, t: pytest.fail("drew before the budget was checked"))
-    with pytest.raises(privlp.BudgetExceededError, match="Nothing was drawn and nothing was charged"):
+    monkeypatch.setattr(
+        Game, "step", lambda self, t: pytest.fail("drew before the budget was checked")
+    )
+    with pytest.raises(
+        privlp.BudgetExceededError, match="Nothing was drawn and nothing was charged"
+    ):
         run(covering(), "dmw", eps=0.8, budget=budget)
     assert budget.spent() == spent
 

@@ -1,4 +1,7 @@
-"""Pages of results say with which code they were measured; changed code is noticed, changed words are not."""
+"""Pages of results say with which code they were measured.
+
+Changed code is noticed, changed words are not.
+"""
 
 import re
 
@@ -113,11 +116,14 @@ def test_pages_without_a_fingerprint_are_told_apart(repository, capsys):
     page = repository / "docs/results/rates.md"
     page.write_text("# Rates\n")
     assert "rates never stamped\n" in listed(capsys)
-    page.write_text("# Rates\n\nMeasured with privlp 0.1.0, no later than 2026-11-21, before fingerprints.\n")
+    page.write_text(
+        "# Rates\n\nMeasured with privlp 0.1.0, no later than 2026-11-21, before fingerprints.\n"
+    )
     assert "rates measured before fingerprints, no later than 2026-11-21\n" in listed(capsys)
 
 
-# ------------------------------------------------------------------------------------ this repository
+# ------------------------------------------------------------------------------------ this
+# repository
 
 
 def test_every_page_has_its_sources_listed():

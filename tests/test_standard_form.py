@@ -1,6 +1,7 @@
 """Standard form: what goes in comes out again, and no row changes its owner or its meaning.
 
-All numbers are small multiples of 1/4, so that sums and products are exact and equalities can be tested as such.
+All numbers are small multiples of 1/4, so that sums and products are exact and equalities can be
+tested as such.
 """
 
 from fractions import Fraction
@@ -58,9 +59,15 @@ def programs(draw):
 
     matrix = vector(n * d).reshape(n, d)
     if draw(st.booleans()):
-        matrix[np.array(draw(st.lists(st.booleans(), min_size=n * d, max_size=n * d))).reshape(n, d)] = 0.0
+        matrix[
+            np.array(draw(st.lists(st.booleans(), min_size=n * d, max_size=n * d))).reshape(n, d)
+        ] = 0.0
     plain = draw(st.booleans())
-    ends = [(-INF, draw(QUARTERS)) for _ in range(n)] if plain else draw(st.lists(row_ends(), min_size=n, max_size=n))
+    ends = (
+        [(-INF, draw(QUARTERS)) for _ in range(n)]
+        if plain
+        else draw(st.lists(row_ends(), min_size=n, max_size=n))
+    )
     lower, upper = np.array(ends).T
     return LinearProgram(
         vector(d),
@@ -68,7 +75,11 @@ def programs(draw):
         upper,
         row_lower=lower,
         bounds=draw(st.lists(variable_bounds(), min_size=d, max_size=d)),
-        private=None if plain and draw(st.booleans()) else np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n))),
+        private=(
+            None
+            if plain and draw(st.booleans())
+            else np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+        ),
         sense=draw(st.sampled_from(["min", "max"])),
         offset=draw(QUARTERS),
     )
@@ -87,10 +98,15 @@ def dense_rows(form):
     """A', column by column from what a step along u_j does to the user's rows."""
     start = form.undo(np.zeros(len(form.column)))
     steps = [form.lp.A @ (form.undo(unit) - start) for unit in np.eye(len(form.column))]
-    return np.array([form.row_sign * step[form.row] for step in steps]).reshape(len(form.column), len(form.row)).T
+    return (
+        np.array([form.row_sign * step[form.row] for step in steps])
+        .reshape(len(form.column), len(form.row))
+        .T
+    )
 
 
-# --- the way there and back ------------------------------------------------------------------------------------------
+# --- the way there and back
+# ------------------------------------------------------------------------------------------
 
 
 @PROPERTY
@@ -109,7 +125,11 @@ def test_undo_stays_within_the_bounds(drawn):
 def test_every_point_within_the_bounds_is_reached(lp, data):
     form = StandardForm.of(lp)
     lower, upper = lp.bounds.T
-    x = np.clip(np.array(data.draw(st.lists(QUARTERS, min_size=len(lower), max_size=len(lower)))), lower, upper)
+    x = np.clip(
+        np.array(data.draw(st.lists(QUARTERS, min_size=len(lower), max_size=len(lower)))),
+        lower,
+        upper,
+    )
     steps = np.maximum(form.column_sign * (x - form.shift)[form.column], 0.0)
     assert (steps <= form.upper).all()
     np.testing.assert_array_equal(form.undo(steps), x)
@@ -130,7 +150,11 @@ def test_cost_is_the_users_objective_in_minimisation_sense(drawn):
 def test_private_rows_keep_their_meaning(drawn):
     lp, form, u = drawn
     activity = lp.A @ form.undo(u)
-    expected = np.where(form.row_sign > 0, activity[form.row] - lp.b[form.row], lp.row_lower[form.row] - activity[form.row])
+    expected = np.where(
+        form.row_sign > 0,
+        activity[form.row] - lp.b[form.row],
+        lp.row_lower[form.row] - activity[form.row],
+    )
     residual = form.rows() @ u - form.rhs
     np.testing.assert_array_equal(residual, expected)
     users = ((activity <= lp.b) & (activity >= lp.row_lower))[lp.private].all()
@@ -166,7 +190,8 @@ def test_costs_bounds_and_variables_do_not_depend_on_private_rows(lp):
         np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name), err_msg=name)
 
 
-# --- A' as an operator -----------------------------------------------------------------------------------------------
+# --- A' as an operator
+# -----------------------------------------------------------------------------------------------
 
 
 @PROPERTY
@@ -186,10 +211,15 @@ def test_columns_agree_with_a_dense_matrix(lp, data):
     form = StandardForm.of(lp)
     rows, dense = form.rows(), dense_rows(form)
     factor = data.draw(QUARTERS)
-    scale, start = (np.array(data.draw(st.lists(QUARTERS, min_size=len(dense), max_size=len(dense)))) for _ in range(2))
+    scale, start = (
+        np.array(data.draw(st.lists(QUARTERS, min_size=len(dense), max_size=len(dense))))
+        for _ in range(2)
+    )
     for j in range(dense.shape[1]):
         np.testing.assert_array_equal(rows.column(j), dense[:, j])
-        np.testing.assert_array_equal(rows.column(j, signed=False), form.column_sign[j] * dense[:, j])
+        np.testing.assert_array_equal(
+            rows.column(j, signed=False), form.column_sign[j] * dense[:, j]
+        )
         out = start.copy()
         rows.add_column(j, factor, scale, out)
         np.testing.assert_array_equal(out, start + factor * scale * dense[:, j])
@@ -201,7 +231,9 @@ def test_extremes_agree_with_a_dense_matrix(lp, data):
     form = StandardForm.of(lp)
     if len(form.column) == 0:  # all variables are fixed
         return
-    factors = np.array(data.draw(st.lists(QUARTERS, min_size=len(form.column), max_size=len(form.column))))
+    factors = np.array(
+        data.draw(st.lists(QUARTERS, min_size=len(form.column), max_size=len(form.column)))
+    )
     scaled = dense_rows(form) * factors
     low, high = form.rows().extremes(factors)
     np.testing.assert_array_equal(low, scaled.min(axis=1))
@@ -212,9 +244,15 @@ def test_extremes_agree_with_a_dense_matrix(lp, data):
 @pytest.mark.parametrize("private", [None, [0]])
 def test_the_operator_changes_neither_its_arguments_nor_the_program(storage, private):
     matrix = np.array([[1.0, 2.0], [0.0, 4.0]])
-    lp = LinearProgram([1.0, 1.0], storage(matrix), [1.0, 2.0], bounds=(None, None), private=private)
+    lp = LinearProgram(
+        [1.0, 1.0], storage(matrix), [1.0, 2.0], bounds=(None, None), private=private
+    )
     rows = StandardForm.of(lp).rows()
-    z, factors, u = np.arange(rows.shape[0]) + 1.0, np.array([1.0, -2.0, 3.0, -4.0]), np.array([1.0, 2.0, 3.0, 4.0])
+    z, factors, u = (
+        np.arange(rows.shape[0]) + 1.0,
+        np.array([1.0, -2.0, 3.0, -4.0]),
+        np.array([1.0, 2.0, 3.0, 4.0]),
+    )
     before = [a.copy() for a in (z, factors, u)]
     rows.transposed_times(z)
     rows.extremes(factors)
@@ -228,19 +266,33 @@ def test_the_operator_changes_neither_its_arguments_nor_the_program(storage, pri
     np.testing.assert_array_equal(lp.A.toarray() if lp.is_sparse else lp.A, matrix)
 
 
-# --- by hand ---------------------------------------------------------------------------------------------------------
+# --- by hand
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_each_kind_of_bound():
     lp = LinearProgram(
-        [1.0, 2.0, 3.0, 4.0, 5.0], [[1.0] * 5], [10.0], bounds=[(1, None), (None, 2), (None, None), (3, 3), (-1, 4)], offset=0.5
+        [1.0, 2.0, 3.0, 4.0, 5.0],
+        [[1.0] * 5],
+        [10.0],
+        bounds=[(1, None), (None, 2), (None, None), (3, 3), (-1, 4)],
+        offset=0.5,
     )
     form = StandardForm.of(lp)
     np.testing.assert_array_equal(form.shift, [1, 2, 0, 3, -1])
     np.testing.assert_array_equal(form.undo(np.zeros(5)), [1, 2, 0, 3, -1])
-    of = {(int(k), float(sign)): j for j, (k, sign) in enumerate(zip(form.column, form.column_sign, strict=True))}
+    of = {
+        (int(k), float(sign)): j
+        for j, (k, sign) in enumerate(zip(form.column, form.column_sign, strict=True))
+    }
     assert set(of) == {(0, 1.0), (1, -1.0), (2, 1.0), (2, -1.0), (4, 1.0)}
-    assert {key: form.cost[j] for key, j in of.items()} == {(0, 1.0): 1, (1, -1.0): -2, (2, 1.0): 3, (2, -1.0): -3, (4, 1.0): 5}
+    assert {key: form.cost[j] for key, j in of.items()} == {
+        (0, 1.0): 1,
+        (1, -1.0): -2,
+        (2, 1.0): 3,
+        (2, -1.0): -3,
+        (4, 1.0): 5,
+    }
     assert {key: form.upper[j] for key, j in of.items()} == dict.fromkeys(of, INF) | {(4, 1.0): 5.0}
     assert form.rhs.tolist() == [10 - (1 + 2 + 3 - 1)]
     assert form.cost_of(lp.objective(form.shift)) == 0.0
@@ -257,7 +309,13 @@ def test_two_sided_rows_become_two(storage):
     )
     form = StandardForm.of(lp)
     actual = sorted(zip(form.row.tolist(), form.row_sign.tolist(), form.rhs.tolist(), strict=True))
-    assert actual == [(1, -1.0, -2.0), (1, 1.0, 2.0), (2, -1.0, 0.0), (2, 1.0, 3.0), (3, -1.0, -4.0)]
+    assert actual == [
+        (1, -1.0, -2.0),
+        (1, 1.0, 2.0),
+        (2, -1.0, 0.0),
+        (2, 1.0, 3.0),
+        (3, -1.0, -4.0),
+    ]
     assert form.has_public_rows
     assert sorted((form.rows() @ np.array([1.0, 1.0])).tolist()) == [-15.0, -11.0, -7.0, 7.0, 11.0]
 
@@ -291,10 +349,13 @@ def test_a_free_public_row_constrains_nothing():
 
 
 @pytest.mark.parametrize(
-    ("relation", "expected"), [(ConstraintPrivate(), 4), (ConstraintPrivate("add-remove", 2, nominal_n=1000), 1000)]
+    ("relation", "expected"),
+    [(ConstraintPrivate(), 4), (ConstraintPrivate("add-remove", 2, nominal_n=1000), 1000)],
 )
 def test_formulas_use_the_public_number_of_rows(relation, expected):
-    lp = LinearProgram([1.0], [[1.0]] * 3, [1.0, 2.0, 3.0], row_lower=[-INF, 2.0, -INF], neighbours=relation)
+    lp = LinearProgram(
+        [1.0], [[1.0]] * 3, [1.0, 2.0, 3.0], row_lower=[-INF, 2.0, -INF], neighbours=relation
+    )
     assert relation.public_rows(StandardForm.of(lp)) == expected
 
 
@@ -309,14 +370,17 @@ def test_nothing_private_is_shown(storage):
 
 
 def test_the_matrix_is_not_copied():
-    lp = LinearProgram(np.ones(50), np.ones((400, 50)), np.ones(400), bounds=(None, None), private=np.arange(200))
+    lp = LinearProgram(
+        np.ones(50), np.ones((400, 50)), np.ones(400), bounds=(None, None), private=np.arange(200)
+    )
     rows = StandardForm.of(lp).rows()
     held = [value for value in vars(rows).values() if isinstance(value, np.ndarray)]
     assert held
     assert all(np.shares_memory(value, lp.A) for value in held if value.size >= lp.A.size)
 
 
-# --- rounding --------------------------------------------------------------------------------------------------------
+# --- rounding
+# --------------------------------------------------------------------------------------------------------
 
 
 @PROPERTY
@@ -329,4 +393,6 @@ def test_undo_is_accurate_to_rounding(lower, width, share):
         return
     u = form.upper * share
     exact = Fraction(lower) + Fraction(float(u[0]))
-    assert abs(Fraction(float(form.undo(u)[0])) - exact) <= Fraction(2) ** -52 * (abs(Fraction(lower)) + abs(exact))
+    assert abs(Fraction(float(form.undo(u)[0])) - exact) <= Fraction(2) ** -52 * (
+        abs(Fraction(lower)) + abs(exact)
+    )

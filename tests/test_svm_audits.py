@@ -2,9 +2,9 @@
 
 Faults that every release may have are in ``test_conformance.py``.
 
-Each audit has confidence 0.999 and a fixed seed. So over the choice of seed a correct mechanism is accused, and a test here
-fails without cause, at a rate of at most 0.001 per audit; runs are chosen so that a twin is missed, and a bound on a correct
-mechanism found too low, at a rate below 0.01.
+Each audit has confidence 0.999 and a fixed seed. So over the choice of seed a correct mechanism is
+accused, and a test here fails without cause, at a rate of at most 0.001 per audit; runs are chosen
+so that a twin is missed, and a bound on a correct mechanism found too low, at a rate below 0.01.
 """
 
 import functools
@@ -25,13 +25,17 @@ pytestmark = pytest.mark.statistical
 
 
 def passes(mechanism, pair, eps, delta=0.0, *, runs=2_000, seed=1):
-    result = audit(mechanism, *(np.array(side, dtype=float) for side in pair), eps, delta, runs=runs, rng=seed)
+    result = audit(
+        mechanism, *(np.array(side, dtype=float) for side in pair), eps, delta, runs=runs, rng=seed
+    )
     assert result.passed, str(result)
     return result
 
 
 def is_caught(mechanism, pair, eps, delta=0.0, *, runs=2_000, seed=1):
-    result = audit(mechanism, *(np.array(side, dtype=float) for side in pair), eps, delta, runs=runs, rng=seed)
+    result = audit(
+        mechanism, *(np.array(side, dtype=float) for side in pair), eps, delta, runs=runs, rng=seed
+    )
     assert not result.passed, str(result)
 
 
@@ -69,7 +73,11 @@ def release(perturb, eps, delta=0.0, *, reg, loss=None, **options):
     loss = huber() if loss is None else loss
 
     def mechanism(M, rng):
-        return perturb(RegularizedRisk(M, loss, reg, 1.0), Account(Ledger(eps, delta), Randomness(rng)), **options)
+        return perturb(
+            RegularizedRisk(M, loss, reg, 1.0),
+            Account(Ledger(eps, delta), Randomness(rng)),
+            **options,
+        )
 
     return mechanism
 
@@ -79,16 +87,23 @@ def labelled(mechanism, label):
     return lambda M, rng: label(mechanism(M, rng))
 
 
-# ---------------------------------------------------------------------------------------------- Euclidean Laplace mechanism
+# ----------------------------------------------------------------------------------------------
+# Euclidean Laplace mechanism
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (4,)])
 def test_euclidean_laplace_noise_keeps_the_shape(shape):
-    assert np.shape(EuclideanLaplaceMechanism(1.0, 1.0).release(np.ones(shape), Randomness(0))) == shape
-    np.testing.assert_array_equal(EuclideanLaplaceMechanism(1.0, 0.0).release(np.ones(shape), Randomness(0)), np.ones(shape))
+    assert (
+        np.shape(EuclideanLaplaceMechanism(1.0, 1.0).release(np.ones(shape), Randomness(0)))
+        == shape
+    )
+    np.testing.assert_array_equal(
+        EuclideanLaplaceMechanism(1.0, 0.0).release(np.ones(shape), Randomness(0)), np.ones(shape)
+    )
 
 
-# ---------------------------------------------------------------------------------------------- output perturbation
+# ----------------------------------------------------------------------------------------------
+# output perturbation
 
 
 def test_output_perturbation_with_more_records():
@@ -97,9 +112,11 @@ def test_output_perturbation_with_more_records():
     assert passes(release(perturb_output, 4.0, reg=1.0, loss=logistic()), pair, 4.0).eps_lower > 0.5
 
 
-# ---------------------------------------------------------------------------------------------- objective perturbation
+# ----------------------------------------------------------------------------------------------
+# objective perturbation
 
-#: A record whose loss is curved for weights between 1/2 and 3/2, against one whose loss does not depend on the weight.
+#: A record whose loss is curved for weights between 1/2 and 3/2, against one whose loss does not
+#: depend on the weight.
 CURVED = [[1.0]], [[0.0]]
 
 
@@ -108,17 +125,31 @@ def in_the_curved_part(w):
 
 
 def test_objective_perturbation_pays_for_the_curvature():
-    """Correct, and more is lost than the noise alone accounts for: the curvature's cost is real. False-alarm rate 0.001."""
+    """Correct, and more is lost than the noise alone accounts for: the curvature's cost is real.
+
+    False-alarm rate 0.001.
+    """
     risk, eps = RegularizedRisk(np.ones((1, 1)), huber(), 0.1, 1.0), 3.2
     assert curvature_cost(risk) == pytest.approx(math.log(11))
-    mechanism = labelled(release(perturb_objective, eps, reg=risk.reg, add_regularization=False), in_the_curved_part)
+    mechanism = labelled(
+        release(perturb_objective, eps, reg=risk.reg, add_regularization=False), in_the_curved_part
+    )
     assert passes(mechanism, CURVED, eps, runs=2_000).eps_lower > 1.2 * eps_for_noise(risk, eps)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
 def test_curvature_left_out(monkeypatch, delta):
-    """With regularisation added it passes; with neither it nor the curvature's cost it is caught. Rates 0.001."""
-    passes(labelled(release(perturb_objective, 1.0, delta, reg=0.01), in_the_curved_part), CURVED, 1.0, delta, runs=500)
+    """With regularisation added it passes; with neither it nor the curvature's cost it is caught.
+
+    Rates 0.001.
+    """
+    passes(
+        labelled(release(perturb_objective, 1.0, delta, reg=0.01), in_the_curved_part),
+        CURVED,
+        1.0,
+        delta,
+        runs=500,
+    )
     monkeypatch.setattr(perturbation, "curvature_cost", lambda risk: 0.0)
     twin = release(perturb_objective, 1.0, delta, reg=0.01, add_regularization=False)
     is_caught(labelled(twin, in_the_curved_part), CURVED, 1.0, delta, runs=1_500 if delta else 600)
@@ -131,13 +162,20 @@ def test_noise_divided_by_the_number_of_records_twice(monkeypatch):
     passes(mechanism, pair, 2.0, runs=600)
     linear_term = perturbation.ObjectivePerturbation.release
     monkeypatch.setattr(
-        perturbation.ObjectivePerturbation, "release", lambda self, value, randomness: linear_term(self, value, randomness) / 3
+        perturbation.ObjectivePerturbation,
+        "release",
+        lambda self, value, randomness: linear_term(self, value, randomness) / 3,
     )
     is_caught(mechanism, pair, 2.0, runs=600)
 
 
 def test_objective_perturbation_with_more_records():
-    """Two records with two weights, of which one is replaced; logistic loss, in the curved part. False-alarm rate 0.001."""
+    """Two records with two weights, of which one is replaced; logistic loss, in the curved part.
+
+    False-alarm rate 0.001.
+    """
     pair = [[0.6, 0.8], [1.0, 0.0]], [[0.6, 0.8], [0.0, 0.0]]
     mechanism = release(perturb_objective, 1.0, reg=0.05, loss=logistic())
-    passes(labelled(mechanism, lambda w: tuple(np.floor(w).clip(-3, 3).tolist())), pair, 1.0, runs=800)
+    passes(
+        labelled(mechanism, lambda w: tuple(np.floor(w).clip(-3, 3).tolist())), pair, 1.0, runs=800
+    )

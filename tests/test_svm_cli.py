@@ -15,7 +15,13 @@ pytest.importorskip("sklearn")
 
 import privlp
 from privlp.privacy import Ledger, Randomness
-from svm_models import HuberSVC, OutputPerturbationSVC, PrivateLPSVC, RegularizedLogisticRegression, make_unseparable_ball
+from svm_models import (
+    HuberSVC,
+    OutputPerturbationSVC,
+    PrivateLPSVC,
+    RegularizedLogisticRegression,
+    make_unseparable_ball,
+)
 from svm_models.base import Account, signed
 from svm_models.cli import main
 from svm_models.csv_file import read_csv_file
@@ -35,7 +41,9 @@ def call(*arguments):
 def weights_and_statuses(result):
     assert result.exit_code == 0, result.output
     fields = [line.split() for line in result.stdout.splitlines()]
-    return np.array([[float(entry) for entry in line[:-1]] for line in fields]), [line[-1] for line in fields]
+    return np.array([[float(entry) for entry in line[:-1]] for line in fields]), [
+        line[-1] for line in fields
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +64,21 @@ def write(tmp_path):
 
 def as_text(sample, header):
     X, y = sample
-    return "\n".join([header, *(" ".join(map(repr, row)) for row in X.tolist()), *map(str, y)]) + "\n"
+    return (
+        "\n".join([header, *(" ".join(map(repr, row)) for row in X.tolist()), *map(str, y)]) + "\n"
+    )
 
 
 def test_help_says_what_is_private_and_what_errors_tell():
     assert all(word in call("--help").stdout for word in ("train", "example", "Exit codes"))
     text = " ".join(call("train", "--help").stdout.split())
-    for words in ("NOT PRIVATE", "reveal numbers of lines", "never a number of a record", "cost 2 eps", "0.99 eps"):
+    for words in (
+        "NOT PRIVATE",
+        "reveal numbers of lines",
+        "never a number of a record",
+        "cost 2 eps",
+        "0.99 eps",
+    ):
         assert words in text
     assert privlp.__version__ in call("--version").output
 
@@ -70,13 +86,20 @@ def test_help_says_what_is_private_and_what_errors_tell():
 def test_the_command_is_installed_and_runs_as_a_module():
     scripts = importlib.metadata.entry_points(group="console_scripts")
     assert all(script.load() is main for script in scripts if script.name == "svm-models")
-    shown = subprocess.run([sys.executable, "-m", "svm_models.cli", "--help"], capture_output=True, text=True, check=True)
+    shown = subprocess.run(
+        [sys.executable, "-m", "svm_models.cli", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "example" in shown.stdout
 
 
 @pytest.mark.parametrize("model", ["svm", "lr"])
 def test_three_lines_of_weights_and_a_status(sample, write, model):
-    result = call("train", write(as_text(sample, "60 3 0.05 2" + " 0.4" * (model == "svm"))), "--model", model)
+    result = call(
+        "train", write(as_text(sample, "60 3 0.05 2" + " 0.4" * (model == "svm"))), "--model", model
+    )
     weights, statuses = weights_and_statuses(result)
     assert weights.shape == (3, 3)
     assert statuses == ["0", "0", "0"]
@@ -100,7 +123,9 @@ def test_standard_error_says_what_is_private(sample, write):
 
 def test_seeds_repeat_and_no_seed_does_not(sample, write):
     path = write(as_text(sample, "60 3 0.05 2"))
-    first, again, other = (call("train", path, "--model", "lr", "--seed", seed).stdout for seed in (5, 5, 6))
+    first, again, other = (
+        call("train", path, "--model", "lr", "--seed", seed).stdout for seed in (5, 5, 6)
+    )
     assert first == again != other
     unseeded = [call("train", path, "--model", "lr").stdout.splitlines() for _ in range(2)]
     assert unseeded[0][0] == unseeded[1][0]
@@ -109,13 +134,19 @@ def test_seeds_repeat_and_no_seed_does_not(sample, write):
 
 
 def test_private_lines_are_those_of_the_mechanisms(sample, write):
-    weights, _ = weights_and_statuses(call("train", write(as_text(sample, "60 3 0.05 2 0.5")), "--model", "svm", "--seed", 7))
+    weights, _ = weights_and_statuses(
+        call("train", write(as_text(sample, "60 3 0.05 2 0.5")), "--model", "svm", "--seed", 7)
+    )
     generator = np.random.default_rng(7)
-    output = OutputPerturbationSVC(eps=2.0, reg=0.05, h=0.5, classes=(-1, 1), random_state=generator).fit(*sample)
+    output = OutputPerturbationSVC(
+        eps=2.0, reg=0.05, h=0.5, classes=(-1, 1), random_state=generator
+    ).fit(*sample)
     assert np.array_equal(weights[1], output.coef_[0])
     ledger = Ledger(2.0, 0.0)
     risk = RegularizedRisk(signed(*sample), huber(0.5), 0.05, 1.0)
-    objective = perturb_objective(risk, Account(ledger, Randomness(generator)), add_regularization=False)
+    objective = perturb_objective(
+        risk, Account(ledger, Randomness(generator)), add_regularization=False
+    )
     assert np.array_equal(weights[2], objective)
     assert ledger.spent() == pytest.approx(2.0)
 
@@ -127,7 +158,9 @@ def test_without_noise_all_three_agree(sample, write, model):
     assert np.allclose(weights, weights[0], atol=1e-5)
 
 
-def test_an_uncertified_first_line_says_so_and_the_private_ones_never_do(sample, write, monkeypatch):
+def test_an_uncertified_first_line_says_so_and_the_private_ones_never_do(
+    sample, write, monkeypatch
+):
     def short(self, X, y):
         self.coef_, self.gradient_norm_ = np.zeros((1, 3)), 1.0
         return self
@@ -180,30 +213,78 @@ MALFORMED = {
     "lambda infinite": ("3 2 inf 9\n", "line 1: some of it is not a finite number"),
     "eps < 0": ("3 2 0.1 -9\n", "line 1: eps must be positive"),
     "eps not a number": ("3 2 0.1 nan\n", "line 1: some of it is not a finite number"),
-    "header cut": ("3 2\n0.1\n", "line 2: the file ends within the header; the header is 4 numbers, n, d, lambda, eps"),
-    "header of the other model": ("3 2 0.1 9 0.5\n" + ROWS, "line 1: the header is 4 numbers, n, d, lambda, eps (only a file for"),
-    "record on the header's line": (f"3 2 0.1 9 {SECRET} 0.1\n", "the first record begins on a line of its own"),
-    "short row": (f"{HEADER}0.1 0.2\n{SECRET}\n", "line 3: found 1 number; record 2 of n = 3 takes d = 2"),
-    "long row": (f"{HEADER}0.1 0.2\n\n{SECRET} 0 0\n", "line 4: found 3 numbers; record 2 of n = 3 takes d = 2"),
+    "header cut": (
+        "3 2\n0.1\n",
+        "line 2: the file ends within the header; the header is 4 numbers, n, d, lambda, eps",
+    ),
+    "header of the other model": (
+        "3 2 0.1 9 0.5\n" + ROWS,
+        "line 1: the header is 4 numbers, n, d, lambda, eps (only a file for",
+    ),
+    "record on the header's line": (
+        f"3 2 0.1 9 {SECRET} 0.1\n",
+        "the first record begins on a line of its own",
+    ),
+    "short row": (
+        f"{HEADER}0.1 0.2\n{SECRET}\n",
+        "line 3: found 1 number; record 2 of n = 3 takes d = 2",
+    ),
+    "long row": (
+        f"{HEADER}0.1 0.2\n\n{SECRET} 0 0\n",
+        "line 4: found 3 numbers; record 2 of n = 3 takes d = 2",
+    ),
     "word": (f"{HEADER}0.1 0.2\n{SECRET} x{SECRET}\n", "line 3: some of it is not a finite number"),
-    "commas": (f"{HEADER}{SECRET}, 0.2\n", "line 2: some of it is not a finite number. Separate numbers by blanks, not by commas"),
+    "commas": (
+        f"{HEADER}{SECRET}, 0.2\n",
+        "line 2: some of it is not a finite number. Separate numbers by blanks, not by commas",
+    ),
     "underscore": (f"{HEADER}{SECRET} 0.1_1\n", "line 2: some of it is not a finite number"),
     "nan": (f"{HEADER}{SECRET} nan\n", "line 2: some of it is not a finite number"),
     "overflow": (f"{HEADER}{SECRET} 1e999\n", "line 2: some of it is not a finite number"),
     "no rows": (HEADER, "line 1: the file ends after 0 records; n = 3 are expected"),
-    "rows missing": (f"{HEADER}{SECRET} 0.2\n", "line 2: the file ends after 1 record; n = 3 are expected"),
-    "long record": (f"{HEADER}0.1 0.2\n{SECRET} {SECRET}\n0.1 0.2\n1 1 1\n", "line 3: the record has a Euclidean norm above 1"),
-    "huge record": (f"{HEADER}0.1 0.2\n0.1 0.2\n{SECRET} 1e300\n1 1 1\n", "line 4: the record has a Euclidean norm above 1"),
+    "rows missing": (
+        f"{HEADER}{SECRET} 0.2\n",
+        "line 2: the file ends after 1 record; n = 3 are expected",
+    ),
+    "long record": (
+        f"{HEADER}0.1 0.2\n{SECRET} {SECRET}\n0.1 0.2\n1 1 1\n",
+        "line 3: the record has a Euclidean norm above 1",
+    ),
+    "huge record": (
+        f"{HEADER}0.1 0.2\n0.1 0.2\n{SECRET} 1e300\n1 1 1\n",
+        "line 4: the record has a Euclidean norm above 1",
+    ),
     "no labels": (HEADER + ROWS, "line 4: the file ends after 0 labels; n = 3 are expected"),
-    "labels missing": (HEADER + ROWS + "1\n-1\n", "line 6: the file ends after 2 labels; n = 3 are expected"),
+    "labels missing": (
+        HEADER + ROWS + "1\n-1\n",
+        "line 6: the file ends after 2 labels; n = 3 are expected",
+    ),
     "label 2": (HEADER + ROWS + "1\n-1\n2\n", "line 7: a label is neither -1 nor 1"),
-    "label of almost 1": (HEADER + ROWS + f"1\n{SECRET}\n1\n", "line 6: a label is neither -1 nor 1"),
-    "labels 0 and 1": (HEADER + ROWS + "1\n0\n1\n", "line 5: from here on the labels are 0 and 1; they must be -1 and 1"),
+    "label of almost 1": (
+        HEADER + ROWS + f"1\n{SECRET}\n1\n",
+        "line 6: a label is neither -1 nor 1",
+    ),
+    "labels 0 and 1": (
+        HEADER + ROWS + "1\n0\n1\n",
+        "line 5: from here on the labels are 0 and 1; they must be -1 and 1",
+    ),
     "label a word": (HEADER + ROWS + "1\n-1\nyes\n", "line 7: some of it is not a finite number"),
-    "n too small": ("2 2 0.1 9\n" + ROWS + "1 1 -1\n", "line 4: a label is neither -1 nor 1. Labels begin after record n = 2"),
-    "label too many": (HEADER + ROWS + "1\n-1\n1\n1\n", "line 8: something follows the last of n = 3 labels"),
-    "label too many on the line": (HEADER + ROWS + "1 -1 1 1\n", "line 5: something follows the last of n = 3 labels"),
-    "trailing words": (HEADER + ROWS + f"1 -1 1\n\n\nEND {SECRET}\n", "line 8: something follows the last of n = 3 labels"),
+    "n too small": (
+        "2 2 0.1 9\n" + ROWS + "1 1 -1\n",
+        "line 4: a label is neither -1 nor 1. Labels begin after record n = 2",
+    ),
+    "label too many": (
+        HEADER + ROWS + "1\n-1\n1\n1\n",
+        "line 8: something follows the last of n = 3 labels",
+    ),
+    "label too many on the line": (
+        HEADER + ROWS + "1 -1 1 1\n",
+        "line 5: something follows the last of n = 3 labels",
+    ),
+    "trailing words": (
+        HEADER + ROWS + f"1 -1 1\n\n\nEND {SECRET}\n",
+        "line 8: something follows the last of n = 3 labels",
+    ),
 }
 
 
@@ -233,11 +314,17 @@ def test_h_out_of_its_range_is_refused(write, h):
 
 def test_a_header_without_h_is_refused_for_the_svm(write):
     result = call("train", write(HEADER + ROWS + "1 1 1\n"), "--model", "svm")
-    assert "line 2: the header is 5 numbers, n, d, lambda, eps, h (a file for logistic regression has no h)" in result.stderr
+    assert (
+        "line 2: the header is 5 numbers, n, d, lambda, eps, h (a file for logistic regression has"
+        " no h)" in result.stderr
+    )
 
 
 def test_files_that_cannot_be_opened(tmp_path):
-    for path, message in ((tmp_path / "none.txt", "There is no file"), (tmp_path, "cannot be read")):
+    for path, message in (
+        (tmp_path / "none.txt", "There is no file"),
+        (tmp_path, "cannot be read"),
+    ):
         result = call("train", path, "--model", "lr")
         assert (result.exit_code, result.stdout) == (2, "")
         assert message in result.stderr
@@ -266,10 +353,14 @@ def floor(n, reg, c):
     return (math.log1p(c / (n * reg)) + 1e-4) / 0.99
 
 
-@pytest.mark.parametrize(("model", "h", "c"), [("lr", "", 0.25), ("svm", " 0.5", 1.0), ("svm", " 0.1", 5.0)])
+@pytest.mark.parametrize(
+    ("model", "h", "c"), [("lr", "", 0.25), ("svm", " 0.5", 1.0), ("svm", " 0.1", 5.0)]
+)
 def test_eps_left_for_noise_has_a_floor(sample, write, monkeypatch, model, h, c):
     eps = floor(60, 0.01, c)
-    above = call("train", write(as_text(sample, f"60 3 0.01 {eps * (1 + 1e-9)!r}{h}")), "--model", model)
+    above = call(
+        "train", write(as_text(sample, f"60 3 0.01 {eps * (1 + 1e-9)!r}{h}")), "--model", model
+    )
     assert weights_and_statuses(above)[1] == ["0", "0", "0"]
 
     def never(*_, **__):
@@ -277,7 +368,9 @@ def test_eps_left_for_noise_has_a_floor(sample, write, monkeypatch, model, h, c)
 
     monkeypatch.setattr(RegularizedRisk, "minimise", never)
     monkeypatch.setattr(Ledger, "charge", never)
-    below = call("train", write(as_text(sample, f"60 3 0.01 {eps * (1 - 1e-9)!r}{h}")), "--model", model)
+    below = call(
+        "train", write(as_text(sample, f"60 3 0.01 {eps * (1 - 1e-9)!r}{h}")), "--model", model
+    )
     assert (below.exit_code, below.stdout) == (2, "")
     assert "is below 1e-4 for n = 60, lambda = 0.01" in below.stderr
     assert "Line 1" not in below.stderr
@@ -287,7 +380,10 @@ def test_eps_left_for_noise_has_a_floor(sample, write, monkeypatch, model, h, c)
 def test_the_parameters_it_proposes_would_do(sample, write, eps):
     header = {"n": "60", "d": "3", "lambda": "1e-3", "eps": repr(eps)}
     refused = call("train", write(as_text(sample, " ".join(header.values()))), "--model", "lr")
-    proposed = dict(cure.split(" = ") for cure in refused.stderr.strip().rstrip(".").split("at least ")[1].split(", "))
+    proposed = dict(
+        cure.split(" = ")
+        for cure in refused.stderr.strip().rstrip(".").split("at least ")[1].split(", ")
+    )
     assert list(proposed) == ["eps", "lambda", "n"]
     for name in ("eps", "lambda"):
         cured = write(as_text(sample, " ".join({**header, name: proposed[name]}.values())))
@@ -298,7 +394,11 @@ def test_the_parameters_it_proposes_would_do(sample, write, eps):
 
 @pytest.mark.parametrize(
     ("header", "cure"),
-    [("60 3 1e-3 1e-20", "at least eps = "), ("60 3 1e-320 0.1", "at least lambda = "), ("60 3 1e-320 1e-20", "a larger lambda")],
+    [
+        ("60 3 1e-3 1e-20", "at least eps = "),
+        ("60 3 1e-320 0.1", "at least lambda = "),
+        ("60 3 1e-320 1e-20", "a larger lambda"),
+    ],
 )
 def test_extreme_parameters_are_refused_alike(sample, write, header, cure):
     result = call("train", write(as_text(sample, header)), "--model", "lr")
@@ -310,7 +410,10 @@ def test_extreme_parameters_are_refused_alike(sample, write, header, cure):
 def test_examples_are_as_simulated_and_train(write, model):
     shown = call("example", "--model", model)
     assert shown.exit_code == 0
-    assert shown.stdout == resources.files("svm_models").joinpath("examples", f"{model}.txt").read_text()
+    assert (
+        shown.stdout
+        == resources.files("svm_models").joinpath("examples", f"{model}.txt").read_text()
+    )
     path = write(shown.stdout)
     records = read_training_file(path, with_h=model == "svm")
     X, y = make_unseparable_ball(200, n_features=5, random_state=0)
@@ -378,18 +481,32 @@ def test_malformed_csv_is_refused_and_not_quoted(write, text, message):
 def test_no_such_column_of_labels(write, label):
     result = call("fit", write(CSV), *FIT, "--label", label)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert f"No single column is called {label!r}. Give its name, or a number from 1 to 3." in result.stderr
+    assert (
+        f"No single column is called {label!r}. Give its name, or a number from 1 to 3."
+        in result.stderr
+    )
 
 
 def test_names_that_two_columns_share_are_no_label(write):
-    assert "No single column is called 'a'" in call("fit", write("a,a\nf,1\n"), *FIT, "--label", "a").stderr
+    assert (
+        "No single column is called 'a'"
+        in call("fit", write("a,a\nf,1\n"), *FIT, "--label", "a").stderr
+    )
 
 
 def test_fit_is_that_of_the_estimator(sample, write):
     X, y = sample
     labels = np.where(y > 0, "m", "f")
     path = write(
-        "\n".join(["a,b,c,sex", *(",".join([*map(repr, row), label]) for row, label in zip(X.tolist(), labels, strict=True))])
+        "\n".join(
+            [
+                "a,b,c,sex",
+                *(
+                    ",".join([*map(repr, row), label])
+                    for row, label in zip(X.tolist(), labels, strict=True)
+                ),
+            ]
+        )
     )
     svm = PrivateLPSVC(eps=2.0, delta=1e-6, classes=("f", "m"), random_state=3).fit(X, labels)
     found = json.loads(call("fit", path, *FIT, "--seed", 3, "--json").stdout)
@@ -428,6 +545,11 @@ def test_without_scikit_learn_it_says_what_to_install(tmp_path):
         "result = CliRunner().invoke(main, ['train', sys.argv[1], '--model', 'lr'])\n"
         "print(shown.exit_code, result.exit_code, result.output)\n"
     )
-    ran = subprocess.run([sys.executable, "-c", program, str(tmp_path / "lr.txt")], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "lr.txt")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert ran.stdout.startswith("0 2 Error: ")
     assert "pip install 'privlp[svm]'" in ran.stdout

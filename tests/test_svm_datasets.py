@@ -19,16 +19,28 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.utils import Bunch
 
-from privlp import InvalidParameterError, LinearProgram, MissingDependencyError, ReadError, solve_exact
-from svm_models.datasets import fetch_adult, fetch_kddcup99, make_nested_balls, make_separable_sphere, make_unseparable_ball
+from privlp import (
+    InvalidParameterError,
+    LinearProgram,
+    MissingDependencyError,
+    ReadError,
+    solve_exact,
+)
+from svm_models.datasets import (
+    fetch_adult,
+    fetch_kddcup99,
+    make_nested_balls,
+    make_separable_sphere,
+    make_unseparable_ball,
+)
 from svm_models.datasets.schema import ADULT, KDDCUP99, Numeric
 
 PREPROCESSINGS = ("thesis", "unit", "public")
 ADULT_NUMERIC = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "svm"
 
-# Made-up records in the raw form of the two repositories; "?" is missing. Values beyond the declared ranges and categories that
-# are not documented are among them.
+# Made-up records in the raw form of the two repositories; "?" is missing. Values beyond the
+# declared ranges and categories that are not documented are among them.
 ADULT_RECORDS = [
     [value.strip() for value in line.split(",")]
     for line in """\
@@ -50,29 +62,112 @@ ADULT_TEST = 7  # the last records are those of adult.test
 
 
 def _connection(duration, protocol, service, flag, src, dst, counters, counts, rates, label):
-    """A raw record; the middle counters and the rates repeat, which is enough to tell columns apart by position."""
+    """A raw record.
+
+    The middle counters and the rates repeat, which is enough to tell columns apart by position.
+    """
     middle = [str(counters[k % len(counters)]) for k in range(16)]
     rest = [f"{rates[k % len(rates)]:.2f}" for k in range(7)]
     hosts = [f"{rates[(k + 1) % len(rates)]:.2f}" for k in range(8)]
-    return [duration, protocol, service, flag, src, dst, *middle, *counts[:2], *rest, *counts[2:], *hosts, label]
+    return [
+        duration,
+        protocol,
+        service,
+        flag,
+        src,
+        dst,
+        *middle,
+        *counts[:2],
+        *rest,
+        *counts[2:],
+        *hosts,
+        label,
+    ]
 
 
 KDDCUP99_RECORDS = [
     [str(value) for value in _connection(*fields)]
     for fields in [
-        (0, "tcp", "http", "SF", 181, 5450, (0, 0, 0, 1), (8, 8, 9, 9), (0.0, 1.0, 0.11), "normal."),
+        (
+            0,
+            "tcp",
+            "http",
+            "SF",
+            181,
+            5450,
+            (0, 0, 0, 1),
+            (8, 8, 9, 9),
+            (0.0, 1.0, 0.11),
+            "normal.",
+        ),
         (0, "icmp", "ecr_i", "SF", 1032, 0, (0,), (511, 511, 255, 255), (0.0, 1.0), "smurf."),
-        (2400, "tcp", "telnet", "SF", 693375640, 0, (2, 0, 7), (1, 1, 3, 2), (0.06, 0.57, 0.29), "normal."),
+        (
+            2400,
+            "tcp",
+            "telnet",
+            "SF",
+            693375640,
+            0,
+            (2, 0, 7),
+            (1, 1, 3, 2),
+            (0.06, 0.57, 0.29),
+            "normal.",
+        ),
         (0, "tcp", "private", "S0", 0, 0, (0,), (203, 14, 255, 17), (1.0, 0.07, 0.06), "neptune."),
-        (90000, "udp", "domain_u", "SF", 105, 146, (0, 3), (1, 2, 255, 240), (0.01, 0.03), "normal."),
-        (12, "tcp", "warp_9", "REJ", 5, 0, (0, 1200), (2, 2, 40, 41), (0.99, 0.05, 0.58), "buffer_overflow."),
-        (0, "tcp", "IRC", "RSTOS0", 77, 12, (1, 0, 0, 0, 0), (4, 5, 6, 7), (0.83, 0.17), "warezmaster."),
-        (0, "tcp", "http", "OTH", 181, 5450, (0, 0, 0, 1), (8, 8, 9, 9), (0.0, 1.0, 0.11), "normal."),
+        (
+            90000,
+            "udp",
+            "domain_u",
+            "SF",
+            105,
+            146,
+            (0, 3),
+            (1, 2, 255, 240),
+            (0.01, 0.03),
+            "normal.",
+        ),
+        (
+            12,
+            "tcp",
+            "warp_9",
+            "REJ",
+            5,
+            0,
+            (0, 1200),
+            (2, 2, 40, 41),
+            (0.99, 0.05, 0.58),
+            "buffer_overflow.",
+        ),
+        (
+            0,
+            "tcp",
+            "IRC",
+            "RSTOS0",
+            77,
+            12,
+            (1, 0, 0, 0, 0),
+            (4, 5, 6, 7),
+            (0.83, 0.17),
+            "warezmaster.",
+        ),
+        (
+            0,
+            "tcp",
+            "http",
+            "OTH",
+            181,
+            5450,
+            (0, 0, 0, 1),
+            (8, 8, 9, 9),
+            (0.0, 1.0, 0.11),
+            "normal.",
+        ),
     ]
 ]
 
 
-# --- the sources -----------------------------------------------------------------------------------------------------
+# --- the sources
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(autouse=True)
@@ -91,9 +186,15 @@ def no_source(monkeypatch):
 def folder(tmp_path, monkeypatch):
     """A folder with both data sets in the raw format, named by the environment."""
     train, test = ADULT_RECORDS[:-ADULT_TEST], ADULT_RECORDS[-ADULT_TEST:]
-    (tmp_path / "adult.data").write_text("".join(", ".join(record) + "\n" for record in train) + "\n")
-    (tmp_path / "adult.test").write_text("|1x3 Cross validator\n" + "".join(", ".join(record) + ".\n" for record in test) + "\n")
-    (tmp_path / "kddcup.data_10_percent").write_text("".join(",".join(record) + "\n" for record in KDDCUP99_RECORDS))
+    (tmp_path / "adult.data").write_text(
+        "".join(", ".join(record) + "\n" for record in train) + "\n"
+    )
+    (tmp_path / "adult.test").write_text(
+        "|1x3 Cross validator\n" + "".join(", ".join(record) + ".\n" for record in test) + "\n"
+    )
+    (tmp_path / "kddcup.data_10_percent").write_text(
+        "".join(",".join(record) + "\n" for record in KDDCUP99_RECORDS)
+    )
     monkeypatch.setenv("PRIVLP_DATA", str(tmp_path))
     return tmp_path
 
@@ -104,13 +205,17 @@ def openml(monkeypatch):
 
     def install(records=ADULT_RECORDS):
         records = [*records[-ADULT_TEST:], *records[:-ADULT_TEST]]
-        frame = pd.DataFrame(records, columns=ADULT.names).astype(dict.fromkeys(ADULT_NUMERIC, "int64"))
+        frame = pd.DataFrame(records, columns=ADULT.names).astype(
+            dict.fromkeys(ADULT_NUMERIC, "int64")
+        )
         for name in set(ADULT.names) - set(ADULT_NUMERIC):
             frame[name] = frame[name].mask(frame[name] == "?").astype("category")
         asked = []
         monkeypatch.delenv("PRIVLP_DATA", raising=False)
         monkeypatch.setattr(
-            sklearn.datasets, "fetch_openml", lambda **options: asked.append(options) or Bunch(frame=frame[frame.columns[::-1]])
+            sklearn.datasets,
+            "fetch_openml",
+            lambda **options: asked.append(options) or Bunch(frame=frame[frame.columns[::-1]]),
         )
         return asked
 
@@ -128,12 +233,17 @@ def kddcup99(monkeypatch):
             return value.encode()
 
         data = np.empty((len(records), 41), dtype=object)
-        data[:] = [[cell(*pair) for pair in zip(KDDCUP99.columns, record[:-1], strict=True)] for record in records]
+        data[:] = [
+            [cell(*pair) for pair in zip(KDDCUP99.columns, record[:-1], strict=True)]
+            for record in records
+        ]
         target = np.array([record[-1].encode() for record in records], dtype=object)
         asked = []
         monkeypatch.delenv("PRIVLP_DATA", raising=False)
         monkeypatch.setattr(
-            sklearn.datasets, "fetch_kddcup99", lambda **options: asked.append(options) or Bunch(data=data, target=target)
+            sklearn.datasets,
+            "fetch_kddcup99",
+            lambda **options: asked.append(options) or Bunch(data=data, target=target),
         )
         return asked
 
@@ -158,13 +268,17 @@ def test_adult_is_the_same_from_both_sources(folder, openml, preprocessing):
 def test_the_order_of_adults_records_does_not_matter(folder, openml, preprocessing):
     original = fetch_adult(preprocessing=preprocessing)
     for seed in range(5):
-        openml([ADULT_RECORDS[k] for k in np.random.default_rng(seed).permutation(len(ADULT_RECORDS))])
+        openml(
+            [ADULT_RECORDS[k] for k in np.random.default_rng(seed).permutation(len(ADULT_RECORDS))]
+        )
         assert_same(original, fetch_adult(preprocessing=preprocessing))
 
 
 def test_adult_is_sorted_and_complete(folder):
     bunch = fetch_adult(preprocessing="unit")
-    ages = bunch.data[:, 0] / bunch.data[:, bunch.feature_names.index("education-num")]  # free of the row's norm
+    ages = (
+        bunch.data[:, 0] / bunch.data[:, bunch.feature_names.index("education-num")]
+    )  # free of the row's norm
     complete = sorted((int(r[0]), int(r[4])) for r in ADULT_RECORDS if "?" not in r)
     np.testing.assert_allclose(ages, [(age / 90) / (number / 16) for age, number in complete])
     assert len(complete) == 9
@@ -177,7 +291,9 @@ def test_kddcup99_is_the_same_from_both_sources(folder, kddcup99, preprocessing,
     original = fetch_kddcup99(n, 3, preprocessing=preprocessing)
     asked = kddcup99()
     assert_same(original, fetch_kddcup99(n, 3, preprocessing=preprocessing, data_home="elsewhere"))
-    assert asked == [{"percent10": True, "as_frame": False, "shuffle": False, "data_home": "elsewhere"}]
+    assert asked == [
+        {"percent10": True, "as_frame": False, "shuffle": False, "data_home": "elsewhere"}
+    ]
 
 
 def test_kddcup99_keeps_the_order_of_the_file(folder):
@@ -233,7 +349,8 @@ def test_a_subsample(folder):
     assert_same(fetch_kddcup99(n=8), fetch_kddcup99())
 
 
-# --- preprocessing ---------------------------------------------------------------------------------------------------
+# --- preprocessing
+# ---------------------------------------------------------------------------------------------------
 
 
 def by_hand(records, schema, preprocessing):
@@ -242,17 +359,25 @@ def by_hand(records, schema, preprocessing):
     rows, blocks = [[] for _ in records], []
     for column, values in zip(schema.columns, columns, strict=False):
         if not isinstance(column, Numeric):
-            blocks.append((values, column.categories if preprocessing == "public" else sorted(set(values))))
+            blocks.append(
+                (values, column.categories if preprocessing == "public" else sorted(set(values)))
+            )
             continue
         numbers = [float(value) for value in values]
-        low, high = (column.low, column.high) if preprocessing == "public" else (min(numbers), max(numbers))
+        low, high = (
+            (column.low, column.high) if preprocessing == "public" else (min(numbers), max(numbers))
+        )
         for row, number in zip(rows, numbers, strict=True):
             if preprocessing == "unit":
                 row.append(number / high if high else 0.0)
             elif preprocessing == "public" and column.log:
                 row.append(2 * math.log1p(min(number, high)) / math.log1p(high) - 1)
             else:
-                row.append(2 * (min(max(number, low), high) - low) / (high - low) - 1 if high > low else 0.0)
+                row.append(
+                    2 * (min(max(number, low), high) - low) / (high - low) - 1
+                    if high > low
+                    else 0.0
+                )
     for values, categories in blocks:
         for row, value in zip(rows, values, strict=True):
             row += [float(value == category) for category in categories]
@@ -262,7 +387,11 @@ def by_hand(records, schema, preprocessing):
 @pytest.mark.parametrize("preprocessing", PREPROCESSINGS)
 def test_encodings_by_hand(folder, preprocessing):
     records = sorted((r for r in ADULT_RECORDS if "?" not in r), key=lambda r: (int(r[0]), r[-1]))
-    np.testing.assert_allclose(fetch_adult(preprocessing=preprocessing).data, by_hand(records, ADULT, preprocessing), atol=1e-15)
+    np.testing.assert_allclose(
+        fetch_adult(preprocessing=preprocessing).data,
+        by_hand(records, ADULT, preprocessing),
+        atol=1e-15,
+    )
     data = fetch_kddcup99(preprocessing=preprocessing).data
     np.testing.assert_allclose(data, by_hand(KDDCUP99_RECORDS, KDDCUP99, preprocessing), atol=1e-15)
 
@@ -270,7 +399,9 @@ def test_encodings_by_hand(folder, preprocessing):
 @pytest.mark.parametrize("preprocessing", PREPROCESSINGS)
 @pytest.mark.parametrize("fetch", [fetch_adult, fetch_kddcup99])
 def test_rows_have_norm_one(folder, fetch, preprocessing):
-    np.testing.assert_allclose(np.linalg.norm(fetch(preprocessing=preprocessing).data, axis=1), 1.0, rtol=1e-15)
+    np.testing.assert_allclose(
+        np.linalg.norm(fetch(preprocessing=preprocessing).data, axis=1), 1.0, rtol=1e-15
+    )
 
 
 @pytest.mark.parametrize("fetch", [fetch_adult, fetch_kddcup99])
@@ -290,7 +421,9 @@ def test_ranges_of_numeric_columns(folder, fetch):
 
 def test_a_constant_column_is_zero_with_thesis(folder):
     records = [[*record[:19], "5", *record[20:]] for record in KDDCUP99_RECORDS]
-    (folder / "kddcup.data_10_percent").write_text("".join(",".join(record) + "\n" for record in records))
+    (folder / "kddcup.data_10_percent").write_text(
+        "".join(",".join(record) + "\n" for record in records)
+    )
     bunch = fetch_kddcup99()
     assert not bunch.data[:, bunch.feature_names.index("num_outbound_cmds")].any()
     bunch = fetch_kddcup99(preprocessing="unit")
@@ -308,7 +441,9 @@ def test_a_public_row_depends_on_its_own_record_only(folder, keep):
 
 def test_a_public_row_of_adult_depends_on_its_own_record_only(folder):
     whole = fetch_adult(preprocessing="public").data
-    (folder / "adult.test").write_text(", ".join(ADULT_RECORDS[8]) + ".\n")  # a category that is not documented
+    (folder / "adult.test").write_text(
+        ", ".join(ADULT_RECORDS[8]) + ".\n"
+    )  # a category that is not documented
     (folder / "adult.data").write_text(", ".join(ADULT_RECORDS[3]) + "\n")  # values out of range
     alone = fetch_adult(preprocessing="public").data
     assert alone.shape == (2, 105)
@@ -321,7 +456,9 @@ def test_the_other_preprocessings_depend_on_all_records(folder):
     with (folder / "kddcup.data_10_percent").open("a") as file:
         file.write(",".join(["123456", *KDDCUP99_RECORDS[0][1:]]) + "\n")
     for preprocessing, data in before.items():
-        assert np.array_equal(fetch_kddcup99(preprocessing=preprocessing).data[:-1], data) == (preprocessing == "public")
+        assert np.array_equal(fetch_kddcup99(preprocessing=preprocessing).data[:-1], data) == (
+            preprocessing == "public"
+        )
 
 
 def test_the_declared_columns():
@@ -336,7 +473,8 @@ def test_the_declared_columns():
         assert all(len(set(c.categories)) == len(c.categories) for c in schema.symbolic)
 
 
-# --- the original files ----------------------------------------------------------------------------------------------
+# --- the original files
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -345,7 +483,9 @@ def original_files():
     files = ("adult.data", "adult.test", "kddcup.data_10_percent")
     for name in files:
         if not any((Path(named) / f"{name}{suffix}").is_file() for suffix in ("", ".gz")):
-            pytest.skip(f"The original {name} is neither in a folder named by PRIVLP_DATA nor in {SHARED}.")
+            pytest.skip(
+                f"The original {name} is neither in a folder named by PRIVLP_DATA nor in {SHARED}."
+            )
     return named
 
 
@@ -373,7 +513,9 @@ def test_unit_gives_the_known_optimum(original_files, monkeypatch):
     monkeypatch.setenv("PRIVLP_DATA", original_files)
     X, y = fetch_adult(preprocessing="unit", return_X_y=True)
     n, p = X.shape
-    dual = LinearProgram(np.ones(n), X.T * y, np.ones(p), row_lower=-np.ones(p), bounds=(0, 1), sense="max")
+    dual = LinearProgram(
+        np.ones(n), X.T * y, np.ones(p), row_lower=-np.ones(p), bounds=(0, 1), sense="max"
+    )
     assert solve_exact(dual).objective == pytest.approx(15995.0468372526, rel=1e-8)
 
 
@@ -382,7 +524,10 @@ def test_all_of_kddcup99(connections):
     assert sum("=" not in name for name in connections.feature_names) == 38
     assert round(100 * np.mean(connections.target == 1), 2) == 19.69
     constant = [k for k in range(38) if not connections.data[:, k].any()]
-    assert [connections.feature_names[k] for k in constant] == ["num_outbound_cmds", "is_host_login"]
+    assert [connections.feature_names[k] for k in constant] == [
+        "num_outbound_cmds",
+        "is_host_login",
+    ]
 
 
 def test_a_subsample_of_kddcup99(original_files, connections, monkeypatch):
@@ -393,7 +538,8 @@ def test_a_subsample_of_kddcup99(original_files, connections, monkeypatch):
     assert some.data.shape == (2000, 122)
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
+# --- what is refused
+# -------------------------------------------------------------------------------------------------
 
 SECRET = "-".join(["never", "tell"])
 
@@ -413,20 +559,74 @@ def put(folder, name, line, column, value):
     ("name", "line", "column", "value", "message"),
     [
         ("adult.data", 3, 0, SECRET, "adult.data, line 3: column age must hold a finite number"),
-        ("adult.data", 1, 4, "?", "adult.data, line 1: column education-num must hold a finite number"),
+        (
+            "adult.data",
+            1,
+            4,
+            "?",
+            "adult.data, line 1: column education-num must hold a finite number",
+        ),
         ("adult.data", 2, 2, "nan", "adult.data, line 2: column fnlwgt must hold a finite number"),
         ("adult.data", 2, 2, "-inf", "adult.data, line 2: column fnlwgt must hold a finite number"),
         ("adult.data", 2, 2, "1_0", "adult.data, line 2: column fnlwgt must hold a finite number"),
-        ("adult.data", 2, 2, "1e999", "adult.data, line 2: column fnlwgt must hold a finite number"),
+        (
+            "adult.data",
+            2,
+            2,
+            "1e999",
+            "adult.data, line 2: column fnlwgt must hold a finite number",
+        ),
         ("adult.data", 2, 2, "", "adult.data, line 2: column fnlwgt is empty"),
         ("adult.data", 2, 1, " ", "adult.data, line 2: column workclass is empty"),
-        ("adult.test", 2, 14, SECRET, "adult.test, line 2: the label in the last column is not one of those documented"),
-        ("adult.test", 3, None, [SECRET, "1"], "adult.test, line 3: expected 15 values separated by commas, got 2"),
-        ("adult.test", 2, None, [SECRET] * 16, "adult.test, line 2: expected 15 values separated by commas, got 16"),
-        ("kddcup.data_10_percent", 8, 40, SECRET, "percent, line 8: column dst_host_srv_rerror_rate must hold a finite number"),
-        ("kddcup.data_10_percent", 5, 41, SECRET, "line 5: the label in the last column is not one of those documented"),
-        ("kddcup.data_10_percent", 5, None, [SECRET], "line 5: expected 42 values separated by commas, got 1"),
-        ("kddcup.data_10_percent", 1, None, ["0"] * 43, "line 1: expected 42 values separated by commas, got 43"),
+        (
+            "adult.test",
+            2,
+            14,
+            SECRET,
+            "adult.test, line 2: the label in the last column is not one of those documented",
+        ),
+        (
+            "adult.test",
+            3,
+            None,
+            [SECRET, "1"],
+            "adult.test, line 3: expected 15 values separated by commas, got 2",
+        ),
+        (
+            "adult.test",
+            2,
+            None,
+            [SECRET] * 16,
+            "adult.test, line 2: expected 15 values separated by commas, got 16",
+        ),
+        (
+            "kddcup.data_10_percent",
+            8,
+            40,
+            SECRET,
+            "percent, line 8: column dst_host_srv_rerror_rate must hold a finite number",
+        ),
+        (
+            "kddcup.data_10_percent",
+            5,
+            41,
+            SECRET,
+            "line 5: the label in the last column is not one of those documented",
+        ),
+        (
+            "kddcup.data_10_percent",
+            5,
+            None,
+            [SECRET],
+            "line 5: expected 42 values separated by commas, got 1",
+        ),
+        (
+            "kddcup.data_10_percent",
+            1,
+            None,
+            ["0"] * 43,
+            "line 1: expected 42 values separated by commas, got 43",
+        ),
     ],
 )
 def test_malformed_files(folder, name, line, column, value, message):
@@ -441,27 +641,40 @@ def test_malformed_files(folder, name, line, column, value, message):
     ("found", "instead", "message"),
     [
         (b"Husband", b"\xff\xfe", r"adult\.data, line 2: it is not text in UTF-8"),
-        (b"52", b"\xd9\xa5\xd9\xa2", r"adult\.data: it cannot be parsed"),  # Arabic digits: a number to Python, not to pandas
+        (
+            b"52",
+            b"\xd9\xa5\xd9\xa2",
+            r"adult\.data: it cannot be parsed",
+        ),  # Arabic digits: a number to Python, not to pandas
     ],
 )
 def test_characters_that_cannot_be_read(folder, found, instead, message):
     raw = (folder / "adult.data").read_bytes()
     (folder / "adult.data").write_bytes(raw.replace(found, instead, 1))
-    with pytest.raises(ReadError, match=rf"{message}\. Correct it, or copy the original file of Adult there again"):
+    with pytest.raises(
+        ReadError, match=rf"{message}\. Correct it, or copy the original file of Adult there again"
+    ):
         fetch_adult()
 
 
 @pytest.mark.parametrize("missing", ["adult.data", "adult.test", "kddcup.data_10_percent"])
 def test_a_file_is_missing(folder, missing):
     (folder / missing).unlink()
-    with pytest.raises(ReadError, match=rf"named by PRIVLP_DATA, holds neither {missing} nor {missing}\.gz. Copy the original"):
+    with pytest.raises(
+        ReadError,
+        match=(
+            rf"named by PRIVLP_DATA, holds neither {missing} nor {missing}\.gz. Copy the original"
+        ),
+    ):
         (fetch_adult if missing.startswith("adult") else fetch_kddcup99)()
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "|only a comment\n"])
 def test_an_empty_file(folder, content):
     (folder / "adult.test").write_text(content)
-    with pytest.raises(ReadError, match=r"adult\.test holds no records. Copy the original file there"):
+    with pytest.raises(
+        ReadError, match=r"adult\.test holds no records. Copy the original file there"
+    ):
         fetch_adult()
 
 
@@ -470,20 +683,32 @@ def test_a_damaged_archive(folder):
     archive = folder / "kddcup.data_10_percent.gz"
     for content in (b"no archive", gzip.compress(b"0," * 5000)[:-20]):
         archive.write_bytes(content)
-        with pytest.raises(ReadError, match=r"percent\.gz cannot be read \(\w+\)\. Copy the original file there again"):
+        with pytest.raises(
+            ReadError,
+            match=r"percent\.gz cannot be read \(\w+\)\. Copy the original file there again",
+        ):
             fetch_kddcup99()
 
 
 def test_the_variable_names_no_folder(folder, monkeypatch):
     for named in ("nowhere", "adult.data"):
         monkeypatch.setenv("PRIVLP_DATA", str(folder / named))
-        with pytest.raises(ReadError, match=r"which is no folder\. Name a folder with the original files, or unset it"):
+        with pytest.raises(
+            ReadError,
+            match=r"which is no folder\. Name a folder with the original files, or unset it",
+        ):
             fetch_adult()
 
 
 @pytest.mark.parametrize("fetch", [fetch_adult, fetch_kddcup99])
 @pytest.mark.parametrize(
-    "failure", [urllib.error.URLError("x"), TimeoutError(), PermissionError(), http.client.IncompleteRead(b"")]
+    "failure",
+    [
+        urllib.error.URLError("x"),
+        TimeoutError(),
+        PermissionError(),
+        http.client.IncompleteRead(b""),
+    ],
 )
 def test_no_network(monkeypatch, fetch, failure):
     def fail(**options):
@@ -495,7 +720,10 @@ def test_no_network(monkeypatch, fetch, failure):
     monkeypatch.setattr(sklearn.datasets, "fetch_kddcup99", fail)
     monkeypatch.setenv("PRIVLP_DATA", "")  # as if it were not set
     problem = rf"nor downloaded \({type(failure).__name__}\)"
-    with pytest.raises(ReadError, match=rf"{problem}\. Connect to the internet, or set the environment variable PRIVLP_DATA"):
+    with pytest.raises(
+        ReadError,
+        match=rf"{problem}\. Connect to the internet, or set the environment variable PRIVLP_DATA",
+    ):
         fetch()
 
 
@@ -509,8 +737,12 @@ def test_a_spoilt_cache(openml, monkeypatch):
         (good.assign(race=""), "a value is empty"),
         (good.assign(**{"class": SECRET}), "a label is unknown"),
     ):
-        monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda frame=frame, **options: Bunch(frame=frame))
-        with pytest.raises(ReadError, match=rf"scikit-learn's copy of Adult is malformed: {problem}\. Delete it") as caught:
+        monkeypatch.setattr(
+            sklearn.datasets, "fetch_openml", lambda frame=frame, **options: Bunch(frame=frame)
+        )
+        with pytest.raises(
+            ReadError, match=rf"scikit-learn's copy of Adult is malformed: {problem}\. Delete it"
+        ) as caught:
             fetch_adult()
         assert SECRET not in "".join(traceback.format_exception(caught.value))
 
@@ -520,7 +752,9 @@ def test_scikit_learn_refuses(monkeypatch):
         raise ValueError(SECRET)
 
     monkeypatch.setattr(sklearn.datasets, "fetch_kddcup99", refuse)
-    with pytest.raises(ReadError, match=r"could not fetch KDD Cup 1999 \(ValueError\)\. Check data_home") as caught:
+    with pytest.raises(
+        ReadError, match=r"could not fetch KDD Cup 1999 \(ValueError\)\. Check data_home"
+    ) as caught:
         fetch_kddcup99()
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
@@ -529,14 +763,19 @@ def test_scikit_learn_refuses(monkeypatch):
 @pytest.mark.parametrize("fetch", [fetch_adult, fetch_kddcup99])
 def test_missing_libraries(monkeypatch, fetch, module):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDependencyError, match=r"need scikit-learn and pandas: install them by pip install 'privlp\[svm\]'"):
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"need scikit-learn and pandas: install them by pip install 'privlp\[svm\]'",
+    ):
         fetch()
 
 
 @pytest.mark.parametrize("value", ["minmax", "", None, 1, ["thesis"], np.array(["thesis", "unit"])])
 @pytest.mark.parametrize("fetch", [fetch_adult, fetch_kddcup99])
 def test_unknown_preprocessing(fetch, value):
-    with pytest.raises(InvalidParameterError, match="preprocessing must be one of 'thesis', 'unit', 'public', got"):
+    with pytest.raises(
+        InvalidParameterError, match="preprocessing must be one of 'thesis', 'unit', 'public', got"
+    ):
         fetch(preprocessing=value)
 
 
@@ -560,13 +799,19 @@ SIMULATIONS = (make_nested_balls, make_separable_sphere, make_unseparable_ball)
 
 
 @pytest.mark.parametrize("make", [*SIMULATIONS, fetch_kddcup99])
-@pytest.mark.parametrize("seed", [-1, 1.0, "0", True, np.random.RandomState(0)], ids=lambda seed: type(seed).__name__)
+@pytest.mark.parametrize(
+    "seed", [-1, 1.0, "0", True, np.random.RandomState(0)], ids=lambda seed: type(seed).__name__
+)
 def test_bad_random_states(make, seed):
-    with pytest.raises(InvalidParameterError, match=r"must be None, a non-negative int or a numpy\.random\.Generator, not"):
+    with pytest.raises(
+        InvalidParameterError,
+        match=r"must be None, a non-negative int or a numpy\.random\.Generator, not",
+    ):
         make(5, random_state=seed)
 
 
-# --- simulations -----------------------------------------------------------------------------------------------------
+# --- simulations
+# -----------------------------------------------------------------------------------------------------
 
 SEEDS = st.integers(0, 2**32)
 DIMENSIONS = st.integers(2, 40)
@@ -643,7 +888,10 @@ def p_values_of_uniform_directions(X):
 
 @pytest.mark.statistical
 def test_nested_balls_have_the_right_masses():
-    """Fourteen p-values, each below 1e-6 with probability 1e-6: false-alarm rate 1.4e-5; seed fixed."""
+    """Fourteen p-values, each below 1e-6 with probability 1e-6: false-alarm rate 1.4e-5.
+
+    Seed fixed.
+    """
     X, y = make_nested_balls(40_000, random_state=0)
     radius = np.linalg.norm(X, axis=1)
     regions = [(0.0, 0.1), (0.1, 0.2), (0.2, 0.5)]
@@ -660,7 +908,10 @@ def test_nested_balls_have_the_right_masses():
 @pytest.mark.statistical
 @pytest.mark.parametrize(("d", "margin"), [(2, 0.3), (3, 0.0), (3, 0.5), (10, 0.03), (10, 0.2)])
 def test_separable_sphere_agrees_with_rejection(d, margin):
-    """Against uniform points with those near the hyperplane thrown away. Five p-values: false-alarm rate 5e-6; seeds fixed."""
+    """Against uniform points with those near the hyperplane thrown away.
+
+    Five p-values: false-alarm rate 5e-6; seeds fixed.
+    """
     X, y = make_separable_sphere(20_000, n_features=d, margin=margin, random_state=11)
     normal = hyperplane(11, d)
     assert stats.binomtest(int((y == 1).sum()), 20_000).pvalue > 1e-6
@@ -673,7 +924,9 @@ def test_separable_sphere_agrees_with_rejection(d, margin):
 
 
 def test_separable_sphere_far_from_the_hyperplane():
-    X, y = make_separable_sphere(500, n_features=200, margin=0.9, random_state=0)  # mass 1e-73: no rejection would find it
+    X, y = make_separable_sphere(
+        500, n_features=200, margin=0.9, random_state=0
+    )  # mass 1e-73: no rejection would find it
     distance = y * (X @ hyperplane(0, 200))
     assert distance.min() >= 0.9 - 1e-12
     assert len(set(distance.tolist())) == 500
@@ -697,13 +950,35 @@ def test_unseparable_ball_has_the_right_noise():
     [
         *[(make, {"n": 0}, "n must be at least 1, got 0") for make in SIMULATIONS],
         *[(make, {"n": 10.0}, "n must be a whole number, got float") for make in SIMULATIONS],
-        *[(make, {"n_features": 1}, "n_features must be at least 2, got 1") for make in SIMULATIONS[1:]],
-        *[(make, {"n_features": None}, "n_features must be a whole number, got NoneType") for make in SIMULATIONS[1:]],
-        *[(make, {"margin": "0.1"}, "margin must be a number, got str") for make in SIMULATIONS[1:]],
-        *[(make_separable_sphere, {"margin": m}, r"margin must lie in \[0, 1\)") for m in (-0.1, 1, 2.0, np.nan)],
-        *[(make_unseparable_ball, {"margin": m}, "margin must lie between 0 and 1, got") for m in (-0.1, 1.1, np.nan)],
-        *[(make_unseparable_ball, {"noise": m}, "noise must lie between 0 and 1, got") for m in (-0.1, 1.1, np.nan)],
-        (make_separable_sphere, {"margin": 0.9, "n_features": 5000}, "margin 0.9 leaves nothing of the sphere in 5000 dimensions"),
+        *[
+            (make, {"n_features": 1}, "n_features must be at least 2, got 1")
+            for make in SIMULATIONS[1:]
+        ],
+        *[
+            (make, {"n_features": None}, "n_features must be a whole number, got NoneType")
+            for make in SIMULATIONS[1:]
+        ],
+        *[
+            (make, {"margin": "0.1"}, "margin must be a number, got str")
+            for make in SIMULATIONS[1:]
+        ],
+        *[
+            (make_separable_sphere, {"margin": m}, r"margin must lie in \[0, 1\)")
+            for m in (-0.1, 1, 2.0, np.nan)
+        ],
+        *[
+            (make_unseparable_ball, {"margin": m}, "margin must lie between 0 and 1, got")
+            for m in (-0.1, 1.1, np.nan)
+        ],
+        *[
+            (make_unseparable_ball, {"noise": m}, "noise must lie between 0 and 1, got")
+            for m in (-0.1, 1.1, np.nan)
+        ],
+        (
+            make_separable_sphere,
+            {"margin": 0.9, "n_features": 5000},
+            "margin 0.9 leaves nothing of the sphere in 5000 dimensions",
+        ),
     ],
 )
 def test_bad_arguments_of_simulations(make, options, message):

@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from privlp import Budget, BudgetExceededError, InvalidParameterError, LinearProgram, NotPrivateWarning, audit, solve
+from privlp import (
+    Budget,
+    BudgetExceededError,
+    InvalidParameterError,
+    LinearProgram,
+    NotPrivateWarning,
+    audit,
+    solve,
+)
 from privlp.privacy import ExponentialMechanism, Randomness
 from privlp.problem import StandardForm
 from privlp.solvers.dense_dual import DenseDual
@@ -28,13 +36,15 @@ def counted(lp, phi=0.0, opt=1.0):
     return CountedRows(simplex, RowsOnSimplex.of_equal_range(simplex), phi)
 
 
-# ---------------------------------------------------------------------------------------------------------- count score
+# ----------------------------------------------------------------------------------------------------------
+# count score
 
 
 def test_the_count_score_is_the_weight_of_the_satisfied_rows():
     lp = LinearProgram([1.0, 2.0], [[1.0, 4.0], [-1.0, 0.0], [3.0, 1.0]], [2.0, -1.5, 0.5])
     z = np.array([0.2, 0.3, 0.5])
-    # The vertices are (1, 0) and (0, 0.5); the values of the rows there are (1, -1, 3) and (2, 0, 0.5).
+    # The vertices are (1, 0) and (0, 0.5); the values of the rows there are (1, -1, 3) and (2, 0,
+    # 0.5).
     np.testing.assert_allclose(counted(lp).scores(z), [0.2, 0.7])
     np.testing.assert_allclose(counted(lp, phi=0.5).scores(z), [0.5, 0.7])
     np.testing.assert_allclose(counted(lp, phi=10.0).scores(z), [1.0, 1.0])
@@ -47,7 +57,11 @@ def test_no_count_score_changes_by_more_than_one_over_s(seed, s, phi):
     A, b = rng.uniform(-1, 1, (12, 3)), rng.uniform(-1, 1, 12)
     log_weights = rng.normal(0, 3, 12)
     other_A, other_b, other_log_weights = A.copy(), b.copy(), log_weights.copy()
-    other_A[0], other_b[0], other_log_weights[0] = rng.uniform(-1, 1, 3), rng.uniform(-1, 1), rng.normal(0, 10)
+    other_A[0], other_b[0], other_log_weights[0] = (
+        rng.uniform(-1, 1, 3),
+        rng.uniform(-1, 1),
+        rng.normal(0, 10),
+    )
     scores = []
     for a, rhs, logs in ((A, b, log_weights), (other_A, other_b, other_log_weights)):
         dual = DenseDual(12, s)
@@ -72,7 +86,10 @@ def test_some_pair_of_neighbours_attains_the_sensitivity_of_the_count():
 @pytest.mark.statistical
 @pytest.mark.parametrize(("sensitivity", "passed"), [(1.0, True), (0.5, False)])
 def test_audit_of_one_selection_by_count(sensitivity, passed):
-    """Worst pair at s = 1: one score falls by 1, the others rise. False-alarm rate 0.001; the twin halves the sensitivity."""
+    """Worst pair at s = 1: one score falls by 1, the others rise.
+
+    False-alarm rate 0.001; the twin halves the sensitivity.
+    """
     worst = np.array([1.0] + [0.0] * 30), np.array([0.0] + [1.0] * 30)
 
     def select(scores, rng):
@@ -86,16 +103,29 @@ def test_a_solver_of_ones_own_is_driven_like_any_other():
     assert solve(lp, math.inf, 0.0, s=1, alpha=0.2, opt=0.7, method=tight_dmw).method == "tight_dmw"
 
 
-# --------------------------------------------------------------------------------------------------------------- DMWSVC
+# ---------------------------------------------------------------------------------------------------------------
+# DMWSVC
 
 
 @pytest.mark.parametrize(
-    ("method", "score", "form"), list(itertools.product(["dmw", "dmw-published"], ["distance", "count"], ["hard", "soft"]))
+    ("method", "score", "form"),
+    list(itertools.product(["dmw", "dmw-published"], ["distance", "count"], ["hard", "soft"])),
 )
 @pytest.mark.parametrize("radius", [None, 8.0])
 def test_every_variant_stays_within_its_budget(method, score, form, radius):
     alpha = 20.0 if method == "dmw-published" else None
-    svm = DMWSVC(2.0, 1e-6, 0.5, alpha, score=score, method=method, form=form, radius=radius, reg=0.05, random_state=0)
+    svm = DMWSVC(
+        2.0,
+        1e-6,
+        0.5,
+        alpha,
+        score=score,
+        method=method,
+        form=form,
+        radius=radius,
+        reg=0.05,
+        random_state=0,
+    )
     svm.fit(X[:200], Y[:200])
     assert 0 < svm.privacy_.eps <= 2.0
     assert svm.privacy_.delta == 1e-6
@@ -129,7 +159,9 @@ def test_without_noise_and_with_many_rounds_the_margin_of_all_but_s_records_is_k
 
 def test_without_noise_the_soft_form_is_the_solve_of_its_program():
     lp = soft_margin_lp(X[:100], Y[:100].astype(float), 0.5)
-    svm = DMWSVC(math.inf, 0.0, s=5, alpha=2.0, form="soft", C=0.5, radius=30.0, data_norm=2.0).fit(X[:100], Y[:100])
+    svm = DMWSVC(math.inf, 0.0, s=5, alpha=2.0, form="soft", C=0.5, radius=30.0, data_norm=2.0).fit(
+        X[:100], Y[:100]
+    )
     x = solve(lp, math.inf, 0.0, s=5, alpha=2.0, opt=30.0).x
     np.testing.assert_allclose(svm.coef_[0], x[:4] - x[4:8])
 
@@ -141,13 +173,21 @@ def test_s_is_a_share_below_one_and_a_number_above():
 
 
 def test_the_published_alpha_is_lowered_where_the_radius_is_small():
-    svm = DMWSVC(1.0, 1e-6, alpha=200.0, method="dmw-published", radius=1.0, random_state=0).fit(X, Y)
+    svm = DMWSVC(1.0, 1e-6, alpha=200.0, method="dmw-published", radius=1.0, random_state=0).fit(
+        X, Y
+    )
     assert svm.solution_.success
 
 
 def test_parameters_by_position():
     svm = DMWSVC(1.0, 1e-6, 0.75, 200.0, "count", 0.5, 20.0, "dmw-published")
-    given = {"alpha": 200.0, "score": "count", "phi": 0.5, "radius": 20.0, "method": "dmw-published"}
+    given = {
+        "alpha": 200.0,
+        "score": "count",
+        "phi": 0.5,
+        "radius": 20.0,
+        "method": "dmw-published",
+    }
     assert given.items() <= svm.get_params().items()
 
 
@@ -182,7 +222,13 @@ def test_a_large_delta_is_warned_of():
         ({"radius": -1.0}, "radius must be a positive finite number"),
         ({"radius_share": 1.0}, "radius_share must be between 0 and 1"),
         ({"s": 0.0}, "s must be a positive"),
-        ({"s": 2_000}, "s must be a share of the records below 1, at least 1/1500 here, or a number of records from 1 to 1500"),
+        (
+            {"s": 2_000},
+            (
+                "s must be a share of the records below 1, at least 1/1500 here, or a number of"
+                " records from 1 to 1500"
+            ),
+        ),
         ({"s": 1e-5}, "s must be a share of the records below 1"),
         ({"C": math.inf}, "C must be a positive finite number"),
         ({"reg": 0.0}, "reg must be a positive finite number"),
@@ -198,5 +244,7 @@ def test_a_large_delta_is_warned_of():
 def test_wrong_parameters_are_refused_before_anything_is_spent(parameters, message):
     budget = Budget(10.0, 1e-3)
     with pytest.raises(InvalidParameterError, match=message), warnings.catch_warnings():
-        DMWSVC(**{"eps": 1.0, "delta": 1e-6, "budget": budget, "random_state": 0, **parameters}).fit(X, Y)
+        DMWSVC(
+            **{"eps": 1.0, "delta": 1e-6, "budget": budget, "random_state": 0, **parameters}
+        ).fit(X, Y)
     assert budget.spent() == 0.0

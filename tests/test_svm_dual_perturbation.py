@@ -1,4 +1,7 @@
-"""Dual-variable perturbation claims eps-differential privacy; the audit refutes it on a concrete pair of neighbours."""
+"""Dual-variable perturbation claims eps-differential privacy.
+
+The audit refutes it on a concrete pair of neighbours.
+"""
 
 import warnings
 
@@ -9,7 +12,8 @@ from privlp import InvalidProblemError, NotPrivateWarning, audit
 from svm_models import DualPerturbationSVC
 
 LABELS = np.array([1, -1, 1])
-#: The third record replaced: far from the margin in the first, a support vector off the axis in the second.
+#: The third record replaced: far from the margin in the first, a support vector off the axis in the
+#: second.
 DATA = np.array([[0.5, 0.0], [-0.5, 0.0], [1.0, 0.0]])
 NEIGHBOUR = np.array([[0.5, 0.0], [-0.5, 0.0], [0.1, 0.9]])
 
@@ -21,7 +25,10 @@ def weights(records, rng):
 
 @pytest.mark.statistical
 def test_the_audit_refutes_the_claim():
-    """The second weight is zero without, and almost surely not zero with, the replaced record. False-alarm rate at most 0.001."""
+    """The second weight is zero without, and almost surely not zero with, the replaced record.
+
+    False-alarm rate at most 0.001.
+    """
     result = audit(weights, DATA, NEIGHBOUR, 1.0, 0.0, runs=400, rng=0)
     assert not result.passed
     assert result.eps_lower > 3.0

@@ -64,7 +64,11 @@ SKIPPED_BY_SCIKIT_LEARN = {"check_array_api_input"}
 
 def name_of(value):
     if hasattr(value, "get_params"):
-        given = ", ".join(f"{key}={v!r}" for key, v in value.get_params().items() if key in ("eps", "delta", "random_state"))
+        given = ", ".join(
+            f"{key}={v!r}"
+            for key, v in value.get_params().items()
+            if key in ("eps", "delta", "random_state")
+        )
         return f"{type(value).__name__}({given})"
     return getattr(getattr(value, "func", value), "__name__", None)
 
@@ -77,8 +81,14 @@ def checks():
             if name in SKIPPED_BY_SCIKIT_LEARN:
                 continue
             marks = [pytest.mark.xfail(reason=failures[name])] if name in failures else []
-            if isinstance(estimator, DualPerturbationSVC) or hasattr(estimator, "budget"):  # checks leave classes out
-                marks.append(pytest.mark.filterwarnings(f"ignore::{NotPrivateWarning.__module__}.{NotPrivateWarning.__name__}"))
+            if isinstance(estimator, DualPerturbationSVC) or hasattr(
+                estimator, "budget"
+            ):  # checks leave classes out
+                marks.append(
+                    pytest.mark.filterwarnings(
+                        f"ignore::{NotPrivateWarning.__module__}.{NotPrivateWarning.__name__}"
+                    )
+                )
             yield pytest.param(each, check, marks=marks, id=f"{name_of(estimator)}-{name}")
 
 
@@ -93,7 +103,8 @@ def test_every_public_estimator_is_checked():
     assert estimators == {type(estimator) for estimator in ESTIMATORS}
 
 
-# ---------------------------------------------------------------------------------------------- beyond the checks
+# ----------------------------------------------------------------------------------------------
+# beyond the checks
 
 PRIVATE = [estimator for estimator in ESTIMATORS if hasattr(estimator, "budget")]
 X, Y = make_separable_sphere(120, random_state=0)
@@ -116,7 +127,8 @@ def test_a_private_classifier_keeps_an_account(estimator):
 @pytest.mark.parametrize("estimator", [e for e in PRIVATE if e.random_state == 0], ids=name_of)
 def test_the_last_step_of_a_pipeline(estimator):
     pipeline = make_pipeline(
-        RandomFourierFeatures(n_components=5, random_state=0), clone(estimator).set_params(classes=(-1, 1))
+        RandomFourierFeatures(n_components=5, random_state=0),
+        clone(estimator).set_params(classes=(-1, 1)),
     ).fit(X, Y)
     assert pipeline.predict(X).shape == Y.shape
     assert pipeline[-1].privacy_.eps <= estimator.eps

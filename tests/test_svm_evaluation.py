@@ -44,7 +44,8 @@ def fits(monkeypatch):
     return run
 
 
-# ---------------------------------------------------------------------------------------------- what is measured
+# ----------------------------------------------------------------------------------------------
+# what is measured
 
 
 def test_random_classifiers_are_repeated_and_others_are_not():
@@ -67,13 +68,17 @@ def test_errors_are_shares_of_wrong_test_records():
 def test_all_classifiers_are_trained_on_the_same_folds(monkeypatch):
     trained_on = Counter()
     fit = HuberSVC.fit
-    monkeypatch.setattr(HuberSVC, "fit", lambda self, X, y: trained_on.update([X.tobytes()]) or fit(self, X, y))
+    monkeypatch.setattr(
+        HuberSVC, "fit", lambda self, X, y: trained_on.update([X.tobytes()]) or fit(self, X, y)
+    )
     cross_validate({"a": HuberSVC(reg=0.1), "b": HuberSVC(reg=1.0)}, X, Y, folds=3)
     assert list(trained_on.values()) == [2, 2, 2]
 
 
 def test_the_split_follows_its_random_state():
-    first, again, other = (cross_validate(MODELS, X, Y, folds=3, random_state=seed) for seed in (1, 1, 2))
+    first, again, other = (
+        cross_validate(MODELS, X, Y, folds=3, random_state=seed) for seed in (1, 1, 2)
+    )
     for name in MODELS:
         np.testing.assert_array_equal(first[name].errors, again[name].errors)
     assert any((first[name].errors != other[name].errors).any() for name in MODELS)
@@ -83,7 +88,9 @@ def test_the_repeats_follow_the_random_state(monkeypatch):
     """As its description says; two runs with different seeds then average to something."""
     seeds = []
     monkeypatch.setattr(
-        OutputPerturbationSVC, "fit", lambda self, X, y: seeds.append(self.random_state) or HuberSVC.fit(self, X, y)
+        OutputPerturbationSVC,
+        "fit",
+        lambda self, X, y: seeds.append(self.random_state) or HuberSVC.fit(self, X, y),
     )
     monkeypatch.setattr(OutputPerturbationSVC, "_train", lambda self, X, signs: X[0])
     for random_state in (1, 2):
@@ -95,7 +102,9 @@ def test_every_repeat_has_a_seed_of_its_own_and_classifiers_share_it(monkeypatch
     seeds = []
     fit = OutputPerturbationSVC.fit
     monkeypatch.setattr(
-        OutputPerturbationSVC, "fit", lambda self, X, y: seeds.append((self.eps, self.random_state)) or fit(self, X, y)
+        OutputPerturbationSVC,
+        "fit",
+        lambda self, X, y: seeds.append((self.eps, self.random_state)) or fit(self, X, y),
     )
     cross_validate({"a": private(1.0), "b": private(2.0, random_state=5)}, X, Y, folds=2, repeats=3)
     first, second = ({seed for eps, seed in seeds if eps == wanted} for wanted in (1.0, 2.0))
@@ -130,7 +139,8 @@ def test_two_processes_find_what_one_finds():
         np.testing.assert_array_equal(one[name].errors, two[name].errors)
 
 
-# ---------------------------------------------------------------------------------------------- summary
+# ----------------------------------------------------------------------------------------------
+# summary
 
 
 def test_mean_and_standard_error():
@@ -140,7 +150,8 @@ def test_mean_and_standard_error():
     assert str(result) == "0.2000 ± 0.1155"
 
 
-# ---------------------------------------------------------------------------------------------- the store
+# ---------------------------------------------------------------------------------------------- the
+# store
 
 
 def test_a_second_run_fits_nothing(tmp_path, fits):
@@ -148,7 +159,9 @@ def test_a_second_run_fits_nothing(tmp_path, fits):
     first = cross_validate(MODELS, X, Y, folds=3, repeats=2, store=ResultStore(path), name="sphere")
     assert len(fits) == 3 * (1 + 2)
     fits.clear()
-    second = cross_validate(MODELS, X, Y, folds=3, repeats=2, store=ResultStore(path), name="sphere")
+    second = cross_validate(
+        MODELS, X, Y, folds=3, repeats=2, store=ResultStore(path), name="sphere"
+    )
     assert fits == []
     for name in MODELS:
         np.testing.assert_array_equal(first[name].errors, second[name].errors)
@@ -176,7 +189,13 @@ def test_more_repeats_run_only_the_new_ones(tmp_path, fits):
 )
 def test_other_settings_are_fitted_anew(tmp_path, fits, change):
     store = ResultStore(tmp_path / "results.jsonl")
-    given = {"classifiers": {"huber": HuberSVC(reg=0.1)}, "X": X, "y": Y, "folds": 3, "store": store}
+    given = {
+        "classifiers": {"huber": HuberSVC(reg=0.1)},
+        "X": X,
+        "y": Y,
+        "folds": 3,
+        "store": store,
+    }
     cross_validate(**given)
     fits.clear()
     cross_validate(**{**given, **change})
@@ -235,7 +254,9 @@ def test_a_loss_is_the_same_in_the_next_run(tmp_path, fits):
         fits.clear()
         loss = logistic()
         kept.append(loss)
-        cross_validate({"own": OutputPerturbationClassifier(loss, reg=0.1)}, X, Y, folds=2, store=store)
+        cross_validate(
+            {"own": OutputPerturbationClassifier(loss, reg=0.1)}, X, Y, folds=2, store=store
+        )
     assert fits == []
 
 
@@ -244,12 +265,22 @@ def test_another_loss_of_the_same_name_and_bounds_is_fitted_anew(tmp_path, fits)
 
     def shifted(shift):
         return MarginLoss(
-            lambda z: given.value(z - shift), lambda z: given.slope(z - shift), lambda z: given.curvature(z - shift), 1.0, 0.25
+            lambda z: given.value(z - shift),
+            lambda z: given.slope(z - shift),
+            lambda z: given.curvature(z - shift),
+            1.0,
+            0.25,
         )
 
     for shift in (0.0, 2.0):
         fits.clear()
-        cross_validate({"own": OutputPerturbationClassifier(shifted(shift), reg=0.1)}, X, Y, folds=2, store=store)
+        cross_validate(
+            {"own": OutputPerturbationClassifier(shifted(shift), reg=0.1)},
+            X,
+            Y,
+            folds=2,
+            store=store,
+        )
     assert len(fits) == 2
 
 
@@ -264,7 +295,10 @@ def test_the_store_is_a_map_in_a_file(tmp_path):
         assert opened[{"b": "x", "a": 1}] == 0.25
         assert opened[{"a": 2}] == {"any": ["json"]}
         assert {"a": 3} not in opened
-    assert [json.loads(line)[1] for line in path.read_text().splitlines()] == [0.25, {"any": ["json"]}]
+    assert [json.loads(line)[1] for line in path.read_text().splitlines()] == [
+        0.25,
+        {"any": ["json"]},
+    ]
 
 
 def test_records_are_not_in_the_store(tmp_path):
@@ -273,11 +307,14 @@ def test_records_are_not_in_the_store(tmp_path):
     assert not any(repr(float(value))[:8] in path.read_text() for value in X[:20].ravel())
 
 
-# ---------------------------------------------------------------------------------------------- messages
+# ----------------------------------------------------------------------------------------------
+# messages
 
 
 def test_no_classifiers():
-    with pytest.raises(InvalidParameterError, match="classifiers must be a dict of name to estimator"):
+    with pytest.raises(
+        InvalidParameterError, match="classifiers must be a dict of name to estimator"
+    ):
         cross_validate({}, X, Y)
 
 
@@ -287,7 +324,9 @@ def test_repeats_below_one(repeats):
         cross_validate(MODELS, X, Y, repeats=repeats)
 
 
-@pytest.mark.parametrize(("folds", "message"), [(1, "n_splits=1"), (91, "n_splits=91"), (0, "n_splits=0")])
+@pytest.mark.parametrize(
+    ("folds", "message"), [(1, "n_splits=1"), (91, "n_splits=91"), (0, "n_splits=0")]
+)
 def test_number_of_folds(folds, message):
     with pytest.raises(ValueError, match=message):
         cross_validate(MODELS, X, Y, folds=folds)

@@ -37,13 +37,23 @@ def records(n=40, p=3, seed=0):
 def problems(draw):
     """Records of few digits, with ties, zeros and repetitions, and labels of both classes."""
     n, p = draw(st.integers(2, 8)), draw(st.integers(1, 4))
-    X = np.array(draw(st.lists(st.lists(st.integers(-6, 6), min_size=p, max_size=p), min_size=n, max_size=n))) / 2
+    X = (
+        np.array(
+            draw(
+                st.lists(
+                    st.lists(st.integers(-6, 6), min_size=p, max_size=p), min_size=n, max_size=n
+                )
+            )
+        )
+        / 2
+    )
     y = np.array(draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n)))
     y[:2] = 1, -1
     return X, y
 
 
-# ---------------------------------------------------------------------------------------------- LPSVC
+# ----------------------------------------------------------------------------------------------
+# LPSVC
 
 
 @given(problems(), st.floats(0.01, 100.0), st.sampled_from([np.asarray, sp.csr_array]))
@@ -54,7 +64,9 @@ def test_the_dual_finds_the_objective_of_the_primal(problem, C, form):
     primal = privlp.solve_exact(soft_margin_lp(X, y, C))
     assert svm.objective_ == pytest.approx(primal.objective, rel=1e-8, abs=1e-8)
     w = svm.coef_[0]
-    assert svm.objective_ == pytest.approx(np.abs(w).sum() + C * np.maximum(0, 1 - y * (X @ w)).sum())
+    assert svm.objective_ == pytest.approx(
+        np.abs(w).sum() + C * np.maximum(0, 1 - y * (X @ w)).sum()
+    )
     assert abs(svm.gap_) <= 1e-8
 
 
@@ -72,9 +84,21 @@ def test_lpsvc_on_records_of_any_scale(scale, C, form):
     ("X", "y", "C", "w", "objective"),
     [
         ([[1.0], [-1.0]], [1, -1], 10.0, [1.0], 1.0),
-        ([[1.0], [-1.0]], [1, -1], 0.25, [0.0], 0.5),  # sum of C |x| below 1: a margin is not worth its price
+        (
+            [[1.0], [-1.0]],
+            [1, -1],
+            0.25,
+            [0.0],
+            0.5,
+        ),  # sum of C |x| below 1: a margin is not worth its price
         ([[2.0, 0.0], [0.0, -1.0]], [1, -1], 10.0, [0.5, 1.0], 1.5),
-        ([[3.0, 1.0], [-3.0, -1.0]], [1, -1], 10.0, [1 / 3, 0.0], 1 / 3),  # the 1-norm takes the longest entry alone
+        (
+            [[3.0, 1.0], [-3.0, -1.0]],
+            [1, -1],
+            10.0,
+            [1 / 3, 0.0],
+            1 / 3,
+        ),  # the 1-norm takes the longest entry alone
         ([[0.0, 0.0], [0.0, 0.0]], [1, -1], 2.0, [0.0, 0.0], 4.0),
         ([[1.0], [0.5], [-1.0]], [1, -1, -1], 1.0, [1.0], 2.5),
     ],
@@ -86,12 +110,17 @@ def test_known_answers_of_lpsvc(X, y, C, w, objective):
     np.testing.assert_array_equal(svm.intercept_, [0.0])
 
 
-# ---------------------------------------------------------------------------------------------- QPSVC
+# ----------------------------------------------------------------------------------------------
+# QPSVC
 
 
 def reference_qp(X, y, C):
     """min ||w||^2 + C sum of hinges, that is twice ||w||^2/2 + C/2 sum of hinges."""
-    return LinearSVC(loss="hinge", dual=True, fit_intercept=False, C=C / 2, tol=1e-9, max_iter=10**7).fit(X, y).coef_[0]
+    return (
+        LinearSVC(loss="hinge", dual=True, fit_intercept=False, C=C / 2, tol=1e-9, max_iter=10**7)
+        .fit(X, y)
+        .coef_[0]
+    )
 
 
 def qp_objective(w, X, y, C):
@@ -150,24 +179,33 @@ def test_qpsvc_names_cvxpy_if_it_is_missing(monkeypatch):
         return imports(name, *details)
 
     monkeypatch.setattr(builtins, "__import__", without_cvxpy)
-    with pytest.raises(MissingDependencyError, match=r"QPSVC needs CVXPY: install it by pip install 'privlp\[cvxpy\]'"):
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"QPSVC needs CVXPY: install it by pip install 'privlp\[cvxpy\]'",
+    ):
         QPSVC().fit(*records())
 
 
 def test_qpsvc_with_a_solver_that_does_not_exist():
-    with pytest.raises(UncertifiedOptimumError, match=r"solver failed \(NONE_SUCH\); try another solver="):
+    with pytest.raises(
+        UncertifiedOptimumError, match=r"solver failed \(NONE_SUCH\); try another solver="
+    ):
         QPSVC(solver="NONE_SUCH").fit(*records())
 
 
 def test_an_optimum_that_is_none_is_refused(monkeypatch):
     monkeypatch.setattr(exact, "_GAP", -1.0)
     for svm in (LPSVC(), QPSVC()):
-        with pytest.raises(UncertifiedOptimumError, match=r"could not be certified: relative gap .* Rescale the records or C"):
+        with pytest.raises(
+            UncertifiedOptimumError,
+            match=r"could not be certified: relative gap .* Rescale the records or C",
+        ):
             svm.fit(*records())
     assert issubclass(UncertifiedOptimumError, PrivLPError)
 
 
-# ---------------------------------------------------------------------------------------------- smooth losses
+# ----------------------------------------------------------------------------------------------
+# smooth losses
 
 
 @pytest.mark.parametrize("estimator", SMOOTH)
@@ -187,7 +225,9 @@ def test_gradient_is_certified(estimator, reg, scale):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix])
 def test_logistic_regression_agrees_with_scikit_learn(reg, form):
     X, y = records()
-    reference = LogisticRegression(fit_intercept=False, C=1 / (len(y) * reg), tol=1e-12, max_iter=10_000, solver="newton-cg")
+    reference = LogisticRegression(
+        fit_intercept=False, C=1 / (len(y) * reg), tol=1e-12, max_iter=10_000, solver="newton-cg"
+    )
     ours = RegularizedLogisticRegression(reg).fit(form(X), y)
     np.testing.assert_allclose(ours.coef_, reference.fit(X, y).coef_, rtol=1e-6, atol=1e-9)
 
@@ -206,7 +246,8 @@ def test_the_huber_svm_tends_to_the_quadratic_program(h):
     assert hinge_risk(best) - 1e-9 <= hinge_risk(w) <= hinge_risk(best) + h / 2
 
 
-# ---------------------------------------------------------------------------------------------- all of them
+# ---------------------------------------------------------------------------------------------- all
+# of them
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -223,7 +264,9 @@ def test_names_of_classes(estimator):
 @pytest.mark.parametrize("estimator", ALL)
 def test_negated_labels_negate_the_weights(estimator):
     X, y = records()
-    np.testing.assert_allclose(estimator().fit(X, -y).coef_, -estimator().fit(X, y).coef_, atol=1e-5)
+    np.testing.assert_allclose(
+        estimator().fit(X, -y).coef_, -estimator().fit(X, y).coef_, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -241,10 +284,14 @@ def test_declared_classes(estimator):
 @pytest.mark.parametrize("estimator", ALL)
 def test_labels_of_other_than_two_classes(estimator):
     X, _ = records()
-    with pytest.raises(InvalidProblemError, match=r"y has one class only; give labels of two classes, or name both by classes="):
+    with pytest.raises(
+        InvalidProblemError,
+        match=r"y has one class only; give labels of two classes, or name both by classes=",
+    ):
         estimator().fit(X, np.ones(len(X)))
     with pytest.raises(
-        InvalidProblemError, match=r"Only binary classification is supported.*multiclass.*one class against the rest"
+        InvalidProblemError,
+        match=r"Only binary classification is supported.*multiclass.*one class against the rest",
     ):
         estimator().fit(X, np.arange(len(X)) % 3)
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
@@ -271,7 +318,9 @@ def test_weights_of_records_are_refused(estimator):
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, "1", None, True])
 def test_parameters_out_of_their_domain(estimator, value):
     name = "C" if estimator in PRICED else "reg"
-    with pytest.raises(InvalidParameterError, match=f"{name} must be a positive finite number, got {value!r}"):
+    with pytest.raises(
+        InvalidParameterError, match=f"{name} must be a positive finite number, got {value!r}"
+    ):
         estimator(value).fit(*records())
 
 
@@ -284,5 +333,7 @@ def test_h_out_of_its_domain(h):
 def test_an_uncertified_gradient_is_warned_of():
     X = 1e9 * np.random.default_rng(0).normal(size=(40, 3))
     y = np.where(np.arange(40) % 2, 1, -1)
-    with pytest.warns(ConvergenceWarning, match="would certify the optimum. Scale the records down"):
+    with pytest.warns(
+        ConvergenceWarning, match="would certify the optimum. Scale the records down"
+    ):
         HuberSVC(1e-12, h=1e-4).fit(X, y)

@@ -1,8 +1,9 @@
 """Private estimators on neighbours whose replaced record is hostile: huge, denormal, stored twice, unsorted, read-only.
 
-The first data set is fitted on a tape; its releases are played back to the second. So both walk the same path, and the exact
-numbers behind each release can be compared with the sensitivity that was charged. All else that is told (ledger, rounds, weights,
-warnings) is then a function of the same released numbers, and must be the same. What one record holds must not change another.
+The first data set is fitted on a tape; its releases are played back to the second. So both walk the
+same path, and the exact numbers behind each release can be compared with the sensitivity that was
+charged. All else that is told (ledger, rounds, weights, warnings) is then a function of the same
+released numbers, and must be the same. What one record holds must not change another.
 """
 
 import copy
@@ -68,9 +69,14 @@ PRIVATE = {
     "DMW, published": DMWSVC(delta=1e-3, radius=2.0, alpha=20.0, method="dmw-published"),
     "DMW, soft": DMWSVC(delta=1e-3, form="soft", alpha=80.0, C=0.5, reg=0.3),
     "DMW, soft, radius given": DMWSVC(delta=1e-3, form="soft", radius=20.0, alpha=80.0),
-    "selector": PrivateModelSelector([ObjectivePerturbationSVC(reg=0.1), OutputPerturbationSVC(reg=0.3)]),
+    "selector": PrivateModelSelector(
+        [ObjectivePerturbationSVC(reg=0.1), OutputPerturbationSVC(reg=0.3)]
+    ),
     "selector of pipelines": PrivateModelSelector(
-        [make_pipeline(RandomFourierFeatures(0.5, 4), OutputPerturbationSVC(reg=r)) for r in (0.1, 1.0)]
+        [
+            make_pipeline(RandomFourierFeatures(0.5, 4), OutputPerturbationSVC(reg=r))
+            for r in (0.1, 1.0)
+        ]
     ),
     "selector of a selector": PrivateModelSelector(
         [
@@ -80,7 +86,8 @@ PRIVATE = {
     ),
 }
 
-# ---------------------------------------------------------------------------------------------- records and how they are stored
+# ----------------------------------------------------------------------------------------------
+# records and how they are stored
 
 #: Entries (column, value) of one record, as they are stored: duplicates add up.
 HOSTILE = {
@@ -104,7 +111,9 @@ HOSTILE = {
 
 def rows_of(row):
     """All records as lists of stored entries; the last is `row`."""
-    return [[(j, v) for j, v in enumerate(record) if v != 0] for record in COMMON[:-1].tolist()] + [row]
+    return [[(j, v) for j, v in enumerate(record) if v != 0] for record in COMMON[:-1].tolist()] + [
+        row
+    ]
 
 
 def csr(rows, array=sp.csr_array, width=P, index=np.int32, dtype=float):
@@ -116,7 +125,10 @@ def csr(rows, array=sp.csr_array, width=P, index=np.int32, dtype=float):
 
 
 def dense(rows):
-    """Sums of entries; sums that overflow, which dense records refuse, become the largest double."""
+    """Sums of entries.
+
+    Sums that overflow, which dense records refuse, become the largest double.
+    """
     X = np.zeros((len(rows), P))
     with np.errstate(over="ignore"):
         for i, row in enumerate(rows):
@@ -146,7 +158,10 @@ def blocks(rows):
 def padded(rows):
     """More room than entries, as SciPy leaves it after eliminating zeros."""
     X = csr(rows)
-    X.data, X.indices = np.append(X.data, [7.0] * 3), np.append(X.indices, np.array([0] * 3, dtype=np.int32))
+    X.data, X.indices = (
+        np.append(X.data, [7.0] * 3),
+        np.append(X.indices, np.array([0] * 3, dtype=np.int32)),
+    )
     return X
 
 
@@ -157,7 +172,12 @@ def with_object(rows):
 
 
 def sparse_frame(rows):
-    return pd.DataFrame({f"x{j}": pd.arrays.SparseArray(column, fill_value=0.0) for j, column in enumerate(dense(rows).T)})
+    return pd.DataFrame(
+        {
+            f"x{j}": pd.arrays.SparseArray(column, fill_value=0.0)
+            for j, column in enumerate(dense(rows).T)
+        }
+    )
 
 
 FORMATS = {
@@ -167,9 +187,15 @@ FORMATS = {
     "csr, read-only": lambda rows: read_only(csr(rows)),
     "csr with room": padded,
     "csr, extended precision": lambda rows: csr(rows, dtype=np.longdouble),
-    "csr, single precision": lambda rows: csr([[(j, min(max(v, -3e38), 3e38)) for j, v in row] for row in rows], dtype=np.float32),
-    "csr, single precision, read-only": lambda rows: read_only(FORMATS["csr, single precision"](rows)),
-    "csr, bytes": lambda rows: csr([[(j, 100 * np.sign(v)) for j, v in row] for row in rows], dtype=np.int8),
+    "csr, single precision": lambda rows: csr(
+        [[(j, min(max(v, -3e38), 3e38)) for j, v in row] for row in rows], dtype=np.float32
+    ),
+    "csr, single precision, read-only": lambda rows: read_only(
+        FORMATS["csr, single precision"](rows)
+    ),
+    "csr, bytes": lambda rows: csr(
+        [[(j, 100 * np.sign(v)) for j, v in row] for row in rows], dtype=np.int8
+    ),
     "csc array": lambda rows: csr(rows).tocsc(),
     "csc, read-only": lambda rows: read_only(csr(rows).tocsc()),
     "coo array": coo,
@@ -192,7 +218,9 @@ FORMATS = {
     "small numbers": lambda rows: sp.csr_array(np.clip(dense(rows), -9, 9).astype(np.int8)),
     "truths": lambda rows: dense(rows) > 0,
     "sparse truths": lambda rows: sp.csr_array(dense(rows) > 0),
-    "sparse whole numbers": lambda rows: sp.csr_array(np.clip(dense(rows), -1e18, 1e18).astype(np.int64)),
+    "sparse whole numbers": lambda rows: sp.csr_array(
+        np.clip(dense(rows), -1e18, 1e18).astype(np.int64)
+    ),
 }
 
 
@@ -210,10 +238,19 @@ def frozen(X):
     """X as bits."""
     if isinstance(X, list | sp.dok_array):
         return repr(X if isinstance(X, list) else dict(X.items()))
-    return [(a.dtype, a.shape, a.flags.writeable, repr(a.tolist()) if a.dtype == object else a.tobytes()) for a in buffers(X)]
+    return [
+        (
+            a.dtype,
+            a.shape,
+            a.flags.writeable,
+            repr(a.tolist()) if a.dtype == object else a.tobytes(),
+        )
+        for a in buffers(X)
+    ]
 
 
-# ---------------------------------------------------------------------------------------------- the replay
+# ---------------------------------------------------------------------------------------------- the
+# replay
 
 
 def told(estimator):
@@ -221,9 +258,20 @@ def told(estimator):
     kept = estimator.best_estimator_ if isinstance(estimator, PrivateModelSelector) else estimator
     kept = kept.best_estimator_ if isinstance(kept, PrivateModelSelector) else kept
     kept = kept[-1] if hasattr(kept, "steps") else kept
-    rounds = getattr(kept, "rounds_", None), getattr(kept, "radius_", None), getattr(estimator, "best_index_", None)
+    rounds = (
+        getattr(kept, "rounds_", None),
+        getattr(kept, "radius_", None),
+        getattr(estimator, "best_index_", None),
+    )
     solution = kept.solution_.to_json() if hasattr(kept, "solution_") else None
-    return estimator.privacy_, kept.privacy_, kept.coef_.tobytes(), kept.classes_.tolist(), rounds, solution
+    return (
+        estimator.privacy_,
+        kept.privacy_,
+        kept.coef_.tobytes(),
+        kept.classes_.tolist(),
+        rounds,
+        solution,
+    )
 
 
 def fit_on(tape, estimator, X, y):
@@ -255,8 +303,9 @@ def noting_minimisers():
 def coupled(tape, estimator, one, two, labels):
     """The first fit, and its tape as the second is to hear it.
 
-    Objective perturbation releases the minimiser, not the linear term behind it. So the neighbour gets the linear term that has
-    the same minimiser: it may lie no farther off than the sensitivity (``docs/proofs.md``, "Objective perturbation").
+    Objective perturbation releases the minimiser, not the linear term behind it. So the neighbour
+    gets the linear term that has the same minimiser: it may lie no farther off than the sensitivity
+    (``docs/proofs.md``, "Objective perturbation").
     """
     with noting_minimisers() as here:
         fitted = fit_on(tape, estimator, one, labels[0])
@@ -264,12 +313,16 @@ def coupled(tape, estimator, one, two, labels):
         fit_on(Tape(0, replay=tape), estimator, two, labels[1])
     to_play = copy.copy(tape)
     to_play.releases = list(tape.releases)
-    perturbed = [k for k, release in enumerate(tape.releases) if release.purpose == "perturb the objective"]
+    perturbed = [
+        k for k, release in enumerate(tape.releases) if release.purpose == "perturb the objective"
+    ]
     for k, (risk, w), (other, _) in zip(perturbed, here, there, strict=True):
         n = risk.M.shape[0]
         moved = risk.gradient(w) - replace(other, linear=0.0).gradient(w)
         release = tape.releases[k]
-        assert np.linalg.norm(n * (moved - risk.linear)) <= release.mechanism.sensitivity * (1 + 1e-9), release.purpose
+        assert np.linalg.norm(n * (moved - risk.linear)) <= release.mechanism.sensitivity * (
+            1 + 1e-9
+        ), release.purpose
         to_play.releases[k] = replace(release, released=n * moved)
     return fitted, to_play
 
@@ -299,23 +352,45 @@ def test_one_hostile_record(name, row):
     """In CSR, where a record may be stored in more ways than in any other format."""
     for quiet in (True, False):
         pair = csr(ORDINARY), csr(rows_of(HOSTILE[row]))
-        assert_neighbours_are_alike(PRIVATE[name], *pair, (labels_ending_in(1), labels_ending_in(-1)), quiet=quiet)
+        assert_neighbours_are_alike(
+            PRIVATE[name], *pair, (labels_ending_in(1), labels_ending_in(-1)), quiet=quiet
+        )
 
 
 @pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns")
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("name", ["objective, SVC", "LP", "DMW, radius bought", "selector", "selector of pipelines"])
+@pytest.mark.parametrize(
+    "name", ["objective, SVC", "LP", "DMW, radius bought", "selector", "selector of pipelines"]
+)
 def test_one_hostile_record_in_every_format(name, form):
     """One of each kind of private classifier; all share one way in."""
     for row in ("huge", "sum to infinity", "cancel", "denormal"):
         pair = FORMATS[form](ORDINARY), FORMATS[form](rows_of(HOSTILE[row]))
-        assert_neighbours_are_alike(PRIVATE[name], *pair, (labels_ending_in(1), labels_ending_in(1)), quiet=False)
+        assert_neighbours_are_alike(
+            PRIVATE[name], *pair, (labels_ending_in(1), labels_ending_in(1)), quiet=False
+        )
 
 
 values = st.one_of(
     st.floats(-1.0, 1.0),
     st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e308, -1e308, 1.7e308, 5e-324, -1e-310, 1e-160, 1e160, 1e16, 2.0**-1074]),
+    st.sampled_from(
+        [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            1e308,
+            -1e308,
+            1.7e308,
+            5e-324,
+            -1e-310,
+            1e-160,
+            1e160,
+            1e16,
+            2.0**-1074,
+        ]
+    ),
 )
 hostile_rows = st.lists(st.tuples(st.integers(0, P - 1), values), max_size=8)
 layouts = st.sampled_from(sorted(FORMATS.keys() - {"frame of sparse columns"}))
@@ -326,15 +401,19 @@ layouts = st.sampled_from(sorted(FORMATS.keys() - {"frame of sparse columns"}))
 @given(row=hostile_rows, form=layouts, label=st.sampled_from([-1, 1]), quiet=st.booleans())
 def test_any_record(name, row, form, label, quiet):
     pair = FORMATS[form](ORDINARY), FORMATS[form](rows_of(row))
-    quiet = quiet and "numbers" not in form  # which are all zero, so that a radius that is bought without noise is, too
-    assert_neighbours_are_alike(PRIVATE[name], *pair, (labels_ending_in(1), labels_ending_in(label)), quiet=quiet)
+    quiet = (
+        quiet and "numbers" not in form
+    )  # which are all zero, so that a radius that is bought without noise is, too
+    assert_neighbours_are_alike(
+        PRIVATE[name], *pair, (labels_ending_in(1), labels_ending_in(label)), quiet=quiet
+    )
 
 
 def test_every_private_estimator_is_replayed():
     public = {getattr(svm_models, name) for name in svm_models.__all__}
-    assert {type(estimator) for estimator in PRIVATE.values()} == {kind for kind in public if hasattr(kind, "budget")} | {
-        kind for kind in public if hasattr(kind, "get_params") and "budget" in kind().get_params()
-    }
+    assert {type(estimator) for estimator in PRIVATE.values()} == {
+        kind for kind in public if hasattr(kind, "budget")
+    } | {kind for kind in public if hasattr(kind, "get_params") and "budget" in kind().get_params()}
     covered = frozenset().union(*(subject.covers for subject in CONFORMING))
     assert {type(estimator).__name__ for estimator in PRIVATE.values()} <= covered
 
@@ -358,7 +437,8 @@ def test_one_record_leaves_the_others_their_accuracy():
     assert fitted.score(X, y) > 0.95
 
 
-# ---------------------------------------------------------------------------------------------- within_norm
+# ----------------------------------------------------------------------------------------------
+# within_norm
 
 
 def bits(X):
@@ -367,14 +447,21 @@ def bits(X):
 
 @settings(SETTINGS, max_examples=150)
 @given(
-    rows=st.lists(st.lists(st.tuples(st.integers(0, 4), values), max_size=40), min_size=1, max_size=5),
+    rows=st.lists(
+        st.lists(st.tuples(st.integers(0, 4), values), max_size=40), min_size=1, max_size=5
+    ),
     data_norm=st.one_of(st.just(1.0), st.floats(1e-100, 1e14)),
 )
 def test_every_row_is_within_the_norm_and_for_itself(rows, data_norm):
     """In rational arithmetic, and to the last bit."""
     X = read_only(csr(rows, width=5))
     before = frozen(X)
-    for layout in (X, read_only(np.nan_to_num(X.toarray())), np.asfortranarray(X.toarray()), X.toarray()[:, ::-1]):
+    for layout in (
+        X,
+        read_only(np.nan_to_num(X.toarray())),
+        np.asfortranarray(X.toarray()),
+        X.toarray()[:, ::-1],
+    ):
         scaled = within_norm(layout, data_norm)
         for row in scaled.toarray() if sp.issparse(scaled) else scaled:
             assert sum(Fraction(v) ** 2 for v in row.tolist()) <= Fraction(data_norm) ** 2
@@ -394,31 +481,49 @@ def test_an_unsorted_row_leaves_equal_columns_of_another_in_their_order():
     rng = np.random.default_rng(0)
     row = [(0, v) for v in (rng.normal(size=200) * 10.0 ** rng.integers(-8, 8, 200)).tolist()]
     sorted_, unsorted = [(0, 0.1), (1, 0.2)], [(1, 0.2), (0, 0.1)]
-    one, two = (within_norm(csr([row, other], width=2), 1e13).toarray() for other in (sorted_, unsorted))
+    one, two = (
+        within_norm(csr([row, other], width=2), 1e13).toarray() for other in (sorted_, unsorted)
+    )
     assert bits(one) == bits(two)
 
 
-# ---------------------------------------------------------------------------------------------- refusals come before paying
+# ----------------------------------------------------------------------------------------------
+# refusals come before paying
 
 REFUSED = {
-    "beyond double precision": lambda: np.where(np.arange(N)[:, None] == N - 1, np.longdouble("1e4000"), dense(ORDINARY)),
-    "sparse, beyond double precision": lambda: csr(rows_of([(0, np.longdouble("1e4000"))]), dtype=np.longdouble),
-    "a whole number beyond double precision": lambda: np.array([*dense(ORDINARY)[:-1].tolist(), [10**400, 0, 0]], dtype=object),
+    "beyond double precision": lambda: np.where(
+        np.arange(N)[:, None] == N - 1, np.longdouble("1e4000"), dense(ORDINARY)
+    ),
+    "sparse, beyond double precision": lambda: csr(
+        rows_of([(0, np.longdouble("1e4000"))]), dtype=np.longdouble
+    ),
+    "a whole number beyond double precision": lambda: np.array(
+        [*dense(ORDINARY)[:-1].tolist(), [10**400, 0, 0]], dtype=object
+    ),
     "a column that is not there": lambda: csr(rows_of([(P + 90_000_000, 1.0)])),
     "a column before the first": lambda: csr(rows_of([(-1, 1.0)])),
-    "a row that is not there": lambda: sp.csc_array((np.ones(P), np.full(P, 90_000_000), np.arange(P + 1)), shape=(N, P)),
-    "starts in disorder": lambda: sp.csr_array((np.ones(N), np.zeros(N, dtype=int), [0, 9, 3, *[N] * (N - 2)]), shape=(N, P)),
+    "a row that is not there": lambda: sp.csc_array(
+        (np.ones(P), np.full(P, 90_000_000), np.arange(P + 1)), shape=(N, P)
+    ),
+    "starts in disorder": lambda: sp.csr_array(
+        (np.ones(N), np.zeros(N, dtype=int), [0, 9, 3, *[N] * (N - 2)]), shape=(N, P)
+    ),
 }
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(float).max, reason="no extended precision here")
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).max == np.finfo(float).max, reason="no extended precision here"
+)
 @pytest.mark.parametrize("records", REFUSED)
 @pytest.mark.parametrize("name", PRIVATE)
 def test_what_is_refused_is_refused_before_it_costs(name, records):
     budget = Budget(math.inf, 0.5)
     estimator = clone(PRIVATE[name]).set_params(classes=(-1, 1))
     estimator.budget = budget  # a clone of it would be refused
-    with pytest.raises(ValueError, match=r"X contains infinity|X must hold real numbers"), np.errstate(over="ignore"):
+    with (
+        pytest.raises(ValueError, match=r"X contains infinity|X must hold real numbers"),
+        np.errstate(over="ignore"),
+    ):
         estimator.fit(REFUSED[records](), LABELS)
     assert budget.entries == ()
 
@@ -432,9 +537,15 @@ def test_columns_out_of_range_are_refused_when_predicting(array):
 
 def test_candidates_of_other_classes_are_refused_before_anything_is_paid():
     budget = Budget(1.0, 0.0)
-    grid = [OutputPerturbationSVC(reg=0.1), make_pipeline(RandomFourierFeatures(), OutputPerturbationSVC(classes=(0, 1)))]
+    grid = [
+        OutputPerturbationSVC(reg=0.1),
+        make_pipeline(RandomFourierFeatures(), OutputPerturbationSVC(classes=(0, 1))),
+    ]
     selector = PrivateModelSelector(grid, classes=(-1, 1), budget=budget)
-    with pytest.raises(InvalidParameterError, match="Candidate 1 declares other classes than the selector has; leave them out"):
+    with pytest.raises(
+        InvalidParameterError,
+        match="Candidate 1 declares other classes than the selector has; leave them out",
+    ):
         selector.fit(COMMON, LABELS)
     assert budget.entries == ()
 
@@ -447,13 +558,16 @@ def test_exact_classifiers_leave_their_records_alone(exact):
     assert frozen(X) == before
 
 
-# ---------------------------------------------------------------------------------------------- where the classes are from
+# ----------------------------------------------------------------------------------------------
+# where the classes are from
 
 
 @pytest.mark.parametrize("name", PRIVATE)
 def test_classes_that_are_read_are_pointed_out(name):
     estimator = clone(PRIVATE[name]).set_params(random_state=0)
-    with pytest.warns(NotPrivateWarning, match=r"label of one record can decide .* Pass classes=\(a, b\)") as caught:
+    with pytest.warns(
+        NotPrivateWarning, match=r"label of one record can decide .* Pass classes=\(a, b\)"
+    ) as caught:
         estimator.fit(COMMON, LABELS)
     assert [warning.filename for warning in caught] == [__file__]
     assert READ in estimator.privacy_.relation
@@ -463,12 +577,16 @@ def test_classes_that_are_read_are_pointed_out(name):
 
 @pytest.mark.parametrize("name", PRIVATE)
 def test_classes_that_are_declared_are_said_to_be(name):
-    estimator = clone(PRIVATE[name]).set_params(random_state=0, classes=(-1, 1)).fit(COMMON, LABELS)  # warnings are errors
+    estimator = (
+        clone(PRIVATE[name]).set_params(random_state=0, classes=(-1, 1)).fit(COMMON, LABELS)
+    )  # warnings are errors
     assert DECLARED in estimator.privacy_.relation
     assert READ not in estimator.privacy_.relation
 
 
-@pytest.mark.parametrize("labels", [LABELS, labels_ending_in(2), np.ones(N), np.append(np.ones(N - 1), -1)])
+@pytest.mark.parametrize(
+    "labels", [LABELS, labels_ending_in(2), np.ones(N), np.append(np.ones(N - 1), -1)]
+)
 @pytest.mark.parametrize("name", ["objective, SVC", "LP", "selector"])
 def test_the_warning_does_not_depend_on_the_labels(name, labels):
     """It comes before they are read: as an error it stops a fit that one label could stop."""
@@ -485,7 +603,9 @@ def test_without_privacy_nothing_is_said_of_classes():
 
 def test_a_shared_budget_tells_both():
     budget = Budget(1.0, 0.0)
-    OutputPerturbationSVC(0.5, 0.1, classes=(-1, 1), budget=budget, random_state=0).fit(COMMON, LABELS)
+    OutputPerturbationSVC(0.5, 0.1, classes=(-1, 1), budget=budget, random_state=0).fit(
+        COMMON, LABELS
+    )
     with pytest.warns(NotPrivateWarning, match="read from the records"):
         OutputPerturbationSVC(0.4, 0.1, budget=budget, random_state=0).fit(COMMON, LABELS)
     assert budget.record().relation == f"{DECLARED} and {READ}"
@@ -504,7 +624,8 @@ def test_cross_validation_tells_its_classifiers_the_classes():
     assert {result.errors.shape for result in found.values()} == {(4, 1)}
 
 
-# ---------------------------------------------------------------------------------------------- tapes
+# ----------------------------------------------------------------------------------------------
+# tapes
 
 
 def test_a_replay_makes_other_draws_again_too():
@@ -513,7 +634,9 @@ def test_a_replay_makes_other_draws_again_too():
     second = Tape(0, replay=first)
     one, two = (fit_on(tape, selector, COMMON, LABELS) for tape in (first, second))
     assert told(one) == told(two)
-    assert [release.exact.tolist() for release in first.releases] == [release.exact.tolist() for release in second.releases]
+    assert [release.exact.tolist() for release in first.releases] == [
+        release.exact.tolist() for release in second.releases
+    ]
 
 
 def test_a_tape_changes_nothing():

@@ -1,4 +1,7 @@
-"""Disjoint parts of the records cost what the dearest costs; Gaussian objective perturbation is priced by its corners."""
+"""Disjoint parts of the records cost what the dearest costs.
+
+Gaussian objective perturbation is priced by its corners.
+"""
 
 import math
 from operator import attrgetter
@@ -52,10 +55,14 @@ def spent_on(mechanisms, delta):
     return ledger.spent()
 
 
-# ---------------------------------------------------------------------------------------------- disjoint parts
+# ----------------------------------------------------------------------------------------------
+# disjoint parts
 
 
-@given(st.lists(st.lists(st.floats(0.01, 2.0), max_size=3), min_size=1, max_size=5), st.lists(st.floats(0.01, 2.0), max_size=2))
+@given(
+    st.lists(st.lists(st.floats(0.01, 2.0), max_size=3), min_size=1, max_size=5),
+    st.lists(st.floats(0.01, 2.0), max_size=2),
+)
 @SETTINGS
 def test_pure_parts_cost_what_the_dearest_costs(parts, common):
     budget = planned(1e6, 0.0)
@@ -68,7 +75,10 @@ def test_pure_parts_cost_what_the_dearest_costs(parts, common):
     assert budget.spent() == pytest.approx(sum(common) + max(sum(epsilons) for epsilons in parts))
 
 
-@given(st.lists(st.lists(st.floats(0.5, 20.0), max_size=2), min_size=1, max_size=3), st.lists(st.floats(0.5, 20.0), max_size=2))
+@given(
+    st.lists(st.lists(st.floats(0.5, 20.0), max_size=2), min_size=1, max_size=3),
+    st.lists(st.floats(0.5, 20.0), max_size=2),
+)
 @settings(deadline=None, max_examples=12)
 def test_gaussian_parts_cost_what_the_dearest_costs(parts, common):
     budget = planned(1e6, 1e-6)
@@ -164,7 +174,8 @@ def test_a_part_that_nothing_was_charged_for():
     assert parts[0].spent() == 0.0
 
 
-# ---------------------------------------------------------------------------------------------- refusals and entries
+# ----------------------------------------------------------------------------------------------
+# refusals and entries
 
 
 def test_a_refusal_leaves_every_ledger_as_it_was():
@@ -225,7 +236,8 @@ def test_draws_of_a_part():
         draw(3.0)
 
 
-# ---------------------------------------------------------------------------------------------- corners
+# ----------------------------------------------------------------------------------------------
+# corners
 
 
 def objective(sigma, cost=0.0, *, one_sided=False):
@@ -236,7 +248,9 @@ def corners_at(eps, sigma, one_sided, extra=0.0):
     """Sum of the Gaussian curves of all corners, beside Gaussian noise of squared parameter `extra`."""
     mu = 1.0 / sigma
     numbers = [(1, mu), (2, mu / 2), (1, 0.0)] if one_sided else [(4, mu), (1, 0.0)]
-    return sum(number * delta_of(eps, math.hypot(each, math.sqrt(extra))) for number, each in numbers)
+    return sum(
+        number * delta_of(eps, math.hypot(each, math.sqrt(extra))) for number, each in numbers
+    )
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
@@ -250,7 +264,11 @@ def test_one_draw_costs_the_curves_of_its_corners(one_sided, sigma, beside):
         charge(ledger, gaussian(beside))
         extra = beside**-2
     eps = ledger.spent() - 0.25
-    assert corners_at(eps, sigma, one_sided, extra) * (1 - 1e-9) <= delta < corners_at(eps * (1 - 1e-6), sigma, one_sided, extra)
+    assert (
+        corners_at(eps, sigma, one_sided, extra) * (1 - 1e-9)
+        <= delta
+        < corners_at(eps * (1 - 1e-6), sigma, one_sided, extra)
+    )
 
 
 def test_slopes_of_one_sign_are_cheaper():
@@ -272,7 +290,9 @@ def test_draws_with_corners_compose_by_all_pairs_of_corners(apart):
         charge(ledger, objective(3.0), count=1 if apart else 2)
     eps, mu = ledger.spent(), 1 / 3.0
     # Both draws at one of four corners each, one at a corner and the other at 0, twice.
-    assert 16 * delta_of(eps, mu * math.sqrt(2)) + 8 * delta_of(eps, mu) == pytest.approx(delta, rel=1e-6)
+    assert 16 * delta_of(eps, mu * math.sqrt(2)) + 8 * delta_of(eps, mu) == pytest.approx(
+        delta, rel=1e-6
+    )
 
 
 def test_corners_of_another_part_are_not_paid():
@@ -338,7 +358,8 @@ def test_partitions_alike_do_not_multiply(monkeypatch):
     assert len(asked) <= 12
 
 
-# ---------------------------------------------------------------------------------------------- shares within a budget
+# ----------------------------------------------------------------------------------------------
+# shares within a budget
 
 
 def test_a_share_of_a_planned_budget_counts_with_its_limits():
@@ -371,7 +392,11 @@ def test_without_privacy_every_call_fits():
 def test_a_series_of_calls_is_refused_before_the_first():
     budget = Budget(0.5, 1e-6)
     with pytest.raises(
-        BudgetExceededError, match=r"Calls of \(1, 1e-06\) in all do not fit .* \(0.5, 1e-06\): its calls add up to \(0, 0\)"
+        BudgetExceededError,
+        match=(
+            r"Calls of \(1, 1e-06\) in all do not fit .* \(0.5, 1e-06\): its calls add up to"
+            r" \(0, 0\)"
+        ),
     ):
         budget.require_room_for(1.0, 1e-6)
     charge(budget, laplace(0.2))
@@ -393,7 +418,11 @@ def test_the_largest_sum_is_that_of_the_dearest_place(calls, common):
         for i, (one, two, eps) in enumerate(calls)
     ]
     places = [
-        sum(call.eps for call in given_calls if not call.parts or call.parts[0] in (("a", one), ("b", two)))
+        sum(
+            call.eps
+            for call in given_calls
+            if not call.parts or call.parts[0] in (("a", one), ("b", two))
+        )
         for one in range(3)
         for two in range(3)
     ]

@@ -13,8 +13,16 @@ from svm_models import hard_margin_lp, soft_margin_lp
 X = np.array([[1.0, 2.0], [3.0, 0.0], [0.0, -4.0]])
 Y = [1, -1, -1]
 SIGNED = np.array([[1.0, 2.0], [-3.0, 0.0], [0.0, 4.0]])  # y_i x_i
-DENSE = {"list": list, "array": np.array, "DataFrame": pd.DataFrame, "integers": lambda a: np.array(a, dtype=int)}
-SPARSE = {name: getattr(sp, name) for name in ("csr_array", "csc_array", "coo_array", "csr_matrix", "csc_matrix", "lil_matrix")}
+DENSE = {
+    "list": list,
+    "array": np.array,
+    "DataFrame": pd.DataFrame,
+    "integers": lambda a: np.array(a, dtype=int),
+}
+SPARSE = {
+    name: getattr(sp, name)
+    for name in ("csr_array", "csc_array", "coo_array", "csr_matrix", "csc_matrix", "lil_matrix")
+}
 ALL = [*DENSE.values(), *SPARSE.values()]
 ALL_NAMES = [*DENSE, *SPARSE]
 
@@ -32,7 +40,8 @@ def assert_defaults(lp):
     np.testing.assert_array_equal(lp.row_lower, np.full(lp.shape[0], -np.inf))
 
 
-# --- the matrices ----------------------------------------------------------------------------------------------------
+# --- the matrices
+# ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("storage", ALL, ids=ALL_NAMES)
@@ -84,7 +93,10 @@ def test_large_sparse_records_are_never_densified():
     assert lp.A.nnz == 2 * records.nnz + 20_000
 
 
-@pytest.mark.parametrize("labels", [[1, -1, -1], [1.0, -1.0, -1.0], np.array([1, -1, -1], dtype=np.int8), pd.Series([1, -1, -1])])
+@pytest.mark.parametrize(
+    "labels",
+    [[1, -1, -1], [1.0, -1.0, -1.0], np.array([1, -1, -1], dtype=np.int8), pd.Series([1, -1, -1])],
+)
 def test_labels_may_be_any_numbers_of_size_one(labels):
     np.testing.assert_array_equal(dense(hard_margin_lp(X, labels))[:, 2:], SIGNED)
 
@@ -96,10 +108,13 @@ def test_the_callers_records_are_left_alone(storage):
         records_now = records.toarray() if sp.issparse(records) else records
         np.testing.assert_array_equal(records_now, X)
         np.testing.assert_array_equal(labels, Y)
-        assert not np.shares_memory(lp.A.data if lp.is_sparse else lp.A, records.data if sp.issparse(records) else records)
+        assert not np.shares_memory(
+            lp.A.data if lp.is_sparse else lp.A, records.data if sp.issparse(records) else records
+        )
 
 
-# --- what they mean --------------------------------------------------------------------------------------------------
+# --- what they mean
+# --------------------------------------------------------------------------------------------------
 
 
 def test_hard_margin_solution_separates():
@@ -114,7 +129,9 @@ def test_hard_margin_of_records_that_cannot_be_separated():
 def test_soft_margin_by_hand():
     # w = 2 pays 2; w = 1 pays 1 + 0.5 C; w = 0 pays 2 C
     for C, value in ((0.2, 0.4), (1.0, 1.5), (3.0, 2.0)):
-        assert solve_exact(soft_margin_lp([[1.0], [0.5]], [1, 1], C)).objective == pytest.approx(value)
+        assert solve_exact(soft_margin_lp([[1.0], [0.5]], [1, 1], C)).objective == pytest.approx(
+            value
+        )
 
 
 ENTRIES = st.integers(-3, 3).map(float)
@@ -149,7 +166,8 @@ def test_a_high_price_gives_the_hard_margin():
         assert soft.objective == pytest.approx(hard.objective, rel=1e-8)
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
+# --- what is refused
+# -------------------------------------------------------------------------------------------------
 
 FORMS = {
     "hard": hard_margin_lp,

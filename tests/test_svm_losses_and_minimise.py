@@ -1,4 +1,7 @@
-"""Losses keep the bounds that privacy rests on; the minimiser reaches its certificate on every problem."""
+"""Losses keep the bounds that privacy rests on.
+
+The minimiser reaches its certificate on every problem.
+"""
 
 import dataclasses
 import math
@@ -17,14 +20,17 @@ from svm_models.minimise import TOLERANCE, RegularizedRisk
 SETTINGS = settings(deadline=None, max_examples=100)
 MARGIN = st.floats(-50, 50)
 LOSS = st.one_of(st.just(logistic()), st.floats(1e-3, 0.5).map(huber))
-LOSSES = pytest.mark.parametrize("loss", [huber(), huber(0.05), logistic()], ids=["huber", "huber 0.05", "logistic"])
+LOSSES = pytest.mark.parametrize(
+    "loss", [huber(), huber(0.05), logistic()], ids=["huber", "huber 0.05", "logistic"]
+)
 
 
 def at(function, z):
     return float(function(np.array([z]))[0])
 
 
-# ---------------------------------------------------------------------------------------------- losses
+# ----------------------------------------------------------------------------------------------
+# losses
 
 
 @given(LOSS, MARGIN, MARGIN, st.floats(0, 1))
@@ -73,7 +79,13 @@ def test_curvature_is_the_derivative_of_the_slope(h, z):
 @SETTINGS
 def test_huber_at_its_seams(h):
     loss = huber(h)
-    for z, value, slope in ((1 + h, 0.0, 0.0), (1 - h, h, -1.0), (1.0, h / 4, -0.5), (1 + 2 * h, 0.0, 0.0), (-3.0, 4.0, -1.0)):
+    for z, value, slope in (
+        (1 + h, 0.0, 0.0),
+        (1 - h, h, -1.0),
+        (1.0, h / 4, -0.5),
+        (1 + 2 * h, 0.0, 0.0),
+        (-3.0, 4.0, -1.0),
+    ):
         assert at(loss.value, z) == pytest.approx(value, abs=1e-9)
         assert at(loss.slope, z) == pytest.approx(slope, abs=1e-9)
     assert (at(loss.curvature, 1.0), loss.curvature_bound) == (1 / (2 * h), 1 / (2 * h))
@@ -107,18 +119,23 @@ def test_h_that_is_no_number(h):
         huber(h)
 
 
-# ---------------------------------------------------------------------------------------------- risk
+# ----------------------------------------------------------------------------------------------
+# risk
 
 
 def risk_of(loss, n, p, seed, *, reg=0.1, linear=True, data_norm=1.0):
     rng = np.random.default_rng(seed)
     M = rng.normal(size=(n, p))
     M *= data_norm * rng.uniform(0.2, 1, (n, 1)) / np.linalg.norm(M, axis=1)[:, None]
-    return RegularizedRisk(M, loss, reg, data_norm, linear=rng.normal(size=p) * data_norm if linear else 0.0)
+    return RegularizedRisk(
+        M, loss, reg, data_norm, linear=rng.normal(size=p) * data_norm if linear else 0.0
+    )
 
 
 def test_value_by_hand():
-    risk = RegularizedRisk(np.array([[1.0, 0.0], [0.0, -1.0]]), huber(), 0.5, 1.0, linear=np.array([2.0, 0.0]))
+    risk = RegularizedRisk(
+        np.array([[1.0, 0.0], [0.0, -1.0]]), huber(), 0.5, 1.0, linear=np.array([2.0, 0.0])
+    )
     w = np.array([1.0, 3.0])
     assert risk.value(w) == pytest.approx((0.125 + 4.0) / 2 + 0.25 * 10 + 2.0)
     np.testing.assert_allclose(risk.gradient(w), [-0.5 / 2 + 0.5 + 2.0, 1 / 2 + 1.5])
@@ -133,7 +150,9 @@ def test_gradient_and_hessian_are_derivatives(loss, n, p, seed, linear):
     w, step = 2 * rng.normal(size=p), 1e-5
     sides = [(w + step * axis, w - step * axis) for axis in np.eye(p)]
     slopes = [(risk.value(up) - risk.value(down)) / (2 * step) for up, down in sides]
-    np.testing.assert_allclose(risk.gradient(w), slopes, atol=step * (risk.reg + loss.curvature_bound) + 1e-8)
+    np.testing.assert_allclose(
+        risk.gradient(w), slopes, atol=step * (risk.reg + loss.curvature_bound) + 1e-8
+    )
     if loss.name == "logistic":  # no kinks
         rows = [(risk.gradient(up) - risk.gradient(down)) / (2 * step) for up, down in sides]
         np.testing.assert_allclose(risk._hessian_at(risk.M @ w), rows, atol=1e-8)
@@ -150,16 +169,31 @@ def test_hessian_of_few_and_of_many_active_rows(loss, spread):
     np.testing.assert_allclose(sparse._hessian_at(z), expected, atol=1e-12)
 
 
-# ---------------------------------------------------------------------------------------------- minimiser
+# ----------------------------------------------------------------------------------------------
+# minimiser
 
 
-@given(LOSS, st.integers(1, 40), st.integers(1, 6), st.integers(0, 2**32 - 1), st.floats(-9, 2), st.booleans())
+@given(
+    LOSS,
+    st.integers(1, 40),
+    st.integers(1, 6),
+    st.integers(0, 2**32 - 1),
+    st.floats(-9, 2),
+    st.booleans(),
+)
 @settings(deadline=None, max_examples=100)
 def test_the_certificate_is_reached(loss, n, p, seed, log_reg, linear):
-    # A linear term as large as the losses over a tiny reg makes weights whose margins are rounded by more than the tolerance.
-    risk = risk_of(loss, n, p, seed, reg=10.0 ** max(log_reg, -3.0 if linear else -9.0), linear=linear)
+    # A linear term as large as the losses over a tiny reg makes weights whose margins are rounded
+    # by more than the tolerance.
+    risk = risk_of(
+        loss, n, p, seed, reg=10.0 ** max(log_reg, -3.0 if linear else -9.0), linear=linear
+    )
     w = risk.minimise()
-    assert np.linalg.norm(risk.gradient(w)) <= risk.tolerance == TOLERANCE * loss.slope_bound * risk.data_norm
+    assert (
+        np.linalg.norm(risk.gradient(w))
+        <= risk.tolerance
+        == TOLERANCE * loss.slope_bound * risk.data_norm
+    )
 
 
 @LOSSES
@@ -190,7 +224,10 @@ def test_the_certificate_is_reached_on_one_dimension_repeated(loss):
 @LOSSES
 @pytest.mark.parametrize(("length", "exponent"), [(1e-3, -36), (1.0, -36), (1e3, -36), (1e7, -20)])
 def test_large_and_small_linear_terms(loss, length, exponent):
-    """The noise of objective perturbation may be far larger than the gradients of the losses; then the tolerance is, too."""
+    """The noise of objective perturbation may be far larger than the gradients of the losses.
+
+    Then the tolerance is, too.
+    """
     risk = risk_of(loss, 30, 4, 3)
     risk = dataclasses.replace(risk, linear=length * risk.linear, exponent=exponent)
     assert risk.certified(risk.minimise())
@@ -200,7 +237,13 @@ def test_large_and_small_linear_terms(loss, length, exponent):
 @pytest.mark.parametrize("seed", range(3))
 def test_agreement_with_scipy(loss, seed):
     risk = risk_of(loss, 15, 3, seed)
-    found = optimize.minimize(risk.value, np.zeros(3), jac=risk.gradient, method="BFGS", options={"gtol": 1e-9, "maxiter": 10_000})
+    found = optimize.minimize(
+        risk.value,
+        np.zeros(3),
+        jac=risk.gradient,
+        method="BFGS",
+        options={"gtol": 1e-9, "maxiter": 10_000},
+    )
     w = risk.minimise()
     np.testing.assert_allclose(w, found.x, atol=1e-5)
     assert risk.value(w) <= found.fun + 1e-12
@@ -221,12 +264,17 @@ def test_sparse_is_dense(loss, n, p, seed):
 
 def test_known_minimisers():
     """One record: w = x/(n reg) where the loss is steep; none that matters: -linear/reg."""
-    np.testing.assert_allclose(RegularizedRisk(np.array([[0.6, 0.8]]), huber(), 4.0, 1.0).minimise(), [0.15, 0.2], atol=1e-12)
+    np.testing.assert_allclose(
+        RegularizedRisk(np.array([[0.6, 0.8]]), huber(), 4.0, 1.0).minimise(),
+        [0.15, 0.2],
+        atol=1e-12,
+    )
     silent = RegularizedRisk(np.zeros((3, 2)), logistic(), 0.5, 1.0, linear=np.array([1.0, -2.0]))
     np.testing.assert_allclose(silent.minimise(), [-2.0, 4.0], atol=1e-10)
 
 
-# ---------------------------------------------------------------------------------------------- should Newton fall short
+# ----------------------------------------------------------------------------------------------
+# should Newton fall short
 
 
 def without_newton(monkeypatch):
@@ -247,7 +295,9 @@ def test_accelerated_gradient_reaches_the_certificate(monkeypatch, loss, reg, da
 
 @given(LOSS, st.integers(1, 10), st.integers(1, 3), st.integers(0, 2**32 - 1), st.floats(-2, 1))
 @settings(deadline=None, max_examples=25)
-def test_accelerated_gradient_reaches_the_certificate_in_the_promised_number_of_steps(loss, n, p, seed, log_reg):
+def test_accelerated_gradient_reaches_the_certificate_in_the_promised_number_of_steps(
+    loss, n, p, seed, log_reg
+):
     """From wherever Newton's method may have stopped."""
     risk = risk_of(loss, n, p, seed, reg=10.0**log_reg)
     start = 10 * np.random.default_rng(seed).normal(size=p)
@@ -271,10 +321,16 @@ def test_the_tolerance_follows_the_noise_of_objective_perturbation(monkeypatch):
 
     seen = []
     minimise = RegularizedRisk.minimise
-    monkeypatch.setattr(RegularizedRisk, "minimise", lambda risk: seen.append(risk) or minimise(risk))
+    monkeypatch.setattr(
+        RegularizedRisk, "minimise", lambda risk: seen.append(risk) or minimise(risk)
+    )
     M = np.random.default_rng(0).normal(0, 0.1, (3, 50))
-    perturb_objective(RegularizedRisk(M, logistic(), 1e-3, 1.0), Account(Ledger(1e-5, 0.0), Randomness(0)))
+    perturb_objective(
+        RegularizedRisk(M, logistic(), 1e-3, 1.0), Account(Ledger(1e-5, 0.0), Randomness(0))
+    )
     assert seen[0].exponent > -36
     assert seen[0].certified(minimise(seen[0]))
-    perturb_objective(RegularizedRisk(M, logistic(), 1e-3, 1.0), Account(Ledger(1.0, 0.0), Randomness(0)))
+    perturb_objective(
+        RegularizedRisk(M, logistic(), 1e-3, 1.0), Account(Ledger(1.0, 0.0), Randomness(0))
+    )
     assert seen[1].exponent < seen[0].exponent

@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from privlp import Budget, BudgetExceededError, ConstraintPrivate, InvalidParameterError, InvalidProblemError
+from privlp import (
+    Budget,
+    BudgetExceededError,
+    ConstraintPrivate,
+    InvalidParameterError,
+    InvalidProblemError,
+)
 from privlp.privacy import (
     EuclideanLaplaceMechanism,
     GaussianMechanism,
@@ -32,12 +38,22 @@ from svm_models import (
 from svm_models.base import Account, signed, within_norm
 from svm_models.losses import huber, logistic
 from svm_models.minimise import TOLERANCE, RegularizedRisk
-from svm_models.perturbation import _pure_curvature_cost, curvature_cost, eps_for_noise, perturb_objective, perturb_output
+from svm_models.perturbation import (
+    _pure_curvature_cost,
+    curvature_cost,
+    eps_for_noise,
+    perturb_objective,
+    perturb_output,
+)
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
 OUTPUT = [OutputPerturbationSVC, OutputPerturbationLogisticRegression, OutputPerturbationClassifier]
-OBJECTIVE = [ObjectivePerturbationSVC, ObjectivePerturbationLogisticRegression, ObjectivePerturbationClassifier]
+OBJECTIVE = [
+    ObjectivePerturbationSVC,
+    ObjectivePerturbationLogisticRegression,
+    ObjectivePerturbationClassifier,
+]
 ALL = OUTPUT + OBJECTIVE
 SETTINGS = settings(deadline=None, max_examples=60)
 
@@ -105,7 +121,8 @@ def no_draws(monkeypatch):
     return lambda: replace_draws(monkeypatch, draw)
 
 
-# ---------------------------------------------------------------------------------------------- what is spent
+# ----------------------------------------------------------------------------------------------
+# what is spent
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -118,7 +135,10 @@ def test_pure_eps_is_spent_to_the_last(estimator, eps):
     assert privacy.relation.startswith("one record (x_i, y_i) replaced")
 
 
-@pytest.mark.parametrize("estimator", [OutputPerturbationSVC, ObjectivePerturbationSVC, ObjectivePerturbationLogisticRegression])
+@pytest.mark.parametrize(
+    "estimator",
+    [OutputPerturbationSVC, ObjectivePerturbationSVC, ObjectivePerturbationLogisticRegression],
+)
 @pytest.mark.parametrize(("eps", "delta"), [(0.1, 1e-6), (1.0, 1e-9), (10.0, 0.01)])
 def test_gaussian_eps_is_not_overspent(estimator, eps, delta):
     privacy = estimator(eps=eps, delta=delta, random_state=0).fit(X, Y).privacy_
@@ -131,7 +151,9 @@ def test_gaussian_eps_is_not_overspent(estimator, eps, delta):
 def test_what_is_paid_for(estimator):
     entries = estimator(random_state=0).fit(X, Y).privacy_.entries
     if estimator in OUTPUT:
-        assert [(e.purpose, e.mechanism, e.draws) for e in entries] == [("perturb the minimiser", "Euclidean Laplace mechanism", 1)]
+        assert [(e.purpose, e.mechanism, e.draws) for e in entries] == [
+            ("perturb the minimiser", "Euclidean Laplace mechanism", 1)
+        ]
     else:
         assert sorted((e.purpose, e.mechanism, e.draws) for e in entries) == [
             ("cover the error of the computed minimiser", "Euclidean Laplace mechanism", 1),
@@ -157,7 +179,10 @@ def test_overspending_is_refused_before_any_draw(no_draws, estimator, delta):
     svm = estimator(eps=0.6, delta=delta, budget=budget, random_state=0)
     no_draws()
     before = budget.record()
-    with pytest.raises(BudgetExceededError, match=r"beyond the budget of eps = 1 .*Nothing was drawn and nothing was charged"):
+    with pytest.raises(
+        BudgetExceededError,
+        match=r"beyond the budget of eps = 1 .*Nothing was drawn and nothing was charged",
+    ):
         svm.fit(X, Y)
     assert budget.record() == before
     assert not hasattr(svm, "coef_")
@@ -165,12 +190,19 @@ def test_overspending_is_refused_before_any_draw(no_draws, estimator, delta):
 
 def test_a_budget_of_another_relation():
     budget = Budget(10.0, 0.0)
-    budget.charge(LaplaceMechanism(1.0, 1.0), 1, "other", ConstraintPrivate("add-remove", nominal_n=9), Randomness(0))
+    budget.charge(
+        LaplaceMechanism(1.0, 1.0),
+        1,
+        "other",
+        ConstraintPrivate("add-remove", nominal_n=9),
+        Randomness(0),
+    )
     with pytest.raises(Exception, match="cannot also account for"):
         OutputPerturbationSVC(budget=budget).fit(X, Y)
 
 
-# ---------------------------------------------------------------------------------------------- no noise, little noise
+# ---------------------------------------------------------------------------------------------- no
+# noise, little noise
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -187,7 +219,9 @@ def test_without_noise_it_is_the_minimiser(estimator, delta):
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
 def test_little_noise_does_little(estimator, delta):
     exact = estimator(eps=math.inf, reg=0.1, random_state=0).fit(X, Y).coef_
-    near = estimator(eps=1e4 if delta else 1e7, delta=delta, reg=0.1, random_state=0).fit(X, Y).coef_
+    near = (
+        estimator(eps=1e4 if delta else 1e7, delta=delta, reg=0.1, random_state=0).fit(X, Y).coef_
+    )
     np.testing.assert_allclose(near, exact, atol=0.05 if delta else 1e-3)
     assert (near != exact).all()
 
@@ -213,11 +247,16 @@ def test_an_enormous_eps_with_gaussian_noise(estimator):
     assert 0.99e5 < estimator(eps=1e5, delta=1e-9, random_state=0).fit(X, Y).privacy_.eps <= 1e5
 
 
-# ---------------------------------------------------------------------------------------------- how much noise
+# ---------------------------------------------------------------------------------------------- how
+# much noise
 
 FORMULAS = pytest.mark.parametrize(
     ("n", "eps", "reg", "data_norm", "loss"),
-    [(7, 0.5, 0.3, 1.0, huber()), (50, 1.0, 2.0, 3.0, logistic()), (20, 4.0, 0.01, 0.25, huber(0.1))],
+    [
+        (7, 0.5, 0.3, 1.0, huber()),
+        (50, 1.0, 2.0, 3.0, logistic()),
+        (20, 4.0, 0.01, 0.25, huber(0.1)),
+    ],
 )
 
 
@@ -265,7 +304,9 @@ def test_regularisation_is_added_until_the_curvature_costs_a_sixteenth(no_noise,
     raised = max(reg, 1 / (len(M) * math.expm1(eps / 16)))
     assert raised > reg
     w, mechanisms = charged(perturb_objective, RegularizedRisk(M, huber(), reg, 1.0), eps, delta)
-    np.testing.assert_allclose(w, RegularizedRisk(M, huber(), raised, 1.0).minimise(), atol=1e-8 / raised)
+    np.testing.assert_allclose(
+        w, RegularizedRisk(M, huber(), raised, 1.0).minimise(), atol=1e-8 / raised
+    )
     assert paying_for_the_curvature(mechanisms).curvature_cost == pytest.approx(eps / 16)
 
 
@@ -274,7 +315,9 @@ def test_for_logistic_loss_regularisation_is_added_until_the_curvature_costs_not
     M = signed(X, Y)
     raised = 1 / (len(M) * 0.495 * eps)
     w, mechanisms = charged(perturb_objective, RegularizedRisk(M, logistic(), 1e-3, 1.0), eps)
-    np.testing.assert_allclose(w, RegularizedRisk(M, logistic(), raised, 1.0).minimise(), atol=1e-7 / raised)
+    np.testing.assert_allclose(
+        w, RegularizedRisk(M, logistic(), raised, 1.0).minimise(), atol=1e-7 / raised
+    )
     assert paying_for_the_curvature(mechanisms).curvature_cost == 0.0
     below = RegularizedRisk(M, logistic(), 0.8 * raised, 1.0)
     _, mechanisms = charged(perturb_objective, below, eps, add_regularization=False)
@@ -296,14 +339,18 @@ def test_price_of_logistic_curvature_is_the_largest_loss_over_all_slopes(log_slo
 
 def test_no_regularisation_is_added_where_the_curvature_is_cheap(no_noise):
     risk = RegularizedRisk(signed(X, Y), huber(), 0.5, 1.0)
-    np.testing.assert_allclose(charged(perturb_objective, risk, 1.0)[0], risk.minimise(), atol=1e-8 / risk.reg)
+    np.testing.assert_allclose(
+        charged(perturb_objective, risk, 1.0)[0], risk.minimise(), atol=1e-8 / risk.reg
+    )
 
 
 def test_no_regularisation_is_added_if_not_wanted(no_noise):
     risk = RegularizedRisk(signed(X, Y), huber(), 0.02, 1.0)
     w, mechanisms = charged(perturb_objective, risk, 1.0, add_regularization=False)
     np.testing.assert_allclose(w, risk.minimise(), atol=1e-8 / risk.reg)
-    assert paying_for_the_curvature(mechanisms).scale == pytest.approx(2 / eps_for_noise(risk, 1.0), rel=1e-6)
+    assert paying_for_the_curvature(mechanisms).scale == pytest.approx(
+        2 / eps_for_noise(risk, 1.0), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -325,7 +372,8 @@ def test_no_more_noise_than_needed(perturb, reg, delta):
     assert 0.999 < ledger.spent() <= 1.0
 
 
-# ---------------------------------------------------------------------------------------------- bounds that both rest on
+# ----------------------------------------------------------------------------------------------
+# bounds that both rest on
 
 VECTOR = st.lists(st.floats(-1, 1), min_size=2, max_size=2).map(np.array)
 LOSS = st.sampled_from([huber(), huber(0.1), logistic()])
@@ -364,7 +412,13 @@ def test_some_neighbours_are_as_far_apart_as_the_bound_allows(loss, n):
     assert np.linalg.norm(first - second) > 0.9 * 2 / (n * reg)
 
 
-@given(st.integers(1, 4), st.integers(0, 6), st.floats(0.01, 10.0), st.floats(0.1, 5.0), st.integers(0, 2**32 - 1))
+@given(
+    st.integers(1, 4),
+    st.integers(0, 6),
+    st.floats(0.01, 10.0),
+    st.floats(0.1, 5.0),
+    st.integers(0, 2**32 - 1),
+)
 @SETTINGS
 def test_determinants_of_neighbours(p, common, reg_times_n, q, seed):
     """The ratio of the Jacobians' determinants: one factor 1 + qR^2/(n reg), in both directions."""
@@ -375,7 +429,9 @@ def test_determinants_of_neighbours(p, common, reg_times_n, q, seed):
     for _ in range(2):
         x = rng.normal(size=p)
         x *= rng.choice([1.0, rng.random()]) / np.linalg.norm(x)
-        logs.append(np.linalg.slogdet(H + rng.choice([0.0, rng.random(), 1.0]) * q * np.outer(x, x))[1])
+        logs.append(
+            np.linalg.slogdet(H + rng.choice([0.0, rng.random(), 1.0]) * q * np.outer(x, x))[1]
+        )
     assert abs(logs[0] - logs[1]) <= math.log1p(q / reg_times_n) + 1e-9
 
 
@@ -384,7 +440,9 @@ def test_determinants_of_some_neighbours_differ_by_as_much():
     n, reg, w = 3, 0.05, np.array([1.0, 0.0])
     common = np.array([[0.0, 0.3], [0.0, -0.2]])
     first, second = (
-        RegularizedRisk(np.vstack([common, [last]]), huber(), reg, 1.0)._hessian_at(np.vstack([common, [last]]) @ w)
+        RegularizedRisk(np.vstack([common, [last]]), huber(), reg, 1.0)._hessian_at(
+            np.vstack([common, [last]]) @ w
+        )
         for last in ([1.0, 0.0], [0.0, 0.0])
     )
     ratio = np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1]
@@ -401,7 +459,8 @@ def test_gradient_of_one_record(z, other, x, x_other, loss):
     assert np.linalg.norm(slopes[0] * x - slopes[1] * x_other) <= 2 * loss.slope_bound * (1 + 1e-12)
 
 
-# ---------------------------------------------------------------------------------------------- the norm of records
+# ---------------------------------------------------------------------------------------------- the
+# norm of records
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -410,17 +469,30 @@ def test_gradient_of_one_record(z, other, x, x_other, loss):
 def test_scale_of_the_records(estimator, delta, t):
     """Records and their bound t times as long, regularisation t^2 times as strong: weights 1/t times as long."""
     base = estimator(eps=0.7, reg=0.1, delta=delta, random_state=3).fit(X, Y).coef_
-    scaled = estimator(eps=0.7, reg=0.1 * t**2, delta=delta, data_norm=t, random_state=3).fit(t * X, Y).coef_
-    np.testing.assert_allclose(t * scaled, base, rtol=1e-6, atol=2.0**-18 * np.abs(base).max())  # the grids differ
+    scaled = (
+        estimator(eps=0.7, reg=0.1 * t**2, delta=delta, data_norm=t, random_state=3)
+        .fit(t * X, Y)
+        .coef_
+    )
+    np.testing.assert_allclose(
+        t * scaled, base, rtol=1e-6, atol=2.0**-18 * np.abs(base).max()
+    )  # the grids differ
 
 
 @pytest.mark.parametrize("estimator", ALL)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_array])
 def test_long_records_are_scaled_down_each_by_itself(estimator, form):
     rng = np.random.default_rng(1)
-    stretched = X * np.where(rng.random(len(X)) < 0.5, rng.uniform(1, 50, len(X)), rng.uniform(0.1, 1, len(X)))[:, None]
+    stretched = (
+        X
+        * np.where(
+            rng.random(len(X)) < 0.5, rng.uniform(1, 50, len(X)), rng.uniform(0.1, 1, len(X))
+        )[:, None]
+    )
     shortened = stretched / np.maximum(1.0, np.linalg.norm(stretched, axis=1))[:, None]
-    first, second = (estimator(random_state=5).fit(form(side), Y) for side in (stretched, shortened))
+    first, second = (
+        estimator(random_state=5).fit(form(side), Y) for side in (stretched, shortened)
+    )
     np.testing.assert_allclose(first.coef_, second.coef_, rtol=1e-6)
     assert first.privacy_ == second.privacy_
 
@@ -436,7 +508,9 @@ def test_long_records_are_scaled_down_each_by_itself(estimator, form):
     ],
 )
 def test_sparse_is_dense(estimator, form, stretch):
-    dense, sparse = (estimator(random_state=5).fit(form(stretch * X), Y).coef_ for form in (np.asarray, form))
+    dense, sparse = (
+        estimator(random_state=5).fit(form(stretch * X), Y).coef_ for form in (np.asarray, form)
+    )
     np.testing.assert_allclose(sparse, dense, rtol=1e-6)
 
 
@@ -444,7 +518,9 @@ def test_the_input_is_left_alone():
     for form in (np.array, sp.csr_array):
         records_ = form(9 * X)
         OutputPerturbationSVC(random_state=0).fit(records_, Y)
-        np.testing.assert_array_equal(records_.toarray() if sp.issparse(records_) else records_, 9 * X)
+        np.testing.assert_array_equal(
+            records_.toarray() if sp.issparse(records_) else records_, 9 * X
+        )
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -460,7 +536,9 @@ def test_an_enormous_record_is_no_news(estimator, form, factor):
 
 @pytest.mark.parametrize("data_norm", [1e-90, 1e-3, 1e3, 1e13])
 def test_extreme_norms(data_norm):
-    svm = ObjectivePerturbationSVC(eps=math.inf, reg=data_norm**2, data_norm=data_norm).fit(1e10 * data_norm * X, Y)
+    svm = ObjectivePerturbationSVC(eps=math.inf, reg=data_norm**2, data_norm=data_norm).fit(
+        1e10 * data_norm * X, Y
+    )
     reference = RegularizedRisk(signed(X / (1 - 1e-9), Y), huber(), 1.0, 1.0).minimise()
     np.testing.assert_allclose(data_norm * svm.coef_[0], reference, rtol=1e-6)
 
@@ -491,7 +569,8 @@ def test_no_record_is_longer_than_the_norm(rows, data_norm, form):
     np.testing.assert_array_equal(scaled[short], rows[short])
 
 
-# ---------------------------------------------------------------------------------------------- classes, seeds
+# ----------------------------------------------------------------------------------------------
+# classes, seeds
 
 
 def test_classes_are_found_or_declared():
@@ -507,7 +586,9 @@ def test_classes_are_found_or_declared():
 
 @pytest.mark.parametrize("estimator", ALL)
 def test_one_class_is_enough_if_both_are_declared(estimator):
-    svm = estimator(eps=1e9, classes=(-1, 1), random_state=0).fit(np.abs(X), np.ones(len(X), dtype=int))
+    svm = estimator(eps=1e9, classes=(-1, 1), random_state=0).fit(
+        np.abs(X), np.ones(len(X), dtype=int)
+    )
     assert svm.classes_.tolist() == [-1, 1]
     assert svm.predict(np.abs(X)).min() == 1
 
@@ -521,7 +602,9 @@ def test_a_seed_repeats_a_fit_and_is_owned_up_to(estimator):
     assert str(first.privacy_.statement()).startswith("NOT FOR RELEASE")
 
 
-@pytest.mark.parametrize("source", [np.random.default_rng(3), np.random.RandomState(3), np.int64(3)])
+@pytest.mark.parametrize(
+    "source", [np.random.default_rng(3), np.random.RandomState(3), np.int64(3)]
+)
 def test_every_seeded_source_is_owned_up_to(source):
     assert OutputPerturbationSVC(random_state=source).fit(X, Y).privacy_.seeded
 
@@ -534,7 +617,8 @@ def test_without_a_seed_every_fit_differs(estimator):
     assert "ChaCha20" in first.privacy_.randomness
 
 
-# ---------------------------------------------------------------------------------------------- losses of one's own
+# ----------------------------------------------------------------------------------------------
+# losses of one's own
 
 PSEUDO_HUBER = MarginLoss(
     value=lambda z: 0.5 * (np.sqrt(1 + (1 - z) ** 2) + 1 - z),
@@ -554,7 +638,9 @@ CLIPPED_SQUARED_HINGE = MarginLoss(
 )
 
 
-@pytest.mark.parametrize("estimator", [OutputPerturbationClassifier, ObjectivePerturbationClassifier])
+@pytest.mark.parametrize(
+    "estimator", [OutputPerturbationClassifier, ObjectivePerturbationClassifier]
+)
 @pytest.mark.parametrize("loss", [PSEUDO_HUBER, CLIPPED_SQUARED_HINGE])
 def test_a_loss_of_ones_own(estimator, loss):
     svm = estimator(loss, eps=1.0, reg=0.05, random_state=0).fit(X, Y)
@@ -564,7 +650,10 @@ def test_a_loss_of_ones_own(estimator, loss):
     assert risk.certified(exact.coef_[0])
     assert exact.score(X, Y) > 0.8
     assert max(e.sensitivity for e in svm.privacy_.entries) == pytest.approx(
-        2 * loss.slope_bound * (1.0 if estimator is ObjectivePerturbationClassifier else 1 / (len(X) * 0.05)), rel=1e-6
+        2
+        * loss.slope_bound
+        * (1.0 if estimator is ObjectivePerturbationClassifier else 1 / (len(X) * 0.05)),
+        rel=1e-6,
     )
 
 
@@ -576,15 +665,20 @@ def test_bounds_of_a_loss(name, bound):
         MarginLoss(np.abs, np.sign, np.zeros_like, **bounds)
 
 
-@pytest.mark.parametrize("estimator", [OutputPerturbationClassifier, ObjectivePerturbationClassifier])
+@pytest.mark.parametrize(
+    "estimator", [OutputPerturbationClassifier, ObjectivePerturbationClassifier]
+)
 def test_the_default_loss_is_logistic(estimator):
     named = {OutputPerturbationClassifier: OutputPerturbationLogisticRegression}.get(
         estimator, ObjectivePerturbationLogisticRegression
     )
-    np.testing.assert_array_equal(estimator(random_state=2).fit(X, Y).coef_, named(random_state=2).fit(X, Y).coef_)
+    np.testing.assert_array_equal(
+        estimator(random_state=2).fit(X, Y).coef_, named(random_state=2).fit(X, Y).coef_
+    )
 
 
-# ---------------------------------------------------------------------------------------------- messages
+# ----------------------------------------------------------------------------------------------
+# messages
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -626,10 +720,14 @@ def test_h_out_of_its_domain(estimator, h):
         estimator(h=h).fit(X, Y)
 
 
-@pytest.mark.parametrize("estimator", [OutputPerturbationClassifier, ObjectivePerturbationClassifier])
+@pytest.mark.parametrize(
+    "estimator", [OutputPerturbationClassifier, ObjectivePerturbationClassifier]
+)
 @pytest.mark.parametrize("loss", ["hinge", np.abs, MarginLoss])
 def test_a_loss_of_another_type(estimator, loss):
-    with pytest.raises(InvalidParameterError, match=r"loss must be a svm_models\.MarginLoss, got \w+"):
+    with pytest.raises(
+        InvalidParameterError, match=r"loss must be a svm_models\.MarginLoss, got \w+"
+    ):
         estimator(loss).fit(X, Y)
 
 
@@ -647,11 +745,14 @@ def test_labels_that_are_not_two_classes(estimator):
 
 @pytest.mark.parametrize("estimator", ALL)
 def test_weights_of_records_are_refused(estimator):
-    with pytest.raises(InvalidParameterError, match=r"fit takes X and y only, not sample_weight: .* equal weight"):
+    with pytest.raises(
+        InvalidParameterError, match=r"fit takes X and y only, not sample_weight: .* equal weight"
+    ):
         estimator().fit(X, Y, sample_weight=np.ones(len(X)))
 
 
-# ---------------------------------------------------------------------------------------------- nothing leaks
+# ----------------------------------------------------------------------------------------------
+# nothing leaks
 
 SECRET = 0.48151623426
 SECRET_DIGITS = "4815162"
@@ -668,16 +769,32 @@ def planted():
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_planted_number_is_told_nowhere(estimator, delta):
     svm = estimator(delta=delta).fit(planted(), Y)
-    told = [repr(svm), str(svm), repr(svm.privacy_), str(svm.privacy_), svm.privacy_.statement().to_json()]
+    told = [
+        repr(svm),
+        str(svm),
+        repr(svm.privacy_),
+        str(svm.privacy_),
+        svm.privacy_.statement().to_json(),
+    ]
     assert not any(SECRET_DIGITS in text for text in told)
-    assert not any(np.isclose(value, SECRET, rtol=1e-5).any() for value in vars(svm).values() if isinstance(value, np.ndarray))
+    assert not any(
+        np.isclose(value, SECRET, rtol=1e-5).any()
+        for value in vars(svm).values()
+        if isinstance(value, np.ndarray)
+    )
 
 
 @pytest.mark.parametrize("estimator", ALL)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_record_of_privacy_depends_on_public_numbers_alone(estimator, delta):
-    other, flipped = np.random.default_rng(9).normal(size=X.shape), np.where(np.arange(len(X)) % 2, 1, -1)
-    first, second = (estimator(delta=delta, random_state=0).fit(*data).privacy_ for data in ((planted(), Y), (other, flipped)))
+    other, flipped = (
+        np.random.default_rng(9).normal(size=X.shape),
+        np.where(np.arange(len(X)) % 2, 1, -1),
+    )
+    first, second = (
+        estimator(delta=delta, random_state=0).fit(*data).privacy_
+        for data in ((planted(), Y), (other, flipped))
+    )
     assert first == second
 
 
@@ -698,7 +815,10 @@ def test_a_planted_number_is_in_no_refusal(estimator, parameters, labels):
         warnings.simplefilter("always")
         with pytest.raises(Exception, match=r"\w") as refusal:
             estimator(**parameters).fit(planted(), labels)
-    assert not any(SECRET_DIGITS in str(text) for text in [refusal.value, *(warning.message for warning in caught)])
+    assert not any(
+        SECRET_DIGITS in str(text)
+        for text in [refusal.value, *(warning.message for warning in caught)]
+    )
 
 
 @pytest.mark.parametrize("hole", [math.nan, math.inf])

@@ -40,12 +40,19 @@ def exact(radius):
     within = {"type": "ineq", "fun": lambda uv: radius - uv.sum(), "jac": lambda _: -np.ones(8)}
     options = {"ftol": 1e-14, "maxiter": 1000}
     found = minimize(
-        objective, np.full(8, radius / 16), jac=True, bounds=[(0, None)] * 8, constraints=[within], method="SLSQP", options=options
+        objective,
+        np.full(8, radius / 16),
+        jac=True,
+        bounds=[(0, None)] * 8,
+        constraints=[within],
+        method="SLSQP",
+        options=options,
     )
     return found.fun
 
 
-# ------------------------------------------------------------------------------------------------------------- without noise
+# -------------------------------------------------------------------------------------------------------------
+# without noise
 
 
 @pytest.mark.parametrize("radius", [0.5, 3.0, 20.0, 200.0])
@@ -59,7 +66,10 @@ def test_without_noise_it_is_the_minimiser_over_the_ball(radius, container):
 
 
 def test_more_rounds_come_closer():
-    gaps = [risk(PrivateLPSVC(eps=np.inf, radius=20.0, rounds=T).fit(X, Y).coef_[0]) - exact(20.0) for T in (3, 30, 300)]
+    gaps = [
+        risk(PrivateLPSVC(eps=np.inf, radius=20.0, rounds=T).fit(X, Y).coef_[0]) - exact(20.0)
+        for T in (3, 30, 300)
+    ]
     assert gaps[0] > gaps[1] > gaps[2] > -1e-9
 
 
@@ -74,7 +84,9 @@ def test_in_other_units_it_is_the_same_classifier():
 def test_the_player_moves_to_the_nearest_point_of_the_ball(seed):
     rng = np.random.default_rng(seed)
     root, w, radius = np.eye(5) + 0.3 * rng.normal(size=(5, 5)), rng.normal(0, 3, 5), 2.0
-    release = Ledger(np.inf, 0.0).charge(GaussianMechanism(1.0, 0.0), 1, "test", private_lp_svc._RELATION, Randomness(0))
+    release = Ledger(np.inf, 0.0).charge(
+        GaussianMechanism(1.0, 0.0), 1, "test", private_lp_svc._RELATION, Randomness(0)
+    )
     player = L1BallPlayer(release, root, 1.0, radius)
     player.respond(np.linalg.solve(root, w))  # theta is 1 in the first round
     z = player.released().x
@@ -94,7 +106,8 @@ def test_projection_onto_the_ball():
         assert (z - w) @ z <= -radius * np.abs(z - w).max() + 1e-12 or np.array_equal(z, w)
 
 
-# --------------------------------------------------------------------------------------------------------------- sensitivity
+# ---------------------------------------------------------------------------------------------------------------
+# sensitivity
 
 
 def contribution(record, whiten, w):
@@ -120,9 +133,13 @@ def test_no_neighbour_moves_a_release_by_more_than_its_sensitivity():
 
 def test_some_pair_of_neighbours_attains_both_sensitivities():
     record = np.array([0.6, 0.8])
-    moved = contribution(record, 2 * np.eye(2), np.zeros(2)) - contribution(-record, 2 * np.eye(2), np.zeros(2))
+    moved = contribution(record, 2 * np.eye(2), np.zeros(2)) - contribution(
+        -record, 2 * np.eye(2), np.zeros(2)
+    )
     assert np.linalg.norm(moved) == pytest.approx(2)
-    released = [second_moments(np.array([row]), lambda exact: exact) for row in ([0.6, 0.8], [0.8, -0.6])]
+    released = [
+        second_moments(np.array([row]), lambda exact: exact) for row in ([0.6, 0.8], [0.8, -0.6])
+    ]
     assert np.linalg.norm(released[0] - released[1]) == pytest.approx(math.sqrt(2))
 
 
@@ -150,19 +167,28 @@ def test_rounding_errors_stay_below_their_bound():
     rows = WhitenedRecords(records, np.eye(p))
     weights = np.full(n, 1 / 3)
     true = np.full(p, math.fsum([1 / 3 / math.sqrt(p)] * n))
-    assert np.linalg.norm(rows.scores(weights) - true) <= WhitenedRecords.rounding_error(n, p, 1.0) < 1e-3
+    assert (
+        np.linalg.norm(rows.scores(weights) - true)
+        <= WhitenedRecords.rounding_error(n, p, 1.0)
+        < 1e-3
+    )
 
 
-# --------------------------------------------------------------------------------------------------------------------- audit
+# ---------------------------------------------------------------------------------------------------------------------
+# audit
 
-#: A label is flipped, hence all that the record contributes; beside records of zeros it points where few others do.
+#: A label is flipped, hence all that the record contributes; beside records of zeros it points
+#: where few others do.
 ZEROS = np.array([[0.0, 1.0]] * 400)
 PAIR = np.vstack([ZEROS, [[1.0, 1.0]]]), np.vstack([ZEROS, [[1.0, -1.0]]])
 
 
 @pytest.fixture
 def worst_rule(monkeypatch):
-    """With a small ridge the record is as long as it may be; the answer of two rounds is the sum of both."""
+    """With a small ridge the record is as long as it may be.
+
+    The answer of two rounds is the sum of both.
+    """
     monkeypatch.setattr(Rule, "of", classmethod(lambda cls, n, p, sigma: Rule(1e6, 2, 0.01)))
 
 
@@ -185,14 +211,23 @@ def test_audit_catches_broken_twins(monkeypatch, worst_rule, twin):
     """A sixth of the noise, or records that are not shortened. Miss rate below 0.01."""
     if twin == "noise too small":
         release = GaussianMechanism.release
-        monkeypatch.setattr(GaussianMechanism, "release", lambda self, value, r: value + (release(self, value, r) - value) / 6)
+        monkeypatch.setattr(
+            GaussianMechanism,
+            "release",
+            lambda self, value, r: value + (release(self, value, r) - value) / 6,
+        )
     else:
         original = WhitenedRecords.__init__
-        monkeypatch.setattr(WhitenedRecords, "__init__", lambda self, M, whiten, shorten: original(self, M, whiten, shorten=False))
+        monkeypatch.setattr(
+            WhitenedRecords,
+            "__init__",
+            lambda self, M, whiten, shorten: original(self, M, whiten, shorten=False),
+        )
     assert not audit(fitted, *PAIR, 2.0, 1e-3, runs=1_000, rng=1).passed
 
 
-# ------------------------------------------------------------------------------------------------------- ledger and messages
+# -------------------------------------------------------------------------------------------------------
+# ledger and messages
 
 
 def test_everything_is_paid_for_before_the_first_draw(monkeypatch):
@@ -225,7 +260,10 @@ def test_a_seed_repeats_the_fit():
     [
         ({"eps": 0.0}, "eps must be positive"),
         ({"eps": -1.0}, "eps must be positive"),
-        ({"delta": 0.0}, "delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0"),
+        (
+            {"delta": 0.0},
+            "delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0",
+        ),
         ({"delta": -1e-6}, r"delta must be in \[0, 1\), got -1e-06"),
         ({"radius": 0.0}, "radius must be a positive finite number, got 0.0"),
         ({"radius": np.inf}, "radius must be a positive finite number, got inf"),
@@ -243,7 +281,8 @@ def test_messages(parameters, message):
         svm.fit(X, Y)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- rule
+# ----------------------------------------------------------------------------------------------------------------------
+# rule
 
 
 def test_the_rule_follows_the_noise():
@@ -255,13 +294,19 @@ def test_the_rule_follows_the_noise():
 
 
 def test_rounds_grow_with_eps():
-    rounds = [PrivateLPSVC(eps, random_state=0).fit(X, Y).rounds_ for eps in (0.1, 1.0, 10.0, 100.0, np.inf)]
+    rounds = [
+        PrivateLPSVC(eps, random_state=0).fit(X, Y).rounds_
+        for eps in (0.1, 1.0, 10.0, 100.0, np.inf)
+    ]
     assert rounds == sorted(rounds)
     assert rounds[0] < rounds[-1]
 
 
 def test_the_rule_does_not_look_at_the_records():
-    one, other = PrivateLPSVC(random_state=0).fit(X, Y), PrivateLPSVC(random_state=0).fit(0.1 * X[:, ::-1], -Y)
+    one, other = (
+        PrivateLPSVC(random_state=0).fit(X, Y),
+        PrivateLPSVC(random_state=0).fit(0.1 * X[:, ::-1], -Y),
+    )
     assert (one.radius_, one.rounds_) == (other.radius_, other.rounds_)
 
 
@@ -271,20 +316,35 @@ def test_it_beats_objective_perturbation_where_records_share_a_direction():
     records = np.abs(rng.normal(1.0, 0.15, (20_000, 20)))
     labels = np.where(records[:, 0] > records[:, 1], 1, -1)
     records /= np.linalg.norm(records, axis=1).max()
-    ours = np.mean([PrivateLPSVC(0.5, 1e-8, random_state=seed).fit(records, labels).score(records, labels) for seed in range(3)])
-    theirs = [ObjectivePerturbationSVC(0.5, reg, 1e-8, random_state=0).fit(records, labels) for reg in (1e-2, 1e-3, 1e-4)]
+    ours = np.mean(
+        [
+            PrivateLPSVC(0.5, 1e-8, random_state=seed).fit(records, labels).score(records, labels)
+            for seed in range(3)
+        ]
+    )
+    theirs = [
+        ObjectivePerturbationSVC(0.5, reg, 1e-8, random_state=0).fit(records, labels)
+        for reg in (1e-2, 1e-3, 1e-4)
+    ]
     assert ours > max(svm.score(records, labels) for svm in theirs) + 0.02
 
 
 def test_on_a_separable_sphere():
     records, labels = make_separable_sphere(5_000, random_state=0)
-    assert PrivateLPSVC(1.0, 1e-8, random_state=0).fit(records, labels).score(records, labels) > 0.97
+    assert (
+        PrivateLPSVC(1.0, 1e-8, random_state=0).fit(records, labels).score(records, labels) > 0.97
+    )
 
 
 def test_what_is_charged():
-    """sqrt 2 for the second moments, 2 for each round's sum, all before the first draw; both composed to the whole budget."""
+    """sqrt 2 for the second moments, 2 for each round's sum, all before the first draw.
+
+    Both composed to the whole budget.
+    """
     X = np.random.default_rng(0).normal(size=(400, 3))
-    svm = PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(X, np.where(X[:, 0] > 0, 1, -1))
+    svm = PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(
+        X, np.where(X[:, 0] > 0, 1, -1)
+    )
     moments, sums = svm.privacy_.entries
     assert moments.sensitivity == pytest.approx(np.sqrt(2), rel=1e-6)
     assert sums.sensitivity == pytest.approx(2.0, rel=1e-6)

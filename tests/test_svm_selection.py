@@ -38,7 +38,11 @@ def test_it_costs_what_one_candidate_costs():
 
 
 def test_candidates_of_several_kinds_cost_the_dearest():
-    mixed = [ObjectivePerturbationSVC(eps=0.3), OutputPerturbationLogisticRegression(eps=0.5, delta=1e-7), DMWSVC(0.8, 1e-6)]
+    mixed = [
+        ObjectivePerturbationSVC(eps=0.3),
+        OutputPerturbationLogisticRegression(eps=0.5, delta=1e-7),
+        DMWSVC(0.8, 1e-6),
+    ]
     tuned = PrivateModelSelector(mixed, eps=0.8, delta=1e-6, random_state=0).fit(X, Y)
     assert 0.6 < tuned.privacy_.eps <= 0.8
 
@@ -46,7 +50,9 @@ def test_candidates_of_several_kinds_cost_the_dearest():
 def test_without_noise_the_fewest_mistakes_win():
     grid = [ObjectivePerturbationSVC(eps=math.inf, reg=reg) for reg in (1e-3, 1e-1)]
     tuned = PrivateModelSelector(grid, eps=math.inf, random_state=0).fit(X, Y)
-    scores = [PrivateModelSelector([g], eps=math.inf, random_state=0).fit(X, Y).score(X, Y) for g in grid]
+    scores = [
+        PrivateModelSelector([g], eps=math.inf, random_state=0).fit(X, Y).score(X, Y) for g in grid
+    ]
     assert tuned.score(X, Y) >= min(scores)
     assert not tuned.privacy_.private
 
@@ -54,7 +60,9 @@ def test_without_noise_the_fewest_mistakes_win():
 def test_pipelines_are_paid_by_their_last_step():
     records, labels = make_nested_balls(3_000, random_state=0)
     features = RandomFourierFeatures(5.0, 30, random_state=0)
-    grid = [make_pipeline(features, ObjectivePerturbationSVC(eps=2.0, reg=reg)) for reg in (10.0, 1e-2)]
+    grid = [
+        make_pipeline(features, ObjectivePerturbationSVC(eps=2.0, reg=reg)) for reg in (10.0, 1e-2)
+    ]
     tuned = PrivateModelSelector(grid, eps=2.0, random_state=1).fit(records, labels)
     assert tuned.privacy_.eps <= 2.0
     assert len(tuned.privacy_.entries) == 5
@@ -125,7 +133,10 @@ def test_a_shared_budget_is_charged_once():
 @pytest.mark.statistical
 @pytest.mark.parametrize(("sensitivity", "passed"), [(1.0, True), (0.5, False)])
 def test_audit_of_the_choice(sensitivity, passed):
-    """Worst pair: one candidate one mistake fewer, the others one more. False-alarm rate 0.001; the twin forgets the 2."""
+    """Worst pair: one candidate one mistake fewer, the others one more.
+
+    False-alarm rate 0.001; the twin forgets the 2.
+    """
     worst = -np.array([5.0] + [4.0] * 6), -np.array([4.0] + [5.0] * 6)
 
     def choose(scores, rng):
@@ -139,11 +150,31 @@ def test_audit_of_the_choice(sensitivity, passed):
     [
         ([], {}, "estimators is empty"),
         ([HuberSVC()], {}, r"Candidate 0 \(HuberSVC\) may learn from records without paying"),
-        ([make_pipeline(StandardScaler(), GRID[0])], {}, r"Candidate 0 \(Pipeline\) may learn from records without paying"),
-        ([GRID[0], GridSearchCV(GRID[0], {"reg": [1.0]})], {}, r"Candidate 1 \(GridSearchCV\) may learn from records"),
-        ([GRID[0], ObjectivePerturbationSVC(eps=2.0)], {}, "Candidate 1 asks for eps = 2, delta = 0, more than the selector's"),
-        ([ObjectivePerturbationSVC(eps=0.5, delta=1e-6)], {}, "Candidate 0 asks for eps = 0.5, delta = 1e-06"),
-        ([ObjectivePerturbationSVC(eps=0.5, budget=Budget(1.0, 0.0))], {}, "Candidate 0 has a budget of its own"),
+        (
+            [make_pipeline(StandardScaler(), GRID[0])],
+            {},
+            r"Candidate 0 \(Pipeline\) may learn from records without paying",
+        ),
+        (
+            [GRID[0], GridSearchCV(GRID[0], {"reg": [1.0]})],
+            {},
+            r"Candidate 1 \(GridSearchCV\) may learn from records",
+        ),
+        (
+            [GRID[0], ObjectivePerturbationSVC(eps=2.0)],
+            {},
+            "Candidate 1 asks for eps = 2, delta = 0, more than the selector's",
+        ),
+        (
+            [ObjectivePerturbationSVC(eps=0.5, delta=1e-6)],
+            {},
+            "Candidate 0 asks for eps = 0.5, delta = 1e-06",
+        ),
+        (
+            [ObjectivePerturbationSVC(eps=0.5, budget=Budget(1.0, 0.0))],
+            {},
+            "Candidate 0 has a budget of its own",
+        ),
         (GRID, {"eps": -1.0}, "eps must be positive"),
     ],
 )
@@ -155,7 +186,9 @@ def test_wrong_candidates_are_refused_before_anything_is_spent(estimators, optio
 
 
 def test_too_few_records_are_refused():
-    with pytest.raises(InvalidProblemError, match="6 records are too few for 4 parts; give at least 8"):
+    with pytest.raises(
+        InvalidProblemError, match="6 records are too few for 4 parts; give at least 8"
+    ):
         PrivateModelSelector(GRID, eps=1.0).fit(X[:6], np.array([1, -1, 1, -1, 1, -1]))
 
 

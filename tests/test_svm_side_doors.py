@@ -5,7 +5,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 
-from privlp import Budget, BudgetExceededError, InvalidParameterError, InvalidProblemError, PrivLPError
+from privlp import (
+    Budget,
+    BudgetExceededError,
+    InvalidParameterError,
+    InvalidProblemError,
+    PrivLPError,
+)
 from privlp.privacy import Ledger, Randomness
 from svm_models import (
     DMWSVC,
@@ -41,7 +47,8 @@ PRIVATE = [
     PrivateLPSVC(random_state=0),
     PrivateModelSelector([ObjectivePerturbationSVC(), OutputPerturbationSVC()], random_state=0),
 ]
-#: What one record may hold: each is a neighbour of an ordinary data set, and must be met with silence.
+#: What one record may hold: each is a neighbour of an ordinary data set, and must be met with
+#: silence.
 ROWS = {
     "zero": [0.0, 0.0, 0.0],
     "huge": [1.7e308, -1.7e308, 1e308],
@@ -62,7 +69,9 @@ def test_one_record_never_raises_or_warns(classifier, row, data_norm, container)
     scaled = {"data_norm": data_norm} if "data_norm" in parameters else {}
     if "reg" in parameters:
         scaled["reg"] = 1e-2 * data_norm**2
-    type(classifier)(**{**parameters, **scaled}).fit(container(records), Y)  # warnings are errors here
+    type(classifier)(**{**parameters, **scaled}).fit(
+        container(records), Y
+    )  # warnings are errors here
 
 
 def test_one_class_is_no_news_where_the_classes_are_declared():
@@ -84,14 +93,25 @@ def test_even_unchecked_infinities_are_met_with_silence():
 
 
 def test_features_of_a_huge_record_are_features():
-    features = RandomFourierFeatures(1e3, 20, random_state=0).fit_transform(np.array([[1.7e308, -1.7e308], [0.1, 0.2]]))
+    features = RandomFourierFeatures(1e3, 20, random_state=0).fit_transform(
+        np.array([[1.7e308, -1.7e308], [0.1, 0.2]])
+    )
     np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1.0)
 
 
 @pytest.mark.parametrize("norm", [1e-100, 1e-3, 1.0, 1e14])
 @pytest.mark.parametrize("container", [np.array, sp.csr_array])
 def test_no_row_is_longer_than_the_declared_norm(norm, container):
-    rows = np.array([[3.0, 4.0], [1e308, 1e308], [0.0, 0.0], [1e-170, 0.0], [1e-320, 1e-320], [0.3 * norm, 0.4 * norm]])
+    rows = np.array(
+        [
+            [3.0, 4.0],
+            [1e308, 1e308],
+            [0.0, 0.0],
+            [1e-170, 0.0],
+            [1e-320, 1e-320],
+            [0.3 * norm, 0.4 * norm],
+        ]
+    )
     scaled = within_norm(container(rows), norm)
     scaled = scaled.toarray() if sp.issparse(scaled) else scaled
     shape = scaled / np.maximum(np.abs(scaled).max(axis=1, keepdims=True), 1e-300)
@@ -104,12 +124,20 @@ def test_no_row_is_longer_than_the_declared_norm(norm, container):
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        (np.array([["0.123456secret", 1.0]] * 60, dtype=object), "could not convert string to float. Encode"),
+        (
+            np.array([["0.123456secret", 1.0]] * 60, dtype=object),
+            "could not convert string to float. Encode",
+        ),
         (X + 0.123456j, "Complex data not supported. Give real"),
-        (np.full(60, 0.123456), r"Expected 2D array, got 1D array instead. Reshape your data by X.reshape\(-1, 1\)"),
+        (
+            np.full(60, 0.123456),
+            r"Expected 2D array, got 1D array instead. Reshape your data by X.reshape\(-1, 1\)",
+        ),
     ],
 )
-@pytest.mark.parametrize("classifier", [HuberSVC(), *PRIVATE[:1], PRIVATE[-1]], ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize(
+    "classifier", [HuberSVC(), *PRIVATE[:1], PRIVATE[-1]], ids=lambda c: type(c).__name__
+)
 def test_messages_hold_no_record(classifier, records, message):
     with pytest.raises(InvalidProblemError, match=message) as caught:
         classifier.fit(records, Y)
@@ -123,16 +151,22 @@ def test_norms_out_of_range_are_refused(norm):
         ObjectivePerturbationSVC(data_norm=norm).fit(X, Y)
 
 
-@pytest.mark.parametrize("classifier", [OutputPerturbationSVC(reg=1e-11), ObjectivePerturbationSVC(eps=np.inf, reg=1e-11)])
+@pytest.mark.parametrize(
+    "classifier",
+    [OutputPerturbationSVC(reg=1e-11), ObjectivePerturbationSVC(eps=np.inf, reg=1e-11)],
+)
 def test_hopeless_regularisation_is_refused(classifier):
     with pytest.raises(
-        InvalidParameterError, match="reg = 1e-11 is too small for the minimiser to be certified; give at least 1e-10"
+        InvalidParameterError,
+        match="reg = 1e-11 is too small for the minimiser to be certified; give at least 1e-10",
     ):
         classifier.fit(X, Y)
 
 
 @pytest.mark.parametrize(
-    "bounds", [{"slope_bound": 0.5}, {"curvature_bound": 0.2}], ids=["a false bound on the slope", "a false bound on the curvature"]
+    "bounds",
+    [{"slope_bound": 0.5}, {"curvature_bound": 0.2}],
+    ids=["a false bound on the slope", "a false bound on the curvature"],
 )
 def test_a_loss_with_false_bounds_is_refused(bounds):
     def slope(z):
@@ -140,7 +174,9 @@ def test_a_loss_with_false_bounds_is_refused(bounds):
 
     claims = {"slope_bound": 1.0, "curvature_bound": 0.25, **bounds}
     with pytest.raises(InvalidParameterError, match="The guarantee rests on these bounds"):
-        MarginLoss(lambda z: np.logaddexp(0, -z), slope, lambda z: -slope(z) * (1 + slope(z)), **claims)
+        MarginLoss(
+            lambda z: np.logaddexp(0, -z), slope, lambda z: -slope(z) * (1 + slope(z)), **claims
+        )
 
 
 def test_a_refused_fit_charges_nothing():
@@ -169,7 +205,9 @@ def test_a_seeded_fit_draws_from_one_stream(monkeypatch):
     from svm_models import dmw_svc
 
     original = dmw_svc.solve
-    monkeypatch.setattr(dmw_svc, "solve", lambda *a, **k: seen.append(k["rng"]) or original(*a, **k))
+    monkeypatch.setattr(
+        dmw_svc, "solve", lambda *a, **k: seen.append(k["rng"]) or original(*a, **k)
+    )
     DMWSVC(eps=1.0, random_state=0).fit(X, Y)
     assert isinstance(seen[0], Randomness)
     assert seen[0].seeded
@@ -180,7 +218,12 @@ def test_no_fit_is_refused_for_its_own_rounding():
     """All of eps is spent, to the last bit: the sum charged must be the sum that was calibrated."""
     rng = np.random.default_rng(0)
     for _ in range(2_000):
-        n, eps, reg, norm = int(rng.integers(1, 60)), 10 ** rng.uniform(-3, 1.5), 10 ** rng.uniform(-5, 0), 10 ** rng.uniform(-1, 1)
+        n, eps, reg, norm = (
+            int(rng.integers(1, 60)),
+            10 ** rng.uniform(-3, 1.5),
+            10 ** rng.uniform(-5, 0),
+            10 ** rng.uniform(-1, 1),
+        )
         risk = RegularizedRisk(np.zeros((n, 2)), logistic(), reg * norm**2, norm)
         for perturb in (perturb_output, perturb_objective):
             perturb(risk, Account(Ledger(eps, 0.0), Randomness(0)))

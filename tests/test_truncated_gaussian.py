@@ -29,11 +29,11 @@ def all_move(m, entry=1.0):
     return Change(math.sqrt(m) * entry, m * entry, entry, m)
 
 
-# ---------------------------------------------------------------------------------------------- exact divergences
-#
-# The loss of an entry that moves by d is linear in its noise, so masses of cells of the loss are differences of normal
-# distribution functions. Losses of independent entries add: their masses are convolved. Each is rounded down to its cell, so what
-# is computed is at most the true divergence, and less than it by a factor of at most e^(cells * size of a cell) about.
+# ----------------------------------------------------------------------------------------------
+# exact divergences  The loss of an entry that moves by d is linear in its noise, so masses of cells
+# of the loss are differences of normal distribution functions. Losses of independent entries add:
+# their masses are convolved. Each is rounded down to its cell, so what is computed is at most the
+# true divergence, and less than it by a factor of at most e^(cells * size of a cell) about.
 
 
 def losses_of_one_entry(step, sigma, width, cell):
@@ -42,7 +42,12 @@ def losses_of_one_entry(step, sigma, width, cell):
         return np.zeros(1), 0, 1.0
     low, high = (step * (2 * y + step) / (2 * sigma**2) for y in (-width, width - step))
     start, stop = math.floor(low / cell), math.ceil(high / cell)
-    noise = np.clip(np.arange(start, stop + 1) * cell * sigma**2 / step - step / 2, -width, width - step) / sigma
+    noise = (
+        np.clip(
+            np.arange(start, stop + 1) * cell * sigma**2 / step - step / 2, -width, width - step
+        )
+        / sigma
+    )
     inside = math.erf(width / sigma / math.sqrt(2))
     masses = np.where(noise[1:] < 0, np.diff(ndtr(noise)), -np.diff(ndtr(-noise))) / inside
     return masses, start, (ndtr((step - width) / sigma) - ndtr(-width / sigma)) / inside
@@ -62,7 +67,10 @@ def exact_delta(eps, steps, sigma, width, cells=3_000):
 @pytest.mark.parametrize(("eps", "delta"), CLAIMS)
 @pytest.mark.parametrize("m", [1, 2, 3])
 def test_delta_is_a_bound_and_nearly_sharp(m, eps, delta):
-    """However the change is split; where all numbers move by the most, little is given away. No randomness."""
+    """However the change is split; where all numbers move by the most, little is given away.
+
+    No randomness.
+    """
     change = all_move(m)
     sigma, width = tails.least_width(eps, delta, change)
     claimed = math.exp(tails.log_delta(eps, change, sigma, width))
@@ -72,7 +80,9 @@ def test_delta_is_a_bound_and_nearly_sharp(m, eps, delta):
     assert found[0] > 0.7 * claimed
 
 
-@pytest.mark.parametrize(("m", "eps", "delta", "sharp"), [(10, 1.0, 1e-6, 0.95), (30, 0.1, 1e-3, 0.9)])
+@pytest.mark.parametrize(
+    ("m", "eps", "delta", "sharp"), [(10, 1.0, 1e-6, 0.95), (30, 0.1, 1e-3, 0.9)]
+)
 def test_delta_of_many_entries(m, eps, delta, sharp):
     """By convolution of as many laws. No randomness."""
     sigma, width = tails.least_width(eps, delta, all_move(m))
@@ -89,13 +99,23 @@ def test_delta_of_many_entries(m, eps, delta, sharp):
     longer=st.floats(0.9, 1.2),
 )
 def test_delta_is_a_bound_whatever_moves(eps, log_delta, steps, room, longer):
-    """Any bounds that hold of the steps, any deviation and width about the calibrated ones. No randomness."""
+    """Any bounds that hold of the steps, any deviation and width about the calibrated ones.
+
+    No randomness.
+    """
     steps = np.array(steps)
     l1 = min(room * steps.sum(), len(steps) * 1.0)
-    change = Change(max(float(np.linalg.norm(steps)), 0.05) * room, max(l1, float(steps.sum())), float(steps.max()), len(steps))
+    change = Change(
+        max(float(np.linalg.norm(steps)), 0.05) * room,
+        max(l1, float(steps.sum())),
+        float(steps.max()),
+        len(steps),
+    )
     sigma, width = tails.least_width(eps, 10.0**log_delta, change)
     width *= longer
-    assert exact_delta(eps, steps, sigma, width, cells=1_000) <= math.exp(tails.log_delta(eps, change, sigma, width)) * (1 + 1e-9)
+    assert exact_delta(eps, steps, sigma, width, cells=1_000) <= math.exp(
+        tails.log_delta(eps, change, sigma, width)
+    ) * (1 + 1e-9)
 
 
 def true_delta_of_one(eps, sigma, width, step):
@@ -120,13 +140,17 @@ def test_the_stated_delta_of_one_entry_is_never_below_the_true_one(eps, log_delt
     assert true_delta_of_one(eps, sigma, width, min(1.0, 2 * width)) <= stated
 
 
-# ---------------------------------------------------------------------------------------------- the terms, rounded up
+# ---------------------------------------------------------------------------------------------- the
+# terms, rounded up
 
 
 @settings(deadline=None)
 @given(log_eps=st.floats(-9.0, 6.0), log_ratio=st.floats(-6.0, 3.0))
 def test_delta_of_gaussian_noise_is_rounded_up(log_eps, log_ratio):
-    """Against 60 digits: never below, and above by little where it is not negligible. No randomness."""
+    """Against 60 digits: never below, and above by little where it is not negligible.
+
+    No randomness.
+    """
     eps, ratio = 10.0**log_eps, 10.0**log_ratio
     computed = log_delta_of(eps, ratio)
     with mpmath.workdps(400):
@@ -134,7 +158,9 @@ def test_delta_of_gaussian_noise_is_rounded_up(log_eps, log_ratio):
         a, b = e / t - t / 2, e / t + t / 2
         if a > 35:
             return
-        true = mpmath.log((mpmath.erfc(a / mpmath.sqrt(2)) - mpmath.exp(e) * mpmath.erfc(b / mpmath.sqrt(2))) / 2)
+        true = mpmath.log(
+            (mpmath.erfc(a / mpmath.sqrt(2)) - mpmath.exp(e) * mpmath.erfc(b / mpmath.sqrt(2))) / 2
+        )
     assert mpmath.mpf(computed) >= true
     assert computed <= float(true) + 1e-6 * max(1.0, 1e-5 / ratio)
 
@@ -146,16 +172,22 @@ def test_masses_are_rounded_up(start, log_length):
     length = 10.0**log_length
     computed = tails.log_mass(start, length)
     with mpmath.workdps(850):
-        ends = [mpmath.erfc(mpmath.mpf(x) / mpmath.sqrt(2)) for x in (start, mpmath.mpf(start) + mpmath.mpf(length))]
+        ends = [
+            mpmath.erfc(mpmath.mpf(x) / mpmath.sqrt(2))
+            for x in (start, mpmath.mpf(start) + mpmath.mpf(length))
+        ]
         true = mpmath.log((ends[0] - ends[1]) / 2)
     assert true <= computed <= float(true) + 1e-4
 
 
-# ---------------------------------------------------------------------------------------------- twins of the formula
+# ----------------------------------------------------------------------------------------------
+# twins of the formula
 
 
 def without_z(eps, change, sigma, width):
-    return tails.log_delta(eps, change, sigma, width) + change.touched * math.log(math.erf(width / sigma / math.sqrt(2)))
+    return tails.log_delta(eps, change, sigma, width) + change.touched * math.log(
+        math.erf(width / sigma / math.sqrt(2))
+    )
 
 
 def without_touched(eps, change, sigma, width):
@@ -178,14 +210,21 @@ def test_twins_of_the_formula_are_below_the_divergence(twin, eps, m):
     """At noise of a wide and flat law, each part of the formula is needed. No randomness."""
     change, sigma, width = all_move(m), 20.0, 12.0
     true = exact_delta(eps, np.ones(m), sigma, width)
-    assert math.exp(twin(eps, change, sigma, width)) < true <= math.exp(tails.log_delta(eps, change, sigma, width))
+    assert (
+        math.exp(twin(eps, change, sigma, width))
+        < true
+        <= math.exp(tails.log_delta(eps, change, sigma, width))
+    )
 
 
-# ---------------------------------------------------------------------------------------------- calibration
+# ----------------------------------------------------------------------------------------------
+# calibration
 
 
 @pytest.mark.parametrize("m", [1, 12, 100])
-@pytest.mark.parametrize(("eps", "delta"), [(0.01, 1e-12), (1.0, 1e-6), (10.0, 1e-3), (100.0, 1e-6)])
+@pytest.mark.parametrize(
+    ("eps", "delta"), [(0.01, 1e-12), (1.0, 1e-6), (10.0, 1e-3), (100.0, 1e-6)]
+)
 def test_no_other_deviation_needs_less_width(m, eps, delta):
     """By trying many. No randomness."""
     change = all_move(m)
@@ -199,7 +238,9 @@ def test_no_other_deviation_needs_less_width(m, eps, delta):
 def test_width_grows_like_the_root(m, at_most):
     """Half of the width of Laplace noise or less, for a dozen numbers. No randomness."""
     change = all_move(m)
-    gaussian = TruncatedGaussianMechanism.of_budget(change.l2, 1.0, 1e-6, l1=change.l1, entry=1.0, touched=m)
+    gaussian = TruncatedGaussianMechanism.of_budget(
+        change.l2, 1.0, 1e-6, l1=change.l1, entry=1.0, touched=m
+    )
     laplace = TruncatedLaplaceMechanism.of_budget(change.l1, 1.0, 1e-6, entry=1.0)
     assert gaussian.width < at_most
     assert gaussian.width < 0.5 * laplace.width
@@ -211,7 +252,9 @@ def test_width_grows_like_the_root(m, at_most):
 def test_extreme_budgets_are_kept(eps, delta, m):
     """No randomness."""
     change = all_move(m, 1e-3)
-    mechanism = TruncatedGaussianMechanism.of_budget(change.l2, eps, delta, l1=change.l1, entry=change.entry, touched=m)
+    mechanism = TruncatedGaussianMechanism.of_budget(
+        change.l2, eps, delta, l1=change.l1, entry=change.entry, touched=m
+    )
     assert mechanism.pure_eps == eps
     assert 0 < mechanism.own_delta <= delta
     assert 0 < mechanism.width <= tails.MOST_DEVIATIONS * mechanism.sigma
@@ -219,7 +262,12 @@ def test_extreme_budgets_are_kept(eps, delta, m):
 
 def test_no_noise_without_privacy():
     mechanism = TruncatedGaussianMechanism.of_budget(1.0, math.inf, 0.0)
-    assert (mechanism.sigma, mechanism.width, mechanism.most, mechanism.own_delta) == (0.0, 0.0, 0.0, 0.0)
+    assert (mechanism.sigma, mechanism.width, mechanism.most, mechanism.own_delta) == (
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+    )
     assert mechanism.pure_eps == math.inf
     assert mechanism.release([0.1], Randomness(0)).tolist() == [0.1]
 
@@ -251,11 +299,15 @@ def test_budgets_outside_their_domain_are_refused():
         TruncatedGaussianMechanism.of_budget(1.0, 1.0, 0.0)
     with pytest.raises(InvalidParameterError, match="touched must be a positive integer, got 0"):
         TruncatedGaussianMechanism.of_budget(1.0, 1.0, 0.1, touched=0)
-    with pytest.raises(InvalidParameterError, match="entry must be positive and at most the sensitivity of 1, got 2"):
+    with pytest.raises(
+        InvalidParameterError,
+        match="entry must be positive and at most the sensitivity of 1, got 2",
+    ):
         TruncatedLaplaceMechanism.of_budget(1.0, 1.0, 0.1, entry=2.0)
 
 
-# ---------------------------------------------------------------------------------------------- audits of twins
+# ----------------------------------------------------------------------------------------------
+# audits of twins
 
 EPS, DELTA = 4.0, 0.02
 ONE = TruncatedGaussianMechanism.of_budget(1.0, EPS, DELTA)
@@ -263,7 +315,12 @@ ONE = TruncatedGaussianMechanism.of_budget(1.0, EPS, DELTA)
 
 def releases(mechanism, seen=float):
     def sample(side, rng, runs):
-        return [seen(x) for x in release_many(mechanism, np.array([0.0, 1.0][side : side + 1]), Randomness(rng), runs)[:, 0]]
+        return [
+            seen(x)
+            for x in release_many(
+                mechanism, np.array([0.0, 1.0][side : side + 1]), Randomness(rng), runs
+            )[:, 0]
+        ]
 
     return sample
 
@@ -294,7 +351,10 @@ def test_noise_of_another_size_is_caught(twin):
     [pytest.param(0.0, id="shift dropped"), pytest.param(2.0, id="shifted the other way")],
 )
 def test_noise_that_is_not_one_sided_exceeds_the_truth(shift):
-    """What certainty rests on: a release above the true number. The correct one never is. Seed fixed."""
+    """What certainty rests on: a release above the true number.
+
+    The correct one never is. Seed fixed.
+    """
     values = np.linspace(-3.0, 3.0, 500)
     released = ONE.release(values, Randomness(0))
     assert (released <= values).all()
@@ -302,18 +362,24 @@ def test_noise_that_is_not_one_sided_exceeds_the_truth(shift):
     assert (twin > values).any()
 
 
-# ---------------------------------------------------------------------------------------------- truncated Laplace, entry bound
+# ----------------------------------------------------------------------------------------------
+# truncated Laplace, entry bound
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(0.5, 0.1), (1.0, 1e-3), (2.0, 0.02)])
 @pytest.mark.parametrize("m", [2, 4])
 def test_entry_bound_of_laplace_noise(m, eps, delta):
-    """It saves width; the exact divergence of a change of all entries is below the claim, by little. No randomness."""
+    """It saves width.
+
+    The exact divergence of a change of all entries is below the claim, by little. No randomness.
+    """
     mechanism = TruncatedLaplaceMechanism.of_budget(float(m), eps, delta, entry=1.0)
     assert mechanism.width < TruncatedLaplaceMechanism.of_budget(float(m), eps, delta).width
     width, claimed = on_the_grid(mechanism)
     step = math.floor(eps / m * 200) / 200
-    assert 0.6 * claimed < exact_delta_of_laplace(m * step, [step] * m, width) <= claimed * (1 + 1e-9)
+    assert (
+        0.6 * claimed < exact_delta_of_laplace(m * step, [step] * m, width) <= claimed * (1 + 1e-9)
+    )
 
 
 def test_one_entry_may_not_move_by_all_the_sum_where_less_was_declared():
@@ -323,7 +389,8 @@ def test_one_entry_may_not_move_by_all_the_sum_where_less_was_declared():
     assert exact_delta_of_laplace(2.0, [2.0], width) > 1.5 * claimed
 
 
-# ---------------------------------------------------------------------------------------------- solves
+# ----------------------------------------------------------------------------------------------
+# solves
 
 ALL_MOVE = privlp.ScalarPrivate(1.0, lower=0, upper=10_000)
 
@@ -333,7 +400,9 @@ def packing(m, neighbours):
     A, b = rng.uniform(0.1, 1, (m, 3)), np.full(m, 5_000.0)
     if np.ndim(getattr(neighbours, "upper", 0)):  # the first coefficients are declared to be zero
         A[:, 0] = 0.0
-    return privlp.LinearProgram([1, 2, 3], A, b, sense="max", bounds=(0, 1e4), neighbours=neighbours)
+    return privlp.LinearProgram(
+        [1, 2, 3], A, b, sense="max", bounds=(0, 1e4), neighbours=neighbours
+    )
 
 
 @pytest.mark.parametrize(
@@ -354,20 +423,36 @@ def test_the_narrower_noise_is_taken(m, neighbours, method):
     assert planned.best == solution.method == method
     assert (lp.A @ solution.x <= lp.b).all()
     assert solution.privacy.eps <= 1.0
-    planned_parts = [noise.typical for noise in planned.predictions[method].on_numbers if noise.part != "c"]
+    planned_parts = [
+        noise.typical for noise in planned.predictions[method].on_numbers if noise.part != "c"
+    ]
     paid = [entry.parameter for entry in solution.privacy.entries if "costs" not in entry.purpose]
-    assert [parameter.rpartition(" ")[2] for parameter in paid] == [f"{typical:.6g}" for typical in planned_parts]
+    assert [parameter.rpartition(" ")[2] for parameter in paid] == [
+        f"{typical:.6g}" for typical in planned_parts
+    ]
 
 
 def test_several_parts_share_one_budget():
-    """Costs that move little as a whole keep Laplace noise; the prices of all parts add up to no more than the budget."""
-    lp = packing(100, (ALL_MOVE, privlp.ObjectivePrivate(0.1, lower=0, upper=4), privlp.RowPrivate(1e-3, lower=0, upper=1)))
+    """Costs that move little as a whole keep Laplace noise.
+
+    The prices of all parts add up to no more than the budget.
+    """
+    lp = packing(
+        100,
+        (
+            ALL_MOVE,
+            privlp.ObjectivePrivate(0.1, lower=0, upper=4),
+            privlp.RowPrivate(1e-3, lower=0, upper=1),
+        ),
+    )
     charged = []
     charge = privlp.privacy.Ledger.charge_together
     with mock.patch.object(
         privlp.privacy.Ledger,
         "charge_together",
-        lambda self, requests, *rest, **how: charged.extend(requests) or charge(self, requests, *rest, **how),
+        lambda self, requests, *rest, **how: (
+            charged.extend(requests) or charge(self, requests, *rest, **how)
+        ),
     ):
         for method in ("truncated-gaussian", "truncated-laplace"):
             charged.clear()
@@ -376,13 +461,24 @@ def test_several_parts_share_one_budget():
             assert math.fsum(m.pure_eps for m in mechanisms) == pytest.approx(1.0, abs=1e-6)
             assert 0.99e-6 < math.fsum(m.own_delta for m in mechanisms) <= 1e-6
             kinds = {purpose.split()[1]: type(mechanism) for mechanism, _, purpose in charged}
-            expected = TruncatedGaussianMechanism if method == "truncated-gaussian" else TruncatedLaplaceMechanism
-            assert kinds == {"right-hand": expected, "costs": TruncatedLaplaceMechanism, "coefficients": expected}
+            expected = (
+                TruncatedGaussianMechanism
+                if method == "truncated-gaussian"
+                else TruncatedLaplaceMechanism
+            )
+            assert kinds == {
+                "right-hand": expected,
+                "costs": TruncatedLaplaceMechanism,
+                "coefficients": expected,
+            }
 
 
 def test_a_given_split_is_honoured():
     """Each part pays its share of eps, whichever noise it takes. No randomness."""
-    lp, shares = packing(100, (ALL_MOVE, privlp.ObjectivePrivate(0.1, lower=0, upper=4))), (1.0, 4.0)
+    lp, shares = (
+        packing(100, (ALL_MOVE, privlp.ObjectivePrivate(0.1, lower=0, upper=4))),
+        (1.0, 4.0),
+    )
     prices = []
     charge = privlp.privacy.Ledger.charge_together
 
@@ -396,10 +492,16 @@ def test_a_given_split_is_honoured():
 
 
 def test_a_budget_that_was_used_before():
-    """Beside charges of Rényi accounting only half of what is left of delta is taken. No part is overspent."""
+    """Beside charges of Rényi accounting only half of what is left of delta is taken.
+
+    No part is overspent.
+    """
     budget, lp = privlp.Budget(1.0, 1e-6), packing(100, ALL_MOVE)
     privlp.solve(lp, 0.4, 5e-7, method="direct-noise", budget=budget, rng=0)
-    assert privlp.solve(lp, None, None, feasible="always", budget=budget, rng=0).method == "truncated-gaussian"
+    assert (
+        privlp.solve(lp, None, None, feasible="always", budget=budget, rng=0).method
+        == "truncated-gaussian"
+    )
     assert budget.spent() <= 1.0
 
 

@@ -23,7 +23,15 @@ from privlp.solvers.mirror import mirror
 from privlp.solvers.rounds import weight_of_round, weights_of_rounds
 from privlp.solvers.simplex import Simplex
 from svm_models import PrivateLPSVC
-from tests.conformance_kit import Pair, audited, claim_of, deviations, draws_of, overspent, sampler_of
+from tests.conformance_kit import (
+    Pair,
+    audited,
+    claim_of,
+    deviations,
+    draws_of,
+    overspent,
+    sampler_of,
+)
 
 RELATION: NeighbourRelation = ConstraintPrivate()
 WEIGHTS = weights_of_rounds(8)
@@ -38,7 +46,8 @@ def exact_price(draws):
     return sum((Fraction(draw.sensitivity) / Fraction(draw.sigma)) ** 2 for draw in draws)
 
 
-# ---------------------------------------------------------------------------------------------- the price
+# ---------------------------------------------------------------------------------------------- the
+# price
 
 positive = st.floats(-100, 100).map(lambda exponent: 2.0**exponent)
 
@@ -76,7 +85,9 @@ def test_ledger_charges_as_for_equal_noise(sigma):
     charge(weighted, WeightedGaussianMechanism(2.0, sigma, WEIGHTS), len(WEIGHTS))
     charge(alike, GaussianMechanism(2.0, sigma), len(WEIGHTS))
     assert weighted.spent() == alike.spent()
-    assert not overspent(draws_of(WeightedGaussianMechanism(2.0, sigma, WEIGHTS)), weighted.spent(), 1e-6)
+    assert not overspent(
+        draws_of(WeightedGaussianMechanism(2.0, sigma, WEIGHTS)), weighted.spent(), 1e-6
+    )
 
 
 def test_each_draw_has_the_noise_of_its_number():
@@ -87,7 +98,9 @@ def test_each_draw_has_the_noise_of_its_number():
     assert [made.mechanism for made in tape.releases] == [mechanism.of_draw(t, 3) for t in range(3)]
     sigmas = [made.mechanism.sigma for made in tape.releases]
     np.testing.assert_allclose(np.multiply(sigmas, [1, 2, 3]), sigmas[0])
-    with pytest.raises(BudgetExceededError, match=r"All paid draws of the weighted Gaussian mechanism are used"):
+    with pytest.raises(
+        BudgetExceededError, match=r"All paid draws of the weighted Gaussian mechanism are used"
+    ):
         release(0.0)
 
 
@@ -95,7 +108,9 @@ def test_each_draw_has_the_noise_of_its_number():
 def test_another_number_of_draws_is_refused_before_it_is_paid_for(count):
     """The two most accurate of eight draws cost more than two of average noise."""
     ledger = Ledger(1e6, 1e-6)
-    with pytest.raises(InvalidParameterError, match=rf"price for all of its 8 draws, not for {count}: .* count=8"):
+    with pytest.raises(
+        InvalidParameterError, match=rf"price for all of its 8 draws, not for {count}: .* count=8"
+    ):
         charge(ledger, WeightedGaussianMechanism(1.0, 3.0, WEIGHTS), count)
     assert ledger.spent() == 0
     assert not ledger.entries
@@ -103,7 +118,9 @@ def test_another_number_of_draws_is_refused_before_it_is_paid_for(count):
 
 def test_it_cannot_be_drawn_from_without_a_number():
     mechanism = WeightedGaussianMechanism(1.0, 3.0, WEIGHTS)
-    with pytest.raises(InvalidParameterError, match=r"drawn from by number: use of_draw\(number, count\)\.release"):
+    with pytest.raises(
+        InvalidParameterError, match=r"drawn from by number: use of_draw\(number, count\)\.release"
+    ):
         mechanism.release(0.0, Randomness(0))
     for number in (-1, 8):
         with pytest.raises(InvalidParameterError, match=f"numbers 0 to 7, got {number}"):
@@ -121,8 +138,18 @@ def test_it_cannot_be_drawn_from_without_a_number():
         pytest.param(1.0, (math.nan, 1.0), "positive numbers between", id="nan first"),
         pytest.param(1.0, (1.0, math.inf), "positive numbers between", id="inf"),
         pytest.param(-1.0, (1.0,), "sigma must be non-negative", id="negative sigma"),
-        pytest.param(2.3e-308, (1.0, 2.0, 3.0), "standard deviation between .* got 2.3e-308", id="noise that underflows"),
-        pytest.param(1e297, (1e-40, 1e40), "standard deviation between .* got 1e[+]?297", id="noise beyond doubles"),
+        pytest.param(
+            2.3e-308,
+            (1.0, 2.0, 3.0),
+            "standard deviation between .* got 2.3e-308",
+            id="noise that underflows",
+        ),
+        pytest.param(
+            1e297,
+            (1e-40, 1e40),
+            "standard deviation between .* got 1e[+]?297",
+            id="noise beyond doubles",
+        ),
     ],
 )
 def test_bad_noise_is_refused(sigma, weights, message):
@@ -139,11 +166,14 @@ def test_words_for_the_ledger():
     assert WeightedGaussianMechanism(1.0, 0.0, (1.0, 3.0)).parameter == "sigma = 0"
 
 
-# ---------------------------------------------------------------------------------------------- faults
+# ----------------------------------------------------------------------------------------------
+# faults
 
 FAULTS = {
     "weights inverted": lambda self, weight: self.sigma * math.sqrt(weight / self._mean),
-    "least weight for the mean": lambda self, weight: self.sigma * math.sqrt(min(self.weights) / weight),
+    "least weight for the mean": lambda self, weight: (
+        self.sigma * math.sqrt(min(self.weights) / weight)
+    ),
     "harmonic mean for the mean": lambda self, weight: (
         self.sigma * math.sqrt(len(self.weights) / sum(1 / w for w in self.weights) / weight)
     ),
@@ -171,7 +201,10 @@ def test_a_fault_in_the_noise_costs_more_than_is_charged(fault):
 @pytest.mark.statistical
 @pytest.mark.parametrize("fault", [None, *FAULTS])
 def test_an_audit_of_all_draws_tells_right_from_wrong(fault):
-    """Correct noise passes, false-alarm rate 0.001; faulty noise is caught, miss rate below 0.01. Fixed seed."""
+    """Correct noise passes, false-alarm rate 0.001; faulty noise is caught, miss rate below 0.01.
+
+    Fixed seed.
+    """
     deviation = FAULTS.get(fault, WeightedGaussianMechanism._deviation)
     with mock.patch.object(WeightedGaussianMechanism, "_deviation", deviation):
         mechanism = WeightedGaussianMechanism(1.0, math.sqrt(len(STEEP)) / 1.5, STEEP)
@@ -194,7 +227,9 @@ def test_an_audit_of_a_solve_prices_the_noise_that_was_drawn(fault):
     tape = Tape(0)
     with mock.patch.object(WeightedGaussianMechanism, "_deviation", FAULTS[fault]):
         solution = privlp.solve(covering(), 1.0, 1e-9, 5, opt=3.0, method="mirror", rng=tape)
-    assert _price(covering(), tape, solution) == ("the draws that were made cost more than eps = 1, delta = 1e-09",)
+    assert _price(covering(), tape, solution) == (
+        "the draws that were made cost more than eps = 1, delta = 1e-09",
+    )
 
 
 def test_an_audit_of_a_solve_counts_weighted_draws():
@@ -204,10 +239,13 @@ def test_an_audit_of_a_solve_counts_weighted_draws():
     assert _price(covering(), tape, solution) == ()
     last = tape.releases[-1].mechanism
     tape.draw(GaussianMechanism(last.sensitivity, 1e9), np.zeros(3), tape.releases[-1].purpose)
-    assert _price(covering(), tape, solution) == ("10 draws were paid for, 11 made: release the sum of violated rows each round",)
+    assert _price(covering(), tape, solution) == (
+        "10 draws were paid for, 11 made: release the sum of violated rows each round",
+    )
 
 
-# ---------------------------------------------------------------------------------------------- descents
+# ----------------------------------------------------------------------------------------------
+# descents
 
 
 def covering(n=60, **options):
@@ -217,7 +255,9 @@ def covering(n=60, **options):
 
 def tape_of_solve(method, *, bounds=(0, None), **options):
     tape = Tape(0)
-    privlp.solve(covering(bounds=bounds), 1.0, 1e-6, 6, rng=tape, method=method, **{"opt": 3.0, **options})
+    privlp.solve(
+        covering(bounds=bounds), 1.0, 1e-6, 6, rng=tape, method=method, **{"opt": 3.0, **options}
+    )
     return tape
 
 
@@ -225,7 +265,9 @@ def tape_of_fit():
     X = np.random.default_rng(0).normal(size=(400, 3))
     tape = Tape(0)
     with mock.patch.object(Randomness, "draw", lambda _, *draw: tape.draw(*draw)):
-        PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(X, np.where(X[:, 0] > 0, 1, -1))
+        PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(
+            X, np.where(X[:, 0] > 0, 1, -1)
+        )
     return tape
 
 
@@ -244,13 +286,19 @@ DESCENTS = {
 def test_rounds_of_a_descent_bear_noise_by_their_weight(name):
     """sigma_t^2 w_t is the same for all rounds of a stage; a stage begins where noise rises."""
     run, stages = DESCENTS[name]
-    releases = [made for made in run().releases if made.purpose.startswith("release the") and "each round" in made.purpose]
+    releases = [
+        made
+        for made in run().releases
+        if made.purpose.startswith("release the") and "each round" in made.purpose
+    ]
     sigmas = np.array([made.mechanism.sigma / made.mechanism.sensitivity for made in releases])
     begins = [0, *(np.flatnonzero(np.diff(sigmas) > 0) + 1), len(sigmas)]
     assert len(begins) == stages + 1
     for one, following in itertools.pairwise(begins):
         weights = np.array([weight_of_round(t) for t in range(following - one)])
-        np.testing.assert_allclose(sigmas[one:following] ** 2 * weights, sigmas[one] ** 2, rtol=1e-9)
+        np.testing.assert_allclose(
+            sigmas[one:following] ** 2 * weights, sigmas[one] ** 2, rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize("rounds", [1, 10, 300])
@@ -259,12 +307,16 @@ def test_all_rounds_leave_the_noise_of_one_release(rounds, dense):
     """The weighted mean of the noise of all rounds, beside one release at the whole budget: the rule counts on it."""
     task = Task.of(covering(), eps=1.0, delta=1e-6, s=6, opt=3.0, rng=0)
     noise = noise_of_one_release(task)
-    descent = Descent.of(task, RELATION, Simplex(StandardForm.of(covering()), 3.0), noise, dense=dense)
+    descent = Descent.of(
+        task, RELATION, Simplex(StandardForm.of(covering()), 3.0), noise, dense=dense
+    )
     descent = replace(descent, rounds=rounds)
     sigmas = deviations(descent.mechanism(1 / noise))
     weights = np.array(weights_of_rounds(rounds))
     assert len(sigmas) == rounds
-    assert np.linalg.norm(weights * sigmas) / weights.sum() == pytest.approx(descent.sensitivity * noise, rel=1e-9)
+    assert np.linalg.norm(weights * sigmas) / weights.sum() == pytest.approx(
+        descent.sensitivity * noise, rel=1e-9
+    )
 
 
 def test_rounds_of_plain_descent_all_bear_the_same_noise():

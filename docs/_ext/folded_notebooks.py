@@ -8,7 +8,10 @@ from typing import Any
 def bring_notebooks(source: Path, target: Path) -> None:
     """Copy all notebooks of a folder into another, and remove those that the source no longer has."""
     target.mkdir(exist_ok=True)
-    pages = {path.name: _page(json.loads(path.read_text(encoding="utf-8"))) for path in source.glob("*.ipynb")}
+    pages = {
+        path.name: _page(json.loads(path.read_text(encoding="utf-8")))
+        for path in source.glob("*.ipynb")
+    }
     for path in target.glob("*.ipynb"):
         if path.name not in pages:
             path.unlink()

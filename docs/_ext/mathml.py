@@ -8,14 +8,18 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-_NORM = '<mo stretchy="false">‖</mo>'  # else browsers stretch the left one, as tall as a sum beside it
+_NORM = (  # else browsers stretch the left one, as tall as a sum beside it
+    '<mo stretchy="false">‖</mo>'
+)
 
 
 def _mathml(node: nodes.Element, *, block: bool) -> str:
     try:
         return tex2mathml(node.astext(), as_block=block).replace("<mo>‖</mo>", _NORM)
     except MathError as error:
-        raise ExtensionError(f"{node.source}:{node.line}: formula {node.astext()!r}: {error}") from error
+        raise ExtensionError(
+            f"{node.source}:{node.line}: formula {node.astext()!r}: {error}"
+        ) from error
 
 
 def _visit_math(self: Any, node: nodes.Element) -> None:
@@ -24,7 +28,9 @@ def _visit_math(self: Any, node: nodes.Element) -> None:
 
 
 def _visit_math_block(self: Any, node: nodes.Element) -> None:
-    self.body.append(self.starttag(node, "div", CLASS="math") + _mathml(node, block=True) + "</div>\n")
+    self.body.append(
+        self.starttag(node, "div", CLASS="math") + _mathml(node, block=True) + "</div>\n"
+    )
     raise nodes.SkipNode
 
 

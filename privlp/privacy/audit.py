@@ -1,4 +1,7 @@
-"""Audit a mechanism by running it: a lower bound on its epsilon. An audit finds faults; it never proves privacy."""
+"""Audit a mechanism by running it: a lower bound on its epsilon.
+
+An audit finds faults; it never proves privacy.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +41,10 @@ def audit(
 ) -> AuditResult:
     """Test the claim that `mechanism` is (eps, delta)-DP on one pair of neighbouring inputs.
 
-    An event, a set of outputs far likelier on one input than on the other, is chosen on the first half of the runs; on the second
-    half its two probabilities are bounded by Clopper and Pearson (1934), each at half the error, which gives
-    ``ln((p_low - delta) / q_high)`` as a lower bound on eps.
+    An event, a set of outputs far likelier on one input than on the other, is chosen on the first
+    half of the runs; on the second half its two probabilities are bounded by Clopper and Pearson
+    (1934), each at half the error, which gives ``ln((p_low - delta) / q_high)`` as a lower bound on
+    eps.
 
     Parameters
     ----------
@@ -98,28 +102,50 @@ def audit(
     first, second = (_tabulate(side) for side in outcomes)
     if getattr(first, "shape", None) != getattr(second, "shape", None):
         raise InvalidParameterError(
-            "The mechanism must return outcomes of the same kind and length on both inputs. Pad arrays to one length, or return a "
-            "label that can be hashed, such as a tuple of rounded entries."
+            "The mechanism must return outcomes of the same kind and length on both inputs. Pad"
+            " arrays to one length, or return a label that can be hashed, such as a tuple of"
+            " rounded entries."
         )
     half = int(runs) // 2
     choose = _likeliest_labels if isinstance(first, list) else _best_threshold
     membership, event, describe = choose(first[:half], second[:half], delta, confidence)
     hits = np.array([np.count_nonzero(membership(side[half:])) for side in (first, second)])
     trials = int(runs) - half
-    eps_lower = max(_bound(hits[0], hits[1], trials, delta, confidence), _bound(hits[1], hits[0], trials, delta, confidence))
-    return AuditResult(eps, delta, max(0.0, eps_lower), confidence, int(runs), event, describe(first[half:], second[half:]))
+    eps_lower = max(
+        _bound(hits[0], hits[1], trials, delta, confidence),
+        _bound(hits[1], hits[0], trials, delta, confidence),
+    )
+    return AuditResult(
+        eps,
+        delta,
+        max(0.0, eps_lower),
+        confidence,
+        int(runs),
+        event,
+        describe(first[half:], second[half:]),
+    )
 
 
 def _bound(hits: int, other_hits: int, trials: int, delta: float, confidence: float) -> float:
-    """Lower bound on eps from one event's counts; each probability is bounded at a quarter of the error (two directions)."""
+    """Lower bound on eps from one event's counts.
+
+    Each probability is bounded at a quarter of the error (two directions).
+    """
     error = (1 - confidence) / 4
     low = float(betaincinv(hits, trials - hits + 1, error)) if hits > 0 else 0.0
-    high = float(betaincinv(other_hits + 1, trials - other_hits, 1 - error)) if other_hits < trials else 1.0
+    high = (
+        float(betaincinv(other_hits + 1, trials - other_hits, 1 - error))
+        if other_hits < trials
+        else 1.0
+    )
     return math.log((low - delta) / high) if low > delta else -math.inf
 
 
 def _tabulate(outcomes: list[Any]) -> Any:
-    """Arrays, and floats as arrays of length one, become a (runs, k) table; everything else stays a list of labels."""
+    """Arrays, and floats as arrays of length one, become a (runs, k) table.
+
+    Everything else stays a list of labels.
+    """
     sample = outcomes[0]
     try:
         if not isinstance(sample, float | np.floating | np.ndarray | list):
@@ -127,19 +153,30 @@ def _tabulate(outcomes: list[Any]) -> Any:
             return outcomes
         table = np.array(outcomes, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        if len({len(out) for out in outcomes if isinstance(out, list) or (isinstance(out, np.ndarray) and out.ndim == 1)}) > 1:
+        if (
+            len(
+                {
+                    len(out)
+                    for out in outcomes
+                    if isinstance(out, list) or (isinstance(out, np.ndarray) and out.ndim == 1)
+                }
+            )
+            > 1
+        ):
             raise InvalidParameterError(
-                "The mechanism returned arrays of varying lengths, which cannot be projected: pad them to one length, or return a "
-                "label that can be hashed, such as a tuple of rounded entries."
+                "The mechanism returned arrays of varying lengths, which cannot be projected: pad"
+                " them to one length, or return a label that can be hashed, such as a tuple of"
+                " rounded entries."
             ) from None
         raise InvalidParameterError(
-            "The mechanism must return hashable outcomes that can be compared, or numbers or 1-D arrays of a fixed length; "
-            f"the first was of type {type(sample).__name__}."
+            "The mechanism must return hashable outcomes that can be compared, or numbers or 1-D"
+            f" arrays of a fixed length; the first was of type {type(sample).__name__}."
         ) from None
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2 or not np.all(np.abs(table) <= LARGEST_OUTCOME):
         raise InvalidParameterError(
-            f"The mechanism must return 1-D arrays of a fixed length, of finite numbers of at most {LARGEST_OUTCOME:g} in size."
+            "The mechanism must return 1-D arrays of a fixed length, of finite numbers of at most"
+            f" {LARGEST_OUTCOME:g} in size."
         )
     return table
 
@@ -148,25 +185,46 @@ def _tabulate(outcomes: list[Any]) -> Any:
 _Event = tuple[Callable[[Any], Any], str, Callable[[Any, Any], Outcomes]]
 
 
-def _likeliest_labels(first: list[Any], second: list[Any], delta: float, confidence: float) -> _Event:
+def _likeliest_labels(
+    first: list[Any], second: list[Any], delta: float, confidence: float
+) -> _Event:
     """The set of labels, in order of likelihood ratio, that gives the best bound on these runs."""
     counts, other_counts = Counter(first), Counter(second)
-    labels = sorted(counts | other_counts, key=lambda label: (counts[label] + 0.5) / (other_counts[label] + 0.5))
+    labels = sorted(
+        counts | other_counts, key=lambda label: (counts[label] + 0.5) / (other_counts[label] + 0.5)
+    )
     best, chosen = -math.inf, frozenset(labels[:1])
-    for ordered, (one, two) in ((labels, (other_counts, counts)), (labels[::-1], (counts, other_counts))):
-        hits, other_hits = np.cumsum([one[label] for label in ordered]), np.cumsum([two[label] for label in ordered])
+    for ordered, (one, two) in (
+        (labels, (other_counts, counts)),
+        (labels[::-1], (counts, other_counts)),
+    ):
+        hits, other_hits = (
+            np.cumsum([one[label] for label in ordered]),
+            np.cumsum([two[label] for label in ordered]),
+        )
         for size, pair in enumerate(zip(hits.tolist(), other_hits.tolist(), strict=True), start=1):
             value = _bound(*pair, len(first), delta, confidence)
             if value > best:
                 best, chosen = value, frozenset(ordered[:size])
     words = f"{len(chosen)} of {len(labels)} outcomes"
-    return lambda side: [outcome in chosen for outcome in side], words, lambda one, two: bars(one, two, chosen)
+    return (
+        lambda side: [outcome in chosen for outcome in side],
+        words,
+        lambda one, two: bars(one, two, chosen),
+    )
 
 
-def _best_threshold(first: FloatArray, second: FloatArray, delta: float, confidence: float) -> _Event:
+def _best_threshold(
+    first: FloatArray, second: FloatArray, delta: float, confidence: float
+) -> _Event:
     """The half-space, along the direction that separates the two means best, that gives the best bound on these runs."""
     spread = np.sqrt(first.var(axis=0) + second.var(axis=0))
-    direction = np.divide(second.mean(axis=0) - first.mean(axis=0), spread**2, out=np.zeros_like(spread), where=spread > 0)
+    direction = np.divide(
+        second.mean(axis=0) - first.mean(axis=0),
+        spread**2,
+        out=np.zeros_like(spread),
+        where=spread > 0,
+    )
     constant = spread == 0
     direction[constant] = second.mean(axis=0)[constant] - first.mean(axis=0)[constant]
     if not direction.any():
@@ -179,9 +237,12 @@ def _best_threshold(first: FloatArray, second: FloatArray, delta: float, confide
     best, chosen = -math.inf, (float(cuts[0]), True)
     for above in (True, False):
         for cut in cuts.tolist():
-            hits, other_hits = (int(np.count_nonzero((side >= cut) == above)) for side in (one, two))
+            hits, other_hits = (
+                int(np.count_nonzero((side >= cut) == above)) for side in (one, two)
+            )
             value = max(
-                _bound(hits, other_hits, len(one), delta, confidence), _bound(other_hits, hits, len(one), delta, confidence)
+                _bound(hits, other_hits, len(one), delta, confidence),
+                _bound(other_hits, hits, len(one), delta, confidence),
             )
             if value > best:
                 best, chosen = value, (cut, above)

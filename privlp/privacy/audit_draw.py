@@ -22,12 +22,18 @@ from privlp.privacy.mechanisms import (
 from privlp.privacy.randomness import Randomness
 from privlp.privacy.tape import Release
 
-# How far apart the values of a single draw are, where noise hides what neighbours differ in: in its deviations, or in eps.
+# How far apart the values of a single draw are, where noise hides what neighbours differ in: in its
+# deviations, or in eps.
 _DEVIATIONS, _EPS = 1.5, 2.0
 
 
 def audit_draw(
-    one: Release, two: Release, ratio: float, runs: int, generator: np.random.Generator, confidence: float
+    one: Release,
+    two: Release,
+    ratio: float,
+    runs: int,
+    generator: np.random.Generator,
+    confidence: float,
 ) -> AuditResult | None:
     """Audit one draw along a change, stretched to where noise of the charged size leaves most to see.
 
@@ -55,14 +61,23 @@ def audit_draw(
         size = mechanism.distance(step, np.zeros_like(step)) / mechanism.sensitivity
         times = min(times, *(size * bound / norm(step) for norm, bound in bounds))
     elif isinstance(mechanism, LaplaceMechanism | TruncatedLaplaceMechanism) and step.ndim:
-        # Entries have noise of their own, and it hides a change of many entries better than the same change of one.
+        # Entries have noise of their own, and it hides a change of many entries better than the
+        # same change of one.
         step = np.where(np.arange(step.size) == np.abs(step).argmax(), step, 0.0)
     step = step * (times * mechanism.sensitivity / mechanism.distance(step, np.zeros_like(step)))
     values = one.exact, one.exact + step
     if not math.isclose(mechanism.distance(*values), times * mechanism.sensitivity, rel_tol=1e-6):
         return None  # drowned in rounding
     if isinstance(mechanism, ExponentialMechanism):
-        return audit(_drawn_from(mechanism), *values, eps, delta, runs=runs, rng=generator, confidence=confidence)
+        return audit(
+            _drawn_from(mechanism),
+            *values,
+            eps,
+            delta,
+            runs=runs,
+            rng=generator,
+            confidence=confidence,
+        )
     size = float(np.linalg.norm(step))
     run = _drawn_from(
         mechanism, lambda released: [float(np.vdot(step / size, released - one.exact)) / size]
@@ -81,7 +96,9 @@ def _bounds_of_entries(mechanism: Mechanism) -> list[tuple[Callable[[Any], float
     return found
 
 
-def _drawn_from(mechanism: Mechanism, view: Callable[[Any], Any] = lambda released: released) -> Callable[..., Any]:
+def _drawn_from(
+    mechanism: Mechanism, view: Callable[[Any], Any] = lambda released: released
+) -> Callable[..., Any]:
     return lambda value, rng: view(mechanism.release(value, Randomness(rng)))
 
 
@@ -89,7 +106,9 @@ def _claim(mechanism: Mechanism) -> tuple[float, float, float]:
     """How many sensitivities apart a draw is audited (none if it claims nothing), and the (eps, delta) that holds there."""
     if isinstance(mechanism, TruncatedGaussianMechanism):
         return float(mechanism.sigma > 0), mechanism.pure_eps, mechanism.own_delta
-    if isinstance(mechanism, TruncatedLaplaceMechanism):  # its width is made for neighbours, and for no others
+    if isinstance(
+        mechanism, TruncatedLaplaceMechanism
+    ):  # its width is made for neighbours, and for no others
         return float(mechanism.scale > 0), mechanism.pure_eps, mechanism.own_delta
     if isinstance(mechanism, GaussianMechanism):
         eps = _DEVIATIONS**2 / 2

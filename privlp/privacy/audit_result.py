@@ -21,7 +21,10 @@ FloatArray = npt.NDArray[np.float64]
 
 _MOST_BARS = 12
 _BINS = 40
-_LOOKS: tuple[dict[str, Any], ...] = {"color": COLOURS["blue"]}, {"color": COLOURS["orange"], "linestyle": ":"}
+_LOOKS: tuple[dict[str, Any], ...] = (
+    {"color": COLOURS["blue"]},
+    {"color": COLOURS["orange"], "linestyle": ":"},
+)
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,9 @@ class Outcomes:
 class AuditResult:
     """Outcome of an audit: what runs on one pair of neighbouring inputs say about a claim.
 
-    It can show that the claim is false, up to the stated confidence. It cannot show that the claim is true: another pair, another
-    event, or more runs may find what these did not. Every mechanism that is (eps, delta)-DP passes; not every one that passes is.
+    It can show that the claim is false, up to the stated confidence. It cannot show that the claim
+    is true: another pair, another event, or more runs may find what these did not. Every mechanism
+    that is (eps, delta)-DP passes; not every one that passes is.
 
     Attributes
     ----------
@@ -95,17 +99,22 @@ class AuditResult:
         return self.eps_lower <= self.eps
 
     def __str__(self) -> str:
-        verdict = "no fault found (this is not a proof of privacy)" if self.passed else "THE CLAIM IS FALSE"
+        verdict = (
+            "no fault found (this is not a proof of privacy)"
+            if self.passed
+            else "THE CLAIM IS FALSE"
+        )
         return (
-            f"claimed eps = {self.eps:g} at delta = {self.delta:g}; measured eps >= {self.eps_lower:.4g} with confidence "
-            f"{self.confidence:g} from {self.runs} runs on each input: {verdict}."
+            f"claimed eps = {self.eps:g} at delta = {self.delta:g}; measured eps >="
+            f" {self.eps_lower:.4g} with confidence {self.confidence:g} from {self.runs} runs on"
+            f" each input: {verdict}."
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw how often each output came out on both inputs, and the most that the claim allows on one of them.
 
-        Differential privacy says P(output) <= e^eps Q(output) + delta. P is the input on which the event, shaded, is likelier;
-        the dashed line is the right-hand side, for each bar by itself.
+        Differential privacy says P(output) <= e^eps Q(output) + delta. P is the input on which the
+        event, shaded, is likelier; the dashed line is the right-hand side, for each bar by itself.
 
         Parameters
         ----------
@@ -123,7 +132,9 @@ class AuditResult:
         >>> plt.close(ax.figure)
         """
         if self.outcomes is None:
-            raise InvalidParameterError("This result holds no outcomes to draw: it was not made by audit().")
+            raise InvalidParameterError(
+                "This result holds no outcomes to draw: it was not made by audit()."
+            )
         with drawing_on(ax) as axes:
             self._draw(self.outcomes, axes)
             place_legend(axes, beside=ax is None)
@@ -134,7 +145,9 @@ class AuditResult:
         shares = np.array(outcomes.counts) / max(1, sum(outcomes.counts[0]))
         likelier = 0 if shares[0][in_event].sum() >= shares[1][in_event].sum() else 1
         inputs = ("data", "neighbour")
-        allowed = np.minimum(1.0, math.exp(min(self.eps, 700.0)) * shares[1 - likelier] + self.delta)
+        allowed = np.minimum(
+            1.0, math.exp(min(self.eps, 700.0)) * shares[1 - likelier] + self.delta
+        )
         edges = np.array(outcomes.edges or np.arange(len(in_event) + 1) - 0.5)
         _shade(ax, edges, in_event)
         for share, name, look in zip(shares, inputs, _LOOKS, strict=True):
@@ -145,14 +158,21 @@ class AuditResult:
             color="0.3",
             linestyle="--",
             linewidth=1.5,
-            label=f"most that ε = {self.eps:.3g}, δ = {self.delta:.2g}\nallows on {inputs[likelier]}",
+            label=(
+                f"most that ε = {self.eps:.3g}, δ = {self.delta:.2g}\nallows on {inputs[likelier]}"
+            ),
         )
         ax.set_ylim(0.0, min(1.05, 1.6 * float(shares.max())))
         ax.set_ylabel("share of runs")
         ax.set_xlabel(outcomes.axis)
         if outcomes.names:
             slanted = len(outcomes.names) > 4
-            ax.set_xticks(range(len(in_event)), outcomes.names, rotation=45 * slanted, ha="right" if slanted else "center")
+            ax.set_xticks(
+                range(len(in_event)),
+                outcomes.names,
+                rotation=45 * slanted,
+                ha="right" if slanted else "center",
+            )
         verdict = "no fault found (no proof)" if self.passed else "the claim is false"
         measured = f"measured ε ≥ {self.eps_lower:.3g}, claimed {self.eps:.3g}"
         ax.set_title(f"not private; {measured}:\n{verdict}")
@@ -170,7 +190,9 @@ def bars(first: list[Any], second: list[Any], chosen: frozenset[Any]) -> Outcome
     """The commonest labels, those of the event first, and what is left inside and outside of the event."""
     counts, other_counts = Counter(first), Counter(second)
     common = [label for label, _ in (counts + other_counts).most_common(_MOST_BARS)]
-    shown = [label for label in common if label in chosen] + [label for label in common if label not in chosen]
+    shown = [label for label in common if label in chosen] + [
+        label for label in common if label not in chosen
+    ]
     names = [str(label) for label in shown]
     groups = [(counts[label], other_counts[label], label in chosen) for label in shown]
     rest = (counts + other_counts).keys() - set(common)
@@ -178,17 +200,27 @@ def bars(first: list[Any], second: list[Any], chosen: frozenset[Any]) -> Outcome
         left = [label for label in rest if (label in chosen) == inside]
         if left:
             names.append(name)
-            groups.append((sum(counts[label] for label in left), sum(other_counts[label] for label in left), inside))
+            groups.append(
+                (
+                    sum(counts[label] for label in left),
+                    sum(other_counts[label] for label in left),
+                    inside,
+                )
+            )
     one, two, in_event = zip(*groups, strict=True)
     return Outcomes(tuple(names), (), (one, two), in_event)
 
 
-def histogram(first: FloatArray, second: FloatArray, cut: float, above: bool, axis: str) -> Outcomes:
+def histogram(
+    first: FloatArray, second: FloatArray, cut: float, above: bool, axis: str
+) -> Outcomes:
     """Bins of two lists of numbers, with the cut among their ends."""
     both = np.concatenate([first, second])
     low, high = (float(end) for end in np.quantile(both, [0.001, 0.999]))
     width = max(high - low, abs(cut) * 1e-9, 1e-300) / _BINS
-    below, beyond = (max(1, min(_BINS, math.ceil(distance / width))) for distance in (cut - low, high - cut))
+    below, beyond = (
+        max(1, min(_BINS, math.ceil(distance / width))) for distance in (cut - low, high - cut)
+    )
     edges = cut + width * np.arange(-below, beyond + 1)
     bins = np.arange(len(edges) - 1)
     counts = []

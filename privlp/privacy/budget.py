@@ -4,13 +4,13 @@ The rule
 --------
 A budget of (eps, delta) pays for a call if, with it, at least one of two sums stays within its limit:
 
-* *the calls*: each is (eps_i, delta_i)-DP by itself; the eps_i add up to at most eps, and the delta_i
-  to at most nine tenths of delta;
+* *the calls*: each is (eps_i, delta_i)-DP by itself; the eps_i add up to at most eps, and the
+  delta_i to at most nine tenths of delta;
 * *the Gaussian sum*: each draw is mu_i-Gaussian-DP; the squares of the mu_i add up to at most mu^2,
   where mu-GDP is (eps, delta/10)-DP.
 
-Each sum by itself guards its limit however the requests are chosen, and the two shares of delta add up:
-so does their union. Proof: ``docs/proofs.md``, "A budget that is used adaptively".
+Each sum by itself guards its limit however the requests are chosen, and the two shares of delta add
+up: so does their union. Proof: ``docs/proofs.md``, "A budget that is used adaptively".
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class BudgetSums:
 class Budget(Ledger):
     """A privacy budget shared by several solves and fits.
 
-    Pass the same ``Budget`` to each call. Each call spends at most its own (eps, delta); a call that would
-    overspend raises :class:`~privlp.errors.BudgetExceededError` before any draw. Requests may be chosen in
-    view of earlier answers: all of them together are (eps, delta)-DP.
+    Pass the same ``Budget`` to each call. Each call spends at most its own (eps, delta); a call
+    that would overspend raises :class:`~privlp.errors.BudgetExceededError` before any draw.
+    Requests may be chosen in view of earlier answers: all of them together are (eps, delta)-DP.
 
     Parameters
     ----------
@@ -121,13 +121,16 @@ class Budget(Ledger):
     ) -> None:
         super().__init__(eps, delta, _budget=_parent)
         if not is_one_of(composition, tuple(_SHARE_OF_CALLS)):
-            raise InvalidParameterError(f"composition must be 'adaptive', 'planned' or 'basic', got {composition!r}.")
+            raise InvalidParameterError(
+                f"composition must be 'adaptive', 'planned' or 'basic', got {composition!r}."
+            )
         self.composition = composition
         self._part = _part
         self._calls: dict[str, Call] = {}
         self._names = itertools.count()
 
-    # ------------------------------------------------------------------------------------------ for callers
+    # ------------------------------------------------------------------------------------------ for
+    # callers
 
     @classmethod
     def open(
@@ -176,7 +179,7 @@ class Budget(Ledger):
         0.25
         >>> folder.cleanup()
         """
-        from privlp.privacy.budget_file import open_budget  # noqa: PLC0415 (which derives from this class)
+        from privlp.privacy.budget_file import open_budget  # noqa: PLC0415 (derives from this class)
 
         return open_budget(path, eps, delta, composition, adopt=adopt)
 
@@ -210,10 +213,13 @@ class Budget(Ledger):
         return Budget(eps, delta, composition=composition, _parent=self)
 
     def disjoint(self, count: int) -> list[Budget]:
-        """One budget for each of `count` disjoint parts of the records; together they cost what the dearest part costs.
+        """One budget for each of `count` disjoint parts of the records.
 
-        Which record falls into which part must not depend on the records. Then neighbours differ in one part alone, and all
-        that was charged for the other parts has the same distribution on both (McSherry 2009, parallel composition).
+        Together they cost what the dearest part costs.
+
+        Which record falls into which part must not depend on the records. Then neighbours differ in
+        one part alone, and all that was charged for the other parts has the same distribution on
+        both (McSherry 2009, parallel composition).
 
         Examples
         --------
@@ -228,7 +234,13 @@ class Budget(Ledger):
             raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
         partition = self._new_name()
         return [
-            Budget(self.eps, self.delta, composition=self.composition, _parent=self, _part=((partition, part),))
+            Budget(
+                self.eps,
+                self.delta,
+                composition=self.composition,
+                _parent=self,
+                _part=((partition, part),),
+            )
             for part in range(count)
         ]
 
@@ -296,9 +308,12 @@ class Budget(Ledger):
         *,
         description: str | None = None,
     ) -> list[ChargedDraws]:
-        return _DirectCall(self).charge_together(requests, relation, randomness, description=description)
+        return _DirectCall(self).charge_together(
+            requests, relation, randomness, description=description
+        )
 
-    # ------------------------------------------------------------------------------------------ for ledgers
+    # ------------------------------------------------------------------------------------------ for
+    # ledgers
 
     @property
     def _share_of_calls(self) -> float:
@@ -328,7 +343,10 @@ class Budget(Ledger):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Within it, nobody else changes what was charged; what is entered is kept if it ends without an error."""
+        """Within it, nobody else changes what was charged.
+
+        What is entered is kept if it ends without an error.
+        """
         before = self._calls.copy()
         try:
             yield
@@ -348,7 +366,9 @@ class Budget(Ledger):
         """
         self.refuse_elsewhere()
         if self._closed:
-            raise BudgetExceededError("This budget is closed: what it paid for is finished. Open a new one.")
+            raise BudgetExceededError(
+                "This budget is closed: what it paid for is finished. Open a new one."
+            )
         for earlier in self.calls.values():
             for relation in call.relations.values():
                 require_one_relation(earlier.relations, relation)
@@ -377,14 +397,19 @@ class Budget(Ledger):
             if not (math.isinf(budget.eps) or budget._room_for(call)):
                 sums = budget.sums()
                 raise BudgetExceededError(
-                    f"Calls of ({eps:g}, {delta:g}) in all do not fit into what is left of the budget ({budget.eps:g}, "
-                    f"{budget.delta:g}): its calls add up to ({sums.eps:g}, {sums.delta:g}) so far. Nothing was drawn and nothing "
-                    "was charged. Ask for less, or give a larger Budget."
+                    f"Calls of ({eps:g}, {delta:g}) in all do not fit into what is left of the"
+                    f" budget ({budget.eps:g}, {budget.delta:g}): its calls add up to"
+                    f" ({sums.eps:g}, {sums.delta:g}) so far. Nothing was drawn and nothing was"
+                    " charged. Ask for less, or give a larger Budget."
                 )
 
     def _room_for(self, call: Call) -> bool:
         calls = self._with(call)
-        return self._spent(calls) <= self.eps if self.composition == "planned" else self._calls_fit(calls)
+        return (
+            self._spent(calls) <= self.eps
+            if self.composition == "planned"
+            else self._calls_fit(calls)
+        )
 
     def sums(self) -> BudgetSums:
         """What is compared with the limits.
@@ -406,7 +431,8 @@ class Budget(Ledger):
         """Record a call, or more charges of one that is recorded already."""
         self._calls[call.identifier] = call
 
-    # ------------------------------------------------------------------------------------------ the rule
+    # ------------------------------------------------------------------------------------------ the
+    # rule
 
     def _with(self, call: Call) -> list[Call]:
         return list({**self.calls, call.identifier: call}.values())
@@ -451,7 +477,10 @@ class Budget(Ledger):
         """
         shares = self._shares(calls)
         listed = [call for call in calls if call.share not in shares]
-        eps, delta = math.fsum(share.eps for share in shares), math.fsum(share.delta for share in shares)
+        eps, delta = (
+            math.fsum(share.eps for share in shares),
+            math.fsum(share.delta for share in shares),
+        )
         if delta > self.delta:
             return math.inf
         costs = [charge.cost for call in listed for charge in call.charges]
@@ -476,7 +505,11 @@ class Budget(Ledger):
         """One where a call of these charges no longer fits, minus one where it does."""
         direct = _DirectCall(self)
         call = Call("", *direct._claim(charges), charges, {}, {})
-        return -1.0 if all(budget._fits(budget._with(its)) for budget, its in self._chain(call)) else 1.0
+        return (
+            -1.0
+            if all(budget._fits(budget._with(its)) for budget, its in self._chain(call))
+            else 1.0
+        )
 
     def _refusal(self, new: Sequence[Charge], total: float) -> BudgetExceededError:
         refusal = super()._refusal(new, total)
@@ -484,10 +517,12 @@ class Budget(Ledger):
             return refusal
         sums, wanted = self.sums(), str(refusal).partition(" would ")[0]
         return BudgetExceededError(
-            f"{wanted} would fit only if all requests had been planned. For requests that may follow earlier answers, "
-            f"neither sum has room: the calls add up to ({sums.eps:g}, {sums.delta:g}) of ({self.eps:g}, {self.delta:g}) so far, "
-            f"the Gaussian parameter to {sums.mu:g} of {sums.mu_limit:g}. Nothing was drawn and nothing was charged. Ask for "
-            "less. If every request is fixed before the first answer, make the next budget with composition='planned'."
+            f"{wanted} would fit only if all requests had been planned. For requests that may"
+            f" follow earlier answers, neither sum has room: the calls add up to ({sums.eps:g},"
+            f" {sums.delta:g}) of ({self.eps:g}, {self.delta:g}) so far, the Gaussian parameter to"
+            f" {sums.mu:g} of {sums.mu_limit:g}. Nothing was drawn and nothing was charged. Ask for"
+            " less. If every request is fixed before the first answer, make the next budget with"
+            " composition='planned'."
         )
 
 

@@ -1,10 +1,10 @@
 """A budget that lasts: its calls are records of a file, which several processes may use for years.
 
-The rule is that of :mod:`privlp.privacy.budget`. A charge is checked against all that the file holds, and
-written to it, within one transaction; the right to draw is handed out after the transaction is on the
-disk. So the calls of a file are in one order, each was admitted in view of all earlier ones, and no draw
-goes without its record: the proof for one process holds for all of them together. Proof:
-``docs/proofs.md``, "A budget that is used adaptively".
+The rule is that of :mod:`privlp.privacy.budget`. A charge is checked against all that the file
+holds, and written to it, within one transaction; the right to draw is handed out after the
+transaction is on the disk. So the calls of a file are in one order, each was admitted in view of
+all earlier ones, and no draw goes without its record: the proof for one process holds for all of
+them together. Proof: ``docs/proofs.md``, "A budget that is used adaptively".
 """
 
 from __future__ import annotations
@@ -102,11 +102,15 @@ class StoredBudget(Budget):
 
     remedy = _SECOND_PROCESS
 
-    def __init__(self, file: RecordFile, eps: float, delta: float, composition: Composition) -> None:
+    def __init__(
+        self, file: RecordFile, eps: float, delta: float, composition: Composition
+    ) -> None:
         super().__init__(eps, delta, composition=composition)
         self._file = file
         self._known = _Known()
-        self._connection: sqlite3.Connection | None = None  # while the budget is in a transaction or view
+        self._connection: sqlite3.Connection | None = (
+            None  # while the budget is in a transaction or view
+        )
 
     @property
     def calls(self) -> Mapping[str, Call]:
@@ -137,14 +141,18 @@ class StoredBudget(Budget):
         with self._view():
             return self._known.history
 
-    # ------------------------------------------------------------------------------------------ the file
+    # ------------------------------------------------------------------------------------------ the
+    # file
 
     def _new_name(self) -> str:
         return secrets.token_hex(8)  # other processes name calls too
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Within it, no other process changes the file; what is entered is on the disk when it ends."""
+        """Within it, no other process changes the file.
+
+        What is entered is on the disk when it ends.
+        """
         self.refuse_elsewhere()
         with self._lock:
             before = self._known
@@ -190,7 +198,10 @@ class StoredBudget(Budget):
 
 @dataclass(frozen=True)
 class _Known:
-    """What was read from a file. In one object, so that an interruption leaves the old one or the new one."""
+    """What was read from a file.
+
+    In one object, so that an interruption leaves the old one or the new one.
+    """
 
     last: Last = START
     calls: dict[str, Call] = field(default_factory=dict)
@@ -227,13 +238,18 @@ def open_budget(
     if not isinstance(path, str | os.PathLike) or "\0" in str(os.fspath(path)):
         raise InvalidParameterError(f"path must be the path of a file, got {path!r}.")
     if (eps is None) != (delta is None):
-        raise InvalidParameterError("Give both eps and delta; or neither, to open an existing file.")
+        raise InvalidParameterError(
+            "Give both eps and delta; or neither, to open an existing file."
+        )
     limit = None if eps is None or delta is None else validated_budget(eps, delta)
     Budget(1.0, 0.0, composition=composition or "adaptive")  # refuses an unknown composition
     file = RecordFile(path)
     if not os.path.lexists(file.path):
         if limit is None:
-            raise BudgetFileError(f"There is no file {os.fspath(path)!r}. To make one, give the eps and delta of the whole budget.")
+            raise BudgetFileError(
+                f"There is no file {os.fspath(path)!r}. To make one, give the eps and delta of the"
+                " whole budget."
+            )
         file.create(_opening(*limit, composition or "adaptive"))
     with file.reading() as connection:
         file.check_pages(connection)
@@ -257,7 +273,9 @@ def _as_recorded(file: RecordFile, bodies: list[dict[str, Any]]) -> tuple[Stored
         first = bodies[0]
         if first["kind"] != "made":
             raise ValueError(first["kind"])
-        budget = StoredBudget(file, float(first["eps"]), float(first["delta"]), first["composition"])
+        budget = StoredBudget(
+            file, float(first["eps"]), float(first["delta"]), first["composition"]
+        )
         return budget, Place(**[body["place"] for body in bodies if "place" in body][-1])
     except (IndexError, KeyError, TypeError, ValueError):
         file.refuse_as_damaged("its records cannot be understood")
@@ -272,19 +290,27 @@ def _adopt(file: RecordFile) -> Place:
     return here
 
 
-def _require_the_same(budget: StoredBudget, name: Any, limit: tuple[float, float] | None, composition: Composition | None) -> None:
+def _require_the_same(
+    budget: StoredBudget,
+    name: Any,
+    limit: tuple[float, float] | None,
+    composition: Composition | None,
+) -> None:
     if limit not in (None, (budget.eps, budget.delta)):
         raise InvalidParameterError(
-            f"{name!r} is a budget of eps = {budget.eps!r}, delta = {budget.delta!r}, and its limit cannot change; not of {limit}. "
-            "Leave eps and delta out to use it, or give another path for a new budget."
+            f"{name!r} is a budget of eps = {budget.eps!r}, delta = {budget.delta!r}, and its limit"
+            f" cannot change; not of {limit}. Leave eps and delta out to use it, or give another"
+            " path for a new budget."
         )
     if composition not in (None, budget.composition):
         raise InvalidParameterError(
-            f"The calls of {name!r} add up by composition={budget.composition!r}, not {composition!r}. Leave composition out."
+            f"The calls of {name!r} add up by composition={budget.composition!r}, not"
+            f" {composition!r}. Leave composition out."
         )
 
 
-# ---------------------------------------------------------------------------------------------- records
+# ----------------------------------------------------------------------------------------------
+# records
 
 _WORDS: dict[str, Any] = {
     "made": lambda body: f"made, for ({float(body['eps']):g}, {float(body['delta']):g})",
@@ -304,15 +330,19 @@ def _call_to_dict(call: Call) -> dict[str, Any]:
     for relation in call.relations.values():
         if relation.key is None:
             raise InvalidParameterError(
-                f"A budget in a file cannot account for '{relation.description}': give {type(relation).__name__} a `key`, which "
-                "says in words what it may be accounted for with."
+                f"A budget in a file cannot account for '{relation.description}': give"
+                f" {type(relation).__name__} a `key`, which says in words what it may be accounted"
+                " for with."
             )
     return {
         "kind": "call",
         "identifier": call.identifier,
         "eps": json_number(call.eps),
         "delta": json_number(call.delta),
-        "charges": [{"price": _numbers(charge.price), "entry": _numbers(charge.entry)} for charge in call.charges],
+        "charges": [
+            {"price": _numbers(charge.price), "entry": _numbers(charge.entry)}
+            for charge in call.charges
+        ],
         "relations": {text: relation.key for text, relation in call.relations.items()},
         "randomness": call.randomness,
         "parts": call.parts,
@@ -332,8 +362,12 @@ def _call_from_dict(body: dict[str, Any]) -> Call:
         identifier=str(body["identifier"]),
         eps=_number(body["eps"]),
         delta=_number(body["delta"]),
-        charges=tuple(Charge(_price(charge["price"]), _entry(charge["entry"])) for charge in body["charges"]),
-        relations={text: RecordedRelation(text, str(key)) for text, key in body["relations"].items()},
+        charges=tuple(
+            Charge(_price(charge["price"]), _entry(charge["entry"])) for charge in body["charges"]
+        ),
+        relations={
+            text: RecordedRelation(text, str(key)) for text, key in body["relations"].items()
+        },
         randomness={str(text): bool(seeded) for text, seeded in body["randomness"].items()},
         parts=tuple((str(partition), int(part)) for partition, part in body["parts"]),
         share=None if body["share"] is None else _share(body["share"]),
@@ -352,7 +386,9 @@ def _price(data: dict[str, Any]) -> Price:
 
 def _entry(data: dict[str, Any]) -> LedgerEntry:
     entry = LedgerEntry(**data)
-    return LedgerEntry(**{**data, "sensitivity": _number(entry.sensitivity), "draws": int(entry.draws)})
+    return LedgerEntry(
+        **{**data, "sensitivity": _number(entry.sensitivity), "draws": int(entry.draws)}
+    )
 
 
 def _number(value: Any) -> float:
@@ -362,7 +398,8 @@ def _number(value: Any) -> float:
     return number
 
 
-# ---------------------------------------------------------------------------------------------- for people
+# ---------------------------------------------------------------------------------------------- for
+# people
 
 
 def summary(budget: StoredBudget) -> str:
@@ -370,19 +407,31 @@ def summary(budget: StoredBudget) -> str:
     with budget._view():
         sums = budget.sums()
         lines = [
-            ("limit", f"eps = {budget.eps:g}, delta = {budget.delta:g}, composition {budget.composition}"),
+            (
+                "limit",
+                f"eps = {budget.eps:g}, delta = {budget.delta:g}, composition {budget.composition}",
+            ),
             ("calls", f"{len(budget.calls)}"),
             ("they add up to", f"eps = {sums.eps:.6g}, delta = {sums.delta:.3g}"),
             ("Gaussian sum", f"mu = {sums.mu:.6g} of {sums.mu_limit:.6g}"),
             ("spent, if planned", f"eps = {budget.spent():.6g} at delta = {budget.delta:g}"),
         ]
-        return tabulate(lines, tablefmt="plain", disable_numparse=True) + f"\n\n{budget.statement()}"
+        return (
+            tabulate(lines, tablefmt="plain", disable_numparse=True) + f"\n\n{budget.statement()}"
+        )
 
 
 def history_table(events: Sequence[BudgetEvent]) -> str:
     """The history, a line for each event; of a call that came in several lines, the last counts."""
-    rows = [(event.time, event.what, event.mechanisms, event.call[:6], *_price_in_words(event)) for event in events]
-    return tabulate(rows, headers=("time (UTC)", "what", "mechanisms", "call", "eps", "delta"), disable_numparse=True)
+    rows = [
+        (event.time, event.what, event.mechanisms, event.call[:6], *_price_in_words(event))
+        for event in events
+    ]
+    return tabulate(
+        rows,
+        headers=("time (UTC)", "what", "mechanisms", "call", "eps", "delta"),
+        disable_numparse=True,
+    )
 
 
 def _price_in_words(event: BudgetEvent) -> tuple[str, str]:
@@ -393,7 +442,11 @@ def to_dict(budget: StoredBudget) -> dict[str, Any]:
     """The statement, the sums and the history as plain data."""
     with budget._view():
         sums, events = asdict(budget.sums()), [asdict(event) for event in budget.history()]
-        return {**budget.statement(), "sums": _finite(sums), "history": [_finite(event) for event in events]}
+        return {
+            **budget.statement(),
+            "sums": _finite(sums),
+            "history": [_finite(event) for event in events],
+        }
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Privacy costs as dp-accounting events, and their composition into one epsilon.
 
-This is the only file that touches dp-accounting. The library takes more than a second to import, so it is
-loaded when the first cost is computed.
+This is the only file that touches dp-accounting. The library takes more than a second to import, so
+it is loaded when the first cost is computed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-#: A ``dp_accounting.DpEvent``; the name is here so that importing this file does not import the library.
+#: A ``dp_accounting.DpEvent``; the name is here so that importing this file does not import the
+#: library.
 Event: TypeAlias = Any
 
-# Finer and wider than the library's default grid: the best order of a budget is about ln(1/delta)/eps.
+# Finer and wider than the library's default grid: the best order of a budget is about
+# ln(1/delta)/eps.
 _RENYI_ORDERS = 1.0 + np.geomspace(0.02, 1e12, 570)
 
 
@@ -42,14 +44,17 @@ def laplace_event(noise_multiplier: float) -> Event:
 def pure_dp_event(eps: float) -> Event:
     """Cost of an arbitrary ``eps``-DP mechanism: binary randomised response dominates them all.
 
-    Beyond eps = 700 its probabilities leave the floating-point range; then only the sum of pure epsilons is of use. Below 1e-3 its
-    Rényi divergences would drown in cancellation; there the bound eps^2/2 of zCDP (Bun and Steinke 2016) loses nothing to speak of.
+    Beyond eps = 700 its probabilities leave the floating-point range; then only the sum of pure
+    epsilons is of use. Below 1e-3 its Rényi divergences would drown in cancellation; there the
+    bound eps^2/2 of zCDP (Bun and Steinke 2016) loses nothing to speak of.
     """
     if eps < 1e-3:
         return zcdp_event(eps**2 / 2)
     if eps > 700:
         return no_privacy_event()
-    return _dp_accounting().RandomizedResponseDpEvent(noise_parameter=2.0 / (1.0 + math.exp(eps)), num_buckets=2)
+    return _dp_accounting().RandomizedResponseDpEvent(
+        noise_parameter=2.0 / (1.0 + math.exp(eps)), num_buckets=2
+    )
 
 
 def no_privacy_event() -> Event:

@@ -1,7 +1,8 @@
 """Gaussian differential privacy: the exact curve, its inverses, and mechanisms that it dominates.
 
 A mechanism is mu-GDP if telling two neighbours apart by its output is at least as hard as telling
-N(0, 1) from N(mu, 1) by one draw (Dong, Roth and Su 2022). Then it is (eps, delta)-DP for every eps,
+N(0, 1) from N(mu, 1) by one draw (Dong, Roth and Su 2022). Then it is (eps, delta)-DP for every
+eps,
 
     delta(eps) = Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2),
 
@@ -17,7 +18,8 @@ from collections.abc import Callable
 from scipy.optimize import brentq
 from scipy.special import erf, erfcx, ndtri_exp
 
-#: SciPy's erf and erfcx are taken to be exact but for a quarter of this, relatively; they promise about 2^-50.
+#: SciPy's erf and erfcx are taken to be exact but for a quarter of this, relatively; they promise
+#: about 2^-50.
 _ERROR = 2.0**-44
 _SQRT2 = math.sqrt(2)
 _LOG_ROOT_TAU = 0.5 * math.log(2 * math.pi)
@@ -37,10 +39,10 @@ def log_density(x: float) -> float:
 def log_delta_of(eps: float, mu: float) -> float:
     """Logarithm of the least delta at which every mu-GDP mechanism is (eps, delta)-DP, rounded up.
 
-    With x = eps/mu - mu/2 and y = x + mu, e^eps phi(y) = phi(x), so that delta = phi(x) (M(x) - M(y))
-    with Mills' ratio M. This loses few digits where both terms of the curve are tiny. Where M(x) and
-    M(y) are close themselves, a bound takes over: M is convex with slope x M(x) - 1, so that
-    M(x) - M(y) is at most mu (1 - x M(x)).
+    With x = eps/mu - mu/2 and y = x + mu, e^eps phi(y) = phi(x), so that delta = phi(x) (M(x) -
+    M(y)) with Mills' ratio M. This loses few digits where both terms of the curve are tiny. Where
+    M(x) and M(y) are close themselves, a bound takes over: M is convex with slope x M(x) - 1, so
+    that M(x) - M(y) is at most mu (1 - x M(x)).
 
     Parameters
     ----------
@@ -98,7 +100,9 @@ def eps_of(mu: float, delta: float) -> float:
 
 
 def least_eps(curve: Callable[[float], float], delta: float, scale: float) -> float:
-    """The least eps >= 0 with ``curve(eps) <= delta`` for a decreasing curve, rounded up; inf if there is none.
+    """The least eps >= 0 with ``curve(eps) <= delta`` for a decreasing curve, rounded up.
+
+    Inf if there is none.
 
     `scale` is the size of a step of the search, for instance mu.
     """
@@ -111,7 +115,15 @@ def least_eps(curve: Callable[[float], float], delta: float, scale: float) -> fl
         high *= 2
         if high > 1e18:
             return math.inf
-    root = float(brentq(lambda eps: math.log(max(curve(eps), 1e-320) / delta), 0.0, high, xtol=1e-15 * high, rtol=1e-14))
+    root = float(
+        brentq(
+            lambda eps: math.log(max(curve(eps), 1e-320) / delta),
+            0.0,
+            high,
+            xtol=1e-15 * high,
+            rtol=1e-14,
+        )
+    )
     step = max(root, scale) * 1e-14
     while curve(root) > delta:
         root, step = root + step, 2 * step
@@ -119,7 +131,9 @@ def least_eps(curve: Callable[[float], float], delta: float, scale: float) -> fl
 
 
 def mu_of(eps: float, delta: float) -> float:
-    """The largest mu at which every mu-GDP mechanism is (eps, delta)-DP, rounded down; 0 if there is none.
+    """The largest mu at which every mu-GDP mechanism is (eps, delta)-DP, rounded down.
+
+    0 if there is none.
 
     Examples
     --------
@@ -136,7 +150,14 @@ def mu_of(eps: float, delta: float) -> float:
         low, high = high, 2 * high
         if high > 1e18:
             return low
-    root = float(brentq(lambda mu: math.log(max(delta_of(eps, mu), 1e-320) / delta), max(low, 1e-13), high, rtol=1e-14))
+    root = float(
+        brentq(
+            lambda mu: math.log(max(delta_of(eps, mu), 1e-320) / delta),
+            max(low, 1e-13),
+            high,
+            rtol=1e-14,
+        )
+    )
     step = root * 1e-14
     while delta_of(eps, root) > delta:
         root, step = root - step, 2 * step
@@ -147,8 +168,8 @@ def mu_of_pure(eps: float) -> float:
     """The least mu such that every eps-DP mechanism is mu-GDP: 2 Phi^{-1}(1/(1 + e^-eps)), rounded up.
 
     The trade-off between errors of the first and second kind is at least that of binary randomised
-    response, two line segments from (0, 1) and (1, 0) that meet at (p, p), p = 1/(1 + e^eps). That of
-    mu-GDP is convex with the same ends and passes through (p, p): it lies below.
+    response, two line segments from (0, 1) and (1, 0) that meet at (p, p), p = 1/(1 + e^eps). That
+    of mu-GDP is convex with the same ends and passes through (p, p): it lies below.
 
     Examples
     --------
@@ -158,7 +179,8 @@ def mu_of_pure(eps: float) -> float:
     """
     if eps == 0 or math.isinf(eps):
         return eps
-    # -log(1 + e^eps) is the logarithm of p; for small eps the quantile near 1/2 needs its slope instead.
+    # -log(1 + e^eps) is the logarithm of p; for small eps the quantile near 1/2 needs its slope
+    # instead.
     if eps < 1e-4:
         return math.sqrt(math.pi / 2) * eps * (1 + 1e-9)
     return -2 * float(ndtri_exp(-math.log1p(math.exp(-eps)) - eps)) * (1 + 1e-12) + 1e-15
@@ -167,11 +189,11 @@ def mu_of_pure(eps: float) -> float:
 def mu_of_bounded_range(eps: float) -> float:
     """The least mu such that every eps-bounded-range mechanism is mu-GDP: 2 Phi^{-1}(1/(1 + e^(-eps/2))).
 
-    The trade-off of a pair whose log-ratios lie in [t - eps, t] is two line segments with their corner
-    at type I error q and type II error 1 - p, logit p = logit q + eps whatever t is. The curve of
-    mu-GDP lies below all of these corners if Phi^{-1}(p) - Phi^{-1}(q) <= mu, and the left side is
-    largest at q = 1 - p: logit(Phi(u)) is odd and, as the hazard rate of the normal law is convex
-    (Sampford 1953), convex for u > 0.
+    The trade-off of a pair whose log-ratios lie in [t - eps, t] is two line segments with their
+    corner at type I error q and type II error 1 - p, logit p = logit q + eps whatever t is. The
+    curve of mu-GDP lies below all of these corners if Phi^{-1}(p) - Phi^{-1}(q) <= mu, and the left
+    side is largest at q = 1 - p: logit(Phi(u)) is odd and, as the hazard rate of the normal law is
+    convex (Sampford 1953), convex for u > 0.
 
     Examples
     --------

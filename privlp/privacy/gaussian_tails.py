@@ -1,7 +1,8 @@
 """What truncated Gaussian noise costs, and how wide it has to be: formulas without a draw.
 
-All bounds are computed in logarithms and rounded up, as in :mod:`privlp.privacy.gaussian_dp`, so that a stated delta is never below
-the bound it stands for. Proof of the bounds: ``docs/proofs.md``, "Truncated Gaussian mechanism".
+All bounds are computed in logarithms and rounded up, as in :mod:`privlp.privacy.gaussian_dp`, so
+that a stated delta is never below the bound it stands for. Proof of the bounds: ``docs/proofs.md``,
+"Truncated Gaussian mechanism".
 """
 
 from __future__ import annotations
@@ -47,14 +48,19 @@ def log_mass(start: float, length: float) -> float:
     end = start + length
     near, far = mills_ratio(start), mills_ratio(end)
     ratio = near - far - far * math.expm1(-0.5 * length * (start + end)) + _ERROR * near
-    return log_density(start) + math.log(min(ratio, length * (1 + _ERROR))) + _ERROR * (1 + start * start)
+    return (
+        log_density(start)
+        + math.log(min(ratio, length * (1 + _ERROR)))
+        + _ERROR * (1 + start * start)
+    )
 
 
 def log_delta(eps: float, change: Change, sigma: float, width: float) -> float:
     """Upper bound on the logarithm of the delta, at `eps`, of Gaussian noise truncated to [-width, width].
 
-    With x = width/sigma and Z = P(-x <= X <= x) the sum of two terms: the delta of Gaussian noise that is not truncated, over
-    Z^touched, and the mass of outputs that only one of the neighbours can release, over Z.
+    With x = width/sigma and Z = P(-x <= X <= x) the sum of two terms: the delta of Gaussian noise
+    that is not truncated, over Z^touched, and the mass of outputs that only one of the neighbours
+    can release, over Z.
     """
     x = width / sigma
     log_inside = math.log(float(erf(x / math.sqrt(2))))
@@ -75,8 +81,8 @@ def log_delta(eps: float, change: Change, sigma: float, width: float) -> float:
 def least_width(eps: float, delta: float, change: Change) -> tuple[float, float]:
     """Standard deviation and least width at which truncated Gaussian noise spends no more than (eps, delta).
 
-    A search over the standard deviation, from the least at which noise that is not truncated would do. A function of public
-    numbers alone.
+    A search over the standard deviation, from the least at which noise that is not truncated would
+    do. A function of public numbers alone.
 
     Examples
     --------
@@ -97,7 +103,10 @@ def least_width(eps: float, delta: float, change: Change) -> tuple[float, float]
         return least * (1 + math.exp(log_surplus))
 
     best = minimize_scalar(
-        lambda t: _width(eps, goal, scaled, sigma_at(t)), bounds=(-14.0, 3.0), method="bounded", options={"xatol": 1e-4}
+        lambda t: _width(eps, goal, scaled, sigma_at(t)),
+        bounds=(-14.0, 3.0),
+        method="bounded",
+        options={"xatol": 1e-4},
     )
     sigma = sigma_at(float(best.x))
     width = _width(eps, goal, scaled, sigma)
@@ -111,7 +120,10 @@ def least_width(eps: float, delta: float, change: Change) -> tuple[float, float]
 
 
 def _width(eps: float, goal: float, change: Change, sigma: float) -> float:
-    """Least width at this standard deviation; the bound falls as the width grows. Infinite if there is none."""
+    """Least width at this standard deviation; the bound falls as the width grows.
+
+    Infinite if there is none.
+    """
     low, high = 0.0, MOST_DEVIATIONS * (1 - 1e-9) * sigma
     if log_delta(eps, change, sigma, high) > goal:
         return math.inf

@@ -63,7 +63,9 @@ class Charge:
         """
         if not isinstance(count, int | np.integer) or count < 1:
             raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
-        mechanism.of_draw(0, int(count))  # refuses a number of draws that the mechanism has no price for
+        mechanism.of_draw(
+            0, int(count)
+        )  # refuses a number of draws that the mechanism has no price for
         words = (mechanism.sensitivity, mechanism.parameter, int(count), mechanism.arithmetic)
         return cls(mechanism.price, LedgerEntry(purpose, mechanism.name, *words))
 
@@ -115,14 +117,20 @@ class Call:
 
     @property
     def square(self) -> float:
-        """The squares of the Gaussian parameters of all its draws, added up; ``inf`` if a draw has none."""
-        return math.fsum(charge.price.mu * charge.price.mu * charge.entry.draws for charge in self.charges)
+        """The squares of the Gaussian parameters of all its draws, added up.
+
+        ``inf`` if a draw has none.
+        """
+        return math.fsum(
+            charge.price.mu * charge.price.mu * charge.entry.draws for charge in self.charges
+        )
 
 
 class _Paid(Unique):
     """An object that must not be duplicated: what it paid for would be spent twice.
 
-    A copy within the process is the object itself, so that a model that holds a budget can be cloned.
+    A copy within the process is the object itself, so that a model that holds a budget can be
+    cloned.
     """
 
     harm = "spend a second time what was paid for once"
@@ -139,7 +147,9 @@ class _Paid(Unique):
 class ChargedDraws(_Paid):
     """The right to draw from one mechanism `count` times: already paid for, usable once each."""
 
-    def __init__(self, mechanism: Mechanism, count: int, purpose: str, randomness: Randomness, ledger: Ledger) -> None:
+    def __init__(
+        self, mechanism: Mechanism, count: int, purpose: str, randomness: Randomness, ledger: Ledger
+    ) -> None:
         super().__init__()
         self.mechanism = mechanism
         self.remaining = self._total = count
@@ -152,7 +162,10 @@ class ChargedDraws(_Paid):
         self.refuse_elsewhere()
         with self._ledger._drawing():
             if self.remaining <= 0:
-                raise BudgetExceededError(f"All paid draws of the {self.mechanism.name} are used; charge the ledger for more.")
+                raise BudgetExceededError(
+                    f"All paid draws of the {self.mechanism.name} are used; charge the ledger for"
+                    " more."
+                )
             mechanism = self.mechanism.of_draw(self._total - self.remaining, self._total)
             self.remaining -= 1
         return self._randomness.draw(mechanism, value, self._purpose)
@@ -224,8 +237,8 @@ class Ledger(_Paid):
     ) -> ChargedDraws:
         """Pay for `count` draws and return the right to make them.
 
-        `description` words the relation for the statement, for instance with the number of rows of the largest record; by
-        default ``relation.description``.
+        `description` words the relation for the statement, for instance with the number of rows of
+        the largest record; by default ``relation.description``.
 
         Raises
         ------
@@ -244,7 +257,9 @@ class Ledger(_Paid):
         >>> release.remaining, budget.spent()
         (0, 0.5)
         """
-        return self.charge_together([(mechanism, count, purpose)], relation, randomness, description=description)[0]
+        return self.charge_together(
+            [(mechanism, count, purpose)], relation, randomness, description=description
+        )[0]
 
     def charge_together(
         self,
@@ -254,7 +269,9 @@ class Ledger(_Paid):
         *,
         description: str | None = None,
     ) -> list[ChargedDraws]:
-        """Pay for several (mechanism, count, purpose) at once, or for none of them; see :meth:`charge`.
+        """Pay for several (mechanism, count, purpose) at once, or for none of them.
+
+        See :meth:`charge`.
 
         Examples
         --------
@@ -267,7 +284,8 @@ class Ledger(_Paid):
         ([1, 2], 1.0)
         """
         new = [Charge.of(*request) for request in requests]
-        self.refuse_elsewhere()  # before a lock is taken, which may never be free in a forked process
+        # before a lock is taken, which may never be free in a forked process
+        self.refuse_elsewhere()
         randomness.refuse_elsewhere()
         with self._lock:
             self._require_open()
@@ -278,9 +296,14 @@ class Ledger(_Paid):
                 raise self._refusal(new, total)
             relations = {**self._relations, description or relation.description: relation}
             sources = {**self._randomness, randomness.description: randomness.seeded}
-            self._charge_budgets(new, Call(self._identifier, *self._claim(charges), charges, relations, sources))
+            self._charge_budgets(
+                new, Call(self._identifier, *self._claim(charges), charges, relations, sources)
+            )
             self._charges, self._relations, self._randomness = charges, relations, sources
-        return [ChargedDraws(mechanism, int(count), purpose, randomness, self) for mechanism, count, purpose in requests]
+        return [
+            ChargedDraws(mechanism, int(count), purpose, randomness, self)
+            for mechanism, count, purpose in requests
+        ]
 
     def close(self) -> None:
         """Refuse all later charges: whoever still holds this ledger cannot spend through it any more.
@@ -299,7 +322,9 @@ class Ledger(_Paid):
         with self._lock:
             self._closed = True
 
-    def calibrate(self, make: Callable[[float], _M], count: int, *, beside: Sequence[Mechanism] = ()) -> _M:
+    def calibrate(
+        self, make: Callable[[float], _M], count: int, *, beside: Sequence[Mechanism] = ()
+    ) -> _M:
         """The least noisy mechanism of a family of which `count` draws still fit.
 
         Parameters
@@ -325,13 +350,19 @@ class Ledger(_Paid):
         4.0
         """
         return make(
-            self.calibrate_together(lambda intensity: [*((mechanism, 1) for mechanism in beside), (make(intensity), count)])
+            self.calibrate_together(
+                lambda intensity: [
+                    *((mechanism, 1) for mechanism in beside),
+                    (make(intensity), count),
+                ]
+            )
         )
 
     def calibrate_together(self, make: Callable[[float], Sequence[tuple[Mechanism, int]]]) -> float:
         """The largest intensity at which several mechanisms, each with its number of draws, still fit together.
 
-        `make` maps an intensity in (0, inf) to (mechanism, count) pairs; a larger intensity costs more. Charge them in that order.
+        `make` maps an intensity in (0, inf) to (mechanism, count) pairs; a larger intensity costs
+        more. Charge them in that order.
 
         Raises
         ------
@@ -375,7 +406,11 @@ class Ledger(_Paid):
         1e-06
         """
         apart = [charge for charge in self._charges if charge.price.delta > 0]
-        left = max(0.0, self._conversion_delta - math.fsum(charge.price.delta * charge.entry.draws for charge in apart))
+        left = max(
+            0.0,
+            self._conversion_delta
+            - math.fsum(charge.price.delta * charge.entry.draws for charge in apart),
+        )
         return left if len(apart) == len(self._charges) else left / 2
 
     def record(self) -> PrivacyRecord:
@@ -432,7 +467,10 @@ class Ledger(_Paid):
         return str(self.record())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(eps={self.eps:g}, delta={self.delta:g}, spent={self.spent():.6g})"
+        return (
+            f"{type(self).__name__}(eps={self.eps:g}, delta={self.delta:g},"
+            f" spent={self.spent():.6g})"
+        )
 
     @property
     def _conversion_delta(self) -> float:
@@ -457,7 +495,9 @@ class Ledger(_Paid):
     def _charge_budgets(self, new: Sequence[Charge], call: Call) -> None:
         """Charge the budgets above, all of them or none."""
         with ExitStack() as transactions:
-            seen: list[tuple[Budget, Call]] = [] if self._budget is None else list(self._budget._chain(call))
+            seen: list[tuple[Budget, Call]] = (
+                [] if self._budget is None else list(self._budget._chain(call))
+            )
             for budget, _ in seen:
                 transactions.enter_context(budget._transaction())
             for budget, its_call in seen:
@@ -467,37 +507,52 @@ class Ledger(_Paid):
 
     def _require_open(self) -> None:
         if self._closed:
-            raise BudgetExceededError("This ledger is closed: what it paid for is finished. Open a new one, or give a Budget.")
+            raise BudgetExceededError(
+                "This ledger is closed: what it paid for is finished. Open a new one, or give a"
+                " Budget."
+            )
         if self._drawn:
             raise BudgetExceededError(
-                "This ledger has drawn already, and the price of a planned call holds only if all of it is charged before the "
-                "first draw. Charge everything at once, or make later requests through a Budget."
+                "This ledger has drawn already, and the price of a planned call holds only if all"
+                " of it is charged before the first draw. Charge everything at once, or make later"
+                " requests through a Budget."
             )
 
     def _refusal(self, new: Sequence[Charge], total: float) -> BudgetExceededError:
         wanted = " and ".join(
-            f"{e.draws} draw{'s' * (e.draws > 1)} of the {e.mechanism} ({e.purpose})" for e in (charge.entry for charge in new)
+            f"{e.draws} draw{'s' * (e.draws > 1)} of the {e.mechanism} ({e.purpose})"
+            for e in (charge.entry for charge in new)
         )
         digits = ".6g" if f"{total:.6g}" != f"{self.eps:.6g}" else ".17g"  # where rounding decides
         cure = "Ask for a smaller eps, or give a larger Budget."
         if math.isinf(total):
-            cure = "No eps would do at what is left of delta: ask for less of it, or give a Budget with a larger delta."
+            cure = (
+                "No eps would do at what is left of delta: ask for less of it, or give a Budget"
+                " with a larger delta."
+            )
         return BudgetExceededError(
-            f"{wanted} would bring the total to eps = {total:{digits}} at delta = {self.delta:g}, beyond the budget of eps = "
-            f"{self.eps:{digits}} (spent so far: {self.spent():.6g}). Nothing was drawn and nothing was charged. {cure}"
+            f"{wanted} would bring the total to eps = {total:{digits}} at delta = {self.delta:g},"
+            f" beyond the budget of eps = {self.eps:{digits}} (spent so far: {self.spent():.6g})."
+            f" Nothing was drawn and nothing was charged. {cure}"
         )
 
     def _nothing_left(self) -> str:
         if self.entries:
-            return f"Nothing is left of the budget ({self.eps:g}, {self.delta:g}) for these releases."
+            return (
+                f"Nothing is left of the budget ({self.eps:g}, {self.delta:g}) for these releases."
+            )
         return (
-            f"({self.eps:g}, {self.delta:g}) is too small a budget for these releases: part of their price does not shrink with "
-            "more noise. Give a larger eps, or for objective perturbation a larger reg."
+            f"({self.eps:g}, {self.delta:g}) is too small a budget for these releases: part of"
+            " their price does not shrink with more noise. Give a larger eps, or for objective"
+            " perturbation a larger reg."
         )
 
 
 def _last_below_zero(excess: Callable[[float], float], high: float) -> float:
-    """A point near the last at which an increasing function is not positive; it is at ``_LOWEST``, and is not at `high`."""
+    """A point near the last at which an increasing function is not positive.
+
+    It is at ``_LOWEST``, and is not at `high`.
+    """
     if math.isfinite(excess(high)):
         return float(brentq(excess, _LOWEST, high, xtol=1e-9))
     low = _LOWEST
@@ -508,7 +563,8 @@ def _last_below_zero(excess: Callable[[float], float], high: float) -> float:
 
 
 def require_one_relation(
-    accounted: Mapping[str, NeighbourRelation | RecordedRelation], relation: NeighbourRelation | RecordedRelation
+    accounted: Mapping[str, NeighbourRelation | RecordedRelation],
+    relation: NeighbourRelation | RecordedRelation,
 ) -> None:
     """Refuse a relation that is not the one accounted for.
 
@@ -520,9 +576,10 @@ def require_one_relation(
     for description, earlier in accounted.items():
         if not earlier.compatible_with(relation):
             raise RelationMismatchError(
-                f"This budget already accounts for '{description}'; it cannot also account for '{relation.description}'. "
-                "Use a Budget of its own for each neighbour relation, or, where one record touches several parts, a tuple of "
-                "relations for all of them."
+                f"This budget already accounts for '{description}'; it cannot also account for"
+                f" '{relation.description}'. Use a Budget of its own for each neighbour relation,"
+                " or, where one record touches several parts, a tuple of relations for all of"
+                " them."
             )
 
 

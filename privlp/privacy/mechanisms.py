@@ -1,8 +1,9 @@
 """The noise of privlp: every random draw that protects a record is made in this file.
 
-A mechanism knows its sensitivity and its noise, hence its privacy cost; it knows nothing of linear programs.
-Sensitivities come from the neighbour relation (:mod:`privlp.relations`). Draws are obtained only through
-:meth:`privlp.privacy.ledger.Ledger.charge`, so that nothing is drawn before it is paid for.
+A mechanism knows its sensitivity and its noise, hence its privacy cost; it knows nothing of linear
+programs. Sensitivities come from the neighbour relation (:mod:`privlp.relations`). Draws are
+obtained only through :meth:`privlp.privacy.ledger.Ledger.charge`, so that nothing is drawn before
+it is paid for.
 """
 
 from __future__ import annotations
@@ -39,13 +40,21 @@ FloatArray = npt.NDArray[np.float64]
 _LOG_ERROR_OF_A_SELECTION = 2.0**-38
 _LEAST_DELTA = 1e-300
 _LARGEST_SCALE = 1e298
-_LARGEST_WIDTH = 2.0**30  # in scales: beyond, steps of the grid are no longer whole numbers in double precision
+_LARGEST_WIDTH = (
+    2.0**30
+)  # in scales: beyond, steps of the grid are no longer whole numbers in double precision
 # Weights of draws, in a range in which their mean is computed to full precision.
 _LEAST_WEIGHT, _LARGEST_WEIGHT = 2.0**-500, 2.0**500
-# Deviations of weighted draws are larger by this factor, which covers the few units in the last place that they are rounded by.
+# Deviations of weighted draws are larger by this factor, which covers the few units in the last
+# place that they are rounded by.
 _HAIR = 1 + 1e-12
-_ROUNDED = "real-valued noise, exactly rounded to a public grid: the low bits of a release tell nothing"
-_COVERED = "the noise is not released; its rounding error is covered by noise of its own, but for a chance below 1e-27"
+_ROUNDED = (
+    "real-valued noise, exactly rounded to a public grid: the low bits of a release tell nothing"
+)
+_COVERED = (
+    "the noise is not released; its rounding error is covered by noise of its own, but for a chance"
+    " below 1e-27"
+)
 
 
 def _require_positive(value: float, name: str) -> None:
@@ -79,7 +88,11 @@ class Mechanism(ABC):
     @property
     def price(self) -> Price:
         """Price of one draw, for the ledger."""
-        return Price.approximate(self.pure_eps, self.own_delta) if math.isfinite(self.pure_eps) else Price.none()
+        return (
+            Price.approximate(self.pure_eps, self.own_delta)
+            if math.isfinite(self.pure_eps)
+            else Price.none()
+        )
 
     @abstractmethod
     def release(self, value: Any, randomness: Randomness) -> Any:
@@ -108,20 +121,21 @@ class Mechanism(ABC):
 class ExponentialMechanism(Mechanism):
     """Select index j with probability proportional to exp(eps * score_j / (2 * sensitivity)).
 
-    Neighbour relation: whichever one `sensitivity` was derived for. `sensitivity` bounds the change of every
-    single score; more generally ``2 * sensitivity`` bounds ``max_j d_j - min_j d_j`` for the change d of the score
-    vector.
+    Neighbour relation: whichever one `sensitivity` was derived for. `sensitivity` bounds the change
+    of every single score; more generally ``2 * sensitivity`` bounds ``max_j d_j - min_j d_j`` for
+    the change d of the score vector.
 
-    *Privacy.* The log-probabilities of two neighbours differ by (d_j - log-normaliser) * eps/(2 sensitivity); over j
-    this spans at most eps, so the mechanism is eps-bounded-range (Durfee and Rogers 2019), hence eps-DP, (eps^2 / 8)-zCDP
-    (Cesar and Rogers 2021), and mu-Gaussian-DP with mu = 2 Phi^{-1}(1/(1 + e^(-eps/2))).
-    Proof: ``docs/proofs.md``, "Exponential mechanism".
+    *Privacy.* The log-probabilities of two neighbours differ by (d_j - log-normaliser) * eps/(2
+    sensitivity); over j this spans at most eps, so the mechanism is eps-bounded-range (Durfee and
+    Rogers 2019), hence eps-DP, (eps^2 / 8)-zCDP (Cesar and Rogers 2021), and mu-Gaussian-DP with mu
+    = 2 Phi^{-1}(1/(1 + e^(-eps/2))). Proof: ``docs/proofs.md``, "Exponential mechanism".
 
-    *Rounding.* Only an index leaves. It is drawn by rejection: a uniform index j is accepted with probability
-    exp(-x_j), x_j = eps (max score - score_j) / (2 sensitivity), as a product of coin flips of probability at least
-    1/e each. So every acceptance probability has a small *relative* error, however small it is; capping x at 700
-    (which keeps the sensitivity) bounds the log-error of a draw by 2**-38, and `eps` is charged with that much added.
-    No part of delta is needed. The rounding of the scores themselves belongs to `sensitivity`.
+    *Rounding.* Only an index leaves. It is drawn by rejection: a uniform index j is accepted with
+    probability exp(-x_j), x_j = eps (max score - score_j) / (2 sensitivity), as a product of coin
+    flips of probability at least 1/e each. So every acceptance probability has a small *relative*
+    error, however small it is; capping x at 700 (which keeps the sensitivity) bounds the log-error
+    of a draw by 2**-38, and `eps` is charged with that much added. No part of delta is needed. The
+    rounding of the scores themselves belongs to `sensitivity`.
 
     Parameters
     ----------
@@ -139,7 +153,9 @@ class ExponentialMechanism(Mechanism):
     def __post_init__(self) -> None:
         _require_positive(self.sensitivity, "sensitivity")
         if not self.eps >= 0:
-            raise InvalidParameterError(f"eps of the exponential mechanism must be non-negative, got {self.eps!r}.")
+            raise InvalidParameterError(
+                f"eps of the exponential mechanism must be non-negative, got {self.eps!r}."
+            )
 
     @property
     def parameter(self) -> str:
@@ -165,7 +181,9 @@ class ExponentialMechanism(Mechanism):
             return self.without_noise(value)
         gap = value.max() - value
         with np.errstate(over="ignore"):  # a finite factor, so that no gap of 0 becomes NaN
-            exponents = np.minimum(gap * min(self.eps / (2 * self.sensitivity), _LARGEST_SCALE), 700.0)
+            exponents = np.minimum(
+                gap * min(self.eps / (2 * self.sensitivity), _LARGEST_SCALE), 700.0
+            )
         block = min(4096, 1 + int(2 * exponents.size / np.exp(-exponents).sum()))
         while True:
             proposals = randomness.generator.integers(exponents.size, size=block)
@@ -199,7 +217,9 @@ class _ScaledNoise(Mechanism):
     def __post_init__(self) -> None:
         _require_positive(self.sensitivity, "sensitivity")
         if not 0 <= self.scale < _LARGEST_SCALE:
-            raise InvalidParameterError(f"scale must be non-negative and below {_LARGEST_SCALE:g}, got {self.scale!r}.")
+            raise InvalidParameterError(
+                f"scale must be non-negative and below {_LARGEST_SCALE:g}, got {self.scale!r}."
+            )
 
     @property
     def parameter(self) -> str:
@@ -222,8 +242,9 @@ class LaplaceMechanism(_ScaledNoise):
     """Add independent Laplace noise of the given scale to a number or vector.
 
     `sensitivity` bounds the L1 change between neighbours; the release is (sensitivity / scale)-DP
-    (Dwork, McSherry, Nissim and Smith 2006). The exact sum is rounded to a public grid, so that the low bits of a release tell
-    nothing (:mod:`privlp.privacy.rounded_noise`). Proof: ``docs/proofs.md``, "Laplace mechanism".
+    (Dwork, McSherry, Nissim and Smith 2006). The exact sum is rounded to a public grid, so that the
+    low bits of a release tell nothing (:mod:`privlp.privacy.rounded_noise`). Proof:
+    ``docs/proofs.md``, "Laplace mechanism".
 
     Parameters
     ----------
@@ -253,9 +274,11 @@ class LaplaceMechanism(_ScaledNoise):
 class TruncatedLaplaceMechanism(_ScaledNoise):
     """Subtract Laplace noise truncated to [-width, width] and shifted to [0, 2 width]: never above the true value.
 
-    `sensitivity` bounds the L1 change of the vector between neighbours. An entry that moves by D keeps a log-ratio of at most
-    D/scale where both supports overlap, and loses a mass of (e^(D/scale) - 1) / (2 (e^(width/scale) - 1)) outside. Entries are
-    independent, and sum_i (e^(e_i) - 1) <= e^(sum_i e_i) - 1. So the release of any number of entries is (eps, delta)-DP with
+    `sensitivity` bounds the L1 change of the vector between neighbours. An entry that moves by D
+    keeps a log-ratio of at most D/scale where both supports overlap, and loses a mass of
+    (e^(D/scale) - 1) / (2 (e^(width/scale) - 1)) outside. Entries are independent, and sum_i
+    (e^(e_i) - 1) <= e^(sum_i e_i) - 1. So the release of any number of entries is (eps, delta)-DP
+    with
 
         eps = sensitivity / scale,    delta = r (e^(eps/r) - 1) / (2 (e^(width/scale) - 1)),
 
@@ -282,12 +305,17 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
         super().__post_init__()
         if self.entry is not None and not 0 < self.entry <= self.sensitivity:
             raise InvalidParameterError(
-                f"entry must be positive and at most the sensitivity of {self.sensitivity:g}, got {self.entry!r}."
+                f"entry must be positive and at most the sensitivity of {self.sensitivity:g}, got"
+                f" {self.entry!r}."
             )
         if not 0 <= self.width < math.inf or (self.width == 0) != (self.scale == 0):
-            raise InvalidParameterError(f"width must be positive and finite, or 0 where scale is, got {self.width!r}.")
+            raise InvalidParameterError(
+                f"width must be positive and finite, or 0 where scale is, got {self.width!r}."
+            )
         if self.width > _LARGEST_WIDTH * self.scale:
-            raise InvalidParameterError(f"width must be at most 2^30 times the scale of {self.scale:g}, got {self.width!r}.")
+            raise InvalidParameterError(
+                f"width must be at most 2^30 times the scale of {self.scale:g}, got {self.width!r}."
+            )
 
     @classmethod
     def of_budget(
@@ -300,11 +328,14 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
         published_for: int | None = None,
         entry: float | None = None,
     ) -> TruncatedLaplaceMechanism:
-        """The mechanism that spends (eps, delta) on an L1 change of `sensitivity`; no noise for ``eps = inf``.
+        """The mechanism that spends (eps, delta) on an L1 change of `sensitivity`.
 
-        `shift` is the budget that sets the width, if it is more than `eps`: parts of eps_k each, with eps_1 + eps_2 + ... =
-        shift, may share one `delta` if all take it, for sum_k (e^(eps_k) - 1) <= e^shift - 1. `published_for` takes the published
-        width for that many entries, ln(m (e^eps - 1)/delta + 1) in units of the scale. `entry` bounds the change of every entry.
+        No noise for ``eps = inf``.
+
+        `shift` is the budget that sets the width, if it is more than `eps`: parts of eps_k each,
+        with eps_1 + eps_2 + ... = shift, may share one `delta` if all take it, for sum_k (e^(eps_k)
+        - 1) <= e^shift - 1. `published_for` takes the published width for that many entries, ln(m
+        (e^eps - 1)/delta + 1) in units of the scale. `entry` bounds the change of every entry.
 
         Examples
         --------
@@ -318,12 +349,15 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
             return cls(sensitivity, 0.0, 0.0, entry)
         if not delta >= _LEAST_DELTA:
             raise InvalidParameterError(
-                f"delta must be positive, and {_LEAST_DELTA:g} at least: noise of bounded support cannot be private without it."
+                f"delta must be positive, and {_LEAST_DELTA:g} at least: noise of bounded support"
+                " cannot be private without it."
             )
         factor = 0.5 if published_for is None else float(published_for)
         # A hair wide of the formula, so that rounding never makes the price exceed what was asked.
         ratio = 1.0 if entry is None else sensitivity / entry
-        width = _log1p_exp(log_odds(eps if shift is None else shift, ratio) + math.log(factor / delta)) * (1 + 1e-12)
+        width = _log1p_exp(
+            log_odds(eps if shift is None else shift, ratio) + math.log(factor / delta)
+        ) * (1 + 1e-12)
         return cls(sensitivity, sensitivity / eps, width * sensitivity / eps, entry)
 
     @property
@@ -341,7 +375,10 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
         if self.scale == 0:
             return 0.0
         ratio = 1.0 if self.entry is None else self.sensitivity / self.entry
-        return min(1.0, 0.5 * math.exp(log_odds(self.pure_eps, ratio) - _log_expm1(self.width / self.scale)))
+        return min(
+            1.0,
+            0.5 * math.exp(log_odds(self.pure_eps, ratio) - _log_expm1(self.width / self.scale)),
+        )
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
         if self.scale == 0:
@@ -354,21 +391,25 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
 class TruncatedGaussianMechanism(Mechanism):
     """Subtract Gaussian noise truncated to [-width, width] and shifted to [0, 2 width]: never above the true value.
 
-    The noise on each entry is an independent X ~ N(0, sigma^2) given that abs(X) <= width. `sensitivity` bounds the L2 change of
-    the vector between neighbours, `l1` the L1 change, `entry` the change of every entry, and at most `touched` entries move. With
-    Z = P(abs(X) <= width) before truncation, the release is (eps, delta)-DP with
+    The noise on each entry is an independent X ~ N(0, sigma^2) given that abs(X) <= width.
+    `sensitivity` bounds the L2 change of the vector between neighbours, `l1` the L1 change, `entry`
+    the change of every entry, and at most `touched` entries move. With Z = P(abs(X) <= width)
+    before truncation, the release is (eps, delta)-DP with
 
         delta = delta_G(eps; sensitivity/sigma) / Z^touched + min(far, near) / Z,
         delta_G(eps; t) = P(N > eps/t - t/2) - e^eps P(N > eps/t + t/2),
         far = e^eps touched P(width < X < width + min(entry, l1/touched)),
-        near = min(touched, l1/entry) P(width - entry < X < width), which counts where entry <= width.
+        near = min(touched, l1/entry) P(width - entry < X < width), which counts where entry <=
+        width.
 
-    The first term is what Gaussian noise costs where both neighbours can release an output. The second one bounds the outputs
-    that only one of them can release: by its own mass (`near`), or by e^eps times the mass that Gaussian noise which is not
-    truncated puts there on the other (`far`). Entries that do not move drop out. For many entries the width grows like the root
-    of their number, where that of truncated Laplace noise grows like the number. The Rényi divergence is infinite: the ledger
-    adds (eps, delta) to the rest. The exact difference is rounded down to a public grid: a release never exceeds the true value.
-    Proof: ``docs/proofs.md``, "Truncated Gaussian mechanism".
+    The first term is what Gaussian noise costs where both neighbours can release an output. The
+    second one bounds the outputs that only one of them can release: by its own mass (`near`), or by
+    e^eps times the mass that Gaussian noise which is not truncated puts there on the other (`far`).
+    Entries that do not move drop out. For many entries the width grows like the root of their
+    number, where that of truncated Laplace noise grows like the number. The Rényi divergence is
+    infinite: the ledger adds (eps, delta) to the rest. The exact difference is rounded down to a
+    public grid: a release never exceeds the true value. Proof: ``docs/proofs.md``, "Truncated
+    Gaussian mechanism".
 
     Parameters
     ----------
@@ -398,17 +439,26 @@ class TruncatedGaussianMechanism(Mechanism):
         for bound in ("sensitivity", "l1", "entry"):
             _require_positive(getattr(self, bound), bound)
         if not (isinstance(self.touched, int | np.integer) and self.touched >= 1):
-            raise InvalidParameterError(f"touched must be a positive integer, got {self.touched!r}.")
+            raise InvalidParameterError(
+                f"touched must be a positive integer, got {self.touched!r}."
+            )
         if not 0 <= self.sigma < _LARGEST_SCALE:
-            raise InvalidParameterError(f"sigma must be non-negative and below {_LARGEST_SCALE:g}, got {self.sigma!r}.")
+            raise InvalidParameterError(
+                f"sigma must be non-negative and below {_LARGEST_SCALE:g}, got {self.sigma!r}."
+            )
         if not 0 <= self.width < math.inf or (self.width == 0) != (self.sigma == 0):
-            raise InvalidParameterError(f"width must be positive and finite, or 0 where sigma is, got {self.width!r}.")
+            raise InvalidParameterError(
+                f"width must be positive and finite, or 0 where sigma is, got {self.width!r}."
+            )
         if self.width > MOST_DEVIATIONS * self.sigma:
             raise InvalidParameterError(
-                f"width must be at most {MOST_DEVIATIONS:g} times the sigma of {self.sigma:g}, got {self.width!r}."
+                f"width must be at most {MOST_DEVIATIONS:g} times the sigma of {self.sigma:g}, got"
+                f" {self.width!r}."
             )
         if not self.eps > 0 or (math.isinf(self.eps) and self.sigma > 0):
-            raise InvalidParameterError(f"eps must be positive, and finite where sigma is positive, got {self.eps!r}.")
+            raise InvalidParameterError(
+                f"eps must be positive, and finite where sigma is positive, got {self.eps!r}."
+            )
 
     @classmethod
     def of_budget(
@@ -421,10 +471,13 @@ class TruncatedGaussianMechanism(Mechanism):
         entry: float | None = None,
         touched: int = 1,
     ) -> TruncatedGaussianMechanism:
-        """The mechanism of the least width that spends no more than (eps, delta); no noise for ``eps = inf``.
+        """The mechanism of the least width that spends no more than (eps, delta).
 
-        By default, `touched` entries move by `sensitivity` in L2: each by as much at most, and by sqrt(touched) times as much in
-        L1. The standard deviation is found by a search that looks at these public numbers only.
+        No noise for ``eps = inf``.
+
+        By default, `touched` entries move by `sensitivity` in L2: each by as much at most, and by
+        sqrt(touched) times as much in L1. The standard deviation is found by a search that looks at
+        these public numbers only.
 
         Examples
         --------
@@ -443,9 +496,12 @@ class TruncatedGaussianMechanism(Mechanism):
             return cls(sensitivity, 0.0, 0.0, eps, l1, entry, touched)
         if not delta >= _LEAST_DELTA:
             raise InvalidParameterError(
-                f"delta must be positive, and {_LEAST_DELTA:g} at least: noise of bounded support cannot be private without it."
+                f"delta must be positive, and {_LEAST_DELTA:g} at least: noise of bounded support"
+                " cannot be private without it."
             )
-        trial = cls(sensitivity, 1.0, 1.0, eps, l1, entry, touched)  # refuses what is outside its domain
+        trial = cls(
+            sensitivity, 1.0, 1.0, eps, l1, entry, touched
+        )  # refuses what is outside its domain
         sigma, width = least_width(eps, min(delta, 1.0), trial._change)
         return cls(sensitivity, sigma, width, eps, l1, entry, touched)
 
@@ -469,7 +525,11 @@ class TruncatedGaussianMechanism(Mechanism):
     @property
     def own_delta(self) -> float:  # type: ignore[override]
         """By the formula above, rounded up."""
-        return min(1.0, math.exp(log_delta(self.eps, self._change, self.sigma, self.width))) if self.sigma > 0 else 0.0
+        return (
+            min(1.0, math.exp(log_delta(self.eps, self._change, self.sigma, self.width)))
+            if self.sigma > 0
+            else 0.0
+        )
 
     def without_noise(self, value: Any) -> Any:
         return value
@@ -504,8 +564,9 @@ def _log1p_exp(x: float) -> float:
 class GaussianMechanism(Mechanism):
     """Add independent Gaussian noise of the given standard deviation to a number or vector.
 
-    `sensitivity` bounds the L2 change between neighbours; the release is (sensitivity / sigma)-Gaussian-DP (Dong, Roth and
-    Su 2022). The exact sum is rounded to a public grid. Proof: ``docs/proofs.md``, "Gaussian mechanism".
+    `sensitivity` bounds the L2 change between neighbours; the release is (sensitivity /
+    sigma)-Gaussian-DP (Dong, Roth and Su 2022). The exact sum is rounded to a public grid. Proof:
+    ``docs/proofs.md``, "Gaussian mechanism".
 
     Parameters
     ----------
@@ -521,7 +582,9 @@ class GaussianMechanism(Mechanism):
     def __post_init__(self) -> None:
         _require_positive(self.sensitivity, "sensitivity")
         if not 0 <= self.sigma < _LARGEST_SCALE:
-            raise InvalidParameterError(f"sigma must be non-negative and below {_LARGEST_SCALE:g}, got {self.sigma!r}.")
+            raise InvalidParameterError(
+                f"sigma must be non-negative and below {_LARGEST_SCALE:g}, got {self.sigma!r}."
+            )
 
     @property
     def parameter(self) -> str:
@@ -552,16 +615,17 @@ class WeightedGaussianMechanism(GaussianMechanism):
 
     Draw t of T has the standard deviation sigma_t = sigma sqrt(mean(weights) / weights[t]).
     `sensitivity` bounds the L2 change of each released value between neighbours, for whichever
-    neighbour relation it was derived. Draw t has the squared Gaussian parameter (sensitivity / sigma_t)^2, which is
-    proportional to its weight. All of them together have T (sensitivity / sigma)^2: as much as T
-    draws with noise sigma, also where a value depends on earlier releases. So each draw is charged as
-    one with noise sigma, but only all T of them at once: a charge for another number of draws is
-    refused. Of all noise levels of this total price, these give the sum of weights[t] times noise t
-    its least variance. Proof: ``docs/proofs.md``, "Weighted Gaussian noise".
+    neighbour relation it was derived. Draw t has the squared Gaussian parameter (sensitivity /
+    sigma_t)^2, which is proportional to its weight. All of them together have T (sensitivity /
+    sigma)^2: as much as T draws with noise sigma, also where a value depends on earlier releases.
+    So each draw is charged as one with noise sigma, but only all T of them at once: a charge for
+    another number of draws is refused. Of all noise levels of this total price, these give the sum
+    of weights[t] times noise t its least variance. Proof: ``docs/proofs.md``, "Weighted Gaussian
+    noise".
 
     *Rounding.* A computed sigma_t has a relative error below 2**-50. It is enlarged by 1e-12 of
-    itself, so that the draws together cost no more than is charged. Each draw is rounded like one of
-    :class:`GaussianMechanism`.
+    itself, so that the draws together cost no more than is charged. Each draw is rounded like one
+    of :class:`GaussianMechanism`.
 
     Parameters
     ----------
@@ -594,7 +658,9 @@ class WeightedGaussianMechanism(GaussianMechanism):
             raise InvalidParameterError("weights must be a tuple of at least one number.")
         in_range = min(self.weights) >= _LEAST_WEIGHT and max(self.weights) <= _LARGEST_WEIGHT
         if not in_range or math.isnan(self._mean):
-            raise InvalidParameterError("weights must be positive numbers between 2^-500 and 2^500.")
+            raise InvalidParameterError(
+                "weights must be positive numbers between 2^-500 and 2^500."
+            )
         least, largest = self._span
         if self.sigma > 0 and not (least >= sys.float_info.min and largest < _LARGEST_SCALE):
             raise InvalidParameterError(
@@ -628,21 +694,26 @@ class WeightedGaussianMechanism(GaussianMechanism):
                 f"{count}: charge it with count={len(self.weights)}."
             )
         if not 0 <= number < count:
-            raise InvalidParameterError(f"The {count} draws have the numbers 0 to {count - 1}, got {number}.")
+            raise InvalidParameterError(
+                f"The {count} draws have the numbers 0 to {count - 1}, got {number}."
+            )
         return GaussianMechanism(self.sensitivity, self._deviation(self.weights[number]))
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:  # noqa: ARG002
         """Refuse: the noise of a draw depends on its number."""
-        raise InvalidParameterError(f"A {self.name} is drawn from by number: use of_draw(number, count).release(...).")
+        raise InvalidParameterError(
+            f"A {self.name} is drawn from by number: use of_draw(number, count).release(...)."
+        )
 
 
 @dataclass(frozen=True)
 class EuclideanLaplaceMechanism(_ScaledNoise):
     """Add noise of density proportional to exp(-||v||_2 / scale) to a vector.
 
-    `sensitivity` bounds the L2 change between neighbours; densities at any output differ by a factor of at most
-    exp(sensitivity / scale), so the release is (sensitivity / scale)-DP (Chaudhuri, Monteleoni and Sarwate 2011). The noise is a
-    uniform direction times a Gamma(p, scale) length; it is *not* made of independent Laplace draws. The exact sum is rounded to a
+    `sensitivity` bounds the L2 change between neighbours; densities at any output differ by a
+    factor of at most exp(sensitivity / scale), so the release is (sensitivity / scale)-DP
+    (Chaudhuri, Monteleoni and Sarwate 2011). The noise is a uniform direction times a Gamma(p,
+    scale) length; it is *not* made of independent Laplace draws. The exact sum is rounded to a
     public grid. Proof: ``docs/proofs.md``, "Euclidean Laplace mechanism".
 
     Parameters
@@ -663,18 +734,24 @@ class EuclideanLaplaceMechanism(_ScaledNoise):
 
 def _require_curvature_cost(value: float) -> None:
     if not 0 <= value < math.inf:
-        raise InvalidParameterError(f"curvature_cost must be non-negative and finite, got {value!r}.")
+        raise InvalidParameterError(
+            f"curvature_cost must be non-negative and finite, got {value!r}."
+        )
 
 
 @dataclass(frozen=True)
 class ObjectivePerturbation(EuclideanLaplaceMechanism):
-    """The linear term of a perturbed objective whose exact minimiser is released; noise of density ~ exp(-||v||_2 / scale).
+    """The linear term of a perturbed objective whose exact minimiser is released.
 
-    `sensitivity` bounds the L2 change of the gradient of the summed losses between neighbours. The minimiser is a function of
-    the linear term with a Jacobian that depends on the records; `curvature_cost` bounds the change of the logarithm of its
-    determinant. Together (sensitivity / scale + curvature_cost)-DP. What is private is the release of the *exact* minimiser:
-    the linear term itself stays secret. It is drawn to within ``scale * 2**-40`` in every entry, an error that is to be covered
-    with that of the minimiser. Proof: ``docs/proofs.md``, "Objective perturbation".
+    Noise of density ~ exp(-||v||_2 / scale).
+
+    `sensitivity` bounds the L2 change of the gradient of the summed losses between neighbours. The
+    minimiser is a function of the linear term with a Jacobian that depends on the records;
+    `curvature_cost` bounds the change of the logarithm of its determinant. Together (sensitivity /
+    scale + curvature_cost)-DP. What is private is the release of the *exact* minimiser: the linear
+    term itself stays secret. It is drawn to within ``scale * 2**-40`` in every entry, an error that
+    is to be covered with that of the minimiser. Proof: ``docs/proofs.md``, "Objective
+    perturbation".
 
     Parameters
     ----------
@@ -698,19 +775,22 @@ class ObjectivePerturbation(EuclideanLaplaceMechanism):
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
         exact = np.asarray(value, dtype=float)
-        return exact + nearly(self.scale, EuclideanLaplace(), exact.size, randomness.generator).reshape(exact.shape)
+        return exact + nearly(
+            self.scale, EuclideanLaplace(), exact.size, randomness.generator
+        ).reshape(exact.shape)
 
 
 @dataclass(frozen=True)
 class GaussianObjectivePerturbation(GaussianMechanism):
     """As :class:`ObjectivePerturbation`, with Gaussian noise.
 
-    The privacy loss is at most ``curvature_cost + (b·g + ||g||^2/2) / sigma^2`` for noise b and a change g of the gradient
-    that *depends on b*, so that this is no Gaussian mechanism. For losses of a margin, g = a x - a' x' with bounded slopes
-    a and a'. The loss is convex in (a, a'), hence at most its maximum over the four corners of their range, at each of
-    which it is that of a Gaussian mechanism. So delta(eps) is at most the sum of four Gaussian curves at
-    eps - curvature_cost. Slopes of one sign make three of them smaller: one corner is 0, and two move one record only.
-    Proof: ``docs/proofs.md``, "Objective perturbation".
+    The privacy loss is at most ``curvature_cost + (b·g + ||g||^2/2) / sigma^2`` for noise b and a
+    change g of the gradient that *depends on b*, so that this is no Gaussian mechanism. For losses
+    of a margin, g = a x - a' x' with bounded slopes a and a'. The loss is convex in (a, a'), hence
+    at most its maximum over the four corners of their range, at each of which it is that of a
+    Gaussian mechanism. So delta(eps) is at most the sum of four Gaussian curves at eps -
+    curvature_cost. Slopes of one sign make three of them smaller: one corner is 0, and two move one
+    record only. Proof: ``docs/proofs.md``, "Objective perturbation".
 
     Parameters
     ----------
@@ -736,8 +816,12 @@ class GaussianObjectivePerturbation(GaussianMechanism):
         if self.sigma == 0:
             return Price.none()
         mu = self.sensitivity / self.sigma
-        return Price.of_corners(self.curvature_cost, ((1, mu), (2, mu / 2)) if self.one_sided else ((4, mu),))
+        return Price.of_corners(
+            self.curvature_cost, ((1, mu), (2, mu / 2)) if self.one_sided else ((4, mu),)
+        )
 
     def release(self, value: npt.ArrayLike, randomness: Randomness) -> FloatArray:
         exact = np.asarray(value, dtype=float)
-        return exact + nearly(self.sigma, Gaussian(), exact.size, randomness.generator).reshape(exact.shape)
+        return exact + nearly(self.sigma, Gaussian(), exact.size, randomness.generator).reshape(
+            exact.shape
+        )

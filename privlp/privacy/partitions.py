@@ -29,12 +29,16 @@ def largest_sum(calls: Iterable[Call], number: Callable[[Call], float]) -> float
     """
     common, partitions = _divided(calls)
     sums = [number(call) for call in common]
-    sums += [max(largest_sum(part, number) for part in parts.values()) for parts in partitions.values()]
+    sums += [
+        max(largest_sum(part, number) for part in parts.values()) for parts in partitions.values()
+    ]
     return math.fsum(sums)
 
 
 def few_places(calls: Sequence[Call]) -> list[list[Call]] | None:
-    """The calls that touch a record, for each place where a record may lie; ``None`` if there are too many places.
+    """The calls that touch a record, for each place where a record may lie.
+
+    ``None`` if there are too many places.
 
     A place is one part of each partition. Of parts that were charged alike, one stands for all.
     """
@@ -51,7 +55,9 @@ def _divided(calls: Iterable[Call]) -> tuple[list[Call], dict[str, dict[int, lis
             common.append(call)
             continue
         *inner, (partition, part) = call.parts
-        partitions.setdefault(partition, {}).setdefault(part, []).append(replace(call, parts=tuple(inner)))
+        partitions.setdefault(partition, {}).setdefault(part, []).append(
+            replace(call, parts=tuple(inner))
+        )
     return common, partitions
 
 
@@ -61,8 +67,12 @@ def _places(calls: Sequence[Call]) -> Iterator[list[Call]]:
         for partition, part in call.parts:
             rest = tuple(other for other in call.parts if other[0] != partition)
             costs = tuple(charge.cost for charge in call.charges)
-            partitions.setdefault(partition, {}).setdefault(part, []).append((call.eps, call.delta, costs, rest))
-    alike = [{repr(paid): part for part, paid in of_parts.items()} for of_parts in partitions.values()]
+            partitions.setdefault(partition, {}).setdefault(part, []).append(
+                (call.eps, call.delta, costs, rest)
+            )
+    alike = [
+        {repr(paid): part for part, paid in of_parts.items()} for of_parts in partitions.values()
+    ]
     for parts in itertools.product(*(kinds.values() for kinds in alike)):
         place = set(zip(partitions, parts, strict=True))
         yield [call for call in calls if place.issuperset(call.parts)]

@@ -1,7 +1,7 @@
 """What a draw costs, and what several planned draws cost together.
 
-A :class:`Price` is all that accounting needs to know of a mechanism: plain numbers, which can be kept
-in a file and composed later, by another process. Proofs: ``docs/proofs.md``, "Composition".
+A :class:`Price` is all that accounting needs to know of a mechanism: plain numbers, which can be
+kept in a file and composed later, by another process. Proofs: ``docs/proofs.md``, "Composition".
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from privlp.privacy.gaussian_dp import delta_of, least_eps, mu_of_bounded_range,
 #: With more kinds of draws, single kinds are not tried apart from the others.
 _MOST_KINDS = 16
 
-Law: TypeAlias = Literal["gaussian", "bounded range", "laplace", "pure", "approximate", "corners", "none"]
+Law: TypeAlias = Literal[
+    "gaussian", "bounded range", "laplace", "pure", "approximate", "corners", "none"
+]
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ Costs: TypeAlias = Iterable[tuple[Price, int]]
 def composed_epsilon(costs: Costs, delta: float) -> float:
     """The least eps known at which all draws together are (eps, `delta`)-DP, if they were planned.
 
-    Planned means: which draws are made was fixed before the first. Each may depend on what the earlier
-    ones released.
+    Planned means: which draws are made was fixed before the first. Each may depend on what the
+    earlier ones released.
 
     Parameters
     ----------
@@ -127,8 +129,8 @@ def composed_epsilon(costs: Costs, delta: float) -> float:
 def _composed_epsilon(costs: tuple[tuple[Price, int], ...], delta: float) -> float:
     """The best of several proven bounds.
 
-    The pure epsilons of some draws are added to a joint bound on the others: of none, of one kind, of
-    all pure draws. The joint bound is the Gaussian one or the Rényi one.
+    The pure epsilons of some draws are added to a joint bound on the others: of none, of one kind,
+    of all pure draws. The joint bound is the Gaussian one or the Rényi one.
     """
     if not costs:
         return 0.0
@@ -145,7 +147,8 @@ def _composed_epsilon(costs: tuple[tuple[Price, int], ...], delta: float) -> flo
     if len(pure) > 1 or len(pure) == len(rest):
         aside.append(pure)
     return eps + min(
-        math.fsum(price.eps * count for price, count in some) + _joint([cost for cost in rest if cost not in some], delta)
+        math.fsum(price.eps * count for price, count in some)
+        + _joint([cost for cost in rest if cost not in some], delta)
         for some in aside
     )
 
@@ -164,8 +167,8 @@ def _joint(costs: list[tuple[Price, int]], delta: float) -> float:
 def _gaussian_epsilon(costs: list[tuple[Price, int]], delta: float) -> float:
     """By the curve of Gaussian differential privacy, summed over all corners.
 
-    E[(1 - e^(eps - loss))_+] is at most its sum over all combinations of corners, each of which is a
-    Gaussian composition: the squares of the mu add.
+    E[(1 - e^(eps - loss))_+] is at most its sum over all combinations of corners, each of which is
+    a Gaussian composition: the squares of the mu add.
     """
     squares: dict[float, float] = {0.0: 1.0}
     square = shift = 0.0
@@ -207,7 +210,9 @@ def _renyi_epsilon(costs: list[tuple[Price, int]], delta: float) -> float:
     """By Rényi divergence, through dp-accounting."""
     if any(price.law in ("corners", "none") for price, _ in costs):
         return math.inf
-    return events.composed_epsilon((events.repeat(_event(price), count) for price, count in costs), delta)
+    return events.composed_epsilon(
+        (events.repeat(_event(price), count) for price, count in costs), delta
+    )
 
 
 def _event(price: Price) -> events.Event:

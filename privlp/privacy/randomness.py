@@ -20,9 +20,10 @@ RandomSource: TypeAlias = "int | np.random.Generator | Randomness | None"
 class Randomness(Unique):
     """A NumPy generator together with the knowledge of where it came from.
 
-    Noise keyed by the operating system must never be drawn twice: the difference of two releases with the same noise is the
-    difference of their inputs. So such a source cannot be copied or pickled, and refuses to draw in a process forked off the one
-    that made it. Threads may share it. A seeded source may be copied: its results are not for release anyway.
+    Noise keyed by the operating system must never be drawn twice: the difference of two releases
+    with the same noise is the difference of their inputs. So such a source cannot be copied or
+    pickled, and refuses to draw in a process forked off the one that made it. Threads may share it.
+    A seeded source may be copied: its results are not for release anyway.
 
     Parameters
     ----------
@@ -61,8 +62,8 @@ class Randomness(Unique):
             self._generator = np.random.default_rng(int(rng))
         else:
             raise InvalidParameterError(
-                "rng must be None (cryptographic randomness), a non-negative int or a numpy.random.Generator, "
-                f"not {type(rng).__name__}."
+                "rng must be None (cryptographic randomness), a non-negative int or a"
+                f" numpy.random.Generator, not {type(rng).__name__}."
             )
 
     @classmethod
@@ -96,7 +97,11 @@ class Randomness(Unique):
     @property
     def description(self) -> str:
         """Where the bits come from, in words."""
-        return "seeded generator (experiments only, not for release)" if self.seeded else "ChaCha20 keyed by the operating system"
+        return (
+            "seeded generator (experiments only, not for release)"
+            if self.seeded
+            else "ChaCha20 keyed by the operating system"
+        )
 
     def __repr__(self) -> str:
         return f"Randomness({self.description})"

@@ -104,11 +104,21 @@ class PrivacyRecord:
         return Statement(self)
 
     def __str__(self) -> str:
-        head = f"spent eps = {self.eps:.6g}, delta = {self.delta:.3g} of ({self.eps_limit:g}, {self.delta_limit:g})"
+        head = (
+            f"spent eps = {self.eps:.6g}, delta = {self.delta:.3g} of ({self.eps_limit:g},"
+            f" {self.delta_limit:g})"
+        )
         if not self.entries:
             return head
-        rows = [(e.purpose, e.mechanism, f"{e.sensitivity:.4g}", e.parameter, e.draws) for e in self.entries]
-        table = tabulate(rows, headers=("purpose", "mechanism", "sensitivity", "noise", "draws"), disable_numparse=True)
+        rows = [
+            (e.purpose, e.mechanism, f"{e.sensitivity:.4g}", e.parameter, e.draws)
+            for e in self.entries
+        ]
+        table = tabulate(
+            rows,
+            headers=("purpose", "mechanism", "sensitivity", "noise", "draws"),
+            disable_numparse=True,
+        )
         return f"{table}\n{head}\n{self.relation}; {self.randomness}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -140,17 +150,39 @@ class PrivacyRecord:
         True
         """
         numbers = {key: float(data[key]) for key in ("eps", "delta", "eps_limit", "delta_limit")}
-        record = cls(**{**data, **numbers, "entries": tuple(LedgerEntry(**entry) for entry in data["entries"])})
+        record = cls(
+            **{
+                **data,
+                **numbers,
+                "entries": tuple(LedgerEntry(**entry) for entry in data["entries"]),
+            }
+        )
         for entry in record.entries:
-            require_types(entry, purpose=str, mechanism=str, sensitivity=(float, int), parameter=str, draws=int, arithmetic=str)
+            require_types(
+                entry,
+                purpose=str,
+                mechanism=str,
+                sensitivity=(float, int),
+                parameter=str,
+                draws=int,
+                arithmetic=str,
+            )
         require_types(
-            record, relation=(str, NoneType), randomness=(str, NoneType), seeded=bool, versions=dict, composition=(str, NoneType)
+            record,
+            relation=(str, NoneType),
+            randomness=(str, NoneType),
+            seeded=bool,
+            versions=dict,
+            composition=(str, NoneType),
         )
         return record
 
 
 def require_types(thing: object, **types: type | tuple[type, ...]) -> None:
-    """Raise ``TypeError`` unless each named attribute is of its type; what was read from a file may hold anything."""
+    """Raise ``TypeError`` unless each named attribute is of its type.
+
+    What was read from a file may hold anything.
+    """
     for name, kind in types.items():
         if not isinstance(getattr(thing, name), kind):
             raise TypeError(name)
@@ -200,13 +232,18 @@ def _words(record: PrivacyRecord) -> str:
     if not record.private:
         return "NOT PRIVATE: computed with eps = inf, that is, without noise. Do not release."
     sentences = [
-        f"The released values together are ({record.eps:.6g}, {record.delta:.6g})-differentially private. {limit}",
+        (
+            f"The released values together are ({record.eps:.6g},"
+            f" {record.delta:.6g})-differentially private. {limit}"
+        ),
         f"Neighbour relation: {record.relation}.",
         f"Paid for: {_paid_for(record.entries)}.",
         f"Randomness: {record.randomness}.",
         "Arithmetic: " + "; ".join(dict.fromkeys(e.arithmetic for e in record.entries)) + ".",
         "Not covered: running time, and anything computed from the data outside this ledger.",
-        "Computed by " + ", ".join(f"{name} {number}" for name, number in record.versions.items()) + ".",
+        "Computed by "
+        + ", ".join(f"{name} {number}" for name, number in record.versions.items())
+        + ".",
     ]
     if record.composition is not None and len(record.entries) > 1:
         sentences.insert(1, _PLANNED if record.composition == "planned" else _ADAPTIVE)
@@ -220,7 +257,9 @@ def _paid_for(entries: tuple[LedgerEntry, ...]) -> str:
     draws: Counter[tuple[str, str]] = Counter()
     for entry in entries:
         draws[entry.mechanism, entry.purpose] += entry.draws
-    return "; ".join(f"{count} x {mechanism} ({purpose})" for (mechanism, purpose), count in draws.items())
+    return "; ".join(
+        f"{count} x {mechanism} ({purpose})" for (mechanism, purpose), count in draws.items()
+    )
 
 
 def json_number(value: Any) -> Any:

@@ -60,7 +60,9 @@ _REASONS = {
     "SQLITE_BUSY": "is in use by another process, which did not finish in time. Try again",
     "SQLITE_FULL": "cannot grow: the disk is full. Free some space",
     "SQLITE_READONLY": "cannot be written: it, or its folder, is read-only. Change the permissions",
-    "SQLITE_CANTOPEN": "cannot be opened: it, or its folder, is not accessible. Change the permissions",
+    "SQLITE_CANTOPEN": (
+        "cannot be opened: it, or its folder, is not accessible. Change the permissions"
+    ),
 }
 
 
@@ -68,10 +70,10 @@ _REASONS = {
 class Place:
     """Where a file lies. A copy lies elsewhere.
 
-    Two files that exist at the same time on one device never share an inode. An inode that was given
-    up may be given again: a copy that is put in the place of a deleted file may pass. A restart may
-    number devices anew, so that path and inode together are enough; a file that was renamed keeps
-    device and inode.
+    Two files that exist at the same time on one device never share an inode. An inode that was
+    given up may be given again: a copy that is put in the place of a deleted file may pass. A
+    restart may number devices anew, so that path and inode together are enough; a file that was
+    renamed keeps device and inode.
     """
 
     device: int
@@ -86,7 +88,9 @@ class Place:
 
     def holds(self, other: Place) -> bool:
         """Whether the file that was here may be the one that is there now."""
-        return self.inode == other.inode and (self.device == other.device or self.path == other.path)
+        return self.inode == other.inode and (
+            self.device == other.device or self.path == other.path
+        )
 
 
 class RecordFile:
@@ -97,7 +101,8 @@ class RecordFile:
         self._name = repr(os.fspath(path))
         self._place: Place | None = None
 
-    # ------------------------------------------------------------------------------------------ access
+    # ------------------------------------------------------------------------------------------
+    # access
 
     def create(self, body: dict[str, Any]) -> None:
         """Make the file, with a first record, unless another process makes it now."""
@@ -106,7 +111,9 @@ class RecordFile:
         except FileExistsError:
             return
         except OSError as error:
-            raise BudgetFileError(f"{self._name} cannot be made: {error.strerror}. {_NOT_CHARGED}") from None
+            raise BudgetFileError(
+                f"{self._name} cannot be made: {error.strerror}. {_NOT_CHARGED}"
+            ) from None
         with self._explained(), closing(self._connection()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA:
@@ -125,7 +132,10 @@ class RecordFile:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """What is appended within is on the disk when it ends; after an error, none of it is in the file."""
+        """What is appended within is on the disk when it ends.
+
+        After an error, none of it is in the file.
+        """
         with self._explained(), closing(self._opened()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             self._require_ours(connection)
@@ -137,15 +147,22 @@ class RecordFile:
                     connection.execute("ROLLBACK")
 
     def read(self, connection: sqlite3.Connection, last: Last) -> tuple[list[dict[str, Any]], Last]:
-        """The records after `last`, having checked that they follow it; and which is the last now."""
+        """The records after `last`, having checked that they follow it.
+
+        And which is the last now.
+        """
         number, known = last
-        if number and connection.execute("SELECT hash FROM record WHERE number = ?", (number,)).fetchone() != (known,):
+        if number and connection.execute(
+            "SELECT hash FROM record WHERE number = ?", (number,)
+        ).fetchone() != (known,):
             raise BudgetFileError(
-                f"{self._name} no longer holds what was read from it before: an older file was put in its place, or it was "
-                f"edited. {_NOT_CHARGED} Bring back the newest file."
+                f"{self._name} no longer holds what was read from it before: an older file was put"
+                f" in its place, or it was edited. {_NOT_CHARGED} Bring back the newest file."
             )
         found = []
-        rows = connection.execute("SELECT number, body, hash FROM record WHERE number > ? ORDER BY number", (number,))
+        rows = connection.execute(
+            "SELECT number, body, hash FROM record WHERE number > ? ORDER BY number", (number,)
+        )
         for at, body, digest in rows:
             number += 1
             if at != number or digest != _chained(known, body):
@@ -159,7 +176,9 @@ class RecordFile:
             self.refuse_as_damaged("its last records are missing")
         return found, (number, known)
 
-    def append(self, connection: sqlite3.Connection, last: Last, body: dict[str, Any]) -> tuple[dict[str, Any], Last]:
+    def append(
+        self, connection: sqlite3.Connection, last: Last, body: dict[str, Any]
+    ) -> tuple[dict[str, Any], Last]:
         """Write a record, dated, after the last one of the file, within :meth:`writing`."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         body = {"time": now, "version": _version(), **body}
@@ -170,7 +189,8 @@ class RecordFile:
         connection.execute("UPDATE head SET number = ?, hash = ?", new)
         return body, new
 
-    # ------------------------------------------------------------------------------------------ place
+    # ------------------------------------------------------------------------------------------
+    # place
 
     def place(self) -> Place:
         """Where the file lies now."""
@@ -181,10 +201,11 @@ class RecordFile:
         here = self.place()
         if not recorded.holds(here):
             raise BudgetFileError(
-                f"{self._name} is a copy, or was moved from another disk or restored from a backup: it was made at "
-                f"{recorded.path!r}. {_NOT_CHARGED} Two copies would spend the budget twice. Use the original; or, if nobody will "
-                "ever use another copy and nothing was charged to one since, open this one by Budget.open(path, adopt=True) or "
-                "`privlp budget FILE --adopt`."
+                f"{self._name} is a copy, or was moved from another disk or restored from a backup:"
+                f" it was made at {recorded.path!r}. {_NOT_CHARGED} Two copies would spend the"
+                " budget twice. Use the original; or, if nobody will ever use another copy and"
+                " nothing was charged to one since, open this one by Budget.open(path, adopt=True)"
+                " or `privlp budget FILE --adopt`."
             )
         self._place = here
 
@@ -196,65 +217,84 @@ class RecordFile:
     def refuse_as_damaged(self, reason: str) -> NoReturn:
         """Raise, with the reason."""
         raise BudgetFileError(
-            f"{self._name} is damaged: {reason}. {_NOT_CHARGED} What it had paid for cannot be known from it. Bring back a backup "
-            "that is known to be newer than the last release, or treat the budget as spent."
+            f"{self._name} is damaged: {reason}. {_NOT_CHARGED} What it had paid for cannot be"
+            " known from it. Bring back a backup that is known to be newer than the last release,"
+            " or treat the budget as spent."
         )
 
     def _refuse_as_empty(self) -> NoReturn:
         raise BudgetFileError(
-            f"{self._name} is empty: it was cut short, or whoever made it was stopped. {_NOT_CHARGED} Delete it only if "
-            "nothing was ever charged to it."
+            f"{self._name} is empty: it was cut short, or whoever made it was stopped."
+            f" {_NOT_CHARGED} Delete it only if nothing was ever charged to it."
         )
 
-    # ------------------------------------------------------------------------------------------ SQLite
+    # ------------------------------------------------------------------------------------------
+    # SQLite
 
     def _opened(self) -> sqlite3.Connection:
         """A connection to an existing file that nothing speaks against so far."""
         try:
             found = os.stat(self.path)
             deadline = time.monotonic() + min(5.0, PATIENCE)
-            while stat.S_ISREG(found.st_mode) and found.st_size == 0 and time.monotonic() < deadline:
+            while (
+                stat.S_ISREG(found.st_mode) and found.st_size == 0 and time.monotonic() < deadline
+            ):
                 time.sleep(0.02)  # somebody may be making it at this moment
                 found = os.stat(self.path)
         except OSError as error:
-            raise BudgetFileError(f"{self._name} cannot be opened: {error.strerror}. {_NOT_CHARGED}") from None
+            raise BudgetFileError(
+                f"{self._name} cannot be opened: {error.strerror}. {_NOT_CHARGED}"
+            ) from None
         if not stat.S_ISREG(found.st_mode):
             raise BudgetFileError(f"{self._name} is no file.")
         if found.st_size == 0:
             self._refuse_as_empty()
         if found.st_nlink > 1:
             raise BudgetFileError(
-                f"{self._name} has {found.st_nlink} names (hard links). After a crash SQLite would look for its journal under one "
-                f"of them only. {_NOT_CHARGED} Delete the other names."
+                f"{self._name} has {found.st_nlink} names (hard links). After a crash SQLite would"
+                f" look for its journal under one of them only. {_NOT_CHARGED} Delete the other"
+                " names."
             )
-        if self._place is not None and (self._place.device, self._place.inode) != (found.st_dev, found.st_ino):
+        if self._place is not None and (self._place.device, self._place.inode) != (
+            found.st_dev,
+            found.st_ino,
+        ):
             raise BudgetFileError(
-                f"{self._name} was replaced by another file while it was in use. {_NOT_CHARGED} Bring back the newest file, and "
-                "open it again."
+                f"{self._name} was replaced by another file while it was in use. {_NOT_CHARGED}"
+                " Bring back the newest file, and open it again."
             )
         return self._connection()
 
     def _connection(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None)
+        connection = sqlite3.connect(
+            f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None
+        )
         connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         connection.execute("PRAGMA fullfsync = ON")  # macOS: past the cache of the drive
         return connection
 
     def _require_ours(self, connection: sqlite3.Connection) -> None:
-        application, written = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-        if application == written == 0 and os.stat(self.path).st_size == 0:  # after a journal was played back
+        application, written = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version")
+        )
+        if (
+            application == written == 0 and os.stat(self.path).st_size == 0
+        ):  # after a journal was played back
             self._refuse_as_empty()
         if application != _APPLICATION or written < 1:
-            raise BudgetFileError(f"{self._name} is an SQLite file of something else, not a budget.")
+            raise BudgetFileError(
+                f"{self._name} is an SQLite file of something else, not a budget."
+            )
         if written > FORMAT:
             raise BudgetFileError(
-                f"{self._name} was written by a newer version of privlp: format {written}, of which this version knows "
-                f"{FORMAT}. {_NOT_CHARGED} Update privlp."
+                f"{self._name} was written by a newer version of privlp: format {written}, of which"
+                f" this version knows {FORMAT}. {_NOT_CHARGED} Update privlp."
             )
         if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
             raise BudgetFileError(
-                f"{self._name} is in another journal mode: somebody changed it. {_NOT_CHARGED} Change it back, by "
-                "`PRAGMA journal_mode = DELETE` in SQLite."
+                f"{self._name} is in another journal mode: somebody changed it. {_NOT_CHARGED}"
+                " Change it back, by `PRAGMA journal_mode = DELETE` in SQLite."
             )
 
     @contextmanager
@@ -265,11 +305,15 @@ class RecordFile:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorname", "")
             if code.startswith("SQLITE_NOTADB"):
-                raise BudgetFileError(f"{self._name} is no SQLite file, so no budget; or its beginning is damaged.") from None
-            if code.startswith("SQLITE_IOERR"):  # the only errors after which a commit may have happened
                 raise BudgetFileError(
-                    f"{self._name} failed to be read or written ({error}). Nothing was drawn. `privlp budget` shows whether the "
-                    "charge is in the file. Check the disk."
+                    f"{self._name} is no SQLite file, so no budget; or its beginning is damaged."
+                ) from None
+            if code.startswith(
+                "SQLITE_IOERR"
+            ):  # the only errors after which a commit may have happened
+                raise BudgetFileError(
+                    f"{self._name} failed to be read or written ({error}). Nothing was drawn."
+                    " `privlp budget` shows whether the charge is in the file. Check the disk."
                 ) from None
             for beginning, reason in _REASONS.items():
                 if code.startswith(beginning):

@@ -1,16 +1,19 @@
 """Noise without floating-point artefacts: real-valued noise, drawn exactly and rounded together with what it hides.
 
-A draw from a continuous law is a function N(U) of independent uniform real numbers U. Each U is a stream of random bits of which
-only as many are drawn as are looked at. What is released for a vector q is
+A draw from a continuous law is a function N(U) of independent uniform real numbers U. Each U is a
+stream of random bits of which only as many are drawn as are looked at. What is released for a
+vector q is
 
     R_h(q + scale * N(U)),
 
-every entry rounded to a multiple of a grid h, a power of two that depends on the public scale alone. The rounding is applied to
-the *exact* sum, not to a floating-point one: 64 bits of each U and double precision locate the sum up to a proven error; where that
-leaves two multiples of h to choose from, the sum is enclosed anew by interval arithmetic with ever more bits until one is left.
-So the release is a post-processing of the ideal mechanism, and costs what that costs: the low bits of a sum of doubles, by which
-naive noise gives its input away (Mironov 2012), never exist. The idea is called interval refining (Haney, Desfontaines, Hartman,
-Shrestha and Hay 2022). Theorem, proof and error bounds: ``docs/proofs.md``, "Noise on a finite computer".
+every entry rounded to a multiple of a grid h, a power of two that depends on the public scale
+alone. The rounding is applied to the *exact* sum, not to a floating-point one: 64 bits of each U
+and double precision locate the sum up to a proven error; where that leaves two multiples of h to
+choose from, the sum is enclosed anew by interval arithmetic with ever more bits until one is left.
+So the release is a post-processing of the ideal mechanism, and costs what that costs: the low bits
+of a sum of doubles, by which naive noise gives its input away (Mironov 2012), never exist. The idea
+is called interval refining (Haney, Desfontaines, Hartman, Shrestha and Hay 2022). Theorem, proof
+and error bounds: ``docs/proofs.md``, "Noise on a finite computer".
 """
 
 from __future__ import annotations
@@ -98,8 +101,8 @@ class Bits:
     def mass(self, x: Any) -> Any:
         """An interval that holds P(abs(X) <= x) for a standard normal X and a number x >= 0.
 
-        sqrt(2/pi) e^(-x^2/2) (x + x^3/3 + x^5/(3·5) + ...): all terms are positive, and once each is less than half of the one
-        before, the rest is less than the last one.
+        sqrt(2/pi) e^(-x^2/2) (x + x^3/3 + x^5/(3·5) + ...): all terms are positive, and once each
+        is less than half of the one before, the rest is less than the last one.
         """
         iv, n = self.iv, 1
         one = 2**iv.prec  # terms are enclosed in whole multiples of 1/one
@@ -148,14 +151,18 @@ class Gaussian(Law):
         numbers = uniform.near[: self.uniforms(size)]
         half_square, error = _minus_log(numbers[::2])
         radius, angle = np.sqrt(2 * half_square), 2 * np.pi * numbers[1::2]
-        error = np.divide(2 * error, radius, out=np.full(radius.shape, np.inf), where=radius > 0) + 2.0**-46 * radius
+        error = (
+            np.divide(2 * error, radius, out=np.full(radius.shape, np.inf), where=radius > 0)
+            + 2.0**-46 * radius
+        )
         pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
         return pairs.ravel()[:size], np.repeat(error, 2)[:size]
 
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:  # noqa: ARG002
         iv = bits.iv
         return [
-            iv.sqrt(-2 * bits.log(bits[i - i % 2])) * (iv.sin if i % 2 else iv.cos)(2 * iv.pi * bits[i - i % 2 + 1])
+            iv.sqrt(-2 * bits.log(bits[i - i % 2]))
+            * (iv.sin if i % 2 else iv.cos)(2 * iv.pi * bits[i - i % 2 + 1])
             for i in entries
         ]
 
@@ -185,19 +192,28 @@ class OneSidedTruncatedLaplace(Law):
         return 2 * size
 
     def near(self, uniform: UniformReals, size: int) -> tuple[FloatArray, FloatArray]:
-        value, error = _minus_log(math.exp(-self.width) + uniform.near[:size] * -math.expm1(-self.width))
-        return self.width + np.minimum(value, self.width) * uniform.sign[size:], error + 2.0**-48 * self.width
+        value, error = _minus_log(
+            math.exp(-self.width) + uniform.near[:size] * -math.expm1(-self.width)
+        )
+        return (
+            self.width + np.minimum(value, self.width) * uniform.sign[size:],
+            error + 2.0**-48 * self.width,
+        )
 
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
         least = bits.exp(-bits.iv.mpf(self.width))
-        return [self.width - bits.log(least + bits[i] * (1 - least)) * bits.sign(size + i) for i in entries]
+        return [
+            self.width - bits.log(least + bits[i] * (1 - least)) * bits.sign(size + i)
+            for i in entries
+        ]
 
 
 @dataclass(frozen=True)
 class OneSidedTruncatedGaussian(Law):
     """width + X for a standard normal X given that abs(X) <= width: entries in [0, 2 width].
 
-    A sign, and a size x that is exceeded with probability U: P(abs(X) > x) = c + U (1 - c) with c = P(abs(X) > width).
+    A sign, and a size x that is exceeded with probability U: P(abs(X) > x) = c + U (1 - c) with c =
+    P(abs(X) > width).
     """
 
     width: float
@@ -214,19 +230,26 @@ class OneSidedTruncatedGaussian(Law):
         gap = np.abs(reached - beyond) + 2.0**-46 * (beyond + reached) + 2.0**-62
         gap += 2.0**-50 * (value**2 * reached + self.width**2 * least)
         with np.errstate(over="ignore"):
-            step = gap * np.exp(value**2 / 2) / math.sqrt(2 / math.pi)  # over the density, which falls
-            error = np.where((value + step) * step <= 0.3, 2 * step, np.inf)  # by less than half within twice this step
+            step = (
+                gap * np.exp(value**2 / 2) / math.sqrt(2 / math.pi)
+            )  # over the density, which falls
+            error = np.where(
+                (value + step) * step <= 0.3, 2 * step, np.inf
+            )  # by less than half within twice this step
         return self.width + value * uniform.sign[size:], error + 2.0**-48 * (1 + self.width)
 
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
         inside = bits.mass(bits.iv.mpf(self.width))
-        return [self.width + self._size(bits, inside * (1 - bits[i])) * bits.sign(size + i) for i in entries]
+        return [
+            self.width + self._size(bits, inside * (1 - bits[i])) * bits.sign(size + i)
+            for i in entries
+        ]
 
     def _size(self, bits: Bits, wanted: Any) -> Any:
         """The interval of sizes x that are not exceeded with a probability in the interval `wanted`.
 
-        Newton's method from the ends of a bracket finds a point; only then is it proved, by the mass on either side of it, how
-        far from it x can be. The ends 0 and width need no proof.
+        Newton's method from the ends of a bracket finds a point; only then is it proved, by the
+        mass on either side of it, how far from it x can be. The ends 0 and width need no proof.
         """
         iv, middle = bits.iv, wanted.mid
         least, most = low, high = iv.mpf(0), iv.mpf(self.width)
@@ -240,7 +263,9 @@ class OneSidedTruncatedGaussian(Law):
             x = newton if low <= newton <= high else ((low + high) / 2).mid
             if x == newton and step.b <= blur.b:
                 break
-            if high.b - low.a <= most * iv.mpf(2) ** (8 - iv.prec):  # as near as this precision can come
+            if high.b - low.a <= most * iv.mpf(2) ** (
+                8 - iv.prec
+            ):  # as near as this precision can come
                 break
         away = (2 * blur + most * iv.mpf(2) ** (16 - iv.prec)).b
         while True:
@@ -266,8 +291,14 @@ class EuclideanLaplace(Law):
         if norm == 0 or length == 0:
             return normal, np.full(size, np.inf)
         ratio = length / norm
-        relative = float(np.linalg.norm(normal_errors)) / norm + math.fsum(step_errors) / length + 2.0**-48
-        return normal * ratio, 2 * ratio * (normal_errors + np.abs(normal) * relative) if relative < 0.1 else np.full(size, np.inf)
+        relative = (
+            float(np.linalg.norm(normal_errors)) / norm + math.fsum(step_errors) / length + 2.0**-48
+        )
+        return normal * ratio, (
+            2 * ratio * (normal_errors + np.abs(normal) * relative)
+            if relative < 0.1
+            else np.full(size, np.inf)
+        )
 
     def within(self, entries: Sequence[int], size: int, bits: Bits) -> list[Any]:
         normal = Gaussian().within(range(size), size, bits)
@@ -282,7 +313,14 @@ def grid(scale: float) -> float:
     return max(math.ldexp(1.0, math.frexp(scale)[1] - 1 - _BITS), _FINEST_GRID)
 
 
-def rounded_sum(value: npt.ArrayLike, scale: float, law: Law, generator: np.random.Generator, *, down: bool = False) -> FloatArray:
+def rounded_sum(
+    value: npt.ArrayLike,
+    scale: float,
+    law: Law,
+    generator: np.random.Generator,
+    *,
+    down: bool = False,
+) -> FloatArray:
     """`value` plus `scale` times noise of `law`, the exact sum rounded to the :func:`grid`: to nearest, or `down`.
 
     Parameters

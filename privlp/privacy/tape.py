@@ -22,11 +22,13 @@ class Release:
 
 
 class Tape(Randomness):
-    """Randomness that keeps every release it makes, or makes those of another tape again. Not private: for audits.
+    """Randomness that keeps every release it makes, or makes those of another tape again.
 
-    Two neighbours that see the same released numbers are the case that a proof of adaptive composition treats: behind each
-    release stand two exact values, which may lie no farther apart than the sensitivity that was charged. That is a matter of
-    comparing numbers, not of statistics.
+    Not private: for audits.
+
+    Two neighbours that see the same released numbers are the case that a proof of adaptive
+    composition treats: behind each release stand two exact values, which may lie no farther apart
+    than the sensitivity that was charged. That is a matter of comparing numbers, not of statistics.
 
     Parameters
     ----------
@@ -80,7 +82,9 @@ class Tape(Randomness):
         if self._replay is not None and number < len(self._replay.releases):
             planned = self._replay.releases[number]
             if planned.mechanism == mechanism and planned.exact.shape == exact.shape:
-                self.generator.bit_generator.state = self._replay._states.get(number, self.generator.bit_generator.state)
+                self.generator.bit_generator.state = self._replay._states.get(
+                    number, self.generator.bit_generator.state
+                )
                 return planned.released
         if self._quiet:
             plain = mechanism.without_noise(exact)
@@ -98,7 +102,10 @@ def differences(one: Tape, two: Tape) -> list[str]:
     """What two tapes of neighbours differ in although it must be public: how many releases, through which mechanisms."""
     found = []
     if len(one.releases) != len(two.releases):
-        found.append(f"the number of draws: {len(one.releases)} on one program, {len(two.releases)} on its neighbour")
+        found.append(
+            f"the number of draws: {len(one.releases)} on one program, {len(two.releases)} on its"
+            " neighbour"
+        )
     for number, (a, b) in enumerate(zip(one.releases, two.releases, strict=False), start=1):
         if (a.mechanism, a.purpose) != (b.mechanism, b.purpose):
             found.append(f"the mechanism of draw {number}, '{a.purpose}'")

@@ -36,8 +36,9 @@ def this_process() -> tuple[int, int]:
 class Unique:
     """An object that refuses to be copied, to be pickled, and to be used in a process forked off the one that made it.
 
-    A class that derives from it says in :attr:`remedy` what to do instead. It calls :meth:`refuse_elsewhere` before it gives
-    anything away, and :meth:`may_be_copied` says whether an object is an exception.
+    A class that derives from it says in :attr:`remedy` what to do instead. It calls
+    :meth:`refuse_elsewhere` before it gives anything away, and :meth:`may_be_copied` says whether
+    an object is an exception.
 
     Examples
     --------
@@ -85,11 +86,15 @@ class Unique:
         """
         if self._process != this_process() and not self.may_be_copied():
             raise self.error(
-                f"This {type(self).__name__} belongs to the process that made it: another one would {self.harm}. {self.remedy}"
+                f"This {type(self).__name__} belongs to the process that made it: another one would"
+                f" {self.harm}. {self.remedy}"
             )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """What copy, deepcopy and pickle ask for."""
         if not self.may_be_copied():
-            raise self.error(f"A {type(self).__name__} cannot be copied or pickled: a copy would {self.harm}. {self.remedy}")
+            raise self.error(
+                f"A {type(self).__name__} cannot be copied or pickled: a copy would {self.harm}."
+                f" {self.remedy}"
+            )
         return super().__reduce_ex__(protocol)

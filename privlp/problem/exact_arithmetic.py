@@ -33,8 +33,12 @@ def violated(A: Any, x: FloatArray, rhs: FloatArray) -> npt.NDArray[np.bool_]:
     """
     rows = as_sparse(A)
     total, size = rows @ x, abs(rows) @ np.abs(x)
-    # Summation of k products in any order: at most k + 1 roundings each; the last product here has one more. Doubled.
-    error = 2.0**-52 * (rows.shape[1] + 4) * (size + np.where(np.isfinite(rhs), np.abs(rhs), 0.0)) + 1e-290
+    # Summation of k products in any order: at most k + 1 roundings each; the last product here has
+    # one more. Doubled.
+    error = (
+        2.0**-52 * (rows.shape[1] + 4) * (size + np.where(np.isfinite(rhs), np.abs(rhs), 0.0))
+        + 1e-290
+    )
     fails = total - error > rhs
     for i in np.flatnonzero(~fails & ~(total + error <= rhs)).tolist():
         fails[i] = _exactly(rows, i, x) > Fraction(float(rhs[i]))

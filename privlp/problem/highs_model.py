@@ -37,7 +37,9 @@ def quiet_highs(**options: object) -> highspy.Highs:
 
 
 def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
-    """Run HiGHS in a thread of its own, so that Ctrl-C stops it; in the caller's thread it would be heeded only after the end.
+    """Run HiGHS in a thread of its own, so that Ctrl-C stops it.
+
+    In the caller's thread it would be heeded only after the end.
 
     Raises
     ------
@@ -73,19 +75,31 @@ def read_model(path: str | os.PathLike[str], *, quote: bool = True) -> highspy.H
     if status == highspy.HighsStatus.kError:
         raise unreadable(location)
     if warnings:
-        raise ReadError(f"{location!r} has undeclared or duplicate entries, which HiGHS would pass over.")
+        raise ReadError(
+            f"{location!r} has undeclared or duplicate entries, which HiGHS would pass over."
+        )
     if highs.getModel().hessian_.dim_ > 0:
-        raise ReadError(f"{location!r} has a quadratic objective; privlp solves linear programs only.")
+        raise ReadError(
+            f"{location!r} has a quadratic objective; privlp solves linear programs only."
+        )
     model = highs.getLp()
     try:
         row_names, unused = list(model.row_names_), _unused_variables(model)
     except UnicodeDecodeError:
-        raise ReadError(f"{location!r} holds names that are no UTF-8 text; write them in ASCII or UTF-8.") from None
+        raise ReadError(
+            f"{location!r} holds names that are no UTF-8 text; write them in ASCII or UTF-8."
+        ) from None
     check_mps(location, text, row_names, unused, quote=quote)
     if location.lower().endswith((".mps", ".mps.gz")) and model.num_col_ and not model.col_names_:
-        raise ReadError(f"HiGHS found no usable variable names in {location!r}: the columns of a variable must stand together.")
+        raise ReadError(
+            f"HiGHS found no usable variable names in {location!r}: the columns of a variable must"
+            " stand together."
+        )
     if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):
-        raise ReadError(f"{location!r} has integer variables; privlp solves linear programs only. Relax them first.")
+        raise ReadError(
+            f"{location!r} has integer variables; privlp solves linear programs only. Relax them"
+            " first."
+        )
     return model
 
 
@@ -101,7 +115,10 @@ def _unused_variables(model: highspy.HighsLp) -> list[str]:
 
 
 def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]]:
-    """Read a file, and what HiGHS's log says it passed over; entries too small to matter to it are no matter here either."""
+    """Read a file, and what HiGHS's log says it passed over.
+
+    Entries too small to matter to it are no matter here either.
+    """
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         highs = quiet_highs(output_flag=True, log_to_console=False, log_file=str(log))
@@ -109,12 +126,22 @@ def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]
         highs.setOptionValue("log_file", "")
         highs.setOptionValue("output_flag", False)
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    passed_over = [line.removeprefix("WARNING:").strip() for line in lines if line.startswith("WARNING") and "ignored" in line]
+    passed_over = [
+        line.removeprefix("WARNING:").strip()
+        for line in lines
+        if line.startswith("WARNING") and "ignored" in line
+    ]
     return highs, status, [line for line in passed_over if "packed vector contains" not in line]
 
 
 def model_of(
-    cost: FloatArray, A: Any, row_lower: FloatArray, row_upper: FloatArray, bounds: FloatArray, *, sense: str = "min"
+    cost: FloatArray,
+    A: Any,
+    row_lower: FloatArray,
+    row_upper: FloatArray,
+    bounds: FloatArray,
+    *,
+    sense: str = "min",
 ) -> highspy.HighsLp:
     """Optimise cost·x subject to row_lower <= A x <= row_upper within bounds, (d, 2), as HiGHS holds it."""
     matrix = A if isinstance(A, sp.csc_array) else as_sparse(A, sp.csc_array)
@@ -150,9 +177,10 @@ def optimum(
 ) -> tuple[highspy.HighsModelStatus, FloatArray]:
     """Run HiGHS on a model of :func:`model_of`; the point is of use only if the status is optimal.
 
-    The tolerances of HiGHS are absolute. So fixed variables are taken out, rows are scaled to a largest coefficient of about 1, x
-    to about 1 where right-hand sides are of another size, and costs likewise, all by powers of two; and what HiGHS leaves open it
-    tries again without presolve.
+    The tolerances of HiGHS are absolute. So fixed variables are taken out, rows are scaled to a
+    largest coefficient of about 1, x to about 1 where right-hand sides are of another size, and
+    costs likewise, all by powers of two; and what HiGHS leaves open it tries again without
+    presolve.
     """
     rows, x = as_sparse(A), bounds[:, 0].copy()
     free = np.flatnonzero(bounds[:, 0] < bounds[:, 1])
@@ -166,7 +194,14 @@ def optimum(
     unit = float(_power_of_two(ends[(len(ends) - 1) // 2])) if len(ends) else 1.0
     scaled = sp.csc_array(sp.diags_array(1.0 / by_row) @ rows) if len(by_row) else rows
     largest_cost = float(_power_of_two(np.abs(cost).max(initial=0.0)))
-    model = model_of(cost[free] / largest_cost, scaled, lower / unit, upper / unit, bounds[free] / unit, sense=sense)
+    model = model_of(
+        cost[free] / largest_cost,
+        scaled,
+        lower / unit,
+        upper / unit,
+        bounds[free] / unit,
+        sense=sense,
+    )
     for presolve in ("choose", "off"):
         highs = quiet_highs(presolve=presolve, **(options or {}))
         if highs.passModel(model) == highspy.HighsStatus.kError:
@@ -190,7 +225,10 @@ def _power_of_two(size: npt.ArrayLike) -> FloatArray:
 
 
 def to_highs(lp: LinearProgram) -> highspy.HighsLp:
-    """The program as HiGHS holds it; soft rows get one slack column per side, priced by their penalty."""
+    """The program as HiGHS holds it.
+
+    Soft rows get one slack column per side, priced by their penalty.
+    """
     matrix = lp.A if lp.is_sparse else as_sparse(lp.A, sp.csc_array)
     cost, bounds = lp.c, lp.bounds
     if lp.penalty is not None:
@@ -218,13 +256,21 @@ def write_model(lp: LinearProgram, path: str | os.PathLike[str]) -> None:
     model.model_name_ = _CONTROL.sub("_", lp.name)
     model.row_names_, model.col_names_ = _writable(model.row_names_), _writable(model.col_names_)
     highs.passModel(model)
-    refusal = f"HiGHS cannot write a model to {os.fspath(path)!r}. Check the folder and the file ending (.mps)."
+    refusal = (
+        f"HiGHS cannot write a model to {os.fspath(path)!r}. Check the folder and the file ending"
+        " (.mps)."
+    )
     try:
         with whole_file(path) as unfinished:
             if highs.writeModel(os.fspath(unfinished)) == highspy.HighsStatus.kError:
                 raise ReadError(refusal)
-            if unfinished.is_file() and not _has_last_line(unfinished):  # HiGHS says nothing of a full disk
-                raise ReadError(f"HiGHS could not write all of the model to {os.fspath(path)!r}. Is the disk full?")
+            if unfinished.is_file() and not _has_last_line(
+                unfinished
+            ):  # HiGHS says nothing of a full disk
+                raise ReadError(
+                    f"HiGHS could not write all of the model to {os.fspath(path)!r}. Is the disk"
+                    " full?"
+                )
     except OSError as error:
         raise ReadError(refusal) from error
 
@@ -241,7 +287,9 @@ def _has_last_line(model: Path) -> bool:
         return file.read().split()[-1:] in ([b"ENDATA"], [b"end"])
 
 
-def _with_slacks(lp: LinearProgram, matrix: sp.csc_array) -> tuple[sp.csc_array, np.ndarray, np.ndarray]:
+def _with_slacks(
+    lp: LinearProgram, matrix: sp.csc_array
+) -> tuple[sp.csc_array, np.ndarray, np.ndarray]:
     identity = sp.eye_array(lp.shape[0], format="csc")
     above = np.flatnonzero(np.isfinite(lp.penalty) & np.isfinite(lp.b))
     below = np.flatnonzero(np.isfinite(lp.penalty) & np.isfinite(lp.row_lower))

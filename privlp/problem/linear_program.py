@@ -105,26 +105,48 @@ class LinearProgram:
         if isinstance(self.neighbours, tuple | list):
             set_field(self, "neighbours", Combined(tuple(self.neighbours)))
         if not isinstance(self.neighbours, NeighbourRelation):
-            raise InvalidParameterError(f"neighbours must be a neighbour relation, got {in_words(self.neighbours)}.")
+            raise InvalidParameterError(
+                f"neighbours must be a neighbour relation, got {in_words(self.neighbours)}."
+            )
         frame = self.A if hasattr(self.A, "columns") and hasattr(self.A, "index") else None
         quote = not _hides_rows(self.neighbours)
-        set_field(self, "A", validation.matrix(self.A, quote=quote, columns=None if quote else np.size(self.c)))
+        set_field(
+            self,
+            "A",
+            validation.matrix(self.A, quote=quote, columns=None if quote else np.size(self.c)),
+        )
         n, d = self.A.shape
         variable_names = _or_names(self.variable_names, frame, "columns")
-        set_field(self, "variable_names", validation.names(variable_names, d, "variable", quote=quote))
-        set_field(self, "row_names", validation.names(_or_names(self.row_names, frame, "index"), n, "row", quote=quote))
-        set_field(self, "c", validation.vector(self.c, d, "c", "one cost per column of A", quote=quote))
+        set_field(
+            self, "variable_names", validation.names(variable_names, d, "variable", quote=quote)
+        )
+        set_field(
+            self,
+            "row_names",
+            validation.names(_or_names(self.row_names, frame, "index"), n, "row", quote=quote),
+        )
+        set_field(
+            self, "c", validation.vector(self.c, d, "c", "one cost per column of A", quote=quote)
+        )
         if self.row_lower is None:
-            set_field(self, "b", validation.vector(self.b, n, "b", "one right-hand side per row of A", quote=quote))
+            set_field(
+                self,
+                "b",
+                validation.vector(self.b, n, "b", "one right-hand side per row of A", quote=quote),
+            )
             set_field(self, "row_lower", np.broadcast_to(-np.inf, n))
         else:
-            lower, upper = validation.interval_ends(self.row_lower, self.b, n, self.row_name, ("row_lower", "b"), quote=quote)
+            lower, upper = validation.interval_ends(
+                self.row_lower, self.b, n, self.row_name, ("row_lower", "b"), quote=quote
+            )
             set_field(self, "row_lower", lower)
             set_field(self, "b", upper)
         bounds = validation.variable_bounds(self.bounds, d, quote=quote)
         lower, upper = validation.interval_ends(*bounds, d, self.variable_name)
         set_field(self, "bounds", frozen(np.column_stack([lower, upper])))
-        set_field(self, "private", validation.row_mask(self.private, n, self.row_names, quote=quote))
+        set_field(
+            self, "private", validation.row_mask(self.private, n, self.row_names, quote=quote)
+        )
         set_field(self, "groups", _record_ids(self.groups, n, quote=quote))
         set_field(self, "penalty", _penalties(self.penalty, self.private))
         if not is_one_of(self.sense, ("min", "max")):
@@ -194,10 +216,12 @@ class LinearProgram:
         groups: Any = None,
         box: float | None = None,
     ) -> LinearProgram:
-        """Take the arguments of :func:`scipy.optimize.linprog`, in its order. Rows: first A_ub, then A_eq.
+        """Take the arguments of :func:`scipy.optimize.linprog`, in its order.
 
-        By default inequalities are private and equalities public, and under ``change="add-remove"`` every row is private; the
-        options are those of :meth:`from_mps`.
+        Rows: first A_ub, then A_eq.
+
+        By default inequalities are private and equalities public, and under ``change="add-remove"``
+        every row is private; the options are those of :meth:`from_mps`.
 
         Examples
         --------
@@ -251,18 +275,32 @@ class LinearProgram:
 
     @classmethod
     def _read(
-        cls, fields: dict[str, Any], neighbours: NeighbourRelation | None, private: Any, groups: Any, box: float | None
+        cls,
+        fields: dict[str, Any],
+        neighbours: NeighbourRelation | None,
+        private: Any,
+        groups: Any,
+        box: float | None,
     ) -> LinearProgram:
         if private is None and not _hides_rows(neighbours):
             private = fields["row_lower"] != fields["b"]
         if box is not None:
             box = positive(box, "box", finite=True)
             bounds = fields["bounds"]
-            fields["bounds"] = np.column_stack([np.maximum(bounds[:, 0], -box), np.minimum(bounds[:, 1], box)])
-        return cls(**fields, neighbours=ConstraintPrivate() if neighbours is None else neighbours, private=private, groups=groups)
+            fields["bounds"] = np.column_stack(
+                [np.maximum(bounds[:, 0], -box), np.minimum(bounds[:, 1], box)]
+            )
+        return cls(
+            **fields,
+            neighbours=ConstraintPrivate() if neighbours is None else neighbours,
+            private=private,
+            groups=groups,
+        )
 
     def to_mps(self, path: str | os.PathLike[str]) -> None:
-        """Write the program, private rows included, as an MPS file through HiGHS. Who owns which row is not written.
+        """Write the program, private rows included, as an MPS file through HiGHS.
+
+        Who owns which row is not written.
 
         Examples
         --------
@@ -285,7 +323,9 @@ class LinearProgram:
         highlight: Sequence[int] = (),
         limits: npt.ArrayLike | None = None,
     ) -> Axes:
-        """Draw a program in two variables: its rows, its feasible region and where it gets better; **not private**.
+        """Draw a program in two variables: its rows, its feasible region and where it gets better.
+
+        **not private**.
 
         The picture shows the true private rows.
 
@@ -346,7 +386,9 @@ class LinearProgram:
         return float(self.c @ np.asarray(x) + self.offset)
 
     def price_of(self, violations: npt.NDArray[np.float64]) -> float:
-        """Price, in the user's sense, of the given violations of soft rows (shape (n,)); 0 for a program without any.
+        """Price, in the user's sense, of the given violations of soft rows (shape (n,)).
+
+        0 for a program without any.
 
         Examples
         --------
@@ -385,7 +427,11 @@ class LinearProgram:
         >>> LinearProgram([1, 2], [[-1, -1]], [-2], variable_names=["oats", "milk"]).variable_name(1)
         "variable 'milk'"
         """
-        return f"variable {j}" if self.variable_names is None else f"variable {self.variable_names[j]!r}"
+        return (
+            f"variable {j}"
+            if self.variable_names is None
+            else f"variable {self.variable_names[j]!r}"
+        )
 
     def sides(self) -> npt.NDArray[np.int64]:
         """Number of ``<=`` rows that each row becomes: 2 for an equality or range, 1 for an inequality, 0 for a free row.
@@ -423,11 +469,20 @@ class LinearProgram:
         n, d = self.shape
         rows = f"{n} rows ({int(self.private.sum())} private)"
         if self.neighbours.hides_rows:
-            public = int((~self.private).sum())  # shown, so that nobody takes rows for private that no pattern matched
-            rows = f"{public} public rows, number of private rows private" if public else "number of rows private"
+            public = int(
+                (~self.private).sum()
+            )  # shown, so that nobody takes rows for private that no pattern matched
+            rows = (
+                f"{public} public rows, number of private rows private"
+                if public
+                else "number of rows private"
+            )
         storage = "sparse" if self.is_sparse else "dense"
         title = f"{self.name!r}, " if self.name else ""
-        return f"LinearProgram({title}{self.sense}, {rows}, {d} variables, {storage}, {self.neighbours.description})"
+        return (
+            f"LinearProgram({title}{self.sense}, {rows}, {d} variables, {storage},"
+            f" {self.neighbours.description})"
+        )
 
 
 def _hides_rows(neighbours: Any) -> bool:
@@ -465,5 +520,8 @@ def _penalties(penalty: Any, private: npt.NDArray[np.bool_]) -> Any:
         prices = np.array(np.nan)
     prices = np.where(private, prices, np.inf) if prices.ndim == 0 else prices
     if prices.shape != private.shape or not (prices > 0).all():
-        raise InvalidProblemError("penalty must be a positive number, or one positive number (inf for a hard row) per row.")
+        raise InvalidProblemError(
+            "penalty must be a positive number, or one positive number (inf for a hard row) per"
+            " row."
+        )
     return frozen(prices)

@@ -1,8 +1,9 @@
 """Refuse MPS files that HiGHS reads over, or never comes back from.
 
-Parsing is HiGHS's. But it drops a coefficient that is no number, ignores right-hand sides of unknown rows, and accepts a file
-cut short, all without a word; a record's constraint would then silently be another. And there are lines at which it loops for
-ever, or ends the process. This file only looks for such lines.
+Parsing is HiGHS's. But it drops a coefficient that is no number, ignores right-hand sides of
+unknown rows, and accepts a file cut short, all without a word; a record's constraint would then
+silently be another. And there are lines at which it loops for ever, or ends the process. This file
+only looks for such lines.
 """
 
 from __future__ import annotations
@@ -39,9 +40,19 @@ _UNDERSTOOD = {
 }
 
 
-#: In fixed columns, where names may hold spaces: 5-12 and 15-22, a number in 25-36, a name in 40-47, a number in 50-61.
+#: In fixed columns, where names may hold spaces: 5-12 and 15-22, a number in 25-36, a name in
+#: 40-47, a number in 50-61.
 _FIELD = rb"(?!'MARKER')[^\s][^\t\r\n]{7}"
-_FIXED_PAIRS = _FIELD + rb"  [ ]*+" + _NUMBER + rb"(?:[ ]++(?<=\n[^\n]{39})" + _FIELD + rb"  [ ]*+" + _NUMBER + rb")?+"
+_FIXED_PAIRS = (
+    _FIELD
+    + rb"  [ ]*+"
+    + _NUMBER
+    + rb"(?:[ ]++(?<=\n[^\n]{39})"
+    + _FIELD
+    + rb"  [ ]*+"
+    + _NUMBER
+    + rb")?+"
+)
 _FIXED_NUMBERS = _lines(rb"    [^\t\r\n]{8}  " + _FIXED_PAIRS)
 _FIXED = {
     b"ROWS": _lines(rb" (?:[NLGE] | [NLGE]) [^\s][^\t\r\n]{0,7}"),
@@ -53,7 +64,9 @@ _FIXED = {
         rb" (?:MI|PL|FR) [^\t\r\n]{8}  [^\s][^\t\r\n]{0,7}",
     ),
 }
-_SENSE = re.compile(rb"(?:[ \t\r]*+(?:\*[^\n]*+)?+\n)*+[ \t]++M(?:AX|IN)(?:IMIZE)?+[ \t\r]*+\n", re.IGNORECASE)
+_SENSE = re.compile(
+    rb"(?:[ \t\r]*+(?:\*[^\n]*+)?+\n)*+[ \t]++M(?:AX|IN)(?:IMIZE)?+[ \t\r]*+\n", re.IGNORECASE
+)
 _NOTHING = _lines()
 #: At an empty line between fixed columns HiGHS loops for ever.
 _EMPTY = re.compile(rb"\n[ \t\r]*+\n")
@@ -62,7 +75,9 @@ _QUADRATIC = (b"QUADOBJ", b"QMATRIX", b"QSECTION")
 
 
 def check_layout(path: str, *, quote: bool = True) -> bytes:
-    """Look for what HiGHS would not understand, before it sees it. Errors may `quote` the numbers of lines, or not.
+    """Look for what HiGHS would not understand, before it sees it.
+
+    Errors may `quote` the numbers of lines, or not.
 
     Returns
     -------
@@ -80,7 +95,10 @@ def check_layout(path: str, *, quote: bool = True) -> bytes:
         return b""
     text = _read(path)
     if kind.endswith(".lp") and re.search(rb"[-+]\s*+>", re.sub(rb"\\[^\n]*+", b"", text)):
-        raise ReadError(f"{path!r} has a sign before >, as in an indicator constraint (->); privlp solves linear programs only.")
+        raise ReadError(
+            f"{path!r} has a sign before >, as in an indicator constraint (->); privlp solves"
+            " linear programs only."
+        )
     if not kind.endswith(".mps"):
         return b""
     headers = [(match.group(1).upper(), match) for match in _HEADER.finditer(text)]
@@ -96,21 +114,35 @@ def check_layout(path: str, *, quote: bool = True) -> bytes:
         for word, start in starts.items():
             _lines_of(path, text, word, start, _UNDERSTOOD[word], quote=quote)
     except ReadError:
-        if _EMPTY.search(text, 0, headers[-1][1].start() + 1) or any(text[end : end + 1].isspace() for end in ends_of_fixed):
+        if _EMPTY.search(text, 0, headers[-1][1].start() + 1) or any(
+            text[end : end + 1].isspace() for end in ends_of_fixed
+        ):
             raise
     return text
 
 
-def _check_headers(path: str, text: bytes, headers: list[tuple[bytes, re.Match[bytes]]], *, quote: bool) -> None:
+def _check_headers(
+    path: str, text: bytes, headers: list[tuple[bytes, re.Match[bytes]]], *, quote: bool
+) -> None:
     """Known sections, each once, in an order that HiGHS can follow, with nothing else on the line (but a name or a sense)."""
     words = [word for word, _ in headers]
     if not {b"NAME", b"ROWS", b"COLUMNS"} & set(words):
         raise unreadable(path)
     for word, match in headers:
         if word in _QUADRATIC:
-            raise ReadError(f"{path!r} has a quadratic objective; privlp solves linear programs only.")
-        if word not in (b"NAME", b"OBJSENSE", b"ENDATA", *_UNDERSTOOD) or (match.group(2) and word not in (b"NAME", b"OBJSENSE")):
-            raise _line_error(path, text, match.start() + 1, "no section of a linear program begins like this", quote=quote)
+            raise ReadError(
+                f"{path!r} has a quadratic objective; privlp solves linear programs only."
+            )
+        if word not in (b"NAME", b"OBJSENSE", b"ENDATA", *_UNDERSTOOD) or (
+            match.group(2) and word not in (b"NAME", b"OBJSENSE")
+        ):
+            raise _line_error(
+                path,
+                text,
+                match.start() + 1,
+                "no section of a linear program begins like this",
+                quote=quote,
+            )
     for section in (b"ROWS", b"COLUMNS", b"ENDATA"):
         if section not in words:
             raise ReadError(f"{path!r} is cut short: it has no {section.decode()} line.")
@@ -124,10 +156,20 @@ def _check_headers(path: str, text: bytes, headers: list[tuple[bytes, re.Match[b
 
 def unreadable(path: str) -> ReadError:
     """What there is to say of a file that is no model at all."""
-    return ReadError(f"HiGHS cannot read {path!r} as a model. Check that it is an MPS or LP file (plain or .gz) and not cut short.")
+    return ReadError(
+        f"HiGHS cannot read {path!r} as a model. Check that it is an MPS or LP file (plain or .gz)"
+        " and not cut short."
+    )
 
 
-def check_mps(path: str, text: bytes, row_names: Sequence[str], unused: Sequence[str] = (), *, quote: bool = True) -> None:
+def check_mps(
+    path: str,
+    text: bytes,
+    row_names: Sequence[str],
+    unused: Sequence[str] = (),
+    *,
+    quote: bool = True,
+) -> None:
     """Look for lines that HiGHS has read over.
 
     Parameters
@@ -152,20 +194,38 @@ def check_mps(path: str, text: bytes, row_names: Sequence[str], unused: Sequence
         return
     upper = text.upper()
     kinds = _declared_rows(text[_first_line(upper, b"ROWS") : upper.find(b"\nCOLUMNS") + 1])
-    if {row.decode(errors="replace") for row, kind in kinds.items() if kind not in b"Nn"} != set(row_names):
-        raise ReadError(f"{path!r}: HiGHS reads other rows than are declared. Declare every row of COLUMNS, and once.")
+    if {row.decode(errors="replace") for row, kind in kinds.items() if kind not in b"Nn"} != set(
+        row_names
+    ):
+        raise ReadError(
+            f"{path!r}: HiGHS reads other rows than are declared. Declare every row of COLUMNS, and"
+            " once."
+        )
     if any(" " in name for name in row_names):
-        return  # fixed-column format with spaces inside names; its fields cannot be told apart by blanks
-    invented = [name for name in unused if re.search(rb"\n[ \t]+" + re.escape(name.encode()) + rb"\s", text) is None]
+        # fixed-column format with spaces inside names; its fields cannot be told apart by blanks
+        return
+    invented = [
+        name
+        for name in unused
+        if re.search(rb"\n[ \t]+" + re.escape(name.encode()) + rb"\s", text) is None
+    ]
     if invented:
-        raise ReadError(f"{path!r}: section BOUNDS names variables that do not exist: {', '.join(invented)}.")
+        raise ReadError(
+            f"{path!r}: section BOUNDS names variables that do not exist: {', '.join(invented)}."
+        )
     for section in (b"RHS", b"RANGES"):
-        lines = _lines_of(path, text, section, _first_line(upper, section), _UNDERSTOOD[section], quote=quote)
-        unknown = {row for fields in _data_lines(lines) for row in fields[len(fields) % 2 :: 2]} - set(kinds)
+        lines = _lines_of(
+            path, text, section, _first_line(upper, section), _UNDERSTOOD[section], quote=quote
+        )
+        unknown = {
+            row for fields in _data_lines(lines) for row in fields[len(fields) % 2 :: 2]
+        } - set(kinds)
         if unknown:
             rows = b", ".join(sorted(unknown)).decode(errors="replace")
             named = f": {rows}" if quote else ""
-            raise ReadError(f"{path!r}: section {section.decode()} names rows that do not exist{named}.")
+            raise ReadError(
+                f"{path!r}: section {section.decode()} names rows that do not exist{named}."
+            )
 
 
 def _read(path: str) -> bytes:
@@ -177,11 +237,25 @@ def _read(path: str) -> bytes:
         raise unreadable(path) from None
 
 
-def _lines_of(path: str, text: bytes, section: bytes, start: int, understood: re.Pattern[bytes], *, quote: bool) -> bytes:
+def _lines_of(
+    path: str,
+    text: bytes,
+    section: bytes,
+    start: int,
+    understood: re.Pattern[bytes],
+    *,
+    quote: bool,
+) -> bytes:
     """The lines of a section, all of which must be understood."""
     end = _end(text, start, understood)
     if text[end : end + 1].isspace():
-        raise _line_error(path, text, end, f"not a line of section {section.decode()} with names and finite numbers", quote=quote)
+        raise _line_error(
+            path,
+            text,
+            end,
+            f"not a line of section {section.decode()} with names and finite numbers",
+            quote=quote,
+        )
     return text[start:end]
 
 
@@ -204,10 +278,18 @@ def _first_line(text: bytes, section: bytes) -> int:
 
 def _data_lines(lines: bytes) -> Iterator[list[bytes]]:
     """Fields of each line that is neither empty nor a comment."""
-    return (line.split() for line in lines.splitlines() if line.strip() and not line.lstrip().startswith(b"*"))
+    return (
+        line.split()
+        for line in lines.splitlines()
+        if line.strip() and not line.lstrip().startswith(b"*")
+    )
 
 
 def _declared_rows(lines: bytes) -> dict[bytes, bytes]:
     """Kind of each row by its name, which in fixed-column files may hold spaces."""
-    declarations = (line.split(maxsplit=1) for line in lines.splitlines() if line.strip() and not line.lstrip().startswith(b"*"))
+    declarations = (
+        line.split(maxsplit=1)
+        for line in lines.splitlines()
+        if line.strip() and not line.lstrip().startswith(b"*")
+    )
     return {fields[-1].strip(): fields[0] for fields in declarations}

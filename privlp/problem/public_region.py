@@ -22,11 +22,14 @@ _TOLERANCE = 1e-9
 _NAMED = 3
 
 
-def require_bounded(form: StandardForm, numbers: Sequence[PrivateNumbers], *, within_ranges: bool = False) -> None:
+def require_bounded(
+    form: StandardForm, numbers: Sequence[PrivateNumbers], *, within_ranges: bool = False
+) -> None:
     """Refuse a program whose privatised version could be unbounded, or whose public rows contradict each other.
 
-    Uses public numbers alone. The directions in which a feasible set is unbounded depend on A and on which rows have which sides,
-    not on right-hand sides: so rows whose coefficients are public count, private right-hand side or not.
+    Uses public numbers alone. The directions in which a feasible set is unbounded depend on A and
+    on which rows have which sides, not on right-hand sides: so rows whose coefficients are public
+    count, private right-hand side or not.
 
     Parameters
     ----------
@@ -44,9 +47,13 @@ def require_bounded(form: StandardForm, numbers: Sequence[PrivateNumbers], *, wi
     """
     lp, parts = form.lp, {part.part for part in numbers}
     public = ~lp.private | (not {"A", "b"} & parts)
-    status, _ = optimum(np.zeros(lp.shape[1]), lp.A[public], lp.row_lower[public], lp.b[public], lp.bounds)
+    status, _ = optimum(
+        np.zeros(lp.shape[1]), lp.A[public], lp.row_lower[public], lp.b[public], lp.bounds
+    )
     if status == highspy.HighsModelStatus.kInfeasible:
-        raise UnsupportedProblemError("The public rows and bounds contradict each other: no x satisfies them all.")
+        raise UnsupportedProblemError(
+            "The public rows and bounds contradict each other: no x satisfies them all."
+        )
     limited = np.isfinite(lp.bounds)
     box = np.column_stack([np.where(limited[:, 0], 0.0, -1.0), np.where(limited[:, 1], 0.0, 1.0)])
     rows = _rows_of_directions(form, numbers, box, within_ranges=within_ranges)
@@ -60,7 +67,10 @@ def require_bounded(form: StandardForm, numbers: Sequence[PrivateNumbers], *, wi
 def _rows_of_directions(
     form: StandardForm, numbers: Sequence[PrivateNumbers], box: FloatArray, *, within_ranges: bool
 ) -> sp.csr_array:
-    """Rows r such that r·x <= 0 for every direction in which some possible program is unbounded; (k, d)."""
+    """Rows r such that r·x <= 0 for every direction in which some possible program is unbounded.
+
+    (k, d).
+    """
     lp = form.lp
     A, public = as_sparse(lp.A), ~lp.private
     kept = [A[public & np.isfinite(lp.b)], -A[public & np.isfinite(lp.row_lower)]]
@@ -69,7 +79,9 @@ def _rows_of_directions(
         kept.append(as_sparse(Figures.of(form).private_rows()))
     else:
         movable = np.isin(form.row, owner.at[0])
-        ends = [Figures.of(form).having(owner, end).private_rows() for end in (owner.low, owner.high)]
+        ends = [
+            Figures.of(form).having(owner, end).private_rows() for end in (owner.low, owner.high)
+        ]
         dense = [end.toarray() if sp.issparse(end) else end for end in ends]
         low, high = np.minimum(*dense), np.maximum(*dense)
         loosest = np.where(box.sum(axis=1) >= 0, low, high)
@@ -91,21 +103,28 @@ def largest_size(lp: LinearProgram) -> float:
     return float(sign @ point) + float(np.abs(lp.bounds[mixed]).max(axis=1, initial=0.0).sum())
 
 
-def _costs(lp: LinearProgram, box: FloatArray, numbers: Sequence[PrivateNumbers]) -> list[FloatArray]:
+def _costs(
+    lp: LinearProgram, box: FloatArray, numbers: Sequence[PrivateNumbers]
+) -> list[FloatArray]:
     """Objectives one of which falls without limit if that of any possible program does.
 
-    Costs at the end of their range that makes a variable's only direction best, and all directions where there is no such end.
+    Costs at the end of their range that makes a variable's only direction best, and all directions
+    where there is no such end.
     """
     low, high = (lp.sign * lp.c for _ in range(2))
     for part in numbers:
         if part.part == "c":
             ends = np.sort(lp.sign * np.column_stack([part.low, part.high]), axis=1)
             low[part.at], high[part.at] = ends.T
-    direction = box.sum(axis=1)  # 1 or -1 for a variable that can grow or fall, 0 for one that can do neither or both
+    direction = box.sum(
+        axis=1
+    )  # 1 or -1 for a variable that can grow or fall, 0 for one that can do neither or both
     best = np.where(direction >= 0, low, high)
     both_ways = (box[:, 0] < box[:, 1]) & (direction == 0) & (low < high)
     unlimited = ~np.isfinite(best) | both_ways
-    generic = np.where(unlimited, np.random.default_rng(0).normal(size=len(best)), 0.0)  # orthogonal to no direction that matters
+    generic = np.where(
+        unlimited, np.random.default_rng(0).normal(size=len(best)), 0.0
+    )  # orthogonal to no direction that matters
     costs = [np.where(unlimited, 0.0, best), generic, -generic]
     return [cost for cost in costs if cost.any()]
 
@@ -114,6 +133,7 @@ def _message(lp: LinearProgram, direction: FloatArray) -> str:
     largest = [j for j in np.argsort(-np.abs(direction))[:_NAMED] if abs(direction[j]) > _TOLERANCE]
     names = ", ".join(lp.variable_name(int(j)) for j in largest)
     return (
-        f"The public region is unbounded: its bounds and rows let {names} grow without limit, and the objective improve, for some "
-        "possible values of the private numbers. Give such variables finite bounds (bounds=..., or box=... in the readers)."
+        f"The public region is unbounded: its bounds and rows let {names} grow without limit, and"
+        " the objective improve, for some possible values of the private numbers. Give such"
+        " variables finite bounds (bounds=..., or box=... in the readers)."
     )

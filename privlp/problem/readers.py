@@ -26,11 +26,14 @@ _STRUCTURED = ("symmetric", "diag", "PSD", "NSD", "hermitian", "sparsity")
 def read_mps(path: str | os.PathLike[str], *, quote: bool = True) -> dict[str, Any]:
     """Fields of the program in a model file, with the file's own names, sense and offset.
 
-    Where the number and names of rows are private, errors may not `quote` lines or rows of the file.
+    Where the number and names of rows are private, errors may not `quote` lines or rows of the
+    file.
     """
     model = read_model(path, quote=quote)
     parts = (model.a_matrix_.value_, model.a_matrix_.index_, model.a_matrix_.start_)
-    layout = sp.csc_array if model.a_matrix_.format_ == highspy.MatrixFormat.kColwise else sp.csr_array
+    layout = (
+        sp.csc_array if model.a_matrix_.format_ == highspy.MatrixFormat.kColwise else sp.csr_array
+    )
     return {
         "c": model.col_cost_,
         "A": layout(parts, shape=(model.num_row_, model.num_col_)),
@@ -46,14 +49,19 @@ def read_mps(path: str | os.PathLike[str], *, quote: bool = True) -> dict[str, A
 
 
 def _name_of(model: highspy.HighsLp) -> str:
-    """Name of a model; HiGHS's stand-in for a missing one is that of the file, which may be no text."""
+    """Name of a model.
+
+    HiGHS's stand-in for a missing one is that of the file, which may be no text.
+    """
     try:
         return model.model_name_
     except UnicodeDecodeError:
         return ""
 
 
-def read_linprog(c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any, *, quote: bool = True) -> dict[str, Any]:
+def read_linprog(
+    c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any, *, quote: bool = True
+) -> dict[str, Any]:
     """Fields of the program that :func:`scipy.optimize.linprog` would solve.
 
     Where the number of rows is private, errors may not `quote` it, and there may be no row.
@@ -61,21 +69,31 @@ def read_linprog(c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any
     blocks, lower, upper = [], [], []
     for matrix, rhs, name, equality in ((A_ub, b_ub, "ub", False), (A_eq, b_eq, "eq", True)):
         if (matrix is None) != (rhs is None):
-            raise InvalidProblemError(f"A_{name} and b_{name} belong together: give both or neither.")
+            raise InvalidProblemError(
+                f"A_{name} and b_{name} belong together: give both or neither."
+            )
         if matrix is None:
             continue
         block = _block(matrix, f"A_{name}", None if quote else np.size(c))
         if block.ndim != 2:
             shape = f", got shape {block.shape}" if quote else ""
             raise InvalidProblemError(f"A_{name} must be a matrix of shape (n, d){shape}.")
-        clean = validation.vector(rhs, block.shape[0], f"b_{name}", f"one right-hand side per row of A_{name}", quote=quote)
+        clean = validation.vector(
+            rhs,
+            block.shape[0],
+            f"b_{name}",
+            f"one right-hand side per row of A_{name}",
+            quote=quote,
+        )
         blocks.append(block)
         upper.append(clean)
         lower.append(clean if equality else np.full(len(clean), -np.inf))
     if not blocks and not quote:
         blocks, lower, upper = [np.zeros((0, np.size(c)))], [np.zeros(0)], [np.zeros(0)]
     if not blocks:
-        raise InvalidProblemError("The problem has no constraints: give A_ub and b_ub, or A_eq and b_eq.")
+        raise InvalidProblemError(
+            "The problem has no constraints: give A_ub and b_ub, or A_eq and b_eq."
+        )
     if len({block.shape[1] for block in blocks}) > 1:
         counts = [block.shape[1] for block in blocks]
         raise InvalidProblemError(
@@ -90,7 +108,9 @@ def read_linprog(c: Any, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any
         "A": blocks[0] if len(blocks) == 1 else stack(blocks),
         "b": np.concatenate(upper),
         "row_lower": np.concatenate(lower),
-        "bounds": np.column_stack([np.broadcast_to(end, d) for end in validation.variable_bounds(bounds, d, quote=quote)]),
+        "bounds": np.column_stack(
+            [np.broadcast_to(end, d) for end in validation.variable_bounds(bounds, d, quote=quote)]
+        ),
     }
 
 
@@ -99,7 +119,11 @@ def _block(matrix: Any, name: str, columns: int | None) -> Any:
     if sp.issparse(matrix):
         return matrix
     clean = as_floats(matrix, name)
-    return np.zeros((0, columns)) if columns is not None and clean.shape == (0,) else np.atleast_2d(clean)
+    return (
+        np.zeros((0, columns))
+        if columns is not None and clean.shape == (0,)
+        else np.atleast_2d(clean)
+    )
 
 
 def read_cvxpy(
@@ -107,13 +131,16 @@ def read_cvxpy(
 ) -> tuple[dict[str, Any], npt.NDArray[np.bool_] | None]:
     """Fields of a CVXPY problem with affine objective and constraints, and the mask of its private rows.
 
-    Variables are the problem's, in its order, each flattened column by column as CVXPY does. Where the number of rows is private,
-    errors may not `quote` the place of a constraint, and there may be none.
+    Variables are the problem's, in its order, each flattened column by column as CVXPY does. Where
+    the number of rows is private, errors may not `quote` the place of a constraint, and there may
+    be none.
     """
     try:
         import cvxpy  # noqa: PLC0415
     except ImportError as error:
-        raise MissingDependencyError("from_cvxpy needs CVXPY: install it by pip install 'privlp[cvxpy]'.") from error
+        raise MissingDependencyError(
+            "from_cvxpy needs CVXPY: install it by pip install 'privlp[cvxpy]'."
+        ) from error
     if not isinstance(problem, cvxpy.Problem):
         raise ReadError(f"from_cvxpy takes a cvxpy.Problem, got {type(problem).__name__}.")
     variables = problem.variables()
@@ -141,7 +168,9 @@ def read_cvxpy(
         "bounds": np.vstack([_bounds(variable) for variable in variables]),
         "sense": "min" if isinstance(problem.objective, cvxpy.Minimize) else "max",
         "offset": -float(offset[0]),
-        "variable_names": [f"{v.name()}[{k}]" if v.size > 1 else v.name() for v in variables for k in range(v.size)],
+        "variable_names": [
+            f"{v.name()}[{k}]" if v.size > 1 else v.name() for v in variables for k in range(v.size)
+        ],
     }
     return fields, _rows_of(private, problem, pieces)
 
@@ -153,20 +182,30 @@ def _check_affine(problem: cvxpy.Problem, variables: list[cvxpy.Variable], *, qu
         structure = [name for name in _STRUCTURED if variable.attributes.get(name)]
         if structure:
             raise ReadError(
-                f"CVXPY variable {variable.name()!r} is declared {structure[0]}; state that by constraints on a plain variable."
+                f"CVXPY variable {variable.name()!r} is declared {structure[0]}; state that by"
+                " constraints on a plain variable."
             )
-        if variable.attributes["integer"] or variable.attributes["boolean"] or variable.is_complex():
+        if (
+            variable.attributes["integer"]
+            or variable.attributes["boolean"]
+            or variable.is_complex()
+        ):
             raise ReadError(
-                f"CVXPY variable {variable.name()!r} is integer, boolean or complex; privlp solves linear programs only."
+                f"CVXPY variable {variable.name()!r} is integer, boolean or complex; privlp solves"
+                " linear programs only."
             )
     named = [("objective", problem.objective.args[0])]
-    named += [(f"constraint {k}", argument) for k, c in enumerate(problem.constraints) for argument in c.args]
+    named += [
+        (f"constraint {k}", argument)
+        for k, c in enumerate(problem.constraints)
+        for argument in c.args
+    ]
     for name, expression in named:
         if not expression.is_affine():
             what = f"The {name}" if quote or name == "objective" else "A constraint"
             raise ReadError(
-                f"{what} of the CVXPY problem is not affine. privlp needs every private row as one linear inequality: "
-                "write abs, max and norm1 out with auxiliary variables."
+                f"{what} of the CVXPY problem is not affine. privlp needs every private row as one"
+                " linear inequality: write abs, max and norm1 out with auxiliary variables."
             )
 
 
@@ -180,18 +219,24 @@ def _difference(constraint: cvxpy.Constraint) -> cvxpy.Expression:
     raise ReadError(f"CVXPY constraint {kind} is not a linear inequality or equality.")
 
 
-def _affine(expression: cvxpy.Expression, variables: list[cvxpy.Variable]) -> tuple[sp.csc_array, npt.NDArray[np.float64]]:
+def _affine(
+    expression: cvxpy.Expression, variables: list[cvxpy.Variable]
+) -> tuple[sp.csc_array, npt.NDArray[np.float64]]:
     """Matrix M and right-hand side r with expression = M x - r, flattened column by column."""
     saved = [variable.value for variable in variables]
     try:
         for variable in variables:
             variable.save_value(np.zeros(variable.shape))
-        with np.errstate(all="ignore"):  # what is not finite is refused later, without telling where it comes from
+        with np.errstate(
+            all="ignore"
+        ):  # what is not finite is refused later, without telling where it comes from
             value = np.atleast_1d(expression.value)
             gradients = expression.grad
     except NotImplementedError:
         atoms = ", ".join(sorted({atom.__name__ for atom in expression.atoms()}))
-        raise ReadError(f"CVXPY knows no gradient of one of these: {atoms}. Write it out by sums and products.") from None
+        raise ReadError(
+            f"CVXPY knows no gradient of one of these: {atoms}. Write it out by sums and products."
+        ) from None
     finally:
         for variable, old in zip(variables, saved, strict=True):
             variable.save_value(old)
@@ -200,10 +245,15 @@ def _affine(expression: cvxpy.Expression, variables: list[cvxpy.Variable]) -> tu
 
 
 def _jacobian(gradient: Any, size: int, variable_size: int) -> sp.csc_array:
-    """CVXPY's gradient, transposed; it is a plain number for scalars and absent where there is none."""
+    """CVXPY's gradient, transposed.
+
+    It is a plain number for scalars and absent where there is none.
+    """
     if gradient is None:
         return sp.csc_array((size, variable_size))
-    return sp.csc_array(gradient if sp.issparse(gradient) else np.reshape(gradient, (variable_size, size))).T
+    return sp.csc_array(
+        gradient if sp.issparse(gradient) else np.reshape(gradient, (variable_size, size))
+    ).T
 
 
 def _bounds(variable: cvxpy.Variable) -> npt.NDArray[np.float64]:
@@ -215,22 +265,35 @@ def _bounds(variable: cvxpy.Variable) -> npt.NDArray[np.float64]:
         upper[:] = 0.0
     declared = variable.attributes.get("bounds")
     if declared is not None:
-        ends = (absent if end is None else end for end, absent in zip(declared, (-np.inf, np.inf), strict=True))
-        low, high = (np.broadcast_to(np.asarray(end, dtype=float), variable.shape).ravel(order="F") for end in ends)
+        ends = (
+            absent if end is None else end
+            for end, absent in zip(declared, (-np.inf, np.inf), strict=True)
+        )
+        low, high = (
+            np.broadcast_to(np.asarray(end, dtype=float), variable.shape).ravel(order="F")
+            for end in ends
+        )
         lower, upper = np.maximum(lower, low), np.minimum(upper, high)
     return np.column_stack([lower, upper])
 
 
 def _rows_of(
-    private: Sequence[cvxpy.Constraint] | None, problem: cvxpy.Problem, pieces: list[tuple[sp.csc_array, npt.NDArray[np.float64]]]
+    private: Sequence[cvxpy.Constraint] | None,
+    problem: cvxpy.Problem,
+    pieces: list[tuple[sp.csc_array, npt.NDArray[np.float64]]],
 ) -> npt.NDArray[np.bool_] | None:
     if private is None:
         return None
-    if not isinstance(private, list | tuple) or not all(hasattr(constraint, "id") for constraint in private):
+    if not isinstance(private, list | tuple) or not all(
+        hasattr(constraint, "id") for constraint in private
+    ):
         raise ReadError("private must be a list of constraints of the CVXPY problem.")
     wanted = {constraint.id for constraint in private}
     known = {constraint.id for constraint in problem.constraints}
     if not wanted <= known:
         raise ReadError("private lists a CVXPY constraint that is not a constraint of the problem.")
-    masks = [np.full(rhs.size, k.id in wanted) for k, (_, rhs) in zip(problem.constraints, pieces, strict=True)]
+    masks = [
+        np.full(rhs.size, k.id in wanted)
+        for k, (_, rhs) in zip(problem.constraints, pieces, strict=True)
+    ]
     return np.concatenate(masks or [np.zeros(0, dtype=bool)])

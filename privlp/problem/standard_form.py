@@ -1,9 +1,10 @@
 """Standard form: minimise cost·u over u >= 0, private rows A' u <= b'; and the way back.
 
-Conversion is a pair: :meth:`StandardForm.of` applies it, :meth:`StandardForm.undo` brings a solution home. A is never
-copied: the standard matrix is the user's A seen through index lists (which row and which sign, which column and which
-sign). Conversion keeps who owns what: both sides of an equality are rows of one record; a shift by a lower bound moves
-private A into b'; a free variable shows each private A_ij in two columns. Sensitivities are taken after conversion.
+Conversion is a pair: :meth:`StandardForm.of` applies it, :meth:`StandardForm.undo` brings a
+solution home. A is never copied: the standard matrix is the user's A seen through index lists
+(which row and which sign, which column and which sign). Conversion keeps who owns what: both sides
+of an equality are rows of one record; a shift by a lower bound moves private A into b'; a free
+variable shows each private A_ij in two columns. Sensitivities are taken after conversion.
 """
 
 from __future__ import annotations
@@ -54,7 +55,11 @@ class StandardForm:
 
     @classmethod
     def of(cls, lp: LinearProgram, *, every_row: bool = False) -> StandardForm:
-        """Convert `lp`; with `every_row`, public rows stand among the private ones, for solvers that treat them alike."""
+        """Convert `lp`.
+
+        With `every_row`, public rows stand among the private ones, for solvers that treat them
+        alike.
+        """
         lower, upper = lp.bounds.T
         has_lower, has_upper, fixed = np.isfinite(lower), np.isfinite(upper), lower == upper
         shift = np.where(has_lower, lower, np.where(has_upper, upper, 0.0))
@@ -67,7 +72,11 @@ class StandardForm:
         below = np.flatnonzero(wanted & np.isfinite(lp.row_lower))
         row = np.concatenate([above, below])
         row_sign = np.repeat(np.array([1, -1], dtype=np.int8), [len(above), len(below)])
-        rhs = np.concatenate([lp.b[above], -lp.row_lower[below]]) if len(above) < len(lp.b) or len(below) else lp.b
+        rhs = (
+            np.concatenate([lp.b[above], -lp.row_lower[below]])
+            if len(above) < len(lp.b) or len(below)
+            else lp.b
+        )
         if shift.any():
             rhs = rhs - row_sign * _row_by_row(lp.A, shift)[row]
         return cls(
@@ -84,7 +93,10 @@ class StandardForm:
 
     @property
     def n_private(self) -> int:
-        """Number m of private ``<=`` rows. Private itself under add/remove: formulas ask the relation instead."""
+        """Number m of private ``<=`` rows.
+
+        Private itself under add/remove: formulas ask the relation instead.
+        """
         return len(self.row)
 
     @property
@@ -109,7 +121,9 @@ class StandardForm:
     def row_norms(self) -> FloatArray:
         """||A_i||_2 of the user's rows, each row by itself."""
         A = self.lp.A
-        columns = (A[:, [k]].toarray()[:, 0] if self.lp.is_sparse else A[:, k] for k in range(A.shape[1]))
+        columns = (
+            A[:, [k]].toarray()[:, 0] if self.lp.is_sparse else A[:, k] for k in range(A.shape[1])
+        )
         return np.sqrt(sum((column**2 for column in columns), np.zeros(A.shape[0])))
 
     def rows(self) -> PrivateRows:
@@ -120,8 +134,8 @@ class StandardForm:
 def _row_by_row(A: Any, x: FloatArray) -> FloatArray:
     """A @ x with the same order of additions in every row.
 
-    BLAS may round the last rows of a dense matrix differently from the others. Then a row's right-hand side would depend on
-    how many rows there are, and with it on other people's records.
+    BLAS may round the last rows of a dense matrix differently from the others. Then a row's
+    right-hand side would depend on how many rows there are, and with it on other people's records.
     """
     if sp.issparse(A):
         return np.asarray(A @ x)
@@ -134,7 +148,8 @@ def _row_by_row(A: Any, x: FloatArray) -> FloatArray:
 class PrivateRows:
     """The (m, d') matrix A' of private rows, seen through the user's A.
 
-    In the usual case of an all-private program without two-sided rows, no index list is applied at all.
+    In the usual case of an all-private program without two-sided rows, no index list is applied at
+    all.
     """
 
     def __init__(self, form: StandardForm) -> None:
@@ -143,7 +158,11 @@ class PrivateRows:
         self._A_transposed = form.lp.A.T
         self._form = form
         self._sparse = form.lp.is_sparse
-        self._plain = len(form.row) == n and bool((form.row_sign > 0).all()) and bool((form.row == np.arange(n)).all())
+        self._plain = (
+            len(form.row) == n
+            and bool((form.row_sign > 0).all())
+            and bool((form.row == np.arange(n)).all())
+        )
         self.shape = (len(form.row), len(form.column))
 
     def transposed_times(self, z: FloatArray) -> FloatArray:

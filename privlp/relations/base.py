@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 class NeighbourRelation(ABC):
     """What two neighbouring linear programs may differ in.
 
-    A relation is part of the linear program (``lp.neighbours``) and of every ledger. It checks that a program fits
-    it, names the solvers that protect it, and states the sensitivities those solvers use.
+    A relation is part of the linear program (``lp.neighbours``) and of every ledger. It checks that
+    a program fits it, names the solvers that protect it, and states the sensitivities those solvers
+    use.
     """
 
-    #: Names of the methods of :func:`privlp.solve` that protect this relation, the default one first.
+    #: Names of the methods of :func:`privlp.solve` that protect this relation, the default one
+    #: first.
     methods: ClassVar[tuple[str, ...]]
     #: Those of them whose solutions never violate a private row.
     never_violating: ClassVar[tuple[str, ...]] = ()
@@ -102,8 +104,8 @@ class NeighbourRelation(ABC):
     def key(self) -> str | None:
         """What one budget may account for, as plain text: relations of equal keys, and no others.
 
-        A budget in a file keeps this key. ``None``, the default: equal relations only, and no budget
-        in a file.
+        A budget in a file keeps this key. ``None``, the default: equal relations only, and no
+        budget in a file.
 
         Examples
         --------
@@ -130,9 +132,12 @@ class NeighbourRelation(ABC):
     def extreme_pair(
         self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
     ) -> tuple[LinearProgram, LinearProgram]:
-        """Two random neighbours that resemble a program, about as far apart as neighbours can be; not private: for audits.
+        """Two random neighbours that resemble a program, about as far apart as neighbours can be.
 
-        `rows` are worth a try where one row changes. All that the relation calls public is as in the program.
+        Not private: for audits.
+
+        `rows` are worth a try where one row changes. All that the relation calls public is as in
+        the program.
 
         Raises
         ------
@@ -171,4 +176,8 @@ def own_name(kind: type) -> str:
 
 def in_words(value: object) -> str:
     """What was given in place of a relation, for messages."""
-    return f"the class {value.__name__} (call it: {value.__name__}(...))" if isinstance(value, type) else type(value).__name__
+    return (
+        f"the class {value.__name__} (call it: {value.__name__}(...))"
+        if isinstance(value, type)
+        else type(value).__name__
+    )

@@ -47,15 +47,22 @@ class Combined(LowSensitivity):
             if not isinstance(part, BoundedChange):
                 what = part.description if isinstance(part, NeighbourRelation) else in_words(part)
                 raise InvalidParameterError(
-                    f"Only ScalarPrivate, RowPrivate, ColumnPrivate and ObjectivePrivate can be combined in a tuple, not: {what}."
+                    "Only ScalarPrivate, RowPrivate, ColumnPrivate and ObjectivePrivate can be"
+                    f" combined in a tuple, not: {what}."
                 )
         if len(self.parts) < 2 or len({type(part) for part in self.parts}) < len(self.parts):
-            raise InvalidParameterError("A tuple of neighbour relations needs two or more, each of another kind.")
+            raise InvalidParameterError(
+                "A tuple of neighbour relations needs two or more, each of another kind."
+            )
 
     @property
     def methods(self) -> tuple[str, ...]:  # type: ignore[override]
         """What every part allows."""
-        return tuple(method for method in LowSensitivity.methods if all(method in part.methods for part in self.parts))
+        return tuple(
+            method
+            for method in LowSensitivity.methods
+            if all(method in part.methods for part in self.parts)
+        )
 
     @property
     def private_parts(self) -> frozenset[str]:
@@ -72,7 +79,10 @@ class Combined(LowSensitivity):
 
     @property
     def key(self) -> str:
-        """The same step in every program of one ledger; how far it moves each program may differ."""
+        """The same step in every program of one ledger.
+
+        How far it moves each program may differ.
+        """
         return " and ".join(sorted(part.key for part in self.parts))
 
     def check(self, lp: LinearProgram) -> None:
@@ -85,7 +95,10 @@ class Combined(LowSensitivity):
         return min(part.records(form) for part in self.parts)
 
     def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
-        """The private numbers of each part; numbers that two relations move are listed once, with both changes."""
+        """The private numbers of each part.
+
+        Numbers that two relations move are listed once, with both changes.
+        """
         found: dict[str, PrivateNumbers] = {}
         for part in self.parts:
             for numbers in part.private_numbers(form):
@@ -93,7 +106,9 @@ class Combined(LowSensitivity):
                 found[numbers.part] = numbers if known is None else _both(known, numbers)
         return list(found.values())
 
-    def moved(self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()) -> LinearProgram:
+    def moved(
+        self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
+    ) -> LinearProgram:
         """All parts at once."""
         for part in self.parts:
             form = type(form).of(part.moved(form, rng, rows))
@@ -132,7 +147,10 @@ class Combined(LowSensitivity):
 
 def _both(one: PrivateNumbers, other: PrivateNumbers) -> PrivateNumbers:
     if any(not np.array_equal(a, b) for a, b in zip(one.at, other.at, strict=True)):
-        raise InvalidParameterError("RowPrivate and ColumnPrivate must declare the same entries public, if they are combined.")
+        raise InvalidParameterError(
+            "RowPrivate and ColumnPrivate must declare the same entries public, if they are"
+            " combined."
+        )
     return replace(
         one,
         l1=one.l1 + other.l1,

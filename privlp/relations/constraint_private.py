@@ -65,21 +65,30 @@ class ConstraintPrivate(NeighbourRelation):
 
     def __post_init__(self) -> None:
         if not is_one_of(self.change, ("replace", "add-remove")):
-            raise InvalidParameterError(f"change must be 'replace' or 'add-remove', got {self.change!r}.")
+            raise InvalidParameterError(
+                f"change must be 'replace' or 'add-remove', got {self.change!r}."
+            )
         object.__setattr__(self, "rows_per_record", _count(self.rows_per_record, "rows_per_record"))
         if self.nominal_n is not None:
             object.__setattr__(self, "nominal_n", _count(self.nominal_n, "nominal_n"))
         if self.change == "add-remove" and self.nominal_n is None:
-            raise InvalidParameterError("change='add-remove' makes the number of rows private: give a public nominal_n.")
+            raise InvalidParameterError(
+                "change='add-remove' makes the number of rows private: give a public nominal_n."
+            )
         if self.change == "replace" and self.nominal_n is not None:
-            raise InvalidParameterError("nominal_n has no use with change='replace', where the number of rows is public.")
+            raise InvalidParameterError(
+                "nominal_n has no use with change='replace', where the number of rows is public."
+            )
 
     @property
     def description(self) -> str:
         rows = f"at most {self.rows_per_record} row{'s' if self.rows_per_record > 1 else ''}"
         if self.change == "replace":
             return f"constraint-private: one record ({rows}) replaced"
-        return f"constraint-private: one record ({rows}) added or removed, nominal n = {self.nominal_n}"
+        return (
+            f"constraint-private: one record ({rows}) added or removed, nominal n ="
+            f" {self.nominal_n}"
+        )
 
     @property
     def hides_rows(self) -> bool:
@@ -99,7 +108,9 @@ class ConstraintPrivate(NeighbourRelation):
 
     @property
     def key(self) -> str:
-        """Records are the same people in every program of one ledger; how many rows they own may differ.
+        """Records are the same people in every program of one ledger.
+
+        How many rows they own may differ.
 
         Examples
         --------
@@ -131,9 +142,10 @@ class ConstraintPrivate(NeighbourRelation):
             )
         if lp.rows_of_largest_record() > self.rows_per_record:
             raise InvalidProblemError(
-                f"A record has more than rows_per_record={self.rows_per_record} private rows (an equality or range counts "
-                "as two). Declare a rows_per_record that bounds every record that might ever join; or name the private rows by "
-                "private=..., if rows that nobody owns are among them."
+                f"A record has more than rows_per_record={self.rows_per_record} private rows (an"
+                " equality or range counts as two). Declare a rows_per_record that bounds every"
+                " record that might ever join; or name the private rows by private=..., if rows"
+                " that nobody owns are among them."
             )
 
     def public_rows(self, form: StandardForm) -> int:
@@ -174,7 +186,9 @@ class ConstraintPrivate(NeighbourRelation):
             return self.rows_per_record
         return max(self.rows_per_record, lp.rows_of_largest_record(self.rows_per_record))
 
-    def dense_average_sensitivity(self, diameter: float, s: float, rows_of_one_record: int) -> float:
+    def dense_average_sensitivity(
+        self, diameter: float, s: float, rows_of_one_record: int
+    ) -> float:
         """Sensitivity min(1, k/s) * W of a dense weighted average of one vector per row.
 
         Parameters
@@ -207,11 +221,13 @@ class ConstraintPrivate(NeighbourRelation):
         """
         return min(1.0, rows_of_one_record / s) * diameter
 
-    def sum_sensitivity(self, largest: float, rows_of_one_record: int, largest_value: float = 0.0) -> float:
+    def sum_sensitivity(
+        self, largest: float, rows_of_one_record: int, largest_value: float = 0.0
+    ) -> float:
         """Sensitivity of a sum of one vector per row, each a function of that row alone and of norm at most `largest`.
 
-        A record adds at most k vectors, k * largest when it is added or removed; when it is replaced, k vectors leave and k others
-        come: twice that.
+        A record adds at most k vectors, k * largest when it is added or removed; when it is
+        replaced, k vectors leave and k others come: twice that.
 
         Each row may also add a number in [0, largest_value]. The sum of these moves by at most
         k * largest_value, replaced or not: both the numbers that leave and those that come have a
@@ -235,9 +251,12 @@ class ConstraintPrivate(NeighbourRelation):
         rng: np.random.Generator,
         rows: Sequence[int] = (),  # noqa: ARG002 (every row may become any other)
     ) -> tuple[LinearProgram, LinearProgram]:
-        """One record with extreme rows; and with others, opposite ones or its own, or without it under ``"add-remove"``.
+        """One record with extreme rows.
 
-        Sometimes all other private rows are exchanged for extreme ones first: the guarantee holds whatever they are.
+        And with others, opposite ones or its own, or without it under ``"add-remove"``.
+
+        Sometimes all other private rows are exchanged for extreme ones first: the guarantee holds
+        whatever they are.
 
         Examples
         --------
@@ -259,15 +278,23 @@ class ConstraintPrivate(NeighbourRelation):
         if self.change == "add-remove":
             return one, without_rows(one, own)
         kind = rng.choice(3, p=[0.5, 0.35, 0.15])
-        return one, lp if kind == 2 else with_rows(lp, own, extreme.opposite() if kind == 0 else extreme_rows(lp, own, rng))
+        return one, (
+            lp
+            if kind == 2
+            else with_rows(lp, own, extreme.opposite() if kind == 0 else extreme_rows(lp, own, rng))
+        )
 
-    def _rows_of_a_record(self, lp: LinearProgram, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    def _rows_of_a_record(
+        self, lp: LinearProgram, rng: np.random.Generator
+    ) -> npt.NDArray[np.int64]:
         """Rows that one record owns, or may own where nothing says which are its."""
         rows = rng.permutation(np.flatnonzero(lp.private))
         if lp.groups is not None:
             owners = lp.groups[rows]
             return np.flatnonzero(lp.private & (lp.groups == owners[0]))
-        sides = lp.sides()[rows] if self.change == "add-remove" else np.ones(len(rows), dtype=np.int64)
+        sides = (
+            lp.sides()[rows] if self.change == "add-remove" else np.ones(len(rows), dtype=np.int64)
+        )
         return rows[np.cumsum(sides) <= self.rows_per_record]
 
 

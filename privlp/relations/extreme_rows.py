@@ -32,7 +32,10 @@ class Rows:
 
 
 def extreme_rows(lp: LinearProgram, own: IntArray, rng: np.random.Generator) -> Rows:
-    """Random rows: dense, sparse, or like those they replace; huge or tiny; out of reach, or satisfied by all, or neither."""
+    """Random rows: dense, sparse, or like those they replace; huge or tiny.
+
+    Out of reach, or satisfied by all, or neither.
+    """
     k, d = len(own), lp.shape[1]
     before = lp.A[own].toarray() if lp.is_sparse else lp.A[own]
     in_units_of_costs = np.where(lp.c != 0, lp.c, 1.0)
@@ -45,10 +48,14 @@ def extreme_rows(lp: LinearProgram, own: IntArray, rng: np.random.Generator) -> 
         before[:vary] * rng.choice([-1.0, 1.0]),
         np.zeros((1, d)),
     )
-    pattern = np.broadcast_to(patterns[rng.choice(len(patterns), p=[0.25, 0.25, 0.2, 0.25, 0.05])], (k, d))
+    pattern = np.broadcast_to(
+        patterns[rng.choice(len(patterns), p=[0.25, 0.25, 0.2, 0.25, 0.05])], (k, d)
+    )
     if rng.random() < 0.5:
         pattern = pattern * in_units_of_costs
-    size = 10.0 ** rng.uniform(-3, 3) if rng.random() < 0.8 else rng.choice([1e-300, 1e-12, 1e9, 1e14])
+    size = (
+        10.0 ** rng.uniform(-3, 3) if rng.random() < 0.8 else rng.choice([1e-300, 1e-12, 1e9, 1e14])
+    )
     A = np.clip(pattern * size, -_LARGEST, _LARGEST)
     sign = rng.choice([-1.0, 1.0, 0.0], p=[0.7, 0.2, 0.1])
     rhs = sign * np.abs(A).sum(axis=1) * 10.0 ** rng.uniform(-2, 9)
@@ -56,7 +63,10 @@ def extreme_rows(lp: LinearProgram, own: IntArray, rng: np.random.Generator) -> 
 
 
 def with_rows(lp: LinearProgram, own: IntArray, rows: Rows) -> LinearProgram:
-    """The program with other rows in the place of its own, each with the sides it had; an equality stays one."""
+    """The program with other rows in the place of its own, each with the sides it had.
+
+    An equality stays one.
+    """
     above, below = np.isfinite(lp.b[own]), np.isfinite(lp.row_lower[own])
     equal = lp.row_lower[own] == lp.b[own]
     sign = np.where(above, 1.0, -1.0)

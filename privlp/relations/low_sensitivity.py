@@ -29,10 +29,17 @@ _LEAST_CHANGE = 1e-100
 
 
 class LowSensitivity(NeighbourRelation):
-    """A relation under which private numbers move by a bounded amount; it states how far everything computed from them moves."""
+    """A relation under which private numbers move by a bounded amount.
+
+    It states how far everything computed from them moves.
+    """
 
     methods: ClassVar[tuple[str, ...]] = ("mw", "direct-noise")
-    never_violating: ClassVar[tuple[str, ...]] = ("truncated-laplace", "truncated-gaussian", "truncated-laplace-published")
+    never_violating: ClassVar[tuple[str, ...]] = (
+        "truncated-laplace",
+        "truncated-gaussian",
+        "truncated-laplace-published",
+    )
 
     @abstractmethod
     def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
@@ -52,7 +59,8 @@ class LowSensitivity(NeighbourRelation):
     def violation_change(self, form: StandardForm) -> Callable[[FloatArray], float]:
         """Bound on max_i d_i - min_i d_i for the change d of the computed violations of all ``<=`` rows at a public point x, (d,).
 
-        A function of x, made of public numbers: :meth:`violation_span`, and eight times the rounding error of a violation.
+        A function of x, made of public numbers: :meth:`violation_span`, and eight times the
+        rounding error of a violation.
 
         Examples
         --------
@@ -113,7 +121,9 @@ class LowSensitivity(NeighbourRelation):
 
     @abstractmethod
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
-        """L1 and L2 sensitivity of any one row of A, its entries multiplied by `scale`, (d,); zeros where A is public.
+        """L1 and L2 sensitivity of any one row of A, its entries multiplied by `scale`, (d,).
+
+        Zeros where A is public.
 
         Examples
         --------
@@ -174,7 +184,9 @@ class LowSensitivity(NeighbourRelation):
         return form.n_private
 
     @abstractmethod
-    def moved(self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()) -> LinearProgram:
+    def moved(
+        self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
+    ) -> LinearProgram:
         """A random neighbour of a program, as far from it as the declared sensitivity and ranges allow.
 
         Examples
@@ -223,7 +235,9 @@ class BoundedChange(LowSensitivity):
         if value == math.inf:
             raise InvalidParameterError(f"sensitivity must be finite: {self.unbounded}")
         if not value > 0:
-            raise InvalidParameterError(f"sensitivity must be positive and finite, got {self.sensitivity!r}.")
+            raise InvalidParameterError(
+                f"sensitivity must be positive and finite, got {self.sensitivity!r}."
+            )
         object.__setattr__(self, "sensitivity", value)
         for name, absent in (("lower", -np.inf), ("upper", np.inf)):
             given = getattr(self, name)
@@ -232,7 +246,9 @@ class BoundedChange(LowSensitivity):
             except InvalidProblemError as error:
                 raise InvalidParameterError(str(error)) from None
             if np.isnan(end).any():
-                raise InvalidParameterError(f"{name} holds NaN; a declared range must be of numbers.")
+                raise InvalidParameterError(
+                    f"{name} holds NaN; a declared range must be of numbers."
+                )
             object.__setattr__(self, name, frozen(end))
         try:
             contradictory = bool((self.lower > self.upper).any())
@@ -251,11 +267,18 @@ class BoundedChange(LowSensitivity):
     def describe(self, lp: LinearProgram) -> str:  # noqa: ARG002
         """The relation in words, with what was declared public."""
         declared = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
-        return f"{self.description}, within the declared public range" if declared else self.description
+        return (
+            f"{self.description}, within the declared public range"
+            if declared
+            else self.description
+        )
 
     @property
     def key(self) -> str:
-        """The same step in every program of one ledger; how far it moves each program may differ."""
+        """The same step in every program of one ledger.
+
+        How far it moves each program may differ.
+        """
         return own_name(type(self))
 
     def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
@@ -267,21 +290,32 @@ class BoundedChange(LowSensitivity):
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
         """The private numbers with their sensitivities, where there are any."""
 
-    def moved(self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()) -> LinearProgram:
+    def moved(
+        self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
+    ) -> LinearProgram:
         numbers = self._numbers(form)
         if not len(numbers):
             return form.lp
-        return Figures.of(form).having(numbers, self._moved_values(numbers, self._steps(numbers, rng, rows))).program()
+        return (
+            Figures.of(form)
+            .having(numbers, self._moved_values(numbers, self._steps(numbers, rng, rows)))
+            .program()
+        )
 
     def _moved_values(self, numbers: PrivateNumbers, steps: FloatArray) -> FloatArray:
-        """The numbers after these steps, or opposite ones where they lead out of the range; rounded towards what they were."""
+        """The numbers after these steps, or opposite ones where they lead out of the range.
+
+        Rounded towards what they were.
+        """
         values = numbers.values
         outside = (values + steps < numbers.low) | (values + steps > numbers.high)
         moved = np.clip(values + np.where(outside, -steps, steps), numbers.low, numbers.high)
         return np.where(np.abs(moved - values) > np.abs(steps), np.nextafter(moved, values), moved)
 
     @abstractmethod
-    def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:
+    def _steps(
+        self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]
+    ) -> FloatArray:
         """A random change of the private numbers of the full size, (m,)."""
 
     @abstractmethod
@@ -292,30 +326,35 @@ class BoundedChange(LowSensitivity):
         """Refuse groups, and numbers outside their declared range or too large for their noise to be seen."""
         if lp.groups is not None:
             raise InvalidProblemError(
-                "groups has no use where numbers change a little: the sensitivity says what one record moves. Leave it out."
+                "groups has no use where numbers change a little: the sensitivity says what one"
+                " record moves. Leave it out."
             )
         try:
             lower, upper, values, private = self._range_of(lp)
         except ValueError:
             raise InvalidProblemError(
-                f"lower and upper must be numbers, or arrays of the shape of {self.numbers_are}; "
-                f"got {self.lower.shape} and {self.upper.shape} for {lp.shape[0]} rows and {lp.shape[1]} variables."
+                f"lower and upper must be numbers, or arrays of the shape of {self.numbers_are};"
+                f" got {self.lower.shape} and {self.upper.shape} for {lp.shape[0]} rows and"
+                f" {lp.shape[1]} variables."
             ) from None
         inside = (lower <= values) & (values <= upper)
         if not inside[private].all():
             raise InvalidProblemError(
-                f"Some of {self.numbers_are} lie outside the declared range. Declare a public lower and upper that hold for every "
-                "neighbour; do not read them off the data."
+                f"Some of {self.numbers_are} lie outside the declared range. Declare a public lower"
+                " and upper that hold for every neighbour; do not read them off the data."
             )
         movable = np.broadcast_to(lower < upper, values.shape)[private]
         if (np.abs(values[private][movable]) > _LARGEST_MULTIPLE * self.sensitivity).any():
             raise InvalidProblemError(
-                f"Some of {self.numbers_are} exceed {_LARGEST_MULTIPLE:.3g} times the sensitivity, {self.sensitivity:g}: double "
-                "precision cannot hold them together with their noise. Check the sensitivity, or rescale."
+                f"Some of {self.numbers_are} exceed {_LARGEST_MULTIPLE:.3g} times the sensitivity,"
+                f" {self.sensitivity:g}: double precision cannot hold them together with their"
+                " noise. Check the sensitivity, or rescale."
             )
 
     def largest(self, *, of_points: bool = False) -> float:
-        """Public bound on the size of every private number; with `of_points`, also of those whose range is a point.
+        """Public bound on the size of every private number.
+
+        With `of_points`, also of those whose range is a point.
 
         Examples
         --------

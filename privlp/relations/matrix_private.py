@@ -48,12 +48,21 @@ class _MatrixPrivate(BoundedChange):
         return movable if self.zeros == "private" else movable & _stored(lp.A)
 
     def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
-        if sp.issparse(lp.A) and self.lower.ndim == self.upper.ndim == 0:  # stored entries, and one zero for all the others
+        if (
+            sp.issparse(lp.A) and self.lower.ndim == self.upper.ndim == 0
+        ):  # stored entries, and one zero for all the others
             entries = sp.coo_array(lp.A)
             private = lp.private[entries.row]
-            others = self.zeros == "private" and int(lp.private.sum()) * lp.shape[1] > int(private.sum())
+            others = self.zeros == "private" and int(lp.private.sum()) * lp.shape[1] > int(
+                private.sum()
+            )
             values, private = np.append(entries.data, 0.0), np.append(private, others)
-            return np.full(len(values), self.lower), np.full(len(values), self.upper), values, private
+            return (
+                np.full(len(values), self.lower),
+                np.full(len(values), self.upper),
+                values,
+                private,
+            )
         A = lp.A.toarray() if sp.issparse(lp.A) else lp.A
         lower, upper = (np.broadcast_to(end, lp.shape) for end in (self.lower, self.upper))
         private = np.broadcast_to(lp.private[:, None], lp.shape)
@@ -80,7 +89,10 @@ class _MatrixPrivate(BoundedChange):
         words = super().describe(lp)
         points = ~self._movable(lp)[lp.private]
         return (
-            f"{words}; {points.sum()} of {points.size} coefficients of private rows are declared public" if points.any() else words
+            f"{words}; {points.sum()} of {points.size} coefficients of private rows are declared"
+            " public"
+            if points.any()
+            else words
         )
 
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
@@ -88,9 +100,21 @@ class _MatrixPrivate(BoundedChange):
         support = self.support(form)
         row, column = np.nonzero(support)
         values = np.asarray(lp.A.toarray() if sp.issparse(lp.A) else lp.A)[row, column]
-        low, high = (np.broadcast_to(end, lp.shape)[row, column] for end in (self.lower, self.upper))
+        low, high = (
+            np.broadcast_to(end, lp.shape)[row, column] for end in (self.lower, self.upper)
+        )
         count, delta = self._most_entries(support), self.sensitivity
-        return PrivateNumbers("A", values, low, high, count * delta, math.sqrt(count) * delta, delta, count, (row, column))
+        return PrivateNumbers(
+            "A",
+            values,
+            low,
+            high,
+            count * delta,
+            math.sqrt(count) * delta,
+            delta,
+            count,
+            (row, column),
+        )
 
     def _moved_values(self, numbers: PrivateNumbers, steps: FloatArray) -> FloatArray:
         moved = super()._moved_values(numbers, steps)
@@ -138,7 +162,9 @@ def _stored(A: Any) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class RowPrivate(_MatrixPrivate):
-    """Neighbouring programs differ in one private row of A, each entry by at most `sensitivity`; b and c are public.
+    """Neighbouring programs differ in one private row of A, each entry by at most `sensitivity`.
+
+    B and c are public.
 
     Parameters
     ----------
@@ -165,13 +191,18 @@ class RowPrivate(_MatrixPrivate):
     'row-private: one row of A changes, each entry by at most 0.1'
     """
 
-    unbounded = "a row that may change without bound is constraint-private: use ConstraintPrivate(), and give up s rows."
+    unbounded = (
+        "a row that may change without bound is constraint-private: use ConstraintPrivate(), and"
+        " give up s rows."
+    )
 
     @property
     def description(self) -> str:
         return f"row-private: one row of A changes, each entry by at most {self.sensitivity:g}"
 
-    def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:
+    def _steps(
+        self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]
+    ) -> FloatArray:
         owners = numbers.at[0]
         promising = owners[np.isin(owners, rows)] if len(rows) and rng.random() < 0.5 else owners
         own = owners == rng.choice(promising if len(promising) else owners)
@@ -256,13 +287,16 @@ its entries.
     """
 
     unbounded = (
-        "if a column of A may change without bound, no private solver can be accurate (Hsu, Roth, Roughgarden and Ullman 2014: it "
-        "would let the data be reconstructed). Declare how far one record moves its entries."
+        "if a column of A may change without bound, no private solver can be accurate (Hsu, Roth,"
+        " Roughgarden and Ullman 2014: it would let the data be reconstructed). Declare how far one"
+        " record moves its entries."
     )
 
     @property
     def description(self) -> str:
-        return f"column-private: one column of A changes, each entry by at most {self.sensitivity:g}"
+        return (
+            f"column-private: one column of A changes, each entry by at most {self.sensitivity:g}"
+        )
 
     def records(self, form: StandardForm) -> int:
         """Records own columns.
@@ -278,9 +312,16 @@ its entries.
         """
         return form.lp.shape[1]
 
-    def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:  # noqa: ARG002
+    def _steps(
+        self,
+        numbers: PrivateNumbers,
+        rng: np.random.Generator,
+        rows: Sequence[int],  # noqa: ARG002
+    ) -> FloatArray:
         owners = numbers.at[1]
-        return np.where(owners == rng.choice(owners), self.sensitivity * signs(len(numbers), rng), 0.0)
+        return np.where(
+            owners == rng.choice(owners), self.sensitivity * signs(len(numbers), rng), 0.0
+        )
 
     def _most_entries(self, support: npt.NDArray[np.bool_]) -> int:
         return int(support.sum(axis=0).max(initial=0))

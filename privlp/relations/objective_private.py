@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privlp.relations.low_sensitivity import BoundedChange, FloatArray, PublicMatrix, split_among_few
+from privlp.relations.low_sensitivity import (
+    BoundedChange,
+    FloatArray,
+    PublicMatrix,
+    split_among_few,
+)
 from privlp.relations.private_numbers import PrivateNumbers
 
 if TYPE_CHECKING:
@@ -17,7 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ObjectivePrivate(PublicMatrix, BoundedChange):
-    """Neighbouring programs differ in the costs c, by at most `sensitivity` in L1; A and b are public, private rows or not.
+    """Neighbouring programs differ in the costs c, by at most `sensitivity` in L1.
+
+    A and b are public, private rows or not.
 
     Parameters
     ----------
@@ -49,8 +56,9 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
     part = "c"
     numbers_are = "the costs c"
     unbounded = (
-        "if c may change without bound, no private solver can be accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let "
-        "the data be reconstructed). Declare how far one record moves c."
+        "if c may change without bound, no private solver can be accurate (Hsu, Roth, Roughgarden"
+        " and Ullman 2014: it would let the data be reconstructed). Declare how far one record"
+        " moves c."
     )
 
     @property
@@ -81,7 +89,12 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         delta = self.sensitivity
         return PrivateNumbers("c", c[at], lower[at], upper[at], delta, delta, delta, len(at), (at,))
 
-    def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:  # noqa: ARG002
+    def _steps(
+        self,
+        numbers: PrivateNumbers,
+        rng: np.random.Generator,
+        rows: Sequence[int],  # noqa: ARG002
+    ) -> FloatArray:
         return split_among_few(self.sensitivity, len(numbers), rng)
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:  # noqa: ARG002

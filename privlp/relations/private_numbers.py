@@ -81,7 +81,10 @@ class Figures:
         return cls(form, lp.c, lp.A, np.where(above, lp.b[form.row], -lp.row_lower[form.row]))
 
     def having(self, numbers: PrivateNumbers, values: FloatArray) -> Figures:
-        """These figures with other values in place of private numbers; a private equality keeps its two sides equal."""
+        """These figures with other values in place of private numbers.
+
+        A private equality keeps its two sides equal.
+        """
         if numbers.part == "c":
             c = self.c.copy()
             c[numbers.at] = values
@@ -109,12 +112,17 @@ class Figures:
         if len(form.row) == self.A.shape[0] and (form.row_sign > 0).all():
             return self.A
         if sp.issparse(self.A):
-            return sp.csr_array(sp.diags_array(form.row_sign.astype(float)) @ sp.csr_array(self.A)[form.row])
+            return sp.csr_array(
+                sp.diags_array(form.row_sign.astype(float)) @ sp.csr_array(self.A)[form.row]
+            )
         return form.row_sign[:, None] * self.A[form.row]
 
 
 def _with_entries(A: Any, at: tuple[IntArray, ...], values: FloatArray) -> Any:
-    """A copy of A with other entries; which of them a sparse A stored before does not matter, for that may be private."""
+    """A copy of A with other entries.
+
+    Which of them a sparse A stored before does not matter, for that may be private.
+    """
     if not sp.issparse(A):
         changed = A.copy()
         changed[at] = values
@@ -122,7 +130,9 @@ def _with_entries(A: Any, at: tuple[IntArray, ...], values: FloatArray) -> Any:
     old = sp.coo_array(A)
     place, new = (np.ravel_multi_index(position, A.shape) for position in (old.coords, at))
     kept = ~np.isin(place, new)
-    coords = tuple(np.concatenate([was[kept], now]) for was, now in zip(old.coords, at, strict=True))
+    coords = tuple(
+        np.concatenate([was[kept], now]) for was, now in zip(old.coords, at, strict=True)
+    )
     return sp.csr_array((np.concatenate([old.data[kept], values]), coords), shape=A.shape)
 
 
@@ -131,5 +141,11 @@ def equal_sides(form: StandardForm) -> npt.NDArray[np.int64]:
     lp = form.lp
     below = np.flatnonzero((form.row_sign < 0) & (lp.row_lower[form.row] == lp.b[form.row]))
     above = np.flatnonzero(form.row_sign > 0)
-    position = {int(row): int(side) for row, side in zip(form.row[above], above, strict=True)} if len(below) else {}
-    return np.array([(position[int(form.row[side])], side) for side in below], dtype=np.int64).reshape(-1, 2)
+    position = (
+        {int(row): int(side) for row, side in zip(form.row[above], above, strict=True)}
+        if len(below)
+        else {}
+    )
+    return np.array(
+        [(position[int(form.row[side])], side) for side in below], dtype=np.int64
+    ).reshape(-1, 2)

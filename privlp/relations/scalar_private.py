@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from privlp.errors import InvalidParameterError
-from privlp.relations.low_sensitivity import BoundedChange, FloatArray, PublicMatrix, signs, split_among_few
+from privlp.relations.low_sensitivity import (
+    BoundedChange,
+    FloatArray,
+    PublicMatrix,
+    signs,
+    split_among_few,
+)
 from privlp.relations.private_numbers import Figures, PrivateNumbers, equal_sides
 
 if TYPE_CHECKING:
@@ -36,13 +42,15 @@ class ScalarPrivate(PublicMatrix, BoundedChange):
     Public is everything but the numbers: which rows are private, which have which sides, and which are equalities (a neighbour of
     a range has positive width).
 
-    *Sensitivity.* With m private numbers (one for each side of a row, one for an equality), b moves by m·D in L1 and sqrt(m)·D
-    in L2 under ``norm="inf"``, by D in both under ``norm="1"``. At a public x the violation A_i x - b_i moves by as much as b_i:
-    all changes lie in [-D, D], a span of 2 D; under ``norm="1"`` they span at most D, or 2 D where a private equality shows one
-    number in two rows. Rounding of the difference is added. The change of variables u_j = c_j x_j/V leaves b alone.
+    *Sensitivity.* With m private numbers (one for each side of a row, one for an equality), b moves
+    by m·D in L1 and sqrt(m)·D in L2 under ``norm="inf"``, by D in both under ``norm="1"``. At a
+    public x the violation A_i x - b_i moves by as much as b_i: all changes lie in [-D, D], a span
+    of 2 D; under ``norm="1"`` they span at most D, or 2 D where a private equality shows one number
+    in two rows. Rounding of the difference is added. The change of variables u_j = c_j x_j/V leaves
+    b alone.
 
-    An unbounded change is refused: Hsu, Roth, Roughgarden and Ullman (2014) show that any private solver would allow the data
-    to be reconstructed.
+    An unbounded change is refused: Hsu, Roth, Roughgarden and Ullman (2014) show that any private
+    solver would allow the data to be reconstructed.
 
     Examples
     --------
@@ -61,8 +69,9 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
     part = "b"
     numbers_are = "the right-hand sides of the private rows"
     unbounded = (
-        "if b may change without bound, no private solver can be accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let "
-        "the data be reconstructed). Declare how far one record moves b."
+        "if b may change without bound, no private solver can be accurate (Hsu, Roth, Roughgarden"
+        " and Ullman 2014: it would let the data be reconstructed). Declare how far one record"
+        " moves b."
     )
 
     def __post_init__(self) -> None:
@@ -84,16 +93,33 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         return lower, upper, values, np.tile(lp.private, 2) & np.isfinite(values)
 
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
-        lower, upper = (np.broadcast_to(end, form.lp.shape[0])[form.row] for end in (self.lower, self.upper))
+        lower, upper = (
+            np.broadcast_to(end, form.lp.shape[0])[form.row] for end in (self.lower, self.upper)
+        )
         sides = np.setdiff1d(np.flatnonzero(lower < upper), equal_sides(form)[:, 1])
         lower, upper, above = lower[sides], upper[sides], form.row_sign[sides] > 0
         low, high = np.where(above, lower, -upper), np.where(above, upper, -lower)
         count = len(sides) if self.norm == "inf" else 1
         delta = self.sensitivity
         values = Figures.of(form).rhs[sides]
-        return PrivateNumbers("b", values, low, high, count * delta, math.sqrt(count) * delta, delta, len(sides), (sides,))
+        return PrivateNumbers(
+            "b",
+            values,
+            low,
+            high,
+            count * delta,
+            math.sqrt(count) * delta,
+            delta,
+            len(sides),
+            (sides,),
+        )
 
-    def _steps(self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]) -> FloatArray:  # noqa: ARG002
+    def _steps(
+        self,
+        numbers: PrivateNumbers,
+        rng: np.random.Generator,
+        rows: Sequence[int],  # noqa: ARG002
+    ) -> FloatArray:
         if self.norm == "inf":
             return self.sensitivity * signs(len(numbers), rng)
         return split_among_few(self.sensitivity, len(numbers), rng)

@@ -1,7 +1,8 @@
 """Private solvers: a dual player and a private primal player, driven by one loop.
 
-A method is a function from a :class:`~privlp.solvers.task.Task` to a :class:`~privlp.solvers.game.Solver`. It checks its own
-requirements, fixes every parameter from public numbers, and charges the ledger for all of its draws.
+A method is a function from a :class:`~privlp.solvers.task.Task` to a
+:class:`~privlp.solvers.game.Solver`. It checks its own requirements, fixes every parameter from
+public numbers, and charges the ledger for all of its draws.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,11 @@ from privlp.solvers.ftpl import ftpl
 from privlp.solvers.game import Solver as Solver
 from privlp.solvers.mirror import mirror, mirror_dense
 from privlp.solvers.multiplicative_weights import multiplicative_weights
-from privlp.solvers.never_violated import published_truncated_laplace, truncated_gaussian, truncated_laplace
+from privlp.solvers.never_violated import (
+    published_truncated_laplace,
+    truncated_gaussian,
+    truncated_laplace,
+)
 from privlp.solvers.portfolio import mirror_best
 from privlp.solvers.prediction import Prediction as Prediction
 from privlp.solvers.task import Task as Task

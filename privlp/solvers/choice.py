@@ -34,12 +34,15 @@ PREDICTIONS: Mapping[str, Callable[[Task], Prediction]] = {
     "truncated-gaussian": predict_truncated_gaussian,
     "truncated-laplace-published": predict_published_truncated_laplace,
 }
-#: What ``"auto"`` takes, and in that order if nothing is predicted. Whether ``"mirror"`` or ``"mirror-dense"`` is the better one
-#: depends on private rows, which ``"mirror-best"`` asks at a price.
+#: What ``"auto"`` takes, and in that order if nothing is predicted. Whether ``"mirror"`` or
+#: ``"mirror-dense"`` is the better one depends on private rows, which ``"mirror-best"`` asks at a
+#: price.
 _CANDIDATES = ("mirror-best", "dmw", "ftpl")
 
 
-def predictions(task: Task, available: Sequence[str]) -> tuple[dict[str, Prediction], dict[str, PrivLPError]]:
+def predictions(
+    task: Task, available: Sequence[str]
+) -> tuple[dict[str, Prediction], dict[str, PrivLPError]]:
     """Predictions of the methods that apply to a task, and why others do not; nothing is spent."""
     found: dict[str, Prediction] = {}
     reasons: dict[str, PrivLPError] = {}
@@ -78,7 +81,9 @@ def best_method(task: Task, available: Sequence[str]) -> str:
         if len({str(reason) for reason in reasons.values()}) == 1:
             raise reasons[candidates[0]]
         cause = reasons.pop(candidates[-1])  # of the method that asks least of the region
-        raise UnsupportedProblemError(" ".join(["No method applies.", str(cause), *in_short(reasons)]))
+        raise UnsupportedProblemError(
+            " ".join(["No method applies.", str(cause), *in_short(reasons)])
+        )
     # HiGHS costs many times the time of closed formulas: it is for regions that have none.
     closed = [method for method in found if method != "ftpl"] or list(found)
     return min(closed, key=lambda method: found[method].violation)
@@ -95,4 +100,6 @@ def _candidates(task: Task, available: Sequence[str]) -> tuple[str, ...]:
     if "mw" not in available:
         return tuple(available[:1])
     task.accuracy()
-    return ("direct-noise",) if task.opt is None or task.split is not None else ("mw", "direct-noise")
+    return (
+        ("direct-noise",) if task.opt is None or task.split is not None else ("mw", "direct-noise")
+    )

@@ -1,7 +1,7 @@
 """The dual player: multiplicative weights over rows, projected onto the 1/s-dense distributions.
 
-Raw log-weights are kept and only projected copies leave: a row's weight depends on that row and on what was released,
-never on other rows. That is what the sensitivity bound of
+Raw log-weights are kept and only projected copies leave: a row's weight depends on that row and on
+what was released, never on other rows. That is what the sensitivity bound of
 :meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity` rests on.
 """
 
@@ -20,22 +20,26 @@ FloatArray = npt.NDArray[np.float64]
 
 # Newton's passes before falling back to selection; a warm start needs two or three.
 _MAX_PASSES = 40
-# exp() of anything in [-_SAFE, _SAFE] neither overflows nor underflows, also after adding up a million of them.
+# exp() of anything in [-_SAFE, _SAFE] neither overflows nor underflows, also after adding up a
+# million of them.
 _SAFE = 300.0
-# Beyond this, rows of a smoothed dual count as equally bad: an arbitrary right-hand side must not make numbers too large to add.
+# Beyond this, rows of a smoothed dual count as equally bad: an arbitrary right-hand side must not
+# make numbers too large to add.
 _LARGEST_LOG_WEIGHT = 1e6
 
 
 class DenseProjection:
     """Bregman projection onto the 1/s-dense distributions: (1/s) min(1, zeta z_i) with sum_i min(1, zeta z_i) = s.
 
-    The multiplier is exact: the set of capped rows is found, not approached. Each call takes O(n) expected time, by
-    Newton's method on the concave piecewise-linear function zeta -> sum_i min(1, zeta z_i), warm-started from the last
-    call. Weights come as logarithms and may span any number of orders of magnitude.
+    The multiplier is exact: the set of capped rows is found, not approached. Each call takes O(n)
+    expected time, by Newton's method on the concave piecewise-linear function zeta -> sum_i min(1,
+    zeta z_i), warm-started from the last call. Weights come as logarithms and may span any number
+    of orders of magnitude.
 
-    If fewer than s weights are positive there is no such zeta. Those rows get 1/s each and the rest of the mass belongs to
-    a fixed public value, as if s public dummy rows stood by: the returned weights then sum to less than one. They are not
-    renormalised, which would break the sensitivity bound.
+    If fewer than s weights are positive there is no such zeta. Those rows get 1/s each and the rest
+    of the mass belongs to a fixed public value, as if s public dummy rows stood by: the returned
+    weights then sum to less than one. They are not renormalised, which would break the sensitivity
+    bound.
 
     Parameters
     ----------
@@ -47,14 +51,19 @@ class DenseProjection:
 
     def __init__(self, n: int, s: float) -> None:
         self.s = s
-        self._log_cap = math.log(max(n, 1) / s)  # log-weight at which a row is capped: right for equal weights
+        self._log_cap = math.log(
+            max(n, 1) / s
+        )  # log-weight at which a row is capped: right for equal weights
         self._relative = np.empty(n)
         self._zeta = 1.0  # multiplier of the weights in _relative
         self._weights = np.empty(n)
         self._uncapped = np.empty(n, dtype=bool)
 
     def __call__(self, log_weights: FloatArray) -> FloatArray:
-        """Project exp(log_weights), ``-inf`` allowed. The result is overwritten by the next call."""
+        """Project exp(log_weights), ``-inf`` allowed.
+
+        The result is overwritten by the next call.
+        """
         if len(log_weights) > self.s and (self._newton(log_weights) or self._select(log_weights)):
             np.multiply(self._relative, self._zeta / self.s, out=self._weights)
             return np.clip(self._weights, 0.0, 1.0 / self.s, out=self._weights)
@@ -63,22 +72,28 @@ class DenseProjection:
         return self._weights
 
     def _newton(self, log_weights: FloatArray) -> bool:
-        """Newton from the last cap. False if it does not settle, which leaves the work to :meth:`_select`.
+        """Newton from the last cap.
 
-        Capped and uncapped weights are never subtracted from each other: one may be smaller than the rounding error of the
-        other.
+        False if it does not settle, which leaves the work to :meth:`_select`.
+
+        Capped and uncapped weights are never subtracted from each other: one may be smaller than
+        the rounding error of the other.
         """
         self._set_relative(log_weights)
         zeta, last_capped = 1.0, -1
         for _ in range(_MAX_PASSES):
             np.less(self._relative, 1.0 / zeta, out=self._uncapped)
             capped = len(log_weights) - int(np.count_nonzero(self._uncapped))
-            if capped >= self.s:  # right of the root with a flat tangent: step left, from where Newton climbs
+            if (
+                capped >= self.s
+            ):  # right of the root with a flat tangent: step left, from where Newton climbs
                 zeta, last_capped = zeta / 8, -1
                 continue
             if capped == last_capped:
                 break
-            uncapped_sum = float(np.multiply(self._relative, self._uncapped, out=self._weights).sum())
+            uncapped_sum = float(
+                np.multiply(self._relative, self._uncapped, out=self._weights).sum()
+            )
             if not uncapped_sum > math.exp(-_SAFE):
                 return False
             zeta, last_capped = (self.s - capped) / uncapped_sum, capped
@@ -93,8 +108,9 @@ class DenseProjection:
     def _select(self, log_weights: FloatArray) -> bool:
         """Exact cap by selection and sorting. False if fewer than s weights are positive.
 
-        With the k largest weights capped, zeta = (s - k) / (sum of the others). The right k is the smallest for which the
-        next weight stays below its cap; it is less than s, so only weights above the ceil(s)-th largest are candidates.
+        With the k largest weights capped, zeta = (s - k) / (sum of the others). The right k is the
+        smallest for which the next weight stays below its cap; it is less than s, so only weights
+        above the ceil(s)-th largest are candidates.
         """
         rank = math.ceil(self.s)
         anchor = float(np.partition(log_weights, -rank)[-rank])
@@ -105,7 +121,8 @@ class DenseProjection:
         rest = math.log(np.exp(ahead[ahead <= 0]).sum())
         log_sum_of_others = np.logaddexp.accumulate(np.concatenate([[rest], above[::-1]]))[::-1]
         log_caps = log_sum_of_others - np.log(self.s - np.arange(len(above) + 1))
-        # How far the sum of a weight and all smaller ones is ahead of it: no weight is so large that this rounds to nothing.
+        # How far the sum of a weight and all smaller ones is ahead of it: no weight is so large
+        # that this rounds to nothing.
         lead = np.logaddexp(0.0, log_sum_of_others[1:] - above)
         stays_below = np.flatnonzero(lead >= np.log(self.s - np.arange(len(above))))
         k = int(stays_below[0]) if stays_below.size else len(above)
@@ -116,7 +133,9 @@ class DenseProjection:
         self._zeta = 1.0
         # The logarithms were rounded: the mass that the capped weights leave is dealt out exactly.
         self._relative[:] = 1.0
-        self._relative[self._uncapped] = uncapped * ((self.s - len(ahead) + uncapped.size) / uncapped.sum())
+        self._relative[self._uncapped] = uncapped * (
+            (self.s - len(ahead) + uncapped.size) / uncapped.sum()
+        )
         return True
 
     def _set_relative(self, log_weights: FloatArray) -> None:
@@ -160,8 +179,9 @@ class DenseDual:
 class SmoothedWorstRows:
     """A dense distribution over the rows that a point violates most, remembering nothing of earlier points.
 
-    Weights are the projection of exp(violation/temperature): the slopes of a smoothed mean of the s largest violations. As the
-    temperature falls they become 1/s on the s largest, ties sharing alike.
+    Weights are the projection of exp(violation/temperature): the slopes of a smoothed mean of the s
+    largest violations. As the temperature falls they become 1/s on the s largest, ties sharing
+    alike.
 
     Parameters
     ----------

@@ -20,7 +20,8 @@ from privlp.solvers.rounds import as_rounds, weights_of_rounds
 from privlp.solvers.task import Task
 
 _FEWEST_ROUNDS, _MOST_DEFAULT_ROUNDS = 10, 2_000
-# The next three were chosen by trial on covering, packing, game and classification programs (benchmarks/family.py).
+# The next three were chosen by trial on covering, packing, game and classification programs
+# (benchmarks/family.py).
 _SOFTNESS = 4.0
 _DENSITY = 1.75
 _LARGEST_SHARE = 1 / 3
@@ -48,20 +49,22 @@ class Region(Protocol):
 class Descent:
     """One run of mirror descent; every number is public.
 
-    Round t of an accelerated descent counts w_t = (t + 2)/2. Its noise has a variance in proportion to
-    1/w_t: of all noise of the same price this leaves least. To first order, and in expectation, the
-    noise of all rounds together leaves an error of F = sigma_1 sqrt(2 ln d) in the sum of violations,
-    sigma_1 the noise of a single release at the whole budget, however many rounds there are; more
-    rounds than needed add to it. Elastic duals spread it over all rows: E = F/n a row. Dense duals put
-    it on M rows, E = F/M, and look at no others: where not all rows can be satisfied they come nearer
-    to what s asks for. M = 1.75 sqrt(n F sqrt d), between s and n/3, balances E against the distance
-    between the mean of the M worst violations and the s-th, taken to grow as M/(n sqrt d).
+    Round t of an accelerated descent counts w_t = (t + 2)/2. Its noise has a variance in proportion
+    to 1/w_t: of all noise of the same price this leaves least. To first order, and in expectation,
+    the noise of all rounds together leaves an error of F = sigma_1 sqrt(2 ln d) in the sum of
+    violations, sigma_1 the noise of a single release at the whole budget, however many rounds there
+    are; more rounds than needed add to it. Elastic duals spread it over all rows: E = F/n a row.
+    Dense duals put it on M rows, E = F/M, and look at no others: where not all rows can be
+    satisfied they come nearer to what s asks for. M = 1.75 sqrt(n F sqrt d), between s and n/3,
+    balances E against the distance between the mean of the M worst violations and the s-th, taken
+    to grow as M/(n sqrt d).
 
-    Rows soften over 4 E (elastic) or at the temperature E (dense). The step is 2 d softness/n or, for a mean, d softness: the
-    inverse curvature where half of the rows are soft and their squared entries are spread evenly over the variables. T makes the
-    error of the optimisation about E; if that takes more than 2,000 rounds (300 with HiGHS), E is what these reach. There are at
-    least 10. Given alpha (violation per unit of ||A_i||_2), softness and T are those at which more than s rows violated by more
-    than alpha would cost more than such an optimisation leaves.
+    Rows soften over 4 E (elastic) or at the temperature E (dense). The step is 2 d softness/n or,
+    for a mean, d softness: the inverse curvature where half of the rows are soft and their squared
+    entries are spread evenly over the variables. T makes the error of the optimisation about E; if
+    that takes more than 2,000 rounds (300 with HiGHS), E is what these reach. There are at least
+    10. Given alpha (violation per unit of ||A_i||_2), softness and T are those at which more than s
+    rows violated by more than alpha would cost more than such an optimisation leaves.
 
     Attributes
     ----------
@@ -122,23 +125,36 @@ class Descent:
             Where to stop without alpha.
         """
         s, alpha, n = task.density(), task.accuracy(), task.n
-        k, largest_n, size = relation.rows_of_one_record(task.lp), relation.largest_n(n), region.size
+        k, largest_n, size = (
+            relation.rows_of_one_record(task.lp),
+            relation.largest_n(n),
+            region.size,
+        )
         log_d = math.log(max(2, size))
         total = relation.sum_sensitivity(1.0, k) * noise * math.sqrt(2 * log_d)
         rows = float(n)
         sensitivity = relation.sum_sensitivity(1.0, k) + 2 * rounding(largest_n, size)
         if dense:
-            rows = max(s, min(_DENSITY * math.sqrt(n * total * math.sqrt(size)), _LARGEST_SHARE * n))
+            rows = max(
+                s, min(_DENSITY * math.sqrt(n * total * math.sqrt(size)), _LARGEST_SHARE * n)
+            )
             sensitivity = relation.dense_average_sensitivity(2.0, rows, k)
             sensitivity += 2 * RowsOfEqualNorm.rounding_error_of_average(largest_n, size)
         width = 1.0 if dense else _SOFTNESS
-        reach = math.sqrt(2 * log_d / (size * width))  # the error that T rounds leave, times T, if rows soften over `width` of it
+        reach = math.sqrt(
+            2 * log_d / (size * width)
+        )  # the error that T rounds leave, times T, if rows soften over `width` of it
         error = max(total / rows, reach / most_rounds)
         softness, rounds = width * error, max(math.ceil(reach / error), _FEWEST_ROUNDS)
         if alpha is not None:
             softness = min(alpha / region.longest, _LARGEST_SOFTNESS)
             accuracy = softness if dense else s * softness / (2 * n)
-            rounds = max(_FEWEST_ROUNDS, as_rounds(math.sqrt(2 * log_d / size), max(softness * accuracy, _TINY) ** -0.25, alpha))
+            rounds = max(
+                _FEWEST_ROUNDS,
+                as_rounds(
+                    math.sqrt(2 * log_d / size), max(softness * accuracy, _TINY) ** -0.25, alpha
+                ),
+            )
         step = size * softness * (1.0 if dense else 2 / n)
         return cls(sensitivity, rounds, error, softness, step, rows if dense else None, accelerated)
 
@@ -149,16 +165,23 @@ class Descent:
             return GaussianMechanism(self.sensitivity, sigma)
         return WeightedGaussianMechanism(self.sensitivity, sigma, weights_of_rounds(self.rounds))
 
-    def prediction(self, method: str, region: Region, noise: float, objective_loss: float | None = 0.0) -> Prediction:
+    def prediction(
+        self, method: str, region: Region, noise: float, objective_loss: float | None = 0.0
+    ) -> Prediction:
         """The error in units of alpha, and the noise of a round on average."""
         power = 1.0 if self.density is None else 0.5
         per_round = noise * math.sqrt(self.rounds)
-        return Prediction(method, self.error * region.typical_norm, objective_loss, self.rounds, per_round, power)
+        return Prediction(
+            method, self.error * region.typical_norm, objective_loss, self.rounds, per_round, power
+        )
 
     @property
     def purpose(self) -> str:
         """What its draws are for, in the words of the ledger."""
-        return f"release the {'sum' if self.density is None else 'weighted mean'} of violated rows each round"
+        return (
+            f"release the {'sum' if self.density is None else 'weighted mean'} of violated rows"
+            " each round"
+        )
 
     def game(self, rows: Rows, player: Walker) -> Game:
         """The game of duals of this kind against a player."""
@@ -179,20 +202,35 @@ def noise_of_one_release(task: Task, beside: Sequence[Mechanism] = ()) -> float:
         If delta is zero.
     """
     if task.ledger.delta == 0 and math.isfinite(task.ledger.eps):
-        raise InvalidParameterError("delta must be positive with this method, whose noise is Gaussian; or use method='dmw'.")
-    return task.ledger.calibrate(lambda intensity: GaussianMechanism(1.0, 1 / intensity), 1, beside=beside).sigma
+        raise InvalidParameterError(
+            "delta must be positive with this method, whose noise is Gaussian; or use method='dmw'."
+        )
+    return task.ledger.calibrate(
+        lambda intensity: GaussianMechanism(1.0, 1 / intensity), 1, beside=beside
+    ).sigma
 
 
 def pay(
-    task: Task, descents: Sequence[Descent], shares: Sequence[float], beside: Sequence[tuple[Mechanism, int, str]] = ()
+    task: Task,
+    descents: Sequence[Descent],
+    shares: Sequence[float],
+    beside: Sequence[tuple[Mechanism, int, str]] = (),
 ) -> list[ChargedDraws]:
     """Charge other mechanisms and several descents, each of which has its share of what they leave."""
     others: list[tuple[Mechanism, int]] = [(mechanism, count) for mechanism, count, _ in beside]
 
     def make(intensity: float) -> list[tuple[Mechanism, int]]:
         parts = zip(descents, shares, strict=True)
-        return [*others, *((descent.mechanism(intensity * math.sqrt(share)), descent.rounds) for descent, share in parts)]
+        return [
+            *others,
+            *(
+                (descent.mechanism(intensity * math.sqrt(share)), descent.rounds)
+                for descent, share in parts
+            ),
+        ]
 
     mechanisms = make(task.ledger.calibrate_together(make))
     purposes = [*(purpose for _, _, purpose in beside), *(descent.purpose for descent in descents)]
-    return task.charge_together([(m, count, purpose) for (m, count), purpose in zip(mechanisms, purposes, strict=True)])
+    return task.charge_together(
+        [(m, count, purpose) for (m, count), purpose in zip(mechanisms, purposes, strict=True)]
+    )

@@ -49,19 +49,26 @@ def direct_noise(task: Task) -> DirectNoise:
 
     *Neighbours*: scalar-, row-, column- or objective-private, or several at once.
 
-    *Sensitivity.* That of the numbers themselves, in the user's units: no change of variables is made
-    (:meth:`~privlp.relations.LowSensitivity.private_numbers`). Laplace noise on the L1 sensitivity or Gaussian noise on the L2
-    sensitivity, whichever is smaller at the largest of all entries. Proof: ``docs/proofs.md``, "Direct noise".
+    *Sensitivity.* That of the numbers themselves, in the user's units: no change of variables is
+    made (:meth:`~privlp.relations.LowSensitivity.private_numbers`). Laplace noise on the L1
+    sensitivity or Gaussian noise on the L2 sensitivity, whichever is smaller at the largest of all
+    entries. Proof: ``docs/proofs.md``, "Direct noise".
 
-    *Noisy program.* With a public `opt`, x minimises the largest violation of the noisy rows among points of that
-    objective. Without one, x minimises the objective over the noisy rows; if they contradict each other, over the rows
-    relaxed by twice the least amount, the same for all, that reconciles them. Where c is private the released costs count.
+    *Noisy program.* With a public `opt`, x minimises the largest violation of the noisy rows among
+    points of that objective. Without one, x minimises the objective over the noisy rows; if they
+    contradict each other, over the rows relaxed by twice the least amount, the same for all, that
+    reconciles them. Where c is private the released costs count.
 
-    *Budget.* Parts of a combined relation take the shares given by `split`, or shares proportional to the square roots of the
-    errors they cause.
+    *Budget.* Parts of a combined relation take the shares given by `split`, or shares proportional
+    to the square roots of the errors they cause.
     """
     relation = low_sensitivity(task, _METHOD)
-    task.refuse(_METHOD, s="only constraint-private solvers give up rows", alpha=_NO_ROUNDS, width=_NO_ROUNDS)
+    task.refuse(
+        _METHOD,
+        s="only constraint-private solvers give up rows",
+        alpha=_NO_ROUNDS,
+        width=_NO_ROUNDS,
+    )
     numbers = private_numbers(task, relation)
     parts = {part.part for part in numbers}
     value = _public_optimum(task, costs_are_private="c" in parts)
@@ -72,16 +79,29 @@ def direct_noise(task: Task) -> DirectNoise:
 
     def mechanisms(intensity: float) -> list[tuple[AdditiveNoise, int]]:
         pairs = zip(numbers, split, strict=True)
-        return [(kinds[part.part][0].mechanism(part.l1, part.l2, share, intensity), 1) for part, share in pairs]
+        return [
+            (kinds[part.part][0].mechanism(part.l1, part.l2, share, intensity), 1)
+            for part, share in pairs
+        ]
 
     requests = mechanisms(task.ledger.calibrate_together(mechanisms))
-    draws = task.charge_together([(m, 1, f"noise on {NAMES[p.part]}") for p, (m, _) in zip(numbers, requests, strict=True)])
-    slack = max(largest_of(mechanism, len(part)) for part, (mechanism, _) in zip(numbers, requests, strict=True))
-    return DirectNoise(task.form, numbers, draws, value=value, slack=slack, time_limit=task.time_limit)
+    draws = task.charge_together(
+        [(m, 1, f"noise on {NAMES[p.part]}") for p, (m, _) in zip(numbers, requests, strict=True)]
+    )
+    slack = max(
+        largest_of(mechanism, len(part))
+        for part, (mechanism, _) in zip(numbers, requests, strict=True)
+    )
+    return DirectNoise(
+        task.form, numbers, draws, value=value, slack=slack, time_limit=task.time_limit
+    )
 
 
 def predict_direct_noise(task: Task) -> Prediction:
-    """What :func:`direct_noise` is expected to leave; with a private A only where public numbers say how large x is."""
+    """What :func:`direct_noise` is expected to leave.
+
+    With a private A only where public numbers say how large x is.
+    """
     relation = low_sensitivity(task, _METHOD)
     numbers = private_numbers(task, relation)
     parts = {part.part for part in numbers}
@@ -93,7 +113,9 @@ def predict_direct_noise(task: Task) -> Prediction:
         rows = max(1, task.form.n_private)
         noise = max(noise, deviation(mechanism) / mechanism.sensitivity)
         if part.part != "c":
-            total += _TYPICAL_SHARE * (size if part.part == "A" else 1.0) * largest_of(mechanism, rows)
+            total += (
+                _TYPICAL_SHARE * (size if part.part == "A" else 1.0) * largest_of(mechanism, rows)
+            )
     return Prediction(_METHOD, total, 0.0 if task.opt is not None else None, 1, noise)
 
 
@@ -111,7 +133,8 @@ def _size_of_x(task: Task) -> float:
         largest = largest_size(task.lp)
     if math.isinf(largest):
         raise UnsupportedProblemError(
-            "How large x may be, and with it the effect of noise on A, is not known publicly: give every variable finite bounds."
+            "How large x may be, and with it the effect of noise on A, is not known publicly: give"
+            " every variable finite bounds."
         )
     return largest / 2
 
@@ -121,7 +144,10 @@ def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:
     if task.opt is None:
         return None
     if costs_are_private:
-        raise InvalidParameterError("opt has no use where c is private: the optimum of the released costs is found. Leave it out.")
+        raise InvalidParameterError(
+            "opt has no use where c is private: the optimum of the released costs is found. Leave"
+            " it out."
+        )
     value = real(task.opt, "opt")
     if not math.isfinite(value):
         raise InvalidParameterError(f"opt must be a finite number, got {task.opt!r}.")
@@ -130,12 +156,15 @@ def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:
     status, _ = optimum(np.zeros(len(lp.c)), matrix, lower, upper, lp.bounds)
     if status == highspy.HighsModelStatus.kInfeasible:
         raise UnsupportedProblemError(
-            f"opt = {task.opt:g} is out of reach: no x within the public rows and bounds has that objective."
+            f"opt = {task.opt:g} is out of reach: no x within the public rows and bounds has that"
+            " objective."
         )
     return value
 
 
-def _rows_and_value(lp: LinearProgram, rows: npt.NDArray[np.bool_], value: float) -> tuple[sp.csc_array, FloatArray, FloatArray]:
+def _rows_and_value(
+    lp: LinearProgram, rows: npt.NDArray[np.bool_], value: float
+) -> tuple[sp.csc_array, FloatArray, FloatArray]:
     """Some rows of the program, and c·x = value, as (matrix, lower, upper)."""
     matrix = sp.vstack([as_sparse(lp.A[rows], sp.csc_array), sp.csc_array(lp.c[None, :])])
     return sp.csc_array(matrix), np.append(lp.row_lower[rows], value), np.append(lp.b[rows], value)
@@ -190,7 +219,13 @@ class DirectNoise:
         status, x = self._solve()
         message = "Released the private numbers with noise and solved the noisy program"
         if x is None:
-            return Released(None, None, self._trace, status, f"{message}; HiGHS ended without a solution: {status}.")
+            return Released(
+                None,
+                None,
+                self._trace,
+                status,
+                f"{message}; HiGHS ended without a solution: {status}.",
+            )
         objective = float(self._figures.c @ x) + self._form.lp.offset
         return Released(x, objective, self._trace, message=message)
 
@@ -198,14 +233,25 @@ class DirectNoise:
         """Optimise over (x, t), every private row being relaxed by t."""
         lp, figures, d = self._form.lp, self._figures, self._form.lp.shape[1]
         public, rows = ~lp.private & (lp.sides() > 0), figures.private_rows()
-        matrix, lower, upper = as_sparse(lp.A[public], sp.csc_array), lp.row_lower[public], lp.b[public]
+        matrix, lower, upper = (
+            as_sparse(lp.A[public], sp.csc_array),
+            lp.row_lower[public],
+            lp.b[public],
+        )
         if self._value is not None:
             matrix, lower, upper = _rows_and_value(lp, public, self._value)
         relaxed = np.concatenate([np.zeros(len(upper)), -np.ones(rows.shape[0])])
-        matrix = sp.csc_array(sp.hstack([sp.vstack([matrix, sp.csc_array(rows)]), sp.csc_array(relaxed[:, None])]))
-        lower, upper = np.concatenate([lower, np.full(rows.shape[0], -np.inf)]), np.concatenate([upper, figures.rhs])
+        matrix = sp.csc_array(
+            sp.hstack([sp.vstack([matrix, sp.csc_array(rows)]), sp.csc_array(relaxed[:, None])])
+        )
+        lower, upper = (
+            np.concatenate([lower, np.full(rows.shape[0], -np.inf)]),
+            np.concatenate([upper, figures.rhs]),
+        )
 
-        def best_point(cost: FloatArray, least: float, most: float) -> tuple[highspy.HighsModelStatus, FloatArray]:
+        def best_point(
+            cost: FloatArray, least: float, most: float
+        ) -> tuple[highspy.HighsModelStatus, FloatArray]:
             bounds = np.vstack([lp.bounds, [least, most]])
             limit = {} if self._time_limit is None else {"time_limit": self._time_limit}
             return optimum(cost, matrix, lower, upper, bounds, options=limit)
@@ -214,7 +260,10 @@ class DirectNoise:
         optimal = highspy.HighsModelStatus.kOptimal
         if self._value is None:
             status, point = best_point(cheap, 0.0, 0.0)
-            if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
+            if status in (
+                highspy.HighsModelStatus.kInfeasible,
+                highspy.HighsModelStatus.kUnboundedOrInfeasible,
+            ):
                 status, point = best_point(tight, 0.0, np.inf)
                 if status == optimal:
                     relaxed_by = 2 * float(point[-1])

@@ -13,8 +13,9 @@ from privlp.status import Status
 def drive(solver: Solver, *, progress: bool, time_limit: float | None) -> Status:
     """Play all rounds, or stop at the time limit.
 
-    The number of rounds is fixed in advance; nothing in the data ends the loop. All draws were paid before the first round, so
-    an interruption (Ctrl-C) leaves the ledger true: what was charged stays charged.
+    The number of rounds is fixed in advance; nothing in the data ends the loop. All draws were paid
+    before the first round, so an interruption (Ctrl-C) leaves the ledger true: what was charged
+    stays charged.
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
     rounds = range(solver.rounds)

@@ -1,7 +1,8 @@
 """The game under every constraint-private solver: dense duals against a private primal player.
 
-Each round the duals offer a dense distribution over private rows, the player answers from a noisy view of it, and the duals
-learn how much each row is violated by the answer. Only the answers leave; the solution is their average.
+Each round the duals offer a dense distribution over private rows, the player answers from a noisy
+view of it, and the duals learn how much each row is violated by the answer. Only the answers leave;
+the solution is their average.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class Released:
     message: str = ""
 
     @classmethod
-    def at(cls, form: StandardForm, u: FloatArray, trace: dict[str, npt.NDArray[np.generic]]) -> Released:
+    def at(
+        cls, form: StandardForm, u: FloatArray, trace: dict[str, npt.NDArray[np.generic]]
+    ) -> Released:
         """The point u of a standard form with public costs."""
         x = form.undo(u)
         return cls(x, form.lp.objective(x), trace)
@@ -185,17 +188,21 @@ class SelectionPlayer:
         """The average of the selected vertices."""
         vertices = self._simplex.vertices
         share = np.bincount(self._selected, minlength=len(vertices)) / len(self._selected)
-        return Released.at(self._simplex.form, share * vertices, {"selected": self._simplex.form.column[self._selected]})
+        return Released.at(
+            self._simplex.form,
+            share * vertices,
+            {"selected": self._simplex.form.column[self._selected]},
+        )
 
 
 class MirrorPlayer:
     """Releases the whole score vector with noise each round, and follows it by entropic mirror descent.
 
-    With theta_t = 2/(t + 2): the duals see y = (1 - theta) x + theta z; z is proportional to exp(step * sum of scores/theta); x
-    becomes (1 - theta) x + theta z (Nesterov's method with entropic distances, Tseng 2008). So round t
-    counts 1/theta_t; noise costs least with a variance in proportion to theta_t. Plain descent has
-    theta_t = 1/(t + 1) in averages and 1 elsewhere: the duals see z, and x is the average of what they
-    saw.
+    With theta_t = 2/(t + 2): the duals see y = (1 - theta) x + theta z; z is proportional to
+    exp(step * sum of scores/theta); x becomes (1 - theta) x + theta z (Nesterov's method with
+    entropic distances, Tseng 2008). So round t counts 1/theta_t; noise costs least with a variance
+    in proportion to theta_t. Plain descent has theta_t = 1/(t + 1) in averages and 1 elsewhere: the
+    duals see z, and x is the average of what they saw.
 
     Parameters
     ----------
@@ -220,7 +227,12 @@ class MirrorPlayer:
         *,
         accelerated: bool = True,
     ) -> None:
-        self._simplex, self._release, self._step, self._accelerated = simplex, release, step, accelerated
+        self._simplex, self._release, self._step, self._accelerated = (
+            simplex,
+            release,
+            step,
+            accelerated,
+        )
         self._costs = np.zeros(simplex.size) if costs is None else costs
         self._sum = np.zeros(simplex.size)
         self._average = self._ahead = simplex.nearest(np.full(simplex.size, 1 / simplex.size))
@@ -254,19 +266,25 @@ class MirrorPlayer:
 
     @property
     def solution(self) -> FloatArray:
-        """The average of the points of all rounds, later ones counting more if accelerated; u on the region."""
+        """The average of the points of all rounds, later ones counting more if accelerated.
+
+        U on the region.
+        """
         return self._simplex.point(self._average)
 
     def released(self) -> Released:
         """The average of all rounds."""
-        return Released.at(self._simplex.form, self.solution, self._walk.trace(self._simplex.form.undo))
+        return Released.at(
+            self._simplex.form, self.solution, self._walk.trace(self._simplex.form.undo)
+        )
 
 
 class Game:
     """A dual player over private rows against a private primal player.
 
-    With a dense dual and a :class:`SelectionPlayer` this is Algorithm 2 of Hsu, Roth, Roughgarden and Ullman (2014). Constants come
-    from :mod:`privlp.solvers.dmw` and :mod:`privlp.solvers.mirror`.
+    With a dense dual and a :class:`SelectionPlayer` this is Algorithm 2 of Hsu, Roth, Roughgarden
+    and Ullman (2014). Constants come from :mod:`privlp.solvers.dmw` and
+    :mod:`privlp.solvers.mirror`.
 
     Parameters
     ----------

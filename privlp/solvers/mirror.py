@@ -33,23 +33,27 @@ def mirror(task: Task, *, dense: bool = False, accelerated: bool = True) -> Solv
 
     *Neighbours*: constraint-private, one record with k rows; nothing is declared about A or b.
 
-    *Sensitivity.* Row i contributes z_i g_i to the released sum: g_i of norm at most 1 and z_i in [0, 1] are functions of that row
-    and of released points (:class:`~privlp.solvers.equal_norm.RowsOfEqualNorm`,
-    :class:`~privlp.solvers.elastic_dual.ElasticDual`). So the sum moves by at most 2k in L2 if a record is replaced, by k if it is
-    added or removed (:meth:`~privlp.relations.ConstraintPrivate.sum_sensitivity`), plus twice the rounding error. With `dense`
-    the weights are a dense distribution over M rows (:class:`~privlp.solvers.dense_dual.SmoothedWorstRows`), and the weighted mean
-    of vectors at most W = 2 apart moves by at most min(1, k/M) W
-    (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`). Proof: ``docs/proofs.md``, "Mirror descent".
+    *Sensitivity.* Row i contributes z_i g_i to the released sum: g_i of norm at most 1 and z_i in
+    [0, 1] are functions of that row and of released points
+    (:class:`~privlp.solvers.equal_norm.RowsOfEqualNorm`,
+    :class:`~privlp.solvers.elastic_dual.ElasticDual`). So the sum moves by at most 2k in L2 if a
+    record is replaced, by k if it is added or removed
+    (:meth:`~privlp.relations.ConstraintPrivate.sum_sensitivity`), plus twice the rounding error.
+    With `dense` the weights are a dense distribution over M rows
+    (:class:`~privlp.solvers.dense_dual.SmoothedWorstRows`), and the weighted mean of vectors at
+    most W = 2 apart moves by at most min(1, k/M) W
+    (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`). Proof:
+    ``docs/proofs.md``, "Mirror descent".
 
     *Budget.* T Gaussian releases of d numbers, later ones with less noise
     (:class:`~privlp.privacy.WeightedGaussianMechanism`): they count more.
 
-    *Rule.* Public numbers fix everything (:class:`~privlp.solvers.descent.Descent`); it is a heuristic, confirmed by trial
-    (``docs/results/family.md``).
+    *Rule.* Public numbers fix everything (:class:`~privlp.solvers.descent.Descent`); it is a
+    heuristic, confirmed by trial (``docs/results/family.md``).
 
-    *Soft rows* (``penalty``): x minimises the costs plus the price of violated rows over {u >= 0, cost·u <= V}; weights stay
-    elastic. The scale of a soft row has a meaning, so `width` must declare a bound on ||A_i||_2; rows beyond it count as scaled
-    down.
+    *Soft rows* (``penalty``): x minimises the costs plus the price of violated rows over {u >= 0,
+    cost·u <= V}; weights stay elastic. The scale of a soft row has a meaning, so `width` must
+    declare a bound on ||A_i||_2; rows beyond it count as scaled down.
 
     *Unknown optimum* (``opt=(low, high)``): :func:`~privlp.solvers.value_search.search_value`.
     """
@@ -61,9 +65,14 @@ def mirror(task: Task, *, dense: bool = False, accelerated: bool = True) -> Solv
     if is_range(task.opt) and not dense:
         return search_value(task, relation, _Simplexes(task))
     simplex = Simplex(task.form, task.opt)
-    descent = Descent.of(task, relation, simplex, noise_of_one_release(task), dense=dense, accelerated=accelerated)
+    descent = Descent.of(
+        task, relation, simplex, noise_of_one_release(task), dense=dense, accelerated=accelerated
+    )
     (release,) = pay(task, [descent], [1.0])
-    return descent.game(RowsOfEqualNorm(simplex), MirrorPlayer(simplex, release, descent.step, accelerated=accelerated))
+    return descent.game(
+        RowsOfEqualNorm(simplex),
+        MirrorPlayer(simplex, release, descent.step, accelerated=accelerated),
+    )
 
 
 def mirror_dense(task: Task) -> Solver:
@@ -98,7 +107,8 @@ class _Simplexes:
         sizes = [task.form.cost_of(end) for end in ends]
         if sizes[0] * sizes[1] < 0:
             raise InvalidParameterError(
-                f"opt=(low, high) must not reach beyond the objective at the bounds of the variables, got {task.opt!r}."
+                "opt=(low, high) must not reach beyond the objective at the bounds of the"
+                f" variables, got {task.opt!r}."
             )
         low, high = sorted(map(abs, sizes))
         self.ends = low, high
@@ -114,7 +124,9 @@ class _Simplexes:
         """The size of cost·u at a point u, (d',)."""
         return abs(float(self._form.cost @ point))
 
-    def stage(self, value: float, price: float, descent: Descent, release: ChargedDraws) -> tuple[RowsOfEqualNorm, MirrorPlayer]:
+    def stage(
+        self, value: float, price: float, descent: Descent, release: ChargedDraws
+    ) -> tuple[RowsOfEqualNorm, MirrorPlayer]:
         """Rows and player on {low <= cost·u <= V}."""
         region = self._upto(value)
         player = MirrorPlayer(region, release, descent.step, region.costs / price)
@@ -125,21 +137,35 @@ def _soft(task: Task, relation: ConstraintPrivate, *, accelerated: bool) -> Game
     """Rows priced by a penalty, of which one unit is the largest price times the declared norm of a row."""
     if task.width is None:
         raise InvalidParameterError(
-            "width is missing: how far a soft row is violated has a price, so method='mirror' needs a declared public bound on "
-            "the Euclidean norm of each private row of A. Rows beyond it are scaled down."
+            "width is missing: how far a soft row is violated has a price, so method='mirror' needs"
+            " a declared public bound on the Euclidean norm of each private row of A. Rows beyond"
+            " it are scaled down."
         )
     width = positive(task.width, "width", finite=True)
     if relation.change != "replace":
-        raise UnsupportedProblemError("method='mirror' takes soft rows where records are replaced: prices of rows are public.")
+        raise UnsupportedProblemError(
+            "method='mirror' takes soft rows where records are replaced: prices of rows are public."
+        )
     price = task.lp.penalty[task.form.row]
     if not np.isfinite(price).all():
-        raise UnsupportedProblemError("method='mirror' needs a finite penalty for every private row, or none for any.")
+        raise UnsupportedProblemError(
+            "method='mirror' needs a finite penalty for every private row, or none for any."
+        )
     simplex = Simplex(task.form, task.opt, least=0.0)
     largest_price = float(price.max())
     unit = width * float(simplex.vertices.max())
-    descent = Descent.of(task, relation, simplex, noise_of_one_release(task), accelerated=accelerated)
+    descent = Descent.of(
+        task, relation, simplex, noise_of_one_release(task), accelerated=accelerated
+    )
     (release,) = pay(task, [descent], [1.0])
     rows = RowsOfEqualNorm(simplex, unit=unit, weights=price / largest_price)
     return descent.game(
-        rows, MirrorPlayer(simplex, release, descent.step, simplex.costs / (largest_price * unit), accelerated=accelerated)
+        rows,
+        MirrorPlayer(
+            simplex,
+            release,
+            descent.step,
+            simplex.costs / (largest_price * unit),
+            accelerated=accelerated,
+        ),
     )

@@ -26,7 +26,8 @@ FloatArray = npt.NDArray[np.float64]
 
 _METHOD = "mw"
 _MOST_DEFAULT_ROUNDS = 2_000
-# Measured over bounds that put the standard deviation of a row in place of its span: see docs/results/low_sensitivity.md.
+# Measured over bounds that put the standard deviation of a row in place of its span: see
+# docs/results/low_sensitivity.md.
 _TYPICAL_REGRET = 0.35
 _TYPICAL_SELECTION = 0.17
 
@@ -34,25 +35,30 @@ _TYPICAL_SELECTION = 0.17
 def multiplicative_weights(task: Task) -> MultiplicativeWeights:
     """Multiplicative weights on K = {u >= 0, cost·u = V} against the most violated row, selected by the exponential mechanism.
 
-    *Neighbours*: scalar-, row- or column-private, or several at once; the costs are public, and so is V (`opt`).
+    *Neighbours*: scalar-, row- or column-private, or several at once; the costs are public, and so
+    is V (`opt`).
 
-    *Sensitivity.* At the public point x of a round the violations of two neighbours differ by a vector that spans at most
-    :meth:`~privlp.relations.LowSensitivity.violation_change`, a number of that round: violations are scored in units of it. Where
-    A is private, the selected row is released with noise on its sensitivity after the change of variables,
-    :meth:`~privlp.relations.LowSensitivity.row_change` at v_j = V/c_j. Where only b is private the row may be read. Proof:
-    ``docs/proofs.md``, "Multiplicative weights over the variables".
+    *Sensitivity.* At the public point x of a round the violations of two neighbours differ by a
+    vector that spans at most :meth:`~privlp.relations.LowSensitivity.violation_change`, a number of
+    that round: violations are scored in units of it. Where A is private, the selected row is
+    released with noise on its sensitivity after the change of variables,
+    :meth:`~privlp.relations.LowSensitivity.row_change` at v_j = V/c_j. Where only b is private the
+    row may be read. Proof: ``docs/proofs.md``, "Multiplicative weights over the variables".
 
     *Budget.* T selections and, where A is private, T releases, half of the budget each.
 
-    *Step.* AdaHedge (de Rooij, van Erven, Grünwald and Koolen 2014) sets it from the released rows, which is post-processing.
+    *Step.* AdaHedge (de Rooij, van Erven, Grünwald and Koolen 2014) sets it from the released rows,
+    which is post-processing.
 
-    *Rounds.* With rows that span r on K, T rounds leave a regret of at most r sqrt(ln d/(2T)). Given alpha (in units of A x - b),
-    T makes that alpha; else T minimises the predicted violation.
+    *Rounds.* With rows that span r on K, T rounds leave a regret of at most r sqrt(ln d/(2T)).
+    Given alpha (in units of A x - b), T makes that alpha; else T minimises the predicted violation.
     """
     plan = Plan(task)
     rounds = plan.rounds()
     select, release = plan.mechanisms(rounds)
-    requests: list[tuple[Mechanism, int, str]] = [(select, rounds, "select a violated row each round")]
+    requests: list[tuple[Mechanism, int, str]] = [
+        (select, rounds, "select a violated row each round")
+    ]
     if release is not None:
         requests.append((release, rounds, "release the selected row"))
     draws = task.charge_together(requests)
@@ -78,12 +84,22 @@ class Plan:
 
     def __init__(self, task: Task) -> None:
         self.relation = low_sensitivity(task, _METHOD)
-        task.refuse(_METHOD, s="only constraint-private solvers give up rows", width="ranges are declared by the relation")
+        task.refuse(
+            _METHOD,
+            s="only constraint-private solvers give up rows",
+            width="ranges are declared by the relation",
+        )
         task.refuse(_METHOD, split="it spends on violations and rows, not on parts of the program")
         if "c" in self.relation.private_parts:
-            raise UnsupportedProblemError("method='mw' moves on {c·x = opt}, which shows c: where c is private use 'direct-noise'.")
+            raise UnsupportedProblemError(
+                "method='mw' moves on {c·x = opt}, which shows c: where c is private use"
+                " 'direct-noise'."
+            )
         if not task.form.n_private:
-            raise UnsupportedProblemError("The program has no private numbers, so there is nothing to protect: use solve_exact.")
+            raise UnsupportedProblemError(
+                "The program has no private numbers, so there is nothing to protect: use"
+                " solve_exact."
+            )
         self._task = task
         form = StandardForm.of(task.lp, every_row=True)
         self.simplex = Simplex(form, task.opt)
@@ -92,12 +108,19 @@ class Plan:
         self._n = len(form.row)
         change = self.relation.violation_change(form)
         at_centre, at_vertex = change(self.simplex.centre()), change(self.simplex.farthest())
-        self.change, self._typical_change = max(at_centre, at_vertex), math.sqrt(at_centre * at_vertex)
+        self.change, self._typical_change = (
+            max(at_centre, at_vertex),
+            math.sqrt(at_centre * at_vertex),
+        )
         scale = np.zeros(task.lp.shape[1])
         scale[form.column] = vertices
         self._row_change = self.relation.row_change(form, scale)
         self.span, self._spread = self._span_and_spread()
-        self._release = None if self._row_change[1] == 0 else quieter_noise(task, *self._row_change, len(vertices))[0]
+        self._release = (
+            None
+            if self._row_change[1] == 0
+            else quieter_noise(task, *self._row_change, len(vertices))[0]
+        )
 
     def rounds(self) -> int:
         """T from alpha, or the one of the least predicted error."""
@@ -115,7 +138,9 @@ class Plan:
                 return ExponentialMechanism(self.change / 2, intensity), None
             # eps^2/8 for a selection is 1/(2 sigma^2) for Gaussian noise of one unit.
             eps = 2 * intensity if self._release.gaussian else intensity
-            return ExponentialMechanism(self.change / 2, eps), self._release.mechanism(*self._row_change, 1.0, intensity)
+            return ExponentialMechanism(self.change / 2, eps), self._release.mechanism(
+                *self._row_change, 1.0, intensity
+            )
 
         def with_counts(intensity: float) -> list[tuple[Mechanism, int]]:
             return [(mechanism, rounds) for mechanism in make(intensity) if mechanism is not None]
@@ -148,8 +173,9 @@ class Plan:
         bounds = self.relation.entry_bounds(form)
         if bounds is None:
             raise UnsupportedProblemError(
-                "method='mw' plans its rounds from a public range of the entries of A, and none was declared: give lower and upper "
-                "to the neighbour relation, or use method='direct-noise'."
+                "method='mw' plans its rounds from a public range of the entries of A, and none was"
+                " declared: give lower and upper to the neighbour relation, or use"
+                " method='direct-noise'."
             )
         if bounds[0] is form.lp.A:
             rows = form.rows()
@@ -159,7 +185,9 @@ class Plan:
                 values = rows.column(j) * vertex
                 mean += values / len(vertices)
                 square += values**2 / len(vertices)
-            return float((high - low).max()), math.sqrt(float(np.maximum(square - mean**2, 0.0).mean()))
+            return float((high - low).max()), math.sqrt(
+                float(np.maximum(square - mean**2, 0.0).mean())
+            )
         scale = form.column_sign * vertices
         ends = [np.broadcast_to(end, form.lp.shape)[:, form.column] * scale for end in bounds]
         low, high = np.minimum(*ends), np.maximum(*ends)
@@ -185,11 +213,25 @@ class MultiplicativeWeights:
     """
 
     def __init__(
-        self, relation: LowSensitivity, simplex: Simplex, select: ChargedDraws, release: ChargedDraws | None = None, *, rounds: int
+        self,
+        relation: LowSensitivity,
+        simplex: Simplex,
+        select: ChargedDraws,
+        release: ChargedDraws | None = None,
+        *,
+        rounds: int,
     ) -> None:
         self.rounds = rounds
-        self._relation, self._simplex, self._select, self._release = relation, simplex, select, release
-        self._change, self._unit = relation.violation_change(simplex.form), 2 * select.mechanism.sensitivity
+        self._relation, self._simplex, self._select, self._release = (
+            relation,
+            simplex,
+            select,
+            release,
+        )
+        self._change, self._unit = (
+            relation.violation_change(simplex.form),
+            2 * select.mechanism.sensitivity,
+        )
         form = simplex.form
         self._rows = sp.csr_array(form.lp.A) if form.lp.is_sparse else form.lp.A
         above = form.row_sign > 0
@@ -214,7 +256,11 @@ class MultiplicativeWeights:
     def released(self) -> Released:
         """The average of the points of all rounds."""
         form = self._simplex.form
-        return Released.at(form, self._average(), {"selected rows": np.array(self._selected), **self._walk.trace(form.undo)})
+        return Released.at(
+            form,
+            self._average(),
+            {"selected rows": np.array(self._selected), **self._walk.trace(form.undo)},
+        )
 
     def _average(self) -> FloatArray:
         return self._total / self._total.sum() * self._simplex.vertices

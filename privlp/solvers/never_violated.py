@@ -28,7 +28,11 @@ FloatArray = npt.NDArray[np.float64]
 
 BoundedNoise = TruncatedLaplaceMechanism | TruncatedGaussianMechanism
 
-_LAPLACE, _GAUSSIAN, _PUBLISHED = "truncated-laplace", "truncated-gaussian", "truncated-laplace-published"
+_LAPLACE, _GAUSSIAN, _PUBLISHED = (
+    "truncated-laplace",
+    "truncated-gaussian",
+    "truncated-laplace-published",
+)
 #: Share of delta that is dealt out evenly, so that no part is left without any.
 _EVEN = 1e-3
 
@@ -38,20 +42,22 @@ def truncated_laplace(task: Task) -> NeverViolated:
 
     *Neighbours*: scalar-, row-, column- or objective-private, or several at once.
 
-    *Sensitivity.* The L1 change of the numbers themselves, and the change of a single number, in the user's units. Each is
-    released by :class:`~privlp.privacy.TruncatedLaplaceMechanism`, whose noise has bounded support and is shifted to one side:
-    right-hand sides only fall, coefficients only grow where x_j >= 0 and only fall where x_j <= 0. A variable of either sign is
-    split, and its coefficient taken at both ends of the interval that holds the true one. Costs are released with the same
-    noise, centred.
+    *Sensitivity.* The L1 change of the numbers themselves, and the change of a single number, in
+    the user's units. Each is released by :class:`~privlp.privacy.TruncatedLaplaceMechanism`, whose
+    noise has bounded support and is shifted to one side: right-hand sides only fall, coefficients
+    only grow where x_j >= 0 and only fall where x_j <= 0. A variable of either sign is split, and
+    its coefficient taken at both ends of the interval that holds the true one. Costs are released
+    with the same noise, centred.
 
-    *Budget.* Each part takes a share (eps_k, delta_k) of the budget, by public numbers: sum_k eps_k <= eps and
-    sum_k delta_k <= delta. Basic composition, outside zCDP.
+    *Budget.* Each part takes a share (eps_k, delta_k) of the budget, by public numbers: sum_k eps_k
+    <= eps and sum_k delta_k <= delta. Basic composition, outside zCDP.
 
-    *Never.* Releases are clipped to the declared public ranges, so they are never tighter than the tightest program within the
-    ranges; a point of that program, found and checked before anything is spent, is public and satisfies every possible row. The
-    solution of HiGHS, feasible to 1e-9 only, is moved inwards until it satisfies the released rows in exact arithmetic; should
-    that fail, the public point is the answer. Muñoz Medina et al. (2021) for b; Benvenuti et al. (2026) for A and c. Proof:
-    ``docs/proofs.md``, "Constraints that are never violated".
+    *Never.* Releases are clipped to the declared public ranges, so they are never tighter than the
+    tightest program within the ranges; a point of that program, found and checked before anything
+    is spent, is public and satisfies every possible row. The solution of HiGHS, feasible to 1e-9
+    only, is moved inwards until it satisfies the released rows in exact arithmetic; should that
+    fail, the public point is the answer. Muñoz Medina et al. (2021) for b; Benvenuti et al. (2026)
+    for A and c. Proof: ``docs/proofs.md``, "Constraints that are never violated".
     """
     return _never_violated(task, _LAPLACE)
 
@@ -59,9 +65,10 @@ def truncated_laplace(task: Task) -> NeverViolated:
 def truncated_gaussian(task: Task) -> NeverViolated:
     """As :func:`truncated_laplace`, with Gaussian noise on many numbers: :class:`~privlp.privacy.TruncatedGaussianMechanism`.
 
-    Where one record moves many numbers, truncated Gaussian noise is narrower than Laplace noise: its width grows like the root of
-    their number. Of several private parts, each on which it is narrower at the whole budget takes it, and the others Laplace
-    noise; if it is narrower on none, all take it.
+    Where one record moves many numbers, truncated Gaussian noise is narrower than Laplace noise:
+    its width grows like the root of their number. Of several private parts, each on which it is
+    narrower at the whole budget takes it, and the others Laplace noise; if it is narrower on none,
+    all take it.
     """
     return _never_violated(task, _GAUSSIAN)
 
@@ -72,7 +79,10 @@ def published_truncated_laplace(task: Task) -> NeverViolated:
 
 
 def predict_truncated_laplace(task: Task) -> Prediction:
-    """What noise :func:`truncated_laplace` draws. No row is violated; what that costs in objective depends on private numbers."""
+    """What noise :func:`truncated_laplace` draws.
+
+    No row is violated; what that costs in objective depends on private numbers.
+    """
     return _prediction(task, _LAPLACE)
 
 
@@ -87,17 +97,26 @@ def predict_published_truncated_laplace(task: Task) -> Prediction:
 
 
 def narrower_noise(task: Task) -> str:
-    """The method whose noise is narrower on some part of the program; Laplace noise if neither is, or if neither applies."""
+    """The method whose noise is narrower on some part of the program.
+
+    Laplace noise if neither is, or if neither applies.
+    """
     try:
         numbers = private_numbers(task, low_sensitivity(task, _LAPLACE))
-        return _GAUSSIAN if math.isfinite(task.ledger.eps) and any(_is_narrower(task, numbers)) else _LAPLACE
+        return (
+            _GAUSSIAN
+            if math.isfinite(task.ledger.eps) and any(_is_narrower(task, numbers))
+            else _LAPLACE
+        )
     except PrivLPError:  # which the method itself will raise, in its own words
         return _LAPLACE
 
 
 def _never_violated(task: Task, method: str) -> NeverViolated:
     numbers, mechanisms, fallback = _prepared(task, method)
-    requests = [(m, 1, f"tighten {NAMES[p.part]}") for m, p in zip(mechanisms, numbers, strict=True)]
+    requests = [
+        (m, 1, f"tighten {NAMES[p.part]}") for m, p in zip(mechanisms, numbers, strict=True)
+    ]
     draws = task.charge_together(requests)
     return NeverViolated(task.form, numbers, draws, fallback=fallback, time_limit=task.time_limit)
 
@@ -111,19 +130,29 @@ def _prediction(task: Task, method: str) -> Prediction:
 
 def _deviation(mechanism: BoundedNoise) -> float:
     """Standard deviation of the noise before it is truncated."""
-    return mechanism.sigma if isinstance(mechanism, TruncatedGaussianMechanism) else math.sqrt(2) * mechanism.scale
+    return (
+        mechanism.sigma
+        if isinstance(mechanism, TruncatedGaussianMechanism)
+        else math.sqrt(2) * mechanism.scale
+    )
 
 
 def _noise_on(numbers: PrivateNumbers, mechanism: BoundedNoise) -> NoiseOnNumbers:
     """Shifted noise has its width as median; that on costs is centred, and at most its width."""
     declared = float(np.median(numbers.high - numbers.low))
     if numbers.part == "c":
-        typical = mechanism.sigma if isinstance(mechanism, TruncatedGaussianMechanism) else mechanism.scale
+        typical = (
+            mechanism.sigma
+            if isinstance(mechanism, TruncatedGaussianMechanism)
+            else mechanism.scale
+        )
         return NoiseOnNumbers("c", min(typical, mechanism.width), mechanism.width, declared)
     return NoiseOnNumbers(numbers.part, mechanism.width, mechanism.most, declared)
 
 
-def _prepared(task: Task, method: str) -> tuple[list[PrivateNumbers], list[BoundedNoise], FloatArray]:
+def _prepared(
+    task: Task, method: str
+) -> tuple[list[PrivateNumbers], list[BoundedNoise], FloatArray]:
     """The private numbers, the noise on each part, and a public point that satisfies every possible row."""
     relation = low_sensitivity(task, method)
     task.refuse(
@@ -134,7 +163,9 @@ def _prepared(task: Task, method: str) -> tuple[list[PrivateNumbers], list[Bound
         opt="the tightened program is solved for its own optimum",
     )
     if math.isfinite(task.ledger.eps) and task.ledger.delta == 0:
-        raise InvalidParameterError(f"delta must be positive with method={method!r}: noise of bounded support needs it.")
+        raise InvalidParameterError(
+            f"delta must be positive with method={method!r}: noise of bounded support needs it."
+        )
     numbers = private_numbers(task, relation)
     _require_ranges(task.form, numbers)
     require_bounded(task.form, numbers, within_ranges=True)
@@ -146,17 +177,25 @@ def _mechanisms(task: Task, numbers: list[PrivateNumbers], method: str) -> list[
     """The noise on each part. Gaussian noise takes the place of Laplace noise at the same price."""
     gaussian = _gaussian_parts(task, numbers) if method == _GAUSSIAN else [False] * len(numbers)
     whole = dict(zip((part.part for part in numbers), gaussian, strict=True))
-    split = shares(task, numbers, lambda part: _gaussian_effect(task, part) if whole[part.part] else part.l1)
+    split = shares(
+        task, numbers, lambda part: _gaussian_effect(task, part) if whole[part.part] else part.l1
+    )
     delta = task.ledger.delta_left
 
     def make(eps: float) -> list[tuple[TruncatedLaplaceMechanism, int]]:
         found = []
-        for part, share, own in zip(numbers, split, _deltas(numbers, split, eps, delta), strict=True):
+        for part, share, own in zip(
+            numbers, split, _deltas(numbers, split, eps, delta), strict=True
+        ):
             if method == _PUBLISHED:
                 entries = sum(len(part) for part in numbers)
-                laplace = TruncatedLaplaceMechanism.of_budget(part.l1, share * eps, delta, shift=eps, published_for=entries)
+                laplace = TruncatedLaplaceMechanism.of_budget(
+                    part.l1, share * eps, delta, shift=eps, published_for=entries
+                )
             else:
-                laplace = TruncatedLaplaceMechanism.of_budget(part.l1, share * eps, own, entry=part.entry)
+                laplace = TruncatedLaplaceMechanism.of_budget(
+                    part.l1, share * eps, own, entry=part.entry
+                )
             found.append((laplace, 1))
         return found
 
@@ -168,14 +207,23 @@ def _mechanisms(task: Task, numbers: list[PrivateNumbers], method: str) -> list[
 
 
 def _gaussian_noise(part: PrivateNumbers, eps: float, delta: float) -> TruncatedGaussianMechanism:
-    return TruncatedGaussianMechanism.of_budget(part.l2, eps, delta, l1=part.l1, entry=part.entry, touched=part.touched)
+    return TruncatedGaussianMechanism.of_budget(
+        part.l2, eps, delta, l1=part.l1, entry=part.entry, touched=part.touched
+    )
 
 
-def _deltas(numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float) -> list[float]:
+def _deltas(
+    numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float
+) -> list[float]:
     """Each part's share of delta, such that widths of Laplace noise are about the same in units of their scales."""
     if len(numbers) == 1 or math.isinf(eps):
         return [delta] * len(numbers)
-    logs = np.array([log_odds(share * eps, part.l1 / part.entry) for part, share in zip(numbers, split, strict=True)])
+    logs = np.array(
+        [
+            log_odds(share * eps, part.l1 / part.entry)
+            for part, share in zip(numbers, split, strict=True)
+        ]
+    )
     weights = np.exp(logs - logs.max())
     parts = (1 - _EVEN) * weights / weights.sum() + _EVEN / len(numbers)
     return [float(share) * delta for share in parts / parts.sum()]
@@ -194,7 +242,10 @@ def _whole_budget(task: Task, part: PrivateNumbers) -> TruncatedLaplaceMechanism
 def _is_narrower(task: Task, numbers: list[PrivateNumbers]) -> list[bool]:
     """On which parts Gaussian noise is narrower than Laplace noise, at the whole budget."""
     laplace = [_whole_budget(task, part) for part in numbers]
-    gaussian = [_gaussian_noise(part, one.pure_eps, one.own_delta) for part, one in zip(numbers, laplace, strict=True)]
+    gaussian = [
+        _gaussian_noise(part, one.pure_eps, one.own_delta)
+        for part, one in zip(numbers, laplace, strict=True)
+    ]
     return [one.width < other.width for one, other in zip(gaussian, laplace, strict=True)]
 
 
@@ -209,7 +260,9 @@ def _gaussian_effect(task: Task, part: PrivateNumbers) -> float:
     laplace = _whole_budget(task, part)
     if laplace.width == 0:
         return part.l1
-    return part.l1 * _gaussian_noise(part, laplace.pure_eps, laplace.own_delta).width / laplace.width
+    return (
+        part.l1 * _gaussian_noise(part, laplace.pure_eps, laplace.own_delta).width / laplace.width
+    )
 
 
 def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
@@ -218,13 +271,14 @@ def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
     parts = {part.part for part in numbers}
     if (form.lp.private & (form.lp.row_lower == form.lp.b)).any() and parts != {"c"}:
         raise UnsupportedProblemError(
-            "A private equality cannot be tightened, so it cannot be satisfied with certainty. Make it public (private=...), or "
-            "state the inequality that matters."
+            "A private equality cannot be tightened, so it cannot be satisfied with certainty. Make"
+            " it public (private=...), or state the inequality that matters."
         )
     if "b" in parts and (form.lp.sides()[form.lp.private] > 1).any():
         raise UnsupportedProblemError(
-            "A private range lower <= A x <= upper has one declared interval for both of its ends, which leaves nothing between "
-            "them in the worst case. Write it as two rows, with an interval for each end."
+            "A private range lower <= A x <= upper has one declared interval for both of its ends,"
+            " which leaves nothing between them in the worst case. Write it as two rows, with an"
+            " interval for each end."
         )
     for part in numbers:
         if part.part == "c":
@@ -234,15 +288,21 @@ def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
             end = "lower (for <= rows) or upper (for >= rows)"
         else:
             side, column = form.lp.sides()[part.at[0]], part.at[1]
-            above, below = np.isfinite(form.lp.b[part.at[0]]), np.isfinite(form.lp.row_lower[part.at[0]])
+            above, below = (
+                np.isfinite(form.lp.b[part.at[0]]),
+                np.isfinite(form.lp.row_lower[part.at[0]]),
+            )
             grows = (above & (upper[column] > 0)) | (below & (lower[column] < 0))
             falls = (above & (lower[column] < 0)) | (below & (upper[column] > 0))
-            open_ended = (side > 0) & ((grows & ~np.isfinite(part.high)) | (falls & ~np.isfinite(part.low)))
+            open_ended = (side > 0) & (
+                (grows & ~np.isfinite(part.high)) | (falls & ~np.isfinite(part.low))
+            )
             end = "upper (where growth tightens a row) or lower (where a fall does)"
         if open_ended.any():
             raise UnsupportedProblemError(
-                f"feasible='always' needs a declared public range of the {NAMES[part.part]}: give the neighbour relation a finite "
-                f"{end}, the same for every neighbour and not read off the data."
+                f"feasible='always' needs a declared public range of the {NAMES[part.part]}: give"
+                f" the neighbour relation a finite {end}, the same for every neighbour and not read"
+                " off the data."
             )
 
 
@@ -258,9 +318,10 @@ def _surely_feasible(rows: TightenedRows) -> FloatArray:
     x = None if deepest is None else certain(rows, deepest)
     if x is None:
         raise UnsupportedProblemError(
-            "The tightened worst case has no feasible point: with every private number at the tight end of its declared range, no "
-            "x satisfies all rows (or none that double precision can certify). Declare narrower ranges, or leave out "
-            "feasible='always'. Nothing was drawn and nothing was charged."
+            "The tightened worst case has no feasible point: with every private number at the tight"
+            " end of its declared range, no x satisfies all rows (or none that double precision can"
+            " certify). Declare narrower ranges, or leave out feasible='always'. Nothing was drawn"
+            " and nothing was charged."
         )
     return x
 
@@ -299,15 +360,27 @@ class NeverViolated:
         self._trace: dict[str, npt.NDArray[np.generic]] = {}
 
     def step(self, t: int) -> None:  # noqa: ARG002 (the only round)
-        """Release the tightened numbers, clipped to their declared ranges; only released ones are kept."""
+        """Release the tightened numbers, clipped to their declared ranges.
+
+        Only released ones are kept.
+        """
         for numbers, draw in zip(self._numbers, self._draws, strict=True):
             mechanism: BoundedNoise = draw.mechanism  # type: ignore[assignment]
             if numbers.part == "A":
                 largest = -draw(-numbers.values)
                 smallest = largest - mechanism.most
-                # Four roundings, of at most half a unit in the last place each, must not lift it above the true value.
-                smallest -= 4 * np.spacing(np.maximum(np.abs(largest), np.abs(smallest))) if mechanism.most > 0 else 0.0
-                self._ends = numbers, np.maximum(smallest, numbers.low), np.minimum(largest, numbers.high)
+                # Four roundings, of at most half a unit in the last place each, must not lift it
+                # above the true value.
+                smallest -= (
+                    4 * np.spacing(np.maximum(np.abs(largest), np.abs(smallest)))
+                    if mechanism.most > 0
+                    else 0.0
+                )
+                self._ends = (
+                    numbers,
+                    np.maximum(smallest, numbers.low),
+                    np.minimum(largest, numbers.high),
+                )
                 self._trace["largest A"] = self._ends[2]
                 continue
             released = draw(numbers.values) + (mechanism.width if numbers.part == "c" else 0.0)
@@ -321,22 +394,46 @@ class NeverViolated:
         rows = TightenedRows.of(self._figures, self._ends)
         equal, values = rows.equalities()
         matrix = sp.vstack([rows.A, equal])
-        lower, upper = np.concatenate([np.full(len(rows.rhs), -np.inf), values]), np.concatenate([rows.rhs, values])
+        lower, upper = (
+            np.concatenate([np.full(len(rows.rhs), -np.inf), values]),
+            np.concatenate([rows.rhs, values]),
+        )
         status, point = optimum(
-            cost[rows.column] * rows.sign, matrix, lower, upper, rows.bounds, sense=lp.sense, options=self._options
+            cost[rows.column] * rows.sign,
+            matrix,
+            lower,
+            upper,
+            rows.bounds,
+            sense=lp.sense,
+            options=self._options,
         )
         if status == highspy.HighsModelStatus.kTimeLimit:
-            return Released(None, None, self._trace, Status.TIME_LIMIT, "HiGHS reached the time limit")
-        x = certain(rows, rows.point(point)) if status == highspy.HighsModelStatus.kOptimal else None
+            return Released(
+                None, None, self._trace, Status.TIME_LIMIT, "HiGHS reached the time limit"
+            )
+        x = (
+            certain(rows, rows.point(point))
+            if status == highspy.HighsModelStatus.kOptimal
+            else None
+        )
         message = "Solved the tightened program; x satisfies every inequality row with certainty"
         if x is None:
             x = self._fallback
-            message = "No certain optimum of the tightened program was found; x is a public point that satisfies every possible row"
-        return Released(x, float(cost @ x) + lp.offset, self._trace, message=self._caution() + message)
+            message = (
+                "No certain optimum of the tightened program was found; x is a public point that"
+                " satisfies every possible row"
+            )
+        return Released(
+            x, float(cost @ x) + lp.offset, self._trace, message=self._caution() + message
+        )
 
     def _caution(self) -> str:
         """A word on parts of the program that noise drowns, from public numbers."""
         mechanisms: list[BoundedNoise] = [draw.mechanism for draw in self._draws]  # type: ignore[misc]
         noises = map(_noise_on, self._numbers, mechanisms)
         drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
-        return f"Noise is wider than the declared range of the {drowned}: x hardly depends on them. " if drowned else ""
+        return (
+            f"Noise is wider than the declared range of the {drowned}: x hardly depends on them. "
+            if drowned
+            else ""
+        )

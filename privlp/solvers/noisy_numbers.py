@@ -34,8 +34,8 @@ def low_sensitivity(task: Task, method: str) -> LowSensitivity:
     """
     if not isinstance(task.relation, LowSensitivity):
         raise UnsupportedProblemError(
-            f"method={method!r} protects programs whose numbers change a little (ScalarPrivate, RowPrivate, ColumnPrivate, "
-            f"ObjectivePrivate), not: {task.relation.description}."
+            f"method={method!r} protects programs whose numbers change a little (ScalarPrivate,"
+            f" RowPrivate, ColumnPrivate, ObjectivePrivate), not: {task.relation.description}."
         )
     task.refuse_soft_rows(method)
     return task.relation
@@ -51,16 +51,21 @@ def private_numbers(task: Task, relation: LowSensitivity) -> list[PrivateNumbers
     """
     numbers = relation.private_numbers(task.form)
     if not numbers:
-        raise UnsupportedProblemError("The program has no private numbers, so there is nothing to protect: use solve_exact.")
+        raise UnsupportedProblemError(
+            "The program has no private numbers, so there is nothing to protect: use solve_exact."
+        )
     return numbers
 
 
-def shares(task: Task, numbers: Sequence[PrivateNumbers], noise: Callable[[PrivateNumbers], float]) -> list[float]:
+def shares(
+    task: Task, numbers: Sequence[PrivateNumbers], noise: Callable[[PrivateNumbers], float]
+) -> list[float]:
     """Share of the budget for each part: as given by ``split``, or chosen from public numbers.
 
-    `noise` is that of the whole budget on a part. A share f makes it noise/f, so that effects e_k/f_k on a row have the least sum
-    at f_k proportional to sqrt(e_k): e is the noise on b, and on A the noise times a row's part of a typical sum_j |x_j|. Costs
-    have no effect on rows, and get an equal part.
+    `noise` is that of the whole budget on a part. A share f makes it noise/f, so that effects
+    e_k/f_k on a row have the least sum at f_k proportional to sqrt(e_k): e is the noise on b, and
+    on A the noise times a row's part of a typical sum_j |x_j|. Costs have no effect on rows, and
+    get an equal part.
     """
     if task.split is None:
         reach = {"b": 1.0, "A": _size_seen_by_a_row(task, numbers), "c": 0.0}
@@ -68,7 +73,9 @@ def shares(task: Task, numbers: Sequence[PrivateNumbers], noise: Callable[[Priva
         on_rows = effects > 0
         weights = np.ones(len(numbers))
         if np.isfinite(effects).all() and on_rows.any():
-            weights[on_rows] = on_rows.sum() * np.sqrt(effects[on_rows]) / np.sqrt(effects[on_rows]).sum()
+            weights[on_rows] = (
+                on_rows.sum() * np.sqrt(effects[on_rows]) / np.sqrt(effects[on_rows]).sum()
+            )
         return [float(share) for share in weights / weights.sum()]
     try:
         entries: list[Any] = list(task.split)
@@ -76,10 +83,15 @@ def shares(task: Task, numbers: Sequence[PrivateNumbers], noise: Callable[[Priva
         entries = [task.split]
     given = [real(share, "split") for share in entries]
     total = sum(given)
-    if len(given) != len(numbers) or not all(share >= _SMALLEST_SHARE * total > 0 for share in given) or not total < math.inf:
+    if (
+        len(given) != len(numbers)
+        or not all(share >= _SMALLEST_SHARE * total > 0 for share in given)
+        or not total < math.inf
+    ):
         parts = ", ".join(NAMES[part.part] for part in numbers)
         raise InvalidParameterError(
-            f"split needs {len(numbers)} positive number(s), none below a millionth of their sum, one for each of: {parts}."
+            f"split needs {len(numbers)} positive number(s), none below a millionth of their sum,"
+            f" one for each of: {parts}."
         )
     return [share / total for share in given]
 
@@ -110,7 +122,11 @@ class Noise:
 
 def deviation(mechanism: AdditiveNoise) -> float:
     """Standard deviation of the noise on one entry."""
-    return mechanism.sigma if isinstance(mechanism, GaussianMechanism) else math.sqrt(2) * mechanism.scale
+    return (
+        mechanism.sigma
+        if isinstance(mechanism, GaussianMechanism)
+        else math.sqrt(2) * mechanism.scale
+    )
 
 
 def largest_of(mechanism: AdditiveNoise, count: int) -> float:
@@ -125,8 +141,12 @@ def quieter_noise(task: Task, l1: float, l2: float, count: int) -> tuple[Noise, 
     found: list[tuple[Noise, AdditiveNoise]] = []
     for kind in [Noise(False)] if task.ledger.delta == 0 else [Noise(False), Noise(True)]:
         try:
-            intensity = task.ledger.calibrate_together(lambda t, kind=kind: [(kind.mechanism(l1, l2, 1.0, t), 1)])  # type: ignore[misc]
-        except BudgetExceededError:  # beside charges of pure eps, say, of which Gaussian noise can have no part
+            intensity = task.ledger.calibrate_together(
+                lambda t, kind=kind: [(kind.mechanism(l1, l2, 1.0, t), 1)]  # type: ignore[misc]
+            )
+        except (
+            BudgetExceededError
+        ):  # beside charges of pure eps, say, of which Gaussian noise can have no part
             if kind.gaussian and found:
                 continue
             raise

@@ -12,7 +12,8 @@ from privlp.solvers.simplex import CONSTANT_ROW
 
 FloatArray = npt.NDArray[np.float64]
 
-# Values of a scaled row stay below this number also where public equalities rule out most of its directions.
+# Values of a scaled row stay below this number also where public equalities rule out most of its
+# directions.
 _LARGEST_VALUE = 8.0
 #: The violation that counts as most in the value of a cut.
 LARGEST_VIOLATION = 1.0
@@ -22,9 +23,10 @@ class RowsOnPolytope:
     """Rows g_i = scale_i P (A'_ij range_j)_j over the live variables, of norm ||g_i||_2 <= 1, on any bounded public region.
 
     P takes out what public equalities make the same for all points of the region
-    (:attr:`~privlp.solvers.public_polytope.PublicPolytope.ruled_out`). Multiplying a row and its right-hand side by the positive
-    number scale_i leaves its half-space alone. Scale and violation are functions of that row and of public numbers alone; each is
-    computed by the same additions in the same order for every row.
+    (:attr:`~privlp.solvers.public_polytope.PublicPolytope.ruled_out`). Multiplying a row and its
+    right-hand side by the positive number scale_i leaves its half-space alone. Scale and violation
+    are functions of that row and of public numbers alone; each is computed by the same additions in
+    the same order for every row.
 
     Parameters
     ----------
@@ -37,7 +39,12 @@ class RowsOnPolytope:
 
     def __init__(self, region: PublicPolytope, *, with_value: bool = False) -> None:
         form = region.form
-        self._form, self._rows, self._with_value, self._ruled_out = form, form.rows(), with_value, region.ruled_out
+        self._form, self._rows, self._with_value, self._ruled_out = (
+            form,
+            form.rows(),
+            with_value,
+            region.ruled_out,
+        )
         columns, first = np.unique(form.column, return_index=True)
         self._at = first[np.searchsorted(columns, region.live)]
         self._unit = form.column_sign[self._at] * region.unit[region.live]
@@ -67,9 +74,10 @@ class RowsOnPolytope:
     def rounding_error(n: int, d: int) -> float:
         """Bound on the Euclidean error of a sum over about n rows with weights in [0, 1], and of the norms of its terms.
 
-        Each of d entries sums n products of size at most 8, in any order: an error of n u times the sum of their sizes, and a few u
-        for each. Before P takes effect a sum has a norm of at most 8 sqrt(d) n, and P, two products with a fixed matrix of at most
-        d rows, adds 4 d^(3/2) u times that; to the norm of a row, computed in the same way, likewise. Doubled.
+        Each of d entries sums n products of size at most 8, in any order: an error of n u times the
+        sum of their sizes, and a few u for each. Before P takes effect a sum has a norm of at most
+        8 sqrt(d) n, and P, two products with a fixed matrix of at most d rows, adds 4 d^(3/2) u
+        times that; to the norm of a row, computed in the same way, likewise. Doubled.
         """
         return math.sqrt(d) * n * _LARGEST_VALUE * 2 * (n + 64 + 8 * d**1.5) * 2.0**-53
 

@@ -28,23 +28,26 @@ _SHARES = (0.5, 0.5)
 def mirror_best(task: Task) -> Portfolio:
     """Mirror descent with elastic and with dense duals, and the better of the two.
 
-    Elastic duals win, up to tenfold, if some point of the region satisfies all rows; dense ones if none does; and which it is, is
-    private.
+    Elastic duals win, up to tenfold, if some point of the region satisfies all rows; dense ones if
+    none does; and which it is, is private.
 
     *Neighbours*: constraint-private, one record with k rows.
 
-    *Sensitivity.* Of each descent: :func:`~privlp.solvers.mirror.mirror`. Let r_j be the least integer r, negative ones included,
-    such that candidate j's (s+1+r)-th largest violation is at most the other's (s+1-r)-th: about the number of rows that would have
-    to change for it to be as good as the other. A row that is replaced, added or removed moves every order statistic by at most one
-    place, so a condition that holds at r holds at r + 1 afterwards: each r_j changes by at most k, and so does the margin
-    m = (r_1 - r_0)/2. The first candidate scores m/2, the second -m/2: these change by at most k/2 each. Proof:
-    ``docs/proofs.md``, "The better of two".
+    *Sensitivity.* Of each descent: :func:`~privlp.solvers.mirror.mirror`. Let r_j be the least
+    integer r, negative ones included, such that candidate j's (s+1+r)-th largest violation is at
+    most the other's (s+1-r)-th: about the number of rows that would have to change for it to be as
+    good as the other. A row that is replaced, added or removed moves every order statistic by at
+    most one place, so a condition that holds at r holds at r + 1 afterwards: each r_j changes by at
+    most k, and so does the margin m = (r_1 - r_0)/2. The first candidate scores m/2, the second
+    -m/2: these change by at most k/2 each. Proof: ``docs/proofs.md``, "The better of two".
 
-    *Budget.* 0.5 % of it, in squares of Gaussian parameters, for the choice (exponential mechanism); half of the rest for each
-    descent.
+    *Budget.* 0.5 % of it, in squares of Gaussian parameters, for the choice (exponential
+    mechanism); half of the rest for each descent.
     """
     simplex, descents, choice, _ = _plan(task)
-    choose, *releases = pay(task, descents, _SHARES, beside=[(choice, 1, "choose the better of two points")])
+    choose, *releases = pay(
+        task, descents, _SHARES, beside=[(choice, 1, "choose the better of two points")]
+    )
     return Portfolio(simplex, task.density(), descents, releases, choose)
 
 
@@ -68,7 +71,12 @@ def _plan(task: Task) -> tuple[Simplex, list[Descent], ExponentialMechanism, flo
     noise = noise_of_one_release(task, beside=[choice])
     noises = [noise / math.sqrt(share) for share in _SHARES]
     kinds = zip((False, True), noises, strict=True)
-    return simplex, [Descent.of(task, relation, simplex, own, dense=dense) for dense, own in kinds], choice, noises[0]
+    return (
+        simplex,
+        [Descent.of(task, relation, simplex, own, dense=dense) for dense, own in kinds],
+        choice,
+        noises[0],
+    )
 
 
 class Portfolio:
@@ -87,12 +95,22 @@ class Portfolio:
     """
 
     def __init__(
-        self, simplex: Simplex, s: float, descents: list[Descent], releases: list[ChargedDraws], choose: ChargedDraws
+        self,
+        simplex: Simplex,
+        s: float,
+        descents: list[Descent],
+        releases: list[ChargedDraws],
+        choose: ChargedDraws,
     ) -> None:
         self._simplex, self._s, self._choose = simplex, int(s), choose
-        self._players = [MirrorPlayer(simplex, release, d.step) for release, d in zip(releases, descents, strict=True)]
+        self._players = [
+            MirrorPlayer(simplex, release, d.step)
+            for release, d in zip(releases, descents, strict=True)
+        ]
         rows = RowsOfEqualNorm(simplex)
-        self._games: list[Game] = [d.game(rows, player) for d, player in zip(descents, self._players, strict=True)]
+        self._games: list[Game] = [
+            d.game(rows, player) for d, player in zip(descents, self._players, strict=True)
+        ]
         self.rounds = sum(game.rounds for game in self._games)
 
     def step(self, t: int) -> None:
@@ -105,7 +123,10 @@ class Portfolio:
         rows, rhs = self._simplex.form.rows(), self._simplex.form.rhs
         one, two = (np.sort(rows @ player.solution - rhs)[::-1] for player in self._players)
         chosen = self._choose(np.array([0.5, -0.5]) * _margin(one, two, self._s))
-        return replace(self._players[chosen].released(), message=f"Chose {('elastic', 'dense')[chosen]} duals of two descents")
+        return replace(
+            self._players[chosen].released(),
+            message=f"Chose {('elastic', 'dense')[chosen]} duals of two descents",
+        )
 
 
 def _margin(one: FloatArray, two: FloatArray, s: int) -> float:
@@ -114,8 +135,13 @@ def _margin(one: FloatArray, two: FloatArray, s: int) -> float:
 
 
 def _changes_needed(own: FloatArray, other: FloatArray, s: int) -> int:
-    """The least integer r >= -s with own[s + r] <= other[s - r], largest violations first; beyond the ends -inf and inf."""
+    """The least integer r >= -s with own[s + r] <= other[s - r], largest violations first.
+
+    Beyond the ends -inf and inf.
+    """
     padding = np.full(max(0, 2 * s + 1 - len(own)), -np.inf)
-    mine, theirs = (np.concatenate([violations, padding])[: 2 * s + 1] for violations in (own, other))
+    mine, theirs = (
+        np.concatenate([violations, padding])[: 2 * s + 1] for violations in (own, other)
+    )
     holds = np.flatnonzero(mine <= theirs[::-1])
     return int(holds[0]) - s if holds.size else s + 1

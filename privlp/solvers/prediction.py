@@ -27,7 +27,10 @@ class NoiseOnNumbers:
 
     @property
     def share(self) -> float:
-        """Typical noise over the declared range; 0 where that is not known, infinite where it is a point."""
+        """Typical noise over the declared range.
+
+        0 where that is not known, infinite where it is a point.
+        """
         return self.typical / self.declared if self.declared > 0 else math.inf
 
     @property

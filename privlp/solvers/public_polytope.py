@@ -17,7 +17,8 @@ from privlp.solvers.value_search import is_range
 
 FloatArray = npt.NDArray[np.float64]
 
-# A variable whose range is a smaller share of its size, or of 1, counts as fixed: HiGHS's tolerances are absolute.
+# A variable whose range is a smaller share of its size, or of 1, counts as fixed: HiGHS's
+# tolerances are absolute.
 _FIXED = 1e-6
 # Variables are scaled to the unit range, where what tells points apart may be small.
 _TOLERANCE, _DEFAULT_TOLERANCE = 1e-9, 1e-7
@@ -29,7 +30,9 @@ _INFEASIBLE = highspy.HighsModelStatus.kInfeasible
 
 
 class PublicPolytope:
-    """A bounded public region, with the range of each variable over it. Nothing of a private row is read.
+    """A bounded public region, with the range of each variable over it.
+
+    Nothing of a private row is read.
 
     Parameters
     ----------
@@ -64,27 +67,41 @@ class PublicPolytope:
         A, lower, upper = _public_rows(form)
         status, best = optimum(lp.sign * lp.c, A, lower, upper, lp.bounds)
         if status == _INFEASIBLE:
-            raise UnsupportedProblemError("The public rows and bounds contradict each other: no x satisfies them all.")
+            raise UnsupportedProblemError(
+                "The public rows and bounds contradict each other: no x satisfies them all."
+            )
         if opt is not None:
-            least, most = _objectives(form, opt, float(lp.c @ best) if status == _OPTIMAL else -lp.sign * math.inf)
+            least, most = _objectives(
+                form, opt, float(lp.c @ best) if status == _OPTIMAL else -lp.sign * math.inf
+            )
             A = sp.csr_array(sp.vstack([A, sp.csr_array(lp.sign * lp.c[None, :])]))
             lower, upper = np.append(lower, least), np.append(upper, most)
-            if math.isfinite(least) and optimum(np.zeros(len(lp.c)), A, lower, upper, lp.bounds)[0] == _INFEASIBLE:
-                raise InvalidParameterError(f"opt = {opt!r}: no x within the public rows and bounds has such an objective.")
+            if (
+                math.isfinite(least)
+                and optimum(np.zeros(len(lp.c)), A, lower, upper, lp.bounds)[0] == _INFEASIBLE
+            ):
+                raise InvalidParameterError(
+                    f"opt = {opt!r}: no x within the public rows and bounds has such an objective."
+                )
         self.form = form
         try:
             self.low, high = self._ranges_within(A, lower, upper)
         except UnsupportedProblemError:
             if opt is None or is_range(opt):
                 raise
-            lower[-1] = upper[-1]  # no feasible point is better than the optimum: that may bound the region
+            lower[-1] = upper[
+                -1
+            ]  # no feasible point is better than the optimum: that may bound the region
             self.low, high = self._ranges_within(A, lower, upper)
-        fixed = high - self.low <= _FIXED * np.maximum(1.0, np.maximum(np.abs(self.low), np.abs(high)))
+        fixed = high - self.low <= _FIXED * np.maximum(
+            1.0, np.maximum(np.abs(self.low), np.abs(high))
+        )
         self.unit = np.where(fixed, np.maximum(1.0, np.abs(self.low)), high - self.low)
         self.live = np.flatnonzero(~fixed)
         if not self.live.size:
             raise UnsupportedProblemError(
-                "The public rows, bounds and opt leave a single point: solve_exact, without the private rows, finds it."
+                "The public rows, bounds and opt leave a single point: solve_exact, without the"
+                " private rows, finds it."
             )
         self.ruled_out = self._span_of_equalities()
 
@@ -109,13 +126,18 @@ class PublicPolytope:
         oracle, cost = self._oracle(), lp.sign * lp.c
         best, worst = oracle.minimise(cost), oracle.minimise(-cost)
         if best is None or worst is None:
-            raise UnsupportedProblemError("HiGHS finds no best or worst objective of the public region: rescale the public rows.")
+            raise UnsupportedProblemError(
+                "HiGHS finds no best or worst objective of the public region: rescale the public"
+                " rows."
+            )
         return float(cost @ best), float(cost @ worst)
 
     def _oracle(self) -> _Model:
         return _Model(self._A, self._lower, self._upper, self.form.lp.bounds, _DEFAULT_TOLERANCE)
 
-    def _ranges_within(self, A: sp.csr_array, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _ranges_within(
+        self, A: sp.csr_array, lower: FloatArray, upper: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Keep the rows, scaled, and find the ranges they leave."""
         size = row_sizes(A)
         kept = size > 0
@@ -147,8 +169,9 @@ class PublicPolytope:
         if unbounded:
             names = ", ".join(self.form.lp.variable_name(j) for j in unbounded)
             raise UnsupportedProblemError(
-                f"The public region is unbounded, or HiGHS cannot bound it: its rows and bounds (and opt, if given) put no limit "
-                f"on {names}. Give such variables finite bounds (bounds=..., or box=... in the readers), or give opt or a range."
+                "The public region is unbounded, or HiGHS cannot bound it: its rows and bounds"
+                f" (and opt, if given) put no limit on {names}. Give such variables finite bounds"
+                " (bounds=..., or box=... in the readers), or give opt or a range."
             )
         self.middle = np.mean(found, axis=0)
         return ends[:, 0], ends[:, 1]
@@ -169,7 +192,10 @@ class PublicPolytope:
 
 
 def span_of_objectives(form: StandardForm) -> tuple[float, float]:
-    """Best and worst objective within the public rows and bounds, to minimise and without offset; infinite where unbounded."""
+    """Best and worst objective within the public rows and bounds, to minimise and without offset.
+
+    Infinite where unbounded.
+    """
     lp = form.lp
     ends = []
     for sign in (lp.sign, -lp.sign):
@@ -184,7 +210,9 @@ def _public_rows(form: StandardForm) -> tuple[sp.csr_array, FloatArray, FloatArr
     return as_sparse(lp.A[public]), lp.row_lower[public], lp.b[public]
 
 
-def _objectives(form: StandardForm, opt: float | tuple[float, float], best: float) -> tuple[float, float]:
+def _objectives(
+    form: StandardForm, opt: float | tuple[float, float], best: float
+) -> tuple[float, float]:
     """The least and the largest objective that is left, to minimise and without offset."""
     lp = form.lp
     if not isinstance(opt, tuple) or not is_range(opt):
@@ -203,19 +231,28 @@ def _reachable(form: StandardForm, opt: float, best: float) -> float:
     if lp.sign * (best - value) > tolerance:
         way = "below the least" if lp.sense == "min" else "above the largest"
         raise InvalidParameterError(
-            f"opt = {given:g} is {way} objective within the public rows and bounds, {best + lp.offset:g}: no x reaches it."
+            f"opt = {given:g} is {way} objective within the public rows and bounds,"
+            f" {best + lp.offset:g}: no x reaches it."
         )
     return lp.sign * max(lp.sign * value, lp.sign * best)
 
 
-# Values of HiGHS's option simplex_strategy: the dual simplex goes on after rows were added, the primal after costs were changed.
+# Values of HiGHS's option simplex_strategy: the dual simplex goes on after rows were added, the
+# primal after costs were changed.
 _DUAL, _PRIMAL = 1, 4
 
 
 class _Model:
     """HiGHS's simplex on rows and bounds, started from the last basis: only costs and added rows change."""
 
-    def __init__(self, A: sp.csr_array, lower: FloatArray, upper: FloatArray, bounds: FloatArray, tolerance: float) -> None:
+    def __init__(
+        self,
+        A: sp.csr_array,
+        lower: FloatArray,
+        upper: FloatArray,
+        bounds: FloatArray,
+        tolerance: float,
+    ) -> None:
         self.highs = quiet_highs(presolve="off", solver="simplex")
         self._set_tolerance(tolerance)
         self._strategy = 0
@@ -223,7 +260,10 @@ class _Model:
         self.highs.passModel(model_of(np.zeros(A.shape[1]), A, lower, upper, bounds))
 
     def minimise(self, cost: FloatArray, strategy: int = _PRIMAL) -> FloatArray | None:
-        """A vertex of least cost; ``None`` if HiGHS finds none, also at its default tolerances from then on."""
+        """A vertex of least cost.
+
+        ``None`` if HiGHS finds none, also at its default tolerances from then on.
+        """
         if strategy != self._strategy:
             self.highs.setOptionValue("simplex_strategy", strategy)
             self._strategy = strategy
@@ -250,7 +290,9 @@ class _Model:
     def drop_slack_rows(self, first: int, end: int) -> None:
         """Drop those of the rows from `first` to `end` that the last vertex does not touch."""
         basis = self.highs.getBasis().row_status[first:end]
-        slack = [first + i for i, status in enumerate(basis) if status == highspy.HighsBasisStatus.kBasic]
+        slack = [
+            first + i for i, status in enumerate(basis) if status == highspy.HighsBasisStatus.kBasic
+        ]
         self.highs.deleteRows(len(slack), np.array(slack, dtype=np.int32))
 
     @property
@@ -262,7 +304,8 @@ class _Model:
 class Leader:
     """The linear oracle over K: HiGHS, which sees public and released numbers only.
 
-    Vectors of d' numbers belong to the live variables in units of their range; points are the user's x.
+    Vectors of d' numbers belong to the live variables in units of their range; points are the
+    user's x.
 
     Parameters
     ----------
@@ -271,7 +314,9 @@ class Leader:
         Its rows.
     """
 
-    def __init__(self, region: PublicPolytope, A: sp.csr_array, lower: FloatArray, upper: FloatArray) -> None:
+    def __init__(
+        self, region: PublicPolytope, A: sp.csr_array, lower: FloatArray, upper: FloatArray
+    ) -> None:
         self._region = region
         bounds = region.form.lp.bounds
         self._bounds = bounds
@@ -279,15 +324,24 @@ class Leader:
         scaled = sp.csr_array(A @ sp.diags_array(region.unit))
         size = row_sizes(scaled)
         size[size == 0] = 1.0
-        scaled = sp.csr_array(sp.hstack([sp.diags_array(1 / size) @ scaled, sp.csr_array((len(size), 1))]))
-        within = np.clip((bounds - region.low[:, None]) / region.unit[:, None], -1.0, 2.0)  # K is between 0 and 1
+        scaled = sp.csr_array(
+            sp.hstack([sp.diags_array(1 / size) @ scaled, sp.csr_array((len(size), 1))])
+        )
+        within = np.clip(
+            (bounds - region.low[:, None]) / region.unit[:, None], -1.0, 2.0
+        )  # K is between 0 and 1
         within = np.vstack([within, [0.0, 0.0]])
         self._depth = len(region.low)  # a last column: how far all cuts can be exceeded at once
-        self._model = _Model(scaled, (lower - held) / size, (upper - held) / size, within, _TOLERANCE)
+        self._model = _Model(
+            scaled, (lower - held) / size, (upper - held) / size, within, _TOLERANCE
+        )
         self._first_cut = self._model.rows
 
     def mean_of_best(self, costs: FloatArray) -> FloatArray | None:
-        """The mean of a vertex of K that is best for each row of `costs`, (m, d'); ``None`` if HiGHS finds none of them."""
+        """The mean of a vertex of K that is best for each row of `costs`, (m, d').
+
+        ``None`` if HiGHS finds none of them.
+        """
         padded = np.zeros((len(costs), self._depth + 1))
         padded[:, self._region.live] = costs
         found = [x for x in map(self._model.minimise, padded) if x is not None]
@@ -314,7 +368,10 @@ class Leader:
         self._model.add(row, float(row[:-1] @ ((at - region.low) / region.unit) - value / size))
 
     def deepest(self) -> FloatArray | None:
-        """The point of K at which the largest of the cuts, in units of their slopes, is least; ``None`` if HiGHS fails."""
+        """The point of K at which the largest of the cuts, in units of their slopes, is least.
+
+        ``None`` if HiGHS fails.
+        """
         return self._point(self._model.minimise(self._all(np.zeros(self._region.size), 1.0), _DUAL))
 
     def forget_slack_cuts(self, but_the_last: int) -> None:

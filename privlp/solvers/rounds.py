@@ -38,6 +38,7 @@ def as_rounds(factor: float, ratio: float, alpha: float) -> int:
     rounds = factor * ratio * ratio
     if not rounds <= _MOST_ROUNDS:
         raise InvalidParameterError(
-            f"alpha = {alpha:g} asks for {rounds:.3g} rounds, beyond {_MOST_ROUNDS:,}. Give a larger alpha."
+            f"alpha = {alpha:g} asks for {rounds:.3g} rounds, beyond {_MOST_ROUNDS:,}. Give a"
+            " larger alpha."
         )
     return max(1, math.ceil(rounds))

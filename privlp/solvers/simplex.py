@@ -1,13 +1,16 @@
 """The public region K = {u >= 0, cost·u = V} of Hsu, Roth, Roughgarden and Ullman, and private rows seen from it.
 
-K is a simplex with vertices v_j e_j, v_j = V / cost_j. On it a private row is the vector of its values A'_ij v_j at the
-vertices, and two facts about a row and its half-space hold row by row, so that using them costs no privacy:
+K is a simplex with vertices v_j e_j, v_j = V / cost_j. On it a private row is the vector of its
+values A'_ij v_j at the vertices, and two facts about a row and its half-space hold row by row, so
+that using them costs no privacy:
 
 * scaling (A'_i, b'_i) by a positive number leaves the half-space alone;
-* adding a constant to A'_i v and to b'_i leaves its intersection with K alone, because sum_j u_j / v_j = 1.
+* adding a constant to A'_i v and to b'_i leaves its intersection with K alone, because sum_j u_j /
+  v_j = 1.
 
-So every private row may be shifted and scaled until its values span exactly [-1, 1] on K. Then nothing about A or b needs
-to be declared. The shift never has to be carried out: it adds the same number to the score of every vertex.
+So every private row may be shifted and scaled until its values span exactly [-1, 1] on K. Then
+nothing about A or b needs to be declared. The shift never has to be carried out: it adds the same
+number to the score of every vertex.
 """
 
 from __future__ import annotations
@@ -24,8 +27,9 @@ from privlp.problem import StandardForm
 
 FloatArray = npt.NDArray[np.float64]
 
-# A row whose values on K vary by less than 1/32 of their size is not stretched all the way to [-1, 1], so that scaled values
-# stay below this number and the rounding error of a score far below its sensitivity.
+# A row whose values on K vary by less than 1/32 of their size is not stretched all the way to [-1,
+# 1], so that scaled values stay below this number and the rounding error of a score far below its
+# sensitivity.
 _LARGEST_VALUE = 64.0
 #: Rows that vary by less on the region count as constant.
 CONSTANT_ROW = 1e-150
@@ -56,13 +60,15 @@ class Simplex:
     def __init__(self, form: StandardForm, opt: Any, *, least: float | None = None) -> None:
         if opt is None:
             raise InvalidParameterError(
-                "opt is missing. Give the optimal value, or a public guess of it, as opt=... in the objective's own units; where "
-                "whole constraints are private, methods 'mirror' and 'ftpl' also take a public range, opt=(low, high). It must be "
-                "public: do not compute it from private rows."
+                "opt is missing. Give the optimal value, or a public guess of it, as opt=... in the"
+                " objective's own units; where whole constraints are private, methods 'mirror' and"
+                " 'ftpl' also take a public range, opt=(low, high). It must be public: do not"
+                " compute it from private rows."
             )
         if isinstance(opt, tuple | list | np.ndarray):
             raise InvalidParameterError(
-                "opt must be a number with this method, got a sequence. Methods 'mirror' and 'ftpl' take a range, opt=(low, high)."
+                "opt must be a number with this method, got a sequence. Methods 'mirror' and 'ftpl'"
+                " take a range, opt=(low, high)."
             )
         value = form.cost_of(real(opt, "opt"))
         if not math.isfinite(value):
@@ -70,7 +76,8 @@ class Simplex:
         reasons = _reasons_against(form, value)
         if reasons:
             raise UnsupportedProblemError(
-                "This method needs the public region {x >= 0, c·x = opt} to be a simplex, and here it is not: "
+                "This method needs the public region {x >= 0, c·x = opt} to be a simplex, and here"
+                " it is not: "
                 + "; ".join(reasons)
                 + ". Or use method='ftpl', which takes any bounded region."
             )
@@ -79,7 +86,10 @@ class Simplex:
         self._most_of_origin = 0.0 if least is None else 1.0 - least
         self.vertices: FloatArray = value / form.cost
         if not 1e-100 < self.vertices.min() <= self.vertices.max() < 1e100:
-            raise UnsupportedProblemError("Costs and opt differ too much in size for the simplex to be usable; rescale the costs.")
+            raise UnsupportedProblemError(
+                "Costs and opt differ too much in size for the simplex to be usable; rescale the"
+                " costs."
+            )
 
     @property
     def size(self) -> int:
@@ -132,8 +142,8 @@ class Simplex:
     def radius(self) -> float:
         """Half the Euclidean diameter of K in the user's variables.
 
-        A private row whose values span [-1, 1] on K has ||A_i||_2 * radius >= 1, so a violation of a in those units is at most
-        a * radius per unit of ||A_i||_2.
+        A private row whose values span [-1, 1] on K has ||A_i||_2 * radius >= 1, so a violation of
+        a in those units is at most a * radius per unit of ||A_i||_2.
         """
         longest = np.sort(self.vertices)[-2:]
         return float(np.hypot(*longest)) / 2 if len(longest) == 2 else float(longest[0])
@@ -144,12 +154,14 @@ def _reasons_against(form: StandardForm, value: float) -> list[str]:
     reasons = []
     if form.has_public_rows:
         reasons.append(
-            "some rows are public (make every row private, by a mask of True or the pattern '*', if rows such as stock limits "
-            "may then be violated too)"
+            "some rows are public (make every row private, by a mask of True or the pattern '*', if"
+            " rows such as stock limits may then be violated too)"
         )
     if np.isfinite(form.upper).any():
         j = form.column[int(np.argmax(np.isfinite(form.upper)))]
-        reasons.append(f"{lp.variable_name(j)} has two finite bounds (state one of them as a private row)")
+        reasons.append(
+            f"{lp.variable_name(j)} has two finite bounds (state one of them as a private row)"
+        )
     if not form.column.size:
         reasons.append("every variable is fixed by its bounds, which leaves a single point")
     if not np.all(form.cost * value > 0):
@@ -157,8 +169,15 @@ def _reasons_against(form: StandardForm, value: float) -> list[str]:
             reasons.append("opt is the value at the bounds, which leaves a single point")
         else:
             j = form.column[int(np.argmax(form.cost * value <= 0))]
-            kind = "free" if not np.isfinite(lp.bounds[j]).any() else "of a cost that is zero or of the wrong sign for opt"
-            reasons.append(f"{lp.variable_name(j)} is {kind} (every variable needs one bound and a cost c_j with c_j·opt > 0)")
+            kind = (
+                "free"
+                if not np.isfinite(lp.bounds[j]).any()
+                else "of a cost that is zero or of the wrong sign for opt"
+            )
+            reasons.append(
+                f"{lp.variable_name(j)} is {kind} (every variable needs one bound and a cost c_j"
+                " with c_j·opt > 0)"
+            )
     return reasons
 
 
@@ -186,8 +205,9 @@ class RowsOnSimplex:
     def of_equal_range(cls, simplex: Simplex) -> RowsOnSimplex:
         """Rows scaled so that their values span 2 on K, right-hand sides clipped to where the half-space meets K.
 
-        A right-hand side beyond the span is one that all of K satisfies or violates; clipping it bounds the violation by 2
-        either way. Constant rows get scale 0: no point of K is better than another.
+        A right-hand side beyond the span is one that all of K satisfies or violates; clipping it
+        bounds the violation by 2 either way. Constant rows get scale 0: no point of K is better
+        than another.
         """
         low, high = simplex.form.rows().extremes(simplex.vertices)
         span, size = high - low, np.maximum(np.abs(low), np.abs(high))
@@ -201,8 +221,12 @@ class RowsOnSimplex:
         """Rows as they are, except that a row beyond the declared bounds on abs(A'_ij) and abs(b'_i) is scaled down to them."""
         form = simplex.form
         low, high = form.rows().extremes(np.ones(len(form.column)))
-        with np.errstate(over="ignore"):  # a row infinitely far beyond a tiny bound is scaled to zero, and no warning tells of it
-            excess = np.maximum(np.maximum(np.abs(low), np.abs(high)) / entry_bound, np.abs(form.rhs) / rhs_bound)
+        with np.errstate(
+            over="ignore"
+        ):  # a row infinitely far beyond a tiny bound is scaled to zero, and no warning tells of it
+            excess = np.maximum(
+                np.maximum(np.abs(low), np.abs(high)) / entry_bound, np.abs(form.rhs) / rhs_bound
+            )
         scale = 1.0 / np.maximum(excess, 1.0)
         return cls(simplex, scale, scale * form.rhs)
 
@@ -210,9 +234,10 @@ class RowsOnSimplex:
     def rounding_error(n: int) -> float:
         """Bound on the floating-point error of a score of rows of equal range, for about n rows.
 
-        A score is a sum of n products of size at most 64 z_i with sum_i z_i <= 1. With unit roundoff u = 2**-53, summation in
-        any order costs n u; the multiplier of the projection n u; exponentials of arguments down to -745 cost 745 u; the products
-        a few u. The bound is twice their sum.
+        A score is a sum of n products of size at most 64 z_i with sum_i z_i <= 1. With unit
+        roundoff u = 2**-53, summation in any order costs n u; the multiplier of the projection n u;
+        exponentials of arguments down to -745 cost 745 u; the products a few u. The bound is twice
+        their sum.
         """
         return _LARGEST_VALUE * 2 * (2 * n + 1024) * 2.0**-53
 
@@ -222,7 +247,10 @@ class RowsOnSimplex:
         return len(self._rhs)
 
     def scores(self, z: FloatArray) -> FloatArray:
-        """Score -sum_i z_i scale_i A'_i v_j of each vertex j; larger is better. The b' part is the same for all and left out."""
+        """Score -sum_i z_i scale_i A'_i v_j of each vertex j; larger is better.
+
+        The b' part is the same for all and left out.
+        """
         np.multiply(z, self._scale, out=self._scratch)
         return -self._vertices * self._rows.transposed_times(self._scratch)
 
@@ -236,8 +264,9 @@ class RowsOnSimplex:
 class CountedRows:
     """Private rows on K that a vertex is scored by in number: the dual weight of rows it satisfies up to a tolerance.
 
-    The count score of van der Reijden (2019), section 3.5: Q_j = sum_i z_i 1[A_i x_j <= b_i + phi]. Whether a row is satisfied
-    depends on that row alone, and an indicator spans 1, so Q is a dense average of diameter W = 1.
+    The count score of van der Reijden (2019), section 3.5: Q_j = sum_i z_i 1[A_i x_j <= b_i + phi].
+    Whether a row is satisfied depends on that row alone, and an indicator spans 1, so Q is a dense
+    average of diameter W = 1.
 
     Parameters
     ----------

@@ -75,7 +75,9 @@ class Task:
         >>> METHODS["mirror"](task).rounds == task.ledger.entries[0].draws
         True
         """
-        return cls(StandardForm.of(lp), s, alpha, opt, width, Ledger(eps, delta), Randomness.of(rng))
+        return cls(
+            StandardForm.of(lp), s, alpha, opt, width, Ledger(eps, delta), Randomness.of(rng)
+        )
 
     @property
     def lp(self) -> LinearProgram:
@@ -111,11 +113,14 @@ class Task:
         """
         if self.s is None:
             raise InvalidParameterError(
-                "s is missing: the number of private rows that the solution may violate by more than alpha."
+                "s is missing: the number of private rows that the solution may violate by more"
+                " than alpha."
             )
         s = real(self.s, "s")
         if not 1 <= s <= self.n:
-            raise InvalidParameterError(f"s must be between 1 and the number of private rows, {self.n}; got {self.s!r}.")
+            raise InvalidParameterError(
+                f"s must be between 1 and the number of private rows, {self.n}; got {self.s!r}."
+            )
         return s
 
     def accuracy(self) -> float | None:
@@ -135,7 +140,8 @@ class Task:
         alpha = real(self.alpha, "alpha")
         if not 0 < alpha < float("inf"):
             raise InvalidParameterError(
-                f"alpha must be positive and finite (or None for the best the budget allows), got {self.alpha!r}."
+                "alpha must be positive and finite (or None for the best the budget allows), got"
+                f" {self.alpha!r}."
             )
         return alpha
 
@@ -165,11 +171,14 @@ class Task:
         """
         if not isinstance(self.relation, ConstraintPrivate):
             raise UnsupportedProblemError(
-                f"method={method!r} protects constraint-private programs, not: {self.relation.description}."
+                f"method={method!r} protects constraint-private programs, not:"
+                f" {self.relation.description}."
             )
         self.refuse(method, split="one part of the program is private")
         if not self.lp.private.any() and self.relation.change == "replace":
-            raise UnsupportedProblemError("The program has no private rows, so there is nothing to protect: use solve_exact.")
+            raise UnsupportedProblemError(
+                "The program has no private rows, so there is nothing to protect: use solve_exact."
+            )
         if not soft_rows:
             self.refuse_soft_rows(method)
         return self.relation
@@ -195,7 +204,8 @@ class Task:
         """
         if self.lp.penalty is not None:
             raise UnsupportedProblemError(
-                f"method={method!r} treats every row as hard; leave out penalty, or write the soft rows with slack variables."
+                f"method={method!r} treats every row as hard; leave out penalty, or write the soft"
+                " rows with slack variables."
             )
 
     def refuse(self, method: str, **unused: str) -> None:
@@ -220,7 +230,9 @@ class Task:
         """
         for name, reason in unused.items():
             if getattr(self, name) is not None:
-                raise InvalidParameterError(f"{name} has no use with method={method!r}: {reason}. Leave it out.")
+                raise InvalidParameterError(
+                    f"{name} has no use with method={method!r}: {reason}. Leave it out."
+                )
 
     def charge(self, mechanism: Mechanism, count: int, purpose: str) -> ChargedDraws:
         """Pay for draws from this task's ledger.
@@ -238,7 +250,9 @@ class Task:
         (0, 'number of rows violated at the origin')
         """
         description = self.relation.describe(self.lp)
-        return self.ledger.charge(mechanism, count, purpose, self.relation, self.randomness, description=description)
+        return self.ledger.charge(
+            mechanism, count, purpose, self.relation, self.randomness, description=description
+        )
 
     def charge_together(self, requests: Sequence[tuple[Mechanism, int, str]]) -> list[ChargedDraws]:
         """Pay for draws from several mechanisms at once, or for none.
@@ -257,4 +271,6 @@ class Task:
         (1, 2, ['a count', 'sums'])
         """
         description = self.relation.describe(self.lp)
-        return self.ledger.charge_together(requests, self.relation, self.randomness, description=description)
+        return self.ledger.charge_together(
+            requests, self.relation, self.randomness, description=description
+        )

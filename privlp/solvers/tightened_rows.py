@@ -60,7 +60,9 @@ class TightenedRows:
         return cls.of(figures, ends)
 
     @classmethod
-    def of(cls, figures: Figures, ends: tuple[PrivateNumbers, FloatArray, FloatArray] | None) -> TightenedRows:
+    def of(
+        cls, figures: Figures, ends: tuple[PrivateNumbers, FloatArray, FloatArray] | None
+    ) -> TightenedRows:
         """Rows with these right-hand sides, and with coefficients between the given ends where they are private."""
         form, lp = figures.form, figures.form.lp
         lower, upper = lp.bounds.T
@@ -71,10 +73,15 @@ class TightenedRows:
         bounds = np.vstack([lp.bounds[plus], -lp.bounds[minus][:, ::-1]])
         bounds[split, 0] = 0.0
         grown, fallen = (figures.private_rows(),) * 2 if ends is None else _at_ends(figures, *ends)
-        kept = np.flatnonzero(lp.row_lower[form.row] < lp.b[form.row])  # equalities whose numbers are public count as public
+        kept = np.flatnonzero(
+            lp.row_lower[form.row] < lp.b[form.row]
+        )  # equalities whose numbers are public count as public
         private = sp.hstack([as_sparse(grown)[kept][:, plus], -as_sparse(fallen)[kept][:, minus]])
         public = ~lp.private & (lp.row_lower < lp.b)
-        above, below = np.flatnonzero(public & np.isfinite(lp.b)), np.flatnonzero(public & np.isfinite(lp.row_lower))
+        above, below = (
+            np.flatnonzero(public & np.isfinite(lp.b)),
+            np.flatnonzero(public & np.isfinite(lp.row_lower)),
+        )
         A = as_sparse(lp.A)
         known = sp.vstack([A[above], -A[below]])
         known = sp.hstack([as_sparse(known)[:, plus], -as_sparse(known)[:, minus]])
@@ -109,7 +116,9 @@ class TightenedRows:
         return np.clip(x, *self.form.lp.bounds.T)
 
 
-def _at_ends(figures: Figures, part: PrivateNumbers, low: FloatArray, high: FloatArray) -> tuple[Any, Any]:
+def _at_ends(
+    figures: Figures, part: PrivateNumbers, low: FloatArray, high: FloatArray
+) -> tuple[Any, Any]:
     """Coefficients of the private ``<=`` rows for x_j >= 0 (the largest possible) and for x_j <= 0 (the smallest possible)."""
     largest, smallest = (figures.having(part, end).private_rows() for end in (high, low))
     above = figures.form.row_sign[:, None] > 0
@@ -118,10 +127,12 @@ def _at_ends(figures: Figures, part: PrivateNumbers, low: FloatArray, high: Floa
 
 
 def certain(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
-    """A point near x that satisfies all rows in exact arithmetic; None if there is none to be found.
+    """A point near x that satisfies all rows in exact arithmetic.
 
-    x is moved towards a point as far inside as can be of the rows that fail, by the least of a few steps that will do. Rows that
-    fail on the way join them.
+    None if there is none to be found.
+
+    x is moved towards a point as far inside as can be of the rows that fail, by the least of a few
+    steps that will do. Rows that fail on the way join them.
     """
     failing = rows.violated(x)
     for _ in range(_MOST_REPAIRS):
@@ -143,10 +154,14 @@ def point_inside(rows: TightenedRows, chosen: npt.NDArray[np.bool_]) -> FloatArr
     """The point farthest inside the chosen rows, each measured by its largest coefficient, that HiGHS finds feasible."""
     largest = row_sizes(rows.A)
     equal, values = rows.equalities()
-    inward = np.concatenate([np.where(chosen, np.maximum(largest, 1e-9), 0.0), np.zeros(len(values))])
+    inward = np.concatenate(
+        [np.where(chosen, np.maximum(largest, 1e-9), 0.0), np.zeros(len(values))]
+    )
     matrix = sp.hstack([sp.vstack([rows.A, equal]), sp.csr_array(inward[:, None])])
     cost = np.append(np.zeros(len(rows.column)), -1.0)
     lower = np.concatenate([np.full(len(largest), -np.inf), values])
     bounds = np.vstack([rows.bounds, [0.0, 1.0]])
-    status, point = optimum(cost, matrix, lower, np.concatenate([rows.rhs, values]), bounds, options=PRECISELY)
+    status, point = optimum(
+        cost, matrix, lower, np.concatenate([rows.rhs, values]), bounds, options=PRECISELY
+    )
     return rows.point(point[:-1]) if status == highspy.HighsModelStatus.kOptimal else None

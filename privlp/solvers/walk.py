@@ -37,4 +37,7 @@ class Walk:
         if not self._points:
             return {}
         rounds = self._stride * np.arange(1, len(self._points) + 1)
-        return {"rounds": rounds, "x after rounds": np.array([undo(point) for point in self._points])}
+        return {
+            "rounds": rounds,
+            "x after rounds": np.array([undo(point) for point in self._points]),
+        }

@@ -51,8 +51,13 @@ def generator(random_state: RandomState) -> np.random.Generator:
     """
     if random_state is None or isinstance(random_state, np.random.Generator):
         return np.random.default_rng(random_state)
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
+    if (
+        isinstance(random_state, int | np.integer)
+        and not isinstance(random_state, bool)
+        and random_state >= 0
+    ):
         return np.random.default_rng(int(random_state))
     raise InvalidParameterError(
-        f"random_state must be None, a non-negative int or a numpy.random.Generator, not {type(random_state).__name__}."
+        "random_state must be None, a non-negative int or a numpy.random.Generator, not"
+        f" {type(random_state).__name__}."
     )

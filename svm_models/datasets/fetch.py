@@ -14,29 +14,36 @@ from svm_models.datasets.schema import ADULT, KDDCUP99, Schema
 from svm_models.datasets.sources import DataHome, read_adult, read_kddcup99
 
 _DESCRIPTIONS = {
-    "Adult": """\
+    "Adult": (
+        """\
 Adult (census income): 45,222 persons without missing values, of 48,842 in the US census data of 1994. Label 1: income above
 50,000 dollars a year (24.78 %).
 
 B. Becker and R. Kohavi (1996). Adult. UCI Machine Learning Repository. https://doi.org/10.24432/C5XW20.
-Licence: Creative Commons Attribution 4.0 International (CC BY 4.0).""",
-    "KDD Cup 1999": """\
+Licence: Creative Commons Attribution 4.0 International (CC BY 4.0)."""
+    ),
+    "KDD Cup 1999": (
+        """\
 KDD Cup 1999, the "10 percent" file: 494,021 network connections. Label 1: normal (19.69 %); label -1: an attack.
 
 S. Hettich and S. D. Bay (1999). The UCI KDD Archive. University of California, Irvine, Department of Information and
 Computer Science. https://doi.org/10.24432/C51C7N.
-Licence: Creative Commons Attribution 4.0 International (CC BY 4.0).""",
+Licence: Creative Commons Attribution 4.0 International (CC BY 4.0)."""
+    ),
 }
 
 
-def fetch_adult(*, preprocessing: str = "thesis", return_X_y: bool = False, data_home: DataHome = None) -> Any:
+def fetch_adult(
+    *, preprocessing: str = "thesis", return_X_y: bool = False, data_home: DataHome = None
+) -> Any:
     """Adult: who earns more than 50,000 dollars a year (Becker and Kohavi 1996).
 
-    Records with missing values are left out, which leaves 45,222 of 48,842; 24.78 % have label 1. They are sorted by their raw
-    values, so that they come in the same order from every source.
+    Records with missing values are left out, which leaves 45,222 of 48,842; 24.78 % have label 1.
+    They are sorted by their raw values, so that they come in the same order from every source.
 
-    The files ``adult.data`` and ``adult.test``, plain or with ``.gz``, are read from the folder that the environment variable
-    ``PRIVLP_DATA`` names. If it is not set, scikit-learn downloads version 2 of "adult" from OpenML, once, into its cache.
+    The files ``adult.data`` and ``adult.test``, plain or with ``.gz``, are read from the folder
+    that the environment variable ``PRIVLP_DATA`` names. If it is not set, scikit-learn downloads
+    version 2 of "adult" from OpenML, once, into its cache.
 
     Parameters
     ----------
@@ -44,18 +51,22 @@ def fetch_adult(*, preprocessing: str = "thesis", return_X_y: bool = False, data
         How a record becomes a row. Every category becomes a column in {0, 1}, and every row is divided by its Euclidean norm at
         the end. They differ in the numeric columns before that, and in the categories:
 
-        - "thesis": minimum to -1 and maximum to 1, a constant column to 0; categories that occur. 104 columns.
-        - "unit": divided by the largest absolute value (Sarwate, Chaudhuri and Monteleoni 2009); categories that occur.
+        - "thesis": minimum to -1 and maximum to 1, a constant column to 0; categories that occur.
           104 columns.
-        - "public": declared ranges to [-1, 1], values outside clipped; counts without a natural end (of seconds, bytes,
-          events) as log(1 + value); documented categories, all zeros for any other. 105 columns: one category does not occur.
+        - "unit": divided by the largest absolute value (Sarwate, Chaudhuri and Monteleoni 2009);
+          categories that occur. 104 columns.
+        - "public": declared ranges to [-1, 1], values outside clipped; counts without a natural end
+          (of seconds, bytes, events) as log(1 + value); documented categories, all zeros for any
+          other. 105 columns: one category does not occur.
 
-        "thesis" and "unit" read the ranges, and which categories occur, from the private records: one record can change all
-        rows. With "public" a row depends on its own record only, so only "public" belongs into a private pipeline.
+        "thesis" and "unit" read the ranges, and which categories occur, from the private records:
+        one record can change all rows. With "public" a row depends on its own record only, so only
+        "public" belongs into a private pipeline.
     return_X_y : bool
         True to return ``(data, target)`` alone.
     data_home : str or path-like, optional
-        Where scikit-learn keeps its cache, if not in its usual place. Not used with ``PRIVLP_DATA``.
+        Where scikit-learn keeps its cache, if not in its usual place. Not used with
+        ``PRIVLP_DATA``.
 
     Returns
     -------
@@ -93,10 +104,12 @@ def fetch_kddcup99(
 ) -> Any:
     """KDD Cup 1999, the "10 percent" file: which network connections are normal, which an attack (Hettich and Bay 1999).
 
-    494,021 records in the order of the file; 19.69 % are normal and have label 1. All of them take 470 MB.
+    494,021 records in the order of the file; 19.69 % are normal and have label 1. All of them take
+    470 MB.
 
-    The file ``kddcup.data_10_percent``, plain or with ``.gz``, is read from the folder that the environment variable
-    ``PRIVLP_DATA`` names. If it is not set, scikit-learn downloads it, once, into its cache.
+    The file ``kddcup.data_10_percent``, plain or with ``.gz``, is read from the folder that the
+    environment variable ``PRIVLP_DATA`` names. If it is not set, scikit-learn downloads it, once,
+    into its cache.
 
     Parameters
     ----------
@@ -140,7 +153,9 @@ def fetch_kddcup99(
     records = read_kddcup99(data_home)
     if n is not None:
         if n > len(records):
-            raise InvalidParameterError(f"n must be at most {len(records)}, the number of records, got {n}.")
+            raise InvalidParameterError(
+                f"n must be at most {len(records)}, the number of records, got {n}."
+            )
         records = records.take(np.sort(rng.choice(len(records), n, replace=False)))
     return _delivered(records, KDDCUP99, preprocessing, return_X_y)
 

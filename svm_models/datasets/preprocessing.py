@@ -52,11 +52,16 @@ def encode(records: Records, schema: Schema, preprocessing: str) -> tuple[Matrix
     if preprocessing == "public":
         kept = [list(column.categories) for column in schema.symbolic]
     else:
-        kept = [[found[k] for k in np.unique(codes)] for found, codes in zip(records.categories, records.codes.T, strict=True)]
+        kept = [
+            [found[k] for k in np.unique(codes)]
+            for found, codes in zip(records.categories, records.codes.T, strict=True)
+        ]
     m = len(names)
     X = np.zeros((len(records), m + sum(map(len, kept))))  # the only array of this size
     _SCALINGS[preprocessing](records.numbers, schema, X[:, :m])
-    for column, found, codes, categories in zip(schema.symbolic, records.categories, records.codes.T, kept, strict=True):
+    for column, found, codes, categories in zip(
+        schema.symbolic, records.categories, records.codes.T, kept, strict=True
+    ):
         place = {category: len(names) + k for k, category in enumerate(categories)}
         columns = np.array([place.get(category, -1) for category in found])[codes]
         rows = np.flatnonzero(columns >= 0)
@@ -82,11 +87,16 @@ def _unit(numbers: Matrix, schema: Schema, out: Matrix) -> None:  # noqa: ARG001
 
 def _public(numbers: Matrix, schema: Schema, out: Matrix) -> None:
     """Declared range to [-1, 1], what lies outside clipped to it."""
-    low, high = (np.array([getattr(column, end) for column in schema.numeric], dtype=float) for end in ("low", "high"))
+    low, high = (
+        np.array([getattr(column, end) for column in schema.numeric], dtype=float)
+        for end in ("low", "high")
+    )
     log = np.array([column.log for column in schema.numeric])
     np.clip(numbers, low, high, out=out)
     out[:, log] = np.log1p(out[:, log])
-    _to_plus_minus_one(out, np.where(log, np.log1p(low), low), np.where(log, np.log1p(high), high), out)
+    _to_plus_minus_one(
+        out, np.where(log, np.log1p(low), low), np.where(log, np.log1p(high), high), out
+    )
 
 
 def _to_plus_minus_one(numbers: Matrix, low: Matrix, high: Matrix, out: Matrix) -> None:
@@ -96,4 +106,8 @@ def _to_plus_minus_one(numbers: Matrix, low: Matrix, high: Matrix, out: Matrix) 
     out -= 1.0
 
 
-_SCALINGS: dict[str, Callable[[Matrix, Schema, Matrix], None]] = {"thesis": _thesis, "unit": _unit, "public": _public}
+_SCALINGS: dict[str, Callable[[Matrix, Schema, Matrix], None]] = {
+    "thesis": _thesis,
+    "unit": _unit,
+    "public": _public,
+}

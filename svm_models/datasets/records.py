@@ -65,7 +65,9 @@ def from_frame(frame: Any, schema: Schema) -> Records:
     if not set(schema.names) <= set(frame.columns):
         raise ValueError("columns are missing")
     try:
-        numbers = frame[[column.name for column in schema.numeric]].to_numpy(dtype=float, na_value=np.nan)
+        numbers = frame[[column.name for column in schema.numeric]].to_numpy(
+            dtype=float, na_value=np.nan
+        )
     except (TypeError, ValueError):
         raise ValueError("a numeric column holds something else") from None
     if not np.isfinite(numbers).all():
@@ -74,7 +76,9 @@ def from_frame(frame: Any, schema: Schema) -> Records:
     if any("" in names for _, names in coded):
         raise ValueError("a value is empty")
     codes = np.column_stack([values for values, _ in coded]).astype(np.int16)
-    return Records(numbers, codes, tuple(names for _, names in coded), _target(frame[schema.label], schema))
+    return Records(
+        numbers, codes, tuple(names for _, names in coded), _target(frame[schema.label], schema)
+    )
 
 
 def joined(parts: list[Records]) -> Records:
@@ -85,7 +89,9 @@ def joined(parts: list[Records]) -> Records:
         recoded = [np.searchsorted(names, part.categories[k])[part.codes[:, k]] for part in parts]
         categories.append(names)
         columns.append(np.concatenate(recoded))
-    numbers, target = (np.concatenate([getattr(part, name) for part in parts]) for name in ("numbers", "target"))
+    numbers, target = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("numbers", "target")
+    )
     return Records(numbers, np.column_stack(columns).astype(np.int16), tuple(categories), target)
 
 
@@ -114,14 +120,18 @@ def _codes(column: Any) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Positions of a column's values among its sorted categories, as text."""
     values = column.astype("category").cat.remove_unused_categories()
     found = [text(name) for name in values.cat.categories]
-    names, positions = np.unique([*found, MISSING], return_inverse=True)  # pandas' code of what is missing is -1: the last
+    names, positions = np.unique(
+        [*found, MISSING], return_inverse=True
+    )  # pandas' code of what is missing is -1: the last
     return positions[values.cat.codes.to_numpy()], names.tolist()
 
 
 def _target(column: Any, schema: Schema) -> npt.NDArray[np.int64]:
     codes, names = _codes(column)
     signs = {schema.positive: 1} | dict.fromkeys(schema.negative, -1)
-    labels = np.array([signs.get(name.removesuffix("."), 0) for name in names], dtype=np.int64)[codes]
+    labels = np.array([signs.get(name.removesuffix("."), 0) for name in names], dtype=np.int64)[
+        codes
+    ]
     if not labels.all():
         raise ValueError("a label is unknown")
     return labels

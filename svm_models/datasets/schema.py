@@ -1,7 +1,7 @@
 """What is known of the two data sets from their documentation alone: columns, categories, labels and plausible ranges.
 
-Nothing here was computed from the records. Ranges are what an analyst would declare who has read only the descriptions that
-come with the data; the records may exceed them, and are then clipped.
+Nothing here was computed from the records. Ranges are what an analyst would declare who has read
+only the descriptions that come with the data; the records may exceed them, and are then clipped.
 """
 
 from __future__ import annotations
@@ -110,23 +110,26 @@ ADULT = Schema(
         Numeric("age", 17, 90),
         _symbolic(
             "workclass",
-            "Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay Never-worked",
+            "Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay"
+            " Never-worked",
         ),
         Numeric("fnlwgt", 0, 1_000_000),
         _symbolic(
             "education",
-            "Bachelors Some-college 11th HS-grad Prof-school Assoc-acdm Assoc-voc 9th 7th-8th 12th Masters 1st-4th 10th "
-            "Doctorate 5th-6th Preschool",
+            "Bachelors Some-college 11th HS-grad Prof-school Assoc-acdm Assoc-voc 9th 7th-8th 12th"
+            " Masters 1st-4th 10th Doctorate 5th-6th Preschool",
         ),
         Numeric("education-num", 1, 16),
         _symbolic(
             "marital-status",
-            "Married-civ-spouse Divorced Never-married Separated Widowed Married-spouse-absent Married-AF-spouse",
+            "Married-civ-spouse Divorced Never-married Separated Widowed Married-spouse-absent"
+            " Married-AF-spouse",
         ),
         _symbolic(
             "occupation",
-            "Tech-support Craft-repair Other-service Sales Exec-managerial Prof-specialty Handlers-cleaners Machine-op-inspct "
-            "Adm-clerical Farming-fishing Transport-moving Priv-house-serv Protective-serv Armed-Forces",
+            "Tech-support Craft-repair Other-service Sales Exec-managerial Prof-specialty"
+            " Handlers-cleaners Machine-op-inspct Adm-clerical Farming-fishing Transport-moving"
+            " Priv-house-serv Protective-serv Armed-Forces",
         ),
         _symbolic("relationship", "Wife Own-child Husband Not-in-family Other-relative Unmarried"),
         _symbolic("race", "White Asian-Pac-Islander Amer-Indian-Eskimo Other Black"),
@@ -136,10 +139,11 @@ ADULT = Schema(
         Numeric("hours-per-week", 1, 99),
         _symbolic(
             "native-country",
-            "United-States Cambodia England Puerto-Rico Canada Germany Outlying-US(Guam-USVI-etc) India Japan Greece South "
-            "China Cuba Iran Honduras Philippines Italy Poland Jamaica Vietnam Mexico Portugal Ireland France "
-            "Dominican-Republic Laos Ecuador Taiwan Haiti Columbia Hungary Guatemala Nicaragua Scotland Thailand Yugoslavia "
-            "El-Salvador Trinadad&Tobago Peru Hong Holand-Netherlands",
+            "United-States Cambodia England Puerto-Rico Canada Germany Outlying-US(Guam-USVI-etc)"
+            " India Japan Greece South China Cuba Iran Honduras Philippines Italy Poland Jamaica"
+            " Vietnam Mexico Portugal Ireland France Dominican-Republic Laos Ecuador Taiwan Haiti"
+            " Columbia Hungary Guatemala Nicaragua Scotland Thailand Yugoslavia El-Salvador"
+            " Trinadad&Tobago Peru Hong Holand-Netherlands",
         ),
     ),
     label="class",
@@ -151,8 +155,8 @@ ADULT = Schema(
 _DAY = 86_400  # seconds
 _FOUR_GIB = 2**32  # bytes
 _ATTACKS = _words(
-    "back buffer_overflow ftp_write guess_passwd imap ipsweep land loadmodule multihop neptune nmap perl phf pod portsweep "
-    "rootkit satan smurf spy teardrop warezclient warezmaster"
+    "back buffer_overflow ftp_write guess_passwd imap ipsweep land loadmodule multihop neptune nmap"
+    " perl phf pod portsweep rootkit satan smurf spy teardrop warezclient warezmaster"
 )
 
 KDDCUP99 = Schema(
@@ -162,11 +166,12 @@ KDDCUP99 = Schema(
         _symbolic("protocol_type", "tcp udp icmp"),
         _symbolic(
             "service",
-            "aol auth bgp courier csnet_ns ctf daytime discard domain domain_u echo eco_i ecr_i efs exec finger ftp ftp_data "
-            "gopher harvest hostnames http http_2784 http_443 http_8001 imap4 IRC iso_tsap klogin kshell ldap link login mtp "
-            "name netbios_dgm netbios_ns netbios_ssn netstat nnsp nntp ntp_u other pm_dump pop_2 pop_3 printer private red_i "
-            "remote_job rje shell smtp sql_net ssh sunrpc supdup systat telnet tftp_u tim_i time urh_i urp_i uucp uucp_path "
-            "vmnet whois X11 Z39_50",
+            "aol auth bgp courier csnet_ns ctf daytime discard domain domain_u echo eco_i ecr_i efs"
+            " exec finger ftp ftp_data gopher harvest hostnames http http_2784 http_443 http_8001"
+            " imap4 IRC iso_tsap klogin kshell ldap link login mtp name netbios_dgm netbios_ns"
+            " netbios_ssn netstat nnsp nntp ntp_u other pm_dump pop_2 pop_3 printer private red_i"
+            " remote_job rje shell smtp sql_net ssh sunrpc supdup systat telnet tftp_u tim_i time"
+            " urh_i urp_i uucp uucp_path vmnet whois X11 Z39_50",
         ),
         _symbolic("flag", "SF S0 S1 S2 S3 REJ RSTO RSTR RSTOS0 SH OTH"),
         Numeric("src_bytes", 0, _FOUR_GIB, log=True),
@@ -193,7 +198,12 @@ KDDCUP99 = Schema(
         Numeric("dst_host_srv_count", 0, 255),
         *_rates("dst_host_same_srv_rate", "dst_host_diff_srv_rate"),
         *_rates("dst_host_same_src_port_rate", "dst_host_srv_diff_host_rate"),
-        *_rates("dst_host_serror_rate", "dst_host_srv_serror_rate", "dst_host_rerror_rate", "dst_host_srv_rerror_rate"),
+        *_rates(
+            "dst_host_serror_rate",
+            "dst_host_srv_serror_rate",
+            "dst_host_rerror_rate",
+            "dst_host_srv_rerror_rate",
+        ),
     ),
     label="label",
     positive="normal",

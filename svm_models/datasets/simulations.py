@@ -16,9 +16,10 @@ Sample = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 def make_nested_balls(n: int, *, random_state: RandomState = None) -> Sample:
     """A ball of one class inside an annulus of the other, in five dimensions (Sarwate, Chaudhuri and Monteleoni 2009).
 
-    With probability 0.45 a record is uniform in the ball of radius 0.1 and has label 1; with 0.45 it is uniform between the
-    radii 0.2 and 0.5 and has label -1; with 0.1 it is uniform between 0.1 and 0.2 and either label is equally probable. No
-    hyperplane separates the classes; a sphere comes close.
+    With probability 0.45 a record is uniform in the ball of radius 0.1 and has label 1; with 0.45
+    it is uniform between the radii 0.2 and 0.5 and has label -1; with 0.1 it is uniform between 0.1
+    and 0.2 and either label is equally probable. No hyperplane separates the classes; a sphere
+    comes close.
 
     Parameters
     ----------
@@ -50,16 +51,21 @@ def make_nested_balls(n: int, *, random_state: RandomState = None) -> Sample:
     n, rng = whole(n, "n"), generator(random_state)
     region = rng.choice(3, size=n, p=[0.45, 0.1, 0.45])
     inner, outer = np.array([0.0, 0.1, 0.2])[region], np.array([0.1, 0.2, 0.5])[region]
-    radius = (inner**5 + rng.random(n) * (outer**5 - inner**5)) ** (1 / 5)  # the volume within a radius r is as r^5
+    radius = (inner**5 + rng.random(n) * (outer**5 - inner**5)) ** (
+        1 / 5
+    )  # the volume within a radius r is as r^5
     y = np.where(region == 1, rng.choice([-1, 1], size=n), np.where(region == 0, 1, -1))
     return radius[:, None] * _on_sphere(rng, n, 5), y
 
 
-def make_separable_sphere(n: int, *, n_features: int = 10, margin: float = 0.03, random_state: RandomState = None) -> Sample:
+def make_separable_sphere(
+    n: int, *, n_features: int = 10, margin: float = 0.03, random_state: RandomState = None
+) -> Sample:
     """Two classes on the unit sphere with a gap between them (Chaudhuri and Monteleoni 2008).
 
-    Records are uniform on that part of the unit sphere which is at least `margin` from a hyperplane through the origin; the
-    label is the side. The hyperplane is random: its unit normal is drawn first, uniformly.
+    Records are uniform on that part of the unit sphere which is at least `margin` from a hyperplane
+    through the origin; the label is the side. The hyperplane is random: its unit normal is drawn
+    first, uniformly.
 
     Parameters
     ----------
@@ -96,28 +102,41 @@ def make_separable_sphere(n: int, *, n_features: int = 10, margin: float = 0.03,
     n, d, rng = whole(n, "n"), whole(n_features, "n_features", least=2), generator(random_state)
     margin = real(margin, "margin")
     if not 0.0 <= margin < 1.0:
-        raise InvalidParameterError(f"margin must lie in [0, 1): the sphere has radius 1. Got {margin}.")
-    # The squared distance to the hyperplane of a uniform point of the sphere is Beta(1/2, (d - 1)/2); here, its tail.
+        raise InvalidParameterError(
+            f"margin must lie in [0, 1): the sphere has radius 1. Got {margin}."
+        )
+    # The squared distance to the hyperplane of a uniform point of the sphere is Beta(1/2, (d -
+    # 1)/2); here, its tail.
     shape = (0.5, (d - 1) / 2)
     mass = special.betaincc(*shape, margin**2)
     if not mass > 0.0:
-        raise InvalidParameterError(f"margin {margin} leaves nothing of the sphere in {d} dimensions. Take a smaller one.")
+        raise InvalidParameterError(
+            f"margin {margin} leaves nothing of the sphere in {d} dimensions. Take a smaller one."
+        )
     normal = _on_sphere(rng, 1, d)[0]
     y = rng.choice([-1, 1], size=n)
     squared = np.maximum(special.betainccinv(*shape, mass * (1.0 - rng.random(n))), margin**2)
     along = _on_sphere(rng, n, d)
-    along -= np.outer(along @ normal, normal)  # uniform among the directions within the hyperplane, once scaled
+    along -= np.outer(
+        along @ normal, normal
+    )  # uniform among the directions within the hyperplane, once scaled
     along *= (np.sqrt(1.0 - squared) / np.linalg.norm(along, axis=1))[:, None]
     return np.outer(y * np.sqrt(squared), normal) + along, y
 
 
 def make_unseparable_ball(
-    n: int, *, n_features: int = 10, noise: float = 0.2, margin: float = 0.1, random_state: RandomState = None
+    n: int,
+    *,
+    n_features: int = 10,
+    noise: float = 0.2,
+    margin: float = 0.1,
+    random_state: RandomState = None,
 ) -> Sample:
     """Two classes on the surface of the unit ball, mixed near the border (Chaudhuri and Monteleoni 2008).
 
-    Records are uniform on the unit sphere; the label is the side of a hyperplane through the origin, and within `margin` of it
-    the other side with probability `noise`. The hyperplane is random: its unit normal is drawn first, uniformly.
+    Records are uniform on the unit sphere; the label is the side of a hyperplane through the
+    origin, and within `margin` of it the other side with probability `noise`. The hyperplane is
+    random: its unit normal is drawn first, uniformly.
 
     Parameters
     ----------

@@ -61,7 +61,9 @@ def _adult_on_openml(datasets: Any, data_home: DataHome) -> Any:
 
 
 def _kddcup99_of_sklearn(datasets: Any, data_home: DataHome) -> Any:
-    bunch = datasets.fetch_kddcup99(percent10=True, as_frame=False, shuffle=False, data_home=data_home)
+    bunch = datasets.fetch_kddcup99(
+        percent10=True, as_frame=False, shuffle=False, data_home=data_home
+    )
     frame = optional("pandas").DataFrame(bunch.data, columns=KDDCUP99.names[:-1])
     return frame.assign(**{KDDCUP99.label: bunch.target})
 
@@ -70,27 +72,30 @@ def _from_sklearn(schema: Schema, fetch: Callable[[Any], Any]) -> Records:
     """Records that scikit-learn fetches; every failure is told as what to do about it."""
     optional("pandas")
     datasets = optional("sklearn.datasets")
-    advice = f"or set the environment variable {VARIABLE} to a folder that holds its original files."
+    advice = (
+        f"or set the environment variable {VARIABLE} to a folder that holds its original files."
+    )
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", _RETRIES)  # the error says it once
             frame = fetch(datasets)
     except (OSError, http.client.HTTPException) as error:
         raise ReadError(
-            f"{schema.title} could neither be read from scikit-learn's cache nor downloaded ({type(error).__name__}). "
-            f"Connect to the internet, {advice}"
+            f"{schema.title} could neither be read from scikit-learn's cache nor downloaded"
+            f" ({type(error).__name__}). Connect to the internet, {advice}"
         ) from error
     except ValueError as error:
         raise ReadError(
-            f"scikit-learn could not fetch {schema.title} ({type(error).__name__}). Check data_home, delete the data set from "
-            f"scikit-learn's cache and fetch it again, {advice}"
+            f"scikit-learn could not fetch {schema.title} ({type(error).__name__}). Check"
+            " data_home, delete the data set from scikit-learn's cache and fetch it again,"
+            f" {advice}"
         ) from None  # a parser's message may quote data
     try:
         return from_frame(frame, schema)
     except ValueError as error:
         raise ReadError(
-            f"scikit-learn's copy of {schema.title} is malformed: {error}. Delete it from scikit-learn's cache and fetch it "
-            f"again, {advice}"
+            f"scikit-learn's copy of {schema.title} is malformed: {error}. Delete it from"
+            f" scikit-learn's cache and fetch it again, {advice}"
         ) from None
 
 
@@ -101,7 +106,10 @@ def _folder() -> Path | None:
         return None
     folder = Path(named).expanduser()
     if not folder.is_dir():
-        raise ReadError(f"{VARIABLE} names {folder}, which is no folder. Name a folder with the original files, or unset it.")
+        raise ReadError(
+            f"{VARIABLE} names {folder}, which is no folder. Name a folder with the original files,"
+            " or unset it."
+        )
     return folder
 
 
@@ -115,15 +123,17 @@ def _find(folder: Path, name: str, schema: Schema) -> Path:
         if path.is_file():
             return path
     raise ReadError(
-        f"The folder {folder}, named by {VARIABLE}, holds neither {name} nor {name}.gz. Copy the original files of "
-        f"{schema.title} into it, or unset {VARIABLE} to download them through scikit-learn."
+        f"The folder {folder}, named by {VARIABLE}, holds neither {name} nor {name}.gz. Copy the"
+        f" original files of {schema.title} into it, or unset {VARIABLE} to download them through"
+        " scikit-learn."
     )
 
 
 def _read(path: Path, schema: Schema) -> Records:
     """Records of a file without header; comments start with a bar, as in adult.test.
 
-    The quick parser either accepts a file or is followed by a slow look for the first line at fault: its own messages quote data.
+    The quick parser either accepts a file or is followed by a slow look for the first line at
+    fault: its own messages quote data.
     """
     lines = _lines(path)
     kept = [line for line in lines if _is_record(line)]
@@ -136,11 +146,13 @@ def _read(path: Path, schema: Schema) -> Records:
             io.BytesIO(b"\n".join(kept)),
             names=schema.names,
             header=None,
-            dtype={c.name: float if isinstance(c, Numeric) else "category" for c in schema.columns} | {schema.label: "category"},
+            dtype={c.name: float if isinstance(c, Numeric) else "category" for c in schema.columns}
+            | {schema.label: "category"},
             skipinitialspace=True,
             na_filter=False,
             quoting=csv.QUOTE_NONE,
-        )  # pandas' quick reading of numbers is exact for integers and for two decimals: all there are
+            # pandas' quick reading of numbers is exact for integers and for two decimals: all there are
+        )
         return from_frame(frame, schema)
     except ValueError:
         raise _fault(path, lines, schema) from None
@@ -151,7 +163,9 @@ def _lines(path: Path) -> list[bytes]:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             return file.read().splitlines()
     except (OSError, EOFError, zlib.error) as error:
-        raise ReadError(f"{path} cannot be read ({type(error).__name__}). Copy the original file there again.") from error
+        raise ReadError(
+            f"{path} cannot be read ({type(error).__name__}). Copy the original file there again."
+        ) from error
 
 
 def _is_record(line: bytes) -> bool:
@@ -160,10 +174,17 @@ def _is_record(line: bytes) -> bool:
 
 def _fault(path: Path, lines: list[bytes], schema: Schema) -> ReadError:
     """What is wrong with the first line that is wrong, without its content."""
-    problems = ((number, _problem(line, schema)) for number, line in enumerate(lines, 1) if _is_record(line))
-    number, problem = next(((number, problem) for number, problem in problems if problem), (None, "it cannot be parsed"))
+    problems = (
+        (number, _problem(line, schema)) for number, line in enumerate(lines, 1) if _is_record(line)
+    )
+    number, problem = next(
+        ((number, problem) for number, problem in problems if problem),
+        (None, "it cannot be parsed"),
+    )
     place = str(path) if number is None else f"{path}, line {number}"
-    return ReadError(f"{place}: {problem}. Correct it, or copy the original file of {schema.title} there again.")
+    return ReadError(
+        f"{place}: {problem}. Correct it, or copy the original file of {schema.title} there again."
+    )
 
 
 def _problem(line: bytes, schema: Schema) -> str:

@@ -1,4 +1,7 @@
-"""Very many cases of every target, and a table of what became of them; or one case, as it comes: ``... TARGET NUMBER``."""
+"""Very many cases of every target, and a table of what became of them.
+
+Or one case, as it comes: ``... TARGET NUMBER``.
+"""
 
 import sys
 import tempfile
@@ -18,7 +21,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "results" / "fuzz.md"
 @click.command()
 @click.argument("target", required=False)
 @click.argument("number", required=False, type=int)
-@click.option("--start", default=0, show_default=True, help="Number of the first case: another number, other cases.")
+@click.option(
+    "--start",
+    default=0,
+    show_default=True,
+    help="Number of the first case: another number, other cases.",
+)
 @click.option("--share", default=1.0, show_default=True, help="Share of the usual number of cases.")
 def main(target: str | None, number: int | None, start: int, share: float) -> None:
     """Run all targets, or one, or one case of it."""
@@ -30,7 +38,9 @@ def main(target: str | None, number: int | None, start: int, share: float) -> No
     for function, usual in targets.TARGETS.items():
         name = function.__name__
         if target in (None, name):
-            tallies[name] = watched("targets", name, range(start, start + max(1, round(usual * share))), progress=True)
+            tallies[name] = watched(
+                "targets", name, range(start, start + max(1, round(usual * share))), progress=True
+            )
             for case, verdict in tallies[name].findings.items():
                 click.echo(f"{name} {case}: {verdict}")
     table = _table(tallies)
@@ -44,13 +54,25 @@ def main(target: str | None, number: int | None, start: int, share: float) -> No
 
 
 def _table(tallies: dict[str, Tally]) -> str:
-    counts = {name: (t.cases, t.counts["accepted"], t.counts["refused"], len(t.findings)) for name, t in tallies.items()}
+    counts = {
+        name: (t.cases, t.counts["accepted"], t.counts["refused"], len(t.findings))
+        for name, t in tallies.items()
+    }
     counts["all"] = tuple(map(sum, zip(*counts.values(), strict=True)))
     seconds = {name: tally.seconds for name, tally in tallies.items()}
     seconds["all"] = sum(seconds.values())
-    rows = [(name, *(f"{count:,}" for count in line), round(seconds[name])) for name, line in counts.items()]
+    rows = [
+        (name, *(f"{count:,}" for count in line), round(seconds[name]))
+        for name, line in counts.items()
+    ]
     headers = ("target", "cases", "accepted", "refused", "faults", "seconds")
-    return tabulate(rows, headers=headers, tablefmt="github", colalign=("left", *["right"] * 5), disable_numparse=True)
+    return tabulate(
+        rows,
+        headers=headers,
+        tablefmt="github",
+        colalign=("left", *["right"] * 5),
+        disable_numparse=True,
+    )
 
 
 def _page(table: str, start: int, seconds: float) -> str:

@@ -14,7 +14,29 @@ import scipy.sparse as sp
 #: Stands in private places only; no message may hold its digits.
 PLANTED = 7.123457
 
-_REALS = (0, 1, -1, 2, 0.5, 1e-6, 1e-3, 1e3, 1e-12, -0.0, 1e-320, 1e-200, 1e8, 1e15, 1e16, 1e20, 1e30, 1e200, 1.7e308, 2**31, 2**64)
+_REALS = (
+    0,
+    1,
+    -1,
+    2,
+    0.5,
+    1e-6,
+    1e-3,
+    1e3,
+    1e-12,
+    -0.0,
+    1e-320,
+    1e-200,
+    1e8,
+    1e15,
+    1e16,
+    1e20,
+    1e30,
+    1e200,
+    1.7e308,
+    2**31,
+    2**64,
+)
 _HUGE = (10**400, -(10**400), Fraction(10**400), Fraction(1, 10**400))
 _LIMITS = (math.nan, math.inf, -math.inf, -1e20, -1e300)
 
@@ -57,10 +79,22 @@ def number(rng: Random) -> Any:
 def _integer(value: float) -> Any:
     kind = (np.int8, np.uint8, np.int64, np.uint64)[hash(value) % 4]
     limits = np.iinfo(kind)
-    return kind(limits.max if not value < limits.max else limits.min if value < limits.min else int(value))
+    return kind(
+        limits.max if not value < limits.max else limits.min if value < limits.min else int(value)
+    )
 
 
-_KINDS = (np.float16, np.float32, np.float64, np.longdouble, np.array, lambda v: np.array([v]), str, Decimal, _integer)
+_KINDS = (
+    np.float16,
+    np.float32,
+    np.float64,
+    np.longdouble,
+    np.array,
+    lambda v: np.array([v]),
+    str,
+    Decimal,
+    _integer,
+)
 _THINGS = (
     None, True, False, "", "1", "a", "x" * 5000, "ü\0\ud800", b"1", b"", [], [1], (), (1, 2), (2, 1), [None], [[1], [1, 2]], {},
     {1: 2}, set(), {1}, 1j, object(), Unhelpful(), Unhelpful, float, len, ..., NotImplemented, np.bool_(True),
@@ -78,7 +112,9 @@ def thing(rng: Random) -> Any:
     return iter([1]) if chosen is iter else chosen
 
 
-def parameters(rng: Random, usual: dict[str, Any], other: tuple[str, ...] = (), changes: int = 2) -> dict[str, Any]:
+def parameters(
+    rng: Random, usual: dict[str, Any], other: tuple[str, ...] = (), changes: int = 2
+) -> dict[str, Any]:
     """Usual arguments with up to `changes` of them, or of others, made odd."""
     given = dict(usual)
     for _ in range(rng.randint(0, changes)):
@@ -88,7 +124,12 @@ def parameters(rng: Random, usual: dict[str, Any], other: tuple[str, ...] = (), 
 
 def numbers(rng: Random, *shape: int) -> np.ndarray:
     """A plain array, of small numbers and the planted one."""
-    plain = np.array([rng.choice((0.0, 1.0, -1.0, 2.0, 0.25, PLANTED, -PLANTED)) for _ in range(math.prod(shape))])
+    plain = np.array(
+        [
+            rng.choice((0.0, 1.0, -1.0, 2.0, 0.25, PLANTED, -PLANTED))
+            for _ in range(math.prod(shape))
+        ]
+    )
     return plain.reshape(shape)
 
 
@@ -96,7 +137,9 @@ def twisted(rng: Random, plain: np.ndarray) -> Any:
     """An array with some of its entries, its type, its shape and its container changed."""
     odd: Any = plain.copy()
     if odd.size and rng.random() < 0.4:
-        odd[tuple(rng.randrange(n) for n in odd.shape)] = rng.choice(tuple(map(float, _REALS)) + _LIMITS)
+        odd[tuple(rng.randrange(n) for n in odd.shape)] = rng.choice(
+            tuple(map(float, _REALS)) + _LIMITS
+        )
     if rng.random() < 0.3:
         odd = _of_type(rng, odd)
     if rng.random() < 0.2:
@@ -108,7 +151,26 @@ _ENTRIES = (None, "1", b"1", 10**400, Fraction(1, 3), Decimal(1), pd.NA, [1], 1j
 
 
 def _of_type(rng: Random, plain: np.ndarray) -> Any:
-    kind = rng.choice(("f2", "f4", ">f8", "g", "i1", "i8", "u1", "u8", "?", "c8", "U", "S", "O", "M8[s]", "m8[s]", "V8"))
+    kind = rng.choice(
+        (
+            "f2",
+            "f4",
+            ">f8",
+            "g",
+            "i1",
+            "i8",
+            "u1",
+            "u8",
+            "?",
+            "c8",
+            "U",
+            "S",
+            "O",
+            "M8[s]",
+            "m8[s]",
+            "V8",
+        )
+    )
     with np.errstate(all="ignore"):
         if kind == "O":
             odd = plain.astype(object)
@@ -116,7 +178,11 @@ def _of_type(rng: Random, plain: np.ndarray) -> Any:
                 odd.flat[rng.randrange(odd.size)] = rng.choice(_ENTRIES)
             return odd
         try:
-            return plain.astype(np.dtype(kind)) if kind not in ("M8[s]", "m8[s]", "V8") else np.zeros(plain.shape, kind)
+            return (
+                plain.astype(np.dtype(kind))
+                if kind not in ("M8[s]", "m8[s]", "V8")
+                else np.zeros(plain.shape, kind)
+            )
         except (TypeError, ValueError):
             return plain
 

@@ -1,6 +1,7 @@
 """What is fuzzed: each target makes its input from a generator and hands it to the library.
 
-A target lets the library's errors pass, and asserts what holds whenever there is none. That of a command returns its exit code.
+A target lets the library's errors pass, and asserts what holds whenever there is none. That of a
+command returns its exit code.
 """
 
 import json
@@ -21,7 +22,15 @@ from click.testing import CliRunner
 
 import privlp
 from fuzz import files, odd
-from privlp import ColumnPrivate, ConstraintPrivate, LinearProgram, ObjectivePrivate, PrivLPError, RowPrivate, ScalarPrivate
+from privlp import (
+    ColumnPrivate,
+    ConstraintPrivate,
+    LinearProgram,
+    ObjectivePrivate,
+    PrivLPError,
+    RowPrivate,
+    ScalarPrivate,
+)
 from privlp.cli import main as privlp_command
 from svm_models.cli import main as svm_command
 from svm_models.csv_file import read_csv_file
@@ -30,13 +39,20 @@ from svm_models.text_format import read_training_file
 RELATIONS = (ConstraintPrivate, ScalarPrivate, RowPrivate, ColumnPrivate, ObjectivePrivate)
 
 
-# --- programs --------------------------------------------------------------------------------------------------------
+# --- programs
+# --------------------------------------------------------------------------------------------------------
 
 
 def constructor(rng: Random, folder: Path) -> None:
     n, d = rng.randint(1, 4), rng.randint(1, 3)
     A, b, c = (_perhaps_twisted(rng, odd.numbers(rng, *shape)) for shape in ((n, d), (n,), (d,)))
-    _use(rng, LinearProgram(c, A, b, **_some(rng, 3, _program_options(rng, n, d) | _more_options(rng, n, d))), folder)
+    _use(
+        rng,
+        LinearProgram(
+            c, A, b, **_some(rng, 3, _program_options(rng, n, d) | _more_options(rng, n, d))
+        ),
+        folder,
+    )
 
 
 def from_linprog(rng: Random, folder: Path) -> None:
@@ -46,7 +62,11 @@ def from_linprog(rng: Random, folder: Path) -> None:
         given = {name: shape for name, shape in given.items() if "eq" in name}
     elif rng.random() < 0.5:
         given = {name: shape for name, shape in given.items() if "ub" in name}
-    arrays = {name: _perhaps_twisted(rng, odd.numbers(rng, *shape)) for name, shape in given.items() if rng.random() < 0.97}
+    arrays = {
+        name: _perhaps_twisted(rng, odd.numbers(rng, *shape))
+        for name, shape in given.items()
+        if rng.random() < 0.97
+    }
     c = _perhaps_twisted(rng, odd.numbers(rng, d))
     options = _program_options(rng, n + m if len(given) == 4 else n, d) | {"box": odd.number(rng)}
     options.pop("penalty")
@@ -58,7 +78,11 @@ def from_cvxpy(rng: Random, folder: Path) -> None:
         problem, private = _cvxpy_problem(rng)
     except Exception:
         raise PrivLPError("CVXPY itself refuses it.") from None
-    options = {"neighbours": _relation(rng, 2, 2), "groups": _groups(rng, 2), "box": odd.number(rng)}
+    options = {
+        "neighbours": _relation(rng, 2, 2),
+        "groups": _groups(rng, 2),
+        "box": odd.number(rng),
+    }
     _use(rng, LinearProgram.from_cvxpy(problem, private=private, **_some(rng, 1, options)), folder)
 
 
@@ -72,7 +96,9 @@ def relations(rng: Random, folder: Path) -> None:
 def budgets(rng: Random, folder: Path) -> None:
     given = odd.parameters(rng, {"eps": 1.0, "delta": 1e-6}, changes=1)
     budget = privlp.Budget(**given)
-    budget.share(**odd.parameters(rng, given, changes=1)).disjoint(odd.thing(rng) if rng.random() < 0.5 else 2)
+    budget.share(**odd.parameters(rng, given, changes=1)).disjoint(
+        odd.thing(rng) if rng.random() < 0.5 else 2
+    )
     assert budget.statement().to_json()
     assert str(budget) + repr(budget)
 
@@ -96,9 +122,25 @@ def _program_options(rng: Random, n: int, d: int) -> dict[str, Any]:
     return {
         "neighbours": _relation(rng, n, d),
         "groups": _groups(rng, n),
-        "bounds": rng.choice((pair, pairs, [pair] * d, (0, 1), (None, None), whole, odd.thing(rng))),
+        "bounds": rng.choice(
+            (pair, pairs, [pair] * d, (0, 1), (None, None), whole, odd.thing(rng))
+        ),
         "penalty": rng.choice(others),
-        "private": rng.choice(("*", "r1", "[", "r?", "", row_names[:1], [0], [-1], [n], np.arange(n) % 2 == 0, *others)),
+        "private": rng.choice(
+            (
+                "*",
+                "r1",
+                "[",
+                "r?",
+                "",
+                row_names[:1],
+                [0],
+                [-1],
+                [n],
+                np.arange(n) % 2 == 0,
+                *others,
+            )
+        ),
     }
 
 
@@ -114,7 +156,9 @@ def _more_options(rng: Random, n: int, d: int) -> dict[str, Any]:
 
 
 def _names(rng: Random, n: int) -> Any:
-    odd_names = rng.choice((["a b", "\n", "ü", "\ud800"], [1, "1", 1.0, "\0"], ["r"] * n, [""] * n, [None] * n))[:n]
+    odd_names = rng.choice(
+        (["a b", "\n", "ü", "\ud800"], [1, "1", 1.0, "\0"], ["r"] * n, [""] * n, [None] * n)
+    )[:n]
     return rng.choice(([f"r{i}" for i in range(n)], odd_names, range(n), "r" * n, odd.thing(rng)))
 
 
@@ -128,19 +172,39 @@ def _relation(rng: Random, n: int, d: int, *, sound: bool = True) -> Any:
     way = rng.random()
     if way < 0.1:
         one = ScalarPrivate(1.0)
-        return rng.choice((ConstraintPrivate, (), [], (one,), (one, ConstraintPrivate()), (1, 2), odd.thing(rng)))
+        return rng.choice(
+            (ConstraintPrivate, (), [], (one,), (one, ConstraintPrivate()), (1, 2), odd.thing(rng))
+        )
     if way < 0.3:
-        return rng.choice((tuple, list))(_relation(rng, n, d, sound=sound) for _ in range(rng.randint(1, 3)))
+        return rng.choice((tuple, list))(
+            _relation(rng, n, d, sound=sound) for _ in range(rng.randint(1, 3))
+        )
     kind = rng.choice(RELATIONS)
     if kind is ConstraintPrivate:
-        usual = {"change": "replace"} if rng.random() < 0.5 else {"change": "add-remove", "nominal_n": n, "rows_per_record": 1}
-        return kind(**odd.parameters(rng, usual, ("rows_per_record", "nominal_n"), changes=rng.choice((0, 1)) if sound else 1))
+        usual = (
+            {"change": "replace"}
+            if rng.random() < 0.5
+            else {"change": "add-remove", "nominal_n": n, "rows_per_record": 1}
+        )
+        return kind(
+            **odd.parameters(
+                rng,
+                usual,
+                ("rows_per_record", "nominal_n"),
+                changes=rng.choice((0, 1)) if sound else 1,
+            )
+        )
     shape = {ScalarPrivate: (n,), ObjectivePrivate: (d,)}.get(kind, (n, d))
     usual = {"sensitivity": rng.choice((1e-3, 0.1, 1.0))}
     for name, end in (("lower", -10.0), ("upper", 10.0)):
         if rng.random() < 0.5:
-            usual[name] = rng.choice((end, np.full(shape, end), _perhaps_twisted(rng, np.full(shape, end))))
-    detail = {ScalarPrivate: ("norm", ("1", "inf", 1, math.inf)), RowPrivate: ("zeros", ("public", "private"))}.get(kind)
+            usual[name] = rng.choice(
+                (end, np.full(shape, end), _perhaps_twisted(rng, np.full(shape, end)))
+            )
+    detail = {
+        ScalarPrivate: ("norm", ("1", "inf", 1, math.inf)),
+        RowPrivate: ("zeros", ("public", "private")),
+    }.get(kind)
     if detail and rng.random() < 0.5:
         usual[detail[0]] = rng.choice(detail[1])
     return kind(**odd.parameters(rng, usual, changes=0 if sound else 1))
@@ -167,24 +231,54 @@ def _cvxpy_problem(rng: Random) -> tuple[Any, Any]:
 
     def affine() -> Any:
         v = rng.choice(x)
-        ways = [lambda: v, lambda: v + constant(v.shape), lambda: cp.sum(v), lambda: 2 * v - v, lambda: constant(()) * v]
-        ways += [lambda: cp.vec(v, order="F"), lambda: v[0], lambda: v.T, lambda: cp.hstack([v, v]), lambda: 0 * v, lambda: -v]
-        ways += [lambda: constant((2, *v.shape[:1])) @ v, lambda: cp.Constant(constant((2,))), lambda: cp.sum(rng.choice(x)) + v]
+        ways = [
+            lambda: v,
+            lambda: v + constant(v.shape),
+            lambda: cp.sum(v),
+            lambda: 2 * v - v,
+            lambda: constant(()) * v,
+        ]
+        ways += [
+            lambda: cp.vec(v, order="F"),
+            lambda: v[0],
+            lambda: v.T,
+            lambda: cp.hstack([v, v]),
+            lambda: 0 * v,
+            lambda: -v,
+        ]
+        ways += [
+            lambda: constant((2, *v.shape[:1])) @ v,
+            lambda: cp.Constant(constant((2,))),
+            lambda: cp.sum(rng.choice(x)) + v,
+        ]
         ways += [lambda: constant(v.shape) @ v, lambda: cp.cumsum(v), lambda: cp.real(v)]
         if rng.random() < 0.08:
             p = cp.Parameter(value=1.0) if rng.random() < 0.5 else cp.Parameter()
-            ways = [lambda: cp.norm(v), lambda: cp.abs(v), lambda: cp.max(v), lambda: cp.square(v), lambda: p * v]
+            ways = [
+                lambda: cp.norm(v),
+                lambda: cp.abs(v),
+                lambda: cp.max(v),
+                lambda: cp.square(v),
+                lambda: p * v,
+            ]
         return rng.choice(ways)()
 
     def constraint() -> Any:
         left, right = affine(), rng.choice((affine, lambda: constant(())))()
         ways = [lambda: left <= right, lambda: left >= right, lambda: left == right] * 6
-        ways += [lambda: cp.SOC(cp.sum(left), left), lambda: left >> 0, lambda: cp.NonPos(left), lambda: cp.Zero(left)]
+        ways += [
+            lambda: cp.SOC(cp.sum(left), left),
+            lambda: left >> 0,
+            lambda: cp.NonPos(left),
+            lambda: cp.Zero(left),
+        ]
         ways += [lambda: cp.NonNeg(left), lambda: True]
         return rng.choice(ways)()
 
     constraints = [constraint() for _ in range(rng.randint(0, 3))]
-    objective = rng.choice((cp.Minimize, cp.Maximize))(cp.sum(affine()) if rng.random() < 0.9 else rng.choice((constant(()), 0)))
+    objective = rng.choice((cp.Minimize, cp.Maximize))(
+        cp.sum(affine()) if rng.random() < 0.9 else rng.choice((constant(()), 0))
+    )
     problem = cp.Problem(objective, constraints) if rng.random() < 0.97 else odd.thing(rng)
     private = rng.choice((None, constraints[:1], constraints, [x[0] >= 0], (), odd.thing(rng)))
     return problem, private
@@ -206,17 +300,30 @@ def _use(rng: Random, lp: LinearProgram, folder: Path) -> None:
             again = LinearProgram.from_mps(path)
         finally:
             path.unlink(missing_ok=True)
-        assert lp.penalty is not None or again.shape == (np.count_nonzero(lp.sides()), lp.shape[1])  # free rows are not written
+        assert lp.penalty is not None or again.shape == (
+            np.count_nonzero(lp.sides()),
+            lp.shape[1],
+        )  # free rows are not written
 
 
-# --- files -----------------------------------------------------------------------------------------------------------
+# --- files
+# -----------------------------------------------------------------------------------------------------------
 
 
 def from_mps(rng: Random, folder: Path) -> None:
     data, ending = files.model(rng)
-    options = {"private": rng.choice(("*", "r*", [0], odd.thing(rng))), "box": odd.number(rng), "neighbours": _relation(rng, 3, 3)}
+    options = {
+        "private": rng.choice(("*", "r*", [0], odd.thing(rng))),
+        "box": odd.number(rng),
+        "neighbours": _relation(rng, 3, 3),
+    }
     chosen = _some(rng, rng.choice((0, 1)), options)
-    _read_back(folder, f"model{ending}", data, lambda path: _use(rng, LinearProgram.from_mps(path, **chosen), folder))
+    _read_back(
+        folder,
+        f"model{ending}",
+        data,
+        lambda path: _use(rng, LinearProgram.from_mps(path, **chosen), folder),
+    )
 
 
 def solution_load(rng: Random, folder: Path) -> None:
@@ -262,7 +369,8 @@ def _read_back(folder: Path, name: str, data: bytes, read: Callable[[Path], None
         path.unlink()
 
 
-# --- requests --------------------------------------------------------------------------------------------------------
+# --- requests
+# --------------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -280,25 +388,45 @@ def _programs() -> tuple[tuple[LinearProgram, dict[str, Any]], ...]:
         (LinearProgram(**cover, groups=np.arange(40) // 2), whole | {"opt": (2.0, 5.0)}),
         (LinearProgram(**cover, bounds=(0, 4), private=np.arange(40) > 3), whole),
         (LinearProgram(**cover, penalty=5.0), whole | {"width": 4.0}),
-        (LinearProgram(**pack, neighbours=ScalarPrivate(0.1, norm="1", lower=5, upper=9)), {"feasible": "always"}),
+        (
+            LinearProgram(**pack, neighbours=ScalarPrivate(0.1, norm="1", lower=5, upper=9)),
+            {"feasible": "always"},
+        ),
         (LinearProgram(**cover, neighbours=ScalarPrivate(0.01)), {"opt": 3.0}),
         (LinearProgram(**cover, neighbours=RowPrivate(0.01, lower=-1, upper=0)), {"opt": 3.0}),
         (LinearProgram(**cover, neighbours=ColumnPrivate(0.001), bounds=(0, 9)), {}),
         (LinearProgram(**cover, neighbours=ObjectivePrivate(0.01, lower=0, upper=5)), {}),
-        (LinearProgram(**cover, neighbours=(ScalarPrivate(0.01), ObjectivePrivate(0.01))), {"split": (2, 1)}),
+        (
+            LinearProgram(**cover, neighbours=(ScalarPrivate(0.01), ObjectivePrivate(0.01))),
+            {"split": (2, 1)},
+        ),
     )
 
 
-_METHODS = ("auto", "", "simplex", "truncated-laplace", "truncated-gaussian", *ConstraintPrivate.methods, *ScalarPrivate.methods)
+_METHODS = (
+    "auto",
+    "",
+    "simplex",
+    "truncated-laplace",
+    "truncated-gaussian",
+    *ConstraintPrivate.methods,
+    *ScalarPrivate.methods,
+)
 
 
 def _pair(rng: Random) -> Any:
     pair = odd.twisted(rng, np.array([1.0, 5.0]))
-    return rng.choice((odd.number(rng), (odd.number(rng), odd.number(rng)), [1, 5], pair, odd.thing(rng)))
+    return rng.choice(
+        (odd.number(rng), (odd.number(rng), odd.number(rng)), [1, 5], pair, odd.thing(rng))
+    )
 
 
 def _request(rng: Random, fitting: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    usual = {"eps": rng.choice((1.0, 0.1, 10, math.inf)), "delta": rng.choice((1e-6, 1e-3, 0.0)), **fitting}
+    usual = {
+        "eps": rng.choice((1.0, 0.1, 10, math.inf)),
+        "delta": rng.choice((1e-6, 1e-3, 0.0)),
+        **fitting,
+    }
     given = odd.parameters(rng, usual, ("s", "alpha"), changes=rng.choice((0, 1, 1, 2)))
     if rng.random() < 0.3:
         given["alpha"] = rng.choice((0.5, 5.0, 0.05, odd.number(rng)))
@@ -320,12 +448,16 @@ def solve(rng: Random, folder: Path) -> None:
         if callable(more[name]):
             del more[name]  # a method of the caller's own, with errors of its own
     if rng.random() < 0.2:
-        more["budget"] = privlp.Budget(rng.choice((0.5, 1.0, 20.0, math.inf)), rng.choice((0.0, 1e-6, 0.5)))
+        more["budget"] = privlp.Budget(
+            rng.choice((0.5, 1.0, 20.0, math.inf)), rng.choice((0.0, 1e-6, 0.5))
+        )
     if rng.random() < 0.02:
         lp = odd.thing(rng)
     solution = privlp.solve(lp, **given, **more)
     assert solution.privacy.eps <= solution.privacy.eps_limit
-    assert solution.x is None or (np.isfinite(solution.x).all() and math.isfinite(solution.objective or 0.0))
+    assert solution.x is None or (
+        np.isfinite(solution.x).all() and math.isfinite(solution.objective or 0.0)
+    )
     assert str(solution.privacy)
     if rng.random() < 0.2:
         solution.save(folder / "solution.json")
@@ -359,26 +491,54 @@ def _exact(lp: LinearProgram) -> privlp.ExactSolution:
 
 
 def audit(rng: Random, folder: Path) -> None:
-    outcomes = [odd.number(rng) if rng.random() < 0.5 else odd.thing(rng) for _ in range(rng.randint(1, 3))]
+    outcomes = [
+        odd.number(rng) if rng.random() < 0.5 else odd.thing(rng) for _ in range(rng.randint(1, 3))
+    ]
     if rng.random() < 0.7:
-        sound = ([1, 2], ["a", "b"], [0.5, 1.5], [np.zeros(2), np.ones(2)], [[1.0], [2.0]], [True, None], [(1,), (2,)])
+        sound = (
+            [1, 2],
+            ["a", "b"],
+            [0.5, 1.5],
+            [np.zeros(2), np.ones(2)],
+            [[1.0], [2.0]],
+            [True, None],
+            [(1,), (2,)],
+        )
         outcomes = rng.choice(sound)
-    given = odd.parameters(rng, {"eps": 1.0, "delta": 0.0}, ("runs", "confidence"), changes=rng.choice((0, 1)))
+    given = odd.parameters(
+        rng, {"eps": 1.0, "delta": 0.0}, ("runs", "confidence"), changes=rng.choice((0, 1))
+    )
     runs = given.get("runs")
     if runs is None or (isinstance(runs, int | np.integer) and runs > 1000):
         given["runs"] = rng.choice((100, 100, 150))
-    outcomes = ["masked" if outcome is np.ma.masked else outcome for outcome in outcomes]  # NumPy's own warning tells of it
-    assert str(privlp.audit(lambda data, source: outcomes[int(source.integers(len(outcomes)))], 0, 1, rng=0, **given))
+    outcomes = [
+        "masked" if outcome is np.ma.masked else outcome for outcome in outcomes
+    ]  # NumPy's own warning tells of it
+    assert str(
+        privlp.audit(
+            lambda data, source: outcomes[int(source.integers(len(outcomes)))], 0, 1, rng=0, **given
+        )
+    )
 
 
-# --- command lines ---------------------------------------------------------------------------------------------------
+# --- command lines
+# ---------------------------------------------------------------------------------------------------
 
 _WORDS = (
     "1", "0", "-1", "0.5", "1e-6", "nan", "inf", "-inf", "1e400", "x", "-", "--", "ü", "1,2", "2,1", "*", "[", "person*", "-1e-3",
     "", " 1", "\udcff", "9" * 400,
 )  # fmt: skip
 _MODELS = ("covering.mps", "covering.mps", "covering.mps", "diet.mps", "small.lp", "spaces.mps")
-_NO_MODELS = ("missing.mps", "", "ü.mps", "\udcff.mps", "/dev/null", "-", str(files.CORPUS / "solution.json"), "x" * 5000)
+_NO_MODELS = (
+    "missing.mps",
+    "",
+    "ü.mps",
+    "\udcff.mps",
+    "/dev/null",
+    "-",
+    str(files.CORPUS / "solution.json"),
+    "x" * 5000,
+)
 _RELATION_OPTIONS = (
     ("--scalar-private", ("--b-range", "0", "9")),
     ("--scalar-private", ("--norm", "1")),
@@ -386,13 +546,27 @@ _RELATION_OPTIONS = (
     ("--column-private", ("--zeros-public",)),
     ("--objective-private", ("--c-range", "0", "5")),
 )
-_BRIEF = {"solve": {"--seed": "0", "--time-limit": "1"}, "audit": {"--seed": "0", "--pairs": "1", "--runs": "0"}}
-_EXTRA = (["--feasible", "always"], ["--progress"], ["--nonsense"], ["extra"], ["--help"], ["--method", "direct-noise"])
+_BRIEF = {
+    "solve": {"--seed": "0", "--time-limit": "1"},
+    "audit": {"--seed": "0", "--pairs": "1", "--runs": "0"},
+}
+_EXTRA = (
+    ["--feasible", "always"],
+    ["--progress"],
+    ["--nonsense"],
+    ["extra"],
+    ["--help"],
+    ["--method", "direct-noise"],
+)
 
 
 def _command(rng: Random, folder: Path) -> list[str]:
     """Words behind ``privlp``: a lawful request with a few of its options exchanged, left out or added."""
-    model = str(files.CORPUS / rng.choice(_MODELS)) if rng.random() < 0.92 else rng.choice((*_NO_MODELS, str(folder)))
+    model = (
+        str(files.CORPUS / rng.choice(_MODELS))
+        if rng.random() < 0.92
+        else rng.choice((*_NO_MODELS, str(folder)))
+    )
     chosen = rng.choice(("exact", "solve", "solve", "solve", "plan", "plan", "audit"))
     words = [chosen, model]
     if chosen == "exact":
@@ -403,23 +577,41 @@ def _command(rng: Random, folder: Path) -> list[str]:
             name, detail = rng.choice(_RELATION_OPTIONS)
             options = {"--eps": "1", "--delta": "1e-6", name: "0.01"}
             words += detail if rng.random() < 0.7 else ()
-        known = [p for p in privlp_command.commands[chosen].params if isinstance(p, click.Option) and not p.is_flag]
+        known = [
+            p
+            for p in privlp_command.commands[chosen].params
+            if isinstance(p, click.Option) and not p.is_flag
+        ]
         names = {p.opts[0] for p in known if p.nargs == 1} - {"--json", "--plot"}
         for name in rng.sample(sorted(names), rng.choice((0, 0, 1, 2))):
             options[name] = rng.choice(_WORDS)
         if rng.random() < 0.05:
             options.pop(rng.choice(sorted(options)))
         if rng.random() < 0.05:
-            words += [rng.choice(("--opt-range", "--b-range", "--a-range", "--c-range")), rng.choice(_WORDS), rng.choice(_WORDS)]
+            words += [
+                rng.choice(("--opt-range", "--b-range", "--a-range", "--c-range")),
+                rng.choice(_WORDS),
+                rng.choice(_WORDS),
+            ]
         if chosen == "solve" and rng.random() < 0.1:
             words += rng.choice(_EXTRA)
         options = _BRIEF.get(chosen, {}) | options
         options |= {name: "2" for name in ("--pairs", "--runs") if options.get(name) == "9" * 400}
     if chosen != "plan" and rng.random() < 0.2:
-        targets = (str(folder / "out.json"), str(folder), "no/such/out.json", "/dev/null", "/dev/full", "/proc/out.json", "x" * 300)
+        targets = (
+            str(folder / "out.json"),
+            str(folder),
+            "no/such/out.json",
+            "/dev/null",
+            "/dev/full",
+            "/proc/out.json",
+            "x" * 300,
+        )
         options["--json"] = rng.choice(("-", "", *targets))
     if chosen in ("plan", "audit") and rng.random() < 0.03:
-        options["--plot"] = rng.choice((str(folder / "out.png"), "out", "", str(folder), "no/out.png", "/proc/out.svg"))
+        options["--plot"] = rng.choice(
+            (str(folder / "out.png"), "out", "", str(folder), "no/out.png", "/proc/out.svg")
+        )
     for name, word in options.items():
         words += [name, word] if rng.random() < 0.8 else [f"{name}={word}"]
     return words
@@ -432,7 +624,9 @@ def _run(command: Any, words: list[str], folder: Path, known: set[str]) -> Any:
         raise result.exception
     assert result.exit_code in (0, 1, 2), result.exit_code
     assert "Traceback" not in result.output
-    assert result.exit_code != 2 or "Error:" in result.stderr or "Usage:" in result.stderr, "no word about what is wrong"
+    assert result.exit_code != 2 or "Error:" in result.stderr or "Usage:" in result.stderr, (
+        "no word about what is wrong"
+    )
     assert f"{odd.PLANTED}" not in result.stderr, "a private number in a message"
     left = {path.name for path in folder.iterdir()}
     assert left <= known, f"files left behind: {left - known}"
@@ -447,7 +641,16 @@ def _run(command: Any, words: list[str], folder: Path, known: set[str]) -> Any:
 def privlp_cli(rng: Random, folder: Path) -> int:
     words = _command(rng, folder)
     if rng.random() < 0.1:
-        others = ([], ["--help"], ["--version"], ["nonsense"], ["solve"], ["plan", "--help"], ["demo", "--seed", "x"], ["", ""])
+        others = (
+            [],
+            ["--help"],
+            ["--version"],
+            ["nonsense"],
+            ["solve"],
+            ["plan", "--help"],
+            ["demo", "--seed", "x"],
+            ["", ""],
+        )
         picture = rng.choice(("out.txt", "", str(folder), "no/out.png"))
         words = rng.choice((*others, words[1:], ["demo", "--output", picture]))
     return _run(privlp_command, words, folder, {"out.json", "out.png"}).exit_code
@@ -456,10 +659,23 @@ def privlp_cli(rng: Random, folder: Path) -> int:
 def svm_cli(rng: Random, folder: Path) -> int:
     path, model = folder / "records.txt", rng.choice(("svm", "lr"))
     path.write_bytes(files.training_file(rng, model == "svm"))
-    words = ["train", str(path), "--model", model, "--seed", rng.choice(_WORDS) if rng.random() < 0.05 else "0"]
+    words = [
+        "train",
+        str(path),
+        "--model",
+        model,
+        "--seed",
+        rng.choice(_WORDS) if rng.random() < 0.05 else "0",
+    ]
     if rng.random() < 0.1:
         missing = ["train", rng.choice((*_NO_MODELS, str(folder))), "--model", model]
-        others = (["example", "--model", model], words[:2], words[:4], ["--help"], [rng.choice(_WORDS) for _ in range(3)])
+        others = (
+            ["example", "--model", model],
+            words[:2],
+            words[:4],
+            ["--help"],
+            [rng.choice(_WORDS) for _ in range(3)],
+        )
         words = rng.choice((*others, missing, missing))
     try:
         result = _run(svm_command, words, folder, {"records.txt"})
@@ -467,7 +683,11 @@ def svm_cli(rng: Random, folder: Path) -> int:
         path.unlink()
     if result.exit_code == 0 and words[0] == "train" and "--help" not in words:
         assert len(result.stdout.splitlines()) == 3
-        assert all(math.isfinite(float(number)) for line in result.stdout.splitlines() for number in line.split())
+        assert all(
+            math.isfinite(float(number))
+            for line in result.stdout.splitlines()
+            for number in line.split()
+        )
     return result.exit_code
 
 
@@ -480,7 +700,12 @@ def processes(rng: Random, folder: Path) -> int:
     full = rng.random() < 0.1
     with open("/dev/full" if full else os.devnull, "wb") as sink:
         done = subprocess.run(
-            [sys.executable, "-c", "from privlp.cli import main; main(prog_name='privlp')", *map(os.fsencode, words)],
+            [
+                sys.executable,
+                "-c",
+                "from privlp.cli import main; main(prog_name='privlp')",
+                *map(os.fsencode, words),
+            ],
             stdout=sink if full else subprocess.PIPE,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,

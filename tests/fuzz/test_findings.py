@@ -44,7 +44,12 @@ def solve(*, neighbours=None, **options):
 
 def audit(*outcomes, **options):
     return privlp.audit(
-        lambda _, rng: outcomes[int(rng.integers(len(outcomes)))], 0, 1, 1.0, 0.0, **({"runs": 100, "rng": 0} | options)
+        lambda _, rng: outcomes[int(rng.integers(len(outcomes)))],
+        0,
+        1,
+        1.0,
+        0.0,
+        **({"runs": 100, "rng": 0} | options),
     )
 
 
@@ -65,7 +70,10 @@ def audit(*outcomes, **options):
         ({"bounds": memoryview(np.zeros((1, 2)))}, None),
         ({"row_names": ["\ud800"]}, "row names must be text that can be written to a file"),
         ({"row_names": list}, "row names must be a sequence of names, got type"),
-        ({"variable_names": np.array("a")}, "variable names must be a sequence of names, got ndarray"),
+        (
+            {"variable_names": np.array("a")},
+            "variable names must be a sequence of names, got ndarray",
+        ),
     ],
     ids=lambda given: "-".join(given) if isinstance(given, dict) else "",
 )
@@ -84,9 +92,15 @@ def test_programs(options, message):
             lambda: LinearProgram.from_linprog([1.0], [[1.0]], [1.0], neighbours=np.ones(2)),
             "neighbours must be a neighbour relation",
         ),
-        (lambda: ConstraintPrivate(np.array(["replace", "add-remove"])), "change must be 'replace'"),
+        (
+            lambda: ConstraintPrivate(np.array(["replace", "add-remove"])),
+            "change must be 'replace'",
+        ),
         (lambda: ConstraintPrivate("add-remove", 1, HUGE), r"nominal_n must be at most 2\^53"),
-        (lambda: RowPrivate(1.0, zeros=np.zeros(2, "i4,f8")), "zeros must be 'private' or 'public'"),
+        (
+            lambda: RowPrivate(1.0, zeros=np.zeros(2, "i4,f8")),
+            "zeros must be 'private' or 'public'",
+        ),
         (lambda: ScalarPrivate(HUGE), "sensitivity is beyond double precision"),
         (lambda: privlp.Budget(HUGE, 0.0), "eps is beyond double precision"),
         (lambda: solve(feasible=FRAME), "feasible must be None or 'always'"),
@@ -132,7 +146,8 @@ def test_cvxpy_constants_that_are_not_finite():
         LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(x)), [np.inf * x <= 1]))
 
 
-# --- files -----------------------------------------------------------------------------------------------------------
+# --- files
+# -----------------------------------------------------------------------------------------------------------
 
 #: HiGHS 1.15 never comes back from the first four of these, and the fifth ends its process.
 NO_MODELS = {
@@ -143,14 +158,22 @@ NO_MODELS = {
     "a long word": ("model.mps", b"r1\n $\nCOLUMNS\nHS\n " + b"N" * 49),
     "a marker in fixed columns": (
         "model.mps",
-        (CORPUS / "spaces.mps").read_bytes().replace(b"TOTAL              3.0", b"'MARKER'           3.0"),
+        (CORPUS / "spaces.mps")
+        .read_bytes()
+        .replace(b"TOTAL              3.0", b"'MARKER'           3.0"),
     ),
-    "an empty line in fixed columns": ("model.mps", (CORPUS / "spaces.mps").read_bytes().replace(b"RHS\n", b"RHS\n\n")),
+    "an empty line in fixed columns": (
+        "model.mps",
+        (CORPUS / "spaces.mps").read_bytes().replace(b"RHS\n", b"RHS\n\n"),
+    ),
     "a sign before >": ("model.lp", b"min\n x\nst\n r: x + 2 + >= 2\nend\n"),
     "an arrow": ("model.lp", b"min\n x\nst\n r: x - >= 2\nend\n"),
     "sections in disorder": ("model.mps", b"COLUMNS\n x cost 1\nROWS\n N cost\nENDATA\n"),
     "a section twice": ("model.mps", b"ROWS\n N cost\n L a\nCOLUMNS\n x a 1\nRHS\nRHS\nENDATA\n"),
-    "names in Latin-1": ("model.mps", "ROWS\n N cost\n L é\nCOLUMNS\n x é 1\nENDATA\n".encode("latin-1")),
+    "names in Latin-1": (
+        "model.mps",
+        "ROWS\n N cost\n L é\nCOLUMNS\n x é 1\nENDATA\n".encode("latin-1"),
+    ),
 }
 
 
@@ -170,7 +193,13 @@ def test_models_that_cannot_be_read(tmp_path):
         paths.append(tmp_path / folder / name)
         paths[-1].parent.mkdir()
         paths[-1].write_bytes(content)
-    done = subprocess.run([sys.executable, "-c", _READ_ALL, *paths], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", _READ_ALL, *paths],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.stdout.splitlines() == [f"refused {path}" for path in paths]
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -187,10 +216,14 @@ def test_models_may_have_file_names_that_are_no_text(tmp_path):
     assert LinearProgram.from_mps(path).shape == (6, 2)
 
 
-@pytest.mark.parametrize("names", [["a\nb", "c"], ["a\tb", "\0"], ["a b", "a_b"], ["a\x0cb", "a\x0bb"]])
+@pytest.mark.parametrize(
+    "names", [["a\nb", "c"], ["a\tb", "\0"], ["a b", "a_b"], ["a\x0cb", "a\x0bb"]]
+)
 def test_models_with_odd_names_are_written_and_read_back(names, tmp_path):
     A = [[1.0, 2.0], [0.0, 3.0]]
-    LinearProgram([1.0, 2.0], A, [1.0, 2.0], row_names=names, variable_names=names, name="a\nROWS").to_mps(tmp_path / "model.mps")
+    LinearProgram(
+        [1.0, 2.0], A, [1.0, 2.0], row_names=names, variable_names=names, name="a\nROWS"
+    ).to_mps(tmp_path / "model.mps")
     np.testing.assert_array_equal(LinearProgram.from_mps(tmp_path / "model.mps").A.toarray(), A)
 
 
@@ -208,7 +241,9 @@ def test_models_with_odd_names_are_written_and_read_back(names, tmp_path):
         (("privacy", "entries", 0, "sensitivity"), []),
         (("trace", "selected"), [[1], [2, 3]]),
     ],
-    ids=lambda given: ".".join(map(str, given)) if isinstance(given, tuple) else type(given).__name__,
+    ids=lambda given: (
+        ".".join(map(str, given)) if isinstance(given, tuple) else type(given).__name__
+    ),
 )
 def test_solutions_with_a_wrong_value(place, value, tmp_path):
     document = json.loads((CORPUS / "solution.json").read_text())
@@ -230,11 +265,23 @@ def test_solutions_nested_without_end(tmp_path):
         privlp.Solution.load(path)
 
 
-# --- command line ----------------------------------------------------------------------------------------------------
+# --- command line
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_terminals_without_all_letters():
-    words = ["plan", str(CORPUS / "covering.mps"), "--eps", "1", "--delta", "1e-6", "--s", "2", "--opt", "2.5"]
+    words = [
+        "plan",
+        str(CORPUS / "covering.mps"),
+        "--eps",
+        "1",
+        "--delta",
+        "1e-6",
+        "--s",
+        "2",
+        "--opt",
+        "2.5",
+    ]
     result = CliRunner(charset="latin-1").invoke(main, words)
     assert result.exit_code == 0
     assert "(per ?A???)" in result.output

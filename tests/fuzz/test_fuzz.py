@@ -1,4 +1,7 @@
-"""Foreign input is accepted, or refused in a sentence. `make fuzz` runs far more of it; the watch itself is tested here, too."""
+"""Foreign input is accepted, or refused in a sentence.
+
+`make fuzz` runs far more of it; the watch itself is tested here, too.
+"""
 
 import pytest
 
@@ -12,7 +15,11 @@ QUICK = {target: max(2, cases // 30) for target, cases in targets.TARGETS.items(
 @pytest.mark.parametrize("target", QUICK, ids=lambda target: target.__name__)
 def test_foreign_input_is_accepted_or_refused_in_a_sentence(target, tmp_path):
     verdicts = {number: judge(target, number, tmp_path) for number in range(QUICK[target])}
-    faults = {number: verdict for number, verdict in verdicts.items() if verdict not in ("accepted", "refused")}
+    faults = {
+        number: verdict
+        for number, verdict in verdicts.items()
+        if verdict not in ("accepted", "refused")
+    }
     assert not faults, f"run one again: cd tests; python -m fuzz {target.__name__} NUMBER"
     assert len(verdicts) < 10 or set(verdicts.values()) == {"accepted", "refused"}
     assert not list(tmp_path.iterdir())

@@ -34,25 +34,43 @@ MEMORY = 6 << 30
 def judge(target: Target, number: int, folder: Path) -> str:
     """``"accepted"``, ``"refused"``, or what went wrong.
 
-    Refused means: by an error of the library, in a sentence, without a private number; or by Python's own word for no path at all.
-    Everything else that is raised is a fault, warnings too, and so is output.
+    Refused means: by an error of the library, in a sentence, without a private number; or by
+    Python's own word for no path at all. Everything else that is raised is a fault, warnings too,
+    and so is output.
     """
     with warnings.catch_warnings(), _standard_output() as printed:
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", NotPrivateWarning)
         warnings.simplefilter("ignore", PendingDeprecationWarning)  # np.matrix
         try:
-            verdict = "refused" if target(Random(f"{target.__name__} {number}"), folder) is REFUSED else "accepted"
+            verdict = (
+                "refused"
+                if target(Random(f"{target.__name__} {number}"), folder) is REFUSED
+                else "accepted"
+            )
         except PrivLPError as error:
-            verdict = "refused" if _is_sentence(str(error)) else f"no clear message: {str(error)[:300]!r}"
+            verdict = (
+                "refused" if _is_sentence(str(error)) else f"no clear message: {str(error)[:300]!r}"
+            )
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
-            verdict = f"{type(error).__name__} ({Path(where.filename).name}:{where.lineno}): {str(error)[:300]}"
-    return f"output: {printed[0][:300]!r}" if printed and verdict in ("accepted", "refused") else verdict
+            verdict = (
+                f"{type(error).__name__} ({Path(where.filename).name}:{where.lineno}):"
+                f" {str(error)[:300]}"
+            )
+    return (
+        f"output: {printed[0][:300]!r}"
+        if printed and verdict in ("accepted", "refused")
+        else verdict
+    )
 
 
 def _is_sentence(message: str) -> bool:
-    return message.rstrip("'\"`)").endswith((".", "!")) and len(message) < 20_000 and f"{PLANTED}"[2:] not in message
+    return (
+        message.rstrip("'\"`)").endswith((".", "!"))
+        and len(message) < 20_000
+        and f"{PLANTED}"[2:] not in message
+    )
 
 
 @contextlib.contextmanager
@@ -70,7 +88,11 @@ def _standard_output() -> Iterator[list[bytes]]:
             os.dup2(saved, 1)
             os.close(saved)
             file.seek(0)
-            printed += [output for output in (file.read(), text.getvalue().encode(errors="replace")) if output]
+            printed += [
+                output
+                for output in (file.read(), text.getvalue().encode(errors="replace"))
+                if output
+            ]
 
 
 @dataclass
@@ -94,8 +116,13 @@ class Tally:
             self.findings[number] = verdict
 
 
-def watched(module: str, name: str, numbers: range, *, patience: float = PATIENCE, progress: bool = False) -> Tally:
-    """Run cases of a target in a child process; where one crashes it, or takes longer than `patience` seconds, go on behind it."""
+def watched(
+    module: str, name: str, numbers: range, *, patience: float = PATIENCE, progress: bool = False
+) -> Tally:
+    """Run cases of a target in a child process.
+
+    Where one crashes it, or takes longer than `patience` seconds, go on behind it.
+    """
     tally, left, start = Tally(), numbers, time.perf_counter()
     with tqdm(total=len(numbers), desc=name, disable=not progress, unit="case") as bar:
         while left:
@@ -108,14 +135,31 @@ def watched(module: str, name: str, numbers: range, *, patience: float = PATIENC
     return tally
 
 
-def _one_child(module: str, name: str, numbers: range, patience: float) -> Iterator[tuple[int, str]]:
+def _one_child(
+    module: str, name: str, numbers: range, patience: float
+) -> Iterator[tuple[int, str]]:
     """Each case with its verdict, until all are done or one ends the child."""
-    words = [sys.executable, "-m", "fuzz.watch", module, name, str(numbers.start), str(numbers.stop), str(patience)]
+    words = [
+        sys.executable,
+        "-m",
+        "fuzz.watch",
+        module,
+        name,
+        str(numbers.start),
+        str(numbers.stop),
+        str(patience),
+    ]
     with tempfile.TemporaryDirectory() as place, tempfile.TemporaryFile() as stderr:
         # A process group of its own, so that what the child starts ends with it.
         begun = numbers.start
         with subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=place, start_new_session=True, env=_environment()
+            words,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            cwd=place,
+            start_new_session=True,
+            env=_environment(),
         ) as child:
             for line in child.stdout or ():
                 number, _, verdict = line.rstrip("\n").partition(" ")
@@ -127,11 +171,18 @@ def _one_child(module: str, name: str, numbers: range, patience: float) -> Itera
         stderr.seek(0)
         said = stderr.read().decode(errors="replace")
     if code:
-        yield begun, f"{'hangs' if 'Timeout' in said else f'ends the process with {code}'}: {said[:2000]}"
+        yield (
+            begun,
+            f"{'hangs' if 'Timeout' in said else f'ends the process with {code}'}: {said[:2000]}",
+        )
 
 
 def _environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+    return os.environ | {
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+        "OPENBLAS_NUM_THREADS": "1",
+        "MPLBACKEND": "agg",
+    }
 
 
 def _child(module: str, name: str, start: int, stop: int, patience: float) -> None:

@@ -21,7 +21,9 @@ def mechanisms(kind: type[Mechanism] = Mechanism) -> Iterator[type[Mechanism]]:
 
 
 class Draws:
-    """Records every release while the context is open, or plays those of another run back; calls `before` ahead of each.
+    """Records every release while the context is open, or plays those of another run back.
+
+    Calls `before` ahead of each.
 
     Attributes
     ----------
@@ -33,7 +35,12 @@ class Draws:
         Whether a replayed run asked for another release than the recorded one.
     """
 
-    def __init__(self, replay: Draws | None = None, *, before: Callable[[Mechanism], None] = lambda mechanism: None) -> None:
+    def __init__(
+        self,
+        replay: Draws | None = None,
+        *,
+        before: Callable[[Mechanism], None] = lambda mechanism: None,
+    ) -> None:
         self.made: list[tuple[Mechanism, Any]] = []
         self.outside: Counter[str] = Counter()
         self._replay, self._before, self._depth, self._stack = replay, before, 0, ExitStack()
@@ -42,7 +49,9 @@ class Draws:
     @property
     def strayed(self) -> bool:
         """Whether a replayed run asked for another release than the recorded one, or for fewer."""
-        return self._replay is not None and (self._strayed or len(self.made) != len(self._replay.made))
+        return self._replay is not None and (
+            self._strayed or len(self.made) != len(self._replay.made)
+        )
 
     def generator(self, seed: int = 0) -> np.random.Generator:
         """A generator that tells when it is used."""
@@ -51,7 +60,9 @@ class Draws:
     def __enter__(self) -> Self:
         for kind in set(mechanisms()):
             if "release" in vars(kind) and kind is not Mechanism:
-                self._stack.enter_context(mock.patch.object(kind, "release", self._wrapped(kind.release)))
+                self._stack.enter_context(
+                    mock.patch.object(kind, "release", self._wrapped(kind.release))
+                )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,7 +90,11 @@ class Draws:
             return None
         planned = self._replay.made[len(self.made) : len(self.made) + 1]
         whole = planned and planned[0][1].dtype.kind in "iu"
-        if not planned or planned[0][0] != mechanism or (not whole and planned[0][1].shape != np.shape(value)):
+        if (
+            not planned
+            or planned[0][0] != mechanism
+            or (not whole and planned[0][1].shape != np.shape(value))
+        ):
             self._strayed = True
             return None
         released = planned[0][1]

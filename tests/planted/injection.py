@@ -60,7 +60,9 @@ class Calls:
 
 
 @contextlib.contextmanager
-def watched(target: str, fault: Callable[[], BaseException] | None = None, at: int = 0) -> Iterator[Calls]:
+def watched(
+    target: str, fault: Callable[[], BaseException] | None = None, at: int = 0
+) -> Iterator[Calls]:
     """Count the calls of a target; raise `fault` in the place of call number `at`, from 1."""
     module, _, path = target.partition(":")
     owner: Any = import_module(module)
@@ -77,7 +79,13 @@ def watched(target: str, fault: Callable[[], BaseException] | None = None, at: i
             raise fault()
         return original(*arguments, **options)
 
-    replacement = staticmethod(counting) if bound else _Ufunc(original, counting) if isinstance(original, np.ufunc) else counting
+    replacement = (
+        staticmethod(counting)
+        if bound
+        else _Ufunc(original, counting)
+        if isinstance(original, np.ufunc)
+        else counting
+    )
     with mock.patch.object(owner, name, replacement):
         yield calls
 
@@ -118,6 +126,10 @@ def failing_highs(status: highspy.HighsModelStatus, after: int) -> Iterator[None
 
     with (
         mock.patch.object(highspy.Highs, "run", counting),
-        mock.patch.object(highspy.Highs, "getModelStatus", lambda highs: status if runs.count > after else answer(highs)),
+        mock.patch.object(
+            highspy.Highs,
+            "getModelStatus",
+            lambda highs: status if runs.count > after else answer(highs),
+        ),
     ):
         yield

@@ -14,21 +14,40 @@ from tests.planted.successes import ESTIMATORS, fitting, planning, reporting, so
 from tests.planted.watch import watch
 
 _DEAR_PROGRAMS = ("departed", "column", "row+scalar")
-#: Calls into which faults are injected: of `solve`, `quality`, `plan` and `fit`, the long ones for the long sweep only.
+#: Calls into which faults are injected: of `solve`, `quality`, `plan` and `fit`, the long ones for
+#: the long sweep only.
 _SUBJECTS: dict[str, tuple[Callable[[int], Attempt], bool]] = {
     **{
         f"{name} {method}": (
             solving("", name, request_of(name, method)).attempt,
             name != "replace" and (method != "mw" or name in _DEAR_PROGRAMS),
         )
-        for name in ("replace", "soft", "mixed", "scalar", "row", "objective", "all parts", "add-remove", *_DEAR_PROGRAMS)
+        for name in (
+            "replace",
+            "soft",
+            "mixed",
+            "scalar",
+            "row",
+            "objective",
+            "all parts",
+            "add-remove",
+            *_DEAR_PROGRAMS,
+        )
         for method in methods_of(name)
     },
-    "scalar direct-noise ": (solving("", "scalar", request_of("scalar", "direct-noise")).attempt, False),
-    "all parts never violated": (solving("", "all parts", request_of("all parts", "truncated-laplace")).attempt, False),
+    "scalar direct-noise ": (
+        solving("", "scalar", request_of("scalar", "direct-noise")).attempt,
+        False,
+    ),
+    "all parts never violated": (
+        solving("", "all parts", request_of("all parts", "truncated-laplace")).attempt,
+        False,
+    ),
     "quality": (functools.partial(reporting, "replace"), False),
     "plan": (functools.partial(planning, "scalar"), True),
-    **{name: (functools.partial(fitting, name), name.startswith("DMWSVC, ")) for name in ESTIMATORS},
+    **{
+        name: (functools.partial(fitting, name), name.startswith("DMWSVC, ")) for name in ESTIMATORS
+    },
 }
 
 
@@ -42,10 +61,19 @@ def interrupted(*, dear: bool) -> Iterator[Path]:
         for place, target in enumerate(targets if dear else targets[number % 2 :: 2]):
             last = counts[target]
             places = {1, 2, 3, 5, last // 5, last // 3, last // 2, last - 1, last}
-            for k in sorted(k for k in places if 0 < k <= last) if dear else [1 + (7 * number + 3 * place) % last]:
+            for k in (
+                sorted(k for k in places if 0 < k <= last)
+                if dear
+                else [1 + (7 * number + 3 * place) % last]
+            ):
                 fault = FAULTS[(number + place + k) % len(FAULTS)]
                 label = f"{name}: {fault().__class__.__name__} at call {k} of {target}"
-                yield Path(label, functools.partial(_broken, attempt, target, fault, k), (BaseException, None), twins=False)
+                yield Path(
+                    label,
+                    functools.partial(_broken, attempt, target, fault, k),
+                    (BaseException, None),
+                    twins=False,
+                )
 
 
 def _counted(attempt: Callable[[int], Attempt]) -> dict[str, int]:
@@ -58,7 +86,13 @@ def _counted(attempt: Callable[[int], Attempt]) -> dict[str, int]:
     return {target: calls.count for target, calls in counts.items()}
 
 
-def _broken(attempt: Callable[[int], Attempt], target: str, fault: Callable[[], BaseException], k: int, variant: int) -> Attempt:
+def _broken(
+    attempt: Callable[[int], Attempt],
+    target: str,
+    fault: Callable[[], BaseException],
+    k: int,
+    variant: int,
+) -> Attempt:
     made = attempt(variant)
 
     def call() -> Any:
@@ -83,8 +117,14 @@ def without_highs(*, dear: bool) -> Iterator[Path]:
             for after in (0, 1, 2, 5) if dear else (0, 2):
                 if (method == "ftpl" and after) and not dear:
                     continue
-                attempt = functools.partial(_failing, solving("", name, request_of(name, method)).attempt, status, after)
-                yield Path(f"{name} {method}: HiGHS ends with {status.name} from run {after + 1} on", attempt, (*Refusal, None))
+                attempt = functools.partial(
+                    _failing, solving("", name, request_of(name, method)).attempt, status, after
+                )
+                yield Path(
+                    f"{name} {method}: HiGHS ends with {status.name} from run {after + 1} on",
+                    attempt,
+                    (*Refusal, None),
+                )
 
 
 def _failing(attempt: Callable[[int], Attempt], status: Any, after: int, variant: int) -> Attempt:

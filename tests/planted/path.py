@@ -90,7 +90,11 @@ class Unwilling:
 def frame(X: np.ndarray) -> Any:
     import pandas as pd
 
-    return pd.DataFrame(X, columns=["age", "dose", "one"][: X.shape[1]], index=[f"{NAME} {i}" for i in range(len(X))])
+    return pd.DataFrame(
+        X,
+        columns=["age", "dose", "one"][: X.shape[1]],
+        index=[f"{NAME} {i}" for i in range(len(X))],
+    )
 
 
 def with_words(A: np.ndarray, mint: Mint) -> Any:
@@ -99,7 +103,9 @@ def with_words(A: np.ndarray, mint: Mint) -> Any:
     return mixed
 
 
-_FOLDER = tempfile.TemporaryDirectory()  # made before any call is watched: what is in it goes in, and does not come out
+_FOLDER = (
+    tempfile.TemporaryDirectory()
+)  # made before any call is watched: what is in it goes in, and does not come out
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:

@@ -1,7 +1,8 @@
 """Programs and records whose private parts are planted numbers, in variants that differ in nothing public.
 
-A planted number starts with the digits of one of two brands, whatever its magnitude and sign, and ends with a serial number. Public
-numbers have few digits, so that nothing can be taken for something else.
+A planted number starts with the digits of one of two brands, whatever its magnitude and sign, and
+ends with a serial number. Public numbers have few digits, so that nothing can be taken for
+something else.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class Problem:
     request: dict[str, Any] = field(default_factory=dict)
 
 
-def secrets_of(lp: LinearProgram, mint: Mint, words: tuple[str, ...] = (), counts: tuple[int, ...] = ()) -> Secrets:
+def secrets_of(
+    lp: LinearProgram, mint: Mint, words: tuple[str, ...] = (), counts: tuple[int, ...] = ()
+) -> Secrets:
     """Planted numbers and what follows from them: norms, sums, ratios, the exact optimum, its point and its prices."""
     if not lp.shape[0]:
         return Secrets(mint.numbers, (), words, counts)
@@ -79,11 +82,35 @@ def secrets_of(lp: LinearProgram, mint: Mint, words: tuple[str, ...] = (), count
     derived: list[Any] = [mint.numbers]
     with np.errstate(all="ignore"):
         if "A" in parts:
-            derived += [norms, norms**2, abs(A).sum(axis=1), A.sum(axis=1), A.sum(axis=0), A.mean(axis=0), A.std(axis=0), A / lp.c]
-            derived += [np.linalg.norm(A, axis=0), A / norms[:, None], A.sum(), A.mean(), np.linalg.norm(A), norms.mean()]
+            derived += [
+                norms,
+                norms**2,
+                abs(A).sum(axis=1),
+                A.sum(axis=1),
+                A.sum(axis=0),
+                A.mean(axis=0),
+                A.std(axis=0),
+                A / lp.c,
+            ]
+            derived += [
+                np.linalg.norm(A, axis=0),
+                A / norms[:, None],
+                A.sum(),
+                A.mean(),
+                np.linalg.norm(A),
+                norms.mean(),
+            ]
             derived += [1 / A, A * A]
         if "b" in parts:
-            derived += [b.sum(), b.mean(), b.std(), np.linalg.norm(b), b / norms, StandardForm.of(lp).rhs, 1 / b]
+            derived += [
+                b.sum(),
+                b.mean(),
+                b.std(),
+                np.linalg.norm(b),
+                b / norms,
+                StandardForm.of(lp).rhs,
+                1 / b,
+            ]
         if "c" in parts:
             derived += [lp.c.sum(), np.linalg.norm(lp.c), lp.c.mean(), 1 / lp.c]
         exact = solve_exact(lp)
@@ -106,13 +133,20 @@ def secrets_at(lp: LinearProgram, x: Any, secrets: Secrets) -> Secrets:
         activity = A @ np.asarray(x)
         violations = activity - b
         if private_parts(lp) & {"A", "b"}:
-            derived += [violations, violations / np.linalg.norm(A, axis=1), violations.sum(), np.maximum(violations, 0).sum()]
+            derived += [
+                violations,
+                violations / np.linalg.norm(A, axis=1),
+                violations.sum(),
+                np.maximum(violations, 0).sum(),
+            ]
             derived += [violations.mean(), np.linalg.norm(violations)]
         if "A" in private_parts(lp):
             derived += [activity, activity.sum(), activity.mean()]
         if "c" in private_parts(lp):
             derived += [lp.c @ x, lp.c * x]
-    return secrets.with_derived(np.concatenate([np.ravel(np.asarray(piece, dtype=float)) for piece in derived]))
+    return secrets.with_derived(
+        np.concatenate([np.ravel(np.asarray(piece, dtype=float)) for piece in derived])
+    )
 
 
 def private_parts(lp: LinearProgram) -> frozenset[str]:
@@ -154,11 +188,16 @@ def _add_remove(mint: Mint) -> LinearProgram:
     n = 1237 if mint.variant == 0 else 911
     names = [f"{NAME} {i}" for i in range(n)]
     relation = ConstraintPrivate("add-remove", nominal_n=1000, rows_per_record=2)
-    return _covering(mint, n, neighbours=relation, row_names=names, groups=[f"{NAME} {i}" for i in range(n)])
+    return _covering(
+        mint, n, neighbours=relation, row_names=names, groups=[f"{NAME} {i}" for i in range(n)]
+    )
 
 
 def _departed(mint: Mint) -> LinearProgram:
-    """Records of which nobody is left in odd variants; how many there are is planted, and every public number is far from it."""
+    """Records of which nobody is left in odd variants.
+
+    How many there are is planted, and every public number is far from it.
+    """
     relation = ConstraintPrivate("add-remove", nominal_n=100)
     if mint.variant % 2:
         return LinearProgram(COSTS, np.zeros((0, 3)), [], neighbours=relation)
@@ -167,7 +206,15 @@ def _departed(mint: Mint) -> LinearProgram:
 
 def _mixed(mint: Mint) -> LinearProgram:
     """Sparse, maximised, shifted and mirrored variables, public rows, private equalities and ranges, names."""
-    private = np.vstack([mint(4, exponent=-1), -mint(4, exponent=0), mint(4, exponent=1), mint(4), mint(4, exponent=2)])
+    private = np.vstack(
+        [
+            mint(4, exponent=-1),
+            -mint(4, exponent=0),
+            mint(4, exponent=1),
+            mint(4),
+            mint(4, exponent=2),
+        ]
+    )
     private[:, 1] = 0
     A = np.vstack([private, [[1, 1, 1, 0.5], [1, -1, 0, 0]]])
     b = np.array([*mint(4, exponent=1), mint(exponent=2), 40, 3])
@@ -191,7 +238,10 @@ def _mixed(mint: Mint) -> LinearProgram:
 def _exotic(mint: Mint) -> LinearProgram:
     """Rows of all magnitudes, of whole numbers, and without any direction."""
     sizes = (14, 8, 5, 0, -7, -150, -300)
-    A = -np.vstack([mint(3, exponent=size) for size in (sizes if mint.variant == 0 else sizes[::-1])] + [np.zeros(3)] * 2)
+    A = -np.vstack(
+        [mint(3, exponent=size) for size in (sizes if mint.variant == 0 else sizes[::-1])]
+        + [np.zeros(3)] * 2
+    )
     b = -np.array([*(mint(exponent=size) for size in (14, 19, 5, 0, -300, -7, 3)), mint(), 0.0])
     A[2] = np.floor(A[2] * 1e4)
     mint.numbers += A[2].tolist()
@@ -200,14 +250,22 @@ def _exotic(mint: Mint) -> LinearProgram:
 
 # Numbers that move a little: what the relation calls private is planted, the rest has few digits.
 
-_RANGE = {"scalar": {"lower": -9, "upper": -4}, "matrix": {"lower": -9, "upper": -0.4}, "costs": {"lower": 0.4, "upper": 8}}
+_RANGE = {
+    "scalar": {"lower": -9, "upper": -4},
+    "matrix": {"lower": -9, "upper": -0.4},
+    "costs": {"lower": 0.4, "upper": 8},
+}
 _PUBLIC_A = -np.array([[1, 1, 0.5], [2, 1, 1], [1, 3, 2], [0.5, 1, 1], [1, 0.5, 3], [2, 2, 1]])
 _PUBLIC_B = -np.array([1, 2, 1, 1.5, 0.5, 2])
 
 
-def _near(relation: Any, *, boxed: bool = False, sparse: bool = False, **fields: Any) -> Callable[[Mint], LinearProgram]:
+def _near(
+    relation: Any, *, boxed: bool = False, sparse: bool = False, **fields: Any
+) -> Callable[[Mint], LinearProgram]:
     def make(mint: Mint) -> LinearProgram:
-        parts = getattr(relation, "private_parts", None) or frozenset().union(*(part.private_parts for part in relation))
+        parts = getattr(relation, "private_parts", None) or frozenset().union(
+            *(part.private_parts for part in relation)
+        )
         A, b, c = _PUBLIC_A, _PUBLIC_B, COSTS
         if "A" in parts:
             A = -mint(*A.shape, exponent=0 if mint.variant % 2 else -1)
@@ -216,7 +274,9 @@ def _near(relation: Any, *, boxed: bool = False, sparse: bool = False, **fields:
         if "c" in parts:
             c = mint(3, exponent=0 if mint.variant % 2 else -1)
         bounds = (0, 30) if boxed else (0, None)
-        return LinearProgram(c, sp.csr_array(A) if sparse else A, b, neighbours=relation, bounds=bounds, **fields)
+        return LinearProgram(
+            c, sp.csr_array(A) if sparse else A, b, neighbours=relation, bounds=bounds, **fields
+        )
 
     return make
 
@@ -227,7 +287,8 @@ _COLUMN = ColumnPrivate(0.01, **_RANGE["matrix"])
 _OBJECTIVE = ObjectivePrivate(0.05, **_RANGE["costs"])
 _WHOLE = {"s": 3, "alpha": 2.5, "opt": 9.0}
 
-#: Every neighbour relation, in programs of several kinds: how to make one from planted numbers, and what `solve` is asked for.
+#: Every neighbour relation, in programs of several kinds: how to make one from planted numbers, and
+#: what `solve` is asked for.
 PROGRAMS: dict[str, tuple[Callable[[Mint], LinearProgram], dict[str, Any]]] = {
     "replace": (_replace, _WHOLE),
     "groups": (_groups, _WHOLE),
@@ -237,7 +298,10 @@ PROGRAMS: dict[str, tuple[Callable[[Mint], LinearProgram], dict[str, Any]]] = {
     "mixed": (_mixed, {"s": 2, "opt": 20.0}),
     "exotic": (_exotic, _WHOLE),
     "scalar": (_near(_SCALAR), {"opt": 9.0}),
-    "scalar in sum": (_near(ScalarPrivate(0.05, norm="1", **_RANGE["scalar"]), sparse=True), {"opt": 9.0}),
+    "scalar in sum": (
+        _near(ScalarPrivate(0.05, norm="1", **_RANGE["scalar"]), sparse=True),
+        {"opt": 9.0},
+    ),
     "row": (_near(_ROW), {"opt": 9.0}),
     "column": (_near(_COLUMN, sparse=True), {"opt": 9.0}),
     "objective": (_near(_OBJECTIVE, boxed=True), {}),
@@ -256,7 +320,10 @@ _NO_OPT = ("truncated-laplace", "truncated-gaussian", "truncated-laplace-publish
 
 
 #: Private numbers of rows, and what is near them.
-_COUNTS = {"add-remove": (1237, 911, 2 * 1237), "departed": (PLANTED_N, PLANTED_N - 1, PLANTED_N + 1, 2 * PLANTED_N)}
+_COUNTS = {
+    "add-remove": (1237, 911, 2 * 1237),
+    "departed": (PLANTED_N, PLANTED_N - 1, PLANTED_N + 1, 2 * PLANTED_N),
+}
 
 
 @functools.cache
@@ -316,7 +383,23 @@ def records(variant: int = 0, n: int = 40, classes: tuple[Any, Any] = (-1, 1)) -
     norms = np.linalg.norm(X, axis=1)
     clipped = X / np.maximum(norms, 1.0)[:, None]
     signed = clipped * np.where(positive, 1.0, -1.0)[:, None]
-    derived = [norms, X.sum(axis=0), X.mean(axis=0), X.std(axis=0), X.max(axis=0), X.sum(), clipped, clipped.sum(axis=0)]
-    derived += [signed.sum(axis=0), signed.mean(axis=0), np.linalg.norm(X), X.T @ X, clipped.T @ clipped, norms.sum()]
+    derived = [
+        norms,
+        X.sum(axis=0),
+        X.mean(axis=0),
+        X.std(axis=0),
+        X.max(axis=0),
+        X.sum(),
+        clipped,
+        clipped.sum(axis=0),
+    ]
+    derived += [
+        signed.sum(axis=0),
+        signed.mean(axis=0),
+        np.linalg.norm(X),
+        X.T @ X,
+        clipped.T @ clipped,
+        norms.sum(),
+    ]
     flat = np.concatenate([np.ravel(piece) for piece in derived])
     return Records(X, np.where(positive, *classes[::-1]), Secrets(mint.numbers, flat))

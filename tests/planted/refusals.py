@@ -14,8 +14,27 @@ import privlp
 import svm_models
 from privlp import Budget, ConstraintPrivate, LinearProgram, ScalarPrivate
 from tests.planted import programs
-from tests.planted.path import Attempt, Path, Refusal, Unwilling, file_of, frame, with_entry, with_words
-from tests.planted.programs import COSTS, DELTA, INF, NAME, PLANTED_N, Mint, Problem, problem, request_of
+from tests.planted.path import (
+    Attempt,
+    Path,
+    Refusal,
+    Unwilling,
+    file_of,
+    frame,
+    with_entry,
+    with_words,
+)
+from tests.planted.programs import (
+    COSTS,
+    DELTA,
+    INF,
+    NAME,
+    PLANTED_N,
+    Mint,
+    Problem,
+    problem,
+    request_of,
+)
 from tests.planted.search import Secrets
 from tests.planted.successes import ESTIMATORS, fitting, secrets_after
 
@@ -55,7 +74,9 @@ _MALFORMED: dict[str, Callable[[dict[str, Any], Mint], dict[str, Any]]] = {
     "A sparse of complex numbers": lambda f, mint: {"A": sp.csr_array(f["A"] + 1j)},
     "A as a frame with a word": lambda f, mint: {"A": with_words(f["A"], mint)},
     "contradictory sides": lambda f, mint: {"row_lower": f["b"] + 1},
-    "a side far too large": lambda f, mint: {"row_lower": with_entry(f["b"] - 1, 1, -mint(exponent=25))},
+    "a side far too large": lambda f, mint: {
+        "row_lower": with_entry(f["b"] - 1, 1, -mint(exponent=25))
+    },
     "a side with NaN": lambda f, mint: {"row_lower": with_entry(f["b"] - 1, 1, np.nan)},
     "a side with a word": lambda f, mint: {"row_lower": with_entry(f["b"] - 1, 1, mint.text())},
     "a side of a wrong shape": lambda f, mint: {"row_lower": f["b"][:2] - 1},
@@ -66,24 +87,39 @@ _MALFORMED: dict[str, Callable[[dict[str, Any], Mint], dict[str, Any]]] = {
     "rows of objects": lambda f, mint: {"private": [[0], [1, 2]]},
     "groups of a wrong shape": lambda f, mint: {"groups": mint(4)},
     "groups of mixed types": lambda f, mint: {"groups": [mint(), NAME, mint(), 1, None]},
-    "groups under numbers that move": lambda f, mint: {"groups": mint(5), "neighbours": ScalarPrivate(0.1)},
+    "groups under numbers that move": lambda f, mint: {
+        "groups": mint(5),
+        "neighbours": ScalarPrivate(0.1),
+    },
     "too few row names": lambda f, mint: {"row_names": ["a", "b"]},
     "bounds that contradict": lambda f, mint: {"bounds": (2, 1)},
     "bounds in words": lambda f, mint: {"bounds": ("a", "b")},
     "no such sense": lambda f, mint: {"sense": "best"},
     "no such relation": lambda f, mint: {"neighbours": f["A"]},
-    "right-hand sides out of range": lambda f, mint: {"neighbours": ScalarPrivate(0.1, lower=-1, upper=0)},
+    "right-hand sides out of range": lambda f, mint: {
+        "neighbours": ScalarPrivate(0.1, lower=-1, upper=0)
+    },
     "right-hand sides too large": lambda f, mint: {"neighbours": ScalarPrivate(1e-12)},
-    "coefficients out of range": lambda f, mint: {"neighbours": privlp.RowPrivate(0.1, lower=-1, upper=0)},
+    "coefficients out of range": lambda f, mint: {
+        "neighbours": privlp.RowPrivate(0.1, lower=-1, upper=0)
+    },
     "coefficients too large": lambda f, mint: {"neighbours": privlp.ColumnPrivate(1e-12)},
     "sparse coefficients out of range": lambda f, mint: {
         "A": sp.csr_array(f["A"]),
         "neighbours": privlp.ColumnPrivate(0.1, lower=-1, upper=0),
     },
-    "costs out of range": lambda f, mint: {"c": mint(3), "neighbours": privlp.ObjectivePrivate(0.1, lower=0, upper=1)},
+    "costs out of range": lambda f, mint: {
+        "c": mint(3),
+        "neighbours": privlp.ObjectivePrivate(0.1, lower=0, upper=1),
+    },
     "costs too large": lambda f, mint: {"c": mint(3), "neighbours": privlp.ObjectivePrivate(1e-12)},
-    "costs with a word": lambda f, mint: {"c": [mint.text()] * 3, "neighbours": privlp.ObjectivePrivate(0.1)},
-    "ranges of a wrong shape": lambda f, mint: {"neighbours": ScalarPrivate(0.1, lower=-np.ones(4), upper=0)},
+    "costs with a word": lambda f, mint: {
+        "c": [mint.text()] * 3,
+        "neighbours": privlp.ObjectivePrivate(0.1),
+    },
+    "ranges of a wrong shape": lambda f, mint: {
+        "neighbours": ScalarPrivate(0.1, lower=-np.ones(4), upper=0)
+    },
 }
 #: Mistakes whose messages would like to tell the number of rows or the place of one.
 _MISCOUNTED: dict[str, Callable[[dict[str, Any], Mint], dict[str, Any]]] = {
@@ -97,11 +133,17 @@ _MISCOUNTED: dict[str, Callable[[dict[str, Any], Mint], dict[str, Any]]] = {
     "sides one too short": lambda f, mint: {"row_lower": f["b"][1:]},
     "b one too short beside sides": lambda f, mint: {"row_lower": f["b"] - 1, "b": f["b"][1:]},
     "bounds of rows": lambda f, mint: {"bounds": [(0, 1)] * len(f["b"])},
-    "names of rows for variables": lambda f, mint: {"variable_names": [f"r{i}" for i in range(len(f["b"]))]},
-    "one row name too few": lambda f, mint: {"row_names": [f"r{i}" for i in range(len(f["b"]) - 1)]},
+    "names of rows for variables": lambda f, mint: {
+        "variable_names": [f"r{i}" for i in range(len(f["b"]))]
+    },
+    "one row name too few": lambda f, mint: {
+        "row_names": [f"r{i}" for i in range(len(f["b"]) - 1)]
+    },
     "a mask one too short": lambda f, mint: {"private": np.ones(len(f["b"]) - 1, dtype=bool)},
     "an index one too large": lambda f, mint: {"private": [0, len(f["b"])]},
-    "ragged selection": lambda f, mint: {"private": [[0] * (1 + i % 2) for i in range(len(f["b"]))]},
+    "ragged selection": lambda f, mint: {
+        "private": [[0] * (1 + i % 2) for i in range(len(f["b"]))]
+    },
     "groups one too short": lambda f, mint: {"groups": np.zeros(len(f["b"]) - 1)},
     "ragged groups": lambda f, mint: {"groups": [[0] * (1 + i % 2) for i in range(len(f["b"]))]},
     "one record of all rows": lambda f, mint: {"groups": np.zeros(len(f["b"]))},
@@ -121,13 +163,27 @@ _MALFORMED_IF_ROWS_COME_AND_GO: dict[str, Callable[[dict[str, Any], Mint], dict[
 def malformed() -> Iterator[Path]:
     """Programs that are refused at construction."""
     for title, change in _MALFORMED.items():
-        yield Path(f"program: {title}", functools.partial(_construct, change, {}), Refusal, twins=False)
+        yield Path(
+            f"program: {title}", functools.partial(_construct, change, {}), Refusal, twins=False
+        )
     for title, change in {**_MALFORMED, **_MISCOUNTED}.items():
         if title not in _NO_MISTAKE_AMONG_MANY_ROWS and "neighbours" not in _fields_changed(change):
-            yield Path(f"program of private n: {title}", functools.partial(_construct_of_private_n, change), Refusal)
-    hidden = {"row_names": [f"{NAME} {i}" for i in range(5)], "groups": [f"{NAME} {i}" for i in range(5)]}
+            yield Path(
+                f"program of private n: {title}",
+                functools.partial(_construct_of_private_n, change),
+                Refusal,
+            )
+    hidden = {
+        "row_names": [f"{NAME} {i}" for i in range(5)],
+        "groups": [f"{NAME} {i}" for i in range(5)],
+    }
     for title, change in _MALFORMED_IF_ROWS_COME_AND_GO.items():
-        yield Path(f"program whose rows come and go: {title}", functools.partial(_construct, change, hidden), Refusal, twins=False)
+        yield Path(
+            f"program whose rows come and go: {title}",
+            functools.partial(_construct, change, hidden),
+            Refusal,
+            twins=False,
+        )
 
 
 #: What is malformed among few rows only.
@@ -139,7 +195,9 @@ def _fields_changed(change: Callable[[dict[str, Any], Mint], dict[str, Any]]) ->
     return set(change(rows(mint), mint))
 
 
-def _construct_of_private_n(change: Callable[[dict[str, Any], Mint], dict[str, Any]], variant: int) -> Attempt:
+def _construct_of_private_n(
+    change: Callable[[dict[str, Any], Mint], dict[str, Any]], variant: int
+) -> Attempt:
     """A program of another number of rows in every variant, all refused in the same words."""
     mint = Mint(variant)
     n = PLANTED_N + 36 * variant
@@ -149,18 +207,34 @@ def _construct_of_private_n(change: Callable[[dict[str, Any], Mint], dict[str, A
     return Attempt(lambda: LinearProgram(**fields), secrets)
 
 
-def _construct(change: Callable[[dict[str, Any], Mint], dict[str, Any]], hidden: dict[str, Any], variant: int) -> Attempt:
+def _construct(
+    change: Callable[[dict[str, Any], Mint], dict[str, Any]], hidden: dict[str, Any], variant: int
+) -> Attempt:
     mint = Mint(variant)
     fields = {**rows(mint, 12 if hidden.get("many") else 5), **hidden}
     fields |= change(fields, mint)
     if hidden:
-        fields["neighbours"] = ConstraintPrivate("add-remove", nominal_n=1 if fields.pop("nominal_n", 0) else 100)
+        fields["neighbours"] = ConstraintPrivate(
+            "add-remove", nominal_n=1 if fields.pop("nominal_n", 0) else 100
+        )
         if fields["neighbours"].nominal_n == 1:
             fields |= {"A": -mint(1237, 3), "b": -mint(1237), "row_names": None, "groups": None}
     A, b = np.ravel(mint.numbers[:15]).reshape(5, 3), np.array(mint.numbers[15:20])
-    derived = [np.linalg.norm(A, axis=1), A.sum(), b.sum(), A.sum(axis=0), A.sum(axis=1), b / np.linalg.norm(A, axis=1)]
+    derived = [
+        np.linalg.norm(A, axis=1),
+        A.sum(),
+        b.sum(),
+        A.sum(axis=0),
+        A.sum(axis=1),
+        b / np.linalg.norm(A, axis=1),
+    ]
     words = (*NAME.split(),)
-    secrets = Secrets(mint.numbers, np.concatenate([np.ravel(piece) for piece in derived]), words, (1237,) if hidden else ())
+    secrets = Secrets(
+        mint.numbers,
+        np.concatenate([np.ravel(piece) for piece in derived]),
+        words,
+        (1237,) if hidden else (),
+    )
     return Attempt(lambda: LinearProgram(**fields), secrets)
 
 
@@ -210,12 +284,31 @@ def refused() -> Iterator[Path]:
         for method in methods:
             for title, change in _BAD_REQUESTS.items():
                 attempt = functools.partial(_request, name, method, change)
-                few = name in ("add-remove", "departed") and title not in ("s beyond n", "no s", "opt of the wrong sign")
-                dear = few or method in ("dmw", "dmw-published", "ftpl", "mirror-dense", "mirror-best")
-                yield Path(f"request {name} {method}: {title}", attempt, (*Refusal, None), dear=dear)
+                few = name in ("add-remove", "departed") and title not in (
+                    "s beyond n",
+                    "no s",
+                    "opt of the wrong sign",
+                )
+                dear = few or method in (
+                    "dmw",
+                    "dmw-published",
+                    "ftpl",
+                    "mirror-dense",
+                    "mirror-best",
+                )
+                yield Path(
+                    f"request {name} {method}: {title}", attempt, (*Refusal, None), dear=dear
+                )
     for title, call in _BAD_CALLS.items():
-        yield Path(f"call: {title}", functools.partial(_call, call, "replace"), (*Refusal, OSError), twins=False)
-        if not title.startswith("linprog"):  # by itself of another relation, under which n is public
+        yield Path(
+            f"call: {title}",
+            functools.partial(_call, call, "replace"),
+            (*Refusal, OSError),
+            twins=False,
+        )
+        if not title.startswith(
+            "linprog"
+        ):  # by itself of another relation, under which n is public
             path = functools.partial(_call, call, "departed")
             yield Path(f"call of private n: {title}", path, (*Refusal, OSError, None), twins=False)
     for title, read in _MISREAD.items():
@@ -226,16 +319,31 @@ def _request(name: str, method: str, change: dict[str, Any], variant: int) -> At
     given = problem(name, variant)
     request = {"eps": 1.0, "delta": DELTA, "rng": 0, **request_of(name, method), **change}
     if request["method"] == "other":
-        request["method"] = "mirror" if method in ("mw", "direct-noise", "truncated-laplace") else "mw"
+        request["method"] = (
+            "mirror" if method in ("mw", "direct-noise", "truncated-laplace") else "mw"
+        )
     budget = Budget(1.5, 0.1)
     if request.get("budget") in ("spent", "other"):
-        whole = ConstraintPrivate("add-remove", nominal_n=9) if name == "replace" else ConstraintPrivate()
+        whole = (
+            ConstraintPrivate("add-remove", nominal_n=9)
+            if name == "replace"
+            else ConstraintPrivate()
+        )
         other = LinearProgram(COSTS, -np.ones((9, 3)), -np.ones(9), neighbours=whole)
         spending = given.lp if request["budget"] == "spent" and name != "all parts" else other
-        privlp.quality(spending, [1.0, 1, 1], 1.0 if request["budget"] == "spent" else 0.01, budget=budget, rng=0)
+        privlp.quality(
+            spending,
+            [1.0, 1, 1],
+            1.0 if request["budget"] == "spent" else 0.01,
+            budget=budget,
+            rng=0,
+        )
         request["budget"] = budget
     return Attempt(
-        lambda: privlp.solve(given.lp, **request), given.secrets, lambda found: secrets_after(given, found.x), lambda: budget
+        lambda: privlp.solve(given.lp, **request),
+        given.secrets,
+        lambda found: secrets_after(given, found.x),
+        lambda: budget,
     )
 
 
@@ -244,23 +352,41 @@ _BAD_CALLS: dict[str, Callable[[Problem, Mint], Any]] = {
     "solve what is no program": lambda given, mint: privlp.solve(given.lp.A, 1.0, DELTA, 3),
     "solve a dict": lambda given, mint: privlp.solve({"A": given.lp.A.tolist()}, 1.0, DELTA, 3),
     "quality of what is no program": lambda given, mint: privlp.quality(given.lp.A, [1, 1, 1], 1.0),
-    "quality at a point of a wrong shape": lambda given, mint: privlp.quality(given.lp, given.lp.b, 1.0),
-    "quality at an exact solution": lambda given, mint: privlp.quality(given.lp, privlp.solve_exact(given.lp), 1.0),
+    "quality at a point of a wrong shape": lambda given, mint: privlp.quality(
+        given.lp, given.lp.b, 1.0
+    ),
+    "quality at an exact solution": lambda given, mint: privlp.quality(
+        given.lp, privlp.solve_exact(given.lp), 1.0
+    ),
     "quality at NaN": lambda given, mint: privlp.quality(given.lp, [np.nan, 1, 1], 1.0),
-    "quality without budget": lambda given, mint: privlp.quality(given.lp, [1, 1, 1], 1.0, budget=Budget(0.5, 0)),
-    "quality with alpha of NaN": lambda given, mint: privlp.quality(given.lp, [1, 1, 1], 1.0, alpha=np.nan),
+    "quality without budget": lambda given, mint: privlp.quality(
+        given.lp, [1, 1, 1], 1.0, budget=Budget(0.5, 0)
+    ),
+    "quality with alpha of NaN": lambda given, mint: privlp.quality(
+        given.lp, [1, 1, 1], 1.0, alpha=np.nan
+    ),
     "plan of what is no program": lambda given, mint: privlp.plan(given.lp.A, 1.0, DELTA, 3),
     "plan without noise": lambda given, mint: privlp.plan(given.lp, INF, DELTA, 3),
     "compare with what is no program": lambda given, mint: privlp.compare(given.lp.b, [1, 1, 1]),
-    "linprog with a word": lambda given, mint: LinearProgram.from_linprog(COSTS, [[f"{mint.text()}x"] * 3], [1.0]),
-    "linprog of a wrong shape": lambda given, mint: LinearProgram.from_linprog(COSTS, given.lp.A, given.lp.b[:2]),
+    "linprog with a word": lambda given, mint: LinearProgram.from_linprog(
+        COSTS, [[f"{mint.text()}x"] * 3], [1.0]
+    ),
+    "linprog of a wrong shape": lambda given, mint: LinearProgram.from_linprog(
+        COSTS, given.lp.A, given.lp.b[:2]
+    ),
     "linprog without b": lambda given, mint: LinearProgram.from_linprog(COSTS, given.lp.A),
     "linprog with blocks that disagree": lambda given, mint: LinearProgram.from_linprog(
         COSTS, given.lp.A, given.lp.b, given.lp.A[:, :2], given.lp.b
     ),
-    "linprog with NaN": lambda given, mint: LinearProgram.from_linprog(COSTS, given.lp.A, with_entry(given.lp.b, 1, np.nan)),
-    "write where there is no folder": lambda given, mint: given.lp.to_mps("no/such/folder/model.mps"),
-    "load no solution": lambda given, mint: privlp.Solution.load(file_of("no.json", f'{{"x": [{mint.text()}]}}')),
+    "linprog with NaN": lambda given, mint: LinearProgram.from_linprog(
+        COSTS, given.lp.A, with_entry(given.lp.b, 1, np.nan)
+    ),
+    "write where there is no folder": lambda given, mint: given.lp.to_mps(
+        "no/such/folder/model.mps"
+    ),
+    "load no solution": lambda given, mint: privlp.Solution.load(
+        file_of("no.json", f'{{"x": [{mint.text()}]}}')
+    ),
     "read a damaged archive": lambda given, mint: LinearProgram.from_mps(
         file_of("cut.mps.gz", gzip.compress(given.lp.b.tobytes())[:40])
     ),
@@ -270,17 +396,27 @@ _BAD_CALLS: dict[str, Callable[[Problem, Mint], Any]] = {
 
 #: Readers, from arguments of a private number of rows that do not fit together.
 _MISREAD: dict[str, Callable[[dict[str, Any], ConstraintPrivate], Any]] = {
-    "linprog, b one too short": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"], f["b"][1:], neighbours=to),
-    "linprog, b with NaN": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"], with_entry(f["b"], -1, np.nan), neighbours=to),
-    "linprog, A of three dimensions": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"][None], f["b"], neighbours=to),
-    "linprog, A transposed": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"].T, [1, 1, 1], neighbours=to),
+    "linprog, b one too short": lambda f, to: LinearProgram.from_linprog(
+        COSTS, f["A"], f["b"][1:], neighbours=to
+    ),
+    "linprog, b with NaN": lambda f, to: LinearProgram.from_linprog(
+        COSTS, f["A"], with_entry(f["b"], -1, np.nan), neighbours=to
+    ),
+    "linprog, A of three dimensions": lambda f, to: LinearProgram.from_linprog(
+        COSTS, f["A"][None], f["b"], neighbours=to
+    ),
+    "linprog, A transposed": lambda f, to: LinearProgram.from_linprog(
+        COSTS, f["A"].T, [1, 1, 1], neighbours=to
+    ),
     "linprog, equalities transposed": lambda f, to: LinearProgram.from_linprog(
         COSTS, f["A"], f["b"], f["A"].T, [1, 1, 1], neighbours=to
     ),
     "linprog, bounds of rows": lambda f, to: LinearProgram.from_linprog(
         COSTS, f["A"], f["b"], bounds=[(0, 1)] * len(f["b"]), neighbours=to
     ),
-    "linprog, a name of no row": lambda f, to: LinearProgram.from_linprog(COSTS, f["A"], f["b"], neighbours=to, private=["r1"]),
+    "linprog, a name of no row": lambda f, to: LinearProgram.from_linprog(
+        COSTS, f["A"], f["b"], neighbours=to, private=["r1"]
+    ),
 }
 
 
@@ -294,7 +430,12 @@ def _misread(read: Callable[[dict[str, Any], ConstraintPrivate], Any], variant: 
 def _call(call: Callable[[Problem, Mint], Any], name: str, variant: int) -> Attempt:
     given, mint = problem(name, variant), Mint(variant + 5)
     prepared = Mint(variant + 5)
-    secrets = Secrets([*given.secrets.planted, *(prepared(3) / 1)], given.secrets.derived, (), given.secrets.counts)
+    secrets = Secrets(
+        [*given.secrets.planted, *(prepared(3) / 1)],
+        given.secrets.derived,
+        (),
+        given.secrets.counts,
+    )
     return Attempt(lambda: call(given, mint), secrets)
 
 
@@ -310,23 +451,36 @@ _BAD_RECORDS: dict[str, dict[str, Any]] = {
     "objects": {"change": lambda X, y, mint: ([[Unwilling(mint)] * 3] * len(y), y)},
     "one flat record": {"change": lambda X, y, mint: (X.ravel(), y)},
     "three dimensions": {"change": lambda X, y, mint: (X[None], y)},
-    "ragged records": {"change": lambda X, y, mint: ([list(row[: 1 + i % 3]) for i, row in enumerate(X)], y)},
+    "ragged records": {
+        "change": lambda X, y, mint: ([list(row[: 1 + i % 3]) for i, row in enumerate(X)], y)
+    },
     "a dict": {"change": lambda X, y, mint: ({"x": X.tolist()}, y)},
     "a text": {"change": lambda X, y, mint: (f"{NAME} {mint.text()}", y)},
     "no records": {"change": lambda X, y, mint: (X[:0], y[:0])},
     "no columns": {"change": lambda X, y, mint: (X[:, :0], y)},
     "a frame with a word": {"change": lambda X, y, mint: (with_words(X, mint), y)},
-    "a frame with names for numbers": {"change": lambda X, y, mint: (frame(X).assign(name=NAME), y)},
-    "sparse records with NaN": {"change": lambda X, y, mint: (sp.csr_array(with_entry(X, (3, 1), np.nan)), y)},
-    "sparse records of whole numbers": {"change": lambda X, y, mint: (sp.coo_array(X.astype(int)), y)},
+    "a frame with names for numbers": {
+        "change": lambda X, y, mint: (frame(X).assign(name=NAME), y)
+    },
+    "sparse records with NaN": {
+        "change": lambda X, y, mint: (sp.csr_array(with_entry(X, (3, 1), np.nan)), y)
+    },
+    "sparse records of whole numbers": {
+        "change": lambda X, y, mint: (sp.coo_array(X.astype(int)), y)
+    },
     "too few labels": {"change": lambda X, y, mint: (X, y[:7])},
     "three classes": {"change": lambda X, y, mint: (X, np.arange(len(y)) % 3)},
     "one class": {"change": lambda X, y, mint: (X, np.ones(len(y)))},
     "labels of records": {"change": lambda X, y, mint: (X, X[:, 0])},
     "labels of NaN": {"change": lambda X, y, mint: (X, with_entry(y, 2, np.nan))},
-    "labels of words and numbers": {"change": lambda X, y, mint: (X, np.array([NAME, mint(), *y[2:]], dtype=object))},
+    "labels of words and numbers": {
+        "change": lambda X, y, mint: (X, np.array([NAME, mint(), *y[2:]], dtype=object))
+    },
     "labels as a matrix": {"change": lambda X, y, mint: (X, X)},
-    "labels beyond the declared ones": {"change": lambda X, y, mint: (X, X[:, 0] > 0.1), "classes": (-1, 1)},
+    "labels beyond the declared ones": {
+        "change": lambda X, y, mint: (X, X[:, 0] > 0.1),
+        "classes": (-1, 1),
+    },
     "no labels": {"change": lambda X, y, mint: (X, None)},
     "one declared class": {"classes": (1,)},
     "weights of records": {"fit": {"sample_weight": np.full(40, 731.0475)}},
@@ -348,10 +502,18 @@ _BAD_RECORDS: dict[str, dict[str, Any]] = {
 def unfit() -> Iterator[Path]:
     """Records and parameters that classifiers refuse."""
     searched_by_all = ("ObjectivePerturbationSVC", "DMWSVC", "PrivateLPSVC", "PrivateModelSelector")
-    for name in (*searched_by_all, "OutputPerturbationSVC", "ObjectivePerturbationLogisticRegression"):
+    for name in (
+        *searched_by_all,
+        "OutputPerturbationSVC",
+        "ObjectivePerturbationLogisticRegression",
+    ):
         known = ESTIMATORS[name](eps=1.0).get_params()
         for title, given in _BAD_RECORDS.items():
-            options = {key: value for key, value in given.items() if key in ("change", "fit") or key in known}
+            options = {
+                key: value
+                for key, value in given.items()
+                if key in ("change", "fit") or key in known
+            }
             if not set(given) <= {"change", "fit", *known}:
                 continue
             attempt = functools.partial(fitting, name, **options)
@@ -360,7 +522,9 @@ def unfit() -> Iterator[Path]:
     for title, change in _BAD_QUESTIONS.items():
         yield Path(f"ask {title}", functools.partial(_ask, change), Refusal, twins=False)
     for title, change in _BAD_QUESTIONS.items():
-        yield Path(f"features of {title}", functools.partial(_features, change), Refusal, twins=False)
+        yield Path(
+            f"features of {title}", functools.partial(_features, change), Refusal, twins=False
+        )
 
 
 #: Records that a fitted classifier is asked about.
@@ -378,12 +542,20 @@ _BAD_QUESTIONS: dict[str, Callable[[np.ndarray, Mint], Any]] = {
 def _ask(change: Callable[[np.ndarray, Mint], Any], variant: int) -> Attempt:
     data, mint = programs.records(variant), Mint(variant + 5)
     asked = change(data.X, mint)
-    fitted = svm_models.ObjectivePerturbationSVC(classes=(-1, 1), random_state=0).fit(data.X, data.y)
-    return Attempt(lambda: fitted.predict(asked), Secrets([*data.secrets.planted, *mint.numbers], (), NAME.split()))
+    fitted = svm_models.ObjectivePerturbationSVC(classes=(-1, 1), random_state=0).fit(
+        data.X, data.y
+    )
+    return Attempt(
+        lambda: fitted.predict(asked),
+        Secrets([*data.secrets.planted, *mint.numbers], (), NAME.split()),
+    )
 
 
 def _features(change: Callable[[np.ndarray, Mint], Any], variant: int) -> Attempt:
     data, mint = programs.records(variant), Mint(variant + 5)
     asked = change(data.X, mint)
     features = svm_models.RandomFourierFeatures(1.0, 5, random_state=0).fit(data.X)
-    return Attempt(lambda: features.transform(asked), Secrets([*data.secrets.planted, *mint.numbers], (), NAME.split()))
+    return Attempt(
+        lambda: features.transform(asked),
+        Secrets([*data.secrets.planted, *mint.numbers], (), NAME.split()),
+    )

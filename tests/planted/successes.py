@@ -45,7 +45,9 @@ _VARIATIONS: dict[str, dict[str, dict[str, Any]]] = {
         "always": {"method": "auto", "feasible": "always", "opt": None},
         "pure": {"method": "direct-noise", "delta": 0.0, "opt": None, "alpha": None},
     },
-    "row+scalar": {"split": {"method": "direct-noise", "split": (1, 3), "opt": None, "alpha": None}},
+    "row+scalar": {
+        "split": {"method": "direct-noise", "split": (1, 3), "opt": None, "alpha": None}
+    },
     "all parts": {"always": {"method": "auto", "feasible": "always"}},
 }
 
@@ -58,26 +60,58 @@ def solves() -> Iterator[Path]:
             yield solving(f"solve {name} {method}", name, request_of(name, method), dear=dear)
         for variation, request in _VARIATIONS.get(name, {}).items():
             dear = variation in _DEAR_VARIATIONS
-            yield solving(f"solve {name} {variation}", name, {**programs.PROGRAMS[name][1], **request}, dear=dear)
+            yield solving(
+                f"solve {name} {variation}",
+                name,
+                {**programs.PROGRAMS[name][1], **request},
+                dear=dear,
+            )
 
 
 #: Much like others, or long.
-_DEAR_PROGRAMS = ("groups", "exotic", "scalar in sum", "row+column", "add-remove ftpl", "add-remove dmw-published", "departed ftpl")
+_DEAR_PROGRAMS = (
+    "groups",
+    "exotic",
+    "scalar in sum",
+    "row+column",
+    "add-remove ftpl",
+    "add-remove dmw-published",
+    "departed ftpl",
+)
 _DEAR_VARIATIONS = ("ftpl, opt in a range", "ftpl, cuts", "ftpl, no opt")
 
 
-def solving(title: str, name: str, request: dict[str, Any], *, twins: bool = True, dear: bool = False, **how: Any) -> Path:
+def solving(
+    title: str,
+    name: str,
+    request: dict[str, Any],
+    *,
+    twins: bool = True,
+    dear: bool = False,
+    **how: Any,
+) -> Path:
     def attempt(variant: int) -> Attempt:
-        given, budget = problem(name, variant), Budget(INF if request.get("eps") == INF else 1e13, 0.5)
+        given, budget = (
+            problem(name, variant),
+            Budget(INF if request.get("eps") == INF else 1e13, 0.5),
+        )
 
         def call() -> Any:
             rest = {"eps": 1.0, "delta": DELTA, "budget": budget, "rng": 0, **request, **how}
             solution = privlp.solve(given.lp, **rest)
             solution.save("solution.json")
-            return [solution, str(solution.privacy), str(solution.privacy.statement()), privlp.Solution.load("solution.json")]
+            return [
+                solution,
+                str(solution.privacy),
+                str(solution.privacy.statement()),
+                privlp.Solution.load("solution.json"),
+            ]
 
         return Attempt(
-            call, given.secrets, lambda found: secrets_after(given, found[0].x), lambda: [budget, str(budget), budget.entries]
+            call,
+            given.secrets,
+            lambda found: secrets_after(given, found[0].x),
+            lambda: [budget, str(budget), budget.entries],
         )
 
     return Path(title, attempt, None, twins, dear)
@@ -95,12 +129,25 @@ def reports() -> Iterator[Path]:
         yield solving(f"time limit {method}", "replace", request, twins=False, time_limit=1e-9)
         yield solving(f"cryptographic noise {method}", "replace", request, twins=False, rng=None)
     for method in ("direct-noise", "truncated-laplace"):
-        yield solving(f"time limit {method}", "scalar", request_of("scalar", method), twins=False, time_limit=1e-9)
+        yield solving(
+            f"time limit {method}",
+            "scalar",
+            request_of("scalar", method),
+            twins=False,
+            time_limit=1e-9,
+        )
     for name in ("scalar", "row", "objective", "all parts"):
-        yield Path(f"plan {name} never violated", functools.partial(planning, name, feasible="always"))
+        yield Path(
+            f"plan {name} never violated", functools.partial(planning, name, feasible="always")
+        )
     for name in programs.PROGRAMS:
         dear = name in _DEAR_PROGRAMS
-        yield Path(f"quality {name}", functools.partial(reporting, name), Refusal if name == "objective" else None, dear=dear)
+        yield Path(
+            f"quality {name}",
+            functools.partial(reporting, name),
+            Refusal if name == "objective" else None,
+            dear=dear,
+        )
         yield Path(f"plan {name}", functools.partial(planning, name), dear=dear)
         yield Path(f"words {name}", functools.partial(_words, name), dear=dear)
 
@@ -121,10 +168,16 @@ def planning(name: str, variant: int, *, feasible: str | None = None) -> Attempt
     given = problem(name, variant)
 
     def call() -> Any:
-        request = {key: value for key, value in given.request.items() if key in ("s", "alpha", "opt", "width") and not feasible}
+        request = {
+            key: value
+            for key, value in given.request.items()
+            if key in ("s", "alpha", "opt", "width") and not feasible
+        }
         planned = privlp.plan(given.lp, 1.0, DELTA, **request, feasible=feasible)
         try:
-            lines = [line.get_xydata() for line in planned.plot(plt.figure().add_subplot()).get_lines()]
+            lines = [
+                line.get_xydata() for line in planned.plot(plt.figure().add_subplot()).get_lines()
+            ]
         except privlp.UnsupportedProblemError as error:  # nothing is predicted that could be drawn
             lines = [str(error)]
         plt.close("all")
@@ -136,20 +189,29 @@ def planning(name: str, variant: int, *, feasible: str | None = None) -> Attempt
 
 def _words(name: str, variant: int) -> Attempt:
     given = problem(name, variant)
-    return Attempt(lambda: [repr(given.lp), str(given.lp), given.lp.neighbours.describe(given.lp)], given.secrets)
+    return Attempt(
+        lambda: [repr(given.lp), str(given.lp), given.lp.neighbours.describe(given.lp)],
+        given.secrets,
+    )
 
 
 #: Every private classifier, as it is fitted with a given budget and source of noise.
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     "OutputPerturbationSVC": svm_models.OutputPerturbationSVC,
-    "OutputPerturbationLogisticRegression": functools.partial(svm_models.OutputPerturbationLogisticRegression, delta=DELTA),
+    "OutputPerturbationLogisticRegression": functools.partial(
+        svm_models.OutputPerturbationLogisticRegression, delta=DELTA
+    ),
     "OutputPerturbationClassifier": svm_models.OutputPerturbationClassifier,
     "ObjectivePerturbationSVC": svm_models.ObjectivePerturbationSVC,
     "ObjectivePerturbationLogisticRegression": svm_models.ObjectivePerturbationLogisticRegression,
-    "ObjectivePerturbationClassifier": functools.partial(svm_models.ObjectivePerturbationClassifier, delta=DELTA),
+    "ObjectivePerturbationClassifier": functools.partial(
+        svm_models.ObjectivePerturbationClassifier, delta=DELTA
+    ),
     "DMWSVC": functools.partial(svm_models.DMWSVC, alpha=9.0, reg=0.3),
     "DMWSVC, count": functools.partial(svm_models.DMWSVC, radius=3.0, alpha=1.0, score="count"),
-    "DMWSVC, published": functools.partial(svm_models.DMWSVC, radius=3.0, alpha=4.0, method="dmw-published"),
+    "DMWSVC, published": functools.partial(
+        svm_models.DMWSVC, radius=3.0, alpha=4.0, method="dmw-published"
+    ),
     "DMWSVC, soft": functools.partial(svm_models.DMWSVC, form="soft", alpha=80.0, C=0.5, reg=0.3),
     "PrivateLPSVC": svm_models.PrivateLPSVC,
     "PrivateModelSelector": lambda **given: svm_models.PrivateModelSelector(
@@ -160,9 +222,18 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
 
 #: Records that overflow, vanish or add up once something is computed from them.
 _HOSTILE: dict[str, Callable[[Any, Any, Mint], tuple[Any, Any]]] = {
-    "records whose squares overflow": lambda X, y, mint: (np.vstack([X[:-2], mint(2, 3, exponent=200)]), y),
-    "records whose sums overflow": lambda X, y, mint: (np.vstack([X[:-2], mint(2, 3, exponent=307)]), y),
-    "records whose squares vanish": lambda X, y, mint: (np.vstack([X[:-2], mint(2, 3, exponent=-300)]), y),
+    "records whose squares overflow": lambda X, y, mint: (
+        np.vstack([X[:-2], mint(2, 3, exponent=200)]),
+        y,
+    ),
+    "records whose sums overflow": lambda X, y, mint: (
+        np.vstack([X[:-2], mint(2, 3, exponent=307)]),
+        y,
+    ),
+    "records whose squares vanish": lambda X, y, mint: (
+        np.vstack([X[:-2], mint(2, 3, exponent=-300)]),
+        y,
+    ),
     "sparse records with entries twice": lambda X, y, mint: (_twice(X), y),
     "sparse records with entries twice whose sums overflow": lambda X, y, mint: (
         _twice(np.vstack([X[:-2], mint(2, 3, exponent=307)])),
@@ -175,21 +246,38 @@ def _twice(X: np.ndarray) -> Any:
     """Every entry is stored twice."""
     n, p = X.shape
     columns = np.tile(np.arange(p), 2 * n)
-    return sp.csr_array((np.repeat(X, 2, axis=0).ravel(), columns, 2 * p * np.arange(n + 1)), shape=X.shape)
+    return sp.csr_array(
+        (np.repeat(X, 2, axis=0).ravel(), columns, 2 * p * np.arange(n + 1)), shape=X.shape
+    )
 
 
 def fits() -> Iterator[Path]:
     """Every private classifier on dense and sparse records, and on records in a data frame with private names."""
     for name in ESTIMATORS:
-        yield Path(f"fit {name}", functools.partial(fitting, name), dear=name in ("DMWSVC, soft", "DMWSVC, published"))
+        yield Path(
+            f"fit {name}",
+            functools.partial(fitting, name),
+            dear=name in ("DMWSVC, soft", "DMWSVC, published"),
+        )
         for title, spoil in _HOSTILE.items():
             attempt = functools.partial(fitting, name, change=spoil)
             yield Path(f"fit {name}, {title}", attempt, (*Refusal, None), twins=False, dear=True)
     for name in ("ObjectivePerturbationSVC", "DMWSVC", "PrivateLPSVC"):
         dear = name == "DMWSVC"
-        yield Path(f"fit {name}, sparse", functools.partial(fitting, name, container=sp.csr_array), dear=dear)
-        yield Path(f"fit {name}, frame", functools.partial(fitting, name, container=frame), dear=dear)
-        yield Path(f"fit {name}, cryptographic noise", functools.partial(fitting, name, random_state=None), twins=False, dear=dear)
+        yield Path(
+            f"fit {name}, sparse",
+            functools.partial(fitting, name, container=sp.csr_array),
+            dear=dear,
+        )
+        yield Path(
+            f"fit {name}, frame", functools.partial(fitting, name, container=frame), dear=dear
+        )
+        yield Path(
+            f"fit {name}, cryptographic noise",
+            functools.partial(fitting, name, random_state=None),
+            twins=False,
+            dear=dear,
+        )
 
 
 def fitting(
@@ -208,12 +296,22 @@ def fitting(
         X, y = change(X, y, mint)
     secrets = Secrets([*data.secrets.planted, *mint.numbers], data.secrets.derived, (NAME,))
     budget = given.pop("budget", None) or Budget(1e6, 0.5)
-    classes = (-1, 1) if change is None else None  # read from what was changed, which may be refused
-    estimator = ESTIMATORS[name](**{"eps": 1.0, "random_state": 0, "budget": budget, "classes": classes, **given})
+    classes = (
+        (-1, 1) if change is None else None
+    )  # read from what was changed, which may be refused
+    estimator = ESTIMATORS[name](
+        **{"eps": 1.0, "random_state": 0, "budget": budget, "classes": classes, **given}
+    )
 
     def call() -> Any:
         fitted = estimator.fit(X, y, **(fit or {}))
         probe = np.eye(3)
-        return [fitted, str(fitted.privacy_), fitted.decision_function(probe), fitted.predict(probe), fitted.get_params()]
+        return [
+            fitted,
+            str(fitted.privacy_),
+            fitted.decision_function(probe),
+            fitted.predict(probe),
+            fitted.get_params(),
+        ]
 
     return Attempt(call, secrets, None, lambda: [estimator, budget])

@@ -16,7 +16,10 @@ _TIMES = re.compile(r"\d+:\d+|[\d.]+ ?(?:s/|round)|<lambda> at 0x\w+|0x[0-9a-f]{
 
 
 def try_path(path: Path) -> tuple[Seen, list[Leak]]:
-    """Search all that a path lets out; and where twins must look alike, compare it with one that sees the same releases."""
+    """Search all that a path lets out.
+
+    And where twins must look alike, compare it with one that sees the same releases.
+    """
     attempt = path.attempt(0)
     with Draws() as draws:
         seen = watch(attempt.call)
@@ -43,7 +46,11 @@ def ended_as_expected(path: Path, seen: Seen) -> bool:
     allowed = path.raises if isinstance(path.raises, tuple) else (path.raises,)
     if seen.error is None:
         return None in allowed
-    if isinstance(seen.error, SystemExit) and path.code is not None and seen.error.code != path.code:
+    if (
+        isinstance(seen.error, SystemExit)
+        and path.code is not None
+        and seen.error.code != path.code
+    ):
         return False
     return isinstance(seen.error, tuple(kind for kind in allowed if kind is not None))
 
@@ -53,13 +60,19 @@ def compared(one: Seen, two: Seen) -> list[Leak]:
     found = []
     if type(one.error) is not type(two.error) or str(one.error) != str(two.error):
         found.append(Leak("twin", "exception", f"{one.error!r} / {two.error!r}"))
-    for channel in sorted((one.texts.keys() | two.texts.keys()) - {"log of Matplotlib"}):  # which tells of its first use
+    for channel in sorted(
+        (one.texts.keys() | two.texts.keys()) - {"log of Matplotlib"}
+    ):  # which tells of its first use
         texts = [_TIMES.sub("", seen.texts.get(channel, "")) for seen in (one, two)]
         if texts[0] != texts[1]:
             found.append(Leak("twin", channel, _first_difference(*texts)))
     if one.files.keys() != two.files.keys():
         found.append(Leak("twin", "files", f"{sorted(one.files)} / {sorted(two.files)}"))
-    found += [Leak("twin", f"file {name}", "differs") for name in one.files.keys() & two.files.keys() if _differ(one, two, name)]
+    found += [
+        Leak("twin", f"file {name}", "differs")
+        for name in one.files.keys() & two.files.keys()
+        if _differ(one, two, name)
+    ]
     leaves_of = [dict(_named(seen.result)) for seen in (one, two)]
     for place in sorted(leaves_of[0].keys() | leaves_of[1].keys()):
         first, second = (leaves.get(place) for leaves in leaves_of)
@@ -77,7 +90,9 @@ def _named(value: Any) -> list[tuple[str, Any]]:
     names: dict[str, int] = {}
     out = []
     for place, leaf in leaves(value):
-        if ".base" in place or "._charges" in place:  # whether an array is a view; a number of each partition in a process
+        if (
+            ".base" in place or "._charges" in place
+        ):  # whether an array is a view; a number of each partition in a process
             continue
         names[place] = names.get(place, 0) + 1
         out.append((f"{place}#{names[place]}", leaf))
@@ -93,5 +108,8 @@ def _same(one: Any, two: Any) -> bool:
 
 
 def _first_difference(one: str, two: str) -> str:
-    at = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    at = next(
+        (i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b),
+        min(len(one), len(two)),
+    )
     return f"...{one[max(0, at - 30) : at + 40]!r} / ...{two[max(0, at - 30) : at + 40]!r}"

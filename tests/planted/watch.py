@@ -53,7 +53,10 @@ class Seen:
         for channel, value in self.objects.items():
             found += leaks_in(value, secrets, channel)
         for name, blob in self.files.items():
-            found += [Leak("file", name, match) for match in [*secrets.in_text(name), *secrets.in_bytes(blob)]]
+            found += [
+                Leak("file", name, match)
+                for match in [*secrets.in_text(name), *secrets.in_bytes(blob)]
+            ]
         return found
 
 
@@ -67,7 +70,11 @@ def watch(call: Callable[[], Any]) -> Seen:
         printed = stack.enter_context(_descriptors(folder.parent))
         records = stack.enter_context(_logging())
         unraisable: list[Any] = []
-        stack.enter_context(mock.patch.object(sys, "unraisablehook", lambda hook: unraisable.append(str(hook.exc_value))))
+        stack.enter_context(
+            mock.patch.object(
+                sys, "unraisablehook", lambda hook: unraisable.append(str(hook.exc_value))
+            )
+        )
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
         try:
@@ -80,12 +87,16 @@ def watch(call: Callable[[], Any]) -> Seen:
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 seen.files[str(path.relative_to(folder))] = path.read_bytes()
-        seen.texts["warnings"] = "\n".join(warnings.formatwarning(w.message, w.category, "", 0, "") for w in caught)
+        seen.texts["warnings"] = "\n".join(
+            warnings.formatwarning(w.message, w.category, "", 0, "") for w in caught
+        )
         seen.objects["warning"] = [w.message for w in caught]
         for record in records:
             channel = "log of Matplotlib" if record.name.startswith("matplotlib") else "log"
             seen.texts[channel] = seen.texts.get(channel, "") + record.getMessage() + "\n"
-        seen.objects["log record"] = [(record.msg, record.args, record.exc_text) for record in records]
+        seen.objects["log record"] = [
+            (record.msg, record.args, record.exc_text) for record in records
+        ]
         seen.texts["unraisable"] = "\n".join(unraisable)
         seen.texts["standard output and error"] = printed()
     return seen
@@ -140,7 +151,11 @@ class _Keep(logging.Handler):
 def _logging() -> Iterator[list[logging.LogRecord]]:
     """Records of all loggers, of every level."""
     keep = _Keep()
-    names = [name for name, logger in logging.Logger.manager.loggerDict.items() if isinstance(logger, logging.Logger)]
+    names = [
+        name
+        for name, logger in logging.Logger.manager.loggerDict.items()
+        if isinstance(logger, logging.Logger)
+    ]
     loggers = [logging.getLogger(), *map(logging.getLogger, names)]
     before = [(logger, logger.level, logger.propagate, logger.disabled) for logger in loggers]
     logging.getLogger().addHandler(keep)
