@@ -12,10 +12,11 @@ import numpy as np
 from tabulate import tabulate
 
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
-from privlp.optional import drawing_on, place_legend
 from privlp.privacy import Ledger
 from privlp.problem import LinearProgram
 from privlp.relations import ConstraintPrivate
+from privlp.report.figure import drawing_on, place_legend
+from privlp.report.style import GREY, MARKERS
 from privlp.solve import available_methods
 from privlp.solvers import Prediction, Task, best_method, predictions
 from privlp.solvers.choice import in_short
@@ -25,7 +26,6 @@ from privlp.solvers.prediction import NoiseOnNumbers
 from privlp.solvers.public_polytope import PublicPolytope
 from privlp.solvers.simplex import Simplex
 from privlp.solvers.value_search import is_range, range_of
-from privlp.style import GREY, MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

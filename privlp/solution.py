@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.drawing import draw_trace
 from privlp.errors import InvalidParameterError, ReadError
 from privlp.files import write_whole
 from privlp.privacy.record import PrivacyRecord, require_types
+from privlp.report.trace_picture import draw_trace
 from privlp.status import Status
 
 if TYPE_CHECKING:

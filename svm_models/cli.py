@@ -11,7 +11,7 @@ import click
 from tabulate import tabulate
 
 from privlp import InvalidParameterError, __version__
-from privlp.cli import plain_errors
+from privlp.cli.messages import plain_errors
 from privlp.privacy import Budget, Ledger, Randomness
 from svm_models.csv_file import read_csv_file
 from svm_models.text_format import TrainingFile, read_training_file

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import as_floats, frozen, is_one_of, positive, real
-from privlp.drawing import draw_program
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.highs_model import write_model
 from privlp.problem.readers import read_cvxpy, read_linprog, read_mps
 from privlp.relations import Combined, ConstraintPrivate, NeighbourRelation
 from privlp.relations.base import in_words
+from privlp.report.program_picture import draw_program
 
 if TYPE_CHECKING:
     import cvxpy

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from privlp.checks import real
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
-from privlp.optional import drawing_on, place_legend
 from privlp.problem import LinearProgram
+from privlp.report.figure import drawing_on, place_legend
+from privlp.report.style import GREY, marks
 from privlp.solution import Solution, point_of
-from privlp.style import GREY, marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
