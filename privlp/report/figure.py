@@ -32,7 +32,9 @@ def drawing_on(ax: Axes | None) -> Iterator[Axes]:
     """
     pyplot = _pyplot()
     if not isinstance(ax, pyplot.Axes | None):
-        raise InvalidParameterError(f"ax must be Matplotlib axes, got {type(ax).__name__}.")
+        raise InvalidParameterError(
+            f"ax must be Matplotlib axes, got {type(ax).__name__}.", parameter="ax"
+        )
     with pyplot.rc_context(STYLE):
         if ax is None:
             ax = pyplot.subplots()[1]

@@ -66,7 +66,8 @@ def draw_program(
         )
     if not isinstance(points, Mapping | None):
         raise InvalidParameterError(
-            f"points must map a name to each point, got {type(points).__name__}."
+            f"points must map a name to each point, got {type(points).__name__}.",
+            parameter="points",
         )
     shown_points = {name: _as_points(point, name) for name, point in (points or {}).items()}
     A, b, owner = _half_planes(lp)
@@ -122,7 +123,8 @@ def _as_points(point: Any, name: str) -> FloatArray:
     if found.shape[1:] != (2,) or not np.isfinite(found).all():
         raise InvalidParameterError(
             f"points[{name!r}] must be a solution with an x, or finite numbers of shape (2,) or"
-            " (k, 2)."
+            " (k, 2).",
+            parameter="points",
         )
     return found
 
@@ -131,7 +133,8 @@ def _as_rows(highlight: Sequence[int], lp: Drawable) -> frozenset[int]:
     rows = np.asarray(highlight)
     if rows.size and not (rows.dtype.kind in "iu" and rows.min() >= 0 and rows.max() < lp.shape[0]):
         raise InvalidParameterError(
-            "highlight must hold row numbers of the program, counted from 0."
+            "highlight must hold row numbers of the program, counted from 0.",
+            parameter="highlight",
         )
     return frozenset(np.ravel(rows).tolist())
 
@@ -143,7 +146,8 @@ def _as_limits(limits: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         ends = np.zeros(0)
     if ends.shape != (2, 2) or not np.isfinite(ends).all() or not (ends[:, 0] < ends[:, 1]).all():
         raise InvalidParameterError(
-            "limits must hold a lower and a larger upper end for each of the two variables."
+            "limits must hold a lower and a larger upper end for each of the two variables.",
+            parameter="limits",
         )
     return ends[:, 0], ends[:, 1]
 

@@ -51,7 +51,9 @@ class Traced(Protocol):
 def draw_trace(solution: Traced, most: int, ax: Axes | None) -> Axes:
     """What :meth:`Solution.plot_trace` does."""
     if not isinstance(most, int | np.integer) or isinstance(most, bool) or most < 1:
-        raise InvalidParameterError(f"most must be a positive integer, got {most!r}.")
+        raise InvalidParameterError(
+            f"most must be a positive integer, got {most!r}.", parameter="most"
+        )
     trace = solution.trace
     numbers = [part for part in _RELEASED_NUMBERS if part in trace]
     if not (_POINTS in trace or _SELECTED in trace or numbers):
