@@ -45,5 +45,6 @@ from privlp.solve_audit import audit_solve as audit_solve
 from privlp.solve_audit_result import AuditedRelease as AuditedRelease
 from privlp.solve_audit_result import SolveAudit as SolveAudit
 from privlp.status import Status as Status
+from privlp.verdict import Verdict as Verdict
 
 __version__ = "0.1.0"

@@ -75,7 +75,7 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
         comparison.plot(axes, label=f"ε = {eps:g}")
         missing = f"{comparison.violation_at(_GIVEN_UP):.3f}"
         right_side = np.count_nonzero(lp.A @ solution.x < 0)
-        foreseen = plan(lp, eps, _DELTA, _GIVEN_UP, opt=_PUBLIC_RADIUS).advice.split(":")[0]
+        foreseen = plan(lp, eps, _DELTA, _GIVEN_UP, opt=_PUBLIC_RADIUS).verdict
         rows.append((f"{eps:g}", foreseen, comparison.n_violated(), missing, right_side))
     drowned = [row[0] for row in rows if row[2] > _GIVEN_UP]
     headers = (

@@ -25,7 +25,6 @@ from privlp.solvers.choice import PREDICTIONS
 # programs.
 _MOST_VARIABLES_PLANNED = 500
 _PLANNED = ("eps", "delta", "s", "alpha", "opt", "width", "feasible")
-_WORRYING = ("Too few rows", "Too much noise", "Rough")
 
 
 @click.command(
@@ -124,7 +123,7 @@ def _note_if_little_is_expected(lp: LinearProgram, request: dict[str, Any]) -> N
         planned = plan(lp, **{name: request[name] for name in _PLANNED})
     except PrivLPError:  # such as a solve without noise
         return
-    if planned.advice.startswith(_WORRYING):
+    if planned.verdict.worrying:
         click.echo(
             f"Note, as `privlp plan` predicts for method {planned.best}:"
             f" {in_flags(planned.advice)}",
