@@ -12,8 +12,6 @@ True
 """
 
 from privlp import examples as examples
-from privlp.compare import Comparison as Comparison
-from privlp.compare import compare as compare
 from privlp.errors import BudgetExceededError as BudgetExceededError
 from privlp.errors import BudgetFileError as BudgetFileError
 from privlp.errors import InvalidParameterError as InvalidParameterError
@@ -32,18 +30,21 @@ from privlp.privacy import AuditResult as AuditResult
 from privlp.privacy import Budget as Budget
 from privlp.privacy import audit as audit
 from privlp.problem import LinearProgram as LinearProgram
-from privlp.quality import Quality as Quality
-from privlp.quality import quality as quality
 from privlp.relations import ColumnPrivate as ColumnPrivate
 from privlp.relations import ConstraintPrivate as ConstraintPrivate
 from privlp.relations import ObjectivePrivate as ObjectivePrivate
 from privlp.relations import RowPrivate as RowPrivate
 from privlp.relations import ScalarPrivate as ScalarPrivate
+from privlp.report.compare import Comparison as Comparison
+from privlp.report.compare import compare as compare
+from privlp.report.quality import Quality as Quality
+from privlp.report.quality import quality as quality
 from privlp.solution import Solution as Solution
 from privlp.solve import solve as solve
 from privlp.solve_audit import audit_solve as audit_solve
 from privlp.solve_audit_result import AuditedRelease as AuditedRelease
 from privlp.solve_audit_result import SolveAudit as SolveAudit
 from privlp.status import Status as Status
+from privlp.verdict import Verdict as Verdict
 
 __version__ = "0.1.0"

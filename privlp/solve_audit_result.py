@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from privlp.optional import drawing_on, place_legend
 from privlp.privacy.audit_result import AuditResult
 from privlp.privacy.record import json_number
-from privlp.style import COLOURS
+from privlp.report.figure import drawing_on, place_legend
+from privlp.report.style import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -413,7 +413,7 @@ def test_an_interruption_exits_with_130(model, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("privlp.cli.solve", interrupted)
+    monkeypatch.setattr("privlp.cli.solve.solve", interrupted)
     result = call("solve", model, *SOLVE)
     assert result.exit_code == 130
     assert "what was charged stays charged" in result.output

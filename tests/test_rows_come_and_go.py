@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, PrivLPError, ReadError
-from privlp.cli_options import what_is_private
+from privlp.cli.program import what_is_private
 from privlp.privacy.tape import Tape
 
 COSTS = np.array([1.0, 2.0, 0.5])

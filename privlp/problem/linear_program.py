@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import as_floats, frozen, is_one_of, positive, real
-from privlp.drawing import draw_program
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.data import ProgramData
@@ -22,6 +21,7 @@ from privlp.rows.program_rows import ProgramRows
 from privlp.problem.readers import read_cvxpy, read_linprog, read_mps
 from privlp.relations import Combined, ConstraintPrivate, NeighbourRelation
 from privlp.relations.base import in_words
+from privlp.report.program_picture import draw_program
 
 if TYPE_CHECKING:
     import cvxpy

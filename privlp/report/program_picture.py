@@ -1,41 +1,59 @@
-"""Pictures of programs in two variables, and of how a private solution came about."""
+"""Pictures of programs in two variables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import as_floats
 from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
-from privlp.optional import drawing_on, place_legend
-from privlp.style import COLOURS, GREY, MARKERS, marks
+from privlp.report.figure import drawing_on, label_of, place_legend
+from privlp.report.style import COLOURS, GREY, MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privlp.problem.linear_program import LinearProgram
-    from privlp.solution import Solution
-
 FloatArray = npt.NDArray[np.float64]
 
-# Unbounded regions are drawn up to this multiple of what is in sight; nothing farther away is a
-# corner.
+# Unbounded regions are drawn up to this multiple of the points and corners that are shown.
 _FAR = 1e4
-# Of that size: equalities must not lose their points to rounding. What is narrower than 100 times
-# that has no width.
+# Rows are moved outwards by this share of the distance that is drawn, so that rounding does not
+# empty the region of an equality. A region narrower than 100 times this has no width.
 _ROUNDING = 1e-13
 _MARGIN = 0.2
 _POINT_COLOURS = [COLOURS[name] for name in ("black", "green", "purple", "orange", "blue")]
-_MOST_STEPS = 400
-_WALK, _SELECTED = "x after rounds", "selected"
-_RELEASED_NUMBERS = ("noisy b", "tightened b", "noisy A", "largest A", "noisy c")
+
+
+class Drawable(Protocol):
+    """What a picture needs of a program: see :class:`privlp.LinearProgram`."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def is_sparse(self) -> bool: ...
+    @property
+    def sign(self) -> float: ...
+    @property
+    def c(self) -> FloatArray: ...
+    @property
+    def A(self) -> Any: ...  # noqa: N802 (the name of the field)
+    @property
+    def b(self) -> FloatArray: ...
+    @property
+    def row_lower(self) -> FloatArray: ...
+    @property
+    def bounds(self) -> FloatArray: ...
+    @property
+    def private(self) -> npt.NDArray[np.bool_]: ...
+    @property
+    def variable_names(self) -> Sequence[str] | None: ...
 
 
 def draw_program(
-    lp: LinearProgram,
+    lp: Drawable,
     points: Mapping[str, Any] | None,
     highlight: Sequence[int],
     limits: npt.ArrayLike | None,
@@ -48,12 +66,13 @@ def draw_program(
         )
     if not isinstance(points, Mapping | None):
         raise InvalidParameterError(
-            f"points must map a name to each point, got {type(points).__name__}."
+            f"points must map a name to each point, got {type(points).__name__}.",
+            parameter="points",
         )
-    places = {name: _as_places(point, name) for name, point in (points or {}).items()}
+    shown_points = {name: _as_points(point, name) for name, point in (points or {}).items()}
     A, b, owner = _half_planes(lp)
     marked = _as_rows(highlight, lp)
-    shown = np.vstack([np.zeros((0, 2)), *places.values()])
+    shown = np.vstack([np.zeros((0, 2)), *shown_points.values()])
     corners, reach = _region(A, b, shown)
     near = _near(corners, reach)
     if limits is not None:
@@ -61,9 +80,9 @@ def draw_program(
     else:
         across = np.vstack(
             [2 * (A * b[:, None])[owner >= 0], np.zeros(2)]
-        )  # from the origin to as far beyond each row
+        )  # from the origin to twice its distance from each row
         low, high = _view(A, b, np.vstack([near if len(near) else across, shown]), reach)
-    labels = [_name(lp.variable_names, j) for j in (0, 1)]
+    labels = [label_of(lp.variable_names, j) for j in (0, 1)]
     with drawing_on(ax) as axes:
         region = "feasible region" if len(corners) else "feasible region: empty"
         axes.fill(
@@ -77,15 +96,15 @@ def draw_program(
         if len(near) == len(corners) > 0 and np.ptp(near, axis=0).max() <= _narrow(reach):
             axes.plot(*near.mean(axis=0), "o", color=COLOURS["blue"], zorder=1)
         _draw_rows(axes, lp, A, b, owner, marked)
-        for k, (name, place) in enumerate(places.items()):
-            one = len(place) == 1
+        for k, (name, at) in enumerate(shown_points.items()):
+            one = len(at) == 1
             look: dict[str, Any] = (
                 {"zorder": 5, "markersize": 11}
                 if one
                 else {"zorder": 4, "markersize": 5, "alpha": 0.5}
             )
             colour = _POINT_COLOURS[k % len(_POINT_COLOURS)]
-            axes.plot(*place.T, MARKERS[k % len(MARKERS)], label=name, color=colour, **look)
+            axes.plot(*at.T, MARKERS[k % len(MARKERS)], label=name, color=colour, **look)
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=labels[0], ylabel=labels[1])
         _draw_costs(axes, lp.sign * lp.c, low, high)
         axes.set_title(axes.get_title() or "not private: shows the true rows")
@@ -95,91 +114,27 @@ def draw_program(
     return axes
 
 
-def draw_trace(solution: Solution, most: int, ax: Axes | None) -> Axes:
-    """What :meth:`Solution.plot_trace` does."""
-    if not isinstance(most, int | np.integer) or isinstance(most, bool) or most < 1:
-        raise InvalidParameterError(f"most must be a positive integer, got {most!r}.")
-    trace = solution.trace
-    numbers = [part for part in _RELEASED_NUMBERS if part in trace]
-    if not (_WALK in trace or _SELECTED in trace or numbers):
-        raise InvalidParameterError(
-            f"There is nothing to draw: this solution by method {solution.method!r}"
-            f" ({solution.status}) kept no released values of its rounds in its trace."
-        )
-    with drawing_on(ax) as axes:
-        if _WALK in trace:
-            rounds, x = trace["rounds"].astype(np.int64), trace[_WALK].astype(float)
-            shown = np.sort(np.argsort(-np.abs(x[-1]), kind="stable")[:most])
-            _draw_lines(
-                axes, rounds, x[:, shown], [_name(solution.variable_names, j) for j in shown]
-            )
-            axes.set_ylabel("x, as known by then (its own units)")
-        elif _SELECTED in trace:
-            _draw_shares(axes, trace[_SELECTED].astype(np.int64), solution.variable_names, most)
-        else:
-            for part, marker in zip(numbers, MARKERS, strict=False):
-                values = np.ravel(trace[part]).astype(float)
-                axes.plot(np.arange(len(values)), values, marker, label=part)
-            axes.set(
-                xlabel="number of the entry, in the order of the program",
-                ylabel="released value (its own units)",
-            )
-        place_legend(axes, beside=ax is None)
-        axes.locator_params(axis="x", integer=True, min_n_ticks=1)
-        axes.set_title(axes.get_title() or f"{solution.method}: {_claim(solution)}")
-    return axes
-
-
-def _claim(solution: Solution) -> str:
-    privacy = solution.privacy
-    if not privacy.private:
-        return "not private, without noise"
-    return f"released values only,\nε = {privacy.eps:.3g}, δ = {privacy.delta:.1g}"
-
-
-def _draw_lines(
-    ax: Axes, rounds: npt.NDArray[np.int64], values: FloatArray, names: list[str]
-) -> None:
-    for k, (line, name) in enumerate(zip(values.T, names, strict=True)):
-        ax.plot(rounds, line, label=name, **marks(k, len(rounds)))
-    ax.set_xlabel("rounds played (number)")
-
-
-def _draw_shares(ax: Axes, selected: npt.NDArray[np.int64], names: Any, most: int) -> None:
-    """Share of the rounds up to each in which a variable was selected: up to a factor, the average of the vertices selected."""
-    variables, counts = np.unique(selected, return_counts=True)
-    shown = np.sort(variables[np.argsort(-counts, kind="stable")[:most]])
-    rounds = np.unique(
-        np.linspace(1, len(selected), min(_MOST_STEPS, len(selected))).astype(np.int64)
-    )
-    share = np.column_stack([np.cumsum(selected == j)[rounds - 1] / rounds for j in shown])
-    _draw_lines(ax, rounds, share, [_name(names, j) for j in shown])
-    ax.set(ylabel="selected so far (share of rounds)", ylim=(0.0, 1.05))
-
-
-def _name(names: Sequence[str] | None, j: Any) -> str:
-    return f"x[{j}]" if names is None else names[j]
-
-
-def _as_places(point: Any, name: str) -> FloatArray:
+def _as_points(point: Any, name: str) -> FloatArray:
     """One point or many, shape (k, 2)."""
     try:
-        places = np.atleast_2d(as_floats(getattr(point, "x", point), f"points[{name!r}]"))
+        found = np.atleast_2d(as_floats(getattr(point, "x", point), f"points[{name!r}]"))
     except InvalidProblemError:
-        places = np.zeros((0, 0))
-    if places.shape[1:] != (2,) or not np.isfinite(places).all():
+        found = np.zeros((0, 0))
+    if found.shape[1:] != (2,) or not np.isfinite(found).all():
         raise InvalidParameterError(
             f"points[{name!r}] must be a solution with an x, or finite numbers of shape (2,) or"
-            " (k, 2)."
+            " (k, 2).",
+            parameter="points",
         )
-    return places
+    return found
 
 
-def _as_rows(highlight: Sequence[int], lp: LinearProgram) -> frozenset[int]:
+def _as_rows(highlight: Sequence[int], lp: Drawable) -> frozenset[int]:
     rows = np.asarray(highlight)
     if rows.size and not (rows.dtype.kind in "iu" and rows.min() >= 0 and rows.max() < lp.shape[0]):
         raise InvalidParameterError(
-            "highlight must hold row numbers of the program, counted from 0."
+            "highlight must hold row numbers of the program, counted from 0.",
+            parameter="highlight",
         )
     return frozenset(np.ravel(rows).tolist())
 
@@ -191,13 +146,22 @@ def _as_limits(limits: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         ends = np.zeros(0)
     if ends.shape != (2, 2) or not np.isfinite(ends).all() or not (ends[:, 0] < ends[:, 1]).all():
         raise InvalidParameterError(
-            "limits must hold a lower and a larger upper end for each of the two variables."
+            "limits must hold a lower and a larger upper end for each of the two variables.",
+            parameter="limits",
         )
     return ends[:, 0], ends[:, 1]
 
 
-def _half_planes(lp: LinearProgram) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
-    """Normals (m, 2), right-hand sides (m,) of all ``<=`` rows and bounds, and the row that each comes from (-1: a bound)."""
+def _half_planes(lp: Drawable) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+    """All rows and bounds of the program as half-planes of unit normals.
+
+    Returns
+    -------
+    normals : (m, 2)
+    right-hand sides : (m,)
+    rows : (m,)
+        The row of the program that each half-plane comes from; -1 for a bound.
+    """
     A = lp.A.toarray() if lp.is_sparse else lp.A
     n = np.arange(lp.shape[0])
     normals = np.vstack([A, -A, np.eye(2), -np.eye(2)])
@@ -209,7 +173,10 @@ def _half_planes(lp: LinearProgram) -> tuple[FloatArray, FloatArray, npt.NDArray
 
 
 def _region(A: FloatArray, b: FloatArray, shown: FloatArray) -> tuple[FloatArray, float]:
-    """Corners of the feasible region, and how far it was followed: as far as needed, for rounding grows with the distance."""
+    """Corners of the feasible region, and the distance up to which it was followed.
+
+    The distance is no larger than needed, because rounding errors grow with it.
+    """
     sizes = np.abs(np.concatenate([b, shown.ravel()]))
     least = _FAR * sizes.min(where=sizes > 0, initial=sizes.max(initial=0.0) or 1.0)
     reach = _FAR * (sizes.max(initial=0.0) or 1.0)
@@ -242,7 +209,7 @@ def _corners(
 
 
 def _clipped(polygon: FloatArray, normal: FloatArray, rhs: float) -> FloatArray:
-    """What a half-plane leaves of a convex polygon (Sutherland and Hodgman 1974)."""
+    """Cut a convex polygon by a half-plane (Sutherland and Hodgman 1974)."""
     left = []
     slack = rhs - polygon @ normal
     for k, (point, room) in enumerate(zip(polygon, slack, strict=True)):
@@ -257,9 +224,10 @@ def _clipped(polygon: FloatArray, normal: FloatArray, rhs: float) -> FloatArray:
 def _view(
     A: FloatArray, b: FloatArray, shown: FloatArray, reach: float
 ) -> tuple[FloatArray, FloatArray]:
-    """What holds all that is to be shown.
+    """Lower and upper ends of a view that holds all points to be shown.
 
-    Where that has no width, also as much of the region, or of its surroundings.
+    Where these points have no width, the view takes in as much of the region, or of the plane
+    around it.
     """
     low, high = shown.min(axis=0), shown.max(axis=0)
     widest, farthest = (high - low).max(), np.abs(shown).max()
@@ -278,7 +246,7 @@ def _view(
 
 def _draw_rows(
     ax: Axes,
-    lp: LinearProgram,
+    lp: Drawable,
     A: FloatArray,
     b: FloatArray,
     owner: npt.NDArray[np.int64],

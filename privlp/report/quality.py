@@ -1,4 +1,4 @@
-"""A private report on a solution: how far the private rows are from being satisfied, paid from a budget."""
+"""A private report on how far a solution violates the private rows, charged to a budget."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ class Quality:
     Attributes
     ----------
     n_violated : float or None
-        Noisy number of private rows violated by more than alpha, a whole number from 0; ``None`` where any number of rows may
-        change at once.
+        Noisy number of private rows violated by more than alpha, a whole number from 0; ``None``
+        where any number of rows may change at once.
     largest_violation : float or None
-        Noisy largest violation of a private row (below 0: room to spare), in units of A x - b, in that case.
+        Noisy largest violation of a private row, in units of A x - b, where any number of rows may
+        change at once; negative where every row holds with room to spare.
     alpha : float
         Violation per unit of ||A_i||_2 that does not count.
     margin : float
@@ -44,8 +45,10 @@ class Quality:
     >>> import privlp
     >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
     >>> report = privlp.quality(lp, [1.0, 1.0], eps=0.5, rng=0)
-    >>> round(report.margin, 2), report.privacy.eps, str(report).endswith("private rows are violated (95 %).")
-    (5.99, 0.5, True)
+    >>> round(report.margin, 2), report.privacy.eps
+    (5.99, 0.5)
+    >>> str(report).endswith("private rows are violated (95 %).")
+    True
     """
 
     n_violated: float | None
@@ -98,7 +101,8 @@ def quality(
     eps : float
         Spent on the report; ``inf`` for no noise, which is not private.
     alpha : float
-        Count rows violated by more than this per unit of ||A_i||_2. Without use where the largest violation is reported.
+        Count rows violated by more than this per unit of ||A_i||_2. Without use where the largest
+        violation is reported.
     budget : Budget, optional
         A budget shared with other calls.
     rng : None, int or numpy.random.Generator
@@ -107,8 +111,8 @@ def quality(
     Raises
     ------
     InvalidParameterError
-        If the point has the wrong shape or is not finite, an exact solution is given (which is not released), or a number is
-        outside its domain.
+        If the point has the wrong shape or is not finite, an exact solution is given (which is not
+        released), or a number is outside its domain.
     UnsupportedProblemError
         If the program has no private rows, or rows whose numbers are all public.
 
@@ -124,18 +128,25 @@ def quality(
     (True, 6.0, True)
     """
     if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
+        raise InvalidParameterError(
+            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
+        )
     if isinstance(solution, ExactSolution):
         raise InvalidParameterError(
             "An exact solution depends on private rows without noise; a report on it would not be"
-            " private."
+            " private.",
+            parameter="solution",
         )
     if budget is not None and not isinstance(budget, Budget):
-        raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
+        raise InvalidParameterError(
+            f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
+        )
     x = point_of(lp, solution)
     alpha = real(alpha, "alpha")
     if not 0 <= alpha < math.inf:
-        raise InvalidParameterError(f"alpha must be finite and not negative, got {alpha!r}.")
+        raise InvalidParameterError(
+            f"alpha must be finite and not negative, got {alpha!r}.", parameter="alpha"
+        )
     relation, form = lp.neighbours, StandardForm.of(lp)
     counts = isinstance(relation, ConstraintPrivate | RowPrivate)
     if not counts and not (
@@ -165,9 +176,8 @@ def quality(
         mechanism, 1, purpose, relation, randomness, description=relation.describe(lp)
     )
     margin = mechanism.scale * math.log(1 / (1 - _CONFIDENCE))
-    with np.errstate(
-        all="ignore"
-    ):  # whether a number overflows depends on private rows; nobody may learn it from a warning
+    # Whether a number overflows depends on private rows: a warning would tell.
+    with np.errstate(all="ignore"):
         activity = form.activity(x)
         violations = np.maximum(activity - lp.b, lp.row_lower - activity)[lp.private]
         violated = (

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from privlp.checks import real
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
-from privlp.optional import drawing_on, place_legend
 from privlp.problem import LinearProgram
+from privlp.report.figure import drawing_on, place_legend
+from privlp.report.style import GREY, marks
 from privlp.solution import Solution, point_of
-from privlp.style import GREY, marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ class Comparison:
     >>> comparison.violation_at(0), comparison.violation_at(1), round(comparison.objective_gap, 3)
     (1.0, 0.0, -0.333)
     >>> comparison
-    Comparison(NOT PRIVATE: objective_gap=-0.333, rows violated=1 of 2 (s=1), worst violation=1 (beyond s rows: 0))
+    Comparison(NOT PRIVATE: objective_gap=-0.333, rows violated=1 of 2 (s=1), worst violation=1 ...
     """
 
     objective: float
@@ -67,7 +67,9 @@ class Comparison:
         return (self.objective - self.exact_objective) / (1 + abs(self.exact_objective))
 
     def violation_at(self, s: float) -> float:
-        """The (s+1)-th largest violation, in the user's units: what remains when s rows are given up (0 if none remain).
+        """The (s+1)-th largest violation, in the user's units; 0 where no more than s rows exist.
+
+        It is the largest violation that is left when s rows are given up.
 
         Examples
         --------
@@ -90,11 +92,13 @@ class Comparison:
         >>> import privlp
         >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
         >>> comparison = privlp.compare(lp, [0.5, 0.0])
-        >>> comparison.scaled_violations.round(2), comparison.n_violated(), comparison.n_violated(alpha=0.5)
-        (array([1.06, 0.3 ]), 2, 1)
+        >>> comparison.scaled_violations.round(2)
+        array([1.06, 0.3 ])
+        >>> comparison.n_violated(), comparison.n_violated(alpha=0.5)
+        (2, 1)
         """
         if np.isnan(real(alpha, "alpha")):
-            raise InvalidParameterError("alpha must be a number, got nan.")
+            raise InvalidParameterError("alpha must be a number, got nan.", parameter="alpha")
         return int(np.count_nonzero(self.scaled_violations > alpha))
 
     def plot(
@@ -179,7 +183,8 @@ def compare(
     exact : ExactSolution, optional
         The exact optimum; computed with HiGHS if left out.
     s : float, optional
-        Number of rows that may be given up, as for :func:`solve`; to be shown beside the number that are violated.
+        Number of rows that may be given up, as for :func:`solve`; shown next to the number of
+        violated rows.
 
     Examples
     --------
@@ -190,9 +195,13 @@ def compare(
     (array([1., 0.]), -0.333, 1)
     """
     if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
+        raise InvalidParameterError(
+            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
+        )
     if not isinstance(exact, ExactSolution | None):
-        raise InvalidParameterError(f"exact must be an ExactSolution, got {type(exact).__name__}.")
+        raise InvalidParameterError(
+            f"exact must be an ExactSolution, got {type(exact).__name__}.", parameter="exact"
+        )
     if s is not None:
         _rows_given_up(s)
     x = point_of(lp, solution)
@@ -214,5 +223,5 @@ def compare(
 
 def _rows_given_up(s: Any) -> float:
     if not real(s, "s") >= 0:
-        raise InvalidParameterError(f"s must not be negative, got {s!r}.")
+        raise InvalidParameterError(f"s must not be negative, got {s!r}.", parameter="s")
     return float(s)

@@ -1,11 +1,11 @@
-"""How pictures look: the one place for colours, and sizes that can be read from the last row of a lecture hall."""
+"""Colours, marks and sizes of all pictures; the sizes suit a projector."""
 
 from __future__ import annotations
 
 from typing import Any
 
-#: Okabe and Ito's palette (2008), which colour-blind people can tell apart, in the order in which
-#: lines take it.
+#: The palette of Okabe and Ito (2008), which colour-blind people can tell apart. Lines take its
+#: colours in this order.
 COLOURS = {
     "blue": "#0072B2",
     "vermilion": "#D55E00",
@@ -15,11 +15,11 @@ COLOURS = {
     "sky": "#56B4E9",
     "black": "#000000",
 }
-#: Marks, for those who print without colours.
+#: Marks of lines and points, for printing without colours.
 MARKERS = "osD^vP"
-#: What stands back: guide lines, and what is drawn for comparison.
+#: Guide lines, and what is drawn for comparison.
 GREY = "0.45"
-#: Of Matplotlib's ``rcParams``; ``plt.rcParams.update(STYLE)`` draws a notebook in it.
+#: Matplotlib's ``rcParams``; ``plt.rcParams.update(STYLE)`` sets them for a notebook.
 STYLE: dict[str, Any] = {
     "axes.prop_cycle": f"cycler('color', {list(COLOURS.values())})",
     "axes.spines.right": False,
@@ -36,5 +36,5 @@ STYLE: dict[str, Any] = {
 
 
 def marks(k: int, points: int) -> dict[str, Any]:
-    """Look of the `k`-th line of a picture, beside its colour: a mark here and there."""
+    """Marks of the `k`-th line of a picture: one here and there, each line its own shape."""
     return {"marker": MARKERS[k % len(MARKERS)], "markevery": 0.15 if points > 1 else None}

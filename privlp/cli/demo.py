@@ -1,4 +1,4 @@
-"""The demonstration behind ``privlp demo``: real patients, each of whom owns one constraint."""
+"""``privlp demo``: a program of real patients, each of whom owns one constraint."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 from tabulate import tabulate
 
-from privlp.compare import compare
+from privlp.cli import options
+from privlp.cli.messages import plain_errors
+from privlp.cli.output import require_picture
 from privlp.errors import MissingDependencyError
 from privlp.exact import solve_exact
 from privlp.examples import screening
-from privlp.optional import drawing_on, new_axes, save_figure
 from privlp.plan import plan
 from privlp.privacy import Budget
+from privlp.report.compare import compare
+from privlp.report.figure import drawing_on, new_axes, save_figure
+from privlp.report.style import GREY
 from privlp.solve import solve
-from privlp.style import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,13 +33,15 @@ _GIVEN_UP = 171
 _PUBLIC_RADIUS = 50.0
 
 _INTRODUCTION = """\
-{n} patients were examined for breast cancer; each has {p} measurements and a diagnosis. We look for the weighing of
-measurements with the smallest total weight that puts every patient on the right side of a threshold by at least one point:
+{n} patients were examined for breast cancer; each has {p} measurements and a diagnosis. We look
+for the weighing of measurements with the smallest total weight that puts every patient on the
+right side of a threshold by at least one point:
 
     minimise  sum_j |w_j|   subject to   y_i (w·x_i + w_0) >= 1   for every patient i
 
-Each patient owns one constraint, and the exact solution may give one away. The private solutions below must not: whichever
-patient's record is replaced by any other, their distribution hardly changes. Instead, up to s = {s} patients are given up.
+Each patient owns one constraint, and the exact solution may give one away. The private solutions
+below must not: whichever patient's record is replaced by any other, their distribution hardly
+changes. Instead, up to s = {s} patients are given up.
 """
 
 
@@ -69,7 +75,7 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
         comparison.plot(axes, label=f"ε = {eps:g}")
         missing = f"{comparison.violation_at(_GIVEN_UP):.3f}"
         right_side = np.count_nonzero(lp.A @ solution.x < 0)
-        foreseen = plan(lp, eps, _DELTA, _GIVEN_UP, opt=_PUBLIC_RADIUS).advice.split(":")[0]
+        foreseen = plan(lp, eps, _DELTA, _GIVEN_UP, opt=_PUBLIC_RADIUS).verdict
         rows.append((f"{eps:g}", foreseen, comparison.n_violated(), missing, right_side))
     drowned = [row[0] for row in rows if row[2] > _GIVEN_UP]
     headers = (
@@ -101,6 +107,26 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     save_figure(axes, picture)
     echo(f"Picture: {picture}")
+
+
+@click.command(
+    "demo",
+    short_help="Solve a program on real medical records, and draw it.",
+    epilog=options.example("privlp demo --output demo.png"),
+)
+@click.option(
+    "--output",
+    default="privlp-demo.png",
+    show_default=True,
+    type=click.Path(dir_okay=False),
+    help="Picture to write.",
+)
+@click.option("--seed", type=int, help="Reproducible noise.")
+@plain_errors
+def command(output: str, seed: int | None) -> None:
+    """Solve a program on real medical records, and draw the result."""
+    require_picture(output)
+    run_demo(Path(output), seed, click.echo)
 
 
 def _axes() -> Axes:

@@ -1,15 +1,15 @@
-"""Libraries that not every user needs."""
+"""Axes, legends and files of pictures, all by Matplotlib, which not every user needs."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from privlp.errors import InvalidParameterError, MissingDependencyError
 from privlp.files import whole_file
-from privlp.style import STYLE
+from privlp.report.style import STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,20 +18,23 @@ if TYPE_CHECKING:
 
 @contextmanager
 def drawing_on(ax: Axes | None) -> Iterator[Axes]:
-    """Draw in the house style on given axes, or on those of a new figure.
+    """Draw in privlp's style on given axes, or on those of a new figure.
 
-    Given axes get its sizes of text and, unless something is drawn on them, its colours.
+    Given axes get the style's sizes of text. If nothing is drawn on them yet, they also get its
+    colours.
 
     Raises
     ------
     InvalidParameterError
-        If what is given are no axes.
+        If what is given is not axes.
     MissingDependencyError
         If Matplotlib is not installed.
     """
     pyplot = _pyplot()
     if not isinstance(ax, pyplot.Axes | None):
-        raise InvalidParameterError(f"ax must be Matplotlib axes, got {type(ax).__name__}.")
+        raise InvalidParameterError(
+            f"ax must be Matplotlib axes, got {type(ax).__name__}.", parameter="ax"
+        )
     with pyplot.rc_context(STYLE):
         if ax is None:
             ax = pyplot.subplots()[1]
@@ -40,15 +43,20 @@ def drawing_on(ax: Axes | None) -> Iterator[Axes]:
         yield ax
 
 
+def label_of(names: Sequence[str] | None, j: Any) -> str:
+    """Name of variable j in a picture."""
+    return f"x[{j}]" if names is None else names[j]
+
+
 def place_legend(ax: Axes, *, beside: bool) -> Legend:
-    """Name what is drawn: beside the axes, where the figure is ours and makes room for it, or inside."""
+    """Put the legend to the right of the axes, where a figure of ours makes room, or inside."""
     if beside:
         return ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax.legend(loc="best", frameon=True, framealpha=0.8)
 
 
 def new_axes() -> Axes:
-    """Axes of a new figure in the house style.
+    """Axes of a new figure in privlp's style.
 
     Raises
     ------
@@ -66,7 +74,7 @@ def save_figure(ax: Axes, path: str | os.PathLike[str]) -> None:
 
 
 def _dress(ax: Axes, colours: Any) -> None:
-    """What Matplotlib fixes when it makes axes, and ``rcParams`` no longer reach."""
+    """Set what Matplotlib fixes when it makes axes, where ``rcParams`` come too late."""
     ax.tick_params(labelsize=STYLE["font.size"])
     for label in (ax.xaxis.label, ax.yaxis.label):
         label.set_fontsize(STYLE["font.size"])
