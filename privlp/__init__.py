@@ -12,6 +12,11 @@ True
 """
 
 from privlp import examples as examples
+from privlp.audits import AuditedRelease as AuditedRelease
+from privlp.audits import AuditResult as AuditResult
+from privlp.audits import SolveAudit as SolveAudit
+from privlp.audits import audit as audit
+from privlp.audits import audit_solve as audit_solve
 from privlp.compare import Comparison as Comparison
 from privlp.compare import compare as compare
 from privlp.errors import BudgetExceededError as BudgetExceededError
@@ -28,9 +33,7 @@ from privlp.exact import ExactSolution as ExactSolution
 from privlp.exact import solve_exact as solve_exact
 from privlp.plan import Plan as Plan
 from privlp.plan import plan as plan
-from privlp.privacy import AuditResult as AuditResult
 from privlp.privacy import Budget as Budget
-from privlp.privacy import audit as audit
 from privlp.problem import LinearProgram as LinearProgram
 from privlp.quality import Quality as Quality
 from privlp.quality import quality as quality
@@ -41,9 +44,6 @@ from privlp.relations import RowPrivate as RowPrivate
 from privlp.relations import ScalarPrivate as ScalarPrivate
 from privlp.solution import Solution as Solution
 from privlp.solve import solve as solve
-from privlp.solve_audit import audit_solve as audit_solve
-from privlp.solve_audit_result import AuditedRelease as AuditedRelease
-from privlp.solve_audit_result import SolveAudit as SolveAudit
 from privlp.status import Status as Status
 
 __version__ = "0.1.0"

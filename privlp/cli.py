@@ -15,6 +15,7 @@ import click
 from tabulate import tabulate
 
 from privlp import __version__, cli_options
+from privlp.audits.solve import audit_solve
 from privlp.cli_options import GroupedCommand, in_flags, program, shares, what_is_private
 from privlp.compare import compare
 from privlp.errors import NotPrivateWarning, PrivLPError
@@ -27,7 +28,6 @@ from privlp.privacy.budget_file import history_table, summary, to_dict
 from privlp.problem import LinearProgram
 from privlp.solution import Solution
 from privlp.solve import solve
-from privlp.solve_audit import audit_solve
 from privlp.solvers.choice import PREDICTIONS
 
 _EXIT_CODES = """Exit codes: 0 solved; 1 ended without a solution (infeasible, unbounded, time limit, out of memory); 2 wrong input
