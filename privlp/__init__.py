@@ -12,6 +12,11 @@ True
 """
 
 from privlp import examples as examples
+from privlp.audits import AuditedRelease as AuditedRelease
+from privlp.audits import AuditResult as AuditResult
+from privlp.audits import SolveAudit as SolveAudit
+from privlp.audits import audit as audit
+from privlp.audits import audit_solve as audit_solve
 from privlp.errors import BudgetExceededError as BudgetExceededError
 from privlp.errors import BudgetFileError as BudgetFileError
 from privlp.errors import InvalidParameterError as InvalidParameterError
@@ -26,10 +31,8 @@ from privlp.exact import ExactSolution as ExactSolution
 from privlp.exact import solve_exact as solve_exact
 from privlp.plan import Plan as Plan
 from privlp.plan import plan as plan
-from privlp.privacy import AuditResult as AuditResult
 from privlp.privacy import Budget as Budget
-from privlp.privacy import audit as audit
-from privlp.problem import LinearProgram as LinearProgram
+from privlp.problem.linear_program import LinearProgram as LinearProgram
 from privlp.relations import ColumnPrivate as ColumnPrivate
 from privlp.relations import ConstraintPrivate as ConstraintPrivate
 from privlp.relations import ObjectivePrivate as ObjectivePrivate
@@ -41,9 +44,6 @@ from privlp.report.quality import Quality as Quality
 from privlp.report.quality import quality as quality
 from privlp.solution import Solution as Solution
 from privlp.solve import solve as solve
-from privlp.solve_audit import audit_solve as audit_solve
-from privlp.solve_audit_result import AuditedRelease as AuditedRelease
-from privlp.solve_audit_result import SolveAudit as SolveAudit
 from privlp.status import Status as Status
 from privlp.verdict import Verdict as Verdict
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 from tqdm import tqdm
 
+from privlp.audits.mechanism_result import AuditResult, Outcomes, bars, histogram
 from privlp.checks import real
 from privlp.errors import InvalidParameterError
-from privlp.privacy.audit_result import AuditResult, Outcomes, bars, histogram
 from privlp.privacy.ledger import validated_budget
 from privlp.privacy.randomness import Randomness, RandomSource
 
@@ -41,15 +41,16 @@ def audit(
 ) -> AuditResult:
     """Test the claim that `mechanism` is (eps, delta)-DP on one pair of neighbouring inputs.
 
-    An event, a set of outputs far likelier on one input than on the other, is chosen on the first
-    half of the runs; on the second half its two probabilities are bounded by Clopper and Pearson
-    (1934), each at half the error, which gives ``ln((p_low - delta) / q_high)`` as a lower bound on
-    eps.
+    An event is a set of outputs. One that is far likelier on one input than on the other is chosen
+    on the first half of the runs. On the second half its two probabilities p and q are bounded by
+    Clopper and Pearson (1934), each at half the error. This gives ``ln((p_low - delta) / q_high)``
+    as a lower bound on eps.
 
     Parameters
     ----------
     mechanism : callable
-        ``mechanism(data, rng)`` returns a hashable outcome or a 1-D array. Take randomness from `rng` alone.
+        ``mechanism(data, rng)`` returns a hashable outcome or a 1-D array. It must take its
+        randomness from `rng` alone.
     data, neighbour
         Two neighbouring inputs. The bound is only as good as the pair: try the worst one.
     eps, delta : float
@@ -74,9 +75,10 @@ def audit(
 
     Notes
     -----
-    A failure is evidence at the given confidence. A pass says that these runs on this pair found nothing, and no more: it is not a
-    proof. Small faults need the worst pair and many runs; of the composition of many draws an audit sees next to nothing, so audit
-    a single draw. :func:`audit_solve` looks for a worst pair of a linear program, and compares what stands behind each draw.
+    A failure is evidence at the given confidence. A pass is not a proof: it says that these runs on
+    this pair found nothing. Small faults need the worst pair and many runs. An audit sees next to
+    nothing of the composition of many draws, so audit a single draw. :func:`audit_solve` looks for
+    a worst pair of a linear program, and compares the exact values behind each draw.
 
     Examples
     --------
@@ -89,9 +91,7 @@ def audit(
     eps, delta = validated_budget(eps, delta)
     if not isinstance(runs, int | np.integer) or runs < 100:
         raise InvalidParameterError(f"runs must be an integer of at least 100, got {runs!r}.")
-    confidence = real(confidence, "confidence")
-    if not 0 < confidence < 1:
-        raise InvalidParameterError(f"confidence must be in (0, 1), got {confidence!r}.")
+    confidence = require_confidence(confidence)
     generator = Randomness(rng).generator
     outcomes: list[list[Any]] = [[], []]
     with tqdm(total=2 * int(runs), disable=not progress, unit="run") as bar:
@@ -126,10 +126,24 @@ def audit(
     )
 
 
+def require_confidence(confidence: Any) -> float:
+    """Check a confidence and return it as a float.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is not in (0, 1).
+    """
+    confidence = real(confidence, "confidence")
+    if not 0 < confidence < 1:
+        raise InvalidParameterError(f"confidence must be in (0, 1), got {confidence!r}.")
+    return float(confidence)
+
+
 def _bound(hits: int, other_hits: int, trials: int, delta: float, confidence: float) -> float:
     """Lower bound on eps from one event's counts.
 
-    Each probability is bounded at a quarter of the error (two directions).
+    Each probability is bounded at a quarter of the error, because there are two directions.
     """
     error = (1 - confidence) / 4
     low = float(betaincinv(hits, trials - hits + 1, error)) if hits > 0 else 0.0
@@ -142,9 +156,9 @@ def _bound(hits: int, other_hits: int, trials: int, delta: float, confidence: fl
 
 
 def _tabulate(outcomes: list[Any]) -> Any:
-    """Arrays, and floats as arrays of length one, become a (runs, k) table.
+    """Outcomes as a (runs, k) table, or as they are if they are labels.
 
-    Everything else stays a list of labels.
+    A float counts as an array of length one.
     """
     sample = outcomes[0]
     try:
@@ -153,16 +167,7 @@ def _tabulate(outcomes: list[Any]) -> Any:
             return outcomes
         table = np.array(outcomes, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        if (
-            len(
-                {
-                    len(out)
-                    for out in outcomes
-                    if isinstance(out, list) or (isinstance(out, np.ndarray) and out.ndim == 1)
-                }
-            )
-            > 1
-        ):
+        if len(_lengths(outcomes)) > 1:
             raise InvalidParameterError(
                 "The mechanism returned arrays of varying lengths, which cannot be projected: pad"
                 " them to one length, or return a label that can be hashed, such as a tuple of"
@@ -179,6 +184,15 @@ def _tabulate(outcomes: list[Any]) -> Any:
             f" {LARGEST_OUTCOME:g} in size."
         )
     return table
+
+
+def _lengths(outcomes: list[Any]) -> set[int]:
+    """Lengths of the outcomes that are lists or 1-D arrays."""
+    return {
+        len(outcome)
+        for outcome in outcomes
+        if isinstance(outcome, list) or (isinstance(outcome, np.ndarray) and outcome.ndim == 1)
+    }
 
 
 #: Which outputs lie in the event, the event in words, and what to draw of two lists of outputs.
@@ -217,7 +231,10 @@ def _likeliest_labels(
 def _best_threshold(
     first: FloatArray, second: FloatArray, delta: float, confidence: float
 ) -> _Event:
-    """The half-space, along the direction that separates the two means best, that gives the best bound on these runs."""
+    """The half-space that gives the best bound on these runs.
+
+    Its normal is the direction that separates the two means best.
+    """
     spread = np.sqrt(first.var(axis=0) + second.var(axis=0))
     direction = np.divide(
         second.mean(axis=0) - first.mean(axis=0),

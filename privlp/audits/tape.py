@@ -1,4 +1,4 @@
-"""Record what a computation releases, and play it back to a neighbour: then both walk the same path, and can be compared."""
+"""Record the releases of a computation, and make the same releases on a neighbour."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from privlp.privacy.randomness import Randomness
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """One draw: the private number or vector behind it, and what came out; not private."""
+    """One draw: the exact private value, and what was released. Not private."""
 
     mechanism: Mechanism
     purpose: str
@@ -26,9 +26,9 @@ class Tape(Randomness):
 
     Not private: for audits.
 
-    Two neighbours that see the same released numbers are the case that a proof of adaptive
-    composition treats: behind each release stand two exact values, which may lie no farther apart
-    than the sensitivity that was charged. That is a matter of comparing numbers, not of statistics.
+    A proof of adaptive composition compares two neighbours that see the same released numbers. Each
+    release then has two exact values, one on each neighbour. They may lie no farther apart than the
+    sensitivity that was charged. To check this, numbers are compared; no statistics are needed.
 
     Parameters
     ----------
@@ -37,9 +37,10 @@ class Tape(Randomness):
     quiet : bool
         Release exact values (and select the largest score) whatever the mechanism.
     replay : Tape, optional
-        Make its releases again, one by one. Where this run asks for something else (another mechanism, another shape, one draw
-        more), noise is drawn; :func:`differences` tells. The generator goes on from where it stood after the release, so that
-        other draws (which record falls into which part, random features) are made again, too.
+        Make its releases again, one by one. Where this run asks for something else (another
+        mechanism, another shape, one draw more), noise is drawn, and :func:`differences` tells. The
+        generator goes on from where it stood after the release. So other draws (which record falls
+        into which part, random features) are made again, too.
 
     Attributes
     ----------
@@ -49,10 +50,13 @@ class Tape(Randomness):
     Examples
     --------
     >>> from privlp import LinearProgram, ScalarPrivate, solve
-    >>> programs = [LinearProgram([1], [[-1]], [b], neighbours=ScalarPrivate(0.5), bounds=(0, 9)) for b in (-2.0, -2.5)]
+    >>> one, two = (
+    ...     LinearProgram([1], [[-1]], [b], neighbours=ScalarPrivate(0.5), bounds=(0, 9))
+    ...     for b in (-2.0, -2.5)
+    ... )
     >>> tape = Tape(seed=0)
     >>> again = Tape(replay=tape)
-    >>> solve(programs[0], eps=1, delta=0, rng=tape).x == solve(programs[1], eps=1, delta=0, rng=again).x
+    >>> solve(one, eps=1, delta=0, rng=tape).x == solve(two, eps=1, delta=0, rng=again).x
     array([ True])
     >>> largest_changes(tape, again)
     {'noise on right-hand sides b': 1.0}
@@ -99,7 +103,7 @@ def _kept(released: Any) -> Any:
 
 
 def differences(one: Tape, two: Tape) -> list[str]:
-    """What two tapes of neighbours differ in although it must be public: how many releases, through which mechanisms."""
+    """The first public difference of two tapes: in the number of releases, or in a mechanism."""
     found = []
     if len(one.releases) != len(two.releases):
         found.append(

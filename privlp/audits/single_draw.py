@@ -1,4 +1,4 @@
-"""Audit a single draw of a mechanism at its own price: its noise, whatever it is used for."""
+"""Audit a single draw of a mechanism at its own price."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
-from privlp.privacy.audit import audit
-from privlp.privacy.audit_result import AuditResult
+from privlp.audits.mechanism import audit
+from privlp.audits.mechanism_result import AuditResult
+from privlp.audits.tape import Release
 from privlp.privacy.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -20,10 +21,9 @@ from privlp.privacy.mechanisms import (
     TruncatedLaplaceMechanism,
 )
 from privlp.privacy.randomness import Randomness
-from privlp.privacy.tape import Release
 
-# How far apart the values of a single draw are, where noise hides what neighbours differ in: in its
-# deviations, or in eps.
+# How far apart the two values of an audited draw are: in standard deviations of Gaussian noise, and
+# in eps for other noise.
 _DEVIATIONS, _EPS = 1.5, 2.0
 
 
@@ -35,7 +35,7 @@ def audit_draw(
     generator: np.random.Generator,
     confidence: float,
 ) -> AuditResult | None:
-    """Audit one draw along a change, stretched to where noise of the charged size leaves most to see.
+    """Audit one draw along a change, stretched to the size that the noise hides worst.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def audit_draw(
         return None
     step = two.exact - one.exact
     bounds = _bounds_of_entries(mechanism)
-    if bounds:  # priced for changes within these: the change as it is, as far as it may go
+    if bounds:  # the price holds within these bounds: the change is stretched up to them
         size = mechanism.distance(step, np.zeros_like(step)) / mechanism.sensitivity
         times = min(times, *(size * bound / norm(step) for norm, bound in bounds))
     elif isinstance(mechanism, LaplaceMechanism | TruncatedLaplaceMechanism) and step.ndim:
@@ -86,7 +86,7 @@ def audit_draw(
 
 
 def _bounds_of_entries(mechanism: Mechanism) -> list[tuple[Callable[[Any], float], float]]:
-    """Norms of a change that a mechanism is priced for besides its sensitivity, and their bounds."""
+    """Norms, other than that of the sensitivity, for which a mechanism has bounds; the bounds."""
     found: list[tuple[Callable[[Any], float], float]] = []
     entry = getattr(mechanism, "entry", None)
     if entry is not None:
@@ -103,16 +103,17 @@ def _drawn_from(
 
 
 def _claim(mechanism: Mechanism) -> tuple[float, float, float]:
-    """How many sensitivities apart a draw is audited (none if it claims nothing), and the (eps, delta) that holds there."""
+    """How many sensitivities apart a draw is audited, and the (eps, delta) that holds there.
+
+    The number of sensitivities is 0 where a mechanism claims nothing.
+    """
     if isinstance(mechanism, TruncatedGaussianMechanism):
         return float(mechanism.sigma > 0), mechanism.pure_eps, mechanism.own_delta
-    if isinstance(
-        mechanism, TruncatedLaplaceMechanism
-    ):  # its width is made for neighbours, and for no others
+    if isinstance(mechanism, TruncatedLaplaceMechanism):  # its width is made for neighbours only
         return float(mechanism.scale > 0), mechanism.pure_eps, mechanism.own_delta
     if isinstance(mechanism, GaussianMechanism):
         eps = _DEVIATIONS**2 / 2
-        delta = 0.5 - math.exp(eps) * float(norm.cdf(-_DEVIATIONS))
+        delta = 0.5 - math.exp(eps) * float(ndtr(-_DEVIATIONS))
         return _DEVIATIONS * mechanism.sigma / mechanism.sensitivity, eps, delta
     if mechanism.own_delta > 0 or not 0 < mechanism.pure_eps < math.inf:
         return 0.0, mechanism.pure_eps, mechanism.own_delta

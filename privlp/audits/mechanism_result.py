@@ -29,14 +29,15 @@ _LOOKS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What came out on the runs that judge: how often each of a few groups of outputs did, on either input.
+    """How often each of a few groups of outputs came out on either input, in the judging runs.
 
     Attributes
     ----------
     names : tuple of str
         Labels of the groups; empty for bins of a projection.
     edges : tuple of float
-        Ends of the bins of the projection; empty for labels. Outputs beyond count in the outermost bins.
+        Ends of the bins of the projection; empty for labels. Outputs beyond count in the outermost
+        bins.
     counts : tuple of two tuples of int
         Of the data, and of the neighbour.
     in_event : tuple of bool
@@ -57,17 +58,19 @@ class AuditResult:
     """Outcome of an audit: what runs on one pair of neighbouring inputs say about a claim.
 
     It can show that the claim is false, up to the stated confidence. It cannot show that the claim
-    is true: another pair, another event, or more runs may find what these did not. Every mechanism
-    that is (eps, delta)-DP passes; not every one that passes is.
+    is true: another pair, another event, or more runs may find what these did not. A mechanism that
+    is (eps, delta)-DP passes. A mechanism that passes need not be (eps, delta)-DP.
 
     Attributes
     ----------
     eps, delta : float
         The claim.
     eps_lower : float
-        With probability `confidence` over the runs, the mechanism is not (e, delta)-DP for any e below this.
+        With probability `confidence` over the runs, the mechanism is not (e, delta)-DP for any e
+        below this.
     confidence : float
-        Of the lower bound; 1 - confidence is the false-alarm rate of :attr:`passed` for a correct mechanism.
+        Of the lower bound. The false-alarm rate of :attr:`passed` for a correct mechanism is
+        1 - confidence.
     runs : int
         Runs on each of the two inputs.
     event : str
@@ -111,10 +114,11 @@ class AuditResult:
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw how often each output came out on both inputs, and the most that the claim allows on one of them.
+        """Draw how often each output came out on both inputs, and the most that the claim allows.
 
         Differential privacy says P(output) <= e^eps Q(output) + delta. P is the input on which the
-        event, shaded, is likelier; the dashed line is the right-hand side, for each bar by itself.
+        event is likelier. The event is shaded. The dashed line is the right-hand side, for each bar
+        by itself.
 
         Parameters
         ----------
@@ -187,7 +191,7 @@ def _shade(ax: Axes, edges: FloatArray, in_event: npt.NDArray[np.bool_]) -> None
 
 
 def bars(first: list[Any], second: list[Any], chosen: frozenset[Any]) -> Outcomes:
-    """The commonest labels, those of the event first, and what is left inside and outside of the event."""
+    """The commonest labels, those of the event first; then the other labels, as two groups."""
     counts, other_counts = Counter(first), Counter(second)
     common = [label for label, _ in (counts + other_counts).most_common(_MOST_BARS)]
     shown = [label for label in common if label in chosen] + [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from privlp.privacy.audit_result import AuditResult
+from privlp.audits.mechanism_result import AuditResult
 from privlp.privacy.record import json_number
 from privlp.report.figure import drawing_on, place_legend
 from privlp.report.style import COLOURS
@@ -46,9 +46,9 @@ class AuditedRelease:
     Examples
     --------
     >>> from privlp import AuditedRelease
-    >>> release = AuditedRelease("sum of violated rows", "Gaussian mechanism", draws=30, sensitivity=2.0, change=3.0)
+    >>> release = AuditedRelease("a sum", "Gaussian mechanism", 30, sensitivity=2.0, change=3.0)
     >>> release.ratio, release.faults
-    (1.5, ["'sum of violated rows' moves by 1.5 times the sensitivity that was charged."])
+    (1.5, ["'a sum' moves by 1.5 times the sensitivity that was charged."])
     """
 
     purpose: str
@@ -89,8 +89,8 @@ class SolveAudit:
     eps, delta : float
         The claim.
     method, relation : str
-        What was audited. A release is not audited by itself without runs, where nothing moved it, or where its mechanism claims
-        neither a pure eps nor Gaussian noise.
+        What was audited. A single draw is not audited if there are no runs, if nothing moved it, or
+        if its mechanism claims neither a pure eps nor Gaussian noise.
     pairs : int
         Pairs of neighbours that were tried.
     releases : tuple of AuditedRelease
@@ -220,7 +220,9 @@ class SolveAudit:
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw, for each purpose, the largest change found over the sensitivity charged: beyond the line at 1 lies a fault.
+        """Draw the largest change over the sensitivity charged, for each purpose.
+
+        A bar beyond the line at 1 is a fault.
 
         Parameters
         ----------
