@@ -175,9 +175,7 @@ def solve(
     )
 
 
-def _planned(
-    task: Task, method: str | Method, methods: Sequence[Method]
-) -> tuple[str, PlannedRun]:
+def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
     """The name of the method, and its run as planned from public numbers."""
     if isinstance(method, Method):
         if not method.protects(task.relation):

@@ -15,7 +15,7 @@ from privlp.report.style import COLOURS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privlp.problem import LinearProgram
+    from privlp.problem.linear_program import LinearProgram
 
 #: What the comparison of two computed values may itself lose to rounding.
 ROUNDING = 1e-9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 

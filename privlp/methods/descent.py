@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
 from privlp.duals.base import Dual, ScaledRows
 from privlp.duals.dense import SmoothedWorstRows
 from privlp.duals.elastic import ElasticDual
@@ -14,8 +15,7 @@ from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Game, PointPlayer
 from privlp.players.rounds import as_rounds, weights_of_rounds
-from privlp.privacy import Mechanism, WeightedGaussianMechanism
-from privlp.privacy import GaussianMechanism
+from privlp.privacy import GaussianMechanism, Mechanism, WeightedGaussianMechanism
 from privlp.regions import rounding
 from privlp.regions.mirror_map import Region
 from privlp.relations.constraint_private import ConstraintPrivate

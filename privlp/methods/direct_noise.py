@@ -1,8 +1,10 @@
-"""Direct perturbation: release the private numbers with noise, then let HiGHS solve the noisy program."""
+"""Direct noise: release the private numbers with noise, then let HiGHS solve the noisy program."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import highspy
 import numpy as np
@@ -11,15 +13,11 @@ import scipy.sparse as sp
 
 from privlp.checks import as_sparse, real
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
-from privlp.privacy.ledger import ChargedDraws
-from privlp.problem import LinearProgram, StandardForm
-from privlp.problem.highs_model import optimum
-from privlp.problem.public_region import largest_size, require_bounded
-from privlp.relations import Figures, PrivateNumbers
-from privlp.solvers.game import Released
-from privlp.solvers.noisy_numbers import (
+from privlp.methods.base import Method, PlannedRun
+from privlp.methods.noisy_numbers import (
     NAMES,
     AdditiveNoise,
+    Noise,
     deviation,
     largest_of,
     low_sensitivity,
@@ -27,14 +25,23 @@ from privlp.solvers.noisy_numbers import (
     quieter_noise,
     shares,
 )
-from privlp.solvers.prediction import Prediction
-from privlp.solvers.simplex import Simplex
-from privlp.solvers.task import Task
+from privlp.methods.prediction import Prediction
+from privlp.methods.task import Task
+from privlp.players.game import Released
+from privlp.privacy.ledger import ChargedDraws
+from privlp.problem.data import ProgramData
+from privlp.problem.highs_model import optimum
+from privlp.problem.standard_form import StandardForm
+from privlp.regions.bounded import largest_size, require_bounded
+from privlp.regions.simplex import Simplex
+from privlp.relations.base import NeighbourRelation
+from privlp.relations.low_sensitivity import LowSensitivity
+from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.rows.program_rows import ProgramRows
 from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]
 
-_METHOD = "direct-noise"
 _NO_ROUNDS = "the noisy program is solved at once"
 # Measured largest violation over the largest noise of a row: see docs/results/low_sensitivity.md.
 _TYPICAL_SHARE = 0.4
@@ -44,8 +51,8 @@ _STATUS = {
 }
 
 
-def direct_noise(task: Task) -> DirectNoise:
-    """Noise on b, A or c (the output of one mechanism each), then HiGHS: everything after the release is post-processing.
+class DirectNoise(Method):
+    """Noise on b, A or c, then HiGHS: everything after the release is post-processing.
 
     *Neighbours*: scalar-, row-, column- or objective-private, or several at once.
 
@@ -62,61 +69,89 @@ def direct_noise(task: Task) -> DirectNoise:
     *Budget.* Parts of a combined relation take the shares given by `split`, or shares proportional
     to the square roots of the errors they cause.
     """
-    relation = low_sensitivity(task, _METHOD)
-    task.refuse(
-        _METHOD,
-        s="only constraint-private solvers give up rows",
-        alpha=_NO_ROUNDS,
-        width=_NO_ROUNDS,
-    )
-    numbers = private_numbers(task, relation)
-    parts = {part.part for part in numbers}
-    value = _public_optimum(task, costs_are_private="c" in parts)
-    if value is None:
-        require_bounded(task.form, numbers)
-    kinds = {part.part: quieter_noise(task, part.l1, part.l2, len(part)) for part in numbers}
-    split = shares(task, numbers, lambda part: largest_of(kinds[part.part][1], len(part)))
 
-    def mechanisms(intensity: float) -> list[tuple[AdditiveNoise, int]]:
-        pairs = zip(numbers, split, strict=True)
+    name = "direct-noise"
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return isinstance(relation, LowSensitivity)
+
+    def competes(self, task: Task) -> bool:  # noqa: ARG002
+        return True
+
+    def adapted(self, task: Task) -> Task:
+        """Without alpha, which is about the rounds of other methods."""
+        return replace(task, alpha=None)
+
+    def plan(self, task: Task) -> PlannedRun:
+        relation = low_sensitivity(task, self.name)
+        task.refuse(
+            self.name,
+            s="only constraint-private solvers give up rows",
+            alpha=_NO_ROUNDS,
+            width=_NO_ROUNDS,
+        )
+        numbers = private_numbers(task, relation)
+        value = _public_optimum(task, costs_are_private=any(p.part == "c" for p in numbers))
+        if value is None:
+            require_bounded(task.form, numbers)
+        kinds = [quieter_noise(task, part.l1, part.l2, len(part)) for part in numbers]
+        noise = {
+            part.part: largest_of(mechanism, len(part))
+            for part, (_, mechanism) in zip(numbers, kinds, strict=True)
+        }
+        split = shares(task, numbers, lambda part: noise[part.part])
+        mechanisms = _mechanisms(task, numbers, [kind for kind, _ in kinds], split)
+        slack = max(map(largest_of, mechanisms, map(len, numbers)))
+
+        def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> NoisyProgram:
+            return NoisyProgram(
+                task.form,
+                numbers,
+                [rows.values(part) for part in numbers],
+                draws,
+                value=value,
+                slack=slack,
+                time_limit=task.time_limit,
+            )
+
+        charges = [
+            (mechanism, 1, f"noise on {NAMES[part.part]}")
+            for part, mechanism in zip(numbers, mechanisms, strict=True)
+        ]
+        whole = [mechanism for _, mechanism in kinds]
+        return PlannedRun(charges, start, lambda: self._prediction(task, numbers, whole))
+
+    def _prediction(
+        self, task: Task, numbers: Sequence[PrivateNumbers], whole: Sequence[AdditiveNoise]
+    ) -> Prediction:
+        """What noise of the whole budget on each part leaves.
+
+        With a private A only where public numbers say how large x is.
+        """
+        size = _size_of_x(task) if any(part.part == "A" for part in numbers) else 1.0
+        rows = max(1, task.form.n_private)
+        total, noise = 0.0, 0.0
+        for part, mechanism in zip(numbers, whole, strict=True):
+            noise = max(noise, deviation(mechanism) / mechanism.sensitivity)
+            if part.part != "c":
+                reach = size if part.part == "A" else 1.0
+                total += _TYPICAL_SHARE * reach * largest_of(mechanism, rows)
+        objective_loss = 0.0 if task.opt is not None else None
+        return Prediction(self.name, total, objective_loss, 1, noise)
+
+
+def _mechanisms(
+    task: Task, numbers: Sequence[PrivateNumbers], kinds: Sequence[Noise], split: Sequence[float]
+) -> list[AdditiveNoise]:
+    """The noise on each part, at its share of the budget."""
+
+    def make(intensity: float) -> list[AdditiveNoise]:
         return [
-            (kinds[part.part][0].mechanism(part.l1, part.l2, share, intensity), 1)
-            for part, share in pairs
+            kind.mechanism(part.l1, part.l2, share, intensity)
+            for part, kind, share in zip(numbers, kinds, split, strict=True)
         ]
 
-    requests = mechanisms(task.ledger.calibrate_together(mechanisms))
-    draws = task.charge_together(
-        [(m, 1, f"noise on {NAMES[p.part]}") for p, (m, _) in zip(numbers, requests, strict=True)]
-    )
-    slack = max(
-        largest_of(mechanism, len(part))
-        for part, (mechanism, _) in zip(numbers, requests, strict=True)
-    )
-    return DirectNoise(
-        task.form, numbers, draws, value=value, slack=slack, time_limit=task.time_limit
-    )
-
-
-def predict_direct_noise(task: Task) -> Prediction:
-    """What :func:`direct_noise` is expected to leave.
-
-    With a private A only where public numbers say how large x is.
-    """
-    relation = low_sensitivity(task, _METHOD)
-    numbers = private_numbers(task, relation)
-    parts = {part.part for part in numbers}
-    _public_optimum(task, costs_are_private="c" in parts)
-    size = _size_of_x(task) if "A" in parts else 1.0
-    total, noise = 0.0, 0.0
-    for part in numbers:
-        _, mechanism = quieter_noise(task, part.l1, part.l2, len(part))
-        rows = max(1, task.form.n_private)
-        noise = max(noise, deviation(mechanism) / mechanism.sensitivity)
-        if part.part != "c":
-            total += (
-                _TYPICAL_SHARE * (size if part.part == "A" else 1.0) * largest_of(mechanism, rows)
-            )
-    return Prediction(_METHOD, total, 0.0 if task.opt is not None else None, 1, noise)
+    return make(task.ledger.calibrate_together(lambda t: [(mechanism, 1) for mechanism in make(t)]))
 
 
 def _size_of_x(task: Task) -> float:
@@ -163,22 +198,24 @@ def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:
 
 
 def _rows_and_value(
-    lp: LinearProgram, rows: npt.NDArray[np.bool_], value: float
+    lp: ProgramData, rows: npt.NDArray[np.bool_], value: float
 ) -> tuple[sp.csc_array, FloatArray, FloatArray]:
     """Some rows of the program, and c·x = value, as (matrix, lower, upper)."""
     matrix = sp.vstack([as_sparse(lp.A[rows], sp.csc_array), sp.csc_array(lp.c[None, :])])
     return sp.csc_array(matrix), np.append(lp.row_lower[rows], value), np.append(lp.b[rows], value)
 
 
-class DirectNoise:
+class NoisyProgram:
     """One release of all private numbers, and HiGHS on what was released.
 
     Parameters
     ----------
     form : StandardForm
-        The program.
-    numbers : list of PrivateNumbers
-    draws : list of ChargedDraws
+        The public part of the program.
+    numbers : sequence of PrivateNumbers
+    values : sequence of arrays
+        The private numbers; private.
+    draws : sequence of ChargedDraws
         One paid draw for each.
     value : float or None
         Public optimum.
@@ -193,25 +230,26 @@ class DirectNoise:
     def __init__(
         self,
         form: StandardForm,
-        numbers: list[PrivateNumbers],
-        draws: list[ChargedDraws],
+        numbers: Sequence[PrivateNumbers],
+        values: Sequence[FloatArray],
+        draws: Sequence[ChargedDraws],
         *,
         value: float | None,
         slack: float,
         time_limit: float | None,
     ) -> None:
-        self._form, self._numbers, self._draws = form, numbers, draws
+        self._form, self._numbers, self._values, self._draws = form, numbers, values, draws
         self._value, self._slack, self._time_limit = value, slack, time_limit
         self._trace: dict[str, npt.NDArray[np.generic]] = {}
-        self._figures = Figures.of(form)
+        self._known = ProgramNumbers.of(form)
 
     def step(self, t: int) -> None:  # noqa: ARG002 (the only round)
         """Release the private numbers; only the noisy ones are kept."""
-        for numbers, draw in zip(self._numbers, self._draws, strict=True):
-            noisy = draw(numbers.values)
+        for numbers, values, draw in zip(self._numbers, self._values, self._draws, strict=True):
+            noisy = draw(values)
             if numbers.part == "c":  # declared ranges keep the noisy program bounded
                 noisy = np.clip(noisy, numbers.low, numbers.high)
-            self._figures = self._figures.having(numbers, noisy)
+            self._known = self._known.having(numbers, noisy)
             self._trace[f"noisy {numbers.part}"] = noisy
 
     def released(self) -> Released:
@@ -226,13 +264,13 @@ class DirectNoise:
                 status,
                 f"{message}; HiGHS ended without a solution: {status}.",
             )
-        objective = float(self._figures.c @ x) + self._form.lp.offset
+        objective = float(self._known.c @ x) + self._form.lp.offset
         return Released(x, objective, self._trace, message=message)
 
     def _solve(self) -> tuple[Status, FloatArray | None]:
         """Optimise over (x, t), every private row being relaxed by t."""
-        lp, figures, d = self._form.lp, self._figures, self._form.lp.shape[1]
-        public, rows = ~lp.private & (lp.sides() > 0), figures.private_rows()
+        lp, known, d = self._form.lp, self._known, self._form.lp.shape[1]
+        public, rows = ~lp.private & (lp.sides() > 0), known.private_rows()
         matrix, lower, upper = (
             as_sparse(lp.A[public], sp.csc_array),
             lp.row_lower[public],
@@ -246,7 +284,7 @@ class DirectNoise:
         )
         lower, upper = (
             np.concatenate([lower, np.full(rows.shape[0], -np.inf)]),
-            np.concatenate([upper, figures.rhs]),
+            np.concatenate([upper, known.rhs]),
         )
 
         def best_point(
@@ -256,7 +294,7 @@ class DirectNoise:
             limit = {} if self._time_limit is None else {"time_limit": self._time_limit}
             return optimum(cost, matrix, lower, upper, bounds, options=limit)
 
-        cheap, tight = np.append(lp.sign * figures.c, 0.0), np.append(np.zeros(d), 1.0)
+        cheap, tight = np.append(lp.sign * known.c, 0.0), np.append(np.zeros(d), 1.0)
         optimal = highspy.HighsModelStatus.kOptimal
         if self._value is None:
             status, point = best_point(cheap, 0.0, 0.0)

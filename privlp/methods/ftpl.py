@@ -112,7 +112,8 @@ class FollowThePerturbedLeader(Method):
         descent = Descent.of(task, relation, region, noise, **_LIMITS)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
-            player = AcceleratedDescent(_leader(region, descent), *draws)
+            (release,) = draws
+            player = AcceleratedDescent(_leader(region, descent), release)
             return descent.game(rows.keep(partial(RowsOnPolytope, region=region)), player)
 
         return PlannedRun(
@@ -132,9 +133,7 @@ class FollowThePerturbedLeader(Method):
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
             scaled = rows.keep(partial(RowsOnPolytope, region=region, with_value=True))
             player = LeaderOfCuts(region, *draws)
-            return Game(
-                ElasticDual(scaled, player.point, _SOFTNESS_OF_CUTS), player, rounds=rounds
-            )
+            return Game(ElasticDual(scaled, player.point, _SOFTNESS_OF_CUTS), player, rounds=rounds)
 
         def predict() -> Prediction:
             """As a descent would leave it, which is more."""
@@ -152,9 +151,7 @@ def _cuts(
     if task.accuracy() is not None or (task.ledger.delta == 0 and math.isfinite(task.ledger.eps)):
         return None
     rounds = min(max(_CUTS_PER_VARIABLE * region.size, _FEWEST_CUTS), _MOST_CUTS)
-    sensitivity = relation.sum_sensitivity(
-        1.0, task.public.rows_of_one_record, LARGEST_VIOLATION
-    )
+    sensitivity = relation.sum_sensitivity(1.0, task.public.rows_of_one_record, LARGEST_VIOLATION)
     sensitivity += 2 * rounding.of_sum_on_polytope(relation.largest_n(task.n), region.size)
     mechanism = task.ledger.calibrate(
         lambda t: GaussianMechanism(sensitivity, sensitivity / t), rounds

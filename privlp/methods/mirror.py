@@ -145,15 +145,13 @@ def plan_on_simplex(
     soft: tuple[float, float] | None = None,
 ) -> PlannedRun:
     """One descent on a simplex; of soft rows, given their unit and their largest price."""
-    scaled: Callable[[Any], RowsOfEqualNorm] = partial(RowsOfEqualNorm, simplex=simplex)
-    costs = None
-    if soft is not None:
-        unit, largest_price = soft
-        scaled = partial(scaled, unit=unit, largest_price=largest_price)
-        costs = simplex.costs / (largest_price * unit)
+    unit, largest_price = (None, None) if soft is None else soft
+    scaled = partial(RowsOfEqualNorm, simplex=simplex, unit=unit, largest_price=largest_price)
+    costs = None if soft is None else simplex.costs / (soft[1] * soft[0])
 
     def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
-        player = AcceleratedDescent(Entropic(simplex, descent.step), *draws, costs)
+        (release,) = draws
+        player = AcceleratedDescent(Entropic(simplex, descent.step), release, costs)
         return descent.game(rows.keep(scaled), player)
 
     def predict() -> Prediction:

@@ -24,7 +24,7 @@ from privlp.regions.simplex import Entropic, Simplex
 from privlp.relations.base import NeighbourRelation
 from privlp.rows.door import Rows
 from privlp.rows.equal_norm import RowsOfEqualNorm
-from privlp.rows.program_rows import PrivateRows
+from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -98,7 +98,7 @@ class BetterOfTwo:
     ----------
     simplex : Simplex
         The region.
-    rows : Rows of PrivateRows
+    rows : Rows of RowBlock
         Private rows.
     s : int
         Number of rows given up.
@@ -111,7 +111,7 @@ class BetterOfTwo:
     def __init__(
         self,
         simplex: Simplex,
-        rows: Rows[PrivateRows],
+        rows: Rows[RowBlock],
         s: int,
         descents: Sequence[Descent],
         releases: Sequence[ChargedDraws],
@@ -137,7 +137,7 @@ class BetterOfTwo:
     def released(self) -> Released:
         """The chosen point."""
         one, two = (
-            self._rows.largest(PrivateRows.largest_violations, 2 * self._s + 1, player.solution)
+            self._rows.largest(RowBlock.largest_violations, 2 * self._s + 1, player.solution)
             for player in self._players
         )
         chosen = self._choose(np.array([0.5, -0.5]) * _margin(one, two, self._s))

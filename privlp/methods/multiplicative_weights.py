@@ -1,8 +1,9 @@
-"""Multiplicative weights over the variables against privately selected rows (Hsu, Roth, Roughgarden and Ullman 2014, section 4)."""
+"""Multiplicative weights over the variables, against privately selected rows."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -10,21 +11,25 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
+from privlp.methods.base import Method, PlannedRun
+from privlp.methods.noisy_numbers import AdditiveNoise, deviation, low_sensitivity, quieter_noise
+from privlp.methods.prediction import Prediction
+from privlp.methods.task import Task
+from privlp.players.game import Released
+from privlp.players.path import Path
+from privlp.players.rounds import as_rounds
 from privlp.privacy import ExponentialMechanism, Mechanism
 from privlp.privacy.ledger import ChargedDraws
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
+from privlp.regions.simplex import Simplex
+from privlp.relations.base import NeighbourRelation
 from privlp.relations.low_sensitivity import LowSensitivity
-from privlp.solvers.game import Released
-from privlp.solvers.noisy_numbers import AdditiveNoise, deviation, low_sensitivity, quieter_noise
-from privlp.solvers.prediction import Prediction
-from privlp.solvers.rounds import as_rounds
-from privlp.solvers.simplex import Simplex
-from privlp.solvers.task import Task
-from privlp.solvers.walk import Walk
+from privlp.rows.door import Rows
+from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
-_METHOD = "mw"
+_NAME = "mw"
 _MOST_DEFAULT_ROUNDS = 2_000
 # Measured over bounds that put the standard deviation of a row in place of its span: see
 # docs/results/low_sensitivity.md.
@@ -32,8 +37,11 @@ _TYPICAL_REGRET = 0.35
 _TYPICAL_SELECTION = 0.17
 
 
-def multiplicative_weights(task: Task) -> MultiplicativeWeights:
-    """Multiplicative weights on K = {u >= 0, cost·u = V} against the most violated row, selected by the exponential mechanism.
+class MultiplicativeWeights(Method):
+    """Multiplicative weights on K = {u >= 0, cost·u = V} against the most violated row.
+
+    The row is selected by the exponential mechanism (Hsu, Roth, Roughgarden and Ullman 2014,
+    section 4).
 
     *Neighbours*: scalar-, row- or column-private, or several at once; the costs are public, and so
     is V (`opt`).
@@ -53,27 +61,35 @@ def multiplicative_weights(task: Task) -> MultiplicativeWeights:
     *Rounds.* With rows that span r on K, T rounds leave a regret of at most r sqrt(ln d/(2T)).
     Given alpha (in units of A x - b), T makes that alpha; else T minimises the predicted violation.
     """
-    plan = Plan(task)
-    rounds = plan.rounds()
-    select, release = plan.mechanisms(rounds)
-    requests: list[tuple[Mechanism, int, str]] = [
-        (select, rounds, "select a violated row each round")
-    ]
-    if release is not None:
-        requests.append((release, rounds, "release the selected row"))
-    draws = task.charge_together(requests)
-    return MultiplicativeWeights(plan.relation, plan.simplex, *draws, rounds=rounds)
+
+    name = _NAME
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return isinstance(relation, LowSensitivity) and "c" not in relation.private_parts
+
+    def competes(self, task: Task) -> bool:
+        return task.opt is not None and task.split is None
+
+    def plan(self, task: Task) -> PlannedRun:
+        forecast = Forecast(task)
+        rounds = forecast.rounds()
+        select, release = forecast.mechanisms(rounds)
+        charges: list[tuple[Mechanism, int, str]] = [
+            (select, rounds, "select a violated row each round")
+        ]
+        if release is not None:
+            charges.append((release, rounds, "release the selected row"))
+
+        def start(rows: Rows[RowBlock], draws: Sequence[ChargedDraws]) -> Hedge:
+            return Hedge(forecast.relation, forecast.simplex, rows, *draws, rounds=rounds)
+
+        def predict() -> Prediction:
+            return Prediction(_NAME, float(forecast.error(rounds)), 0.0, rounds, 2 / select.eps)
+
+        return PlannedRun(charges, start, predict)
 
 
-def predict_multiplicative_weights(task: Task) -> Prediction:
-    """What :func:`multiplicative_weights` is expected to leave."""
-    plan = Plan(task)
-    rounds = plan.rounds()
-    select, _ = plan.mechanisms(rounds)
-    return Prediction(_METHOD, float(plan.error(rounds)), 0.0, rounds, 2 / select.eps)
-
-
-class Plan:
+class Forecast:
     """What is known before anything is spent: the region, the sensitivities, and from them rounds and noise.
 
     Raises
@@ -83,13 +99,13 @@ class Plan:
     """
 
     def __init__(self, task: Task) -> None:
-        self.relation = low_sensitivity(task, _METHOD)
+        self.relation = low_sensitivity(task, _NAME)
         task.refuse(
-            _METHOD,
+            _NAME,
             s="only constraint-private solvers give up rows",
             width="ranges are declared by the relation",
         )
-        task.refuse(_METHOD, split="it spends on violations and rows, not on parts of the program")
+        task.refuse(_NAME, split="it spends on violations and rows, not on parts of the program")
         if "c" in self.relation.private_parts:
             raise UnsupportedProblemError(
                 "method='mw' moves on {c·x = opt}, which shows c: where c is private use"
@@ -178,7 +194,7 @@ class Plan:
                 " method='direct-noise'."
             )
         if bounds[0] is form.lp.A:
-            rows = form.rows()
+            rows = RowBlock(form)
             low, high = rows.extremes(vertices)
             mean, square = np.zeros(len(low)), np.zeros(len(low))
             for j, vertex in enumerate(vertices):
@@ -195,7 +211,7 @@ class Plan:
         return float((high.max(axis=1) - low.min(axis=1)).max()), math.sqrt(float(spread.mean()))
 
 
-class MultiplicativeWeights:
+class Hedge:
     """Hedge over the variables; each round answers one privately selected row.
 
     Parameters
@@ -204,6 +220,8 @@ class MultiplicativeWeights:
         What neighbours differ in.
     simplex : Simplex
         Public region, with every row of the program in its form.
+    rows : Rows of RowBlock
+        Private rows.
     select : ChargedDraws
         Paid draws of an exponential mechanism over rows.
     release : ChargedDraws, optional
@@ -216,6 +234,7 @@ class MultiplicativeWeights:
         self,
         relation: LowSensitivity,
         simplex: Simplex,
+        rows: Rows[RowBlock],
         select: ChargedDraws,
         release: ChargedDraws | None = None,
         *,
@@ -232,51 +251,39 @@ class MultiplicativeWeights:
             relation.violation_change(simplex.form),
             2 * select.mechanism.sensitivity,
         )
-        form = simplex.form
-        self._rows = sp.csr_array(form.lp.A) if form.lp.is_sparse else form.lp.A
-        above = form.row_sign > 0
-        self._rhs = np.where(above, form.lp.b[form.row], -form.lp.row_lower[form.row])
-        self._plain = len(form.row) == form.lp.shape[0] and bool(above.all())
+        self._rows = rows.keep(SelectableRows)
         self._weights = AdaHedge(len(simplex.vertices))
         self._total = np.zeros(len(simplex.vertices))
         self._selected: list[int] = []
-        self._walk = Walk()
+        self._path = Path()
 
     def step(self, t: int) -> None:  # noqa: ARG002 (every round is alike)
         """Select a row that the current point violates, and move weight to variables that satisfy it."""
         form = self._simplex.form
         share = self._weights.distribution()
         self._total += share
-        self._walk.add(self._average())
+        self._path.add(self._average())
         x = form.undo(share * self._simplex.vertices)
-        side = self._select(self._violations(x) * (self._unit / self._change(x)))
+        violations = np.concatenate(self._rows.map(SelectableRows.violations, x))
+        side = self._select(violations * (self._unit / self._change(x)))
         self._selected.append(int(form.row[side]))
         self._weights.learn(self._row(side) * form.column_sign * self._simplex.vertices)
 
     def released(self) -> Released:
         """The average of the points of all rounds."""
         form = self._simplex.form
-        return Released.at(
-            form,
-            self._average(),
-            {"selected rows": np.array(self._selected), **self._walk.trace(form.undo)},
-        )
+        x = form.undo(self._average())
+        trace = {"selected rows": np.array(self._selected), **self._path.trace(form.undo)}
+        return Released(x, form.lp.objective(x), trace)
 
     def _average(self) -> FloatArray:
         return self._total / self._total.sum() * self._simplex.vertices
 
-    def _violations(self, x: FloatArray) -> FloatArray:
-        activity = np.asarray(self._rows @ x)
-        if self._plain:
-            return activity - self._rhs
-        return self._simplex.form.row_sign * activity[self._simplex.form.row] - self._rhs
-
     def _row(self, side: int) -> FloatArray:
-        """The coefficients of a ``<=`` row at the variables of the region, private ones with noise."""
+        """The coefficients of a ``<=`` row at the variables of the region, private ones noisy."""
         form = self._simplex.form
         row = int(form.row[side])
-        coefficients = self._rows[[row]].toarray()[0] if form.lp.is_sparse else self._rows[row]
-        coefficients = form.row_sign[side] * coefficients[form.column]
+        coefficients = self._rows.total(SelectableRows.coefficients, side)[form.column]
         private = self._relation.private_entries(form, row)[form.column]
         if self._release is None or not private.any():
             return coefficients
@@ -284,6 +291,32 @@ class MultiplicativeWeights:
         noisy = coefficients.copy()
         noisy[private] = self._release(coefficients[private] * vertices) / vertices
         return noisy
+
+
+class SelectableRows:
+    """All ``<=`` rows of a block, public ones among them, one of which is selected each round."""
+
+    def __init__(self, block: RowBlock) -> None:
+        lp = block.lp
+        form = StandardForm.of(lp, every_row=True)
+        self._form = form
+        self._A = sp.csr_array(lp.A) if lp.is_sparse else lp.A
+        above = form.row_sign > 0
+        self._rhs = np.where(above, lp.b[form.row], -lp.row_lower[form.row])
+        self._plain = len(form.row) == lp.shape[0] and bool(above.all())
+
+    def violations(self, x: FloatArray) -> FloatArray:
+        """Violation of each row at a released point, in the order of the form."""
+        activity = np.asarray(self._A @ x)
+        if self._plain:
+            return activity - self._rhs
+        return self._form.row_sign * activity[self._form.row] - self._rhs
+
+    def coefficients(self, side: int) -> FloatArray:
+        """The coefficients of a selected row, (d,): private where A is."""
+        row = int(self._form.row[side])
+        entries = self._A[[row]].toarray()[0] if self._form.lp.is_sparse else self._A[row]
+        return self._form.row_sign[side] * entries
 
 
 class AdaHedge:

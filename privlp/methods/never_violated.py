@@ -1,8 +1,9 @@
-"""Solutions that satisfy the true rows with certainty: noise that only tightens, and a check in exact arithmetic."""
+"""Solutions that satisfy the true rows with certainty: noise that only tightens, and a check."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import highspy
 import numpy as np
@@ -10,35 +11,34 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
+from privlp.methods.base import Method, PlannedRun
+from privlp.methods.noisy_numbers import NAMES, low_sensitivity, private_numbers, shares
+from privlp.methods.prediction import NoiseOnNumbers, Prediction
+from privlp.methods.task import Task
+from privlp.methods.tightened_rows import PRECISELY, TightenedRows, certain, point_inside
+from privlp.players.game import Released
 from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.privacy.ledger import ChargedDraws
 from privlp.privacy.mechanisms import log_odds
-from privlp.problem import StandardForm
 from privlp.problem.highs_model import optimum
-from privlp.problem.public_region import require_bounded
-from privlp.relations import Figures, PrivateNumbers
-from privlp.solvers.game import Released
-from privlp.solvers.noisy_numbers import NAMES, low_sensitivity, private_numbers, shares
-from privlp.solvers.prediction import NoiseOnNumbers, Prediction
-from privlp.solvers.task import Task
-from privlp.solvers.tightened_rows import PRECISELY, TightenedRows, certain, point_inside
+from privlp.problem.standard_form import StandardForm
+from privlp.regions.bounded import require_bounded
+from privlp.relations.base import NeighbourRelation
+from privlp.relations.low_sensitivity import LowSensitivity
+from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.rows.program_rows import ProgramRows
 from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]
 
 BoundedNoise = TruncatedLaplaceMechanism | TruncatedGaussianMechanism
 
-_LAPLACE, _GAUSSIAN, _PUBLISHED = (
-    "truncated-laplace",
-    "truncated-gaussian",
-    "truncated-laplace-published",
-)
 #: Share of delta that is dealt out evenly, so that no part is left without any.
 _EVEN = 1e-3
 
 
-def truncated_laplace(task: Task) -> NeverViolated:
-    """Release tightened numbers, solve the tightened program: its every solution satisfies the true rows.
+class TruncatedLaplace(Method):
+    """Release tightened numbers, solve the tightened program: its solutions satisfy the true rows.
 
     *Neighbours*: scalar-, row-, column- or objective-private, or several at once.
 
@@ -59,73 +59,125 @@ def truncated_laplace(task: Task) -> NeverViolated:
     fail, the public point is the answer. Muñoz Medina et al. (2021) for b; Benvenuti et al. (2026)
     for A and c. Proof: ``docs/proofs.md``, "Constraints that are never violated".
     """
-    return _never_violated(task, _LAPLACE)
+
+    name = "truncated-laplace"
+    never_violates = True
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return isinstance(relation, LowSensitivity)
+
+    def competes(self, task: Task) -> bool:
+        return not gaussian_is_narrower(task)
+
+    def plan(self, task: Task) -> PlannedRun:
+        relation = low_sensitivity(task, self.name)
+        task.refuse(
+            self.name,
+            s="no row is given up",
+            alpha="no row is violated",
+            width="ranges are declared by the neighbour relation",
+            opt="the tightened program is solved for its own optimum",
+        )
+        if math.isfinite(task.ledger.eps) and task.ledger.delta == 0:
+            raise InvalidParameterError(
+                f"delta must be positive with method={self.name!r}: noise of bounded support needs"
+                " it.",
+                parameter="delta",
+            )
+        numbers = private_numbers(task, relation)
+        _require_ranges(task.form, numbers)
+        require_bounded(task.form, numbers, within_ranges=True)
+        fallback = _surely_feasible(TightenedRows.tightest(task.form, numbers))
+        mechanisms = self._mechanisms(task, numbers)
+
+        def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> TightenedProgram:
+            return TightenedProgram(
+                task.form,
+                numbers,
+                [rows.values(part) for part in numbers],
+                draws,
+                fallback=fallback,
+                time_limit=task.time_limit,
+            )
+
+        def predict() -> Prediction:
+            """What noise is drawn. No row is violated; what that costs is private."""
+            noise = max(_deviation(mechanism) / mechanism.sensitivity for mechanism in mechanisms)
+            on_numbers = tuple(map(_noise_on, numbers, mechanisms))
+            return Prediction(self.name, 0.0, None, 1, noise, on_numbers=on_numbers)
+
+        charges = [
+            (mechanism, 1, f"tighten {NAMES[part.part]}")
+            for part, mechanism in zip(numbers, mechanisms, strict=True)
+        ]
+        return PlannedRun(charges, start, predict)
+
+    def _mechanisms(self, task: Task, numbers: list[PrivateNumbers]) -> list[BoundedNoise]:
+        """The noise on each part."""
+        split = shares(task, numbers, lambda part: part.l1)
+        return list(self._laplace(task, numbers, split))
+
+    def _laplace(
+        self, task: Task, numbers: list[PrivateNumbers], split: list[float]
+    ) -> list[TruncatedLaplaceMechanism]:
+        """Laplace noise on each part, at its share of the budget."""
+        delta = task.ledger.delta_left
+
+        def make(eps: float) -> list[tuple[TruncatedLaplaceMechanism, int]]:
+            return [(mechanism, 1) for mechanism in self._of_eps(numbers, split, eps, delta)]
+
+        return self._of_eps(numbers, split, task.ledger.calibrate_together(make), delta)
+
+    def _of_eps(
+        self, numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float
+    ) -> list[TruncatedLaplaceMechanism]:
+        """Laplace noise on each part at its shares of eps and of delta."""
+        deltas = _deltas(numbers, split, eps, delta)
+        return [
+            TruncatedLaplaceMechanism.of_budget(part.l1, share * eps, own, entry=part.entry)
+            for part, share, own in zip(numbers, split, deltas, strict=True)
+        ]
 
 
-def truncated_gaussian(task: Task) -> NeverViolated:
-    """As :func:`truncated_laplace`, with Gaussian noise on many numbers: :class:`~privlp.privacy.TruncatedGaussianMechanism`.
+class TruncatedGaussian(TruncatedLaplace):
+    """As :class:`TruncatedLaplace`, with Gaussian noise on many numbers.
 
-    Where one record moves many numbers, truncated Gaussian noise is narrower than Laplace noise:
-    its width grows like the root of their number. Of several private parts, each on which it is
-    narrower at the whole budget takes it, and the others Laplace noise; if it is narrower on none,
-    all take it.
+    Where one record moves many numbers, truncated Gaussian noise
+    (:class:`~privlp.privacy.TruncatedGaussianMechanism`) is narrower than Laplace noise: its width
+    grows like the root of their number. Of several private parts, each on which it is narrower at
+    the whole budget takes it, and the others Laplace noise; if it is narrower on none, all take it.
     """
-    return _never_violated(task, _GAUSSIAN)
+
+    name = "truncated-gaussian"
+
+    def competes(self, task: Task) -> bool:
+        return gaussian_is_narrower(task)
+
+    def _mechanisms(self, task: Task, numbers: list[PrivateNumbers]) -> list[BoundedNoise]:
+        """The noise on each part. Gaussian noise takes the place of Laplace noise at its price."""
+        gaussian = _gaussian_parts(task, numbers)
+        whole = dict(zip((part.part for part in numbers), gaussian, strict=True))
+
+        def effect(part: PrivateNumbers) -> float:
+            return _gaussian_effect(task, part) if whole[part.part] else part.l1
+
+        priced = self._laplace(task, numbers, shares(task, numbers, effect))
+        return [
+            _gaussian_noise(part, laplace.pure_eps, laplace.own_delta) if takes else laplace
+            for part, laplace, takes in zip(numbers, priced, gaussian, strict=True)
+        ]
 
 
-def published_truncated_laplace(task: Task) -> NeverViolated:
-    """As :func:`truncated_laplace`, with the published width ln(m (e^eps - 1)/delta + 1) for m numbers; for comparison."""
-    return _never_violated(task, _PUBLISHED)
+def gaussian_is_narrower(task: Task) -> bool:
+    """Whether Gaussian noise is narrower than Laplace noise on some part of the program.
 
-
-def predict_truncated_laplace(task: Task) -> Prediction:
-    """What noise :func:`truncated_laplace` draws.
-
-    No row is violated; what that costs in objective depends on private numbers.
-    """
-    return _prediction(task, _LAPLACE)
-
-
-def predict_truncated_gaussian(task: Task) -> Prediction:
-    """What noise :func:`truncated_gaussian` draws."""
-    return _prediction(task, _GAUSSIAN)
-
-
-def predict_published_truncated_laplace(task: Task) -> Prediction:
-    """What noise :func:`published_truncated_laplace` draws."""
-    return _prediction(task, _PUBLISHED)
-
-
-def narrower_noise(task: Task) -> str:
-    """The method whose noise is narrower on some part of the program.
-
-    Laplace noise if neither is, or if neither applies.
+    Not if neither applies, which the method itself will say.
     """
     try:
-        numbers = private_numbers(task, low_sensitivity(task, _LAPLACE))
-        return (
-            _GAUSSIAN
-            if math.isfinite(task.ledger.eps) and any(_is_narrower(task, numbers))
-            else _LAPLACE
-        )
-    except PrivLPError:  # which the method itself will raise, in its own words
-        return _LAPLACE
-
-
-def _never_violated(task: Task, method: str) -> NeverViolated:
-    numbers, mechanisms, fallback = _prepared(task, method)
-    requests = [
-        (m, 1, f"tighten {NAMES[p.part]}") for m, p in zip(mechanisms, numbers, strict=True)
-    ]
-    draws = task.charge_together(requests)
-    return NeverViolated(task.form, numbers, draws, fallback=fallback, time_limit=task.time_limit)
-
-
-def _prediction(task: Task, method: str) -> Prediction:
-    numbers, mechanisms, _ = _prepared(task, method)
-    noise = max(_deviation(mechanism) / mechanism.sensitivity for mechanism in mechanisms)
-    on_numbers = tuple(map(_noise_on, numbers, mechanisms))
-    return Prediction(method, 0.0, None, 1, noise, on_numbers=on_numbers)
+        numbers = private_numbers(task, low_sensitivity(task, TruncatedLaplace.name))
+        return math.isfinite(task.ledger.eps) and any(_is_narrower(task, numbers))
+    except PrivLPError:
+        return False
 
 
 def _deviation(mechanism: BoundedNoise) -> float:
@@ -148,62 +200,6 @@ def _noise_on(numbers: PrivateNumbers, mechanism: BoundedNoise) -> NoiseOnNumber
         )
         return NoiseOnNumbers("c", min(typical, mechanism.width), mechanism.width, declared)
     return NoiseOnNumbers(numbers.part, mechanism.width, mechanism.most, declared)
-
-
-def _prepared(
-    task: Task, method: str
-) -> tuple[list[PrivateNumbers], list[BoundedNoise], FloatArray]:
-    """The private numbers, the noise on each part, and a public point that satisfies every possible row."""
-    relation = low_sensitivity(task, method)
-    task.refuse(
-        method,
-        s="no row is given up",
-        alpha="no row is violated",
-        width="ranges are declared by the neighbour relation",
-        opt="the tightened program is solved for its own optimum",
-    )
-    if math.isfinite(task.ledger.eps) and task.ledger.delta == 0:
-        raise InvalidParameterError(
-            f"delta must be positive with method={method!r}: noise of bounded support needs it."
-        )
-    numbers = private_numbers(task, relation)
-    _require_ranges(task.form, numbers)
-    require_bounded(task.form, numbers, within_ranges=True)
-    fallback = _surely_feasible(TightenedRows.tightest(task.form, numbers))
-    return numbers, _mechanisms(task, numbers, method), fallback
-
-
-def _mechanisms(task: Task, numbers: list[PrivateNumbers], method: str) -> list[BoundedNoise]:
-    """The noise on each part. Gaussian noise takes the place of Laplace noise at the same price."""
-    gaussian = _gaussian_parts(task, numbers) if method == _GAUSSIAN else [False] * len(numbers)
-    whole = dict(zip((part.part for part in numbers), gaussian, strict=True))
-    split = shares(
-        task, numbers, lambda part: _gaussian_effect(task, part) if whole[part.part] else part.l1
-    )
-    delta = task.ledger.delta_left
-
-    def make(eps: float) -> list[tuple[TruncatedLaplaceMechanism, int]]:
-        found = []
-        for part, share, own in zip(
-            numbers, split, _deltas(numbers, split, eps, delta), strict=True
-        ):
-            if method == _PUBLISHED:
-                entries = sum(len(part) for part in numbers)
-                laplace = TruncatedLaplaceMechanism.of_budget(
-                    part.l1, share * eps, delta, shift=eps, published_for=entries
-                )
-            else:
-                laplace = TruncatedLaplaceMechanism.of_budget(
-                    part.l1, share * eps, own, entry=part.entry
-                )
-            found.append((laplace, 1))
-        return found
-
-    priced = [laplace for laplace, _ in make(task.ledger.calibrate_together(make))]
-    return [
-        _gaussian_noise(part, laplace.pure_eps, laplace.own_delta) if takes_gaussian else laplace
-        for part, laplace, takes_gaussian in zip(numbers, priced, gaussian, strict=True)
-    ]
 
 
 def _gaussian_noise(part: PrivateNumbers, eps: float, delta: float) -> TruncatedGaussianMechanism:
@@ -326,15 +322,17 @@ def _surely_feasible(rows: TightenedRows) -> FloatArray:
     return x
 
 
-class NeverViolated:
+class TightenedProgram:
     """One release of tightened numbers, HiGHS on the tightened program, and a point that certainly satisfies it.
 
     Parameters
     ----------
     form : StandardForm
-        The program.
-    numbers : list of PrivateNumbers
-    draws : list of ChargedDraws
+        The public part of the program.
+    numbers : sequence of PrivateNumbers
+    values : sequence of arrays
+        The private numbers; private.
+    draws : sequence of ChargedDraws
         One paid draw of a truncated mechanism for each.
     fallback : (d,)
         Public point that satisfies every possible program.
@@ -347,15 +345,17 @@ class NeverViolated:
     def __init__(
         self,
         form: StandardForm,
-        numbers: list[PrivateNumbers],
-        draws: list[ChargedDraws],
+        numbers: Sequence[PrivateNumbers],
+        values: Sequence[FloatArray],
+        draws: Sequence[ChargedDraws],
         *,
         fallback: FloatArray,
         time_limit: float | None,
     ) -> None:
-        self._form, self._numbers, self._draws, self._fallback = form, numbers, draws, fallback
+        self._form, self._numbers, self._values, self._draws = form, numbers, values, draws
+        self._fallback = fallback
         self._options = PRECISELY if time_limit is None else {**PRECISELY, "time_limit": time_limit}
-        self._figures = Figures.of(form)
+        self._known = ProgramNumbers.of(form)
         self._ends: tuple[PrivateNumbers, FloatArray, FloatArray] | None = None
         self._trace: dict[str, npt.NDArray[np.generic]] = {}
 
@@ -364,10 +364,10 @@ class NeverViolated:
 
         Only released ones are kept.
         """
-        for numbers, draw in zip(self._numbers, self._draws, strict=True):
+        for numbers, values, draw in zip(self._numbers, self._values, self._draws, strict=True):
             mechanism: BoundedNoise = draw.mechanism  # type: ignore[assignment]
             if numbers.part == "A":
-                largest = -draw(-numbers.values)
+                largest = -draw(-values)
                 smallest = largest - mechanism.most
                 # Four roundings, of at most half a unit in the last place each, must not lift it
                 # above the true value.
@@ -383,15 +383,15 @@ class NeverViolated:
                 )
                 self._trace["largest A"] = self._ends[2]
                 continue
-            released = draw(numbers.values) + (mechanism.width if numbers.part == "c" else 0.0)
+            released = draw(values) + (mechanism.width if numbers.part == "c" else 0.0)
             released = np.clip(released, numbers.low, numbers.high)
-            self._figures = self._figures.having(numbers, released)
+            self._known = self._known.having(numbers, released)
             self._trace["noisy c" if numbers.part == "c" else "tightened b"] = released
 
     def released(self) -> Released:
         """The solution of the tightened program, moved until it certainly satisfies it."""
-        lp, cost = self._form.lp, self._figures.c
-        rows = TightenedRows.of(self._figures, self._ends)
+        lp, cost = self._form.lp, self._known.c
+        rows = TightenedRows.of(self._known, self._ends)
         equal, values = rows.equalities()
         matrix = sp.vstack([rows.A, equal])
         lower, upper = (

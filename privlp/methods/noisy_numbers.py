@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from privlp.checks import real
 from privlp.errors import BudgetExceededError, InvalidParameterError, UnsupportedProblemError
+from privlp.methods.task import Task
 from privlp.privacy import GaussianMechanism, LaplaceMechanism
-from privlp.problem.public_region import largest_size
-from privlp.relations import PrivateNumbers
+from privlp.regions.bounded import largest_size
 from privlp.relations.low_sensitivity import LowSensitivity
-from privlp.solvers.task import Task
+from privlp.relations.private_numbers import PrivateNumbers
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.checks import as_sparse
-from privlp.problem import StandardForm
 from privlp.problem.exact_arithmetic import violated
 from privlp.problem.highs_model import optimum, row_sizes
-from privlp.relations import Figures, PrivateNumbers
+from privlp.problem.standard_form import StandardForm
+from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -51,20 +51,20 @@ class TightenedRows:
     @classmethod
     def tightest(cls, form: StandardForm, numbers: list[PrivateNumbers]) -> TightenedRows:
         """Private numbers at the tight ends of their declared ranges: the worst case, public."""
-        figures, ends = Figures.of(form), None
+        stated, ends = ProgramNumbers.of(form), None
         for part in numbers:
             if part.part == "b":
-                figures = figures.having(part, part.low)
+                stated = stated.having(part, part.low)
             elif part.part == "A":
                 ends = part, part.low, part.high
-        return cls.of(figures, ends)
+        return cls.of(stated, ends)
 
     @classmethod
     def of(
-        cls, figures: Figures, ends: tuple[PrivateNumbers, FloatArray, FloatArray] | None
+        cls, stated: ProgramNumbers, ends: tuple[PrivateNumbers, FloatArray, FloatArray] | None
     ) -> TightenedRows:
         """Rows with these right-hand sides, and with coefficients between the given ends where they are private."""
-        form, lp = figures.form, figures.form.lp
+        form, lp = stated.form, stated.form.lp
         lower, upper = lp.bounds.T
         mixed = (lower < 0) & (upper > 0) if ends is not None else np.zeros(len(lower), dtype=bool)
         negative, zero = (upper <= 0) & (lower < 0), (lower == 0) & (upper == 0)
@@ -72,7 +72,7 @@ class TightenedRows:
         split = mixed[np.concatenate([plus, minus])]
         bounds = np.vstack([lp.bounds[plus], -lp.bounds[minus][:, ::-1]])
         bounds[split, 0] = 0.0
-        grown, fallen = (figures.private_rows(),) * 2 if ends is None else _at_ends(figures, *ends)
+        grown, fallen = (stated.private_rows(),) * 2 if ends is None else _at_ends(stated, *ends)
         kept = np.flatnonzero(
             lp.row_lower[form.row] < lp.b[form.row]
         )  # equalities whose numbers are public count as public
@@ -91,7 +91,7 @@ class TightenedRows:
             sign=np.repeat([1.0, -1.0], [len(plus), len(minus)]),
             bounds=bounds,
             A=sp.csr_array(sp.vstack([private, known])),
-            rhs=np.concatenate([figures.rhs[kept], lp.b[above], -lp.row_lower[below]]),
+            rhs=np.concatenate([stated.rhs[kept], lp.b[above], -lp.row_lower[below]]),
         )
 
     def equalities(self) -> tuple[Any, FloatArray]:
@@ -117,11 +117,11 @@ class TightenedRows:
 
 
 def _at_ends(
-    figures: Figures, part: PrivateNumbers, low: FloatArray, high: FloatArray
+    stated: ProgramNumbers, part: PrivateNumbers, low: FloatArray, high: FloatArray
 ) -> tuple[Any, Any]:
     """Coefficients of the private ``<=`` rows for x_j >= 0 (the largest possible) and for x_j <= 0 (the smallest possible)."""
-    largest, smallest = (figures.having(part, end).private_rows() for end in (high, low))
-    above = figures.form.row_sign[:, None] > 0
+    largest, smallest = (stated.having(part, end).private_rows() for end in (high, low))
+    above = stated.form.row_sign[:, None] > 0
     dense = [rows.toarray() if sp.issparse(rows) else rows for rows in (largest, smallest)]
     return np.where(above, *dense), np.where(above, *dense[::-1])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -46,9 +46,9 @@ class ProgramData:
     row_names: Any
     name: str
 
-    def changed(self, **fields: Any) -> Self:
+    def changed(self, **values: Any) -> Self:
         """The program with other values in some fields."""
-        return replace(self, **fields)  # type: ignore[type-var]  (every subclass is a dataclass)
+        return replace(self, **values)  # type: ignore[type-var] # every subclass is a dataclass
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -183,6 +183,5 @@ class KnownProgram(ProgramData):
     @classmethod
     def of(cls, program: ProgramData, **changed: Any) -> KnownProgram:
         """The data of a program, some of them changed; names and owners of rows are left out."""
-        fields = ("c", "A", "b", "row_lower", "bounds", "private", "penalty", "neighbours")
-        fields += ("sense", "offset", "variable_names")
-        return cls(**{name: getattr(program, name) for name in fields} | changed)
+        names = [field.name for field in fields(cls) if field.default is MISSING]
+        return cls(**{name: getattr(program, name) for name in names} | changed)

@@ -16,12 +16,12 @@ from privlp.problem import validation
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import write_model
 from privlp.problem.public_part import PublicPart
-from privlp.problem.standard_form import StandardForm
-from privlp.rows.program_rows import ProgramRows
 from privlp.problem.readers import read_cvxpy, read_linprog, read_mps
+from privlp.problem.standard_form import StandardForm
 from privlp.relations import Combined, ConstraintPrivate, NeighbourRelation
 from privlp.relations.base import in_words
 from privlp.report.program_picture import draw_program
+from privlp.rows.program_rows import ProgramRows
 
 if TYPE_CHECKING:
     import cvxpy

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from privlp.checks import as_sparse
+from privlp.problem.data import KnownProgram
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation
 
@@ -83,7 +84,7 @@ class PublicPart:
         names = [field.name for field in fields(self) if field.name != "form"]
         return all(getattr(self, name) == getattr(other, name) for name in names) and all(
             _same(getattr(known[0], field.name), getattr(known[1], field.name))
-            for field in fields(known[0])  # type: ignore[arg-type]  (a KnownProgram)
+            for field in fields(KnownProgram)
             if field.name != "neighbours"
         )
 

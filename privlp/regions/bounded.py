@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from privlp.checks import as_sparse
 from privlp.errors import UnsupportedProblemError
-from privlp.problem.highs_model import optimum
 from privlp.problem.data import ProgramData
+from privlp.problem.highs_model import optimum
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
 

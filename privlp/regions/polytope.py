@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from privlp.checks import as_sparse, real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.problem.standard_form import StandardForm
 from privlp.problem.highs_model import model_of, optimum, quiet_highs, row_sizes
+from privlp.problem.standard_form import StandardForm
 from privlp.regions.optimum import is_range
 
 FloatArray = npt.NDArray[np.float64]

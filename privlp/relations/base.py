@@ -92,7 +92,7 @@ class NeighbourRelation(ABC):
         Examples
         --------
         >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ConstraintPrivate("add-remove", nominal_n=100)
         >>> relation.public_rows(StandardForm.of(LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=relation)))
         100
@@ -118,7 +118,7 @@ class NeighbourRelation(ABC):
         Examples
         --------
         >>> from privlp import LinearProgram, ObjectivePrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ObjectivePrivate(0.1)  # records own costs
         >>> relation.records(StandardForm.of(LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation)))
         2
@@ -173,7 +173,7 @@ class NeighbourRelation(ABC):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, ScalarPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=ScalarPrivate(0.5))
         >>> one, other = lp.neighbours.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
         >>> abs(one.b - other.b)

@@ -173,7 +173,7 @@ class ConstraintPrivate(NeighbourRelation):
         Examples
         --------
         >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93))
         >>> ConstraintPrivate().public_rows(form), ConstraintPrivate("add-remove", nominal_n=100).public_rows(form)
         (93, 100)
@@ -281,7 +281,7 @@ class ConstraintPrivate(NeighbourRelation):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3], [-2, -1]], [-2, -3, -1])
         >>> one, other = lp.neighbours.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
         >>> int((one.A != other.A).any(axis=1).sum())  # rows that differ

@@ -40,7 +40,7 @@ class LowSensitivity(NeighbourRelation):
         Examples
         --------
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> (numbers,) = relation.private_numbers(form)
@@ -58,7 +58,7 @@ class LowSensitivity(NeighbourRelation):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> round(relation.violation_change(form)(np.array([2.0, 5.0])), 9)
@@ -80,7 +80,7 @@ class LowSensitivity(NeighbourRelation):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> relation.violation_span(form)(np.array([2.0, 5.0]))
@@ -94,7 +94,7 @@ class LowSensitivity(NeighbourRelation):
         Examples
         --------
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> relation.private_sizes()
@@ -121,7 +121,7 @@ class LowSensitivity(NeighbourRelation):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> l1, l2 = relation.row_change(form, np.array([3.0, 5.0]))
@@ -136,7 +136,7 @@ class LowSensitivity(NeighbourRelation):
         Examples
         --------
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> relation.private_entries(form, 0)
@@ -152,7 +152,7 @@ class LowSensitivity(NeighbourRelation):
         Examples
         --------
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> relation.entry_bounds(form)
@@ -201,7 +201,7 @@ class LowSensitivity(NeighbourRelation):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> (relation.moved(form, np.random.default_rng(0)).A - form.lp.A).round(9)

@@ -73,7 +73,7 @@ class _MatrixPrivate(BoundedChange):
         Examples
         --------
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> relation.support(form)
@@ -217,7 +217,7 @@ class RowPrivate(_MatrixPrivate):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> relation.violation_span(form)(np.array([1.0, 3.0]))
@@ -234,7 +234,7 @@ class RowPrivate(_MatrixPrivate):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> l1, l2 = relation.row_change(form, np.array([3.0, 4.0]))
@@ -303,7 +303,7 @@ its entries.
         Examples
         --------
         >>> from privlp import LinearProgram, ColumnPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ColumnPrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> relation.records(form)
@@ -332,7 +332,7 @@ its entries.
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, ColumnPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ColumnPrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> relation.violation_span(form)(np.array([1.0, 3.0]))
@@ -348,7 +348,7 @@ its entries.
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, ColumnPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ColumnPrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> l1, l2 = relation.row_change(form, np.array([3.0, 4.0]))

@@ -69,7 +69,7 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         Examples
         --------
         >>> from privlp import LinearProgram, ObjectivePrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ObjectivePrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> relation.records(form)
@@ -102,7 +102,7 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, ObjectivePrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ObjectivePrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> relation.violation_span(form)(np.array([1.0, 3.0]))

@@ -128,7 +128,7 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, ScalarPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
         >>> x = np.array([1.0, 1.0])
         >>> ScalarPrivate(0.5).violation_span(form)(x), ScalarPrivate(0.5, norm="1").violation_span(form)(x)

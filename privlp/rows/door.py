@@ -32,12 +32,12 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 
-Block = TypeVar("Block")
+BlockT_co = TypeVar("BlockT_co", covariant=True)
 State = TypeVar("State")
 Result = TypeVar("Result")
 
 
-class Rows(ABC, Generic[Block]):
+class Rows(ABC, Generic[BlockT_co]):
     """Private rows in blocks; only sums over them leave.
 
     Examples
@@ -50,7 +50,7 @@ class Rows(ABC, Generic[Block]):
     """
 
     @abstractmethod
-    def keep(self, prepare: Callable[[Block], State]) -> Rows[State]:
+    def keep(self, prepare: Callable[[BlockT_co], State]) -> Rows[State]:
         """Make something of each block, and keep it where the block is.
 
         Parameters
@@ -79,9 +79,7 @@ class Rows(ABC, Generic[Block]):
         """The sum of what the kernel returns for each block."""
         return reduce(add, self.map(kernel, *released))
 
-    def largest(
-        self, kernel: Callable[..., FloatArray], count: int, *released: Any
-    ) -> FloatArray:
+    def largest(self, kernel: Callable[..., FloatArray], count: int, *released: Any) -> FloatArray:
         """The `count` largest of one number for each row, in falling order; all if there are fewer.
 
         ``kernel(block, count, *released)`` returns the `count` largest of its block, in any order.

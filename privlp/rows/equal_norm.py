@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from privlp.regions.rounding import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
 from privlp.regions.simplex import Simplex
-from privlp.rows.program_rows import PrivateRows
+from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class RowsOfEqualNorm:
 
     Parameters
     ----------
-    block : PrivateRows
+    block : RowBlock
         The rows.
     simplex : Simplex
         The region.
@@ -42,7 +42,7 @@ class RowsOfEqualNorm:
 
     def __init__(
         self,
-        block: PrivateRows,
+        block: RowBlock,
         simplex: Simplex,
         *,
         unit: float | None = None,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from privlp.rows.door import Block, Result, Rows, State
+from privlp.rows.door import BlockT_co, Result, Rows, State
 
 
-class InMemory(Rows[Block]):
+class InMemory(Rows[BlockT_co]):
     """One block of rows.
 
     Parameters
@@ -17,10 +17,10 @@ class InMemory(Rows[Block]):
         The rows, in whatever form the kernels read.
     """
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: BlockT_co) -> None:
         self._block = block
 
-    def keep(self, prepare: Callable[[Block], State]) -> Rows[State]:
+    def keep(self, prepare: Callable[[BlockT_co], State]) -> Rows[State]:
         return InMemory(prepare(self._block))
 
     def map(self, kernel: Callable[..., Result], *released: Any) -> list[Result]:

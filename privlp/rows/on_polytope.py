@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from privlp.regions.polytope import LARGEST_VIOLATION, PublicPolytope
 from privlp.regions.rounding import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
-from privlp.rows.program_rows import PrivateRows
+from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -26,7 +26,7 @@ class RowsOnPolytope:
 
     Parameters
     ----------
-    block : PrivateRows
+    block : RowBlock
         The rows.
     region : PublicPolytope
         The region.
@@ -36,7 +36,7 @@ class RowsOnPolytope:
     """
 
     def __init__(
-        self, block: PrivateRows, region: PublicPolytope, *, with_value: bool = False
+        self, block: RowBlock, region: PublicPolytope, *, with_value: bool = False
     ) -> None:
         form = region.form
         self._form, self._rows, self._with_value = form, block, with_value

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from privlp.regions.rounding import CONSTANT_ROW, LARGEST_OF_EQUAL_RANGE
 from privlp.regions.simplex import Simplex
-from privlp.rows.program_rows import PrivateRows
+from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -29,7 +29,7 @@ class RowsOnSimplex:
 
     Parameters
     ----------
-    block : PrivateRows
+    block : RowBlock
         The rows.
     simplex : Simplex
         The region.
@@ -40,7 +40,7 @@ class RowsOnSimplex:
     """
 
     def __init__(
-        self, block: PrivateRows, simplex: Simplex, scale: FloatArray, rhs: FloatArray
+        self, block: RowBlock, simplex: Simplex, scale: FloatArray, rhs: FloatArray
     ) -> None:
         self._rows = block
         self._vertices = simplex.vertices
@@ -49,7 +49,7 @@ class RowsOnSimplex:
         self._scratch = np.empty_like(rhs)
 
     @classmethod
-    def of_equal_range(cls, simplex: Simplex, block: PrivateRows) -> RowsOnSimplex:
+    def of_equal_range(cls, simplex: Simplex, block: RowBlock) -> RowsOnSimplex:
         """Rows scaled so that their values span 2 on K, right-hand sides clipped to where the half-space meets K.
 
         A right-hand side beyond the span is one that all of K satisfies or violates; clipping it

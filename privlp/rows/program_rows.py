@@ -14,7 +14,7 @@ from privlp.rows.in_memory import InMemory
 FloatArray = npt.NDArray[np.float64]
 
 
-class ProgramRows(InMemory["PrivateRows"]):
+class ProgramRows(InMemory["RowBlock"]):
     """The private half of a program in memory.
 
     Parameters
@@ -24,7 +24,7 @@ class ProgramRows(InMemory["PrivateRows"]):
     """
 
     def __init__(self, form: StandardForm) -> None:
-        super().__init__(PrivateRows(form))
+        super().__init__(RowBlock(form))
         self._form = form
 
     def values(self, numbers: PrivateNumbers) -> FloatArray:
@@ -32,7 +32,7 @@ class ProgramRows(InMemory["PrivateRows"]):
         return ProgramNumbers.of(self._form).values(numbers)
 
 
-class PrivateRows:
+class RowBlock:
     """The private rows A' u <= b' of a standard form: a matrix (m, d') and right-hand sides (m,).
 
     The matrix is the user's A seen through index lists. In the usual case, where every row is

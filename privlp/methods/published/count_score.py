@@ -12,7 +12,7 @@ from privlp.duals.base import ScaledRows
 from privlp.methods.dmw import DenseMultiplicativeWeights
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
 from privlp.regions.simplex import Simplex
-from privlp.rows.program_rows import PrivateRows
+from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -63,7 +63,7 @@ class CountedRows:
 
     Parameters
     ----------
-    block : PrivateRows
+    block : RowBlock
         The rows.
     simplex : Simplex
         The region.
@@ -73,7 +73,7 @@ class CountedRows:
         Tolerance, in the user's units of A x - b.
     """
 
-    def __init__(self, block: PrivateRows, simplex: Simplex, rows: ScaledRows, phi: float) -> None:
+    def __init__(self, block: RowBlock, simplex: Simplex, rows: ScaledRows, phi: float) -> None:
         rhs = block.rhs + phi
         self._satisfied = np.empty((len(simplex.vertices), len(rhs)), dtype=bool)
         for j, value in enumerate(simplex.vertices):

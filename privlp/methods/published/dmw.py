@@ -23,7 +23,7 @@ from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
 from privlp.rows.door import Rows
 from privlp.rows.on_simplex import RowsOnSimplex
-from privlp.rows.program_rows import PrivateRows
+from privlp.rows.program_rows import RowBlock
 
 # The published sensitivity covers the rounding of scores below this: docs/proofs.md, "The published
 # constants".
@@ -108,7 +108,7 @@ class PublishedDenseMultiplicativeWeights(Method):
 
 
 def rows_within_bounds(
-    simplex: Simplex, entry_bound: float, rhs_bound: float, block: PrivateRows
+    simplex: Simplex, entry_bound: float, rhs_bound: float, block: RowBlock
 ) -> RowsOnSimplex:
     """Rows as they are; a row beyond the declared bounds is scaled down to them.
 
