@@ -63,7 +63,7 @@ class Proposals:
         reasons = {method.name: self.reasons[method.name] for method in candidates}
         # The last candidate asks least of the program.
         cause = reasons.pop(candidates[-1].name)
-        if not set(map(str, reasons.values())) - {str(cause)}:
+        if not candidates[-1].needs_oracle or not set(map(str, reasons.values())) - {str(cause)}:
             raise cause
         raise UnsupportedProblemError(
             " ".join(["No method applies.", str(cause), *in_short(reasons)])
@@ -108,7 +108,8 @@ def candidates(task: Task, methods: Sequence[Method]) -> list[Method]:
     """
     if task.relation.changes_whole_rows:
         task.density(), task.accuracy()
-    found = [method for method in methods if method.competes(task)]
+    offered = [method for method in methods if not method.never_violates] or methods
+    found = [method for method in offered if method.competes(task)]
     if len(found) > 1:
         task.accuracy()
     return found
