@@ -17,7 +17,6 @@ from privlp.report.figure import save_figure
 @click.command(
     "plan",
     cls=options.GroupedCommand,
-    short_help="Predict how well a model can be solved privately; spends nothing.",
     epilog=options.example("privlp plan model.mps --eps 1 --delta 1e-6 --s 100 --opt 4.5"),
 )
 @click.argument("model", type=click.Path())

@@ -30,7 +30,6 @@ _PLANNED = ("eps", "delta", "s", "alpha", "opt", "width", "feasible")
 @click.command(
     "solve",
     cls=options.GroupedCommand,
-    short_help="Solve a model privately.",
     epilog=options.example(
         "privlp solve model.mps --eps 1 --delta 1e-6 --s 100 --opt 4.5",
         "privlp solve model.mps --eps 1 --delta 1e-6 --scalar-private 0.1 --norm 1",
