@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from privlp.cli import options
-from privlp.cli.messages import in_flags, plain_errors
+from privlp.cli.messages import plain_errors
 from privlp.cli.output import require_picture
 from privlp.cli.program import program
 from privlp.plan import plan
@@ -36,6 +36,6 @@ def command(model: str, picture: str | None, **given: Any) -> None:
     require_picture(picture)
     lp, request = program(model, given)
     planned = plan(lp, **request)
-    click.echo(in_flags(str(planned)))
+    click.echo(planned)
     if picture is not None:
         save_figure(planned.plot(), picture)

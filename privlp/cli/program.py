@@ -117,10 +117,9 @@ def _relation(name: str, given: dict[str, Any]) -> Any:
     try:
         return _RELATIONS[name](given[name], **details)
     except InvalidParameterError as error:
-        message = str(error).replace("sensitivity", flag(name), 1).replace("upper", "HIGH")
-        raise InvalidParameterError(
-            message.replace("lower must", f"{flag(_RANGES[name])}: LOW must")
-        ) from None
+        options = {"sensitivity": name, "lower": _RANGES[name], "upper": _RANGES[name]}
+        option = options.get(str(error.parameter), error.parameter)
+        raise InvalidParameterError(str(error), parameter=option) from None
 
 
 def shares(text: str | None) -> list[float] | None:
