@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from privlp.cli.options import flag
+from privlp.cli.options import RANGES, flag
 from privlp.errors import NotPrivateWarning, PrivLPError
 
 _STAYS_CHARGED = (
@@ -57,16 +57,14 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-#: Options that fill a parameter of the library and have another name.
+#: Options that fill a parameter of the library, or may take its place, under another name.
 _OPTIONS_OF = {
-    "bounds": ("box",),
+    "bounds": ("box", "opt", "opt_range"),
     "change": ("nominal_n",),
-    "lower": ("b_range", "a_range", "c_range"),
     "opt": ("opt", "opt_range"),
     "private": ("patterns",),
     "random_state": ("seed",),
     "rng": ("seed",),
-    "upper": ("b_range", "a_range", "c_range"),
     "zeros": ("zeros_public",),
 }
 
@@ -80,7 +78,7 @@ def told(error: PrivLPError) -> str:
 
 
 def _options(parameter: str | None) -> list[str]:
-    """The options of the command that fill a parameter: those that were given, or else all."""
+    """The options of the command that fill a parameter, or that may take its place."""
     if parameter is None:
         return []
     context = click.get_current_context()
@@ -89,6 +87,8 @@ def _options(parameter: str | None) -> list[str]:
         for option in context.command.params
         if isinstance(option, click.Option)
     }
-    names = [name for name in _OPTIONS_OF.get(parameter, (parameter,)) if name in options]
-    given = [name for name in names if context.params.get(name) not in (None, ())]
-    return [options[name] for name in given or names]
+    names = _OPTIONS_OF.get(parameter, (parameter,))
+    if parameter in ("lower", "upper"):
+        given = [name for name in RANGES if context.params.get(name) is not None]
+        names = tuple(dict.fromkeys(RANGES[name] for name in given))
+    return [options[name] for name in names if name in options]
