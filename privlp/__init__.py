@@ -20,6 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from privlp import examples as examples
+    from privlp.audits import AuditedRelease as AuditedRelease
+    from privlp.audits import AuditResult as AuditResult
+    from privlp.audits import SolveAudit as SolveAudit
+    from privlp.audits import audit as audit
+    from privlp.audits import audit_solve as audit_solve
     from privlp.errors import BudgetExceededError as BudgetExceededError
     from privlp.errors import BudgetFileError as BudgetFileError
     from privlp.errors import InvalidParameterError as InvalidParameterError
@@ -34,10 +39,8 @@ if TYPE_CHECKING:
     from privlp.exact import solve_exact as solve_exact
     from privlp.plan import Plan as Plan
     from privlp.plan import plan as plan
-    from privlp.privacy import AuditResult as AuditResult
     from privlp.privacy import Budget as Budget
-    from privlp.privacy import audit as audit
-    from privlp.problem import LinearProgram as LinearProgram
+    from privlp.problem.linear_program import LinearProgram as LinearProgram
     from privlp.relations import ColumnPrivate as ColumnPrivate
     from privlp.relations import ConstraintPrivate as ConstraintPrivate
     from privlp.relations import ObjectivePrivate as ObjectivePrivate
@@ -49,15 +52,13 @@ if TYPE_CHECKING:
     from privlp.report.quality import quality as quality
     from privlp.solution import Solution as Solution
     from privlp.solve import solve as solve
-    from privlp.solve_audit import audit_solve as audit_solve
-    from privlp.solve_audit_result import AuditedRelease as AuditedRelease
-    from privlp.solve_audit_result import SolveAudit as SolveAudit
     from privlp.status import Status as Status
     from privlp.verdict import Verdict as Verdict
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "privlp.audits": ("AuditedRelease", "AuditResult", "SolveAudit", "audit", "audit_solve"),
     "privlp.errors": (
         "BudgetExceededError",
         "BudgetFileError",
@@ -72,8 +73,8 @@ _HOMES = {
     ),
     "privlp.exact": ("ExactSolution", "solve_exact"),
     "privlp.plan": ("Plan", "plan"),
-    "privlp.privacy": ("AuditResult", "Budget", "audit"),
-    "privlp.problem": ("LinearProgram",),
+    "privlp.privacy": ("Budget",),
+    "privlp.problem.linear_program": ("LinearProgram",),
     "privlp.relations": (
         "ColumnPrivate",
         "ConstraintPrivate",
@@ -85,12 +86,10 @@ _HOMES = {
     "privlp.report.quality": ("Quality", "quality"),
     "privlp.solution": ("Solution",),
     "privlp.solve": ("solve",),
-    "privlp.solve_audit": ("audit_solve",),
-    "privlp.solve_audit_result": ("AuditedRelease", "SolveAudit"),
     "privlp.status": ("Status",),
     "privlp.verdict": ("Verdict",),
 }
-_SUBMODULES = ("errors", "examples", "privacy", "problem", "relations")
+_SUBMODULES = ("audits", "errors", "examples", "privacy", "problem", "relations")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["examples", *_HOME_OF]  # noqa: PLE0604

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from privlp.checks import positive
 from privlp.errors import InvalidParameterError
-from privlp.problem import LinearProgram
 from privlp.problem.highs_model import quiet_highs, run, to_highs
+from privlp.problem.linear_program import LinearProgram
 from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError, MissingDependencyError
-from privlp.problem import LinearProgram
+from privlp.problem.linear_program import LinearProgram
 from privlp.relations import ColumnPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
 
 _LARGEST_BUDGET_STEP = 0.1

@@ -12,20 +12,19 @@ import numpy as np
 from tabulate import tabulate
 
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
+from privlp.methods.auto import Proposals, candidates, in_short, protecting
+from privlp.methods.base import Method
+from privlp.methods.noisy_numbers import NAMES
+from privlp.methods.prediction import NoiseOnNumbers, Prediction
+from privlp.methods.task import Task
 from privlp.privacy import Ledger
-from privlp.problem import LinearProgram
-from privlp.relations import ConstraintPrivate
+from privlp.problem.linear_program import LinearProgram
+from privlp.regions.mirror_map import Region
+from privlp.regions.optimum import is_range, range_of
+from privlp.regions.polytope import PublicPolytope
+from privlp.regions.simplex import Simplex
 from privlp.report.figure import drawing_on, place_legend
 from privlp.report.style import GREY, MARKERS
-from privlp.solve import available_methods
-from privlp.solvers import Prediction, Task, best_method, predictions
-from privlp.solvers.choice import in_short
-from privlp.solvers.descent import Region
-from privlp.solvers.noisy_numbers import NAMES
-from privlp.solvers.prediction import NoiseOnNumbers
-from privlp.solvers.public_polytope import PublicPolytope
-from privlp.solvers.simplex import Simplex
-from privlp.solvers.value_search import is_range, range_of
 from privlp.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class Plan:
     advice: str
     unit: str
     _task: Task = field(repr=False)
-    _available: Sequence[str] = field(repr=False)
+    _methods: Sequence[Method] = field(repr=False)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the predicted violation of each method over eps, from an eighth of the planned eps to eight times as much.
@@ -113,7 +112,7 @@ class Plan:
             replace(self._task, ledger=Ledger(float(eps), self._task.ledger.delta))
             for eps in epsilons
         ]
-        found = [_curves(predictions(task, self._available)[0]) for task in tasks]
+        found = [_curves(Proposals(task, self._methods).predictions) for task in tasks]
         line, line_label, ylabel = (
             self.yardstick,
             "what a row varies by",
@@ -276,15 +275,21 @@ def plan(
     """
     if not isinstance(lp, LinearProgram):
         raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
-    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width, rng=0)
+    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width)
     if math.isinf(task.ledger.eps):
         raise InvalidParameterError(
             "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use"
-            " solve_exact."
+            " solve_exact.",
+            parameter="eps",
         )
-    available = lp.neighbours.methods if feasible is None else available_methods(lp, feasible)
-    best = best_method(task, available)
-    found, reasons = predictions(task, available)
+    methods = protecting(task.relation, feasible)
+    if feasible is None:
+        methods = [method for method in methods if not method.never_violates]
+    methods = [method for method in methods if method.listed]
+    competing = candidates(task, methods)
+    proposals = Proposals(task, methods)
+    best = proposals.best(competing)
+    found, reasons = proposals.predictions, proposals.reasons
     if best in reasons:
         raise reasons[best]
     ordered = dict(sorted(found.items(), key=lambda item: item[1].violation))
@@ -298,15 +303,15 @@ def plan(
         yardstick=yardstick,
         verdict=verdict,
         advice=advice,
-        unit="per ‖Aᵢ‖₂" if isinstance(lp.neighbours, ConstraintPrivate) else "in units of A x − b",
+        unit="per ‖Aᵢ‖₂" if task.relation.changes_whole_rows else "in units of A x − b",
         _task=task,
-        _available=available,
+        _methods=methods,
     )
 
 
 def _region(task: Task) -> Region | None:
     """The public region, from vertex to vertex of which a row of norm 1 with entries of like size varies by the yardstick."""
-    if not isinstance(task.relation, ConstraintPrivate):
+    if not task.relation.changes_whole_rows:
         return None
     ranged = is_range(task.opt)
     try:

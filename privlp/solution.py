@@ -21,7 +21,7 @@ from privlp.status import Status
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privlp.problem import LinearProgram
+    from privlp.problem.linear_program import LinearProgram
 
 _FORMAT = "privlp solution 1"
 

@@ -498,7 +498,7 @@ def test_audit_runs_and_shows_its_progress(model, monkeypatch):
         "--confidence",
         0.9999,
     )
-    monkeypatch.setattr("privlp.solve_audit._PATIENCE", 0.0)
+    monkeypatch.setattr("privlp.audits.solve._PATIENCE", 0.0)
     result = call(*request)
     assert result.exit_code == 0, result.output
     assert re.search(

@@ -13,8 +13,8 @@ import sklearn.model_selection
 import privlp
 import svm_models
 from privlp import Budget, InvalidParameterError, LinearProgram
+from privlp.audits.tape import Tape
 from privlp.privacy import GaussianMechanism, Randomness
-from privlp.privacy.tape import Tape
 from privlp.privacy.unique import Unique
 from privlp.solvers import METHODS, Task
 from svm_models.base import Account

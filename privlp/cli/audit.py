@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
+from privlp.audits import audit_solve
 from privlp.cli import options
 from privlp.cli.messages import plain_errors
 from privlp.cli.output import require_folder, require_picture
 from privlp.cli.program import program, shares
 from privlp.files import write_whole
 from privlp.report.figure import save_figure
-from privlp.solve_audit import audit_solve
 
 _EXIT_CODES = (
     "Exit codes: 0 no fault found (no proof of privacy); 1 fault found; 2 wrong input or options;"

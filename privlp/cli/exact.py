@@ -13,7 +13,7 @@ from privlp.cli.messages import plain_errors
 from privlp.cli.output import require_folder, variables_table
 from privlp.exact import solve_exact
 from privlp.files import write_whole
-from privlp.problem import LinearProgram
+from privlp.problem.linear_program import LinearProgram
 
 
 @click.command(

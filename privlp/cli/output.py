@@ -8,7 +8,7 @@ from typing import Any
 from tabulate import tabulate
 
 from privlp.cli.messages import Failure
-from privlp.problem import LinearProgram
+from privlp.problem.linear_program import LinearProgram
 
 _MOST_VARIABLES_SHOWN = 20
 

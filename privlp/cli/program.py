@@ -9,7 +9,7 @@ import click
 
 from privlp.cli.options import RANGES, flag
 from privlp.errors import InvalidParameterError
-from privlp.problem import LinearProgram
+from privlp.problem.linear_program import LinearProgram
 from privlp.relations import (
     ColumnPrivate,
     ConstraintPrivate,

@@ -13,13 +13,13 @@ from privlp.cli.output import require_folder, variables_table
 from privlp.cli.program import program, shares
 from privlp.errors import PrivLPError
 from privlp.exact import solve_exact
+from privlp.methods import METHODS
 from privlp.plan import plan
 from privlp.privacy import Budget
-from privlp.problem import LinearProgram
+from privlp.problem.linear_program import LinearProgram
 from privlp.report.compare import compare
 from privlp.solution import Solution
 from privlp.solve import solve
-from privlp.solvers.choice import PREDICTIONS
 
 # A plan of a larger program may take far longer than its solve: it bounds each variable by linear
 # programs.
@@ -116,7 +116,8 @@ def _print_solution(lp: LinearProgram, solution: Solution) -> None:
 
 def _note_if_little_is_expected(lp: LinearProgram, request: dict[str, Any]) -> None:
     """Print what a plan of the same request says, if it is bad news; from public numbers."""
-    if request["method"] not in ("auto", *PREDICTIONS) or lp.shape[1] > _MOST_VARIABLES_PLANNED:
+    listed = [method.name for method in METHODS.values() if method.listed]
+    if request["method"] not in ("auto", *listed) or lp.shape[1] > _MOST_VARIABLES_PLANNED:
         return
     try:
         planned = plan(lp, **{name: request[name] for name in _PLANNED})

@@ -68,7 +68,9 @@ class Randomness(Unique):
 
     @classmethod
     def of(cls, rng: RandomSource) -> Randomness:
-        """`rng` itself where it is a Randomness already: a :class:`~privlp.privacy.tape.Tape`, for instance.
+        """A source of randomness; `rng` itself where it is one already.
+
+        A :class:`~privlp.audits.Tape` is one, for instance.
 
         Raises
         ------

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from privlp.checks import real
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
-from privlp.problem import LinearProgram
+from privlp.problem.linear_program import LinearProgram
 from privlp.report.figure import drawing_on, place_legend
 from privlp.report.style import GREY, marks
 from privlp.solution import Solution, point_of

@@ -13,7 +13,8 @@ from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.exact import ExactSolution
 from privlp.privacy import Budget, LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.privacy.randomness import RandomSource
-from privlp.problem import LinearProgram, StandardForm
+from privlp.problem.linear_program import LinearProgram
+from privlp.problem.standard_form import StandardForm
 from privlp.relations import ConstraintPrivate, RowPrivate
 from privlp.relations.low_sensitivity import LowSensitivity
 from privlp.solution import Solution, point_of
