@@ -66,7 +66,8 @@ class Proposals:
         if not set(map(str, reasons.values())) - {str(cause)}:
             raise cause
         raise UnsupportedProblemError(
-            " ".join(["No method applies.", str(cause), *in_short(reasons)])
+            " ".join(["No method applies.", str(cause), *in_short(reasons)]),
+            parameter=cause.parameter,
         )
 
 
