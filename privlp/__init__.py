@@ -6,7 +6,8 @@ State a linear program and what its neighbours may differ in, then solve it priv
 >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-1, -3]], b=[-2, -3])
 >>> privlp.solve_exact(lp).objective  # HiGHS, not private
 2.5
->>> solution = privlp.solve(lp, eps=float("inf"), delta=0, s=1, alpha=0.05, opt=2.5)  # no noise: not private
+>>> no_noise = float("inf")  # not private
+>>> solution = privlp.solve(lp, eps=no_noise, delta=0, s=1, alpha=0.05, opt=2.5)
 >>> privlp.compare(lp, solution).violation_at(0) < 0.05
 True
 """
