@@ -274,7 +274,9 @@ def plan(
     ...
     """
     if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
+        raise InvalidParameterError(
+            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
+        )
     task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width)
     if math.isinf(task.ledger.eps):
         raise InvalidParameterError(

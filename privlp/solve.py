@@ -133,9 +133,13 @@ def solve(
     ('truncated-laplace', True)
     """
     if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
+        raise InvalidParameterError(
+            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
+        )
     if budget is not None and not isinstance(budget, Budget):
-        raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
+        raise InvalidParameterError(
+            f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
+        )
     if time_limit is not None:
         time_limit = positive(time_limit, "time_limit")
     task = Task(
@@ -181,7 +185,8 @@ def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tup
         if not method.protects(task.relation):
             raise UnsupportedProblemError(
                 f"method={method.name!r} does not protect this neighbour relation:"
-                f" {task.relation.description}."
+                f" {task.relation.description}.",
+                parameter="method",
             )
         return method.name, method.plan(task)
     if is_one_of(method, ("auto",)):

@@ -1,9 +1,14 @@
 """How the code is laid out: which file may import which."""
 
 import ast
+import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+import privlp
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("privlp", "svm_models")
@@ -125,3 +130,66 @@ def test_rings_are_found(files, expected):
 def test_every_module_is_read():
     found = modules()
     assert {"privlp", "privlp.errors", "privlp.cli.options", "svm_models"} <= set(found)
+
+
+# ----------------------------------------------------------------------------------------------
+# what an import runs
+
+
+def test_public_names_are_those_that_type_checkers_see():
+    """The table of lazy imports says the same as the imports for types."""
+    tree = modules()["privlp"]
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {alias.asname: node.module for node in block.body for alias in node.names}
+    assert typed.pop("examples") == "privlp"
+    assert typed == privlp._HOME_OF
+    assert set(privlp.__all__) == {"examples", *typed}
+
+
+@pytest.mark.parametrize("name", sorted(privlp.__all__))
+def test_public_names_are_there(name):
+    assert name in dir(privlp)
+    public = getattr(privlp, name)
+    home = "privlp.examples" if name == "examples" else privlp._HOME_OF[name]
+    assert getattr(public, "__module__", home).startswith(home)
+
+
+def test_what_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'privlp' has no attribute 'sovle'"):
+        privlp.sovle  # noqa: B018
+
+
+def ran(code, *arguments):
+    """What a fresh interpreter prints."""
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+@pytest.mark.parametrize("name", ["solve", "plan"])
+def test_a_module_does_not_take_the_place_of_its_function(name):
+    code = f"import privlp.{name}, privlp; print(callable(privlp.{name}))"
+    assert ran(code) == "True\n"
+    assert ran(f"from privlp import {name}; print(callable({name}))") == "True\n"
+    assert callable(getattr(importlib.import_module("privlp"), name))
+
+
+SHOWN = "import sys; print(*sorted(name for name in sys.modules if name.split('.')[0] in {}))"
+
+
+def test_import_is_light():
+    heavy = ("highspy", "matplotlib", "numpy", "scipy")
+    assert ran(f"import privlp; {SHOWN.format(heavy)}") == "\n"
+
+
+def test_version_needs_no_solver():
+    code = (
+        "import sys; from privlp.cli import main; main(['--version'], standalone_mode=False); "
+        "print(*(name for name in sys.modules if name.split('.')[0] in ('numpy', 'scipy')), '.')"
+    )
+    assert ran(code).splitlines() == [f"privlp, version {privlp.__version__}", "."]
+
+
+def test_a_solve_needs_no_library_of_pictures():
+    heavy = ("cvxpy", "dp_accounting", "matplotlib", "pandas", "sklearn")
+    code = "import privlp; privlp.solve(privlp.examples.diet(), eps=1.0, delta=0.0)"
+    assert ran(f"{code}; {SHOWN.format(heavy)}") == "\n"

@@ -112,7 +112,9 @@ def audit_solve(
     """
     eps, delta = validated_budget(eps, delta)
     if math.isinf(eps):
-        raise InvalidParameterError("eps must be finite: without noise there is no claim to audit.")
+        raise InvalidParameterError(
+            "eps must be finite: without noise there is no claim to audit.", parameter="eps"
+        )
     _require_counts(pairs, runs)
     confidence = require_confidence(confidence)
     request = {
@@ -184,14 +186,17 @@ def _with_single_draws(
 
 def _require_counts(pairs: Any, runs: Any) -> None:
     if not isinstance(pairs, int | np.integer) or isinstance(pairs, bool) or pairs < 1:
-        raise InvalidParameterError(f"pairs must be a positive integer, got {pairs!r}.")
+        raise InvalidParameterError(
+            f"pairs must be a positive integer, got {pairs!r}.", parameter="pairs"
+        )
     if (
         not isinstance(runs, int | np.integer)
         or isinstance(runs, bool)
         or (runs < 100 and runs != 0)
     ):
         raise InvalidParameterError(
-            f"runs must be an integer of at least 100, or 0 for no statistics; got {runs!r}."
+            f"runs must be an integer of at least 100, or 0 for no statistics; got {runs!r}.",
+            parameter="runs",
         )
 
 

@@ -25,7 +25,6 @@ _EXIT_CODES = (
 @click.command(
     "audit",
     cls=options.GroupedCommand,
-    short_help="Look for a fault in a private solve of a model; not private.",
     epilog=options.example(
         "privlp audit model.mps --eps 1 --delta 1e-6 --s 6 --opt 3 --pairs 6 --runs 0",
         exit_codes=_EXIT_CODES,

@@ -22,7 +22,6 @@ _EXIT_CODES = (
 @click.command(
     "budget",
     cls=options.GroupedCommand,
-    short_help="Make a budget that is kept in a file, or say what it has paid for.",
     epilog=options.example(
         "privlp budget all.budget --eps 1 --delta 1e-6",
         "privlp solve m.mps --eps 0.2 --delta 0 --s 9 --opt 4 --budget all.budget",

@@ -111,7 +111,6 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
 
 @click.command(
     "demo",
-    short_help="Solve a program on real medical records, and draw it.",
     epilog=options.example("privlp demo --output demo.png"),
 )
 @click.option(

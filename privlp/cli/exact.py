@@ -18,7 +18,6 @@ from privlp.problem.linear_program import LinearProgram
 
 @click.command(
     "exact",
-    short_help="Solve a model exactly with HiGHS; not private.",
     epilog=options.example("privlp exact model.mps"),
 )
 @click.argument("model", type=click.Path())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import functools
-import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 
 import click
 
+from privlp.cli.options import RANGES, flag
 from privlp.errors import NotPrivateWarning, PrivLPError
 
 _STAYS_CHARGED = (
@@ -39,7 +39,7 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 return command(*args, **kwargs)
             except PrivLPError as error:
-                raise Failure(in_flags(str(error))) from None
+                raise Failure(told(error)) from None
             except OSError as error:
                 if error.errno == errno.EPIPE:  # nobody reads the output: click ends quietly
                     raise
@@ -57,50 +57,38 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-_PHRASES = {
-    "opt=(low, high)": "--opt-range LOW HIGH",
-    "bounds=..., or box=... in the readers": "--box",
-    "or give opt or a range": "or give --opt or --opt-range",
-    "(and opt, if given)": "(and --opt, if given)",
-    "opt must be a number, got tuple": "This method takes --opt, not --opt-range",
-    "opt must be a number with this method, got a sequence": (
-        "This method takes --opt, not --opt-range"
-    ),
-    "by a mask of True or the pattern '*'": "by --private '*'",
-    "sides b: give the neighbour relation a finite": "sides b: by --b-range, with a finite",
-    "coefficients A: give the neighbour relation a finite": (
-        "coefficients A: by --a-range, with a finite"
-    ),
-    "give lower and upper to the neighbour relation": "give --a-range",
-    "feasible must be None here": "--feasible has no use here",
-    "or None for the best": "or left out for the best",
-    "The parameters s and alpha say": "--s and --alpha say",
-    "use solve_exact": "use `privlp exact`",
+#: Options that fill a parameter of the library, or may take its place, under another name.
+_OPTIONS_OF = {
+    "bounds": ("box", "opt", "opt_range"),
+    "change": ("nominal_n",),
+    "opt": ("opt", "opt_range"),
+    "private": ("patterns",),
+    "random_state": ("seed",),
+    "rng": ("seed",),
+    "zeros": ("zeros_public",),
 }
-_AT_THE_START = r"(?:^|(?<=[.:] ))({})(?= (?:must|is missing|has no use|needs|=))"
-_WITH_A_VALUE = r"\b({})=('[^']*'|\.\.\.|[-\w.]*\w)"
 
 
-def in_flags(text: str) -> str:
-    """A message with the options of the command in place of the parameters of the library."""
-    known = click.get_current_context().command.params
-    flags = {
-        str(option.name): option.opts[0] for option in known if isinstance(option, click.Option)
+def told(error: PrivLPError) -> str:
+    """The message of an error, which begins with the option at fault as it is typed."""
+    message, options = str(error), _options(error.parameter)
+    if options == [flag(str(error.parameter))] and message.startswith(f"{error.parameter} "):
+        return options[0] + message.removeprefix(str(error.parameter))
+    return f"{' or '.join(options)}: {message}" if options else message
+
+
+def _options(parameter: str | None) -> list[str]:
+    """The options of the command that fill a parameter, or that may take its place."""
+    if parameter is None:
+        return []
+    context = click.get_current_context()
+    options = {
+        str(option.name): option.opts[0]
+        for option in context.command.params
+        if isinstance(option, click.Option)
     }
-    if "patterns" in flags:
-        flags["private"] = flags.pop("patterns")
-    for phrase, said in _PHRASES.items():
-        text = text.replace(phrase, said)
-    names = "|".join(flags)
-    text = re.sub(
-        _WITH_A_VALUE.format(names),
-        lambda found: f"{flags[found[1]]} {_plain(found[2])}".strip(),
-        text,
-    )
-    text = re.sub(_AT_THE_START.format(names), lambda found: flags[found[1]], text)
-    return re.sub(r"\b\w+_\w+\b", lambda found: flags.get(found[0], found[0]), text)
-
-
-def _plain(value: str) -> str:
-    """A value as one types it: a plain word without quotes."""
-    return "" if value == "..." else re.sub(r"^'([-\w]+)'$", r"\1", value)
+    names = _OPTIONS_OF.get(parameter, (parameter,))
+    if parameter in ("lower", "upper"):
+        given = [name for name in RANGES if context.params.get(name) is not None]
+        names = tuple(dict.fromkeys(RANGES[name] for name in given))
+    return [options[name] for name in names if name in options]

@@ -72,6 +72,13 @@ audit = _group("Audit")
 made = _group("When FILE is made, or was moved")
 output = _group("Output")
 
+#: Of each relation, the option that declares the public range of its private numbers.
+RANGES = {
+    "scalar_private": "b_range",
+    "row_private": "a_range",
+    "column_private": "a_range",
+    "objective_private": "c_range",
+}
 _RANGE: dict[str, Any] = {"type": float, "nargs": 2, "metavar": "LOW HIGH"}
 _STEP: dict[str, Any] = {"type": float, "metavar": "D"}
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from privlp.cli import options
-from privlp.cli.messages import in_flags, plain_errors
+from privlp.cli.messages import plain_errors
 from privlp.cli.output import require_picture
 from privlp.cli.program import program
 from privlp.plan import plan
@@ -17,7 +17,6 @@ from privlp.report.figure import save_figure
 @click.command(
     "plan",
     cls=options.GroupedCommand,
-    short_help="Predict how well a model can be solved privately; spends nothing.",
     epilog=options.example("privlp plan model.mps --eps 1 --delta 1e-6 --s 100 --opt 4.5"),
 )
 @click.argument("model", type=click.Path())
@@ -37,6 +36,6 @@ def command(model: str, picture: str | None, **given: Any) -> None:
     require_picture(picture)
     lp, request = program(model, given)
     planned = plan(lp, **request)
-    click.echo(in_flags(str(planned)))
+    click.echo(planned)
     if picture is not None:
         save_figure(planned.plot(), picture)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from privlp.cli.options import flag
+from privlp.cli.options import RANGES, flag
 from privlp.errors import InvalidParameterError
 from privlp.problem.linear_program import LinearProgram
 from privlp.relations import (
@@ -32,12 +32,6 @@ _DETAILS = {
     "a_range": ("row_private", "column_private"),
     "zeros_public": ("row_private", "column_private"),
     "c_range": ("objective_private",),
-}
-_RANGES = {
-    "scalar_private": "b_range",
-    "row_private": "a_range",
-    "column_private": "a_range",
-    "objective_private": "c_range",
 }
 _LOW_SENSITIVITY_OPTIONS = (*_RELATIONS, *_DETAILS)
 
@@ -112,15 +106,14 @@ def _relation(name: str, given: dict[str, Any]) -> Any:
     )
     if given["zeros_public"] and name in _DETAILS["zeros_public"]:
         details["zeros"] = "public"
-    ends = given[_RANGES[name]]
+    ends = given[RANGES[name]]
     details |= {} if ends is None else dict(zip(("lower", "upper"), ends, strict=True))
     try:
         return _RELATIONS[name](given[name], **details)
     except InvalidParameterError as error:
-        message = str(error).replace("sensitivity", flag(name), 1).replace("upper", "HIGH")
-        raise InvalidParameterError(
-            message.replace("lower must", f"{flag(_RANGES[name])}: LOW must")
-        ) from None
+        options = {"sensitivity": name, "lower": RANGES[name], "upper": RANGES[name]}
+        option = options.get(str(error.parameter), error.parameter)
+        raise InvalidParameterError(str(error), parameter=option) from None
 
 
 def shares(text: str | None) -> list[float] | None:

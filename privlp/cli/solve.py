@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from privlp.cli import options
-from privlp.cli.messages import in_flags, plain_errors
+from privlp.cli.messages import plain_errors
 from privlp.cli.output import require_folder, variables_table
 from privlp.cli.program import program, shares
 from privlp.errors import PrivLPError
@@ -30,7 +30,6 @@ _PLANNED = ("eps", "delta", "s", "alpha", "opt", "width", "feasible")
 @click.command(
     "solve",
     cls=options.GroupedCommand,
-    short_help="Solve a model privately.",
     epilog=options.example(
         "privlp solve model.mps --eps 1 --delta 1e-6 --s 100 --opt 4.5",
         "privlp solve model.mps --eps 1 --delta 1e-6 --scalar-private 0.1 --norm 1",
@@ -126,8 +125,7 @@ def _note_if_little_is_expected(lp: LinearProgram, request: dict[str, Any]) -> N
         return
     if planned.verdict.worrying:
         click.echo(
-            f"Note, as `privlp plan` predicts for method {planned.best}:"
-            f" {in_flags(planned.advice)}",
+            f"Note, as `privlp plan` predicts for method {planned.best}: {planned.advice}",
             err=True,
         )
 

@@ -66,7 +66,8 @@ class Proposals:
         if not candidates[-1].needs_oracle or not set(map(str, reasons.values())) - {str(cause)}:
             raise cause
         raise UnsupportedProblemError(
-            " ".join(["No method applies.", str(cause), *in_short(reasons)])
+            " ".join(["No method applies.", str(cause), *in_short(reasons)]),
+            parameter=cause.parameter,
         )
 
 

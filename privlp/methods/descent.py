@@ -181,7 +181,8 @@ def noise_of_one_release(task: Task, beside: Sequence[Mechanism] = ()) -> float:
     """
     if task.ledger.delta == 0 and math.isfinite(task.ledger.eps):
         raise InvalidParameterError(
-            "delta must be positive with this method, whose noise is Gaussian; or use method='dmw'."
+            "delta must be positive with this method, whose noise is Gaussian; or use method='dmw'.",
+            parameter="delta",
         )
     return task.ledger.calibrate(
         lambda intensity: GaussianMechanism(1.0, 1 / intensity), 1, beside=beside

@@ -169,7 +169,8 @@ def _size_of_x(task: Task) -> float:
     if math.isinf(largest):
         raise UnsupportedProblemError(
             "How large x may be, and with it the effect of noise on A, is not known publicly: give"
-            " every variable finite bounds."
+            " every variable finite bounds.",
+            parameter="bounds",
         )
     return largest / 2
 
@@ -181,18 +182,22 @@ def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:
     if costs_are_private:
         raise InvalidParameterError(
             "opt has no use where c is private: the optimum of the released costs is found. Leave"
-            " it out."
+            " it out.",
+            parameter="opt",
         )
     value = real(task.opt, "opt")
     if not math.isfinite(value):
-        raise InvalidParameterError(f"opt must be a finite number, got {task.opt!r}.")
+        raise InvalidParameterError(
+            f"opt must be a finite number, got {task.opt!r}.", parameter="opt"
+        )
     lp, value = task.lp, value - task.lp.offset
     matrix, lower, upper = _rows_and_value(lp, ~lp.private, value)
     status, _ = optimum(np.zeros(len(lp.c)), matrix, lower, upper, lp.bounds)
     if status == highspy.HighsModelStatus.kInfeasible:
         raise UnsupportedProblemError(
             f"opt = {task.opt:g} is out of reach: no x within the public rows and bounds has that"
-            " objective."
+            " objective.",
+            parameter="opt",
         )
     return value
 

@@ -99,12 +99,14 @@ class Mirror(Method):
         if relation.change != "replace":
             raise UnsupportedProblemError(
                 "method='mirror' takes soft rows where records are replaced: prices of rows are"
-                " public."
+                " public.",
+                parameter="method",
             )
         largest_price = task.public.largest_price
         if largest_price is None or not math.isfinite(largest_price):
             raise UnsupportedProblemError(
-                "method='mirror' needs a finite penalty for every private row, or none for any."
+                "method='mirror' needs a finite penalty for every private row, or none for any.",
+                parameter="method",
             )
         simplex = Simplex(task.form, task.opt, least=0.0)
         unit = width * float(simplex.vertices.max())
@@ -170,7 +172,8 @@ class _Simplexes:
         if sizes[0] * sizes[1] < 0:
             raise InvalidParameterError(
                 "opt=(low, high) must not reach beyond the objective at the bounds of the"
-                f" variables, got {task.opt!r}."
+                f" variables, got {task.opt!r}.",
+                parameter="opt",
             )
         low, high = sorted(map(abs, sizes))
         self.ends = low, high

@@ -109,7 +109,8 @@ class Forecast:
         if "c" in self.relation.private_parts:
             raise UnsupportedProblemError(
                 "method='mw' moves on {c·x = opt}, which shows c: where c is private use"
-                " 'direct-noise'."
+                " 'direct-noise'.",
+                parameter="method",
             )
         if not task.form.n_private:
             raise UnsupportedProblemError(
@@ -191,7 +192,8 @@ class Forecast:
             raise UnsupportedProblemError(
                 "method='mw' plans its rounds from a public range of the entries of A, and none was"
                 " declared: give lower and upper to the neighbour relation, or use"
-                " method='direct-noise'."
+                " method='direct-noise'.",
+                parameter="lower",
             )
         if bounds[0] is form.lp.A:
             rows = RowBlock(form)

@@ -298,7 +298,8 @@ def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
             raise UnsupportedProblemError(
                 f"feasible='always' needs a declared public range of the {NAMES[part.part]}: give"
                 f" the neighbour relation a finite {end}, the same for every neighbour and not read"
-                " off the data."
+                " off the data.",
+                parameter="lower",
             )
 
 

@@ -35,7 +35,8 @@ def low_sensitivity(task: Task, method: str) -> LowSensitivity:
     if not isinstance(task.relation, LowSensitivity):
         raise UnsupportedProblemError(
             f"method={method!r} protects programs whose numbers change a little (ScalarPrivate,"
-            f" RowPrivate, ColumnPrivate, ObjectivePrivate), not: {task.relation.description}."
+            f" RowPrivate, ColumnPrivate, ObjectivePrivate), not: {task.relation.description}.",
+            parameter="method",
         )
     task.refuse_soft_rows(method)
     return task.relation
@@ -91,7 +92,8 @@ def shares(
         parts = ", ".join(NAMES[part.part] for part in numbers)
         raise InvalidParameterError(
             f"split needs {len(numbers)} positive number(s), none below a millionth of their sum,"
-            f" one for each of: {parts}."
+            f" one for each of: {parts}.",
+            parameter="split",
         )
     return [share / total for share in given]
 

@@ -126,12 +126,14 @@ class Task:
         if self.s is None:
             raise InvalidParameterError(
                 "s is missing: the number of private rows that the solution may violate by more"
-                " than alpha."
+                " than alpha.",
+                parameter="s",
             )
         s = real(self.s, "s")
         if not 1 <= s <= self.n:
             raise InvalidParameterError(
-                f"s must be between 1 and the number of private rows, {self.n}; got {self.s!r}."
+                f"s must be between 1 and the number of private rows, {self.n}; got {self.s!r}.",
+                parameter="s",
             )
         return s
 
@@ -153,7 +155,8 @@ class Task:
         if not 0 < alpha < float("inf"):
             raise InvalidParameterError(
                 "alpha must be positive and finite (or None for the best the budget allows), got"
-                f" {self.alpha!r}."
+                f" {self.alpha!r}.",
+                parameter="alpha",
             )
         return alpha
 
@@ -184,7 +187,8 @@ class Task:
         if not isinstance(self.relation, ConstraintPrivate):
             raise UnsupportedProblemError(
                 f"method={method!r} protects constraint-private programs, not:"
-                f" {self.relation.description}."
+                f" {self.relation.description}.",
+                parameter="method",
             )
         self.refuse(method, split="one part of the program is private")
         if not self.public.has_private_rows:
@@ -217,7 +221,8 @@ class Task:
         if self.lp.penalty is not None:
             raise UnsupportedProblemError(
                 f"method={method!r} treats every row as hard; leave out penalty, or write the soft"
-                " rows with slack variables."
+                " rows with slack variables.",
+                parameter="method",
             )
 
     def refuse(self, method: str, **unused: str) -> None:
@@ -243,5 +248,6 @@ class Task:
         for name, reason in unused.items():
             if getattr(self, name) is not None:
                 raise InvalidParameterError(
-                    f"{name} has no use with method={method!r}: {reason}. Leave it out."
+                    f"{name} has no use with method={method!r}: {reason}. Leave it out.",
+                    parameter=name,
                 )

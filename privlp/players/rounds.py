@@ -39,6 +39,7 @@ def as_rounds(factor: float, ratio: float, alpha: float) -> int:
     if not rounds <= _MOST_ROUNDS:
         raise InvalidParameterError(
             f"alpha = {alpha:g} asks for {rounds:.3g} rounds, beyond {_MOST_ROUNDS:,}. Give a"
-            " larger alpha."
+            " larger alpha.",
+            parameter="alpha",
         )
     return max(1, math.ceil(rounds))

@@ -109,7 +109,8 @@ class LinearProgram(ProgramData):
             set_field(self, "neighbours", Combined(tuple(self.neighbours)))
         if not isinstance(self.neighbours, NeighbourRelation):
             raise InvalidParameterError(
-                f"neighbours must be a neighbour relation, got {in_words(self.neighbours)}."
+                f"neighbours must be a neighbour relation, got {in_words(self.neighbours)}.",
+                parameter="neighbours",
             )
         frame = self.A if hasattr(self.A, "columns") and hasattr(self.A, "index") else None
         quote = not _hides_rows(self.neighbours)
@@ -153,12 +154,18 @@ class LinearProgram(ProgramData):
         set_field(self, "groups", _record_ids(self.groups, n, quote=quote))
         set_field(self, "penalty", _penalties(self.penalty, self.private))
         if not is_one_of(self.sense, ("min", "max")):
-            raise InvalidParameterError(f"sense must be 'min' or 'max', got {self.sense!r}.")
+            raise InvalidParameterError(
+                f"sense must be 'min' or 'max', got {self.sense!r}.", parameter="sense"
+            )
         set_field(self, "offset", real(self.offset, "offset"))
         if not np.isfinite(self.offset):
-            raise InvalidProblemError(f"offset must be a finite number, got {self.offset!r}.")
+            raise InvalidProblemError(
+                f"offset must be a finite number, got {self.offset!r}.", parameter="offset"
+            )
         if not isinstance(self.name, str):
-            raise InvalidParameterError(f"name must be a string, got {type(self.name).__name__}.")
+            raise InvalidParameterError(
+                f"name must be a string, got {type(self.name).__name__}.", parameter="name"
+            )
         self.neighbours.check(self)
 
     @classmethod
@@ -424,7 +431,9 @@ def _record_ids(groups: Any, n: int, *, quote: bool) -> Any:
         ids = None  # raised below, without this error as its context, which quotes a shape
     each = f"each of the {n} rows" if quote else "each row"
     if ids is None:
-        raise InvalidProblemError(f"groups must hold one record id for {each}, all of one type.")
+        raise InvalidProblemError(
+            f"groups must hold one record id for {each}, all of one type.", parameter="groups"
+        )
     if ids.shape != (n,):
         given = f"has shape {ids.shape}; it needs" if quote else "must hold"
         raise InvalidProblemError(f"groups {given} one record id for {each}.")
@@ -442,6 +451,7 @@ def _penalties(penalty: Any, private: npt.NDArray[np.bool_]) -> Any:
     if prices.shape != private.shape or not (prices > 0).all():
         raise InvalidProblemError(
             "penalty must be a positive number, or one positive number (inf for a hard row) per"
-            " row."
+            " row.",
+            parameter="penalty",
         )
     return frozen(prices)

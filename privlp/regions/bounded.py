@@ -61,7 +61,7 @@ def require_bounded(
     for cost in _costs(lp, box, numbers):
         _, direction = optimum(cost, rows, *limits, box)
         if cost @ direction < -_TOLERANCE * np.abs(cost).max():
-            raise UnsupportedProblemError(_message(lp, direction))
+            raise UnsupportedProblemError(_message(lp, direction), parameter="bounds")
 
 
 def _rows_of_directions(

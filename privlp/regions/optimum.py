@@ -29,6 +29,7 @@ def range_of(opt: Any) -> tuple[float, float]:
     low, high = (real(end, "opt") for end in opt)
     if not -math.inf < low < high < math.inf:
         raise InvalidParameterError(
-            f"opt=(low, high) must be two finite numbers in rising order, got {opt!r}."
+            f"opt=(low, high) must be two finite numbers in rising order, got {opt!r}.",
+            parameter="opt",
         )
     return low, high

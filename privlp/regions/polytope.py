@@ -83,7 +83,8 @@ class PublicPolytope:
                 and optimum(np.zeros(len(lp.c)), A, lower, upper, lp.bounds)[0] == _INFEASIBLE
             ):
                 raise InvalidParameterError(
-                    f"opt = {opt!r}: no x within the public rows and bounds has such an objective."
+                    f"opt = {opt!r}: no x within the public rows and bounds has such an objective.",
+                    parameter="opt",
                 )
         self.form = form
         try:
@@ -173,7 +174,8 @@ class PublicPolytope:
             raise UnsupportedProblemError(
                 "The public region is unbounded, or HiGHS cannot bound it: its rows and bounds"
                 f" (and opt, if given) put no limit on {names}. Give such variables finite bounds"
-                " (bounds=..., or box=... in the readers), or give opt or a range."
+                " (bounds=..., or box=... in the readers), or give opt or a range.",
+                parameter="bounds",
             )
         self.middle = np.mean(found, axis=0)
         return ends[:, 0], ends[:, 1]
@@ -228,13 +230,14 @@ def _reachable(form: StandardForm, opt: float, best: float) -> float:
     """V without offset, no better than the best objective of the public region."""
     lp, given = form.lp, real(opt, "opt")
     if not math.isfinite(given):
-        raise InvalidParameterError(f"opt must be a finite number, got {opt!r}.")
+        raise InvalidParameterError(f"opt must be a finite number, got {opt!r}.", parameter="opt")
     value, tolerance = given - lp.offset, _TOLERANCE_OF_OPT * (1 + abs(best))
     if lp.sign * (best - value) > tolerance:
         way = "below the least" if lp.sense == "min" else "above the largest"
         raise InvalidParameterError(
             f"opt = {given:g} is {way} objective within the public rows and bounds,"
-            f" {best + lp.offset:g}: no x reaches it."
+            f" {best + lp.offset:g}: no x reaches it.",
+            parameter="opt",
         )
     return lp.sign * max(lp.sign * value, lp.sign * best)
 

@@ -45,16 +45,20 @@ class Simplex:
                 "opt is missing. Give the optimal value, or a public guess of it, as opt=... in the"
                 " objective's own units; where whole constraints are private, methods 'mirror' and"
                 " 'ftpl' also take a public range, opt=(low, high). It must be public: do not"
-                " compute it from private rows."
+                " compute it from private rows.",
+                parameter="opt",
             )
         if isinstance(opt, tuple | list | np.ndarray):
             raise InvalidParameterError(
                 "opt must be a number with this method, got a sequence. Methods 'mirror' and 'ftpl'"
-                " take a range, opt=(low, high)."
+                " take a range, opt=(low, high).",
+                parameter="opt",
             )
         value = form.cost_of(real(opt, "opt"))
         if not math.isfinite(value):
-            raise InvalidParameterError(f"opt must be a finite number, got {opt!r}.")
+            raise InvalidParameterError(
+                f"opt must be a finite number, got {opt!r}.", parameter="opt"
+            )
         reasons = _reasons_against(form, value)
         if reasons:
             raise UnsupportedProblemError(

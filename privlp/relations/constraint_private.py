@@ -65,18 +65,21 @@ class ConstraintPrivate(NeighbourRelation):
     def __post_init__(self) -> None:
         if not is_one_of(self.change, ("replace", "add-remove")):
             raise InvalidParameterError(
-                f"change must be 'replace' or 'add-remove', got {self.change!r}."
+                f"change must be 'replace' or 'add-remove', got {self.change!r}.",
+                parameter="change",
             )
         object.__setattr__(self, "rows_per_record", _count(self.rows_per_record, "rows_per_record"))
         if self.nominal_n is not None:
             object.__setattr__(self, "nominal_n", _count(self.nominal_n, "nominal_n"))
         if self.change == "add-remove" and self.nominal_n is None:
             raise InvalidParameterError(
-                "change='add-remove' makes the number of rows private: give a public nominal_n."
+                "change='add-remove' makes the number of rows private: give a public nominal_n.",
+                parameter="change",
             )
         if self.change == "replace" and self.nominal_n is not None:
             raise InvalidParameterError(
-                "nominal_n has no use with change='replace', where the number of rows is public."
+                "nominal_n has no use with change='replace', where the number of rows is public.",
+                parameter="nominal_n",
             )
 
     @property
@@ -137,14 +140,16 @@ class ConstraintPrivate(NeighbourRelation):
         if lp.sides()[lp.private].sum() > self.largest_n():
             raise InvalidProblemError(
                 f"The program has more than ten times nominal_n={self.nominal_n} private rows. "
-                "Declare a nominal_n of the right order."
+                "Declare a nominal_n of the right order.",
+                parameter="nominal_n",
             )
         if lp.rows_of_largest_record() > self.rows_per_record:
             raise InvalidProblemError(
                 f"A record has more than rows_per_record={self.rows_per_record} private rows (an"
                 " equality or range counts as two). Declare a rows_per_record that bounds every"
                 " record that might ever join; or name the private rows by private=..., if rows"
-                " that nobody owns are among them."
+                " that nobody owns are among them.",
+                parameter="rows_per_record",
             )
 
     def conceal(self, lp: ProgramData) -> KnownProgram:
@@ -318,7 +323,9 @@ class ConstraintPrivate(NeighbourRelation):
 def _count(value: object, name: str) -> int:
     """A positive integer as a Python int: NumPy's small ones would overflow in formulas."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise InvalidParameterError(f"{name} must be a positive integer, got {value!r}.")
+        raise InvalidParameterError(
+            f"{name} must be a positive integer, got {value!r}.", parameter=name
+        )
     if value > _LARGEST_COUNT:
-        raise InvalidParameterError(f"{name} must be at most 2^53.")
+        raise InvalidParameterError(f"{name} must be at most 2^53.", parameter=name)
     return int(value)

@@ -241,10 +241,13 @@ class BoundedChange(LowSensitivity):
     def __post_init__(self) -> None:
         value = real(self.sensitivity, "sensitivity")
         if value == math.inf:
-            raise InvalidParameterError(f"sensitivity must be finite: {self.unbounded}")
+            raise InvalidParameterError(
+                f"sensitivity must be finite: {self.unbounded}", parameter="sensitivity"
+            )
         if not value > 0:
             raise InvalidParameterError(
-                f"sensitivity must be positive and finite, got {self.sensitivity!r}."
+                f"sensitivity must be positive and finite, got {self.sensitivity!r}.",
+                parameter="sensitivity",
             )
         object.__setattr__(self, "sensitivity", value)
         for name, absent in (("lower", -np.inf), ("upper", np.inf)):
@@ -255,17 +258,19 @@ class BoundedChange(LowSensitivity):
                 raise InvalidParameterError(str(error)) from None
             if np.isnan(end).any():
                 raise InvalidParameterError(
-                    f"{name} holds NaN; a declared range must be of numbers."
+                    f"{name} holds NaN; a declared range must be of numbers.",
+                    parameter=name,
                 )
             object.__setattr__(self, name, frozen(end))
         try:
             contradictory = bool((self.lower > self.upper).any())
         except ValueError:
             raise InvalidParameterError(
-                f"lower has shape {self.lower.shape} and upper {self.upper.shape}: they must agree."
+                f"lower has shape {self.lower.shape} and upper {self.upper.shape}: they must agree.",
+                parameter="lower",
             ) from None
         if contradictory:
-            raise InvalidParameterError("lower must not exceed upper anywhere.")
+            raise InvalidParameterError("lower must not exceed upper anywhere.", parameter="lower")
 
     @property
     def private_parts(self) -> frozenset[str]:
@@ -335,7 +340,8 @@ class BoundedChange(LowSensitivity):
         if lp.groups is not None:
             raise InvalidProblemError(
                 "groups has no use where numbers change a little: the sensitivity says what one"
-                " record moves. Leave it out."
+                " record moves. Leave it out.",
+                parameter="groups",
             )
         try:
             lower, upper, values, private = self._range_of(lp)
@@ -343,20 +349,23 @@ class BoundedChange(LowSensitivity):
             raise InvalidProblemError(
                 f"lower and upper must be numbers, or arrays of the shape of {self.numbers_are};"
                 f" got {self.lower.shape} and {self.upper.shape} for {lp.shape[0]} rows and"
-                f" {lp.shape[1]} variables."
+                f" {lp.shape[1]} variables.",
+                parameter="lower",
             ) from None
         inside = (lower <= values) & (values <= upper)
         if not inside[private].all():
             raise InvalidProblemError(
                 f"Some of {self.numbers_are} lie outside the declared range. Declare a public lower"
-                " and upper that hold for every neighbour; do not read them off the data."
+                " and upper that hold for every neighbour; do not read them off the data.",
+                parameter="lower",
             )
         movable = np.broadcast_to(lower < upper, values.shape)[private]
         if (np.abs(values[private][movable]) > _LARGEST_MULTIPLE * self.sensitivity).any():
             raise InvalidProblemError(
                 f"Some of {self.numbers_are} exceed {_LARGEST_MULTIPLE:.3g} times the sensitivity,"
                 f" {self.sensitivity:g}: double precision cannot hold them together with their"
-                " noise. Check the sensitivity, or rescale."
+                " noise. Check the sensitivity, or rescale.",
+                parameter="sensitivity",
             )
 
     def largest(self, *, of_points: bool = False) -> float:

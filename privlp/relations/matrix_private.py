@@ -39,7 +39,9 @@ class _MatrixPrivate(BoundedChange):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not is_one_of(self.zeros, ("private", "public")):
-            raise InvalidParameterError(f"zeros must be 'private' or 'public', got {self.zeros!r}.")
+            raise InvalidParameterError(
+                f"zeros must be 'private' or 'public', got {self.zeros!r}.", parameter="zeros"
+            )
 
     def _movable(self, lp: ProgramData) -> npt.NDArray[np.bool_]:
         """Which entries would be private if their row were, (n, d)."""

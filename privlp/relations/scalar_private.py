@@ -77,7 +77,9 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         super().__post_init__()
         name = {"1.0": "1"}.get(str(self.norm), str(self.norm))
         if name not in ("inf", "1"):
-            raise InvalidParameterError(f"norm must be 'inf' or '1', got {self.norm!r}.")
+            raise InvalidParameterError(
+                f"norm must be 'inf' or '1', got {self.norm!r}.", parameter="norm"
+            )
         object.__setattr__(self, "norm", name)
 
     @property

@@ -66,22 +66,26 @@ class PublishedDenseMultiplicativeWeights(Method):
             raise UnsupportedProblemError(
                 "method='dmw-published' needs s times the number of private rows below 2^45: beyond"
                 " it, rounding may move a score by more than the published sensitivity allows for."
-                f" Here s is {s:g}, with {count} private rows. Choose a smaller s, or method='dmw'."
+                f" Here s is {s:g}, with {count} private rows. Choose a smaller s, or method='dmw'.",
+                parameter="method",
             )
         if alpha is None:
             raise InvalidParameterError(
-                "alpha is missing: method='dmw-published' takes its number of rounds from alpha."
+                "alpha is missing: method='dmw-published' takes its number of rounds from alpha.",
+                parameter="alpha",
             )
         if delta == 0 and math.isfinite(eps):
             raise InvalidParameterError(
-                "delta must be positive: the published composition formula divides by ln(1/delta)."
+                "delta must be positive: the published composition formula divides by ln(1/delta).",
+                parameter="delta",
             )
         simplex = Simplex(task.form, task.opt)
         largest_value = entry_bound * float(simplex.vertices.max())
         rho = largest_value + rhs_bound
         if not alpha < 9 * rho:
             raise InvalidParameterError(
-                f"alpha must be below 9 rho = {9 * rho:g} for method='dmw-published', got {alpha:g}."
+                f"alpha must be below 9 rho = {9 * rho:g} for method='dmw-published', got {alpha:g}.",
+                parameter="alpha",
             )
         rounds = as_rounds(36 * math.log(n), rho / alpha, alpha)
         eta = math.sqrt(math.log(n) / rounds)
@@ -128,18 +132,24 @@ def _declared_bounds(width: Any) -> tuple[float, float]:
     if width is None:
         raise InvalidParameterError(
             "width is missing: method='dmw-published' needs a declared public bound on every |A_ij|"
-            " and |b_i|, or a pair of bounds."
+            " and |b_i|, or a pair of bounds.",
+            parameter="width",
         )
     pair = (width, width) if np.ndim(width) == 0 else tuple(width)
     if len(pair) != 2:
-        raise InvalidParameterError("width must be one bound, or a pair of bounds (for A, for b).")
+        raise InvalidParameterError(
+            "width must be one bound, or a pair of bounds (for A, for b).", parameter="width"
+        )
     bounds = real(pair[0], "width"), real(pair[1], "width")
     if not all(0 < bound < math.inf for bound in bounds):
-        raise InvalidParameterError(f"width must be positive and finite, got {width!r}.")
+        raise InvalidParameterError(
+            f"width must be positive and finite, got {width!r}.", parameter="width"
+        )
     if not all(_SMALLEST_BOUND <= bound <= _LARGEST_BOUND for bound in bounds):
         raise InvalidParameterError(
             f"width must lie between {_SMALLEST_BOUND:g} and {_LARGEST_BOUND:g} with"
             f" method='dmw-published', got {width!r}: beyond, numbers overflow. Measure the rows in"
-            " other units."
+            " other units.",
+            parameter="width",
         )
     return bounds
