@@ -8,6 +8,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from privlp.solvers import Task
+from privlp.solvers.elastic_dual import ElasticDual
+from privlp.solvers.ftpl import LeaderOfCuts, PerturbedLeader, ftpl
+from privlp.solvers.polytope_rows import RowsOnPolytope
+from privlp.solvers.public_polytope import PublicPolytope
 
 import privlp
 from privlp import (
@@ -19,11 +24,6 @@ from privlp import (
 )
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from privlp.problem.standard_form import StandardForm
-from privlp.solvers import Task
-from privlp.solvers.elastic_dual import ElasticDual
-from privlp.solvers.ftpl import LeaderOfCuts, PerturbedLeader, ftpl
-from privlp.solvers.polytope_rows import RowsOnPolytope
-from privlp.solvers.public_polytope import PublicPolytope
 
 REPLACE = ConstraintPrivate()
 ADD = ConstraintPrivate("add-remove", nominal_n=5)

@@ -12,13 +12,13 @@ import weakref
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from privlp.solvers.dense_dual import DenseProjection
+from privlp.solvers.simplex import RowsOnSimplex, Simplex
 
 import privlp
 import svm_models
 from privlp.privacy import ExponentialMechanism, Ledger, Randomness
 from privlp.problem.standard_form import StandardForm
-from privlp.solvers.dense_dual import DenseProjection
-from privlp.solvers.simplex import RowsOnSimplex, Simplex
 
 RELATION = privlp.ConstraintPrivate()
 

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from privlp.solvers.dense_dual import DenseDual
+from privlp.solvers.dmw import tight_dmw
+from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
 from sklearn.base import clone
 
 from privlp import (
@@ -21,9 +24,6 @@ from privlp import (
 )
 from privlp.privacy import ExponentialMechanism, Randomness
 from privlp.problem.standard_form import StandardForm
-from privlp.solvers.dense_dual import DenseDual
-from privlp.solvers.dmw import tight_dmw
-from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
 from svm_models import DMWSVC, LPSVC, make_separable_sphere, soft_margin_lp
 
 #: Classes are left out here where they do not matter.
