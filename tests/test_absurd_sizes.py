@@ -13,6 +13,7 @@ from privlp import ConstraintPrivate, LinearProgram, PrivLPError, UnsupportedPro
 from privlp.privacy import ExponentialMechanism
 from privlp.solvers import METHODS, Task
 from privlp.solvers.simplex import RowsOnSimplex, Simplex
+from tests.effort import examples
 
 ORDINARY = -np.random.default_rng(0).uniform(0.2, 1.0, (6, 3))
 #: Private rows whose products, quotients and sums overflow, vanish or cancel.
@@ -51,7 +52,7 @@ def warnings_of(method, A, b, request):
 WIDTHS = st.sampled_from([5e-324, 1e-300, 1e-100, 1e-10, 1.0, 1e10, 1e100, 1e300])
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(
     st.sampled_from(["dmw-published", "dmw-published", "dmw", "mirror", "mirror-dense"]),
     st.sampled_from(list(ROWS)),
@@ -150,7 +151,7 @@ def test_the_bound_counts_true_rows_where_they_are_public(monkeypatch):
     assert budget.spent() == 0
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(st.integers(1, 10 * 2**40), st.floats(0, 1), st.integers(1, 5))
 def test_published_sensitivity_covers_lemma_and_rounding_below_the_bound(n, share, k):
     """3 a v k/s is at least 2 a v min(1, k/s) and the rounding of both scores, for every n and s that are let through."""

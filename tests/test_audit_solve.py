@@ -120,14 +120,19 @@ LITTLE_METHODS = {
 }
 
 
+#: Where A is public, or is private in a second way, sparse storage is that of another relation.
+ALIKE_IF_SPARSE = {"b, sum", "costs", "b and row", "b, column and costs"}
+
+
 @pytest.mark.parametrize(
     ("name", "relation", "sparse"),
     [
         (name, relation, sparse)
         for name in LITTLE_METHODS
         for relation in LITTLE
-        for sparse in ((False,) if name.startswith("truncated") else (False, True))
+        for sparse in (False, True)
         if not (name == "mw" and "costs" in relation)
+        and not (sparse and (name.startswith("truncated") or relation in ALIKE_IF_SPARSE))
     ],
 )
 def test_numbers_that_move_a_little(name, relation, sparse):
@@ -319,8 +324,14 @@ def test_noise_that_costs_more_than_was_claimed(monkeypatch):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism], ids=["Gaussian", "Laplace"])
-@pytest.mark.parametrize("broken", ["half", "none", "fixed"])
+@pytest.mark.parametrize(
+    ("broken", "kind"),
+    [
+        pytest.param("half", GaussianMechanism, id="half-Gaussian"),
+        pytest.param("none", LaplaceMechanism, id="none-Laplace"),
+        pytest.param("fixed", LaplaceMechanism, id="fixed-Laplace"),
+    ],
+)
 def test_noise_of_another_law(monkeypatch, kind, broken):
     """Half the noise, no noise, or the same noise each time: a single draw gives it away.
 

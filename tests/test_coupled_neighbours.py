@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.privacy.tape import Tape, changes, differences
+from tests.effort import examples
 
 COSTS = np.array([1.0, 2.0, 0.5])
 N = 9
@@ -66,7 +67,7 @@ def program(records, relation, **fields):
 )
 @settings(
     deadline=None,
-    max_examples=12,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(

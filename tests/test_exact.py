@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from privlp import ExactSolution, InvalidParameterError, LinearProgram, Status, solve_exact
+from tests.effort import examples
 
 INF = np.inf
 
@@ -374,7 +375,7 @@ def test_residuals_of_soft_rows_are_certified_too():
 ENTRIES = st.integers(-4, 4).map(float)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.data())
 def test_soft_programs_agree_with_slacks_written_out(data):
     n, d = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 3))
@@ -434,7 +435,7 @@ def solvable_programs(draw):
     )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(solvable_programs())
 def test_agrees_with_scipy(lp):
     exact = solve_exact(lp)
@@ -452,7 +453,7 @@ def test_agrees_with_scipy(lp):
     assert max(exact.primal_residual, exact.dual_residual, exact.gap) < 1e-7
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(solvable_programs())
 def test_duals_prove_the_optimum(lp):
     """Weak duality, checked without the solver's own certificate: no x in the box can do better than the duals say."""

@@ -26,10 +26,11 @@ from privlp.privacy import (
     PrivacyRecord,
     Randomness,
 )
+from tests.effort import examples
 
 REPLACE = ConstraintPrivate()
 ADD_REMOVE = ConstraintPrivate("add-remove", nominal_n=100)
-SETTINGS = settings(deadline=None, max_examples=60)
+SETTINGS = settings(deadline=None, max_examples=examples(60))
 
 
 def charge(ledger, mechanism, count=1, purpose="test", relation=REPLACE, rng=0):

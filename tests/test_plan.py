@@ -58,7 +58,7 @@ def test_rounds_and_noise_are_those_of_the_solve():
 @pytest.mark.statistical
 @pytest.mark.parametrize("eps", [1.0, 4.0])
 def test_predictions_are_of_the_right_size(eps):
-    """Within a factor of three (dense duals: four, too high) of the mean of ten draws.
+    """Within a factor of three (dense duals: four, too high) of the mean of four draws.
 
     All rows can be satisfied.
     """
@@ -68,7 +68,7 @@ def test_predictions_are_of_the_right_size(eps):
         if method == "ftpl":
             continue  # mirror descent here, slowly
         draws = [
-            privlp.solve(LP, eps, 1e-6, 100, opt=OPT, method=method, rng=k).x for k in range(10)
+            privlp.solve(LP, eps, 1e-6, 100, opt=OPT, method=method, rng=k).x for k in range(4)
         ]
         measured = np.mean([np.sort((LP.A @ x - LP.b) / norms)[-101] for x in draws])
         assert 1 / 3 < prediction.violation / measured < (4 if method == "mirror-dense" else 3), (

@@ -24,6 +24,7 @@ from privlp import (
     Status,
     solve_exact,
 )
+from tests.effort import examples
 
 INF = np.inf
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "lp"
@@ -614,7 +615,7 @@ def linprog_arguments(draw):
     return arguments
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(120))
 @given(linprog_arguments())
 def test_linprog_reader_agrees_with_scipy(arguments):
     lp = LinearProgram.from_linprog(**arguments)

@@ -32,6 +32,7 @@ from privlp.privacy.rounded_noise import (
     nearly,
     rounded_sum,
 )
+from tests.effort import runs
 
 LAWS = [
     Gaussian(),
@@ -223,13 +224,14 @@ def test_the_law_by_interval_arithmetic(law):
 
     False-alarm rate below 1e-3; seeds fixed.
     """
+    count = runs(300, 100)
     fast = np.array(
-        [rounded_sum(np.zeros(2), 1.0, law, np.random.default_rng(s)) for s in range(300)]
+        [rounded_sum(np.zeros(2), 1.0, law, np.random.default_rng(s)) for s in range(count)]
     )
     slow = np.array(
         [
             rounded_sum(np.zeros(2), 1.0, Uncertain(law), np.random.default_rng(s))
-            for s in range(300)
+            for s in range(count)
         ]
     )
     assert np.array_equal(fast, slow)
@@ -308,7 +310,7 @@ def test_naive_noise_gives_its_input_away(draw):
     def naive(value, rng):
         return multiple_of_last_bit_of_one(value + getattr(rng, draw)(scale=1.0))
 
-    result = audit(naive, 0.0, 1.0, 2.0, 0.01, runs=10_000, rng=0)
+    result = audit(naive, 0.0, 1.0, 2.0, 0.01, runs=runs(10_000, 4_000), rng=0)
     assert result.eps_lower > 3
 
 
@@ -324,7 +326,7 @@ def test_rounded_noise_does_not(kind):
     def attacked(value, rng):
         return multiple_of_last_bit_of_one(float(mechanism.release([value], Randomness(rng))[0]))
 
-    result = audit(attacked, 0.0, 1.0, 2.0, 0.01, runs=10_000, rng=0)
+    result = audit(attacked, 0.0, 1.0, 2.0, 0.01, runs=runs(10_000, 4_000), rng=0)
     assert result.eps_lower == 0.0
 
 

@@ -14,6 +14,7 @@ import privlp
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, PrivLPError, ReadError
 from privlp.cli_options import what_is_private
 from privlp.privacy.tape import Tape
+from tests.effort import examples
 
 COSTS = np.array([1.0, 2.0, 0.5])
 RELATION = ConstraintPrivate("add-remove", nominal_n=100, rows_per_record=2)
@@ -240,7 +241,7 @@ def neighbours(rows, data, reader, patterns, storage, path):
     return [program(some, reader, patterns, storage, path) for some in (rows, stays)]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(ROWS, st.data(), *KINDS)
 def test_a_program_without_one_record_is_told_from_its_neighbour_by_nothing_public(
     tmp_path_factory, rows, data, reader, patterns, storage

@@ -13,8 +13,9 @@ from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, solve
 from privlp.problem import StandardForm
 from privlp.solvers.dense_dual import DenseDual, DenseProjection
 from privlp.solvers.simplex import RowsOnSimplex, Simplex
+from tests.effort import examples
 
-SETTINGS = settings(deadline=None, max_examples=150)
+SETTINGS = settings(deadline=None, max_examples=examples(150))
 NORMS = [1, 2, np.inf]
 ROUNDING = 1e-11
 

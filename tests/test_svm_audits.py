@@ -124,6 +124,7 @@ def in_the_curved_part(w):
     return bool(0.5 < w[0] < 1.5)
 
 
+@pytest.mark.slow
 def test_objective_perturbation_pays_for_the_curvature():
     """Correct, and more is lost than the noise alone accounts for: the curvature's cost is real.
 

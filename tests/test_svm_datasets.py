@@ -34,6 +34,7 @@ from svm_models.datasets import (
     make_unseparable_ball,
 )
 from svm_models.datasets.schema import ADULT, KDDCUP99, Numeric
+from tests.effort import examples
 
 PREPROCESSINGS = ("thesis", "unit", "public")
 ADULT_NUMERIC = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
@@ -823,7 +824,7 @@ def hyperplane(seed, d):
     return direction / np.linalg.norm(direction)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(1, 300), SEEDS)
 def test_nested_balls(n, seed):
     X, y = make_nested_balls(n, random_state=seed)
@@ -837,7 +838,7 @@ def test_nested_balls(n, seed):
     assert (y[radius > 0.2 + 1e-12] == -1).all()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(1, 300), DIMENSIONS, st.floats(0, 0.95), SEEDS)
 def test_separable_sphere(n, d, margin, seed):
     X, y = make_separable_sphere(n, n_features=d, margin=margin, random_state=seed)
@@ -846,7 +847,7 @@ def test_separable_sphere(n, d, margin, seed):
     assert (y * (X @ hyperplane(seed, d))).min() >= margin - 1e-12
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(1, 300), DIMENSIONS, st.floats(0, 1), st.floats(0, 1), SEEDS)
 def test_unseparable_ball(n, d, noise, margin, seed):
     X, y = make_unseparable_ball(n, n_features=d, noise=noise, margin=margin, random_state=seed)

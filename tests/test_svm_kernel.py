@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from privlp import InvalidParameterError
 from svm_models import RandomFourierFeatures
+from tests.effort import examples
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.floats(1e-3, 1e3), st.integers(1, 50), st.integers(0, 100))
 def test_every_row_has_norm_one(gamma, count, seed):
     X = np.random.default_rng(seed).normal(0, 10, (7, 3))

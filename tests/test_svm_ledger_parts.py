@@ -25,9 +25,10 @@ from privlp.privacy.gaussian_dp import delta_of
 from privlp.privacy.ledger import Call
 from privlp.privacy.partitions import largest_sum
 from privlp.privacy.prices import composed_epsilon
+from tests.effort import examples
 
 REPLACE = ConstraintPrivate()
-SETTINGS = settings(deadline=None, max_examples=40)
+SETTINGS = settings(deadline=None, max_examples=examples(40))
 
 
 def charge(ledger, mechanism, count=1, purpose="test"):
@@ -79,7 +80,7 @@ def test_pure_parts_cost_what_the_dearest_costs(parts, common):
     st.lists(st.lists(st.floats(0.5, 20.0), max_size=2), min_size=1, max_size=3),
     st.lists(st.floats(0.5, 20.0), max_size=2),
 )
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=examples(12))
 def test_gaussian_parts_cost_what_the_dearest_costs(parts, common):
     budget = planned(1e6, 1e-6)
     ledgers = budget.disjoint(len(parts))
@@ -103,7 +104,7 @@ MECHANISMS = st.one_of(
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), MECHANISMS), min_size=1, max_size=4))
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 def test_parts_cost_no_less_than_the_dearest_and_no_more_than_all(charges):
     """Any mechanisms at delta > 0, among them such with a slack."""
     delta = 1e-6

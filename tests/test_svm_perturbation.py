@@ -45,6 +45,7 @@ from svm_models.perturbation import (
     perturb_objective,
     perturb_output,
 )
+from tests.effort import examples
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -55,7 +56,7 @@ OBJECTIVE = [
     ObjectivePerturbationClassifier,
 ]
 ALL = OUTPUT + OBJECTIVE
-SETTINGS = settings(deadline=None, max_examples=60)
+SETTINGS = settings(deadline=None, max_examples=examples(60))
 
 
 def loss_of(estimator):

@@ -55,8 +55,10 @@ def exact(radius):
 # without noise
 
 
-@pytest.mark.parametrize("radius", [0.5, 3.0, 20.0, 200.0])
-@pytest.mark.parametrize("container", [np.array, sp.csr_array])
+@pytest.mark.parametrize(
+    ("radius", "container"),
+    [(0.5, np.array), (3.0, sp.csr_array), (20.0, np.array), (200.0, np.array)],
+)
 def test_without_noise_it_is_the_minimiser_over_the_ball(radius, container):
     svm = PrivateLPSVC(eps=np.inf, radius=radius, rounds=1500).fit(container(X), Y)
     w = svm.coef_[0]
@@ -197,33 +199,13 @@ def fitted(records, rng):
     return svm.fit(records[:, :1], records[:, 1].astype(int)).coef_[0]
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_audit(worst_rule):
-    """Correct. False-alarm rate 0.001, seed fixed."""
+    """Correct. False-alarm rate 0.001, seed fixed. Broken twins: ``test_conformance.py``."""
     result = audit(fitted, *PAIR, 2.0, 1e-3, runs=2_500, rng=1)
     assert result.passed, str(result)
     assert result.eps_lower > 0.2
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("twin", ["noise too small", "records too long"])
-def test_audit_catches_broken_twins(monkeypatch, worst_rule, twin):
-    """A sixth of the noise, or records that are not shortened. Miss rate below 0.01."""
-    if twin == "noise too small":
-        release = GaussianMechanism.release
-        monkeypatch.setattr(
-            GaussianMechanism,
-            "release",
-            lambda self, value, r: value + (release(self, value, r) - value) / 6,
-        )
-    else:
-        original = WhitenedRecords.__init__
-        monkeypatch.setattr(
-            WhitenedRecords,
-            "__init__",
-            lambda self, M, whiten, shorten: original(self, M, whiten, shorten=False),
-        )
-    assert not audit(fitted, *PAIR, 2.0, 1e-3, runs=1_000, rng=1).passed
 
 
 # -------------------------------------------------------------------------------------------------------
