@@ -164,3 +164,11 @@ def test_published_sensitivity_covers_lemma_and_rounding_below_the_bound(n, shar
     lemma = ConstraintPrivate().dense_average_sensitivity(2.0, s, k)
     mechanism = ExponentialMechanism(3.0 * k / s, 1.0)
     assert lemma + 2 * rounding <= mechanism.sensitivity
+
+
+@pytest.mark.parametrize("alpha", [1e-200, 1e-290])
+def test_absurdly_small_alpha_is_told(alpha):
+    lp = privlp.LinearProgram([1.0, 2.0], -np.ones((50, 2)), -np.ones(50))
+    for method, options in (("dmw", {}), ("dmw-published", {"width": 1.0})):
+        with pytest.raises(privlp.InvalidParameterError, match="Give a larger alpha"):
+            privlp.solve(lp, 1.0, 1e-6, 10, alpha, opt=2.0, method=method, **options)

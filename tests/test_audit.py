@@ -470,3 +470,13 @@ def test_errors_of_the_mechanism_come_through():
 
     with pytest.raises(ZeroDivisionError, match="from the mechanism"):
         audit(broken, 0, 1, 1.0, 0.0, runs=100, rng=0)
+
+
+def test_audit_of_plain_floats_has_power():
+    result = privlp.audit(lambda x, rng: x + rng.laplace(), 0.0, 10.0, 1.0, 0.0, runs=2000, rng=0)
+    assert not result.passed
+
+
+def test_audit_of_outputs_of_different_lengths_is_told():
+    with pytest.raises(privlp.InvalidParameterError, match="same kind and length"):
+        privlp.audit(lambda x, rng: [0.0] * x, 1, 2, 1.0, 0.0, runs=100, rng=0)

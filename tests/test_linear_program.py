@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+import privlp
 from privlp import (
     ConstraintPrivate,
     InvalidParameterError,
@@ -800,3 +801,8 @@ def test_public_rows_do_not_count_for_a_record():
     relation = ConstraintPrivate("add-remove", 1, nominal_n=100)
     assert program(neighbours=relation, private=[0], **EQUALITY).neighbours is relation
     assert program(neighbours=relation, private=[0], groups=["ann", "ann"]).neighbours is relation
+
+
+def test_a_huge_private_right_hand_side_is_refused_not_dropped():
+    with pytest.raises(privlp.InvalidProblemError, match="finite values beyond 1e\\+20"):
+        privlp.LinearProgram([1.0], [[1.0], [1.0]], [1e20, 1.0], row_lower=[-np.inf, -np.inf])

@@ -20,8 +20,9 @@ from privlp import (
 )
 from privlp.problem import StandardForm
 from privlp.relations import Combined, Figures
+from tests.effort import examples
 
-SETTINGS = settings(deadline=None, max_examples=120)
+SETTINGS = settings(deadline=None, max_examples=examples(120))
 INF = float("inf")
 ROUNDING = 1e-12
 

@@ -1,4 +1,7 @@
-"""Mirror descent: what its releases may change by, what an audit sees, and how far it gets."""
+"""Mirror descent: what its releases may change by, and how far it gets.
+
+Audits are in ``test_conformance.py``.
+"""
 
 import itertools
 import math
@@ -11,8 +14,8 @@ from hypothesis.extra import numpy as hnp
 from scipy.special import rel_entr
 
 import privlp
-from privlp import ConstraintPrivate, LinearProgram, audit
-from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, Randomness
+from privlp import ConstraintPrivate, LinearProgram
+from privlp.privacy import Ledger, Randomness
 from privlp.problem import StandardForm
 from privlp.solvers import Task
 from privlp.solvers.dense_dual import SmoothedWorstRows
@@ -21,6 +24,7 @@ from privlp.solvers.equal_norm import RowsOfEqualNorm
 from privlp.solvers.mirror import mirror
 from privlp.solvers.portfolio import _changes_needed, _margin, mirror_best
 from privlp.solvers.simplex import Simplex
+from tests.effort import examples
 
 COSTS = np.array([1.0, 2.0, 0.5])
 REPLACE = ConstraintPrivate()
@@ -44,7 +48,7 @@ def rows_of(count):
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     rows_of(6),
     rows_of(2),
@@ -106,38 +110,6 @@ def test_what_is_charged(records):
     assert asked.ledger.spent() == pytest.approx(1.0, rel=1e-6)
 
 
-def one_round(sensitivity):
-    """A round at half a unit of noise per unit of sensitivity, as the audit runs it: the release on the separating line."""
-    direction = np.subtract(*(released(A, b, REPLACE) for A, b in OPPOSITE))
-    sums = {id(pair): released(*pair, REPLACE) for pair in OPPOSITE}
-    mechanism = GaussianMechanism(sensitivity, 1.5 * sensitivity)
-    return lambda pair, rng: float(direction @ mechanism.release(sums[id(pair)], Randomness(rng)))
-
-
-def claim(delta):
-    ledger = Ledger(100.0, delta)
-    ledger.charge(GaussianMechanism(2.0, 3.0), 1, "a round", REPLACE, Randomness(0))
-    return ledger.spent()
-
-
-@pytest.mark.statistical
-def test_audit_of_a_round():
-    """Correct: false-alarm rate 0.001; the bound is more than half of the claim."""
-    result = audit(one_round(2.0), *OPPOSITE, claim(1e-3), 1e-3, runs=40_000, rng=1)
-    assert result.passed, str(result)
-    assert result.eps_lower > 0.5 * result.eps
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    "sensitivity", [pytest.param(1.0, id="of one row added"), pytest.param(0.5, id="a quarter")]
-)
-def test_audit_of_broken_rounds(sensitivity):
-    """Noise for a smaller sensitivity: caught. Miss rate below 0.01."""
-    result = audit(one_round(sensitivity), *OPPOSITE, claim(1e-3), 1e-3, runs=40_000, rng=1)
-    assert not result.passed, str(result)
-
-
 def test_it_beats_dense_multiplicative_weights_where_many_rows_are_tight():
     """Covering, 4,000 people, 10 services; worst violation but for 50.
 
@@ -192,7 +164,7 @@ def released_mean(A, b, relation, point, temperature, density):
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     rows_of(6), rows_of(2), st.lists(st.floats(0.01, 1), min_size=3, max_size=3), st.sampled_from([1e-6, 0.1, 10.0]),
     st.sampled_from([1.0, 2.5, 6.0]),
@@ -216,25 +188,6 @@ def test_sensitivity_of_a_dense_mean_is_attained():
     assert np.linalg.norm(one - two) >= 0.9 * REPLACE.dense_average_sensitivity(2.0, 1.0, 1)
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("claimed", "passes"),
-    [pytest.param(2.0, True, id="correct"), pytest.param(1.0, False, id="broken")],
-)
-def test_audit_of_a_dense_round(claimed, passes):
-    """Noise for the diameter W/M passes (false-alarm rate 0.001).
-
-    For half of it is caught (miss rate below 0.01).
-    """
-    means = {
-        id(pair): released_mean(*pair, REPLACE, np.full(3, 1 / 3), 1e-3, 1.0) for pair in OPPOSITE
-    }
-    direction = np.subtract(*means.values())
-    mechanism = GaussianMechanism(claimed, 1.5 * claimed)
-    run = lambda pair, rng: float(direction @ mechanism.release(means[id(pair)], Randomness(rng)))  # noqa: E731
-    assert audit(run, *OPPOSITE, claim(1e-3), 1e-3, runs=40_000, rng=1).passed == passes
-
-
 class TestTheBetterOfTwo:
     values = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=9)
 
@@ -245,14 +198,14 @@ class TestTheBetterOfTwo:
 
         return next(r for r in range(-s - 1, s + 2) if at(own, s + 1 + r) <= at(other, s + 1 - r))
 
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     @given(values, values, st.integers(1, 10))
     def test_number_of_changes(self, own, other, s):
         own, other = own[: len(other)], other[: len(own)]
         sorted_down = [np.sort(values)[::-1] for values in (own, other)]
         assert _changes_needed(*sorted_down, s) == self.brute_force(own, other, s)
 
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     @given(
         st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=9),
         st.tuples(*[st.integers(-4, 4)] * 2),
@@ -304,7 +257,7 @@ class TestTheBetterOfTwo:
                     found.add(margins[tuple(sorted((*records, row)))] - before)
         return found
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(
         st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=1, max_size=9),
         st.integers(0, 6),
@@ -347,21 +300,6 @@ class TestTheBetterOfTwo:
         )
         assert sum(entry.draws for entry in descents) == solver.rounds
         assert asked.ledger.spent() == pytest.approx(1.0, rel=1e-6)
-
-    @pytest.mark.statistical
-    @pytest.mark.parametrize(
-        ("sensitivity", "passes"),
-        [pytest.param(0.5, True, id="correct"), pytest.param(0.125, False, id="broken")],
-    )
-    def test_audit_of_the_choice(self, sensitivity, passes):
-        """The margin moves by one, from -1/2 to 1/2.
-
-        False-alarm rate 0.001, miss rate below 0.01.
-        """
-        mechanism = ExponentialMechanism(sensitivity, 2.0)
-        run = lambda scores, rng: mechanism.release(scores, Randomness(rng))  # noqa: E731
-        spread = [np.array([-0.25, 0.25]), np.array([0.25, -0.25])]
-        assert audit(run, *spread, 2.0, 0.0, runs=40_000, rng=1).passed == passes
 
 
 class TestUnknownOptimum:

@@ -1,4 +1,4 @@
-"""Nothing about a record leaves a private classifier through a warning, an exception or a message."""
+"""Nothing about a record leaves a private classifier by a warning, an exception or a message."""
 
 import numpy as np
 import pytest
