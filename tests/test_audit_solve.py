@@ -33,6 +33,7 @@ from privlp.solve_audit import _price
 from privlp.solvers import METHODS
 from privlp.solvers.equal_norm import RowsOfEqualNorm
 from privlp.solvers.game import Released
+from tests import programs
 
 RNG = np.random.default_rng(0)
 COSTS = np.array([1.0, 2.0, 0.5])
@@ -41,9 +42,7 @@ PRICES = RNG.uniform(0.2, 1.0, (8, 3))
 
 
 def covering(relation=None, **fields):
-    return LinearProgram(
-        COSTS, -NEEDS, -np.ones(30), neighbours=relation or ConstraintPrivate(), **fields
-    )
+    return programs.covering(30, costs=COSTS, neighbours=relation or ConstraintPrivate(), **fields)
 
 
 def packing(relation, *, matrix=PRICES, **fields):
@@ -174,12 +173,12 @@ def test_statistics_of_correct_methods():
     Seed fixed.
     """
     found = [
-        whole(method="mirror-best", pairs=4, runs=100, rng=2),
-        whole(method="dmw", pairs=4, runs=100, alpha=3.0),
+        whole(method="mirror-best", pairs=2, runs=100, rng=2),
+        whole(method="dmw", pairs=2, runs=100, alpha=3.0),
     ]
     found.append(
         audit_solve(
-            packing(LITTLE["b, sum"]), 1.0, 0.01, feasible="always", pairs=4, runs=100, rng=0
+            packing(LITTLE["b, sum"]), 1.0, 0.01, feasible="always", pairs=2, runs=100, rng=0
         )
     )
     for result in found:

@@ -33,15 +33,14 @@ from privlp.privacy import GaussianMechanism, Ledger, Randomness, ledger
 from privlp.problem import highs_model
 from svm_models import LPSVC, ObjectivePerturbationSVC, cross_validate, make_separable_sphere
 from svm_models.evaluation import ResultStore
+from tests import programs
 from tests.effort import runs
 
 RELATION = privlp.ConstraintPrivate()
 
 
 def covering(n=300, d=5, **options):
-    return LinearProgram(
-        np.ones(d), -np.random.default_rng(0).uniform(0.2, 1, size=(n, d)), -np.ones(n), **options
-    )
+    return programs.covering(n, costs=np.ones(d), **options)
 
 
 def slow_program():

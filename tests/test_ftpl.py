@@ -27,6 +27,7 @@ from privlp.solvers.ftpl import LeaderOfCuts, PerturbedLeader, ftpl
 from privlp.solvers.polytope_rows import RowsOnPolytope
 from privlp.solvers.public_polytope import PublicPolytope
 from tests.effort import examples
+from tests.programs import tight_covering
 
 REPLACE = ConstraintPrivate()
 ADD = ConstraintPrivate("add-remove", nominal_n=5)
@@ -425,11 +426,8 @@ def test_it_routes_flows_within_private_capacities():
 
 def test_it_is_mirror_descent_on_a_simplex():
     """Covering, 4,000 people, 10 services; worst violation but for 50. Fixed seed."""
-    rng = np.random.default_rng(0)
-    x = rng.uniform(0.5, 1.5, 10)
-    A = rng.uniform(0, 1, (4000, 10)) * (rng.random((4000, 10)) < 0.5) + 1e-3
-    A /= (A @ x)[:, None]
-    lp = LinearProgram(A.sum(axis=0), -A, -np.ones(4000))
+    lp = tight_covering()
+    A = -lp.A
     opt = privlp.solve_exact(lp).objective
     left = {
         method: np.mean(
@@ -449,6 +447,7 @@ PROGRAMS = Path(__file__).resolve().parents[2] / "shared" / "data" / "lp"
 EASY = ["adlittle", "afiro", "avgas", "israel", "scrs8", "shell"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EASY)
 def test_netlib(name):
     """At most 5 % of violation at no more than the optimum, without noise.
@@ -500,6 +499,7 @@ class TestUnknownOptimum:
         assert solution.objective == pytest.approx(exact.objective, abs=0.1)
         assert privlp.compare(lp, solution, exact).violation_at(1) < 0.1
 
+    @pytest.mark.slow
     def test_with_noise_it_comes_near(self):
         lp = self.program(4000)
         exact = privlp.solve_exact(lp)

@@ -26,7 +26,9 @@ from privlp import (
 from privlp.privacy.ledger import ChargedDraws
 from privlp.problem.exact_arithmetic import violated
 from privlp.relations import Combined
+from tests import programs
 from tests.effort import THOROUGH, examples, runs
+from tests.programs import KNOWN
 
 INF = float("inf")
 OPT = 6.0
@@ -80,15 +82,13 @@ def never(method):
     return method.startswith("truncated")
 
 
-def covering(name, n=30, d=4, seed=0, **fields):
-    rng = np.random.default_rng(seed)
-    boxed = name in RELATIONS and has(
-        RELATIONS[name], ObjectivePrivate
-    )  # private costs might reward any direction
-    fields = {"neighbours": RELATIONS.get(name), "bounds": (0, 20 if boxed else None), **fields}
-    return LinearProgram(
-        rng.uniform(0.5, 2, d), -rng.uniform(0.5, 1, (n, d)), -np.ones(n), **fields
-    )
+def covering(name, **fields):
+    relation = RELATIONS.get(name)
+    boxed = relation and has(
+        relation, ObjectivePrivate
+    )  # or noisy costs might reward any direction
+    fields = {"neighbours": relation, "bounds": (0, 20 if boxed else None), **fields}
+    return programs.covering(30, 4, least=0.5, **fields)
 
 
 def run(lp, method, *, eps=1.0, delta=1e-6, rng=0, **options):
@@ -99,75 +99,6 @@ def run(lp, method, *, eps=1.0, delta=1e-6, rng=0, **options):
 # ----------------------------------------------------------------------------------------------
 # without noise
 
-KNOWN = {
-    "covering": {"c": [1, 2], "A": [[-1, -1], [-1, -3]], "b": [-2, -3]},
-    "degenerate": {
-        "c": [1, 1],
-        "A": [[-1, -1], [-1, -1], [-2, -2], [-1, 0]],
-        "b": [-1, -1, -2, -0.5],
-    },
-    "maximise": {
-        "c": [3, 5],
-        "A": [[1, 0], [0, 2], [3, 2]],
-        "b": [4, 12, 18],
-        "sense": "max",
-        "bounds": (0, 20),
-    },
-    "at least": {"c": [1, 2], "A": [[1, 1], [1, 3]], "b": [INF, INF], "row_lower": [2, 3]},
-    "ranges": {"c": [1, 2], "A": [[1, 1], [1, 3]], "b": [4, 12], "row_lower": [2, 3]},
-    "lower bounds and offset": {
-        "c": [1, 2],
-        "A": [[-1, -1], [-1, -3]],
-        "b": [-4, -7],
-        "bounds": (1, None),
-        "offset": 5.0,
-    },
-    "mirrored variable": {
-        "c": [1, -2],
-        "A": [[-1, 1], [-1, 3]],
-        "b": [-2, -3],
-        "bounds": [(0, None), (None, 0)],
-    },
-    "public equality": {
-        "c": [1, 2, 3],
-        "A": [[1, 1, 1], [-1, -3, 0]],
-        "b": [2, -3],
-        "row_lower": [2, -INF],
-        "private": [1],
-    },
-    "private equality": {
-        "c": [1, 2, 3],
-        "A": [[1, 1, 1], [-1, -3, 0]],
-        "b": [2, -3],
-        "row_lower": [2, -INF],
-    },
-    "public and private rows": {
-        "c": [1, 2],
-        "A": [[-1, -1], [-1, -3], [-1, 0]],
-        "b": [-2, -3, -0.1],
-        "private": [0, 1],
-    },
-    "fixed variable": {
-        "c": [1, 2, 7],
-        "A": [[-1, -1, 0.5], [-1, -3, 0]],
-        "b": [-2, -3],
-        "bounds": [(0, None), (0, None), (2, 2)],
-    },
-    "free variable": {
-        "c": [1, 2],
-        "A": [[-1, -1], [-1, 1], [1, 0], [-1, 0]],
-        "b": [-2, 1, 5, 3],
-        "bounds": [(None, None), (0, None)],
-        "private": [0, 1],
-    },
-    "box of both signs": {
-        "c": [1, -1, 2],
-        "A": [[-1, 2, 1], [3, -1, -2]],
-        "b": [1, 2],
-        "bounds": (-2, 3),
-    },
-    "sparse": {"c": [1, 2], "A": sp.csr_array([[-1.0, 0.0], [-1.0, -3.0]]), "b": [-2, -3]},
-}
 OFF_THE_SIMPLEX = {"maximise", "free variable", "box of both signs"}
 SMALL = 0.05
 

@@ -25,6 +25,7 @@ from privlp.solvers.mirror import mirror
 from privlp.solvers.portfolio import _changes_needed, _margin, mirror_best
 from privlp.solvers.simplex import Simplex
 from tests.effort import examples
+from tests.programs import tight_covering
 
 COSTS = np.array([1.0, 2.0, 0.5])
 REPLACE = ConstraintPrivate()
@@ -115,11 +116,8 @@ def test_it_beats_dense_multiplicative_weights_where_many_rows_are_tight():
 
     Fixed seeds; the margin is tenfold.
     """
-    rng = np.random.default_rng(0)
-    x = rng.uniform(0.5, 1.5, 10)
-    A = rng.uniform(0, 1, (4000, 10)) * (rng.random((4000, 10)) < 0.5) + 1e-3
-    A /= (A @ x)[:, None]
-    lp = LinearProgram(A.sum(axis=0), -A, -np.ones(4000))
+    lp = tight_covering()
+    A = -lp.A
     opt = privlp.solve_exact(lp).objective
     left = {
         method: np.mean(
@@ -305,16 +303,8 @@ class TestTheBetterOfTwo:
 class TestUnknownOptimum:
     """opt=(low, high)."""
 
-    @staticmethod
-    def covering(n=4000, d=10):
-        rng = np.random.default_rng(0)
-        x = rng.uniform(0.5, 1.5, d)
-        A = rng.uniform(0, 1, (n, d)) * (rng.random((n, d)) < 0.5) + 1e-3
-        A /= (A @ x)[:, None]
-        return LinearProgram(A.sum(axis=0) / n, -A, -np.ones(n))
-
     def test_without_noise_it_finds_the_optimum(self):
-        lp = self.covering(400)
+        lp = tight_covering(400)
         exact = privlp.solve_exact(lp)
         solution = privlp.solve(
             lp,
@@ -329,7 +319,7 @@ class TestUnknownOptimum:
         assert privlp.compare(lp, solution, exact).violation_at(4) < 0.03
 
     def test_with_noise_it_comes_near(self):
-        lp = self.covering()
+        lp = tight_covering()
         exact = privlp.solve_exact(lp)
         for factor in (1.2, 4.0):
             solution = privlp.solve(
@@ -343,7 +333,7 @@ class TestUnknownOptimum:
     def test_all_stages_are_paid_before_the_first(self, factor, stages):
         budget = privlp.Budget(1.0, 1e-6)
         solution = privlp.solve(
-            self.covering(400), 1.0, 1e-6, 40, opt=(1 / factor, factor), budget=budget, rng=0
+            tight_covering(400), 1.0, 1e-6, 40, opt=(1 / factor, factor), budget=budget, rng=0
         )
         purposes = [entry.purpose for entry in budget.entries]
         assert (
@@ -384,7 +374,7 @@ class TestUnknownOptimum:
 
         And programs that HiGHS finds unbounded without a range.
         """
-        lp = self.covering(200, 4)
+        lp = tight_covering(200, 4)
         exact = privlp.solve_exact(lp).objective
         if sense == "max":  # packing: the same rows, turned
             lp = LinearProgram(lp.c, -lp.A, -lp.b, sense="max")
@@ -435,7 +425,9 @@ class TestUnknownOptimum:
     def test_messages(self, opt, message):
         budget = privlp.Budget(1.0, 1e-6)
         with pytest.raises(privlp.InvalidParameterError, match=message):
-            privlp.solve(self.covering(400), 1.0, 1e-6, 40, opt=opt, method="mirror", budget=budget)
+            privlp.solve(
+                tight_covering(400), 1.0, 1e-6, 40, opt=opt, method="mirror", budget=budget
+            )
         assert budget.spent() == 0
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError, LinearProgram
+from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError
 from privlp.privacy import GaussianMechanism, Ledger, Randomness, Tape, WeightedGaussianMechanism
 from privlp.problem import StandardForm
 from privlp.relations import NeighbourRelation
@@ -23,6 +23,7 @@ from privlp.solvers.mirror import mirror
 from privlp.solvers.rounds import weight_of_round, weights_of_rounds
 from privlp.solvers.simplex import Simplex
 from svm_models import PrivateLPSVC
+from tests import programs
 from tests.conformance_kit import (
     Pair,
     audited,
@@ -249,8 +250,7 @@ def test_an_audit_of_a_solve_counts_weighted_draws():
 
 
 def covering(n=60, **options):
-    needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(n, 3))
-    return LinearProgram([1.0, 2.0, 1.0], -needs, -np.ones(n), **options)
+    return programs.covering(n, costs=[1.0, 2.0, 1.0], **options)
 
 
 def tape_of_solve(method, *, bounds=(0, None), **options):
