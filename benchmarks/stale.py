@@ -28,7 +28,7 @@ _PRIVACY = (
 )
 PRIVACY = tuple(f"privlp/privacy/{name}.py" for name in _PRIVACY.split())
 SOLVERS = ("privlp/solve.py", "privlp/solvers/*.py", "privlp/relations/*.py", "privlp/problem/*.py")
-AUDITS = ("privlp/privacy/audit*.py", "privlp/solve_audit.py", "tests/conformance_*.py")
+AUDITS = ("privlp/audits/*.py", "tests/conformance_*.py")
 CLASSIFIERS = (
     "svm_models/base.py",
     "svm_models/losses.py",
@@ -95,7 +95,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "svm_audits": (
         *PRIVACY,
         *CLASSIFIERS,
-        "privlp/privacy/audit*.py",
+        "privlp/audits/*.py",
         "svm_models/dual_perturbation.py",
     ),
     "thesis_figures": (*PRIVACY, *THESIS, *CLASSIFIERS, *SELECTION_CLASSIFIER),

@@ -30,8 +30,9 @@ from scipy import stats
 from scipy.special import expit
 
 import privlp
+from privlp import AuditResult
+from privlp.audits.tape import Release, Tape, changes, differences
 from privlp.privacy import (
-    AuditResult,
     EuclideanLaplaceMechanism,
     ExponentialMechanism,
     GaussianMechanism,
@@ -43,7 +44,6 @@ from privlp.privacy import (
     WeightedGaussianMechanism,
 )
 from privlp.privacy.ledger import Charge
-from privlp.privacy.tape import Release, Tape, changes, differences
 
 #: Selections, and noise of whole vectors, are released one by one: more of them are drawn from the
 #: law that releases are tested to have.

@@ -8,8 +8,8 @@ from scipy import stats
 
 import privlp
 from privlp import AuditResult, InvalidParameterError, audit
-from privlp.privacy.audit import _bound
-from privlp.privacy.audit_result import Outcomes
+from privlp.audits.mechanism import _bound
+from privlp.audits.mechanism_result import Outcomes
 
 RUNS = 4_000
 

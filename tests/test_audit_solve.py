@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from privlp.solvers import METHODS
+from privlp.solvers.equal_norm import RowsOfEqualNorm
+from privlp.solvers.game import Released
 
 import privlp
 from privlp import (
@@ -26,13 +29,10 @@ from privlp import (
     UnsupportedProblemError,
     audit_solve,
 )
+from privlp.audits.solve_price import price_faults
+from privlp.audits.tape import Tape, changes, differences, largest_changes
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Mechanism, events
-from privlp.privacy.tape import Tape, changes, differences, largest_changes
-from privlp.problem import StandardForm
-from privlp.solve_audit import _price
-from privlp.solvers import METHODS
-from privlp.solvers.equal_norm import RowsOfEqualNorm
-from privlp.solvers.game import Released
+from privlp.problem.standard_form import StandardForm
 from tests import programs
 
 RNG = np.random.default_rng(0)
@@ -301,7 +301,7 @@ def test_draws_that_the_ledger_does_not_count(monkeypatch, count):
         patch.setattr(Ledger, "charge_together", forgetful)
         solution = privlp.solve(covering(), 1.0, 1e-9, 5, opt=3.0, method="mirror", rng=tape)
     assert len(tape.releases) == 10
-    assert _price(covering(), tape, solution) == (
+    assert price_faults(covering(), tape, solution) == (
         f"{count} draws were paid for, 10 made: release the sum of violated rows each round",
     )
 
@@ -317,7 +317,7 @@ def test_noise_that_costs_more_than_was_claimed(monkeypatch):
         patch.setattr(Ledger, "_composed", lambda *_: 1.0)
         patch.setattr(Ledger, "calibrate_together", lambda self, make: 2 * original(self, make))
         solution = privlp.solve(covering(), 1.0, 1e-9, 5, opt=3.0, method="mirror", rng=tape)
-    assert _price(covering(), tape, solution) == (
+    assert price_faults(covering(), tape, solution) == (
         "the draws that were made cost more than eps = 1, delta = 1e-09",
     )
 
@@ -781,7 +781,7 @@ def test_progress_of_a_long_audit_is_an_estimate_and_a_bar(capfd, monkeypatch):
     whole(method="mirror", pairs=2)
     whole(method="mirror", pairs=2, progress=True)  # over before anybody wonders
     assert capfd.readouterr() == ("", "")
-    monkeypatch.setattr(sys.modules["privlp.solve_audit"], "_PATIENCE", 0.0)
+    monkeypatch.setattr(sys.modules["privlp.audits.solve"], "_PATIENCE", 0.0)
     whole(method="mirror", pairs=2, runs=100, progress=True)
     output, errors = capfd.readouterr()
     assert output == ""
@@ -792,7 +792,7 @@ def test_progress_of_a_long_audit_is_an_estimate_and_a_bar(capfd, monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.01, "6 s"), (0.5, "5 min"), (0.006, "")])
 def test_the_estimate_is_in_the_units_of_its_size(capfd, seconds, words):
-    sys.modules["privlp.solve_audit"]._tell_duration(600, seconds)
+    sys.modules["privlp.audits.solve"]._tell_duration(600, seconds)
     said = capfd.readouterr().err
     assert said == (
         f"600 solves of {seconds} s: about {words}. Fewer pairs or runs take less.\n"
@@ -803,7 +803,7 @@ def test_the_estimate_is_in_the_units_of_its_size(capfd, seconds, words):
 
 def test_an_interruption_comes_through(monkeypatch):
     calls = iter([False] * 5 + [True] * 99)
-    module = sys.modules["privlp.solve_audit"]
+    module = sys.modules["privlp.audits.coupled_runs"]
     original = module.solve
 
     def solve(*args, **kwargs):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
-from privlp.privacy.tape import Tape, changes, differences
+from privlp.audits.tape import Tape, changes, differences
 from tests.effort import examples
 
 COSTS = np.array([1.0, 2.0, 0.5])

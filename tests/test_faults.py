@@ -28,9 +28,9 @@ import privlp
 from privlp import LinearProgram, PrivLPError, Solution, Status
 from privlp.cli import main
 from privlp.files import write_whole
-from privlp.optional import save_figure
 from privlp.privacy import GaussianMechanism, Ledger, Randomness, ledger
 from privlp.problem import highs_model
+from privlp.report.figure import save_figure
 from svm_models import LPSVC, ObjectivePerturbationSVC, cross_validate, make_separable_sphere
 from svm_models.evaluation import ResultStore
 from tests import programs

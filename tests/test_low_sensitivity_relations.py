@@ -18,7 +18,7 @@ from privlp import (
     RowPrivate,
     ScalarPrivate,
 )
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from privlp.relations import Combined, Figures
 from tests.effort import examples
 

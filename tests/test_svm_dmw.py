@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from privlp.solvers.dense_dual import DenseDual
+from privlp.solvers.dmw import tight_dmw
+from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
 from sklearn.base import clone
 
 from privlp import (
@@ -18,10 +21,7 @@ from privlp import (
     NotPrivateWarning,
     solve,
 )
-from privlp.problem import StandardForm
-from privlp.solvers.dense_dual import DenseDual
-from privlp.solvers.dmw import tight_dmw
-from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
+from privlp.problem.standard_form import StandardForm
 from svm_models import DMWSVC, LPSVC, make_separable_sphere, soft_margin_lp
 from tests.effort import examples
 

@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 
 import svm_models
 from privlp import Budget, InvalidParameterError, InvalidProblemError, NotPrivateWarning
-from privlp.privacy.tape import Tape, differences, largest_changes
+from privlp.audits.tape import Tape, differences, largest_changes
 from svm_models import (
     DMWSVC,
     LPSVC,

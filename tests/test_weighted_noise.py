@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import privlp
-from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError
-from privlp.privacy import GaussianMechanism, Ledger, Randomness, Tape, WeightedGaussianMechanism
-from privlp.problem import StandardForm
-from privlp.relations import NeighbourRelation
-from privlp.solve_audit import _price
 from privlp.solvers import Task
 from privlp.solvers.descent import Descent, noise_of_one_release
 from privlp.solvers.mirror import mirror
 from privlp.solvers.rounds import weight_of_round, weights_of_rounds
 from privlp.solvers.simplex import Simplex
+
+import privlp
+from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError
+from privlp.audits import Tape
+from privlp.audits.solve_price import price_faults
+from privlp.privacy import GaussianMechanism, Ledger, Randomness, WeightedGaussianMechanism
+from privlp.problem.standard_form import StandardForm
+from privlp.relations import NeighbourRelation
 from svm_models import PrivateLPSVC
 from tests import programs
 from tests.conformance_kit import (
@@ -228,7 +229,7 @@ def test_an_audit_of_a_solve_prices_the_noise_that_was_drawn(fault):
     tape = Tape(0)
     with mock.patch.object(WeightedGaussianMechanism, "_deviation", FAULTS[fault]):
         solution = privlp.solve(covering(), 1.0, 1e-9, 5, opt=3.0, method="mirror", rng=tape)
-    assert _price(covering(), tape, solution) == (
+    assert price_faults(covering(), tape, solution) == (
         "the draws that were made cost more than eps = 1, delta = 1e-09",
     )
 
@@ -237,10 +238,10 @@ def test_an_audit_of_a_solve_counts_weighted_draws():
     """A draw more, with noise that the budget has room for."""
     tape = Tape(0)
     solution = privlp.solve(covering(), 1.0, 1e-9, 5, opt=3.0, method="mirror", rng=tape)
-    assert _price(covering(), tape, solution) == ()
+    assert price_faults(covering(), tape, solution) == ()
     last = tape.releases[-1].mechanism
     tape.draw(GaussianMechanism(last.sensitivity, 1e9), np.zeros(3), tape.releases[-1].purpose)
-    assert _price(covering(), tape, solution) == (
+    assert price_faults(covering(), tape, solution) == (
         "10 draws were paid for, 11 made: release the sum of violated rows each round",
     )
 

@@ -1,7 +1,5 @@
-"""Noise, its price, and its audit: mechanisms draw, the ledger charges, the audit looks for faults."""
+"""Noise and its price: mechanisms draw, ledgers and budgets are charged."""
 
-from privlp.privacy.audit import audit as audit
-from privlp.privacy.audit_result import AuditResult as AuditResult
 from privlp.privacy.budget import Budget as Budget
 from privlp.privacy.ledger import Ledger as Ledger
 from privlp.privacy.mechanisms import EuclideanLaplaceMechanism as EuclideanLaplaceMechanism
@@ -18,4 +16,3 @@ from privlp.privacy.randomness import Randomness as Randomness
 from privlp.privacy.record import LedgerEntry as LedgerEntry
 from privlp.privacy.record import PrivacyRecord as PrivacyRecord
 from privlp.privacy.record import Statement as Statement
-from privlp.privacy.tape import Tape as Tape

@@ -122,7 +122,8 @@ class Budget(Ledger):
         super().__init__(eps, delta, _budget=_parent)
         if not is_one_of(composition, tuple(_SHARE_OF_CALLS)):
             raise InvalidParameterError(
-                f"composition must be 'adaptive', 'planned' or 'basic', got {composition!r}."
+                f"composition must be 'adaptive', 'planned' or 'basic', got {composition!r}.",
+                parameter="composition",
             )
         self.composition = composition
         self._part = _part
@@ -231,7 +232,9 @@ class Budget(Ledger):
         0.5
         """
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-            raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
+            raise InvalidParameterError(
+                f"count must be a positive integer, got {count!r}.", parameter="count"
+            )
         partition = self._new_name()
         return [
             Budget(

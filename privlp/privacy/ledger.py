@@ -62,7 +62,9 @@ class Charge:
             If `count` is not a positive integer, or not one that the mechanism has a price for.
         """
         if not isinstance(count, int | np.integer) or count < 1:
-            raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
+            raise InvalidParameterError(
+                f"count must be a positive integer, got {count!r}.", parameter="count"
+            )
         mechanism.of_draw(
             0, int(count)
         )  # refuses a number of draws that the mechanism has no price for
@@ -593,7 +595,9 @@ def validated_budget(eps: float, delta: float) -> tuple[float, float]:
     """
     eps, delta = real(eps, "eps"), real(delta, "delta")
     if not eps > 0:
-        raise InvalidParameterError(f"eps must be positive (or inf for no privacy), got {eps!r}.")
+        raise InvalidParameterError(
+            f"eps must be positive (or inf for no privacy), got {eps!r}.", parameter="eps"
+        )
     if not 0 <= delta < 1:
-        raise InvalidParameterError(f"delta must be in [0, 1), got {delta!r}.")
+        raise InvalidParameterError(f"delta must be in [0, 1), got {delta!r}.", parameter="delta")
     return eps, delta

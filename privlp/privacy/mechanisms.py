@@ -59,7 +59,9 @@ _COVERED = (
 
 def _require_positive(value: float, name: str) -> None:
     if not 0 < value < math.inf:
-        raise InvalidParameterError(f"{name} must be positive and finite, got {value!r}.")
+        raise InvalidParameterError(
+            f"{name} must be positive and finite, got {value!r}.", parameter=name
+        )
 
 
 class Mechanism(ABC):
@@ -218,7 +220,8 @@ class _ScaledNoise(Mechanism):
         _require_positive(self.sensitivity, "sensitivity")
         if not 0 <= self.scale < _LARGEST_SCALE:
             raise InvalidParameterError(
-                f"scale must be non-negative and below {_LARGEST_SCALE:g}, got {self.scale!r}."
+                f"scale must be non-negative and below {_LARGEST_SCALE:g}, got {self.scale!r}.",
+                parameter="scale",
             )
 
     @property
@@ -306,15 +309,18 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
         if self.entry is not None and not 0 < self.entry <= self.sensitivity:
             raise InvalidParameterError(
                 f"entry must be positive and at most the sensitivity of {self.sensitivity:g}, got"
-                f" {self.entry!r}."
+                f" {self.entry!r}.",
+                parameter="entry",
             )
         if not 0 <= self.width < math.inf or (self.width == 0) != (self.scale == 0):
             raise InvalidParameterError(
-                f"width must be positive and finite, or 0 where scale is, got {self.width!r}."
+                f"width must be positive and finite, or 0 where scale is, got {self.width!r}.",
+                parameter="width",
             )
         if self.width > _LARGEST_WIDTH * self.scale:
             raise InvalidParameterError(
-                f"width must be at most 2^30 times the scale of {self.scale:g}, got {self.width!r}."
+                f"width must be at most 2^30 times the scale of {self.scale:g}, got {self.width!r}.",
+                parameter="width",
             )
 
     @classmethod
@@ -350,7 +356,8 @@ class TruncatedLaplaceMechanism(_ScaledNoise):
         if not delta >= _LEAST_DELTA:
             raise InvalidParameterError(
                 f"delta must be positive, and {_LEAST_DELTA:g} at least: noise of bounded support"
-                " cannot be private without it."
+                " cannot be private without it.",
+                parameter="delta",
             )
         factor = 0.5 if published_for is None else float(published_for)
         # A hair wide of the formula, so that rounding never makes the price exceed what was asked.
@@ -440,24 +447,29 @@ class TruncatedGaussianMechanism(Mechanism):
             _require_positive(getattr(self, bound), bound)
         if not (isinstance(self.touched, int | np.integer) and self.touched >= 1):
             raise InvalidParameterError(
-                f"touched must be a positive integer, got {self.touched!r}."
+                f"touched must be a positive integer, got {self.touched!r}.",
+                parameter="touched",
             )
         if not 0 <= self.sigma < _LARGEST_SCALE:
             raise InvalidParameterError(
-                f"sigma must be non-negative and below {_LARGEST_SCALE:g}, got {self.sigma!r}."
+                f"sigma must be non-negative and below {_LARGEST_SCALE:g}, got {self.sigma!r}.",
+                parameter="sigma",
             )
         if not 0 <= self.width < math.inf or (self.width == 0) != (self.sigma == 0):
             raise InvalidParameterError(
-                f"width must be positive and finite, or 0 where sigma is, got {self.width!r}."
+                f"width must be positive and finite, or 0 where sigma is, got {self.width!r}.",
+                parameter="width",
             )
         if self.width > MOST_DEVIATIONS * self.sigma:
             raise InvalidParameterError(
                 f"width must be at most {MOST_DEVIATIONS:g} times the sigma of {self.sigma:g}, got"
-                f" {self.width!r}."
+                f" {self.width!r}.",
+                parameter="width",
             )
         if not self.eps > 0 or (math.isinf(self.eps) and self.sigma > 0):
             raise InvalidParameterError(
-                f"eps must be positive, and finite where sigma is positive, got {self.eps!r}."
+                f"eps must be positive, and finite where sigma is positive, got {self.eps!r}.",
+                parameter="eps",
             )
 
     @classmethod
@@ -489,7 +501,9 @@ class TruncatedGaussianMechanism(Mechanism):
         (234.8, 1.0, True)
         """
         if touched < 1:
-            raise InvalidParameterError(f"touched must be a positive integer, got {touched!r}.")
+            raise InvalidParameterError(
+                f"touched must be a positive integer, got {touched!r}.", parameter="touched"
+            )
         l1 = math.sqrt(touched) * sensitivity if l1 is None else l1
         entry = sensitivity if entry is None else entry
         if math.isinf(eps):
@@ -497,7 +511,8 @@ class TruncatedGaussianMechanism(Mechanism):
         if not delta >= _LEAST_DELTA:
             raise InvalidParameterError(
                 f"delta must be positive, and {_LEAST_DELTA:g} at least: noise of bounded support"
-                " cannot be private without it."
+                " cannot be private without it.",
+                parameter="delta",
             )
         trial = cls(
             sensitivity, 1.0, 1.0, eps, l1, entry, touched
@@ -583,7 +598,8 @@ class GaussianMechanism(Mechanism):
         _require_positive(self.sensitivity, "sensitivity")
         if not 0 <= self.sigma < _LARGEST_SCALE:
             raise InvalidParameterError(
-                f"sigma must be non-negative and below {_LARGEST_SCALE:g}, got {self.sigma!r}."
+                f"sigma must be non-negative and below {_LARGEST_SCALE:g}, got {self.sigma!r}.",
+                parameter="sigma",
             )
 
     @property
@@ -655,17 +671,21 @@ class WeightedGaussianMechanism(GaussianMechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.weights, tuple) or not self.weights:
-            raise InvalidParameterError("weights must be a tuple of at least one number.")
+            raise InvalidParameterError(
+                "weights must be a tuple of at least one number.", parameter="weights"
+            )
         in_range = min(self.weights) >= _LEAST_WEIGHT and max(self.weights) <= _LARGEST_WEIGHT
         if not in_range or math.isnan(self._mean):
             raise InvalidParameterError(
-                "weights must be positive numbers between 2^-500 and 2^500."
+                "weights must be positive numbers between 2^-500 and 2^500.",
+                parameter="weights",
             )
         least, largest = self._span
         if self.sigma > 0 and not (least >= sys.float_info.min and largest < _LARGEST_SCALE):
             raise InvalidParameterError(
                 "sigma must be 0, or give each draw a standard deviation between "
-                f"{sys.float_info.min:.3g} and {_LARGEST_SCALE:g}; got {self.sigma!r}."
+                f"{sys.float_info.min:.3g} and {_LARGEST_SCALE:g}; got {self.sigma!r}.",
+                parameter="sigma",
             )
 
     @cached_property
@@ -735,7 +755,8 @@ class EuclideanLaplaceMechanism(_ScaledNoise):
 def _require_curvature_cost(value: float) -> None:
     if not 0 <= value < math.inf:
         raise InvalidParameterError(
-            f"curvature_cost must be non-negative and finite, got {value!r}."
+            f"curvature_cost must be non-negative and finite, got {value!r}.",
+            parameter="curvature_cost",
         )
 
 

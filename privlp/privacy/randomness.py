@@ -63,12 +63,15 @@ class Randomness(Unique):
         else:
             raise InvalidParameterError(
                 "rng must be None (cryptographic randomness), a non-negative int or a"
-                f" numpy.random.Generator, not {type(rng).__name__}."
+                f" numpy.random.Generator, not {type(rng).__name__}.",
+                parameter="rng",
             )
 
     @classmethod
     def of(cls, rng: RandomSource) -> Randomness:
-        """`rng` itself where it is a Randomness already: a :class:`~privlp.privacy.tape.Tape`, for instance.
+        """A source of randomness; `rng` itself where it is one already.
+
+        A :class:`~privlp.audits.Tape` is one, for instance.
 
         Raises
         ------

@@ -1,0 +1,275 @@
+"""Audit a mechanism by running it: a lower bound on its epsilon.
+
+An audit finds faults; it never proves privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv
+from tqdm import tqdm
+
+from privlp.audits.mechanism_result import AuditResult, Outcomes, bars, histogram
+from privlp.checks import real
+from privlp.errors import InvalidParameterError
+from privlp.privacy.ledger import validated_budget
+from privlp.privacy.randomness import Randomness, RandomSource
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Larger numbers would overflow in the variance of a projection.
+LARGEST_OUTCOME = 1e100
+
+
+def audit(
+    mechanism: Callable[[Any, np.random.Generator], Hashable | Sequence[float] | FloatArray],
+    data: Any,
+    neighbour: Any,
+    eps: float,
+    delta: float,
+    *,
+    runs: int = 100_000,
+    rng: RandomSource = None,
+    confidence: float = 0.999,
+    progress: bool = False,
+) -> AuditResult:
+    """Test the claim that `mechanism` is (eps, delta)-DP on one pair of neighbouring inputs.
+
+    An event is a set of outputs. One that is far likelier on one input than on the other is chosen
+    on the first half of the runs. On the second half its two probabilities p and q are bounded by
+    Clopper and Pearson (1934), each at half the error. This gives ``ln((p_low - delta) / q_high)``
+    as a lower bound on eps.
+
+    Parameters
+    ----------
+    mechanism : callable
+        ``mechanism(data, rng)`` returns a hashable outcome or a 1-D array. It must take its
+        randomness from `rng` alone.
+    data, neighbour
+        Two neighbouring inputs. The bound is only as good as the pair: try the worst one.
+    eps, delta : float
+        The claim.
+    runs : int
+        Runs on each input, at least 100.
+    rng : None, int or numpy.random.Generator
+        Source of the runs' randomness.
+    confidence : float
+        In (0, 1).
+    progress : bool
+        Show a progress bar. An interrupted audit (Ctrl-C) returns nothing.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    InvalidParameterError
+        If a parameter is outside its domain, or outputs cannot be compared.
+
+    Notes
+    -----
+    A failure is evidence at the given confidence. A pass is not a proof: it says that these runs on
+    this pair found nothing. Small faults need the worst pair and many runs. An audit sees next to
+    nothing of the composition of many draws, so audit a single draw. :func:`audit_solve` looks for
+    a worst pair of a linear program, and compares the exact values behind each draw.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> def noisy_count(records, rng):
+    ...     return [len(records) + rng.laplace(scale=0.5)]  # scale 1 would give eps = 1
+    >>> privlp.audit(noisy_count, [1] * 9, [1] * 10, eps=1.0, delta=0.0, runs=20_000, rng=0).passed
+    False
+    """
+    eps, delta = validated_budget(eps, delta)
+    if not isinstance(runs, int | np.integer) or runs < 100:
+        raise InvalidParameterError(
+            f"runs must be an integer of at least 100, got {runs!r}.", parameter="runs"
+        )
+    confidence = require_confidence(confidence)
+    generator = Randomness(rng).generator
+    outcomes: list[list[Any]] = [[], []]
+    with tqdm(total=2 * int(runs), disable=not progress, unit="run") as bar:
+        for source, side in zip((data, neighbour), outcomes, strict=True):
+            for _ in range(runs):
+                side.append(mechanism(source, generator))
+                bar.update()
+    first, second = (_tabulate(side) for side in outcomes)
+    if getattr(first, "shape", None) != getattr(second, "shape", None):
+        raise InvalidParameterError(
+            "The mechanism must return outcomes of the same kind and length on both inputs. Pad"
+            " arrays to one length, or return a label that can be hashed, such as a tuple of"
+            " rounded entries."
+        )
+    half = int(runs) // 2
+    choose = _likeliest_labels if isinstance(first, list) else _best_threshold
+    membership, event, describe = choose(first[:half], second[:half], delta, confidence)
+    hits = np.array([np.count_nonzero(membership(side[half:])) for side in (first, second)])
+    trials = int(runs) - half
+    eps_lower = max(
+        _bound(hits[0], hits[1], trials, delta, confidence),
+        _bound(hits[1], hits[0], trials, delta, confidence),
+    )
+    return AuditResult(
+        eps,
+        delta,
+        max(0.0, eps_lower),
+        confidence,
+        int(runs),
+        event,
+        describe(first[half:], second[half:]),
+    )
+
+
+def require_confidence(confidence: Any) -> float:
+    """Check a confidence and return it as a float.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is not in (0, 1).
+    """
+    confidence = real(confidence, "confidence")
+    if not 0 < confidence < 1:
+        raise InvalidParameterError(
+            f"confidence must be in (0, 1), got {confidence!r}.", parameter="confidence"
+        )
+    return float(confidence)
+
+
+def _bound(hits: int, other_hits: int, trials: int, delta: float, confidence: float) -> float:
+    """Lower bound on eps from one event's counts.
+
+    Each probability is bounded at a quarter of the error, because there are two directions.
+    """
+    error = (1 - confidence) / 4
+    low = float(betaincinv(hits, trials - hits + 1, error)) if hits > 0 else 0.0
+    high = (
+        float(betaincinv(other_hits + 1, trials - other_hits, 1 - error))
+        if other_hits < trials
+        else 1.0
+    )
+    return math.log((low - delta) / high) if low > delta else -math.inf
+
+
+def _tabulate(outcomes: list[Any]) -> Any:
+    """Outcomes as a (runs, k) table, or as they are if they are labels.
+
+    A float counts as an array of length one.
+    """
+    sample = outcomes[0]
+    try:
+        if not isinstance(sample, float | np.floating | np.ndarray | list):
+            Counter(outcomes)
+            return outcomes
+        table = np.array(outcomes, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        if len(_lengths(outcomes)) > 1:
+            raise InvalidParameterError(
+                "The mechanism returned arrays of varying lengths, which cannot be projected: pad"
+                " them to one length, or return a label that can be hashed, such as a tuple of"
+                " rounded entries."
+            ) from None
+        raise InvalidParameterError(
+            "The mechanism must return hashable outcomes that can be compared, or numbers or 1-D"
+            f" arrays of a fixed length; the first was of type {type(sample).__name__}."
+        ) from None
+    table = table[:, None] if table.ndim == 1 else table
+    if table.ndim != 2 or not np.all(np.abs(table) <= LARGEST_OUTCOME):
+        raise InvalidParameterError(
+            "The mechanism must return 1-D arrays of a fixed length, of finite numbers of at most"
+            f" {LARGEST_OUTCOME:g} in size."
+        )
+    return table
+
+
+def _lengths(outcomes: list[Any]) -> set[int]:
+    """Lengths of the outcomes that are lists or 1-D arrays."""
+    return {
+        len(outcome)
+        for outcome in outcomes
+        if isinstance(outcome, list) or (isinstance(outcome, np.ndarray) and outcome.ndim == 1)
+    }
+
+
+#: Which outputs lie in the event, the event in words, and what to draw of two lists of outputs.
+_Event = tuple[Callable[[Any], Any], str, Callable[[Any, Any], Outcomes]]
+
+
+def _likeliest_labels(
+    first: list[Any], second: list[Any], delta: float, confidence: float
+) -> _Event:
+    """The set of labels, in order of likelihood ratio, that gives the best bound on these runs."""
+    counts, other_counts = Counter(first), Counter(second)
+    labels = sorted(
+        counts | other_counts, key=lambda label: (counts[label] + 0.5) / (other_counts[label] + 0.5)
+    )
+    best, chosen = -math.inf, frozenset(labels[:1])
+    for ordered, (one, two) in (
+        (labels, (other_counts, counts)),
+        (labels[::-1], (counts, other_counts)),
+    ):
+        hits, other_hits = (
+            np.cumsum([one[label] for label in ordered]),
+            np.cumsum([two[label] for label in ordered]),
+        )
+        for size, pair in enumerate(zip(hits.tolist(), other_hits.tolist(), strict=True), start=1):
+            value = _bound(*pair, len(first), delta, confidence)
+            if value > best:
+                best, chosen = value, frozenset(ordered[:size])
+    words = f"{len(chosen)} of {len(labels)} outcomes"
+    return (
+        lambda side: [outcome in chosen for outcome in side],
+        words,
+        lambda one, two: bars(one, two, chosen),
+    )
+
+
+def _best_threshold(
+    first: FloatArray, second: FloatArray, delta: float, confidence: float
+) -> _Event:
+    """The half-space that gives the best bound on these runs.
+
+    Its normal is the direction that separates the two means best.
+    """
+    spread = np.sqrt(first.var(axis=0) + second.var(axis=0))
+    direction = np.divide(
+        second.mean(axis=0) - first.mean(axis=0),
+        spread**2,
+        out=np.zeros_like(spread),
+        where=spread > 0,
+    )
+    constant = spread == 0
+    direction[constant] = second.mean(axis=0)[constant] - first.mean(axis=0)[constant]
+    if not direction.any():
+        direction[:] = 1.0
+    direction /= np.abs(direction).max(initial=0.0)  # lest squares overflow
+    direction = np.ones(1) if len(direction) == 1 else direction / np.linalg.norm(direction)
+    what = "released number" if len(direction) == 1 else "projection"
+    one, two = first @ direction, second @ direction
+    cuts = np.unique(np.quantile(np.concatenate([one, two]), np.linspace(0.0, 1.0, 400)))
+    best, chosen = -math.inf, (float(cuts[0]), True)
+    for above in (True, False):
+        for cut in cuts.tolist():
+            hits, other_hits = (
+                int(np.count_nonzero((side >= cut) == above)) for side in (one, two)
+            )
+            value = max(
+                _bound(hits, other_hits, len(one), delta, confidence),
+                _bound(other_hits, hits, len(one), delta, confidence),
+            )
+            if value > best:
+                best, chosen = value, (cut, above)
+    cut, above = chosen
+    return (
+        lambda side: (side @ direction >= cut) == above,
+        f"{what} {'at least' if above else 'below'} {cut:.6g}",
+        lambda one, two: histogram(one @ direction, two @ direction, cut, above, what),
+    )

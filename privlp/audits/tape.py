@@ -1,0 +1,135 @@
+"""Record the releases of a computation, and make the same releases on a neighbour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privlp.privacy.mechanisms import Mechanism
+from privlp.privacy.randomness import Randomness
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """One draw: the exact private value, and what was released. Not private."""
+
+    mechanism: Mechanism
+    purpose: str
+    exact: Any
+    released: Any
+
+
+class Tape(Randomness):
+    """Randomness that keeps every release it makes, or makes those of another tape again.
+
+    Not private: for audits.
+
+    A proof of adaptive composition compares two neighbours that see the same released numbers. Each
+    release then has two exact values, one on each neighbour. They may lie no farther apart than the
+    sensitivity that was charged. To check this, numbers are compared; no statistics are needed.
+
+    Parameters
+    ----------
+    seed : int
+        Of the noise, where any is drawn.
+    quiet : bool
+        Release exact values (and select the largest score) whatever the mechanism.
+    replay : Tape, optional
+        Make its releases again, one by one. Where this run asks for something else (another
+        mechanism, another shape, one draw more), noise is drawn, and :func:`differences` tells. The
+        generator goes on from where it stood after the release. So other draws (which record falls
+        into which part, random features) are made again, too.
+
+    Attributes
+    ----------
+    releases : list of Release
+        In order.
+
+    Examples
+    --------
+    >>> from privlp import LinearProgram, ScalarPrivate, solve
+    >>> one, two = (
+    ...     LinearProgram([1], [[-1]], [b], neighbours=ScalarPrivate(0.5), bounds=(0, 9))
+    ...     for b in (-2.0, -2.5)
+    ... )
+    >>> tape = Tape(seed=0)
+    >>> again = Tape(replay=tape)
+    >>> solve(one, eps=1, delta=0, rng=tape).x == solve(two, eps=1, delta=0, rng=again).x
+    array([ True])
+    >>> largest_changes(tape, again)
+    {'noise on right-hand sides b': 1.0}
+    """
+
+    def __init__(self, seed: int = 0, *, quiet: bool = False, replay: Tape | None = None) -> None:
+        super().__init__(seed)
+        self.releases: list[Release] = []
+        self._states: dict[int, Any] = {}  # of the generator, after each release
+        self._quiet, self._replay = quiet, replay
+
+    @property
+    def description(self) -> str:
+        """Where the noise comes from, in words."""
+        return "recorded draws (an audit, not for release)"
+
+    def draw(self, mechanism: Mechanism, value: Any, purpose: str) -> Any:
+        exact = np.array(value, dtype=float)
+        exact.setflags(write=False)
+        self.releases.append(Release(mechanism, purpose, exact, self._output(mechanism, exact)))
+        self._states[len(self.releases) - 1] = self.generator.bit_generator.state
+        released = self.releases[-1].released
+        return released if isinstance(released, int) else released.copy()
+
+    def _output(self, mechanism: Mechanism, exact: Any) -> Any:
+        number = len(self.releases)
+        if self._replay is not None and number < len(self._replay.releases):
+            planned = self._replay.releases[number]
+            if planned.mechanism == mechanism and planned.exact.shape == exact.shape:
+                self.generator.bit_generator.state = self._replay._states.get(
+                    number, self.generator.bit_generator.state
+                )
+                return planned.released
+        if self._quiet:
+            plain = mechanism.without_noise(exact)
+            if plain is not None:
+                return _kept(plain)
+        return _kept(mechanism.release(exact, self))
+
+
+def _kept(released: Any) -> Any:
+    """An index, or an array that nobody else holds."""
+    return int(released) if isinstance(released, int | np.integer) else np.array(released)
+
+
+def differences(one: Tape, two: Tape) -> list[str]:
+    """The first public difference of two tapes: in the number of releases, or in a mechanism."""
+    found = []
+    if len(one.releases) != len(two.releases):
+        found.append(
+            f"the number of draws: {len(one.releases)} on one program, {len(two.releases)} on its"
+            " neighbour"
+        )
+    for number, (a, b) in enumerate(zip(one.releases, two.releases, strict=False), start=1):
+        if (a.mechanism, a.purpose) != (b.mechanism, b.purpose):
+            found.append(f"the mechanism of draw {number}, '{a.purpose}'")
+        elif a.exact.shape != b.exact.shape:
+            found.append(f"the length of what is released in draw {number}, '{a.purpose}'")
+    return found[:1]
+
+
+def changes(one: Tape, two: Tape) -> list[tuple[Release, Release, float]]:
+    """Each pair of releases, with its change as a multiple of the sensitivity that was charged."""
+    return [
+        (a, b, a.mechanism.distance(a.exact, b.exact) / a.mechanism.sensitivity)
+        for a, b in zip(one.releases, two.releases, strict=False)
+        if a.mechanism == b.mechanism and a.exact.shape == b.exact.shape
+    ]
+
+
+def largest_changes(one: Tape, two: Tape) -> dict[str, float]:
+    """The largest of these multiples for each purpose; one above 1 is a fault."""
+    found: dict[str, float] = {}
+    for release, _, ratio in changes(one, two):
+        found[release.purpose] = max(ratio, found.get(release.purpose, 0.0))
+    return found
