@@ -10,9 +10,9 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from privlp.solvers.simplex import RowsOnSimplex
 
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Randomness
+from privlp.solvers.simplex import RowsOnSimplex
 from svm_models import (
     DMWSVC,
     ObjectivePerturbationClassifier,

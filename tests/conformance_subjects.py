@@ -15,9 +15,6 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from privlp.solvers.equal_norm import RowsOfEqualNorm
-from privlp.solvers.polytope_rows import RowsOnPolytope
-from privlp.solvers.simplex import RowsOnSimplex
 
 import privlp
 from privlp import (
@@ -37,6 +34,9 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
     WeightedGaussianMechanism,
 )
+from privlp.solvers.equal_norm import RowsOfEqualNorm
+from privlp.solvers.polytope_rows import RowsOnPolytope
+from privlp.solvers.simplex import RowsOnSimplex
 from privlp.status import Status
 from tests.conformance_kit import (
     Bug,

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers import METHODS, Task
-from privlp.solvers.simplex import RowsOnSimplex, Simplex
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, PrivLPError, UnsupportedProblemError
 from privlp.privacy import ExponentialMechanism
+from privlp.solvers import METHODS, Task
+from privlp.solvers.simplex import RowsOnSimplex, Simplex
 from tests.effort import examples
 
 ORDINARY = -np.random.default_rng(0).uniform(0.2, 1.0, (6, 3))

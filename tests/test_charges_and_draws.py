@@ -11,13 +11,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from privlp.solvers import METHODS
 
 import privlp
 import svm_models
 from privlp import Budget, LinearProgram
 from privlp.privacy import Ledger
 from privlp.relations import NeighbourRelation
+from privlp.solvers import METHODS
 from svm_models.base import PrivateLinearClassifier
 from tests.planted import programs
 from tests.planted.draws import Draws

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from privlp.solvers import METHODS
 from scipy import stats
 
 import privlp
@@ -29,6 +28,7 @@ from privlp.privacy import (
     mechanisms,
 )
 from privlp.relations.base import NeighbourRelation
+from privlp.solvers import METHODS
 from tests.conformance_estimators import ESTIMATORS
 from tests.conformance_kit import (
     Bug,

@@ -11,11 +11,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers import Task
-from privlp.solvers.elastic_dual import ElasticDual
-from privlp.solvers.ftpl import LeaderOfCuts, PerturbedLeader, ftpl
-from privlp.solvers.polytope_rows import RowsOnPolytope
-from privlp.solvers.public_polytope import PublicPolytope
 
 import privlp
 from privlp import (
@@ -26,6 +21,11 @@ from privlp import (
 )
 from privlp.privacy import Ledger, Randomness
 from privlp.problem.standard_form import StandardForm
+from privlp.solvers import Task
+from privlp.solvers.elastic_dual import ElasticDual
+from privlp.solvers.ftpl import LeaderOfCuts, PerturbedLeader, ftpl
+from privlp.solvers.polytope_rows import RowsOnPolytope
+from privlp.solvers.public_polytope import PublicPolytope
 from tests.effort import examples
 from tests.programs import tight_covering
 

@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from click.testing import CliRunner
 from highspy import HighsModelStatus
-from privlp.solvers import METHODS
 
 import privlp
 from privlp import (
@@ -26,6 +25,7 @@ from privlp import (
 from privlp.cli import main
 from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.problem import highs_model
+from privlp.solvers import METHODS
 
 INF = float("inf")
 

@@ -15,14 +15,14 @@ import highspy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from privlp.solvers.descent import Descent
-from privlp.solvers.game import Game, MirrorPlayer
 
 import privlp
 import svm_models.base
 from privlp.checks import as_sparse
 from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.problem.highs_model import to_highs
+from privlp.solvers.descent import Descent
+from privlp.solvers.game import Game, MirrorPlayer
 from tests.planted import programs
 from tests.planted.draws import Draws
 from tests.planted.injection import watched

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import sklearn.base
 import sklearn.model_selection
-from privlp.solvers import METHODS, Task
 
 import privlp
 import svm_models
@@ -17,6 +16,7 @@ from privlp import Budget, InvalidParameterError, LinearProgram
 from privlp.audits.tape import Tape
 from privlp.privacy import GaussianMechanism, Randomness
 from privlp.privacy.unique import Unique
+from privlp.solvers import METHODS, Task
 from svm_models.base import Account
 from tests.planted import programs
 from tests.planted.search import leaves

@@ -9,12 +9,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers.simplex import RowsOnSimplex
 
 import privlp
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, PrivLPError, ReadError
 from privlp.audits.tape import Tape
 from privlp.cli.program import what_is_private
+from privlp.solvers.simplex import RowsOnSimplex
 from tests.effort import examples
 
 COSTS = np.array([1.0, 2.0, 0.5])

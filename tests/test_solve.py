@@ -11,9 +11,9 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from privlp.solvers.game import Game
 
 import privlp
+from privlp.solvers.game import Game
 from tests import programs
 from tests.programs import known
 

@@ -11,11 +11,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers.simplex import Simplex
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.problem.standard_form import StandardForm
+from privlp.solvers.simplex import Simplex
 from tests.effort import examples
 
 INF = np.inf

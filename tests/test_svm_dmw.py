@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers.dense_dual import DenseDual
-from privlp.solvers.dmw import tight_dmw
-from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
 from sklearn.base import clone
 
 from privlp import (
@@ -22,6 +19,9 @@ from privlp import (
     solve,
 )
 from privlp.problem.standard_form import StandardForm
+from privlp.solvers.dense_dual import DenseDual
+from privlp.solvers.dmw import tight_dmw
+from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
 from svm_models import DMWSVC, LPSVC, make_separable_sphere, soft_margin_lp
 from tests.effort import examples
 

@@ -10,11 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers import Task
-from privlp.solvers.descent import Descent, noise_of_one_release
-from privlp.solvers.mirror import mirror
-from privlp.solvers.rounds import weight_of_round, weights_of_rounds
-from privlp.solvers.simplex import Simplex
 
 import privlp
 from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError
@@ -23,6 +18,11 @@ from privlp.audits.solve_price import price_faults
 from privlp.privacy import GaussianMechanism, Ledger, Randomness, WeightedGaussianMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.relations import NeighbourRelation
+from privlp.solvers import Task
+from privlp.solvers.descent import Descent, noise_of_one_release
+from privlp.solvers.mirror import mirror
+from privlp.solvers.rounds import weight_of_round, weights_of_rounds
+from privlp.solvers.simplex import Simplex
 from svm_models import PrivateLPSVC
 from tests import programs
 from tests.conformance_kit import (
