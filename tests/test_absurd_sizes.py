@@ -1,4 +1,7 @@
-"""Numbers of absurd sizes: whatever private rows hold, a solve warns of nothing, and rounding stays within what was proved."""
+"""Numbers of absurd sizes.
+
+Whatever private rows hold, a solve warns of nothing, and rounding stays within what was proved.
+"""
 
 import math
 import warnings
@@ -62,7 +65,10 @@ WIDTHS = st.sampled_from([5e-324, 1e-300, 1e-100, 1e-10, 1.0, 1e10, 1e100, 1e300
     st.sampled_from([0.05, 1.0, 8.0]),
 )
 def test_no_private_row_makes_a_solve_warn_or_refuse(method, rows, sides, widths, opt, share):
-    """Neighbours hear the same: refusals follow from the public request, and there is no warning at all."""
+    """Neighbours hear the same.
+
+    Refusals follow from the public request, and there is no warning at all.
+    """
     request = {"opt": opt, "alpha": None}
     if method == "dmw-published":
         rho = widths[0] * opt * 2 + widths[1]

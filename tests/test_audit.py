@@ -38,7 +38,10 @@ def gaussian_delta(eps, sigma):
 @pytest.mark.statistical
 @pytest.mark.parametrize("seed", range(6))
 def test_correct_mechanisms_pass(seed):
-    """Four audits at confidence 0.999: false-alarm rate at most 0.004 per seed over the choice of seed; seeds fixed."""
+    """Four audits at confidence 0.999.
+
+    False-alarm rate at most 0.004 per seed over the choice of seed; seeds fixed.
+    """
     gaussian_claim = (1.0, gaussian_delta(1.0, 2.0))
     for mechanism, eps, delta in (
         (noisy_count(1.0), 1.0, 0.0),

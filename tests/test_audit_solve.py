@@ -854,7 +854,10 @@ def test_a_program_without_private_rows_is_refused():
 
 @dataclass(frozen=True)
 class ReportNoisyMax(Mechanism):
-    """The largest of scores with exponential noise: a selection that is not the exponential mechanism."""
+    """The largest of scores with exponential noise.
+
+    A selection that is not the exponential mechanism.
+    """
 
     sensitivity: float
     eps: float

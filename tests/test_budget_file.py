@@ -1,4 +1,8 @@
-"""A budget in a file: never less on record than was drawn, one truth for all who use it, and no file that is not as it was left."""
+"""A budget in a file.
+
+Never less on record than was drawn, one truth for all who use it, and no file that is not as it
+was left.
+"""
 
 import json
 import math
@@ -59,7 +63,10 @@ def path(tmp_path):
 
 @pytest.fixture(autouse=True)
 def quick_disk(monkeypatch):
-    """No waiting for the disk in this process: what is tested here does not depend on it, and `test_commits_reach_the_disk` is."""
+    """No waiting for the disk in this process.
+
+    What is tested here does not depend on it, and `test_commits_reach_the_disk` is.
+    """
     monkeypatch.setattr(record_file, "SYNCHRONOUS", "OFF")
 
 
@@ -282,7 +289,10 @@ def test_a_call_is_read_as_it_was_written(call):
     )
 )
 def test_a_file_admits_what_memory_admits(tmp_path_factory, requests):
-    """The rule is the same: any sequence of requests, on the whole and on parts, with the file reopened at will."""
+    """The rule is the same.
+
+    Any sequence of requests, on the whole and on parts, with the file reopened at will.
+    """
     path = tmp_path_factory.mktemp("file") / "all.budget"
     stored, memory = Budget.open(path, 1.0, 1e-6), Budget(1.0, 1e-6)
     places = [[budget, *budget.disjoint(3)] for budget in (stored, memory)]
@@ -1000,7 +1010,10 @@ def test_commands_pay_from_a_file(path, tmp_path):
 
 
 def test_ten_thousand_calls_are_read_once(path, monkeypatch):
-    """What an access reads is what is new: no work that grows with the file but for the rule's own sums."""
+    """What an access reads is what is new.
+
+    No work that grows with the file but for the rule's own sums.
+    """
     budget = filled(path, 10_000)
     assert len(budget.calls) == 10_000
     assert budget.sums().eps == pytest.approx(5_000)

@@ -1,4 +1,7 @@
-"""The rule of a budget that is used adaptively: against an adversary who decides in view of the first answer."""
+"""The rule of a budget that is used adaptively.
+
+Against an adversary who decides in view of the first answer.
+"""
 
 import math
 

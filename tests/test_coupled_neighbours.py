@@ -92,7 +92,10 @@ def test_neighbours(name, relation, common, pair, s, quiet):
 
 
 def test_a_huge_right_hand_side_takes_no_mass_from_other_rows():
-    """A tiny row of huge right-hand side among 300 that are all violated: its log-weight is beyond 1e19."""
+    """A tiny row of huge right-hand side among 300 that are all violated.
+
+    Its log-weight is beyond 1e19.
+    """
     rng = np.random.default_rng(0)
     A, b = -rng.uniform(0.2, 1, (300, 3)), np.full(300, -40.0)
     A[:, 0] -= 2

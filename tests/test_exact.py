@@ -1,4 +1,7 @@
-"""The exact solver: known optima with known duals, programs without optimum, soft rows, and agreement with SciPy."""
+"""The exact solver.
+
+Known optima with known duals, programs without optimum, soft rows, and agreement with SciPy.
+"""
 
 import dataclasses
 import json
@@ -209,7 +212,7 @@ def test_programs_without_optimum(program, status):
 
 
 # --- parameters
-# ------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 COVERING = LinearProgram(**KNOWN[0].program)
 
@@ -279,7 +282,7 @@ def test_nothing_is_printed(capfd):
 
 
 # --- soft rows
-# -------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def _slacked(lp):
@@ -456,7 +459,10 @@ def test_agrees_with_scipy(lp):
 @settings(deadline=None, max_examples=examples(100))
 @given(solvable_programs())
 def test_duals_prove_the_optimum(lp):
-    """Weak duality, checked without the solver's own certificate: no x in the box can do better than the duals say."""
+    """Weak duality, checked without the solver's own certificate.
+
+    No x in the box can do better than the duals say.
+    """
     exact = solve_exact(lp)
     prices = lp.sign * exact.dual  # at most 0 on an upper side, at least 0 on a lower side
     sides = np.where(prices > 0, lp.row_lower, lp.b)

@@ -1,4 +1,7 @@
-"""Gaussian differential privacy: the curve against 60 digits, its inverses, and who is dominated."""
+"""Gaussian differential privacy.
+
+The curve against 60 digits, its inverses, and who is dominated.
+"""
 
 import math
 

@@ -634,7 +634,10 @@ def test_shares_priced_in_different_ways_fit_together(eps, delta, first, counts)
 
 
 def test_threads_cannot_overspend_a_budget_together():
-    """Many threads charge 0.3 each to a budget of 1 at once: three get through, whatever the order."""
+    """Many threads charge 0.3 each to a budget of 1 at once.
+
+    Three get through, whatever the order.
+    """
     for _ in range(5):
         budget = privlp.Budget(1.0, 0.0)
         barrier = threading.Barrier(8)

@@ -1,4 +1,7 @@
-"""The user's program: what is accepted, what is refused and in which words, and what never changes or leaks."""
+"""The user's program.
+
+What is accepted, what is refused and in which words, and what never changes or leaks.
+"""
 
 import dataclasses
 import functools
@@ -469,7 +472,7 @@ def test_a_sparse_matrix_is_copied_once_and_never_densified(form):
 
 
 # --- immutability
-# ----------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def _full_program(storage=np.array):
@@ -671,7 +674,7 @@ def test_one_penalty_makes_the_private_rows_soft():
 
 
 # --- what is shown
-# ---------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])

@@ -530,7 +530,10 @@ def test_truncated_laplace_twins(twin, runs, m):
 
 @pytest.mark.parametrize("m", SPREAD)
 def test_truncated_laplace_mechanism_whose_delta_is_forgotten(m):
-    """The release beyond what the neighbour can release: caught, as the label an auditor would choose. Miss rate below 0.01."""
+    """The release beyond what the neighbour can release.
+
+    Caught, as the label an auditor would choose. Miss rate below 0.01.
+    """
 
     def beyond_the_neighbour(side, rng, runs):
         here, _ = noise_of(TRUNCATED, SPREAD[m], side, rng, runs)
@@ -775,7 +778,10 @@ FEW_ROUNDS = 3
 
 
 def alpha_for(rounds, span):
-    """The accuracy at which rows of that span are answered in so many rounds: T = ceil(ln(d)/2 (span/alpha)^2)."""
+    """The accuracy at which rows of that span are answered in so many rounds.
+
+    T = ceil(ln(d)/2 (span/alpha)^2).
+    """
     return span * math.sqrt(math.log(2) / 2 / (rounds - 0.5))
 
 
@@ -1063,7 +1069,10 @@ ONE_VARIABLE = {
     [("direct-noise", 0.0, "row"), ("truncated-laplace", 0.1, "scalar")],
 )
 def test_solve_with_noise_on_the_numbers(method, delta, name):
-    """The solution alone, after all post-processing: it passes, and is caught with a tenth of the noise. Rates 0.001 and 0.01."""
+    """The solution alone, after all post-processing.
+
+    It passes, and is caught with a tenth of the noise. Rates 0.001 and 0.01.
+    """
     passes(solved(method, 1.0, delta, point), ONE_VARIABLE[name](), 1.0, delta, runs=100)
     is_caught(
         solved(method, 1.0, delta, point, twin=scaled(0.1)),

@@ -131,7 +131,10 @@ def test_rare_coins_have_a_small_relative_error():
 
 @pytest.mark.statistical
 def test_coins_of_one_call_are_independent():
-    """Neighbouring coins of different exponents: chi-square on the 2 x 2 table, false-alarm rate 1e-6, seed fixed."""
+    """Neighbouring coins of different exponents.
+
+    Chi-square on the 2 x 2 table, false-alarm rate 1e-6, seed fixed.
+    """
     coins = _bernoulli_exp(np.tile([0.5, 1.7], 200_000), np.random.default_rng(7)).reshape(-1, 2)
     table = np.array(
         [
@@ -220,7 +223,10 @@ def test_selection_costs_an_eighth_of_eps_squared(eps):
 
 @pytest.mark.parametrize("eps", [8.001, 12.0, 200.0, 699.0])
 def test_beyond_eight_a_selection_costs_its_pure_epsilon(eps):
-    """Then pure eps-DP, dominated by randomised response, is the smaller price: never more than eps itself."""
+    """Then pure eps-DP, dominated by randomised response, is the smaller price.
+
+    Never more than eps itself.
+    """
     price = composed_epsilon([(ExponentialMechanism(1.0, eps).price, 1)], 1e-9)
     assert price <= eps * (1 + 1e-6)
     assert price > 0.8 * eps

@@ -232,7 +232,10 @@ class TestTheBetterOfTwo:
         assert self.steps(lambda one, two: _margin(one, two, s)) == {-1, -0.5, 0, 0.5, 1}
 
     def test_numbers_of_rows_to_change_would_move_by_two(self):
-        """Without negative numbers, which count how many changed rows the better one survives: no row from 1 to -1."""
+        """Without negative numbers, which count how many changed rows the better one survives.
+
+        No row from 1 to -1.
+        """
 
         def difference(one, two):
             return max(0, _changes_needed(two, one, 1)) - max(0, _changes_needed(one, two, 1))
@@ -240,7 +243,10 @@ class TestTheBetterOfTwo:
         assert max(self.steps(difference)) == 2
 
     def steps(self, margin):
-        """By how much a margin moves between neighbours of up to three rows: one row replaced, or added."""
+        """By how much a margin moves between neighbours of up to three rows.
+
+        One row replaced, or added.
+        """
         rows = list(itertools.product((-1, 0, 1), repeat=2))
         margins = {
             records: margin(*self.falling(records))
@@ -464,7 +470,10 @@ class TestSoftRows:
         assert privlp.compare(lp, solution).objective < 1.3 * privlp.solve_exact(lp).objective
 
     def test_a_row_counts_by_its_price_and_no_more_than_its_declared_norm(self):
-        """Sensitivity 2 in units of the largest price times the declared norm: rows beyond it are scaled down."""
+        """Sensitivity 2 in units of the largest price times the declared norm.
+
+        Rows beyond it are scaled down.
+        """
         prices = np.r_[np.full(5, 1.0), np.full(5, 0.25)]
         A = np.random.default_rng(0).normal(size=(10, 3)) * np.r_[[100.0] * 5, [1e-3] * 5][:, None]
         lp = LinearProgram(COSTS, A, -np.full(10, 1e9), penalty=prices)  # all violated

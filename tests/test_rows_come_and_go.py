@@ -1,4 +1,7 @@
-"""Where records come and go, nothing tells how many rows there are: no message, no reader, no refusal."""
+"""Where records come and go, nothing tells how many rows there are.
+
+No message, no reader, no refusal.
+"""
 
 import functools
 import traceback
@@ -247,7 +250,10 @@ def neighbours(rows, data, reader, patterns, storage, path):
 def test_a_program_without_one_record_is_told_from_its_neighbour_by_nothing_public(
     tmp_path_factory, rows, data, reader, patterns, storage
 ):
-    """It is accepted and described alike: any kinds of rows, any reader, also if no private row is left."""
+    """It is accepted and described alike.
+
+    Any kinds of rows, any reader, also if no private row is left.
+    """
     one, other = neighbours(
         rows, data, reader, patterns, storage, tmp_path_factory.getbasetemp() / "model.mps"
     )

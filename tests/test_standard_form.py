@@ -270,7 +270,7 @@ def test_the_operator_changes_neither_its_arguments_nor_the_program(storage, pri
 
 
 # --- by hand
-# ---------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def test_each_kind_of_bound():
@@ -383,7 +383,7 @@ def test_the_matrix_is_not_copied():
 
 
 # --- rounding
-# --------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 @PROPERTY
@@ -413,7 +413,10 @@ def shifted_program(n, storage):
 
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
 def test_a_right_hand_side_does_not_depend_on_the_number_of_rows(storage):
-    """BLAS rounds the last rows of a dense matrix differently: equal rows must get equal right-hand sides all the same."""
+    """BLAS rounds the last rows of a dense matrix differently.
+
+    Equal rows must get equal right-hand sides all the same.
+    """
     values = [StandardForm.of(shifted_program(n, storage)).rhs for n in range(36, 45)]
     assert len({value for rhs in values for value in rhs.tolist()}) == 1
 

@@ -168,7 +168,7 @@ KDDCUP99_RECORDS = [
 
 
 # --- the sources
-# -----------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(autouse=True)
@@ -202,7 +202,10 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def openml(monkeypatch):
-    """Adult as scikit-learn hands it over: NaN for what is missing, categorical columns, another order of records and columns."""
+    """Adult as scikit-learn hands it over.
+
+    NaN for what is missing, categorical columns, another order of records and columns.
+    """
 
     def install(records=ADULT_RECORDS):
         records = [*records[-ADULT_TEST:], *records[:-ADULT_TEST]]
@@ -225,7 +228,10 @@ def openml(monkeypatch):
 
 @pytest.fixture
 def kddcup99(monkeypatch):
-    """KDD Cup 1999 as scikit-learn hands it over: an array of objects with bytes, ints and floats."""
+    """KDD Cup 1999 as scikit-learn hands it over.
+
+    An array of objects with bytes, ints and floats.
+    """
 
     def install(records=KDDCUP99_RECORDS):
         def cell(column, value):
@@ -351,7 +357,7 @@ def test_a_subsample(folder):
 
 
 # --- preprocessing
-# ---------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def by_hand(records, schema, preprocessing):
@@ -510,7 +516,10 @@ def test_all_of_adult(original_files, monkeypatch, preprocessing, p):
 
 
 def test_unit_gives_the_known_optimum(original_files, monkeypatch):
-    """The soft-margin program with C = 1 on all of Adult, through its dual: one row per column of X."""
+    """The soft-margin program with C = 1 on all of Adult, through its dual.
+
+    One row per column of X.
+    """
     monkeypatch.setenv("PRIVLP_DATA", original_files)
     X, y = fetch_adult(preprocessing="unit", return_X_y=True)
     n, p = X.shape
@@ -812,7 +821,7 @@ def test_bad_random_states(make, seed):
 
 
 # --- simulations
-# -----------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 SEEDS = st.integers(0, 2**32)
 DIMENSIONS = st.integers(2, 40)

@@ -35,7 +35,7 @@ def counted(lp, phi=0.0, opt=1.0):
     return CountedRows(simplex, RowsOnSimplex.of_equal_range(simplex), phi)
 
 
-# ----------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 # count score
 
 
@@ -87,7 +87,7 @@ def test_a_solver_of_ones_own_is_driven_like_any_other():
     assert solve(lp, math.inf, 0.0, s=1, alpha=0.2, opt=0.7, method=tight_dmw).method == "tight_dmw"
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 # DMWSVC
 
 
@@ -132,7 +132,10 @@ def test_a_public_radius_costs_nothing():
 
 
 def test_without_noise_and_with_many_rounds_the_margin_of_all_but_s_records_is_kept():
-    """The non-private limit: at the radius of the LP's optimum, all but s margins are within alpha of 1."""
+    """The non-private limit.
+
+    At the radius of the LP's optimum, all but s margins are within alpha of 1.
+    """
     radius = float(np.abs(LPSVC(C=100.0).fit(X, Y).coef_).sum())
     svm = DMWSVC(math.inf, 0.0, s=0.05, alpha=0.5, radius=radius).fit(X, Y)
     margins = Y * svm.decision_function(X)

@@ -428,7 +428,10 @@ def test_every_private_estimator_is_replayed():
 
 
 def test_a_wrong_sensitivity_is_seen(monkeypatch):
-    """The replay has teeth: without clipping a huge record moves a release by more than is charged."""
+    """The replay has teeth.
+
+    Without clipping a huge record moves a release by more than is charged.
+    """
     monkeypatch.setattr(svm_models.base, "within_norm", lambda X, data_norm: X)
     pair = csr(ORDINARY), csr(rows_of([(0, 40.0)]))
     with pytest.raises(AssertionError, match="release the second moments"):

@@ -119,7 +119,10 @@ def test_parts_cost_no_less_than_the_dearest_and_no_more_than_all(charges):
 
 
 def test_two_partitions():
-    """A record lies in one part of each: the dearest of the first and the dearest of the second add up."""
+    """A record lies in one part of each.
+
+    The dearest of the first and the dearest of the second add up.
+    """
     budget = planned(10.0, 0.0)
     for first, second in ((0.5, 0.1), (0.2, 0.7)):
         parts = budget.disjoint(2)
@@ -348,7 +351,10 @@ def test_composition_is_asked_for_each_place_once(monkeypatch):
 
 
 def test_partitions_alike_do_not_multiply(monkeypatch):
-    """Three times four parts that cost the same need few compositions, not 64: ten selections on one budget need 4^10."""
+    """Three times four parts that cost the same need few compositions, not 64.
+
+    Ten selections on one budget need 4^10.
+    """
     asked = counted(monkeypatch)
     budget = planned(100.0, 1e-6)
     for _ in range(3):
@@ -443,7 +449,10 @@ def test_many_partitions_do_not_multiply():
 
 @pytest.mark.parametrize("shares", [2, 6])
 def test_shares_with_partitions_count_with_their_limits_however_many_there_are(shares):
-    """Six shares of three parts each make 729 places: then a bound is taken, and it is no smaller."""
+    """Six shares of three parts each make 729 places.
+
+    Then a bound is taken, and it is no smaller.
+    """
     budget = planned(10.0, 1e-5)
     for _ in range(shares):
         share = budget.share(0.5, 1e-6, composition="basic")

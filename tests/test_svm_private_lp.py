@@ -29,7 +29,10 @@ def risk(w, records=X, labels=Y):
 
 
 def exact(radius):
-    """The least risk over the ball, by another solver: w = u - v, u and v non-negative, sum(u + v) <= radius."""
+    """The least risk over the ball, by another solver.
+
+    With w = u - v, u and v non-negative, sum(u + v) <= radius.
+    """
     M = Y[:, None] * X
 
     def objective(uv):
@@ -51,7 +54,7 @@ def exact(radius):
     return found.fun
 
 
-# -------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 # without noise
 
 
@@ -108,7 +111,7 @@ def test_projection_onto_the_ball():
         assert (z - w) @ z <= -radius * np.abs(z - w).max() + 1e-12 or np.array_equal(z, w)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 # sensitivity
 
 
@@ -176,7 +179,7 @@ def test_rounding_errors_stay_below_their_bound():
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 # audit
 
 #: A label is flipped, hence all that the record contributes; beside records of zeros it points
@@ -208,7 +211,7 @@ def test_audit(worst_rule):
     assert result.eps_lower > 0.2
 
 
-# -------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 # ledger and messages
 
 
@@ -263,7 +266,7 @@ def test_messages(parameters, message):
         svm.fit(X, Y)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 # rule
 
 
@@ -293,7 +296,10 @@ def test_the_rule_does_not_look_at_the_records():
 
 
 def test_it_beats_objective_perturbation_where_records_share_a_direction():
-    """Features all positive, as one-hot columns are: most of a record's length says nothing about its class."""
+    """Features all positive, as one-hot columns are.
+
+    Most of a record's length says nothing about its class.
+    """
     rng = np.random.default_rng(0)
     records = np.abs(rng.normal(1.0, 0.15, (20_000, 20)))
     labels = np.where(records[:, 0] > records[:, 1], 1, -1)

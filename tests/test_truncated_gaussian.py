@@ -1,4 +1,7 @@
-"""Truncated Gaussian noise: its price against exact divergences, its calibration, and twins that must be caught."""
+"""Truncated Gaussian noise.
+
+Its price against exact divergences, its calibration, and twins that must be caught.
+"""
 
 import math
 from dataclasses import replace
