@@ -1,4 +1,7 @@
-"""The registry of the conformance suite: the draws of every private estimator of :mod:`svm_models`."""
+"""The registry of the conformance suite.
+
+The draws of every private estimator of :mod:`svm_models`.
+"""
 
 from __future__ import annotations
 
