@@ -15,7 +15,7 @@ from unittest import mock
 import numpy as np
 
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Randomness
-from privlp.solvers.simplex import RowsOnSimplex
+from privlp.rows.on_simplex import RowsOnSimplex
 from svm_models import (
     DMWSVC,
     ObjectivePerturbationClassifier,

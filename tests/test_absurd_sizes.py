@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, PrivLPError, UnsupportedProblemError
+from privlp.methods import METHODS, Task
 from privlp.privacy import ExponentialMechanism
-from privlp.solvers import METHODS, Task
-from privlp.solvers.simplex import RowsOnSimplex, Simplex
+from privlp.regions.simplex import Simplex
+from privlp.rows.on_simplex import RowsOnSimplex
 from tests.effort import examples
 
 ORDINARY = -np.random.default_rng(0).uniform(0.2, 1.0, (6, 3))

@@ -12,13 +12,14 @@ import math
 
 import numpy as np
 import pytest
-from privlp.solvers.dense_dual import DenseDual
-from privlp.solvers.simplex import RowsOnSimplex, Simplex
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit
+from privlp.duals.dense import DenseDual
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, events, record
 from privlp.problem.standard_form import StandardForm
+from privlp.regions.simplex import Simplex
+from privlp.rows.on_simplex import RowsOnSimplex
 from tests.conformance_kit import Claim, Pair, audited, claim_of, sampler_of, sharpest
 
 pytestmark = pytest.mark.statistical

@@ -15,9 +15,9 @@ import pytest
 import privlp
 import svm_models
 from privlp import Budget, LinearProgram
+from privlp.methods import METHODS
 from privlp.privacy import Ledger
 from privlp.relations import NeighbourRelation
-from privlp.solvers import METHODS
 from svm_models.base import PrivateLinearClassifier
 from tests.planted import programs
 from tests.planted.draws import Draws

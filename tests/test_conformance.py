@@ -15,11 +15,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from privlp.solvers import METHODS
 from scipy import stats
 
 import privlp
 import svm_models
+from privlp.methods import METHODS
 from privlp.privacy import (
     EuclideanLaplaceMechanism,
     ExponentialMechanism,

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from privlp.solvers import dense_dual
-from privlp.solvers.dense_dual import DenseDual, DenseProjection
+
+from privlp.duals.dense import DenseDual
+from privlp.duals.projection import DenseProjection
 from tests.effort import examples
 
 SETTINGS = settings(deadline=None, max_examples=examples(150))

@@ -11,11 +11,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers import Task
-from privlp.solvers.elastic_dual import ElasticDual
-from privlp.solvers.ftpl import LeaderOfCuts, PerturbedLeader, ftpl
-from privlp.solvers.polytope_rows import RowsOnPolytope
-from privlp.solvers.public_polytope import PublicPolytope
+from privlp.solvers.ftpl import ftpl
 
 import privlp
 from privlp import (
@@ -24,13 +20,14 @@ from privlp import (
     LinearProgram,
     UnsupportedProblemError,
 )
+from privlp.duals.elastic import ElasticDual
+from privlp.methods import Task
+from privlp.players.cuts import LeaderOfCuts
 from privlp.privacy import Ledger, Randomness
 from privlp.problem.standard_form import StandardForm
-from privlp.solvers import Task
-from privlp.solvers.elastic_dual import ElasticDual
-from privlp.solvers.ftpl import LeaderOfCuts, PerturbedLeader, ftpl
-from privlp.solvers.polytope_rows import RowsOnPolytope
-from privlp.solvers.public_polytope import PublicPolytope
+from privlp.regions.perturbed_leader import PerturbedLeader
+from privlp.regions.polytope import PublicPolytope
+from privlp.rows.on_polytope import RowsOnPolytope
 from tests.effort import examples
 from tests.programs import tight_covering
 

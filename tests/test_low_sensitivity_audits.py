@@ -20,10 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from privlp.solvers import METHODS, Task
-from privlp.solvers.multiplicative_weights import AdaHedge, MultiplicativeWeights
 from privlp.solvers.never_violated import NeverViolated
-from privlp.solvers.simplex import Simplex
 
 import privlp
 from privlp import (
@@ -35,6 +32,8 @@ from privlp import (
     ScalarPrivate,
     audit,
 )
+from privlp.methods import METHODS, Task
+from privlp.methods.multiplicative_weights import AdaHedge, MultiplicativeWeights
 from privlp.privacy import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -46,6 +45,7 @@ from privlp.privacy import (
 )
 from privlp.privacy.rounded_noise import grid
 from privlp.problem.standard_form import StandardForm
+from privlp.regions.simplex import Simplex
 from tests.conformance_kit import Claim, audited, release_many
 
 pytestmark = pytest.mark.statistical

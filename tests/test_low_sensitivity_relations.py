@@ -22,7 +22,7 @@ from privlp import (
     ScalarPrivate,
 )
 from privlp.problem.standard_form import StandardForm
-from privlp.relations import Combined, Figures
+from privlp.relations import Combined, ProgramNumbers
 from tests.effort import examples
 
 SETTINGS = settings(deadline=None, max_examples=examples(120))
@@ -136,7 +136,7 @@ def pair(program, parts, rng):
 
 def violations(form, x):
     """Of all private ``<=`` rows, in the user's units."""
-    figures = Figures.of(form)
+    figures = ProgramNumbers.of(form)
     return form.row_sign * (form.lp.A @ x)[form.row] - figures.rhs
 
 
@@ -925,7 +925,7 @@ def test_representations_show_no_private_number(name):
         assert all(part.description in repr(lp) for part in parts)
         form = StandardForm.of(lp)
         assert_no_leak(
-            repr(form) + repr(lp.neighbours.private_numbers(form)) + repr(Figures.of(form))
+            repr(form) + repr(lp.neighbours.private_numbers(form)) + repr(ProgramNumbers.of(form))
         )
 
 
@@ -1009,7 +1009,7 @@ def test_zeros_may_be_public(kind, storage):
     )
     low, high = (np.broadcast_to(end, lp.shape) for end in lp.neighbours.entry_bounds(form))
     assert (low[0, 1], high[0, 1], low[0, 0], high[0, 0]) == (0, 0, -4, -0.25)
-    moved = Figures.of(form).having(numbers, numbers.values - 1)
+    moved = ProgramNumbers.of(form).having(numbers, numbers.values - 1)
     assert sp.issparse(moved.A) == sp.issparse(A)
     assert (moved.A.toarray() if sp.issparse(A) else moved.A).tolist() == [[-2, 0, -3], [0, 0, -4]]
     for method in (*lp.neighbours.methods, *lp.neighbours.never_violating):

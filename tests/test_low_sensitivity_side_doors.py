@@ -23,9 +23,9 @@ from privlp import (
     solve,
 )
 from privlp.cli import main
+from privlp.methods import METHODS
 from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.problem import highs_model
-from privlp.solvers import METHODS
 
 INF = float("inf")
 

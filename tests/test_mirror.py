@@ -11,19 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from privlp.solvers.mirror import mirror
+from privlp.solvers.portfolio import mirror_best
 from scipy.special import rel_entr
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
+from privlp.duals.dense import SmoothedWorstRows
+from privlp.duals.elastic import ElasticDual
+from privlp.methods import Task
+from privlp.methods.mirror_best import _changes_needed, _margin
 from privlp.privacy import Ledger, Randomness
 from privlp.problem.standard_form import StandardForm
-from privlp.solvers import Task
-from privlp.solvers.dense_dual import SmoothedWorstRows
-from privlp.solvers.elastic_dual import ElasticDual
-from privlp.solvers.equal_norm import RowsOfEqualNorm
-from privlp.solvers.mirror import mirror
-from privlp.solvers.portfolio import _changes_needed, _margin, mirror_best
-from privlp.solvers.simplex import Simplex
+from privlp.regions.simplex import Simplex
+from privlp.rows.equal_norm import RowsOfEqualNorm
 from tests.effort import examples
 from tests.programs import tight_covering
 

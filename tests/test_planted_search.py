@@ -22,10 +22,11 @@ import scipy.sparse as sp
 import privlp
 import svm_models.base
 from privlp.checks import as_sparse
+from privlp.methods.descent import Descent
+from privlp.players.accelerated import AcceleratedDescent
+from privlp.players.game import Game
 from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.problem.highs_model import to_highs
-from privlp.solvers.descent import Descent
-from privlp.solvers.game import Game, MirrorPlayer
 from tests.planted import programs
 from tests.planted.draws import Draws
 from tests.planted.injection import watched
@@ -294,14 +295,14 @@ def quote_a_count(monkeypatch):
 
 
 def put_norms_into_the_trace(monkeypatch):
-    seen, released = programs_seen(monkeypatch), MirrorPlayer.released
+    seen, released = programs_seen(monkeypatch), AcceleratedDescent.released
     trace = {"length": np.zeros(1)}
 
     def show(self):
         trace["length"][:] = np.linalg.norm(seen[-1].A[2])
         return replace(released(self), trace=trace)
 
-    monkeypatch.setattr(MirrorPlayer, "released", show)
+    monkeypatch.setattr(AcceleratedDescent, "released", show)
 
 
 def warn_of_a_norm(monkeypatch):

@@ -17,7 +17,7 @@ import privlp
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, PrivLPError, ReadError
 from privlp.audits.tape import Tape
 from privlp.cli.program import what_is_private
-from privlp.solvers.simplex import RowsOnSimplex
+from privlp.rows.on_simplex import RowsOnSimplex
 from tests.effort import examples
 
 COSTS = np.array([1.0, 2.0, 0.5])

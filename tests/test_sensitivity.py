@@ -11,13 +11,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers.dense_dual import DenseDual, DenseProjection
-from privlp.solvers.simplex import RowsOnSimplex, Simplex
 
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, solve
+from privlp.duals.dense import DenseDual
+from privlp.duals.projection import DenseProjection
 from privlp.problem.standard_form import StandardForm
-from privlp.solvers.dense_dual import DenseDual, DenseProjection
-from privlp.solvers.simplex import RowsOnSimplex, Simplex
+from privlp.regions.simplex import Simplex
+from privlp.rows.on_simplex import RowsOnSimplex
 from tests.effort import examples
 
 SETTINGS = settings(deadline=None, max_examples=examples(150))

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import privlp
-from privlp.solvers.game import Game
+from privlp.players.game import Game
 from tests import programs
 from tests.programs import known
 

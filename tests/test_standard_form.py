@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.problem.standard_form import StandardForm
-from privlp.solvers.simplex import Simplex
+from privlp.regions.simplex import Simplex
 from tests.effort import examples
 
 INF = np.inf

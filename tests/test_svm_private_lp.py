@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from privlp.solvers.l1_ball import L1BallPlayer, onto_l1_ball
 from scipy.optimize import minimize
 from sklearn.base import clone
 
 from privlp import Budget, BudgetExceededError, InvalidParameterError, audit
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
-from privlp.solvers.l1_ball import L1BallPlayer, onto_l1_ball
 from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere, private_lp_svc
 from svm_models.base import within_norm
 from svm_models.losses import huber

@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers import Task
-from privlp.solvers.descent import Descent, noise_of_one_release
 from privlp.solvers.mirror import mirror
-from privlp.solvers.rounds import weight_of_round, weights_of_rounds
-from privlp.solvers.simplex import Simplex
 
 import privlp
 from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError
 from privlp.audits import Tape
 from privlp.audits.solve_price import price_faults
+from privlp.methods import Task
+from privlp.methods.descent import Descent, noise_of_one_release
+from privlp.players.rounds import weight_of_round, weights_of_rounds
 from privlp.privacy import GaussianMechanism, Ledger, Randomness, WeightedGaussianMechanism
 from privlp.problem.standard_form import StandardForm
+from privlp.regions.simplex import Simplex
 from privlp.relations import NeighbourRelation
 from svm_models import PrivateLPSVC
 from tests import programs
