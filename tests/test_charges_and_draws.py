@@ -23,6 +23,7 @@ from tests.planted import programs
 from tests.planted.draws import Draws
 from tests.planted.programs import DELTA, INF, PROGRAMS, methods_of, problem, request_of
 from tests.planted.successes import ESTIMATORS
+from tests.programs import methods_for
 
 SLOW = {(name, "ftpl") for name in ("groups", "add-remove", "exotic")}
 SOLVES = [
@@ -189,7 +190,7 @@ def covering(name):
 LIMITS = [
     (name, method)
     for name in RELATIONS
-    for method in (*covering(name).neighbours.methods, *covering(name).neighbours.never_violating)
+    for method in methods_for(covering(name).neighbours)
 ]
 
 
@@ -314,10 +315,9 @@ def test_every_relation_has_entries():
 
 def test_every_method_of_every_relation_has_entries():
     known = {
-        (kind, method)
-        for kind in concrete(NeighbourRelation)
-        if kind.__module__.startswith("privlp.") and isinstance(kind.methods, tuple)
-        for method in (*kind.methods, *kind.never_violating)
+        (type(relation), method)
+        for relation in [covering(name).neighbours for name in RELATIONS]
+        for method in methods_for(relation)
     }
     assert {method for _, method in known} == set(METHODS) == set(TIGHTEST)
     tried = {

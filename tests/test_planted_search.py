@@ -4,6 +4,7 @@ What is let out on purpose is found, and what is public is not.
 """
 
 import functools
+import importlib
 import logging
 import os
 import pickle
@@ -21,6 +22,7 @@ import scipy.sparse as sp
 
 import privlp
 import svm_models.base
+from privlp import LinearProgram
 from privlp.checks import as_sparse
 from privlp.methods.descent import Descent
 from privlp.players.accelerated import AcceleratedDescent
@@ -36,7 +38,7 @@ from tests.planted.search import Secrets, leaks_in
 from tests.planted.trial import compared, try_path
 from tests.planted.watch import Seen, watch
 
-solve_module = sys.modules["privlp.solve"]
+solve_module = importlib.import_module("privlp.solve")
 MINT = Mint()
 SECRET = MINT(exponent=5, brand=0)
 ROW = MINT(3)
@@ -269,29 +271,25 @@ def attempt_of(name, method):
 
 def programs_seen(monkeypatch):
     """The programs that were solved, in order."""
-    seen, of = [], privlp.problem.StandardForm.of
-    monkeypatch.setattr(
-        privlp.problem.StandardForm,
-        "of",
-        lambda lp, **options: seen.append(lp) or of(lp, **options),
-    )
+    seen, public = [], LinearProgram.public
+    monkeypatch.setattr(LinearProgram, "public", lambda lp: seen.append(lp) or public(lp))
     return seen
 
 
 def quote_a_row(monkeypatch):
-    def refuse(lp, **options):
+    def refuse(lp):
         raise privlp.UnsupportedProblemError(f"row {lp.A[0]} is hard")
 
-    monkeypatch.setattr(privlp.problem.StandardForm, "of", refuse)
+    monkeypatch.setattr(LinearProgram, "rows", refuse)
 
 
 def quote_a_count(monkeypatch):
-    def refuse(lp, **options):
+    def refuse(lp):
         raise privlp.UnsupportedProblemError(
             f"{np.count_nonzero(lp.A @ np.ones(3) > lp.b)} rows are hard"
         )
 
-    monkeypatch.setattr(privlp.problem.StandardForm, "of", refuse)
+    monkeypatch.setattr(LinearProgram, "rows", refuse)
 
 
 def put_norms_into_the_trace(monkeypatch):
