@@ -187,11 +187,7 @@ def covering(name):
     return LinearProgram(**COVERING, neighbours=RELATIONS[name])
 
 
-LIMITS = [
-    (name, method)
-    for name in RELATIONS
-    for method in methods_for(covering(name).neighbours)
-]
+LIMITS = [(name, method) for name in RELATIONS for method in methods_for(covering(name).neighbours)]
 
 
 @pytest.mark.parametrize(
