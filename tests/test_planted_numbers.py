@@ -19,7 +19,7 @@ import svm_models
 from privlp import BudgetExceededError, LinearProgram
 from tests.planted import programs
 from tests.planted.paths import every_path
-from tests.planted.programs import DELTA, PROGRAMS, Mint, problem, request_of
+from tests.planted.programs import DELTA, PROGRAMS, Mint, methods_of, problem, request_of
 from tests.planted.search import leaves
 from tests.planted.trial import ended_as_expected, try_path
 
