@@ -11,6 +11,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from privlp.solvers import METHODS
 
 import privlp
 import svm_models
