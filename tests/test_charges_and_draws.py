@@ -11,7 +11,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from privlp.solvers import METHODS
 
 import privlp
 import svm_models

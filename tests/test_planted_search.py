@@ -19,8 +19,6 @@ import highspy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from privlp.solvers.descent import Descent
-from privlp.solvers.game import Game, MirrorPlayer
 
 import privlp
 import svm_models.base
