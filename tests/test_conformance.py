@@ -174,7 +174,7 @@ def concrete(cls: type) -> Iterator[type]:
 def test_every_mechanism_is_registered():
     named = {cls.__name__ for cls in concrete(Mechanism) if not cls.__name__.startswith("_")}
     assert named >= {"ExponentialMechanism", "GaussianObjectivePerturbation"}
-    assert {cls.__module__ for cls in concrete(Mechanism)} == {mechanisms.__name__}
+    assert all(cls.__module__.startswith(mechanisms.__name__) for cls in concrete(Mechanism))
     assert named <= COVERED
 
 
