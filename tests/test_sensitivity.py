@@ -296,7 +296,7 @@ def test_a_pair_of_programs_attains_the_bound(storage):
     c = np.array([1.0, 2, 0.5, 10, 1, 0.1])
     scores = []
     for matrix in (A, flipped):
-        now, z = selection_round(
+        now, _ = selection_round(
             LinearProgram(c, storage(matrix * c * [7.0]), np.zeros(n)), 3.0, s, [5] * 6, 2.0
         )
         scores.append(now)
