@@ -40,7 +40,7 @@ from privlp.privacy import (
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
-from privlp.privacy.rounded_noise import grid
+from privlp.privacy.noise.rounding import grid
 from privlp.problem import StandardForm
 from privlp.solvers import METHODS, Task
 from privlp.solvers.multiplicative_weights import AdaHedge, MultiplicativeWeights

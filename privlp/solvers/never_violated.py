@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.privacy.ledger import ChargedDraws
-from privlp.privacy.mechanisms import log_odds
+from privlp.privacy.mechanisms.truncated_laplace import log_odds
 from privlp.problem import StandardForm
 from privlp.problem.highs_model import optimum
 from privlp.problem.public_region import require_bounded
