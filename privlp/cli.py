@@ -24,7 +24,7 @@ from privlp.files import write_whole
 from privlp.optional import save_figure
 from privlp.plan import plan
 from privlp.privacy import Budget
-from privlp.privacy.budget_file import history_table, summary, to_dict
+from privlp.privacy.budget_report import history_table, summary, to_dict
 from privlp.problem import LinearProgram
 from privlp.solution import Solution
 from privlp.solve import solve

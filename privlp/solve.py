@@ -11,7 +11,7 @@ import numpy as np
 
 from privlp.checks import is_one_of, positive, warn_of_large_delta
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.privacy import Budget, Ledger, Randomness
+from privlp.privacy import Accountant, Budget, Ledger, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.problem import LinearProgram, StandardForm
 from privlp.solution import Solution
@@ -203,7 +203,7 @@ def _method(task: Task, method: str, available: tuple[str, ...]) -> str:
     return method
 
 
-def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Ledger:
+def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Accountant:
     if eps is None and delta is None and budget is not None:
         return budget
     if eps is None or delta is None:
@@ -214,7 +214,7 @@ def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Le
     return Ledger(eps, delta) if budget is None else budget.ledger(eps, delta)
 
 
-def _message(released: Released, rounds: int, ledger: Ledger) -> str:
+def _message(released: Released, rounds: int, ledger: Accountant) -> str:
     privacy = (
         "without noise: NOT PRIVATE"
         if math.isinf(ledger.eps)

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from privlp.audits.mechanism_result import AuditResult, Outcomes, bars, histogram
 from privlp.checks import real
 from privlp.errors import InvalidParameterError
-from privlp.privacy.ledger import validated_budget
+from privlp.privacy.limits import validated_budget
 from privlp.privacy.randomness import Randomness, RandomSource
 
 FloatArray = npt.NDArray[np.float64]

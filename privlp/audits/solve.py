@@ -22,7 +22,7 @@ from privlp.audits.solve_result import AuditedRelease, SolveAudit
 from privlp.audits.tape import Tape
 from privlp.errors import InvalidParameterError
 from privlp.privacy import Randomness
-from privlp.privacy.ledger import validated_budget
+from privlp.privacy.limits import validated_budget
 from privlp.privacy.randomness import RandomSource
 from privlp.problem import LinearProgram
 from privlp.solve import solve

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+
+from privlp.privacy.relation import AccountedRelation
 
 if TYPE_CHECKING:
     from privlp.problem import LinearProgram, StandardForm
@@ -115,7 +116,7 @@ class NeighbourRelation(ABC):
         """
         return None
 
-    def compatible_with(self, other: NeighbourRelation | RecordedRelation) -> bool:
+    def compatible_with(self, other: AccountedRelation) -> bool:
         """Whether one ledger may account for both relations.
 
         Examples
@@ -154,18 +155,6 @@ class NeighbourRelation(ABC):
         >>> abs(one.b - other.b)
         array([0.5, 0.5])
         """
-
-
-@dataclass(frozen=True)
-class RecordedRelation:
-    """A neighbour relation as a file remembers it: enough to tell whether another one is compatible."""
-
-    description: str
-    key: str
-
-    def compatible_with(self, other: NeighbourRelation | RecordedRelation) -> bool:
-        """Whether one ledger may account for both relations."""
-        return self.key == other.key
 
 
 def own_name(kind: type) -> str:
