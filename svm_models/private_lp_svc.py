@@ -12,8 +12,7 @@ import scipy.sparse as sp
 
 from privlp import Budget, InvalidParameterError
 from privlp.checks import positive
-from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
 from privlp.solvers.driver import drive
 from privlp.solvers.elastic_dual import ElasticDual
 from privlp.solvers.game import Game

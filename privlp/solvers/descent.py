@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from privlp.errors import InvalidParameterError
-from privlp.privacy import GaussianMechanism, Mechanism, WeightedGaussianMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, GaussianMechanism, Mechanism, WeightedGaussianMechanism
 from privlp.relations import ConstraintPrivate
 from privlp.solvers.dense_dual import SmoothedWorstRows
 from privlp.solvers.elastic_dual import ElasticDual

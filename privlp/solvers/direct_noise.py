@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from privlp.checks import as_sparse, real
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.problem import LinearProgram, StandardForm
 from privlp.problem.highs_model import optimum
 from privlp.problem.public_region import largest_size, require_bounded

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import UnsupportedProblemError
-from privlp.privacy import GaussianMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.relations import ConstraintPrivate
 from privlp.solvers.descent import Descent, noise_of_one_release, pay
 from privlp.solvers.elastic_dual import ElasticDual

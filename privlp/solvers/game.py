@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.problem import StandardForm
 from privlp.solvers.rounds import weight_of_round
 from privlp.solvers.simplex import Simplex

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from privlp.checks import positive
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.solvers.descent import Descent, noise_of_one_release, pay
 from privlp.solvers.equal_norm import RowsOfEqualNorm
 from privlp.solvers.game import Game, MirrorPlayer

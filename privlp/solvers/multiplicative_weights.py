@@ -10,8 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
-from privlp.privacy import ExponentialMechanism, Mechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, ExponentialMechanism, Mechanism
 from privlp.problem import StandardForm
 from privlp.relations.low_sensitivity import LowSensitivity
 from privlp.solvers.game import Released

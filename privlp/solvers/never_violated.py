@@ -10,8 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
-from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.privacy.mechanisms.truncated_laplace import log_odds
 from privlp.problem import StandardForm
 from privlp.problem.highs_model import optimum

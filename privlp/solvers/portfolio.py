@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from privlp.privacy import ExponentialMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, ExponentialMechanism
 from privlp.solvers.descent import Descent, noise_of_one_release, pay
 from privlp.solvers.equal_norm import RowsOfEqualNorm
 from privlp.solvers.game import Game, MirrorPlayer, Released

@@ -8,8 +8,7 @@ from typing import Any
 
 from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.privacy import Ledger, Mechanism, Randomness
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import Accountant, ChargedDraws, Ledger, Mechanism, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.problem import LinearProgram, StandardForm
 from privlp.relations import ConstraintPrivate, NeighbourRelation
@@ -36,7 +35,7 @@ class Task:
     alpha: float | None
     opt: Any
     width: Any
-    ledger: Ledger
+    ledger: Accountant
     randomness: Randomness
     split: Sequence[float] | None = None
     time_limit: float | None = None

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from privlp.checks import real
 from privlp.errors import InvalidParameterError, PrivLPError
-from privlp.privacy import GaussianMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.solvers.descent import Descent, Region, noise_of_one_release, pay
 from privlp.solvers.game import Game, Released, Rows, Walker
 from privlp.solvers.prediction import Prediction
