@@ -125,7 +125,7 @@ class Accountant(SpentOnce, ABC):
     # --- calibration
 
     def calibrate(
-        self, make: Callable[[float], _M], count: int, *, beside: Sequence[Mechanism] = ()
+        self, make: Callable[[float], _M], count: int, *, together_with: Sequence[Mechanism] = ()
     ) -> _M:
         """The least noisy mechanism of a family of which `count` draws still fit.
 
@@ -135,8 +135,8 @@ class Accountant(SpentOnce, ABC):
             Maps an intensity in (0, inf) to a mechanism; a larger intensity costs more.
         count : int
             Number of draws.
-        beside : sequence of Mechanism
-            Mechanisms that one draw each is still to be charged for.
+        together_with : sequence of Mechanism
+            Mechanisms that are to be charged with it, for one draw each.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Accountant(SpentOnce, ABC):
         return make(
             self.calibrate_together(
                 lambda intensity: [
-                    *((mechanism, 1) for mechanism in beside),
+                    *((mechanism, 1) for mechanism in together_with),
                     (make(intensity), count),
                 ]
             )
