@@ -19,11 +19,11 @@ from benchmarks import problems
 from benchmarks.published import picture, write_page
 from privlp import ColumnPrivate, LinearProgram, RowPrivate, ScalarPrivate
 from privlp.privacy import GaussianMechanism, LaplaceMechanism
+from privlp.report.style import MARKERS
 from privlp.solvers import Task, best_method
 from privlp.solvers.direct_noise import predict_direct_noise
 from privlp.solvers.multiplicative_weights import Plan, predict_multiplicative_weights
 from privlp.solvers.noisy_numbers import quieter_noise
-from privlp.style import MARKERS
 
 STEPS = (1e-4, 3e-4, 1e-3)
 PICTURED = 3e-4

@@ -19,7 +19,8 @@ import privlp
 from benchmarks.measure import Parts, Turns, in_fresh_process, print_table
 from privlp import LinearProgram
 from privlp.privacy import ExponentialMechanism, Ledger, Randomness
-from privlp.problem import PrivateRows, StandardForm
+from privlp.rows.program_rows import PrivateRows
+from privlp.problem.standard_form import StandardForm
 from privlp.solvers import METHODS, Task
 from privlp.solvers.dense_dual import DenseDual
 from privlp.solvers.simplex import RowsOnSimplex

@@ -15,7 +15,7 @@ from tabulate import tabulate
 
 import privlp
 from benchmarks.problems import Instance, classification, covering, game, packing
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from privlp.solvers.simplex import Simplex
 
 FAMILY = {"covering": covering, "packing": packing, "game": game, "classification": classification}

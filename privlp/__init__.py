@@ -6,44 +6,120 @@ State a linear program and what its neighbours may differ in, then solve it priv
 >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-1, -3]], b=[-2, -3])
 >>> privlp.solve_exact(lp).objective  # HiGHS, not private
 2.5
->>> solution = privlp.solve(lp, eps=float("inf"), delta=0, s=1, alpha=0.05, opt=2.5)  # no noise: not private
+>>> no_noise = float("inf")  # not private
+>>> solution = privlp.solve(lp, eps=no_noise, delta=0, s=1, alpha=0.05, opt=2.5)
 >>> privlp.compare(lp, solution).violation_at(0) < 0.05
 True
 """
 
-from privlp import examples as examples
-from privlp.audits import AuditedRelease as AuditedRelease
-from privlp.audits import AuditResult as AuditResult
-from privlp.audits import SolveAudit as SolveAudit
-from privlp.audits import audit as audit
-from privlp.audits import audit_solve as audit_solve
-from privlp.compare import Comparison as Comparison
-from privlp.compare import compare as compare
-from privlp.errors import BudgetExceededError as BudgetExceededError
-from privlp.errors import BudgetFileError as BudgetFileError
-from privlp.errors import InvalidParameterError as InvalidParameterError
-from privlp.errors import InvalidProblemError as InvalidProblemError
-from privlp.errors import MissingDependencyError as MissingDependencyError
-from privlp.errors import NotPrivateWarning as NotPrivateWarning
-from privlp.errors import PrivLPError as PrivLPError
-from privlp.errors import ReadError as ReadError
-from privlp.errors import RelationMismatchError as RelationMismatchError
-from privlp.errors import UnsupportedProblemError as UnsupportedProblemError
-from privlp.exact import ExactSolution as ExactSolution
-from privlp.exact import solve_exact as solve_exact
-from privlp.plan import Plan as Plan
-from privlp.plan import plan as plan
-from privlp.privacy import Budget as Budget
-from privlp.problem import LinearProgram as LinearProgram
-from privlp.quality import Quality as Quality
-from privlp.quality import quality as quality
-from privlp.relations import ColumnPrivate as ColumnPrivate
-from privlp.relations import ConstraintPrivate as ConstraintPrivate
-from privlp.relations import ObjectivePrivate as ObjectivePrivate
-from privlp.relations import RowPrivate as RowPrivate
-from privlp.relations import ScalarPrivate as ScalarPrivate
-from privlp.solution import Solution as Solution
-from privlp.solve import solve as solve
-from privlp.status import Status as Status
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from privlp import examples as examples
+    from privlp.audits import AuditedRelease as AuditedRelease
+    from privlp.audits import AuditResult as AuditResult
+    from privlp.audits import SolveAudit as SolveAudit
+    from privlp.audits import audit as audit
+    from privlp.audits import audit_solve as audit_solve
+    from privlp.errors import BudgetExceededError as BudgetExceededError
+    from privlp.errors import BudgetFileError as BudgetFileError
+    from privlp.errors import InvalidParameterError as InvalidParameterError
+    from privlp.errors import InvalidProblemError as InvalidProblemError
+    from privlp.errors import MissingDependencyError as MissingDependencyError
+    from privlp.errors import NotPrivateWarning as NotPrivateWarning
+    from privlp.errors import PrivLPError as PrivLPError
+    from privlp.errors import ReadError as ReadError
+    from privlp.errors import RelationMismatchError as RelationMismatchError
+    from privlp.errors import UnsupportedProblemError as UnsupportedProblemError
+    from privlp.exact import ExactSolution as ExactSolution
+    from privlp.exact import solve_exact as solve_exact
+    from privlp.plan import Plan as Plan
+    from privlp.plan import plan as plan
+    from privlp.privacy import Budget as Budget
+    from privlp.problem.linear_program import LinearProgram as LinearProgram
+    from privlp.relations import ColumnPrivate as ColumnPrivate
+    from privlp.relations import ConstraintPrivate as ConstraintPrivate
+    from privlp.relations import ObjectivePrivate as ObjectivePrivate
+    from privlp.relations import RowPrivate as RowPrivate
+    from privlp.relations import ScalarPrivate as ScalarPrivate
+    from privlp.report.compare import Comparison as Comparison
+    from privlp.report.compare import compare as compare
+    from privlp.report.quality import Quality as Quality
+    from privlp.report.quality import quality as quality
+    from privlp.solution import Solution as Solution
+    from privlp.solve import solve as solve
+    from privlp.status import Status as Status
+    from privlp.verdict import Verdict as Verdict
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "privlp.audits": ("AuditedRelease", "AuditResult", "SolveAudit", "audit", "audit_solve"),
+    "privlp.errors": (
+        "BudgetExceededError",
+        "BudgetFileError",
+        "InvalidParameterError",
+        "InvalidProblemError",
+        "MissingDependencyError",
+        "NotPrivateWarning",
+        "PrivLPError",
+        "ReadError",
+        "RelationMismatchError",
+        "UnsupportedProblemError",
+    ),
+    "privlp.exact": ("ExactSolution", "solve_exact"),
+    "privlp.plan": ("Plan", "plan"),
+    "privlp.privacy": ("Budget",),
+    "privlp.problem.linear_program": ("LinearProgram",),
+    "privlp.relations": (
+        "ColumnPrivate",
+        "ConstraintPrivate",
+        "ObjectivePrivate",
+        "RowPrivate",
+        "ScalarPrivate",
+    ),
+    "privlp.report.compare": ("Comparison", "compare"),
+    "privlp.report.quality": ("Quality", "quality"),
+    "privlp.solution": ("Solution",),
+    "privlp.solve": ("solve",),
+    "privlp.status": ("Status",),
+    "privlp.verdict": ("Verdict",),
+}
+_SUBMODULES = ("audits", "errors", "examples", "privacy", "problem", "relations")
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["examples", *_HOME_OF]  # noqa: PLE0604
+
+
+class _Package(ModuleType):
+    """A package in which a public function hides the submodule of the same name.
+
+    Importing ``privlp.solve`` would otherwise put that module in the place of the function.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOME_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: ``import privlp`` is quick."""
+    if name in _SUBMODULES:
+        return import_module(f"privlp.{name}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'privlp' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

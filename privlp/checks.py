@@ -1,4 +1,7 @@
-"""Checks of arguments, shared by everything that takes some: numbers and arrays of numbers."""
+"""Checks of arguments that are numbers or arrays of numbers.
+
+An error names the argument, in its message and as ``parameter``.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,14 @@ def real(value: Any, name: str) -> float:
         If it is anything else; a string of digits or a bool is no number.
     """
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
-        raise InvalidParameterError(f"{name} must be a number, got {type(value).__name__}.")
+        raise InvalidParameterError(
+            f"{name} must be a number, got {type(value).__name__}.", parameter=name
+        )
     try:
         return float(value)
     except OverflowError:
         raise InvalidParameterError(
-            f"{name} is beyond double precision; the largest number is 1.8e308."
+            f"{name} is beyond double precision; the largest number is 1.8e308.", parameter=name
         ) from None
 
 
@@ -48,7 +53,8 @@ def positive(value: Any, name: str, *, finite: bool = False) -> float:
     )
     if not number > 0 or (finite and number == np.inf):
         raise InvalidParameterError(
-            f"{name} must be a positive {'finite ' if finite else ''}number, got {value!r}."
+            f"{name} must be a positive {'finite ' if finite else ''}number, got {value!r}.",
+            parameter=name,
         )
     return number
 
@@ -70,7 +76,9 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
     """Refuse a dtype that holds no real numbers."""
     if dtype.kind not in "fiub":
-        raise InvalidProblemError(f"{name} must hold real numbers, got dtype {dtype}.")
+        raise InvalidProblemError(
+            f"{name} must hold real numbers, got dtype {dtype}.", parameter=name
+        )
     return np.float64
 
 
@@ -83,7 +91,7 @@ def as_floats(values: Any, name: str, order: Any = "K") -> npt.NDArray[np.float6
         values = values.toarray().ravel()
     if np.ma.is_masked(values):
         raise InvalidProblemError(
-            f"{name} has masked entries. Fill them in, or leave their rows out."
+            f"{name} has masked entries. Fill them in, or leave their rows out.", parameter=name
         )
     try:
         raw = np.asarray(values)
@@ -99,7 +107,7 @@ def as_floats(values: Any, name: str, order: Any = "K") -> npt.NDArray[np.float6
         raise
     except (TypeError, ValueError, OverflowError):
         pass  # it may quote a number, and would go along as the context of an error raised here
-    raise InvalidProblemError(f"{name} must hold real numbers in a regular array.")
+    raise InvalidProblemError(f"{name} must hold real numbers in a regular array.", parameter=name)
 
 
 def as_sparse(A: Any, layout: Any = sp.csr_array) -> Any:
@@ -115,7 +123,10 @@ def as_sparse(A: Any, layout: Any = sp.csr_array) -> Any:
 
 
 def warn_of_large_delta(eps: float, delta: float, records: float, *, stacklevel: int = 3) -> None:
-    """Warn where publishing a whole record would satisfy (eps, delta): from delta = 1/n on, n the public number of records."""
+    """Warn where publishing a whole record would satisfy (eps, delta): from delta = 1/n on.
+
+    Here n is the public number of records.
+    """
     if math.isfinite(eps) and delta * records >= 1:
         warnings.warn(
             f"delta = {delta:g} is at least 1/n = {1 / records:g}: publishing one whole record at"

@@ -1,21 +1,34 @@
-"""Every error and warning of privlp: one root, names for what went wrong, messages that say what to do.
+"""Every error and warning of privlp.
 
-Messages carry names, shapes and public numbers. They never carry data.
+All errors have one root. Messages carry names, shapes and public numbers, and say what to do. They
+never carry data.
 """
+
+from __future__ import annotations
 
 
 class PrivLPError(Exception):
     """Root of all errors raised on purpose by privlp.
 
+    Attributes
+    ----------
+    parameter : str or None
+        Name of the parameter that is at fault, as the function that raised spells it; ``None``
+        where there is none, or several.
+
     Examples
     --------
     >>> import privlp
     >>> try:
-    ...     privlp.Budget(eps=-1, delta=0)
+    ...     privlp.Budget(eps="1", delta=0)
     ... except privlp.PrivLPError as error:
-    ...     print(error)
-    eps must be positive (or inf for no privacy), got -1.0.
+    ...     str(error), error.parameter
+    ('eps must be a number, got str.', 'eps')
     """
+
+    def __init__(self, message: str, *, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class InvalidProblemError(PrivLPError, ValueError):
@@ -27,7 +40,7 @@ class InvalidProblemError(PrivLPError, ValueError):
     >>> privlp.LinearProgram(c=[1, 2, 3], A=[[1, 1]], b=[1])
     Traceback (most recent call last):
         ...
-    privlp.errors.InvalidProblemError: c has shape (3,), but A asks for (2,): one cost per column of A.
+    privlp.errors.InvalidProblemError: c has shape (3,), but A asks for (2,): one cost per ...
     """
 
 
@@ -69,7 +82,7 @@ class UnsupportedProblemError(PrivLPError, ValueError):
     >>> privlp.solve(lp, eps=1, delta=1e-6, s=1, opt=2, feasible="always")
     Traceback (most recent call last):
         ...
-    privlp.errors.UnsupportedProblemError: feasible must be None here: when a whole constraint may change, no private solution ...
+    privlp.errors.UnsupportedProblemError: feasible must be None here: when a whole constraint ...
     """
 
 
@@ -85,7 +98,7 @@ class BudgetExceededError(PrivLPError, RuntimeError):
     >>> solve(examples.diet(), eps=2.0, delta=0, budget=budget)
     Traceback (most recent call last):
         ...
-    privlp.errors.BudgetExceededError: 1 draw of the Laplace mechanism (noise on costs c) would bring the total to eps = 2 ...
+    privlp.errors.BudgetExceededError: 1 draw of the Laplace mechanism (noise on costs c) would ...
     >>> budget.spent()
     0.0
     """
@@ -102,7 +115,7 @@ class BudgetFileError(PrivLPError, RuntimeError):
     >>> privlp.Budget.open("no-such-file.budget")
     Traceback (most recent call last):
         ...
-    privlp.errors.BudgetFileError: There is no file 'no-such-file.budget'. To make one, give the eps and delta of the whole budget.
+    privlp.errors.BudgetFileError: There is no file 'no-such-file.budget'. To make one, ...
     """
 
 
@@ -112,9 +125,10 @@ class RelationMismatchError(PrivLPError, ValueError):
     Examples
     --------
     >>> from privlp import Budget, examples, solve
+    >>> costs_private, capacities_private = examples.diet(), examples.hospital_capacities()
     >>> budget = Budget(eps=1.0, delta=1e-6)
-    >>> _ = solve(examples.diet(), eps=0.1, delta=0, budget=budget, rng=0)  # costs are private
-    >>> solve(examples.hospital_capacities(), eps=0.1, delta=0, budget=budget, rng=0)  # capacities are
+    >>> _ = solve(costs_private, eps=0.1, delta=0, budget=budget, rng=0)
+    >>> solve(capacities_private, eps=0.1, delta=0, budget=budget, rng=0)
     Traceback (most recent call last):
         ...
     privlp.errors.RelationMismatchError: This budget already accounts for 'objective-private: ...
@@ -135,7 +149,9 @@ class MissingDependencyError(PrivLPError, ImportError):
 
 
 class NotPrivateWarning(UserWarning):
-    """The parameters are accepted, but the guarantee they give is too weak to be called private, or leaves something unprotected.
+    """The parameters are accepted, but their guarantee is too weak to be called private.
+
+    The warning is also given where the guarantee leaves something unprotected.
 
     Examples
     --------
@@ -144,6 +160,6 @@ class NotPrivateWarning(UserWarning):
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     _ = solve(examples.hospital_capacities(), eps=1.0, delta=0.5, rng=0)
-    >>> print(caught[0].message)
-    delta = 0.5 is at least 1/n = 0.0833333: publishing one whole record at random would satisfy it. Choose delta well below 1/n.
+    >>> print(caught[0].message)  # doctest: +ELLIPSIS
+    delta = 0.5 is at least 1/n = 0.0833333: publishing one whole record at random would ...
     """

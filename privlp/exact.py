@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from privlp.checks import positive
 from privlp.errors import InvalidParameterError
-from privlp.problem import LinearProgram
 from privlp.problem.highs_model import quiet_highs, run, to_highs
+from privlp.problem.linear_program import LinearProgram
 from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]
@@ -64,7 +64,8 @@ class ExactSolution:
     message : str
         The status in a sentence.
     primal_residual : float
-        Largest violation of a row or bound, divided by 1 + the largest finite abs(b) or bound active there; ``nan`` without x.
+        Largest violation of a row or bound, divided by 1 + abs of its finite side; ``nan`` without
+        x.
     dual_residual : float
         Largest reduced cost of the wrong sign, divided by 1 + max abs(c).
     gap : float
@@ -97,7 +98,8 @@ class ExactSolution:
         >>> from privlp import LinearProgram, solve_exact
         >>> solve_exact(LinearProgram(c=[1, 2], A=[[-1, -1]], b=[-2])).to_dict()["x"]
         [2.0, 0.0]
-        >>> solve_exact(LinearProgram(c=[1, 2], A=[[1, 1]], b=[-2])).to_dict()["gap"] is None  # infeasible
+        >>> infeasible = LinearProgram(c=[1, 2], A=[[1, 1]], b=[-2])
+        >>> solve_exact(infeasible).to_dict()["gap"] is None
         True
         """
         plain = {
@@ -134,7 +136,9 @@ def solve_exact(lp: LinearProgram, *, time_limit: float | None = None) -> ExactS
     (2.5, array([1.5, 0.5]), <Status.OPTIMAL: 'optimal'>)
     """
     if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
+        raise InvalidParameterError(
+            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
+        )
     highs = quiet_highs(
         time_limit=math.inf if time_limit is None else positive(time_limit, "time_limit")
     )
@@ -152,7 +156,7 @@ def _without_optimum(status: Status) -> ExactSolution:
 
 
 def _certified(lp: LinearProgram, model: highspy.HighsLp, highs: highspy.Highs) -> ExactSolution:
-    """Check HiGHS's word: residuals of primal and dual, and the gap between their objectives."""
+    """Certify what HiGHS found: residuals of primal and dual, and the gap of their objectives."""
     found = highs.getSolution()
     columns, row_values, duals, reduced = map(
         np.asarray, (found.col_value, found.row_value, found.row_dual, found.col_dual)

@@ -1,4 +1,6 @@
-"""Small programs that a user recognises, one for each way in which numbers can be private: made from a seed, or of real patients.
+"""Small programs that a user recognises, one for each way in which numbers can be private.
+
+They are made from a seed, or of real patients.
 
 >>> from privlp import examples, solve
 >>> lp = examples.advertising(private="budgets")
@@ -17,7 +19,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError, MissingDependencyError
-from privlp.problem import LinearProgram
+from privlp.problem.linear_program import LinearProgram
 from privlp.relations import ColumnPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
 
 _LARGEST_BUDGET_STEP = 0.1
@@ -31,13 +33,14 @@ def advertising(
     advertisers: int = 5,
     private: Literal["budgets", "prices", "both"] = "budgets",
 ) -> LinearProgram:
-    """Sell impressions on pages to advertisers: earn the most within each advertiser's budget and each page's visitors.
+    """Sell impressions on pages to advertisers, so as to earn the most.
 
-    Variable x_ij is the number of impressions (in thousands) of advertiser i on page j, at a price
-    p_ij per thousand: 0 with probability 0.2, else uniform in [0, 1]. Rows: sum_j p_ij x_ij <=
-    budget_i for each advertiser (private) and sum_i x_ij <= visitors_j for each page (public). At
-    the optimum the budgets bind. After Muñoz Medina, Syed, Vassilvitskii and Vitercik (2021), where
-    the budgets are private, and Benvenuti et al. (2026), where the prices are.
+    Advertisers have budgets and pages have visitors; neither may be exceeded. Variable x_ij is the
+    number of impressions (in thousands) of advertiser i on page j, at a price p_ij per thousand: 0
+    with probability 0.2, else uniform in [0, 1]. Rows: sum_j p_ij x_ij <= budget_i for each
+    advertiser (private) and sum_i x_ij <= visitors_j for each page (public). At the optimum the
+    budgets bind. After Muñoz Medina, Syed, Vassilvitskii and Vitercik (2021), where the budgets are
+    private, and Benvenuti et al. (2026), where the prices are.
 
     Parameters
     ----------
@@ -46,9 +49,9 @@ def advertising(
     pages, advertisers : int
         Sizes.
     private : {"budgets", "prices", "both"}
-        One record is an advertiser. ``"budgets"``: its budget moves by at most 0.1, in a public range of [2, 10].
-        ``"prices"``: its prices move by at most 0.001 each, in a public range of [0, 1], and with them its row of A and its part
-        of c. ``"both"``: all of this at once.
+        One record is an advertiser. ``"budgets"``: its budget moves by at most 0.1, in a public
+        range of [2, 10]. ``"prices"``: its prices move by at most 0.001 each, in a public range of
+        [0, 1], and with them its row of A and its part of c. ``"both"``: all of this at once.
 
     Examples
     --------
@@ -58,7 +61,8 @@ def advertising(
     """
     if private not in ("budgets", "prices", "both"):
         raise InvalidParameterError(
-            f"private must be 'budgets', 'prices' or 'both', got {private!r}."
+            f"private must be 'budgets', 'prices' or 'both', got {private!r}.",
+            parameter="private",
         )
     rng = np.random.default_rng(seed)
     prices = np.where(rng.random((advertisers, pages)) < 0.2, 0.0, rng.random((advertisers, pages)))
@@ -94,18 +98,19 @@ def advertising(
 def hospital_capacities(
     seed: int = 0, *, hospitals: int = 12, districts: int = 40
 ) -> LinearProgram:
-    """Send patients from districts to hospitals at the least total distance, within capacities that are private.
+    """Send patients from districts to hospitals at the least total distance.
 
-    Variable x_ij is the number of patients sent from district j to hospital i. Rows: everyone is
-    sent somewhere (public), and no hospital takes more than it has free beds (private: one bed more
-    or less at one hospital, in a public range of [150, 400]).
+    The capacities of the hospitals are private. Variable x_ij is the number of patients sent from
+    district j to hospital i. Rows: everyone is sent somewhere (public), and no hospital takes more
+    than it has free beds (private: one bed more or less at one hospital, in a public range of [150,
+    400]).
 
     Examples
     --------
     >>> from privlp import examples, solve
     >>> lp = examples.hospital_capacities()
-    >>> solve(lp, eps=1.0, delta=1e-6, feasible="always", rng=0).message
-    'Solved the tightened program; x satisfies every inequality row with certainty within eps = 1, delta = 1e-06.'
+    >>> print(solve(lp, eps=1.0, delta=1e-6, feasible="always", rng=0).message)
+    Solved the tightened program; x satisfies every inequality row with certainty within ...
     """
     rng = np.random.default_rng(seed)
     homes, places = rng.uniform(0, 50, (districts, 2)), rng.uniform(0, 50, (hospitals, 2))
@@ -126,7 +131,7 @@ def hospital_capacities(
 
 
 def diet(seed: int = 0, *, foods: int = 20, nutrients: int = 6) -> LinearProgram:
-    """Buy the cheapest food that holds enough of each nutrient, at prices that suppliers keep private.
+    """Buy the cheapest food that holds enough of each nutrient; its prices are private.
 
     Variable x_j is an amount of food j, at most 10. One supplier's offer moves the prices by at
     most 0.2 in sum.
@@ -154,18 +159,19 @@ def diet(seed: int = 0, *, foods: int = 20, nutrients: int = 6) -> LinearProgram
 def matrix_game(
     seed: int = 0, *, ours: int = 8, theirs: int = 30, private: Literal["row", "column"] = "row"
 ) -> LinearProgram:
-    """Play a zero-sum game well: a mixed strategy of small loss against every opponent, each of whom keeps the losses private.
+    """Find a mixed strategy of small loss against every opponent of a zero-sum game.
 
-    Minimise v subject to sum_j A_ij x_j <= v for each opponent i and sum_j x_j = 1 (public):
-    variables x and v. Losses lie in [-1, 1]; those of one opponent (a row), or of one of our
-    strategies (a column), move by at most 0.002 each.
+    The losses are private. Minimise v subject to sum_j A_ij x_j <= v for each opponent i and sum_j
+    x_j = 1 (public): variables x and v. Losses lie in [-1, 1]; those of one opponent (a row), or of
+    one of our strategies (a column), move by at most 0.002 each.
 
     Examples
     --------
     >>> from privlp import examples, solve
     >>> lp = examples.matrix_game()
     >>> solution = solve(lp, eps=1.0, delta=1e-6, feasible="always", rng=0)
-    >>> float((lp.A[:30, :8] @ solution.x[:8]).max()) <= solution.objective  # the loss that is promised is never exceeded
+    >>> largest_loss = float((lp.A[:30, :8] @ solution.x[:8]).max())
+    >>> largest_loss <= solution.objective  # the promised loss is never exceeded
     True
     """
     rng = np.random.default_rng(seed)
@@ -175,7 +181,9 @@ def matrix_game(
     own[:theirs, :ours] = 1.0
     relation = {"row": RowPrivate, "column": ColumnPrivate}.get(private)
     if relation is None:
-        raise InvalidParameterError(f"private must be 'row' or 'column', got {private!r}.")
+        raise InvalidParameterError(
+            f"private must be 'row' or 'column', got {private!r}.", parameter="private"
+        )
     value = np.where(own == 0, A, 0.0)
     return LinearProgram(
         np.append(np.zeros(ours), 1.0),
@@ -191,13 +199,13 @@ def matrix_game(
 
 
 def screening() -> LinearProgram:
-    """Weigh measurements so that every one of 569 real patients is on the right side of a threshold; each owns one constraint.
+    """Weigh measurements so that each of 569 real patients is on the right side of a threshold.
 
-    Minimise sum_j abs(w_j) subject to y_i (w·x_i + w_0) >= 1, with y_i = 1 for the sick and -1 for
-    the others. Variables are the positive parts of the 30 weights and of the threshold, then the
-    negative parts. Measurements are mapped to [-1, 1] by the ranges that the public description of
-    the data set states, which are rounded. The patients come with scikit-learn (breast cancer,
-    Wisconsin; Street, Wolberg and Mangasarian 1993).
+    Each patient owns one constraint. Minimise sum_j abs(w_j) subject to y_i (w·x_i + w_0) >= 1,
+    with y_i = 1 for the sick and -1 for the others. Variables are the positive parts of the 30
+    weights and of the threshold, then the negative parts. Measurements are mapped to [-1, 1] by the
+    ranges that the public description of the data set states, which are rounded. The patients come
+    with scikit-learn (breast cancer, Wisconsin; Street, Wolberg and Mangasarian 1993).
 
     Raises
     ------
@@ -232,7 +240,10 @@ def screening() -> LinearProgram:
 
 
 def _documented_ranges(description: str) -> npt.NDArray[np.float64]:
-    """Smallest and largest value of each measurement as printed in the data set's public description, shape (2, p)."""
+    """Smallest and largest value of each measurement, shape (2, p).
+
+    They are read from the public description of the data set.
+    """
     lines = re.findall(
         r"^(?:.*\((?:mean|standard error|worst)\)): +([\d.]+) +([\d.]+)$",
         description,

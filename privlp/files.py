@@ -11,8 +11,9 @@ from tempfile import TemporaryDirectory
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to, of the same name, which takes the place of `path` once all is written and on the disk.
+    """A path to write to, which takes the place of `path` once all is written and on the disk.
 
+    It has the same name, in another folder.
     An interruption, a full disk or any other error leaves `path` as it was. A device or a pipe is
     written to directly.
 

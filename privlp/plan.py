@@ -12,20 +12,20 @@ import numpy as np
 from tabulate import tabulate
 
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
-from privlp.optional import drawing_on, place_legend
+from privlp.methods.auto import Proposals, candidates, in_short, protecting
+from privlp.methods.base import Method
+from privlp.methods.noisy_numbers import NAMES
+from privlp.methods.prediction import NoiseOnNumbers, Prediction
+from privlp.methods.task import Task
 from privlp.privacy import Ledger
-from privlp.problem import LinearProgram
-from privlp.relations import ConstraintPrivate
-from privlp.solve import available_methods
-from privlp.solvers import Prediction, Task, best_method, predictions
-from privlp.solvers.choice import in_short
-from privlp.solvers.descent import Region
-from privlp.solvers.noisy_numbers import NAMES
-from privlp.solvers.prediction import NoiseOnNumbers
-from privlp.solvers.public_polytope import PublicPolytope
-from privlp.solvers.simplex import Simplex
-from privlp.solvers.value_search import is_range, range_of
-from privlp.style import GREY, MARKERS
+from privlp.problem.linear_program import LinearProgram
+from privlp.regions.mirror_map import Region
+from privlp.regions.optimum import is_range, range_of
+from privlp.regions.polytope import PublicPolytope
+from privlp.regions.simplex import Simplex
+from privlp.report.figure import drawing_on, place_legend
+from privlp.report.style import GREY, MARKERS
+from privlp.verdict import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +51,8 @@ class Plan:
         Why other methods do not apply, and what to do about it; printed in short.
     yardstick : float or None
         What a row typically varies by over the public region, in the units of the predicted violations, where it is known.
+    verdict : Verdict
+        What the plan thinks of the request: whether the number of rows and eps are enough.
     advice : str
         In words: whether the number of rows and eps are enough, and what would be; with ``feasible="always"``, how much noise
         tightens the private numbers.
@@ -68,10 +70,11 @@ class Plan:
     predictions: dict[str, Prediction]
     not_applicable: dict[str, str]
     yardstick: float | None
+    verdict: Verdict
     advice: str
     unit: str
     _task: Task = field(repr=False)
-    _available: Sequence[str] = field(repr=False)
+    _methods: Sequence[Method] = field(repr=False)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the predicted violation of each method over eps, from an eighth of the planned eps to eight times as much.
@@ -109,7 +112,7 @@ class Plan:
             replace(self._task, ledger=Ledger(float(eps), self._task.ledger.delta))
             for eps in epsilons
         ]
-        found = [_curves(predictions(task, self._available)[0]) for task in tasks]
+        found = [_curves(Proposals(task, self._methods).predictions) for task in tasks]
         line, line_label, ylabel = (
             self.yardstick,
             "what a row varies by",
@@ -271,36 +274,46 @@ def plan(
     ...
     """
     if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
-    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width, rng=0)
+        raise InvalidParameterError(
+            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
+        )
+    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width)
     if math.isinf(task.ledger.eps):
         raise InvalidParameterError(
             "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use"
-            " solve_exact."
+            " solve_exact.",
+            parameter="eps",
         )
-    available = lp.neighbours.methods if feasible is None else available_methods(lp, feasible)
-    best = best_method(task, available)
-    found, reasons = predictions(task, available)
+    methods = protecting(task.relation, feasible)
+    if feasible is None:
+        methods = [method for method in methods if not method.never_violates]
+    methods = [method for method in methods if method.listed]
+    competing = candidates(task, methods)
+    proposals = Proposals(task, methods)
+    best = proposals.best(competing)
+    found, reasons = proposals.predictions, proposals.reasons
     if best in reasons:
         raise reasons[best]
     ordered = dict(sorted(found.items(), key=lambda item: item[1].violation))
     region = _region(task)
     yardstick = None if region is None else region.typical_norm / math.sqrt(region.size)
+    verdict, advice = _advice(task, ordered.get(best), region, yardstick)
     return Plan(
         best=best,
         predictions=ordered,
         not_applicable={method: str(reason) for method, reason in reasons.items()},
         yardstick=yardstick,
-        advice=_advice(task, ordered.get(best), region, yardstick),
-        unit="per ‖Aᵢ‖₂" if isinstance(lp.neighbours, ConstraintPrivate) else "in units of A x − b",
+        verdict=verdict,
+        advice=advice,
+        unit="per ‖Aᵢ‖₂" if task.relation.changes_whole_rows else "in units of A x − b",
         _task=task,
-        _available=available,
+        _methods=methods,
     )
 
 
 def _region(task: Task) -> Region | None:
     """The public region, from vertex to vertex of which a row of norm 1 with entries of like size varies by the yardstick."""
-    if not isinstance(task.relation, ConstraintPrivate):
+    if not task.relation.changes_whole_rows:
         return None
     ranged = is_range(task.opt)
     try:
@@ -314,16 +327,16 @@ def _region(task: Task) -> Region | None:
 
 def _advice(
     task: Task, prediction: Prediction | None, region: Region | None, yardstick: float | None
-) -> str:
+) -> tuple[Verdict, str]:
     if prediction is not None and prediction.on_numbers:
         return _advice_on_noise(prediction.on_numbers)
     if prediction is not None and prediction.violation == 0:
-        return (
-            "Only costs are private: the rows hold. What noise on costs loses of the objective is"
-            " not predicted."
+        return Verdict.ROWS_HOLD, (
+            f"{Verdict.ROWS_HOLD}: the rows hold. What noise on costs loses of the objective is not"
+            " predicted."
         )
     if prediction is None or yardstick is None:
-        return (
+        return Verdict.UNKNOWN, (
             "Whether these violations are small is for you to say: what rows vary by over the"
             " region is not known publicly."
         )
@@ -357,14 +370,14 @@ def _advice(
             " range."
         )
     if share > _USELESS:
-        return (
-            f"Too few rows for this eps: {compared}, so the result would tell next to nothing."
+        return Verdict.TOO_FEW_ROWS, (
+            f"{Verdict.TOO_FEW_ROWS}: {compared}, so the result would tell next to nothing."
             f" {more}{given_up}"
         )
     if share > _USEFUL:
-        return f"Rough: {compared}. {more}{given_up}"
-    return (
-        f"Enough rows for this eps: {compared}, if all rows can be satisfied; else that is what"
+        return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}. {more}{given_up}"
+    return Verdict.ENOUGH_ROWS, (
+        f"{Verdict.ENOUGH_ROWS}: {compared}, if all rows can be satisfied; else that is what"
         f" noise adds to the least possible.{given_up}"
     )
 
@@ -377,11 +390,11 @@ def _is_wide(opt: Any) -> bool:
     return high - low > min(abs(low), abs(high)) / 2
 
 
-def _advice_on_noise(noises: Sequence[NoiseOnNumbers]) -> str:
+def _advice_on_noise(noises: Sequence[NoiseOnNumbers]) -> tuple[Verdict, str]:
     drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
     if drowned:
-        return (
-            f"Too much noise for the declared range of the {drowned}: most releases would be an end"
+        return Verdict.TOO_MUCH_NOISE, (
+            f"{Verdict.TOO_MUCH_NOISE} of the {drowned}: most releases would be an end"
             " of it, and x hardly depend on the data. A larger eps or delta, or a smaller"
             " sensitivity, would help."
         )
@@ -393,7 +406,7 @@ def _advice_on_noise(noises: Sequence[NoiseOnNumbers]) -> str:
     compared = (
         f" Typically it takes up this share of the declared range: {shares}." if shares else ""
     )
-    return (
-        f"Every row holds, whatever the noise.{compared} What that costs in objective depends on"
+    return Verdict.NEVER_VIOLATED, (
+        f"{Verdict.NEVER_VIOLATED}.{compared} What that costs in objective depends on"
         " the private numbers."
     )

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.drawing import draw_trace
 from privlp.errors import InvalidParameterError, ReadError
 from privlp.files import write_whole
 from privlp.privacy.record import PrivacyRecord, require_types
+from privlp.report.trace_picture import draw_trace
 from privlp.status import Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privlp.problem import LinearProgram
+    from privlp.problem.linear_program import LinearProgram
 
 _FORMAT = "privlp solution 1"
 
@@ -47,7 +47,7 @@ class Solution:
     privacy : PrivacyRecord
         What was spent, on what, and under which neighbour relation.
     trace : dict of arrays
-        Released values the solution was made from, for instance the variable selected in each round.
+        Released values the solution was made from, such as the variable selected in each round.
     variable_names : tuple of str or None
         Names of the entries of x.
 
@@ -55,8 +55,10 @@ class Solution:
     --------
     >>> from privlp import Solution, examples, solve
     >>> solution = solve(examples.diet(), eps=1.0, delta=0, rng=0)
-    >>> solution.success, solution.method, solution.x.shape, solution.privacy.eps, solution.privacy.seeded
-    (True, 'direct-noise', (20,), 1.0, True)
+    >>> solution.success, solution.method, solution.x.shape
+    (True, 'direct-noise', (20,))
+    >>> solution.privacy.eps, solution.privacy.seeded
+    (1.0, True)
 
     Written to a file and read back:
 
@@ -84,11 +86,12 @@ class Solution:
         return self.status.success
 
     def plot_trace(self, ax: Axes | None = None, *, most: int = 8) -> Axes:
-        """Draw how the solution came about, from released values alone: as safe to show as the solution itself.
+        """Draw how the solution was made, from released values alone.
 
-        Methods that move x a little each round: x after each of them. Dense multiplicative weights:
-        how often each variable was selected so far. Methods that release the private numbers once:
-        these numbers, with their noise.
+        The picture is as safe to show as the solution itself. Methods that move x a little each
+        round: x after each round. Dense multiplicative weights: how often each variable was
+        selected so far. Methods that release the private numbers once: these numbers, with their
+        noise.
 
         Parameters
         ----------
@@ -168,8 +171,9 @@ class Solution:
         >>> import pathlib, tempfile
         >>> from privlp import Solution, examples, solve
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     solve(examples.diet(), eps=1.0, delta=0, rng=0).save(pathlib.Path(folder, "diet.json"))
-        ...     solution = Solution.load(pathlib.Path(folder, "diet.json"))
+        ...     path = pathlib.Path(folder, "diet.json")
+        ...     solve(examples.diet(), eps=1.0, delta=0, rng=0).save(path)
+        ...     solution = Solution.load(path)
         >>> solution.method, solution.privacy.eps
         ('direct-noise', 1.0)
         """
@@ -211,23 +215,29 @@ def point_of(lp: LinearProgram, solution: Any) -> npt.NDArray[np.float64]:
     x = getattr(solution, "x", solution)
     if x is None:
         raise InvalidParameterError(
-            "The solution holds no x: it did not complete, so there is nothing to compare."
+            "The solution holds no x: it did not complete, so there is nothing to compare.",
+            parameter="solution",
         )
     try:
         entries = np.asarray(x)
     except ValueError:
         entries = np.array(None)
     if entries.dtype.kind not in "fiub":
-        raise InvalidParameterError("The solution must be a vector of real numbers.")
+        raise InvalidParameterError(
+            "The solution must be a vector of real numbers.", parameter="solution"
+        )
     if entries.shape != lp.c.shape:
         given = (
             f"has shape {entries.shape}, but"
             if not lp.neighbours.hides_rows
             else "has another shape:"
         )
-        raise InvalidParameterError(f"The solution {given} the program has {lp.c.size} variables.")
+        raise InvalidParameterError(
+            f"The solution {given} the program has {lp.c.size} variables.", parameter="solution"
+        )
     if not np.isfinite(entries).all():
         raise InvalidParameterError(
-            "The solution holds NaN or infinite entries, which no row can be checked against."
+            "The solution holds NaN or infinite entries, which no row can be checked against.",
+            parameter="solution",
         )
     return entries.astype(float)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from privlp.checks import is_one_of, positive, warn_of_large_delta
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.methods.auto import best_run, protecting
+from privlp.methods.base import Method, PlannedRun
+from privlp.methods.task import Task
+from privlp.players.driver import drive
+from privlp.players.game import Released
 from privlp.privacy import Accountant, Budget, Ledger, Randomness
 from privlp.privacy.randomness import RandomSource
-from privlp.problem import LinearProgram, StandardForm
+from privlp.problem.linear_program import LinearProgram
 from privlp.solution import Solution
-from privlp.solvers import METHODS, Solver, Task, best_method, drive
-from privlp.solvers.game import Released
 from privlp.status import Status
 
 
@@ -28,7 +30,7 @@ def solve(
     alpha: float | None = None,
     *,
     opt: float | Sequence[float] | None = None,
-    method: str | Callable[[Task], Solver] = "auto",
+    method: str | Method = "auto",
     width: Any = None,
     feasible: str | None = None,
     split: Sequence[float] | None = None,
@@ -60,15 +62,15 @@ def solve(
         ``"ftpl"`` look for it, within the budget; without either ``"ftpl"`` looks among all objectives of the public region, which
         may end far from the optimum. Other methods for whole constraints, and ``"mw"``, need the value. With soft
         rows, a public bound on c·x. With ``"direct-noise"`` x minimises the largest violation among points of that value.
-    method : str or callable
+    method : str or Method
         ``"auto"`` takes the one of the least error predicted from public numbers (:func:`plan`), among ``"mirror-best"`` and
         ``"dmw"`` for whole constraints, or ``"ftpl"`` where neither applies; among ``"mw"`` and ``"direct-noise"`` otherwise. Where
         a whole constraint may change: ``"mirror-best"`` runs ``"mirror"`` (for rows that can all be satisfied) and
         ``"mirror-dense"`` (for rows that cannot) and chooses privately; ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded
         public region; ``"dmw-published"`` is for comparison. Where numbers move a little: ``"mw"``, ``"direct-noise"``,
         ``"truncated-laplace"``, ``"truncated-gaussian"``, ``"truncated-laplace-published"``. With ``feasible="always"``,
-        ``"auto"`` takes Laplace or Gaussian noise, whichever is narrower. A callable builds a solver of your own from a
-        :class:`~privlp.solvers.Task`.
+        ``"auto"`` takes Laplace or Gaussian noise, whichever is narrower. A method of your own is a
+        :class:`~privlp.methods.Method`.
     width : float or pair, optional
         Declared bound on entries of A and b (``"dmw-published"``), or on ||A_i||_2 of soft rows (``"mirror"``).
     feasible : {None, "always"}
@@ -131,36 +133,35 @@ def solve(
     ('truncated-laplace', True)
     """
     if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(f"lp must be a LinearProgram, got {type(lp).__name__}.")
+        raise InvalidParameterError(
+            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
+        )
     if budget is not None and not isinstance(budget, Budget):
-        raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
+        raise InvalidParameterError(
+            f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
+        )
     if time_limit is not None:
         time_limit = positive(time_limit, "time_limit")
-    ledger = _ledger(eps, delta, budget)
     task = Task(
-        form=StandardForm.of(lp),
+        public=lp.public(),
+        ledger=_ledger(eps, delta, budget),
         s=s,
         alpha=alpha,
         opt=opt,
         width=width,
-        ledger=ledger,
-        randomness=Randomness.of(rng),
         split=split,
         time_limit=time_limit,
     )
-    available = available_methods(lp, feasible)
-    warn_of_large_delta(ledger.eps, ledger.delta, task.relation.records(task.form))
-    if callable(method):
-        name, build = getattr(method, "__name__", "custom"), method
-    else:
-        name = _method(task, method, available)
-        build = METHODS[name]
-        if method == "auto" and name == "direct-noise":
-            task = replace(task, alpha=None)  # the number of rounds of the other method
-    with np.errstate(
-        all="ignore"
-    ):  # whether a number overflows depends on private rows; nobody may learn it from a warning
-        solver = build(task)
+    public, ledger, randomness = task.public, task.ledger, Randomness.of(rng)
+    methods = protecting(public.relation, feasible)
+    warn_of_large_delta(ledger.eps, ledger.delta, public.records)
+    # Whether a number overflows depends on private rows; nobody may learn it from a warning.
+    with np.errstate(all="ignore"):
+        name, planned = _planned(task, method, methods)
+        draws = ledger.charge_together(
+            planned.charges, public.relation, randomness, description=public.description
+        )
+        solver = planned.start(lp.rows(), draws)
         status = drive(solver, progress=progress, time_limit=time_limit)
         released = solver.released() if status.success else Released(None, None, status=status)
     if released.status is Status.TIME_LIMIT:
@@ -178,29 +179,25 @@ def solve(
     )
 
 
-def available_methods(lp: LinearProgram, feasible: str | None) -> tuple[str, ...]:
-    """The methods that protect the program's relation and keep what `feasible` asks for."""
-    if feasible is None:
-        return (*lp.neighbours.methods, *lp.neighbours.never_violating)
-    if not is_one_of(feasible, ("always",)):
-        raise InvalidParameterError(f"feasible must be None or 'always', got {feasible!r}.")
-    if not lp.neighbours.never_violating:
-        raise UnsupportedProblemError(
-            "feasible must be None here: when a whole constraint may change, no private solution"
-            " can satisfy every private row with certainty. The parameters s and alpha say how many"
-            " may be violated, and by how much."
-        )
-    return lp.neighbours.never_violating
-
-
-def _method(task: Task, method: str, available: tuple[str, ...]) -> str:
+def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
+    """The name of the method, and its run as planned from public numbers."""
+    if isinstance(method, Method):
+        if not method.protects(task.relation):
+            raise UnsupportedProblemError(
+                f"method={method.name!r} does not protect this neighbour relation:"
+                f" {task.relation.description}.",
+                parameter="method",
+            )
+        return method.name, method.plan(task)
     if is_one_of(method, ("auto",)):
-        return best_method(task, available)
-    if not is_one_of(method, available):
-        raise InvalidParameterError(
-            f"method must be 'auto' or one of {', '.join(map(repr, available))}; got {method!r}."
-        )
-    return method
+        return best_run(task, methods)
+    for known in methods:
+        if is_one_of(method, (known.name,)):
+            return known.name, known.plan(task)
+    names = ", ".join(repr(known.name) for known in methods)
+    raise InvalidParameterError(
+        f"method must be 'auto' or one of {names}; got {method!r}.", parameter="method"
+    )
 
 
 def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Accountant:

@@ -217,7 +217,8 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         if not _SMALLEST_NORM <= data_norm <= _LARGEST_NORM:
             raise InvalidParameterError(
                 f"data_norm must be between {_SMALLEST_NORM:g} and {_LARGEST_NORM:g}, got"
-                f" {data_norm:g}. Measure the records in other units."
+                f" {data_norm:g}. Measure the records in other units.",
+                parameter="data_norm",
             )
         randomness = Randomness.of(as_rng(self.random_state))
         ledger = self._open()
@@ -321,7 +322,8 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
             raise InvalidProblemError(f"{beginning}. {cure}")
     if not message.startswith(_SAFE):
         raise InvalidProblemError(
-            "X must hold real numbers in shape (n, p), and y one label for each row of X."
+            "X must hold real numbers in shape (n, p), and y one label for each row of X.",
+            parameter="X",
         )
     raise (TypeError if issubclass(error, TypeError) else ValueError)(message)
 
@@ -383,7 +385,9 @@ def open_budget(eps: float, delta: float, budget: Budget | None) -> Budget:
 
 def _require_budget(budget: Any) -> None:
     if budget is not None and not isinstance(budget, Budget):
-        raise InvalidParameterError(f"budget must be a privlp.Budget, got {type(budget).__name__}.")
+        raise InvalidParameterError(
+            f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
+        )
 
 
 def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], FloatArray]:
@@ -392,10 +396,11 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
     declared = declared.labels if isinstance(declared, ReadClasses) else declared
     classes = np.unique(y if declared is None else np.asarray(declared))
     if declared is not None and classes.shape != (2,):
-        raise InvalidParameterError("classes must name two different labels.")
+        raise InvalidParameterError("classes must name two different labels.", parameter="classes")
     if len(classes) == 1:
         raise InvalidProblemError(
-            "y has one class only; give labels of two classes, or name both by classes=(a, b)."
+            "y has one class only; give labels of two classes, or name both by classes=(a, b).",
+            parameter="y",
         )
     if len(classes) > 2:
         raise InvalidProblemError(

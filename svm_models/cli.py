@@ -11,7 +11,7 @@ import click
 from tabulate import tabulate
 
 from privlp import InvalidParameterError, __version__
-from privlp.cli import plain_errors
+from privlp.cli.messages import plain_errors
 from privlp.privacy import Budget, Ledger, Randomness
 from svm_models.csv_file import read_csv_file
 from svm_models.text_format import TrainingFile, read_training_file
@@ -92,11 +92,11 @@ def _fit(
     seed: int | None,
     **options: Any,
 ) -> None:
-    """Train PrivateLPSVC on the records in FILE, in CSV: numbers separated by commas, and a column of labels.
+    """Train PrivateLPSVC on the records in the CSV file FILE.
 
-    The first line names the columns, unless it holds a number. Scale the columns before, by public
-    numbers; records of a norm beyond --data-norm are scaled down. There is no intercept: for one,
-    add a column of ones.
+    It holds numbers separated by commas, and a column of labels. The first line names the columns,
+    unless it holds a number. Scale the columns before, by public numbers; records of a norm beyond
+    --data-norm are scaled down. There is no intercept: for one, add a column of ones.
 
     One record may be replaced; their number, the names of the columns and the two labels are
     public. Errors about FILE tell numbers of lines and columns, never what stands there. They are
@@ -242,7 +242,7 @@ def _three_classifiers(records: TrainingFile, randomness: Randomness) -> list[st
 
 
 def _require_eps_for_noise(risk: RegularizedRisk, eps: float) -> None:
-    """Refuse public parameters that leave objective perturbation next to nothing for its noise, and say which would do."""
+    """Refuse public parameters that leave almost no eps for the noise, and say which would do."""
     from svm_models.perturbation import (  # noqa: PLC0415
         SHARE_OF_THE_CERTIFICATE,
         curvature_cost,
@@ -268,7 +268,8 @@ def _require_eps_for_noise(risk: RegularizedRisk, eps: float) -> None:
             f"Any one of these would do: at least {', '.join(cures)}."
             if cures
             else "Give a larger lambda."
-        )
+        ),
+        parameter="eps",
     )
 
 

@@ -223,14 +223,16 @@ class DMWSVC(PrivateLinearClassifier):
             if parameters[name] not in allowed:
                 raise InvalidParameterError(
                     f"{name} must be one of {', '.join(map(repr, allowed))}; got"
-                    f" {parameters[name]!r}."
+                    f" {parameters[name]!r}.",
+                    parameter=name,
                 )
         if not np.isfinite(real(self.phi, "phi")):
-            raise InvalidParameterError(f"phi must be finite, got {self.phi!r}.")
+            raise InvalidParameterError(f"phi must be finite, got {self.phi!r}.", parameter="phi")
         if not positive(self.s, "s") <= n or (self.s < 1 and self.s * n < 1):
             raise InvalidParameterError(
                 f"s must be a share of the records below 1, at least 1/{n} here, or a number of"
-                f" records from 1 to {n}; got {self.s!r}."
+                f" records from 1 to {n}; got {self.s!r}.",
+                parameter="s",
             )
         if self.alpha is not None:
             positive(self.alpha, "alpha", finite=True)
@@ -240,11 +242,13 @@ class DMWSVC(PrivateLinearClassifier):
             positive(self.radius, "radius", finite=True)
         if not 0 < real(self.radius_share, "radius_share") < 1:
             raise InvalidParameterError(
-                f"radius_share must be between 0 and 1, got {self.radius_share!r}."
+                f"radius_share must be between 0 and 1, got {self.radius_share!r}.",
+                parameter="radius_share",
             )
         if self.method == "dmw-published" and self.alpha is None:
             raise InvalidParameterError(
-                "alpha is missing: method='dmw-published' takes its number of rounds from alpha."
+                "alpha is missing: method='dmw-published' takes its number of rounds from alpha.",
+                parameter="alpha",
             )
 
     def _buy_radius(self, X: Any, signs: FloatArray, account: Account) -> float:

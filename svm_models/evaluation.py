@@ -191,10 +191,13 @@ def cross_validate(
     y = np.asarray(y)
     if not isinstance(classifiers, dict) or not classifiers:
         raise InvalidParameterError(
-            "classifiers must be a dict of name to estimator, with one at least."
+            "classifiers must be a dict of name to estimator, with one at least.",
+            parameter="classifiers",
         )
     if repeats < 1:
-        raise InvalidParameterError(f"repeats must be at least 1, got {repeats!r}.")
+        raise InvalidParameterError(
+            f"repeats must be at least 1, got {repeats!r}.", parameter="repeats"
+        )
     splits = list(KFold(folds, shuffle=True, random_state=random_state).split(X))
     times = {key: repeats if _seeds_of(model) else 1 for key, model in classifiers.items()}
     wanted = [

@@ -67,7 +67,9 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         gamma = positive(self.gamma, "gamma", finite=True)
         count = self.n_components
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-            raise InvalidParameterError(f"n_components must be a positive integer, got {count!r}.")
+            raise InvalidParameterError(
+                f"n_components must be a positive integer, got {count!r}.", parameter="n_components"
+            )
         X = validated(self, X, dtype=np.float64)
         generator = Randomness.of(as_rng(self.random_state)).generator
         self.frequencies_ = generator.normal(0.0, np.sqrt(2 * gamma), (X.shape[1], int(count)))

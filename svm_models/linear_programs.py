@@ -89,7 +89,8 @@ def _signed_records(X: Any, y: npt.ArrayLike) -> Any:
     )
     if records.ndim != 2 or labels.shape != (records.shape[0],):
         raise InvalidProblemError(
-            f"X has shape {records.shape} and y has shape {labels.shape}; expected (n, p) and (n,)."
+            f"X has shape {records.shape} and y has shape {labels.shape}; expected (n, p) and (n,).",
+            parameter="X",
         )
     if labels.dtype.kind not in "fiu" or not np.isin(labels, (-1, 1)).all():
         raise InvalidProblemError("Labels must be -1 or 1. Map the two classes to -1 and 1 first.")

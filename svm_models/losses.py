@@ -144,7 +144,7 @@ def huber(h: float = 0.5) -> MarginLoss:
     """
     h = real(h, "h")
     if not 0 < h <= 0.5:
-        raise InvalidParameterError(f"h must be in (0, 0.5], got {h!r}.")
+        raise InvalidParameterError(f"h must be in (0, 0.5], got {h!r}.", parameter="h")
 
     def value(z: FloatArray) -> FloatArray:
         inside = np.clip(1 + h - z, 0.0, 2 * h)

@@ -103,7 +103,8 @@ class RegularizedRisk:
         if self.reg < least:
             raise InvalidParameterError(
                 f"reg = {self.reg:g} is too small for the minimiser to be certified; give at least"
-                f" {least:g} ({condition:g} times the curvature bound times data_norm squared)."
+                f" {least:g} ({condition:g} times the curvature bound times data_norm squared).",
+                parameter="reg",
             )
 
     def value(self, w: FloatArray) -> float:

@@ -281,7 +281,8 @@ class _Classifier(_RiskMinimizer):
         loss = logistic() if self.loss is None else self.loss
         if not isinstance(loss, MarginLoss):
             raise InvalidParameterError(
-                f"loss must be a svm_models.MarginLoss, got {type(loss).__name__}."
+                f"loss must be a svm_models.MarginLoss, got {type(loss).__name__}.",
+                parameter="loss",
             )
         return loss
 

@@ -234,7 +234,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
         ledger = account.ledger
         if ledger.delta == 0 and math.isfinite(ledger.eps):
             raise InvalidParameterError(
-                "delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0."
+                "delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0.",
+                parameter="delta",
             )
         once = ledger.calibrate(lambda t: GaussianMechanism(2.0, 2.0 / t), 1)
         rule = Rule.of(n, p, once.sigma)
@@ -248,7 +249,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
                 or self.rounds < 1
             ):
                 raise InvalidParameterError(
-                    f"rounds must be a positive integer, got {self.rounds!r}."
+                    f"rounds must be a positive integer, got {self.rounds!r}.",
+                    parameter="rounds",
                 )
             rounds = int(self.rounds)
         return Rule(radius, rounds, rule.ridge)

@@ -229,7 +229,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 def _check(candidates: list[Any], ledger: Accountant) -> None:
     if not candidates:
         raise InvalidParameterError(
-            "estimators is empty: give private classifiers to choose among."
+            "estimators is empty: give private classifiers to choose among.",
+            parameter="estimators",
         )
     for i, candidate in enumerate(candidates):
         classifier = _classifier(candidate)

@@ -29,7 +29,7 @@ from privlp import (
 from privlp.audits.solve_price import price_faults
 from privlp.audits.tape import Tape, changes, differences, largest_changes
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Mechanism, events
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from privlp.solvers import METHODS
 from privlp.solvers.equal_norm import RowsOfEqualNorm
 from privlp.solvers.game import Released

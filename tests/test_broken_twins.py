@@ -16,7 +16,7 @@ import pytest
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, events, record
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from privlp.solvers.dense_dual import DenseDual
 from privlp.solvers.simplex import RowsOnSimplex, Simplex
 from tests.conformance_kit import Claim, Pair, audited, claim_of, sampler_of, sharpest

@@ -73,58 +73,58 @@ def test_commands_are_listed_with_a_line_each():
     [
         (
             ("--s", 20, "--opt-range", 5, 2),
-            "--opt-range LOW HIGH must be two finite numbers in rising order",
+            "--opt or --opt-range: opt=(low, high) must be two finite numbers in rising order",
         ),
         (
             ("--s", 20, "--opt", 5, "--method", "dmw-published"),
-            "--width is missing: --method dmw-published needs",
+            "--width is missing: method='dmw-published' needs",
         ),
         (
             ("--s", 20, "--opt", 5, "--method", "dmw", "--split", "1"),
-            "--split has no use with --method dmw",
+            "--split has no use with method='dmw'",
         ),
         (
             ("--s", 20, "--opt", 5, "--feasible", "always"),
-            "--feasible has no use here: when a whole constraint may change",
+            "--feasible must be None here: when a whole constraint may change",
         ),
         (
             ("--s", 20, "--opt", 5, "--private", "nobody*"),
-            "No row name matches --private 'nobody*'",
+            "--private: No row name matches private='nobody*'",
         ),
         (
             ("--s", 20, "--opt", 5, "--nominal-n", 3),
-            "more than ten times --nominal-n 3 private rows",
+            "--nominal-n: The program has more than ten times nominal_n=3 private rows",
         ),
         (("--s", 20, "--opt", 5, "--time-limit", -1), "--time-limit must be a positive number"),
-        (("--s", 20), "give --opt or --opt-range"),
+        (("--s", 20), "--box or --opt or --opt-range: No method applies."),
         (
             ("--s", 20, "--opt-range", 2, 5, "--method", "dmw"),
-            "This method takes --opt, not --opt-range.",
+            "--opt or --opt-range: opt must be a number with this method, got a sequence.",
         ),
-        (("--row-private", 0.1, "--opt-range", 2, 5), "This method takes --opt, not --opt-range."),
+        (
+            ("--row-private", 0.1, "--opt-range", 2, 5),
+            "--opt or --opt-range: opt must be a number, got tuple.",
+        ),
         (
             ("--s", 5, "--opt", 5, "--private", "person1*", "--method", "dmw"),
-            (
-                "make every row private, by --private '*', if rows such as stock limits may then be"
-                " violated too"
-            ),
+            "This method needs the public region {x >= 0, c·x = opt} to be a simplex",
         ),
-        (("--scalar-private", -1), "--scalar-private must be positive and finite"),
-        (("--scalar-private", 1, "--b-range", 4, 2), "--b-range: LOW must not exceed HIGH"),
+        (("--scalar-private", -1), "--scalar-private: sensitivity must be positive and finite"),
+        (("--scalar-private", 1, "--b-range", 4, 2), "--b-range: lower must not exceed upper"),
         (
             ("--scalar-private", 1, "--feasible", "always"),
-            "range of the right-hand sides b: by --b-range, with a finite lower",
+            "--b-range: feasible='always' needs a declared public range of the right-hand sides b",
         ),
         (
             ("--row-private", 1, "--feasible", "always"),
-            "range of the coefficients A: by --a-range, with a finite upper",
+            "--a-range: feasible='always' needs a declared public range of the coefficients A",
         ),
     ],
 )
 def test_messages_name_the_options_as_they_are_typed(model, arguments, message):
     result = call("solve", model, "--eps", 1, "--delta", 1e-6, *arguments)
     assert result.exit_code == 2
-    assert message in result.output
+    assert f"Error: {message}" in result.stderr
 
 
 def test_plan_of_rows_that_are_never_violated(model):
@@ -375,22 +375,22 @@ def test_warnings_are_one_line(model):
         (("solve", "MODEL"), "Missing option"),
         (
             ("solve", "MODEL", "--eps", 0, "--delta", 1e-6, "--s", 20, "--opt", 5),
-            "eps must be positive",
+            "Error: --eps must be positive",
         ),
         (
             ("solve", "MODEL", "--eps", 1, "--delta", 2, "--s", 20, "--opt", 5),
-            "delta must be in [0, 1)",
+            "Error: --delta must be in [0, 1)",
         ),
         (
             ("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 2000, "--opt", 5),
-            "s must be between 1",
+            "Error: --s must be between 1",
         ),
         (
             ("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20),
-            "give --opt or --opt-range. mirror: --opt is missing.",
+            "--box or --opt or --opt-range: No method applies.",
         ),
         (("solve", "MODEL", *SOLVE, "--private", "nobody*"), "No row name matches"),
-        (("solve", "MODEL", *SOLVE, "--method", "simplex"), "method must be"),
+        (("solve", "MODEL", *SOLVE, "--method", "simplex"), "--method must be"),
         (
             ("solve", "MODEL", *SOLVE, "--rows-per-record", 0),
             "--rows-per-record must be a positive integer",
@@ -413,7 +413,7 @@ def test_an_interruption_exits_with_130(model, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("privlp.cli.solve", interrupted)
+    monkeypatch.setattr("privlp.cli.solve.solve", interrupted)
     result = call("solve", model, *SOLVE)
     assert result.exit_code == 130
     assert "what was charged stays charged" in result.output
@@ -531,11 +531,11 @@ def test_audit_that_finds_a_fault_exits_with_one(model, monkeypatch):
     ("arguments", "message"),
     [
         (("missing.mps", *AUDIT), "There is no file 'missing.mps'"),
-        (("MODEL", *SOLVE, "--pairs", 0), "pairs must be a positive integer"),
-        (("MODEL", *SOLVE, "--runs", 7), "runs must be an integer of at least 100"),
+        (("MODEL", *SOLVE, "--pairs", 0), "--pairs must be a positive integer"),
+        (("MODEL", *SOLVE, "--runs", 7), "--runs must be an integer of at least 100"),
         (("MODEL", "--eps", "inf", "--delta", 1e-6), "--eps must be finite"),
         (("MODEL", *SOLVE, "--confidence", 2), "--confidence must be in (0, 1)"),
-        (("MODEL", *SOLVE, "--method", "simplex"), "method must be"),
+        (("MODEL", *SOLVE, "--method", "simplex"), "--method must be"),
         (("MODEL", *SOLVE, "--plot", "audit.doc"), "must be a .png, .pdf or .svg file"),
         (("MODEL", *SOLVE, "--json", "no/such/folder/x.json"), "No such file or directory"),
     ],

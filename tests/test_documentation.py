@@ -19,11 +19,7 @@ pytest.importorskip("sklearn")
 
 ROOT = Path(__file__).parents[1]
 PUBLIC = {
-    "privlp": sorted(
-        name
-        for name, thing in vars(privlp).items()
-        if name[0] != "_" and not inspect.ismodule(thing)
-    ),
+    "privlp": sorted(set(privlp.__all__) - {"examples"}),
     "svm_models": sorted(svm_models.__all__),
 }
 

@@ -28,7 +28,6 @@ import privlp
 from privlp import LinearProgram, PrivLPError, Solution, Status
 from privlp.cli import main
 from privlp.files import write_whole
-from privlp.optional import save_figure
 from privlp.privacy import (
     ChargedDraws,
     GaussianMechanism,
@@ -43,6 +42,7 @@ from privlp.privacy import (
 )
 from privlp.privacy import budget as budget_module
 from privlp.problem import highs_model
+from privlp.report.figure import save_figure
 from svm_models import LPSVC, ObjectivePerturbationSVC, cross_validate, make_separable_sphere
 from svm_models.evaluation import ResultStore
 

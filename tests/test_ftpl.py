@@ -18,7 +18,7 @@ from privlp import (
     audit,
 )
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from privlp.solvers import Task
 from privlp.solvers.elastic_dual import ElasticDual
 from privlp.solvers.ftpl import LeaderOfCuts, PerturbedLeader, ftpl

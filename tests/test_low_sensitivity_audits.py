@@ -41,7 +41,7 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
 )
 from privlp.privacy.noise.rounding import grid
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from privlp.solvers import METHODS, Task
 from privlp.solvers.multiplicative_weights import AdaHedge, MultiplicativeWeights
 from privlp.solvers.never_violated import NeverViolated

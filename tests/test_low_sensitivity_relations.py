@@ -18,7 +18,7 @@ from privlp import (
     RowPrivate,
     ScalarPrivate,
 )
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from privlp.relations import Combined, Figures
 
 SETTINGS = settings(deadline=None, max_examples=120)

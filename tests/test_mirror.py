@@ -13,7 +13,7 @@ from scipy.special import rel_entr
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, Randomness
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from privlp.solvers import Task
 from privlp.solvers.dense_dual import SmoothedWorstRows
 from privlp.solvers.elastic_dual import ElasticDual

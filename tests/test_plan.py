@@ -8,6 +8,7 @@ import pytest
 import privlp
 from privlp import examples
 from privlp.problem.standard_form import PrivateRows
+from privlp.verdict import Verdict
 
 
 def covering(n=4000, d=10, seed=0, **fields):
@@ -88,12 +89,23 @@ def test_private_rows_have_no_part_in_it(monkeypatch):
 
 
 def test_what_is_said_when_there_are_too_few_rows():
-    advice = plan(eps=0.001).advice
-    assert advice.startswith("Too few rows for this eps")
-    assert "times the rows" in advice
-    assert plan(eps=8.0).advice.startswith("Enough rows for this eps")
-    wanted = float(advice.split("or eps = ")[1].split(",")[0])
-    assert "Too few" not in plan(eps=wanted).advice
+    poor = plan(eps=0.001)
+    assert poor.verdict is Verdict.TOO_FEW_ROWS
+    assert poor.advice.startswith("Too few rows for this eps: ")
+    assert "times the rows" in poor.advice
+    assert plan(eps=8.0).verdict is Verdict.ENOUGH_ROWS
+    assert plan(eps=8.0).advice.startswith("Enough rows for this eps: ")
+    wanted = float(poor.advice.split("or eps = ")[1].split(",")[0])
+    assert plan(eps=wanted).verdict in (Verdict.ROUGH, Verdict.ENOUGH_ROWS)
+
+
+def test_a_verdict_is_unknown_without_a_yardstick():
+    assert privlp.plan(examples.advertising(), 1.0, 1e-3).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_verdicts_that_worry(verdict):
+    assert verdict.worrying == any(word in verdict for word in ("Rough", "Too"))
 
 
 def test_methods_that_do_not_apply_say_why():
@@ -152,9 +164,9 @@ def test_private_coefficients_need_no_optimum(example):
 
 
 def test_private_costs_violate_nothing():
-    assert privlp.plan(examples.diet(), 1.0, 1e-3).advice.startswith(
-        "Only costs are private: the rows hold."
-    )
+    planned = privlp.plan(examples.diet(), 1.0, 1e-3)
+    assert planned.verdict is Verdict.ROWS_HOLD
+    assert planned.advice.startswith("Only costs are private: the rows hold.")
 
 
 def always(eps=1.0, delta=1e-3, **changes):
@@ -177,6 +189,7 @@ def test_noise_on_rows_that_are_never_violated_is_that_of_the_solve():
     assert 20 - noise.most <= solution.trace["tightened b"][0] <= 20
     assert planned.predictions["truncated-laplace-published"].on_numbers[0].typical > noise.typical
     assert "hardly" not in planned.advice + solution.message
+    assert planned.verdict is Verdict.NEVER_VIOLATED
     assert "this share of the declared range: 0.23 (right-hand sides b)" in planned.advice
 
 
@@ -184,6 +197,7 @@ def test_noise_as_wide_as_the_range_is_told_before_and_after():
     """Half of all draws, or more, are the tight end of the range."""
     planned, solution = always(eps=0.1)
     assert planned.predictions[planned.best].on_numbers[0].drowns
+    assert planned.verdict is Verdict.TOO_MUCH_NOISE
     assert planned.advice.startswith(
         "Too much noise for the declared range of the right-hand sides b"
     )

@@ -15,9 +15,9 @@ from matplotlib.colors import to_hex
 
 import privlp
 from privlp import LinearProgram, examples
-from privlp.optional import new_axes
+from privlp.report.figure import new_axes
+from privlp.report.style import COLOURS, STYLE
 from privlp.solvers.walk import Walk
-from privlp.style import COLOURS, STYLE
 
 NEEDS = np.random.default_rng(1).uniform(0.2, 1.0, size=(300, 4))
 COVERING = LinearProgram([1.0, 2.0, 1.0, 3.0], -NEEDS, -np.ones(300))

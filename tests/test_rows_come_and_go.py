@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import privlp
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, PrivLPError, ReadError
 from privlp.audits.tape import Tape
-from privlp.cli_options import what_is_private
+from privlp.cli.program import what_is_private
 
 COSTS = np.array([1.0, 2.0, 0.5])
 RELATION = ConstraintPrivate("add-remove", nominal_n=100, rows_per_record=2)

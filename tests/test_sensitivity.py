@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, solve
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from privlp.solvers.dense_dual import DenseDual, DenseProjection
 from privlp.solvers.simplex import RowsOnSimplex, Simplex
 

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import privlp
 import svm_models
 from privlp.privacy import ExponentialMechanism, Ledger, Randomness
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from privlp.solvers.dense_dual import DenseProjection
 from privlp.solvers.simplex import RowsOnSimplex, Simplex
 

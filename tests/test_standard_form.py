@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlp import ConstraintPrivate, LinearProgram
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 
 INF = np.inf
 PROPERTY = settings(deadline=None, max_examples=80)

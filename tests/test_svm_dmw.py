@@ -20,7 +20,7 @@ from privlp import (
     solve,
 )
 from privlp.privacy import ExponentialMechanism, Randomness
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from privlp.solvers.dense_dual import DenseDual
 from privlp.solvers.dmw import tight_dmw
 from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex

@@ -16,7 +16,7 @@ from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError
 from privlp.audits import Tape
 from privlp.audits.solve_price import price_faults
 from privlp.privacy import GaussianMechanism, Ledger, Randomness, WeightedGaussianMechanism
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from privlp.relations import NeighbourRelation
 from privlp.solvers import Task
 from privlp.solvers.descent import Descent, noise_of_one_release

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from privlp.audits.solve_result import AuditedRelease
 from privlp.audits.tape import Release, Tape, changes, differences
 from privlp.errors import InvalidProblemError, UnsupportedProblemError
-from privlp.problem import LinearProgram, StandardForm
+from privlp.problem.linear_program import LinearProgram
+from privlp.problem.standard_form import StandardForm
 from privlp.solution import Solution
 from privlp.solve import solve
 

@@ -90,7 +90,9 @@ def audit(
     """
     eps, delta = validated_budget(eps, delta)
     if not isinstance(runs, int | np.integer) or runs < 100:
-        raise InvalidParameterError(f"runs must be an integer of at least 100, got {runs!r}.")
+        raise InvalidParameterError(
+            f"runs must be an integer of at least 100, got {runs!r}.", parameter="runs"
+        )
     confidence = require_confidence(confidence)
     generator = Randomness(rng).generator
     outcomes: list[list[Any]] = [[], []]
@@ -136,7 +138,9 @@ def require_confidence(confidence: Any) -> float:
     """
     confidence = real(confidence, "confidence")
     if not 0 < confidence < 1:
-        raise InvalidParameterError(f"confidence must be in (0, 1), got {confidence!r}.")
+        raise InvalidParameterError(
+            f"confidence must be in (0, 1), got {confidence!r}.", parameter="confidence"
+        )
     return float(confidence)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError
-from privlp.optional import drawing_on, place_legend
-from privlp.style import COLOURS
+from privlp.report.figure import drawing_on, place_legend
+from privlp.report.style import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,12 +21,12 @@ from privlp.audits.solve_price import price_faults
 from privlp.audits.solve_result import AuditedRelease, SolveAudit
 from privlp.audits.tape import Tape
 from privlp.errors import InvalidParameterError
+from privlp.methods.base import Method
 from privlp.privacy import Randomness
 from privlp.privacy.limits import validated_budget
 from privlp.privacy.randomness import RandomSource
-from privlp.problem import LinearProgram
+from privlp.problem.linear_program import LinearProgram
 from privlp.solve import solve
-from privlp.solvers import Solver, Task
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,7 +46,7 @@ def audit_solve(
     alpha: float | None = None,
     *,
     opt: float | Sequence[float] | None = None,
-    method: str | Callable[[Task], Solver] = "auto",
+    method: str | Method = "auto",
     width: Any = None,
     feasible: str | None = None,
     split: Sequence[float] | None = None,
@@ -77,7 +77,7 @@ def audit_solve(
     Parameters
     ----------
     lp, eps, delta, s, alpha, opt, method, width, feasible, split
-        As for :func:`solve`; eps finite. A callable `method` audits a solver of your own.
+        As for :func:`solve`; eps finite. A :class:`~privlp.methods.Method` audits one of your own.
     pairs : int
         Pairs of neighbours to try, two solves each.
     runs : int
@@ -112,7 +112,9 @@ def audit_solve(
     """
     eps, delta = validated_budget(eps, delta)
     if math.isinf(eps):
-        raise InvalidParameterError("eps must be finite: without noise there is no claim to audit.")
+        raise InvalidParameterError(
+            "eps must be finite: without noise there is no claim to audit.", parameter="eps"
+        )
     _require_counts(pairs, runs)
     confidence = require_confidence(confidence)
     request = {
@@ -184,14 +186,17 @@ def _with_single_draws(
 
 def _require_counts(pairs: Any, runs: Any) -> None:
     if not isinstance(pairs, int | np.integer) or isinstance(pairs, bool) or pairs < 1:
-        raise InvalidParameterError(f"pairs must be a positive integer, got {pairs!r}.")
+        raise InvalidParameterError(
+            f"pairs must be a positive integer, got {pairs!r}.", parameter="pairs"
+        )
     if (
         not isinstance(runs, int | np.integer)
         or isinstance(runs, bool)
         or (runs < 100 and runs != 0)
     ):
         raise InvalidParameterError(
-            f"runs must be an integer of at least 100, or 0 for no statistics; got {runs!r}."
+            f"runs must be an integer of at least 100, or 0 for no statistics; got {runs!r}.",
+            parameter="runs",
         )
 
 

@@ -8,7 +8,7 @@ from privlp.audits.solve_result import ROUNDING
 from privlp.audits.tape import Tape
 from privlp.errors import BudgetExceededError
 from privlp.privacy import GaussianMechanism, Ledger, Mechanism, WeightedGaussianMechanism
-from privlp.problem import LinearProgram
+from privlp.problem.linear_program import LinearProgram
 from privlp.solution import Solution
 
 #: Purpose, name of the mechanism, sensitivity and parameter of a charge. The parameter is left out

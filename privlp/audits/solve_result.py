@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from privlp.audits.mechanism_result import AuditResult
-from privlp.optional import drawing_on, place_legend
 from privlp.privacy.record import json_number
-from privlp.style import COLOURS
+from privlp.report.figure import drawing_on, place_legend
+from privlp.report.style import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privlp.problem import LinearProgram
+    from privlp.problem.linear_program import LinearProgram
 
 #: What the comparison of two computed values may itself lose to rounding.
 ROUNDING = 1e-9

@@ -173,7 +173,9 @@ class Budget(Accountant):
         0.5
         """
         if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-            raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
+            raise InvalidParameterError(
+                f"count must be a positive integer, got {count!r}.", parameter="count"
+            )
         self.refuse_elsewhere()
         partition = self._series.new_name()
         return [

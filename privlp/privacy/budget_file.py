@@ -158,7 +158,9 @@ def opened_file(
 ) -> FileStore:
     """Open a file, or make it; see :meth:`privlp.Budget.open`."""
     if not isinstance(path, str | os.PathLike) or "\0" in str(os.fspath(path)):
-        raise InvalidParameterError(f"path must be the path of a file, got {path!r}.")
+        raise InvalidParameterError(
+            f"path must be the path of a file, got {path!r}.", parameter="path"
+        )
     if (eps is None) != (delta is None):
         raise InvalidParameterError(
             "Give both eps and delta; or neither, to open an existing file."
@@ -222,7 +224,8 @@ def _require_the_same(
         raise InvalidParameterError(
             f"{name!r} is a budget of eps = {limits.eps!r}, delta = {limits.delta!r}, and its limit"
             f" cannot change; not of {limit}. Leave eps and delta out to use it, or give another"
-            " path for a new budget."
+            " path for a new budget.",
+            parameter="path",
         )
     if composition not in (None, limits.composition):
         raise InvalidParameterError(

@@ -32,7 +32,9 @@ class Charge:
             If `count` is not a positive integer, or not one that the mechanism has a price for.
         """
         if not isinstance(count, int | np.integer) or count < 1:
-            raise InvalidParameterError(f"count must be a positive integer, got {count!r}.")
+            raise InvalidParameterError(
+                f"count must be a positive integer, got {count!r}.", parameter="count"
+            )
         mechanism.of_draw(0, int(count))  # refuses a count that the mechanism has no price for
         words = (mechanism.sensitivity, mechanism.parameter, int(count), mechanism.arithmetic)
         return cls(mechanism.price, LedgerEntry(purpose, mechanism.name, *words))

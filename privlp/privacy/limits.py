@@ -20,9 +20,11 @@ def validated_budget(eps: float, delta: float) -> tuple[float, float]:
     """
     eps, delta = real(eps, "eps"), real(delta, "delta")
     if not eps > 0:
-        raise InvalidParameterError(f"eps must be positive (or inf for no privacy), got {eps!r}.")
+        raise InvalidParameterError(
+            f"eps must be positive (or inf for no privacy), got {eps!r}.", parameter="eps"
+        )
     if not 0 <= delta < 1:
-        raise InvalidParameterError(f"delta must be in [0, 1), got {delta!r}.")
+        raise InvalidParameterError(f"delta must be in [0, 1), got {delta!r}.", parameter="delta")
     return eps, delta
 
 
@@ -36,5 +38,6 @@ def require_composition(composition: Any) -> None:
     """
     if not is_one_of(composition, ("adaptive", "planned", "basic")):
         raise InvalidParameterError(
-            f"composition must be 'adaptive', 'planned' or 'basic', got {composition!r}."
+            f"composition must be 'adaptive', 'planned' or 'basic', got {composition!r}.",
+            parameter="composition",
         )

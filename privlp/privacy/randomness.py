@@ -62,7 +62,8 @@ class Randomness(Unique):
         else:
             raise InvalidParameterError(
                 "rng must be None (cryptographic randomness), a non-negative int or a"
-                f" numpy.random.Generator, not {type(rng).__name__}."
+                f" numpy.random.Generator, not {type(rng).__name__}.",
+                parameter="rng",
             )
 
     @classmethod

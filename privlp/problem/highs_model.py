@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import highspy
 import numpy as np
@@ -18,10 +18,8 @@ import scipy.sparse as sp
 from privlp.checks import as_sparse
 from privlp.errors import ReadError
 from privlp.files import whole_file
+from privlp.problem.data import ProgramData
 from privlp.problem.mps_check import check_layout, check_mps, unreadable
-
-if TYPE_CHECKING:
-    from privlp.problem.linear_program import LinearProgram
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -224,7 +222,7 @@ def _power_of_two(size: npt.ArrayLike) -> FloatArray:
     return powers
 
 
-def to_highs(lp: LinearProgram) -> highspy.HighsLp:
+def to_highs(lp: ProgramData) -> highspy.HighsLp:
     """The program as HiGHS holds it.
 
     Soft rows get one slack column per side, priced by their penalty.
@@ -243,7 +241,7 @@ def to_highs(lp: LinearProgram) -> highspy.HighsLp:
     return model
 
 
-def write_model(lp: LinearProgram, path: str | os.PathLike[str]) -> None:
+def write_model(lp: ProgramData, path: str | os.PathLike[str]) -> None:
     """Write an MPS file.
 
     Raises
@@ -288,7 +286,7 @@ def _has_last_line(model: Path) -> bool:
 
 
 def _with_slacks(
-    lp: LinearProgram, matrix: sp.csc_array
+    lp: ProgramData, matrix: sp.csc_array
 ) -> tuple[sp.csc_array, np.ndarray, np.ndarray]:
     identity = sp.eye_array(lp.shape[0], format="csc")
     above = np.flatnonzero(np.isfinite(lp.penalty) & np.isfinite(lp.b))

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from privlp.checks import as_floats, frozen, is_one_of, positive, real
-from privlp.drawing import draw_program
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import validation
+from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import write_model
+from privlp.problem.public_part import PublicPart
 from privlp.problem.readers import read_cvxpy, read_linprog, read_mps
+from privlp.problem.standard_form import StandardForm
 from privlp.relations import Combined, ConstraintPrivate, NeighbourRelation
 from privlp.relations.base import in_words
+from privlp.report.program_picture import draw_program
+from privlp.rows.program_rows import ProgramRows
 
 if TYPE_CHECKING:
     import cvxpy
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearProgram:
+class LinearProgram(ProgramData):
     """Minimise c·x subject to A x <= b within bounds, some rows of which belong to private records.
 
     Parameters
@@ -106,7 +109,8 @@ class LinearProgram:
             set_field(self, "neighbours", Combined(tuple(self.neighbours)))
         if not isinstance(self.neighbours, NeighbourRelation):
             raise InvalidParameterError(
-                f"neighbours must be a neighbour relation, got {in_words(self.neighbours)}."
+                f"neighbours must be a neighbour relation, got {in_words(self.neighbours)}.",
+                parameter="neighbours",
             )
         frame = self.A if hasattr(self.A, "columns") and hasattr(self.A, "index") else None
         quote = not _hides_rows(self.neighbours)
@@ -150,12 +154,18 @@ class LinearProgram:
         set_field(self, "groups", _record_ids(self.groups, n, quote=quote))
         set_field(self, "penalty", _penalties(self.penalty, self.private))
         if not is_one_of(self.sense, ("min", "max")):
-            raise InvalidParameterError(f"sense must be 'min' or 'max', got {self.sense!r}.")
+            raise InvalidParameterError(
+                f"sense must be 'min' or 'max', got {self.sense!r}.", parameter="sense"
+            )
         set_field(self, "offset", real(self.offset, "offset"))
         if not np.isfinite(self.offset):
-            raise InvalidProblemError(f"offset must be a finite number, got {self.offset!r}.")
+            raise InvalidProblemError(
+                f"offset must be a finite number, got {self.offset!r}.", parameter="offset"
+            )
         if not isinstance(self.name, str):
-            raise InvalidParameterError(f"name must be a string, got {type(self.name).__name__}.")
+            raise InvalidParameterError(
+                f"name must be a string, got {type(self.name).__name__}.", parameter="name"
+            )
         self.neighbours.check(self)
 
     @classmethod
@@ -359,111 +369,28 @@ class LinearProgram:
         """
         return draw_program(self, points, highlight, limits, ax)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of variables."""
-        return self.A.shape
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether A is a sparse array."""
-        return sp.issparse(self.A)
-
-    @property
-    def sign(self) -> float:
-        """+1 for minimisation, -1 for maximisation."""
-        return 1.0 if self.sense == "min" else -1.0
-
-    def objective(self, x: npt.ArrayLike) -> float:
-        """c·x plus the offset, in the user's sense.
+    def public(self) -> PublicPart:
+        """The public half: all that planning sees.
 
         Examples
         --------
         >>> from privlp import LinearProgram
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2], offset=10).objective([3, 4])
-        21.0
-        """
-        return float(self.c @ np.asarray(x) + self.offset)
-
-    def price_of(self, violations: npt.NDArray[np.float64]) -> float:
-        """Price, in the user's sense, of the given violations of soft rows (shape (n,)).
-
-        0 for a program without any.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], penalty=[5, np.inf])  # the second row is hard
-        >>> lp.price_of(np.array([0.5, 0.0]))
-        2.5
-        """
-        if self.penalty is None:
-            return 0.0
-        soft = np.isfinite(self.penalty)
-        return self.sign * float(self.penalty[soft] @ violations[soft])
-
-    def row_name(self, i: int) -> str:
-        """Name of row i for messages; "a row" where names are private.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2], row_names=["iron"]).row_name(0)
-        "row 'iron'"
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=ConstraintPrivate("add-remove", nominal_n=1)).row_name(0)
-        'a row'
-        """
-        if self.neighbours.hides_rows:
-            return "a row"
-        return f"row {i}" if self.row_names is None else f"row {self.row_names[i]!r}"
-
-    def variable_name(self, j: int) -> str:
-        """Name of variable j for messages.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2], variable_names=["oats", "milk"]).variable_name(1)
-        "variable 'milk'"
-        """
-        return (
-            f"variable {j}"
-            if self.variable_names is None
-            else f"variable {self.variable_names[j]!r}"
-        )
-
-    def sides(self) -> npt.NDArray[np.int64]:
-        """Number of ``<=`` rows that each row becomes: 2 for an equality or range, 1 for an inequality, 0 for a free row.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram
-        >>> LinearProgram([1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=[2, -np.inf]).sides()  # an equality and an inequality
-        array([2, 1])
-        """
-        return np.isfinite(self.row_lower).astype(np.int64) + np.isfinite(self.b)
-
-    def rows_of_largest_record(self, rows_per_record: int = 1) -> int:
-        """Largest number of private ``<=`` rows owned by one record, from `groups` where given.
-
-        Without groups a record is taken to own any `rows_per_record` private rows.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> A = [[-1, -1], [-1, -3], [-2, -1]]
-        >>> LinearProgram([1, 2], A, [-2, -3, -1], groups=["Ann", "Bob", "Ann"]).rows_of_largest_record()
+        >>> LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]).public().n
         2
         """
-        sides = self.sides()[self.private]
-        if not sides.size:
-            return 0
-        if self.groups is None:
-            return rows_per_record * int(sides.max())
-        _, record = np.unique(self.groups[self.private], return_inverse=True)
-        return int(np.bincount(record, weights=sides).max())
+        return PublicPart.of(StandardForm.of(self))
+
+    def rows(self) -> ProgramRows:
+        """The private half, behind the one door to it. A run that was paid for reads it.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> lp.rows().keep(lambda block: block.rhs).total(sum)
+        -5.0
+        """
+        return ProgramRows(StandardForm.of(self))
 
     def __repr__(self) -> str:
         n, d = self.shape
@@ -504,7 +431,9 @@ def _record_ids(groups: Any, n: int, *, quote: bool) -> Any:
         ids = None  # raised below, without this error as its context, which quotes a shape
     each = f"each of the {n} rows" if quote else "each row"
     if ids is None:
-        raise InvalidProblemError(f"groups must hold one record id for {each}, all of one type.")
+        raise InvalidProblemError(
+            f"groups must hold one record id for {each}, all of one type.", parameter="groups"
+        )
     if ids.shape != (n,):
         given = f"has shape {ids.shape}; it needs" if quote else "must hold"
         raise InvalidProblemError(f"groups {given} one record id for {each}.")
@@ -522,6 +451,7 @@ def _penalties(penalty: Any, private: npt.NDArray[np.bool_]) -> Any:
     if prices.shape != private.shape or not (prices > 0).all():
         raise InvalidProblemError(
             "penalty must be a positive number, or one positive number (inf for a hard row) per"
-            " row."
+            " row.",
+            parameter="penalty",
         )
     return frozen(prices)

@@ -287,11 +287,16 @@ def _rows_of(
     if not isinstance(private, list | tuple) or not all(
         hasattr(constraint, "id") for constraint in private
     ):
-        raise ReadError("private must be a list of constraints of the CVXPY problem.")
+        raise ReadError(
+            "private must be a list of constraints of the CVXPY problem.", parameter="private"
+        )
     wanted = {constraint.id for constraint in private}
     known = {constraint.id for constraint in problem.constraints}
     if not wanted <= known:
-        raise ReadError("private lists a CVXPY constraint that is not a constraint of the problem.")
+        raise ReadError(
+            "private lists a CVXPY constraint that is not a constraint of the problem.",
+            parameter="private",
+        )
     masks = [
         np.full(rhs.size, k.id in wanted)
         for k, (_, rhs) in zip(problem.constraints, pieces, strict=True)

@@ -10,14 +10,13 @@ variable shows each private A_ij in two columns. Sensitivities are taken after c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-if TYPE_CHECKING:
-    from privlp.problem.linear_program import LinearProgram
+from privlp.problem.data import ProgramData
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -43,7 +42,7 @@ class StandardForm:
         Upper bounds on u, ``inf`` where absent; public.
     """
 
-    lp: LinearProgram
+    lp: ProgramData
     row: IntArray
     row_sign: npt.NDArray[np.int8]
     rhs: FloatArray
@@ -54,7 +53,7 @@ class StandardForm:
     upper: FloatArray
 
     @classmethod
-    def of(cls, lp: LinearProgram, *, every_row: bool = False) -> StandardForm:
+    def of(cls, lp: ProgramData, *, every_row: bool = False) -> StandardForm:
         """Convert `lp`.
 
         With `every_row`, public rows stand among the private ones, for solvers that treat them
@@ -78,7 +77,7 @@ class StandardForm:
             else lp.b
         )
         if shift.any():
-            rhs = rhs - row_sign * _row_by_row(lp.A, shift)[row]
+            rhs = rhs - row_sign * row_by_row(lp.A, shift)[row]
         return cls(
             lp=lp,
             row=row,
@@ -116,7 +115,7 @@ class StandardForm:
 
     def activity(self, x: FloatArray) -> FloatArray:
         """A x for the user's A and x, each row by itself: its last bits do not depend on other rows."""
-        return _row_by_row(self.lp.A, x)
+        return row_by_row(self.lp.A, x)
 
     def row_norms(self) -> FloatArray:
         """||A_i||_2 of the user's rows, each row by itself."""
@@ -126,12 +125,8 @@ class StandardForm:
         )
         return np.sqrt(sum((column**2 for column in columns), np.zeros(A.shape[0])))
 
-    def rows(self) -> PrivateRows:
-        """The private rows as an operator."""
-        return PrivateRows(self)
 
-
-def _row_by_row(A: Any, x: FloatArray) -> FloatArray:
+def row_by_row(A: Any, x: FloatArray) -> FloatArray:
     """A @ x with the same order of additions in every row.
 
     BLAS may round the last rows of a dense matrix differently from the others. Then a row's
@@ -143,87 +138,3 @@ def _row_by_row(A: Any, x: FloatArray) -> FloatArray:
     for k in np.flatnonzero(x):
         total += A[:, k] * x[k]
     return total
-
-
-class PrivateRows:
-    """The (m, d') matrix A' of private rows, seen through the user's A.
-
-    In the usual case of an all-private program without two-sided rows, no index list is applied at
-    all.
-    """
-
-    def __init__(self, form: StandardForm) -> None:
-        n = form.lp.shape[0]
-        self._A = form.lp.A
-        self._A_transposed = form.lp.A.T
-        self._form = form
-        self._sparse = form.lp.is_sparse
-        self._plain = (
-            len(form.row) == n
-            and bool((form.row_sign > 0).all())
-            and bool((form.row == np.arange(n)).all())
-        )
-        self.shape = (len(form.row), len(form.column))
-
-    def transposed_times(self, z: FloatArray) -> FloatArray:
-        """A'^T z, shape (d',)."""
-        if not self._plain:
-            scattered = np.zeros(self._A.shape[0])
-            np.add.at(scattered, self._form.row, self._form.row_sign * z)
-            z = scattered
-        return self._form.column_sign * (self._A_transposed @ z)[self._form.column]
-
-    def add_column(self, j: int, factor: float, scale: FloatArray, out: FloatArray) -> None:
-        """Add factor * scale * A'[:, j] to `out`, touching only stored entries of a sparse A."""
-        factor = factor * self._form.column_sign[j]
-        k = self._form.column[j]
-        if self._plain and self._sparse:
-            span = slice(self._A.indptr[k], self._A.indptr[k + 1])
-            stored = self._A.indices[span]
-            out[stored] += factor * scale[stored] * self._A.data[span]
-        else:
-            out += factor * scale * self.column(j, signed=False)
-
-    def column(self, j: int, *, signed: bool = True) -> FloatArray:
-        """A'[:, j] as a dense vector of length m (a view where it can be)."""
-        k = self._form.column[j]
-        if self._sparse:
-            entries: Any = np.zeros(self._A.shape[0])
-            span = slice(self._A.indptr[k], self._A.indptr[k + 1])
-            entries[self._A.indices[span]] = self._A.data[span]
-        else:
-            entries = self._A[:, k]
-        if not self._plain:
-            entries = self._form.row_sign * entries[self._form.row]
-        return entries * self._form.column_sign[j] if signed else entries
-
-    def extremes(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest entry of each row of A' diag(factors), implicit zeros included."""
-        n = self._A.shape[0]
-        low, high = np.full(n, np.inf), np.full(n, -np.inf)
-        stored = np.zeros(n, dtype=np.int64)
-        for j, (k, sign) in enumerate(zip(self._form.column, self._form.column_sign, strict=True)):
-            at: Any = slice(None)
-            if self._sparse:
-                span = slice(self._A.indptr[k], self._A.indptr[k + 1])
-                at, entries = self._A.indices[span], self._A.data[span]
-                stored[at] += 1
-            else:
-                entries = self._A[:, k]
-            values = entries * (sign * factors[j])
-            low[at] = np.minimum(low[at], values)
-            high[at] = np.maximum(high[at], values)
-        if self._sparse:
-            has_zero = stored < self.shape[1]
-            low[has_zero] = np.minimum(low[has_zero], 0.0)
-            high[has_zero] = np.maximum(high[has_zero], 0.0)
-        if self._plain:
-            return low, high
-        low, high, above = low[self._form.row], high[self._form.row], self._form.row_sign > 0
-        return np.where(above, low, -high), np.where(above, high, -low)
-
-    def __matmul__(self, u: FloatArray) -> FloatArray:
-        """A' u, shape (m,), with the same order of additions in every row."""
-        x = np.zeros(self._A.shape[1])
-        np.add.at(x, self._form.column, self._form.column_sign * u)
-        return self._form.row_sign * _row_by_row(self._A, x)[self._form.row]

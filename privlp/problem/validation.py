@@ -55,7 +55,8 @@ def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
     if clean.ndim != 2:
         shape = f", shape {clean.shape}" if quote else ""
         raise InvalidProblemError(
-            f"A must be a matrix of shape (n, d), got {clean.ndim} dimension(s){shape}."
+            f"A must be a matrix of shape (n, d), got {clean.ndim} dimension(s){shape}.",
+            parameter="A",
         )
     if columns is not None and clean.shape[1] == 0:
         raise InvalidProblemError(
@@ -85,7 +86,8 @@ def vector(values: Any, size: int, name: str, meaning: str, *, quote: bool = Tru
         raise InvalidProblemError(
             f"{name} has shape {clean.shape}, but A asks for ({size},): {meaning}."
             if quote
-            else f"{name} does not have the shape that A asks for: {meaning}."
+            else f"{name} does not have the shape that A asks for: {meaning}.",
+            parameter=name,
         )
     if not np.all(np.abs(clean) < LARGEST_VALUE):
         where = (
@@ -125,12 +127,13 @@ def interval_ends(
                 if quote
                 else "does not have one entry per row of A"
             )
-            raise InvalidProblemError(f"{argument} {shapes}.")
+            raise InvalidProblemError(f"{argument} {shapes}.", parameter=argument)
         huge = np.isfinite(clean) & (np.abs(clean) >= LARGEST_VALUE)
         if huge.any() and argument != "bounds":
             raise InvalidProblemError(
                 f"{argument} holds finite values beyond {LARGEST_VALUE:g}; use inf for an absent"
-                " side."
+                " side.",
+                parameter=argument,
             )
         clean[huge] = np.copysign(np.inf, clean[huge])
         if np.isnan(clean).any() or (clean == -absent).any():
@@ -165,7 +168,8 @@ def variable_bounds(bounds: Any, size: int, *, quote: bool = True) -> tuple[Any,
     if table is None:
         raise InvalidProblemError(
             "bounds must be one (lower, upper) pair or a sequence of such pairs, None meaning no"
-            " bound; for example (0, None)."
+            " bound; for example (0, None).",
+            parameter="bounds",
         )
     if len(table) == 1:
         return table[0, 0], table[0, 1]
@@ -228,7 +232,8 @@ def row_mask(
         chosen = None  # raised below, without this error as its context, which quotes a shape
     if chosen is None:
         raise InvalidProblemError(
-            "private must be a boolean mask, row indices, or row names; got a ragged sequence."
+            "private must be a boolean mask, row indices, or row names; got a ragged sequence.",
+            parameter="private",
         )
     if chosen.dtype == bool:
         if chosen.shape != (size,):
@@ -237,7 +242,7 @@ def row_mask(
                 if quote
                 else "without one entry for each row"
             )
-            raise InvalidProblemError(f"private is a mask {shapes}.")
+            raise InvalidProblemError(f"private is a mask {shapes}.", parameter="private")
         return frozen(chosen.copy())
     mask = np.zeros(size, dtype=bool)
     if chosen.dtype.kind in "US":
@@ -249,7 +254,9 @@ def row_mask(
         return frozen(mask)
     if chosen.size and (chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= size):
         indices = f"row indices in [0, {size})" if quote else "indices of rows that there are"
-        raise InvalidProblemError(f"private must be a boolean mask, {indices}, or row names.")
+        raise InvalidProblemError(
+            f"private must be a boolean mask, {indices}, or row names.", parameter="private"
+        )
     mask[chosen.astype(int)] = True
     return frozen(mask)
 
@@ -259,13 +266,15 @@ def _matching(
 ) -> BoolArray:
     if row_names is None and (size or quote):
         raise InvalidProblemError(
-            f"private={pattern!r} is a pattern over row names, but the rows have no names."
+            f"private={pattern!r} is a pattern over row names, but the rows have no names.",
+            parameter="private",
         )
     mask = np.array([fnmatchcase(name, pattern) for name in row_names or ()], dtype=bool)
     if quote and row_names is not None and not mask.any():
         raise InvalidProblemError(
             f"No row name matches private={pattern!r}. The first row names are:"
-            f" {', '.join(row_names[:5])}."
+            f" {', '.join(row_names[:5])}.",
+            parameter="private",
         )
     return mask
 

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from privlp.privacy.relation import AccountedRelation
-
-if TYPE_CHECKING:
-    from privlp.problem import LinearProgram, StandardForm
+from privlp.problem.data import KnownProgram, ProgramData
+from privlp.problem.standard_form import StandardForm
 
 
 class NeighbourRelation(ABC):
     """What two neighbouring linear programs may differ in.
 
     A relation is part of the linear program (``lp.neighbours``) and of every ledger. It checks that
-    a program fits it, names the solvers that protect it, and states the sensitivities those solvers
-    use.
+    a program fits it, says which part of a program is public, and states how far neighbours move
+    sums over rows and numbers. Methods say which relations they protect.
     """
-
-    #: Names of the methods of :func:`privlp.solve` that protect this relation, the default one
-    #: first.
-    methods: ClassVar[tuple[str, ...]]
-    #: Those of them whose solutions never violate a private row.
-    never_violating: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod
@@ -34,7 +27,7 @@ class NeighbourRelation(ABC):
         """The relation in words, for ledgers and statements."""
 
     @abstractmethod
-    def describe(self, lp: LinearProgram) -> str:
+    def describe(self, lp: ProgramData) -> str:
         """The relation in words, as it stands for `lp`.
 
         Examples
@@ -44,6 +37,9 @@ class NeighbourRelation(ABC):
         >>> lp.neighbours.describe(lp)
         'constraint-private: one record (at most 2 rows) replaced'
         """
+
+    #: Whether a whole row may change, so that solvers give up some of the rows.
+    changes_whole_rows: ClassVar[bool] = False
 
     @property
     def hides_rows(self) -> bool:
@@ -58,7 +54,7 @@ class NeighbourRelation(ABC):
         return False
 
     @abstractmethod
-    def check(self, lp: LinearProgram) -> None:
+    def check(self, lp: ProgramData) -> None:
         """Refuse a program that does not fit the relation, at its construction.
 
         Raises
@@ -76,17 +72,45 @@ class NeighbourRelation(ABC):
         """
 
     @abstractmethod
+    def conceal(self, lp: ProgramData) -> KnownProgram:
+        """The program with fixed public numbers in place of everything that is private.
+
+        Neighbours become equal. All planning sees this program alone.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, ScalarPrivate
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=ScalarPrivate(0.5))
+        >>> lp.neighbours.conceal(lp).b
+        array([1., 1.])
+        """
+
+    @abstractmethod
     def public_rows(self, form: StandardForm) -> int:
         """The number of private rows that formulas may use: public by definition, whatever the data.
 
         Examples
         --------
         >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ConstraintPrivate("add-remove", nominal_n=100)
         >>> relation.public_rows(StandardForm.of(LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=relation)))
         100
         """
+
+    def rows_of_one_record(self, lp: ProgramData) -> int:  # noqa: ARG002
+        """Public bound on the private ``<=`` rows that one record owns.
+
+        0, the default, where only numbers within rows change.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, ObjectivePrivate
+        >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2])
+        >>> lp.neighbours.rows_of_one_record(lp), ObjectivePrivate(0.1).rows_of_one_record(lp)
+        (1, 0)
+        """
+        return 0
 
     def records(self, form: StandardForm) -> int:
         """Public number of records, against which delta is held.
@@ -94,7 +118,7 @@ class NeighbourRelation(ABC):
         Examples
         --------
         >>> from privlp import LinearProgram, ObjectivePrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ObjectivePrivate(0.1)  # records own costs
         >>> relation.records(StandardForm.of(LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation)))
         2
@@ -132,7 +156,7 @@ class NeighbourRelation(ABC):
     @abstractmethod
     def extreme_pair(
         self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
-    ) -> tuple[LinearProgram, LinearProgram]:
+    ) -> tuple[ProgramData, ProgramData]:
         """Two random neighbours that resemble a program, about as far apart as neighbours can be.
 
         Not private: for audits.
@@ -149,7 +173,7 @@ class NeighbourRelation(ABC):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, ScalarPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=ScalarPrivate(0.5))
         >>> one, other = lp.neighbours.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
         >>> abs(one.b - other.b)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError
+from privlp.problem.data import ProgramData
+from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation, in_words
 from privlp.relations.low_sensitivity import BoundedChange, FloatArray, LowSensitivity
 from privlp.relations.private_numbers import PrivateNumbers
-
-if TYPE_CHECKING:
-    from privlp.problem import LinearProgram, StandardForm
 
 
 @dataclass(frozen=True)
@@ -56,15 +54,6 @@ class Combined(LowSensitivity):
             )
 
     @property
-    def methods(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What every part allows."""
-        return tuple(
-            method
-            for method in LowSensitivity.methods
-            if all(method in part.methods for part in self.parts)
-        )
-
-    @property
     def private_parts(self) -> frozenset[str]:
         """Those of every part."""
         return frozenset().union(*(part.private_parts for part in self.parts))
@@ -73,7 +62,7 @@ class Combined(LowSensitivity):
     def description(self) -> str:
         return "all at once: " + "; ".join(part.description for part in self.parts)
 
-    def describe(self, lp: LinearProgram) -> str:
+    def describe(self, lp: ProgramData) -> str:
         """The relation in words, with what was declared public."""
         return "all at once: " + "; ".join(part.describe(lp) for part in self.parts)
 
@@ -85,7 +74,7 @@ class Combined(LowSensitivity):
         """
         return " and ".join(sorted(part.key for part in self.parts))
 
-    def check(self, lp: LinearProgram) -> None:
+    def check(self, lp: ProgramData) -> None:
         """Every part must fit."""
         for part in self.parts:
             part.check(lp)
@@ -108,7 +97,7 @@ class Combined(LowSensitivity):
 
     def moved(
         self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
-    ) -> LinearProgram:
+    ) -> ProgramData:
         """All parts at once."""
         for part in self.parts:
             form = type(form).of(part.moved(form, rng, rows))

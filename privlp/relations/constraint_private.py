@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import is_one_of
 from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.problem.data import KnownProgram, ProgramData
+from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.extreme_rows import extreme_rows, with_rows, without_rows
-
-if TYPE_CHECKING:
-    from privlp.problem import LinearProgram, StandardForm
 
 # Programs with no more coefficients than this are cheap to write anew.
 _FEW_ENTRIES = 1_000_000
@@ -61,23 +60,26 @@ class ConstraintPrivate(NeighbourRelation):
     rows_per_record: int = 1
     nominal_n: int | None = None
 
-    methods = ("dmw", "dmw-published", "mirror", "mirror-dense", "mirror-best", "ftpl")
+    changes_whole_rows = True
 
     def __post_init__(self) -> None:
         if not is_one_of(self.change, ("replace", "add-remove")):
             raise InvalidParameterError(
-                f"change must be 'replace' or 'add-remove', got {self.change!r}."
+                f"change must be 'replace' or 'add-remove', got {self.change!r}.",
+                parameter="change",
             )
         object.__setattr__(self, "rows_per_record", _count(self.rows_per_record, "rows_per_record"))
         if self.nominal_n is not None:
             object.__setattr__(self, "nominal_n", _count(self.nominal_n, "nominal_n"))
         if self.change == "add-remove" and self.nominal_n is None:
             raise InvalidParameterError(
-                "change='add-remove' makes the number of rows private: give a public nominal_n."
+                "change='add-remove' makes the number of rows private: give a public nominal_n.",
+                parameter="change",
             )
         if self.change == "replace" and self.nominal_n is not None:
             raise InvalidParameterError(
-                "nominal_n has no use with change='replace', where the number of rows is public."
+                "nominal_n has no use with change='replace', where the number of rows is public.",
+                parameter="nominal_n",
             )
 
     @property
@@ -94,7 +96,7 @@ class ConstraintPrivate(NeighbourRelation):
     def hides_rows(self) -> bool:
         return self.change == "add-remove"
 
-    def describe(self, lp: LinearProgram) -> str:
+    def describe(self, lp: ProgramData) -> str:
         """The relation in words, with the rows that a record of `lp` owns.
 
         Examples
@@ -122,7 +124,7 @@ class ConstraintPrivate(NeighbourRelation):
         """
         return f"ConstraintPrivate, {self.change}"
 
-    def check(self, lp: LinearProgram) -> None:
+    def check(self, lp: ProgramData) -> None:
         """Refuse records with more rows than declared (where the declaration, not the data, must be public).
 
         Examples
@@ -138,15 +140,37 @@ class ConstraintPrivate(NeighbourRelation):
         if lp.sides()[lp.private].sum() > self.largest_n():
             raise InvalidProblemError(
                 f"The program has more than ten times nominal_n={self.nominal_n} private rows. "
-                "Declare a nominal_n of the right order."
+                "Declare a nominal_n of the right order.",
+                parameter="nominal_n",
             )
         if lp.rows_of_largest_record() > self.rows_per_record:
             raise InvalidProblemError(
                 f"A record has more than rows_per_record={self.rows_per_record} private rows (an"
                 " equality or range counts as two). Declare a rows_per_record that bounds every"
                 " record that might ever join; or name the private rows by private=..., if rows"
-                " that nobody owns are among them."
+                " that nobody owns are among them.",
+                parameter="rows_per_record",
             )
+
+    def conceal(self, lp: ProgramData) -> KnownProgram:
+        """The program without its private rows.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, LinearProgram
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], private=[1])
+        >>> lp.neighbours.conceal(lp).A
+        array([[-1., -1.]])
+        """
+        public = ~lp.private
+        return KnownProgram.of(
+            lp,
+            A=lp.A[public],
+            b=lp.b[public],
+            row_lower=lp.row_lower[public],
+            private=lp.private[public],
+            penalty=None if lp.penalty is None else lp.penalty[public],
+        )
 
     def public_rows(self, form: StandardForm) -> int:
         """The true n under ``"replace"``; the nominal n under ``"add-remove"``.
@@ -154,7 +178,7 @@ class ConstraintPrivate(NeighbourRelation):
         Examples
         --------
         >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93))
         >>> ConstraintPrivate().public_rows(form), ConstraintPrivate("add-remove", nominal_n=100).public_rows(form)
         (93, 100)
@@ -172,7 +196,7 @@ class ConstraintPrivate(NeighbourRelation):
         """
         return n if self.nominal_n is None else 10 * self.nominal_n
 
-    def rows_of_one_record(self, lp: LinearProgram) -> int:
+    def rows_of_one_record(self, lp: ProgramData) -> int:
         """Public bound k on the ``<=`` rows that one record owns.
 
         Examples
@@ -250,7 +274,7 @@ class ConstraintPrivate(NeighbourRelation):
         form: StandardForm,
         rng: np.random.Generator,
         rows: Sequence[int] = (),  # noqa: ARG002 (every row may become any other)
-    ) -> tuple[LinearProgram, LinearProgram]:
+    ) -> tuple[ProgramData, ProgramData]:
         """One record with extreme rows.
 
         And with others, opposite ones or its own, or without it under ``"add-remove"``.
@@ -262,13 +286,13 @@ class ConstraintPrivate(NeighbourRelation):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3], [-2, -1]], [-2, -3, -1])
         >>> one, other = lp.neighbours.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
         >>> int((one.A != other.A).any(axis=1).sum())  # rows that differ
         1
         """
-        lp = form.lp if self.change == "replace" else replace(form.lp, groups=None)
+        lp = form.lp if self.change == "replace" else form.lp.changed(groups=None)
         if lp.shape[0] * lp.shape[1] <= _FEW_ENTRIES and rng.random() < 0.3:
             everyone = np.flatnonzero(lp.private)
             lp = with_rows(lp, everyone, extreme_rows(lp, everyone, rng))
@@ -284,9 +308,7 @@ class ConstraintPrivate(NeighbourRelation):
             else with_rows(lp, own, extreme.opposite() if kind == 0 else extreme_rows(lp, own, rng))
         )
 
-    def _rows_of_a_record(
-        self, lp: LinearProgram, rng: np.random.Generator
-    ) -> npt.NDArray[np.int64]:
+    def _rows_of_a_record(self, lp: ProgramData, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Rows that one record owns, or may own where nothing says which are its."""
         rows = rng.permutation(np.flatnonzero(lp.private))
         if lp.groups is not None:
@@ -301,7 +323,9 @@ class ConstraintPrivate(NeighbourRelation):
 def _count(value: object, name: str) -> int:
     """A positive integer as a Python int: NumPy's small ones would overflow in formulas."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise InvalidParameterError(f"{name} must be a positive integer, got {value!r}.")
+        raise InvalidParameterError(
+            f"{name} must be a positive integer, got {value!r}.", parameter=name
+        )
     if value > _LARGEST_COUNT:
-        raise InvalidParameterError(f"{name} must be at most 2^53.")
+        raise InvalidParameterError(f"{name} must be at most 2^53.", parameter=name)
     return int(value)

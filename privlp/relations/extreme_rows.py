@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-if TYPE_CHECKING:
-    from privlp.problem import LinearProgram
+from privlp.problem.data import ProgramData
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -20,18 +19,18 @@ _LARGEST = 9e14
 
 
 @dataclass(frozen=True)
-class Rows:
+class ExtremeRows:
     """``<=`` rows: coefficients (k, d) and right-hand sides (k,)."""
 
     A: FloatArray
     rhs: FloatArray
 
-    def opposite(self) -> Rows:
+    def opposite(self) -> ExtremeRows:
         """Coefficients of the other sign, violated as much."""
-        return Rows(-self.A, self.rhs)
+        return ExtremeRows(-self.A, self.rhs)
 
 
-def extreme_rows(lp: LinearProgram, own: IntArray, rng: np.random.Generator) -> Rows:
+def extreme_rows(lp: ProgramData, own: IntArray, rng: np.random.Generator) -> ExtremeRows:
     """Random rows: dense, sparse, or like those they replace; huge or tiny.
 
     Out of reach, or satisfied by all, or neither.
@@ -59,10 +58,10 @@ def extreme_rows(lp: LinearProgram, own: IntArray, rng: np.random.Generator) -> 
     A = np.clip(pattern * size, -_LARGEST, _LARGEST)
     sign = rng.choice([-1.0, 1.0, 0.0], p=[0.7, 0.2, 0.1])
     rhs = sign * np.abs(A).sum(axis=1) * 10.0 ** rng.uniform(-2, 9)
-    return Rows(A, np.clip(rhs, -_LARGEST, _LARGEST))
+    return ExtremeRows(A, np.clip(rhs, -_LARGEST, _LARGEST))
 
 
-def with_rows(lp: LinearProgram, own: IntArray, rows: Rows) -> LinearProgram:
+def with_rows(lp: ProgramData, own: IntArray, rows: ExtremeRows) -> ProgramData:
     """The program with other rows in the place of its own, each with the sides it had.
 
     An equality stays one.
@@ -76,14 +75,13 @@ def with_rows(lp: LinearProgram, own: IntArray, rows: Rows) -> LinearProgram:
     row_lower[own] = np.where(below, sign * rows.rhs - np.where(above, width, 0.0), -np.inf)
     A: Any = lp.A.tolil() if lp.is_sparse else np.array(lp.A)
     A[own] = sp.lil_array(sign[:, None] * rows.A) if lp.is_sparse else sign[:, None] * rows.A
-    return replace(lp, A=sp.csc_array(A) if lp.is_sparse else A, b=b, row_lower=row_lower)
+    return lp.changed(A=sp.csc_array(A) if lp.is_sparse else A, b=b, row_lower=row_lower)
 
 
-def without_rows(lp: LinearProgram, own: IntArray) -> LinearProgram:
+def without_rows(lp: ProgramData, own: IntArray) -> ProgramData:
     """The program without these rows."""
     kept = np.setdiff1d(np.arange(lp.shape[0]), own)
-    return replace(
-        lp,
+    return lp.changed(
         A=lp.A[kept],
         b=lp.b[kept],
         row_lower=lp.row_lower[kept],

@@ -6,18 +6,17 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.checks import as_floats, frozen, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.problem.data import KnownProgram, ProgramData
+from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation, own_name
-from privlp.relations.private_numbers import Figures, PrivateNumbers
-
-if TYPE_CHECKING:
-    from privlp.problem import LinearProgram, StandardForm
+from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -34,13 +33,6 @@ class LowSensitivity(NeighbourRelation):
     It states how far everything computed from them moves.
     """
 
-    methods: ClassVar[tuple[str, ...]] = ("mw", "direct-noise")
-    never_violating: ClassVar[tuple[str, ...]] = (
-        "truncated-laplace",
-        "truncated-gaussian",
-        "truncated-laplace-published",
-    )
-
     @abstractmethod
     def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
         """The private numbers of each part of the program, with their sensitivities.
@@ -48,7 +40,7 @@ class LowSensitivity(NeighbourRelation):
         Examples
         --------
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> (numbers,) = relation.private_numbers(form)
@@ -66,7 +58,7 @@ class LowSensitivity(NeighbourRelation):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> round(relation.violation_change(form)(np.array([2.0, 5.0])), 9)
@@ -88,7 +80,7 @@ class LowSensitivity(NeighbourRelation):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> relation.violation_span(form)(np.array([2.0, 5.0]))
@@ -102,7 +94,7 @@ class LowSensitivity(NeighbourRelation):
         Examples
         --------
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> relation.private_sizes()
@@ -129,7 +121,7 @@ class LowSensitivity(NeighbourRelation):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> l1, l2 = relation.row_change(form, np.array([3.0, 5.0]))
@@ -144,7 +136,7 @@ class LowSensitivity(NeighbourRelation):
         Examples
         --------
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> relation.private_entries(form, 0)
@@ -160,7 +152,7 @@ class LowSensitivity(NeighbourRelation):
         Examples
         --------
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> relation.entry_bounds(form)
@@ -183,17 +175,33 @@ class LowSensitivity(NeighbourRelation):
         """The number of private rows is public."""
         return form.n_private
 
+    def conceal(self, lp: ProgramData) -> KnownProgram:
+        """The program with fixed numbers in place of the private ones.
+
+        A coefficient or a cost becomes 1. The upper side of a row becomes 1 and the lower side 0;
+        both sides of an equality become 0. So the kinds of the rows stay as they are.
+        """
+        known = ProgramNumbers.of(StandardForm.of(KnownProgram.of(lp)))
+        for numbers in self.private_numbers(known.form):
+            values = np.ones(len(numbers))
+            if numbers.part == "b":
+                sides, upper = numbers.at[0], known.form.row_sign[numbers.at[0]] > 0
+                row = known.form.row[sides]
+                values = np.where(upper & (lp.row_lower[row] < lp.b[row]), 1.0, 0.0)
+            known = known.having(numbers, values)
+        return KnownProgram.of(known.program())
+
     @abstractmethod
     def moved(
         self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
-    ) -> LinearProgram:
+    ) -> ProgramData:
         """A random neighbour of a program, as far from it as the declared sensitivity and ranges allow.
 
         Examples
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> (relation.moved(form, np.random.default_rng(0)).A - form.lp.A).round(9)
@@ -203,7 +211,7 @@ class LowSensitivity(NeighbourRelation):
 
     def extreme_pair(
         self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
-    ) -> tuple[LinearProgram, LinearProgram]:
+    ) -> tuple[ProgramData, ProgramData]:
         """The program, and a neighbour at the full distance."""
         return form.lp, self.moved(form, rng, rows)
 
@@ -233,10 +241,13 @@ class BoundedChange(LowSensitivity):
     def __post_init__(self) -> None:
         value = real(self.sensitivity, "sensitivity")
         if value == math.inf:
-            raise InvalidParameterError(f"sensitivity must be finite: {self.unbounded}")
+            raise InvalidParameterError(
+                f"sensitivity must be finite: {self.unbounded}", parameter="sensitivity"
+            )
         if not value > 0:
             raise InvalidParameterError(
-                f"sensitivity must be positive and finite, got {self.sensitivity!r}."
+                f"sensitivity must be positive and finite, got {self.sensitivity!r}.",
+                parameter="sensitivity",
             )
         object.__setattr__(self, "sensitivity", value)
         for name, absent in (("lower", -np.inf), ("upper", np.inf)):
@@ -247,24 +258,26 @@ class BoundedChange(LowSensitivity):
                 raise InvalidParameterError(str(error)) from None
             if np.isnan(end).any():
                 raise InvalidParameterError(
-                    f"{name} holds NaN; a declared range must be of numbers."
+                    f"{name} holds NaN; a declared range must be of numbers.",
+                    parameter=name,
                 )
             object.__setattr__(self, name, frozen(end))
         try:
             contradictory = bool((self.lower > self.upper).any())
         except ValueError:
             raise InvalidParameterError(
-                f"lower has shape {self.lower.shape} and upper {self.upper.shape}: they must agree."
+                f"lower has shape {self.lower.shape} and upper {self.upper.shape}: they must agree.",
+                parameter="lower",
             ) from None
         if contradictory:
-            raise InvalidParameterError("lower must not exceed upper anywhere.")
+            raise InvalidParameterError("lower must not exceed upper anywhere.", parameter="lower")
 
     @property
     def private_parts(self) -> frozenset[str]:
         """One part."""
         return frozenset([self.part])
 
-    def describe(self, lp: LinearProgram) -> str:  # noqa: ARG002
+    def describe(self, lp: ProgramData) -> str:  # noqa: ARG002
         """The relation in words, with what was declared public."""
         declared = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
         return (
@@ -292,22 +305,22 @@ class BoundedChange(LowSensitivity):
 
     def moved(
         self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
-    ) -> LinearProgram:
+    ) -> ProgramData:
         numbers = self._numbers(form)
         if not len(numbers):
             return form.lp
-        return (
-            Figures.of(form)
-            .having(numbers, self._moved_values(numbers, self._steps(numbers, rng, rows)))
-            .program()
-        )
+        true = ProgramNumbers.of(form)
+        steps = self._steps(numbers, rng, rows)
+        moved = self._moved_values(numbers, true.values(numbers), steps)
+        return true.having(numbers, moved).program()
 
-    def _moved_values(self, numbers: PrivateNumbers, steps: FloatArray) -> FloatArray:
-        """The numbers after these steps, or opposite ones where they lead out of the range.
+    def _moved_values(
+        self, numbers: PrivateNumbers, values: FloatArray, steps: FloatArray
+    ) -> FloatArray:
+        """The values after these steps, or opposite ones where they lead out of the range.
 
-        Rounded towards what they were.
+        Rounding goes towards what they were.
         """
-        values = numbers.values
         outside = (values + steps < numbers.low) | (values + steps > numbers.high)
         moved = np.clip(values + np.where(outside, -steps, steps), numbers.low, numbers.high)
         return np.where(np.abs(moved - values) > np.abs(steps), np.nextafter(moved, values), moved)
@@ -319,15 +332,16 @@ class BoundedChange(LowSensitivity):
         """A random change of the private numbers of the full size, (m,)."""
 
     @abstractmethod
-    def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+    def _range_of(self, lp: ProgramData) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
         """The declared ends and the numbers they are declared for, in one shape, and which of these are private."""
 
-    def check(self, lp: LinearProgram) -> None:
+    def check(self, lp: ProgramData) -> None:
         """Refuse groups, and numbers outside their declared range or too large for their noise to be seen."""
         if lp.groups is not None:
             raise InvalidProblemError(
                 "groups has no use where numbers change a little: the sensitivity says what one"
-                " record moves. Leave it out."
+                " record moves. Leave it out.",
+                parameter="groups",
             )
         try:
             lower, upper, values, private = self._range_of(lp)
@@ -335,20 +349,23 @@ class BoundedChange(LowSensitivity):
             raise InvalidProblemError(
                 f"lower and upper must be numbers, or arrays of the shape of {self.numbers_are};"
                 f" got {self.lower.shape} and {self.upper.shape} for {lp.shape[0]} rows and"
-                f" {lp.shape[1]} variables."
+                f" {lp.shape[1]} variables.",
+                parameter="lower",
             ) from None
         inside = (lower <= values) & (values <= upper)
         if not inside[private].all():
             raise InvalidProblemError(
                 f"Some of {self.numbers_are} lie outside the declared range. Declare a public lower"
-                " and upper that hold for every neighbour; do not read them off the data."
+                " and upper that hold for every neighbour; do not read them off the data.",
+                parameter="lower",
             )
         movable = np.broadcast_to(lower < upper, values.shape)[private]
         if (np.abs(values[private][movable]) > _LARGEST_MULTIPLE * self.sensitivity).any():
             raise InvalidProblemError(
                 f"Some of {self.numbers_are} exceed {_LARGEST_MULTIPLE:.3g} times the sensitivity,"
                 f" {self.sensitivity:g}: double precision cannot hold them together with their"
-                " noise. Check the sensitivity, or rescale."
+                " noise. Check the sensitivity, or rescale.",
+                parameter="sensitivity",
             )
 
     def largest(self, *, of_points: bool = False) -> float:

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,10 @@ import scipy.sparse as sp
 
 from privlp.checks import is_one_of
 from privlp.errors import InvalidParameterError
+from privlp.problem.data import ProgramData
+from privlp.problem.standard_form import StandardForm
 from privlp.relations.low_sensitivity import BoundedChange, FloatArray, signs
 from privlp.relations.private_numbers import PrivateNumbers
-
-if TYPE_CHECKING:
-    from privlp.problem import LinearProgram, StandardForm
 
 
 @dataclass(frozen=True)
@@ -40,14 +39,16 @@ class _MatrixPrivate(BoundedChange):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not is_one_of(self.zeros, ("private", "public")):
-            raise InvalidParameterError(f"zeros must be 'private' or 'public', got {self.zeros!r}.")
+            raise InvalidParameterError(
+                f"zeros must be 'private' or 'public', got {self.zeros!r}.", parameter="zeros"
+            )
 
-    def _movable(self, lp: LinearProgram) -> npt.NDArray[np.bool_]:
+    def _movable(self, lp: ProgramData) -> npt.NDArray[np.bool_]:
         """Which entries would be private if their row were, (n, d)."""
         movable = np.broadcast_to(np.asarray(self.lower < self.upper), lp.shape)
         return movable if self.zeros == "private" else movable & _stored(lp.A)
 
-    def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+    def _range_of(self, lp: ProgramData) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
         if (
             sp.issparse(lp.A) and self.lower.ndim == self.upper.ndim == 0
         ):  # stored entries, and one zero for all the others
@@ -74,7 +75,7 @@ class _MatrixPrivate(BoundedChange):
         Examples
         --------
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> relation.support(form)
@@ -84,7 +85,7 @@ class _MatrixPrivate(BoundedChange):
         constrains = form.lp.private & (form.lp.sides() > 0)
         return self._movable(form.lp) & constrains[:, None]
 
-    def describe(self, lp: LinearProgram) -> str:
+    def describe(self, lp: ProgramData) -> str:
         """The relation in words, with what was declared public."""
         words = super().describe(lp)
         points = ~self._movable(lp)[lp.private]
@@ -99,14 +100,12 @@ class _MatrixPrivate(BoundedChange):
         lp = form.lp
         support = self.support(form)
         row, column = np.nonzero(support)
-        values = np.asarray(lp.A.toarray() if sp.issparse(lp.A) else lp.A)[row, column]
         low, high = (
             np.broadcast_to(end, lp.shape)[row, column] for end in (self.lower, self.upper)
         )
         count, delta = self._most_entries(support), self.sensitivity
         return PrivateNumbers(
             "A",
-            values,
             low,
             high,
             count * delta,
@@ -116,10 +115,12 @@ class _MatrixPrivate(BoundedChange):
             (row, column),
         )
 
-    def _moved_values(self, numbers: PrivateNumbers, steps: FloatArray) -> FloatArray:
-        moved = super()._moved_values(numbers, steps)
+    def _moved_values(
+        self, numbers: PrivateNumbers, values: FloatArray, steps: FloatArray
+    ) -> FloatArray:
+        moved = super()._moved_values(numbers, values, steps)
         if self.zeros == "public":  # which entries are zero stays as it is
-            moved = np.where(moved == 0, numbers.values / 2, moved)
+            moved = np.where(moved == 0, values / 2, moved)
         return moved
 
     @abstractmethod
@@ -218,7 +219,7 @@ class RowPrivate(_MatrixPrivate):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> relation.violation_span(form)(np.array([1.0, 3.0]))
@@ -235,7 +236,7 @@ class RowPrivate(_MatrixPrivate):
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = RowPrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> l1, l2 = relation.row_change(form, np.array([3.0, 4.0]))
@@ -304,7 +305,7 @@ its entries.
         Examples
         --------
         >>> from privlp import LinearProgram, ColumnPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ColumnPrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> relation.records(form)
@@ -333,7 +334,7 @@ its entries.
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, ColumnPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ColumnPrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> relation.violation_span(form)(np.array([1.0, 3.0]))
@@ -349,7 +350,7 @@ its entries.
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, ColumnPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ColumnPrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> l1, l2 = relation.row_change(form, np.array([3.0, 4.0]))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from privlp.problem.data import ProgramData
+from privlp.problem.standard_form import StandardForm
 from privlp.relations.low_sensitivity import (
     BoundedChange,
     FloatArray,
@@ -15,9 +17,6 @@ from privlp.relations.low_sensitivity import (
     split_among_few,
 )
 from privlp.relations.private_numbers import PrivateNumbers
-
-if TYPE_CHECKING:
-    from privlp.problem import LinearProgram, StandardForm
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,6 @@ class ObjectivePrivate(PublicMatrix, BoundedChange):
 accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be reconstructed). Declare how far one record moves c.
     """
 
-    methods: ClassVar[tuple[str, ...]] = ("direct-noise",)
     part = "c"
     numbers_are = "the costs c"
     unbounded = (
@@ -71,7 +69,7 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         Examples
         --------
         >>> from privlp import LinearProgram, ObjectivePrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ObjectivePrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> relation.records(form)
@@ -79,15 +77,15 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         """
         return form.lp.shape[1]
 
-    def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+    def _range_of(self, lp: ProgramData) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
         d = lp.shape[1]
         return np.broadcast_to(self.lower, d), np.broadcast_to(self.upper, d), lp.c, slice(None)
 
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
-        lower, upper, c, _ = self._range_of(form.lp)
+        lower, upper, _, _ = self._range_of(form.lp)
         at = np.flatnonzero(lower < upper)
         delta = self.sensitivity
-        return PrivateNumbers("c", c[at], lower[at], upper[at], delta, delta, delta, len(at), (at,))
+        return PrivateNumbers("c", lower[at], upper[at], delta, delta, delta, len(at), (at,))
 
     def _steps(
         self,
@@ -104,7 +102,7 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, ObjectivePrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ObjectivePrivate(0.25)
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
         >>> relation.violation_span(form)(np.array([1.0, 3.0]))

@@ -1,16 +1,16 @@
-"""The numbers of a program that a low-sensitivity relation calls private: where they stand and how far they move together."""
+"""Which numbers of a program a low-sensitivity relation calls private, and how far they move."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-if TYPE_CHECKING:
-    from privlp.problem import LinearProgram, StandardForm
+from privlp.problem.data import ProgramData
+from privlp.problem.standard_form import StandardForm
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -18,14 +18,14 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateNumbers:
-    """The private numbers of one part of a program, as a vector.
+    """Where the private numbers of one part of a program stand, and how far neighbours move them.
+
+    All of this is public. :meth:`ProgramNumbers.values` reads the numbers themselves.
 
     Attributes
     ----------
     part : {"b", "A", "c"}
         Right-hand sides (of the rows as ``<=`` rows), coefficients or costs.
-    values : (m,)
-        The numbers; private.
     low, high : (m,)
         Declared public range of each number, infinite where nothing was declared.
     l1, l2 : float
@@ -39,7 +39,6 @@ class PrivateNumbers:
     """
 
     part: Literal["b", "A", "c"]
-    values: FloatArray
     low: FloatArray
     high: FloatArray
     l1: float
@@ -49,14 +48,14 @@ class PrivateNumbers:
     at: tuple[IntArray, ...]
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.low)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Figures:
-    """What a program says about x, in the user's variables: c·x, public rows, and private ``<=`` rows sign·A x <= rhs.
+class ProgramNumbers:
+    """Costs, coefficients and right-hand sides of a program, any of which may have been exchanged.
 
-    Any of the private numbers may have been exchanged for released ones.
+    Everything is in the user's variables. A private row reads sign·A x <= rhs.
 
     Attributes
     ----------
@@ -74,14 +73,23 @@ class Figures:
     rhs: FloatArray
 
     @classmethod
-    def of(cls, form: StandardForm) -> Figures:
-        """The true figures of a program."""
+    def of(cls, form: StandardForm) -> ProgramNumbers:
+        """The numbers that the program holds."""
         lp = form.lp
         above = form.row_sign > 0
         return cls(form, lp.c, lp.A, np.where(above, lp.b[form.row], -lp.row_lower[form.row]))
 
-    def having(self, numbers: PrivateNumbers, values: FloatArray) -> Figures:
-        """These figures with other values in place of private numbers.
+    def values(self, numbers: PrivateNumbers) -> FloatArray:
+        """The numbers at the given places, (m,)."""
+        if numbers.part == "c":
+            return self.c[numbers.at]
+        if numbers.part == "b":
+            return self.rhs[numbers.at]
+        A = self.A.toarray() if sp.issparse(self.A) else self.A
+        return np.asarray(A)[numbers.at]
+
+    def having(self, numbers: PrivateNumbers, values: FloatArray) -> ProgramNumbers:
+        """These numbers with other values in place of private numbers.
 
         A private equality keeps its two sides equal.
         """
@@ -97,14 +105,14 @@ class Figures:
             rhs[lower] = -rhs[upper]
         return replace(self, rhs=rhs)
 
-    def program(self) -> LinearProgram:
-        """The user's program with these figures."""
+    def program(self) -> ProgramData:
+        """The user's program with these numbers."""
         form, lp = self.form, self.form.lp
         above = form.row_sign > 0
         b, row_lower = lp.b.copy(), lp.row_lower.copy()
         b[form.row[above]] = self.rhs[above]
         row_lower[form.row[~above]] = -self.rhs[~above]
-        return replace(lp, c=self.c, A=self.A, b=b, row_lower=row_lower)
+        return lp.changed(c=self.c, A=self.A, b=b, row_lower=row_lower)
 
     def private_rows(self) -> Any:
         """Coefficients of the private ``<=`` rows, (m, d)."""

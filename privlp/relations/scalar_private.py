@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from privlp.errors import InvalidParameterError
+from privlp.problem.data import ProgramData
+from privlp.problem.standard_form import StandardForm
 from privlp.relations.low_sensitivity import (
     BoundedChange,
     FloatArray,
@@ -17,10 +19,7 @@ from privlp.relations.low_sensitivity import (
     signs,
     split_among_few,
 )
-from privlp.relations.private_numbers import Figures, PrivateNumbers, equal_sides
-
-if TYPE_CHECKING:
-    from privlp.problem import LinearProgram, StandardForm
+from privlp.relations.private_numbers import PrivateNumbers, equal_sides
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,9 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         super().__post_init__()
         name = {"1.0": "1"}.get(str(self.norm), str(self.norm))
         if name not in ("inf", "1"):
-            raise InvalidParameterError(f"norm must be 'inf' or '1', got {self.norm!r}.")
+            raise InvalidParameterError(
+                f"norm must be 'inf' or '1', got {self.norm!r}.", parameter="norm"
+            )
         object.__setattr__(self, "norm", name)
 
     @property
@@ -86,7 +87,7 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         each = "each" if self.norm == "inf" else "in sum"
         return f"scalar-private: b changes by at most {self.sensitivity:g} {each}"
 
-    def _range_of(self, lp: LinearProgram) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+    def _range_of(self, lp: ProgramData) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
         n = lp.shape[0]
         values = np.concatenate([lp.b, lp.row_lower])
         lower, upper = (np.tile(np.broadcast_to(end, n), 2) for end in (self.lower, self.upper))
@@ -101,10 +102,8 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         low, high = np.where(above, lower, -upper), np.where(above, upper, -lower)
         count = len(sides) if self.norm == "inf" else 1
         delta = self.sensitivity
-        values = Figures.of(form).rhs[sides]
         return PrivateNumbers(
             "b",
-            values,
             low,
             high,
             count * delta,
@@ -131,7 +130,7 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, ScalarPrivate
-        >>> from privlp.problem import StandardForm
+        >>> from privlp.problem.standard_form import StandardForm
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
         >>> x = np.array([1.0, 1.0])
         >>> ScalarPrivate(0.5).violation_span(form)(x), ScalarPrivate(0.5, norm="1").violation_span(form)(x)

@@ -21,9 +21,13 @@ def whole(value: Any, name: str, *, least: int = 1) -> int:
         If it is anything else; 3.0 and True are no whole numbers.
     """
     if not isinstance(value, int | np.integer) or isinstance(value, bool):
-        raise InvalidParameterError(f"{name} must be a whole number, got {type(value).__name__}.")
+        raise InvalidParameterError(
+            f"{name} must be a whole number, got {type(value).__name__}.", parameter=name
+        )
     if value < least:
-        raise InvalidParameterError(f"{name} must be at least {least}, got {value}.")
+        raise InvalidParameterError(
+            f"{name} must be at least {least}, got {value}.", parameter=name
+        )
     return int(value)
 
 
@@ -37,7 +41,9 @@ def fraction(value: Any, name: str) -> float:
     """
     number = real(value, name)
     if not 0.0 <= number <= 1.0:
-        raise InvalidParameterError(f"{name} must lie between 0 and 1, got {number}.")
+        raise InvalidParameterError(
+            f"{name} must lie between 0 and 1, got {number}.", parameter=name
+        )
     return number
 
 
@@ -59,5 +65,6 @@ def generator(random_state: RandomState) -> np.random.Generator:
         return np.random.default_rng(int(random_state))
     raise InvalidParameterError(
         "random_state must be None, a non-negative int or a numpy.random.Generator, not"
-        f" {type(random_state).__name__}."
+        f" {type(random_state).__name__}.",
+        parameter="random_state",
     )

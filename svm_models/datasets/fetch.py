@@ -154,7 +154,8 @@ def fetch_kddcup99(
     if n is not None:
         if n > len(records):
             raise InvalidParameterError(
-                f"n must be at most {len(records)}, the number of records, got {n}."
+                f"n must be at most {len(records)}, the number of records, got {n}.",
+                parameter="n",
             )
         records = records.take(np.sort(rng.choice(len(records), n, replace=False)))
     return _delivered(records, KDDCUP99, preprocessing, return_X_y)

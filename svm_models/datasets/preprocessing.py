@@ -25,7 +25,10 @@ def check_preprocessing(preprocessing: Any) -> str:
     """
     if not isinstance(preprocessing, str) or preprocessing not in _SCALINGS:
         known = ", ".join(map(repr, _SCALINGS))
-        raise InvalidParameterError(f"preprocessing must be one of {known}, got {preprocessing!r}.")
+        raise InvalidParameterError(
+            f"preprocessing must be one of {known}, got {preprocessing!r}.",
+            parameter="preprocessing",
+        )
     return preprocessing
 
 

@@ -103,7 +103,8 @@ def make_separable_sphere(
     margin = real(margin, "margin")
     if not 0.0 <= margin < 1.0:
         raise InvalidParameterError(
-            f"margin must lie in [0, 1): the sphere has radius 1. Got {margin}."
+            f"margin must lie in [0, 1): the sphere has radius 1. Got {margin}.",
+            parameter="margin",
         )
     # The squared distance to the hyperplane of a uniform point of the sphere is Beta(1/2, (d -
     # 1)/2); here, its tail.

@@ -25,7 +25,7 @@ from privlp import (
     ScalarPrivate,
     solve_exact,
 )
-from privlp.problem import StandardForm
+from privlp.problem.standard_form import StandardForm
 from tests.planted.search import Secrets
 
 INF = float("inf")

@@ -68,12 +68,14 @@ class OneSidedNoise(AdditiveNoise):
         """Refuse a width beyond `most` scales; `name` is that of the scale, for messages."""
         if not 0 <= self.width < math.inf or (self.width == 0) != (self._scale == 0):
             raise InvalidParameterError(
-                f"width must be positive and finite, or 0 where {name} is, got {self.width!r}."
+                f"width must be positive and finite, or 0 where {name} is, got {self.width!r}.",
+                parameter="width",
             )
         if self.width > most * self._scale:
             raise InvalidParameterError(
                 f"width must be at most {most_in_words} times the {name} of {self._scale:g}, got"
-                f" {self.width!r}."
+                f" {self.width!r}.",
+                parameter="width",
             )
 
 

@@ -94,14 +94,17 @@ def l2_distance(one: npt.ArrayLike, two: npt.ArrayLike) -> float:
 def require_positive(value: float, name: str) -> None:
     """Refuse a number that is not positive and finite."""
     if not 0 < value < math.inf:
-        raise InvalidParameterError(f"{name} must be positive and finite, got {value!r}.")
+        raise InvalidParameterError(
+            f"{name} must be positive and finite, got {value!r}.", parameter=name
+        )
 
 
 def require_scale(value: float, name: str) -> None:
     """Refuse a scale of noise that is negative, or near the largest floating-point number."""
     if not 0 <= value < LARGEST_SCALE:
         raise InvalidParameterError(
-            f"{name} must be non-negative and below {LARGEST_SCALE:g}, got {value!r}."
+            f"{name} must be non-negative and below {LARGEST_SCALE:g}, got {value!r}.",
+            parameter=name,
         )
 
 
@@ -110,5 +113,6 @@ def require_delta(delta: float) -> None:
     if not delta >= _LEAST_DELTA:
         raise InvalidParameterError(
             f"delta must be positive, and {_LEAST_DELTA:g} at least: noise of bounded support"
-            " cannot be private without it."
+            " cannot be private without it.",
+            parameter="delta",
         )

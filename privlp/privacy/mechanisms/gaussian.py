@@ -125,17 +125,21 @@ class WeightedGaussianMechanism(GaussianMechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.weights, tuple) or not self.weights:
-            raise InvalidParameterError("weights must be a tuple of at least one number.")
+            raise InvalidParameterError(
+                "weights must be a tuple of at least one number.", parameter="weights"
+            )
         in_range = min(self.weights) >= _LEAST_WEIGHT and max(self.weights) <= _LARGEST_WEIGHT
         if not in_range or math.isnan(self._mean):
             raise InvalidParameterError(
-                "weights must be positive numbers between 2^-500 and 2^500."
+                "weights must be positive numbers between 2^-500 and 2^500.",
+                parameter="weights",
             )
         least, largest = self._span
         if self.sigma > 0 and not (least >= sys.float_info.min and largest < LARGEST_SCALE):
             raise InvalidParameterError(
                 "sigma must be 0, or give each draw a standard deviation between "
-                f"{sys.float_info.min:.3g} and {LARGEST_SCALE:g}; got {self.sigma!r}."
+                f"{sys.float_info.min:.3g} and {LARGEST_SCALE:g}; got {self.sigma!r}.",
+                parameter="sigma",
             )
 
     @cached_property

@@ -107,7 +107,8 @@ class GaussianObjectivePerturbation(GaussianMechanism):
 def _require_curvature_cost(value: float) -> None:
     if not 0 <= value < math.inf:
         raise InvalidParameterError(
-            f"curvature_cost must be non-negative and finite, got {value!r}."
+            f"curvature_cost must be non-negative and finite, got {value!r}.",
+            parameter="curvature_cost",
         )
 
 

@@ -74,13 +74,15 @@ class TruncatedGaussianMechanism(OneSidedNoise):
             require_positive(getattr(self, bound), bound)
         if not (isinstance(self.touched, int | np.integer) and self.touched >= 1):
             raise InvalidParameterError(
-                f"touched must be a positive integer, got {self.touched!r}."
+                f"touched must be a positive integer, got {self.touched!r}.",
+                parameter="touched",
             )
         require_scale(self.sigma, "sigma")
         self._require_width("sigma", MOST_DEVIATIONS, f"{MOST_DEVIATIONS:g}")
         if not self.eps > 0 or (math.isinf(self.eps) and self.sigma > 0):
             raise InvalidParameterError(
-                f"eps must be positive, and finite where sigma is positive, got {self.eps!r}."
+                f"eps must be positive, and finite where sigma is positive, got {self.eps!r}.",
+                parameter="eps",
             )
 
     @classmethod
@@ -113,7 +115,9 @@ class TruncatedGaussianMechanism(OneSidedNoise):
         (234.8, 1.0, True)
         """
         if touched < 1:
-            raise InvalidParameterError(f"touched must be a positive integer, got {touched!r}.")
+            raise InvalidParameterError(
+                f"touched must be a positive integer, got {touched!r}.", parameter="touched"
+            )
         l1 = math.sqrt(touched) * sensitivity if l1 is None else l1
         entry = sensitivity if entry is None else entry
         if math.isinf(eps):

@@ -53,7 +53,8 @@ class TruncatedLaplaceMechanism(ExponentialTails, OneSidedNoise):
         if self.entry is not None and not 0 < self.entry <= self.sensitivity:
             raise InvalidParameterError(
                 f"entry must be positive and at most the sensitivity of {self.sensitivity:g}, got"
-                f" {self.entry!r}."
+                f" {self.entry!r}.",
+                parameter="entry",
             )
         self._require_width("scale", _LARGEST_WIDTH, "2^30")
 

@@ -1,0 +1,51 @@
+"""The command line: ``privlp solve``, ``plan``, ``budget``, ``audit``, ``exact``, ``demo``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from privlp import __version__
+from privlp.cli.options import EXIT_CODES
+
+_COMMANDS = {
+    "audit": "Look for a fault in a private solve of a model; not private.",
+    "budget": "Make a budget that is kept in a file, or say what it has paid for.",
+    "demo": "Solve a program on real medical records, and draw it.",
+    "exact": "Solve a model exactly with HiGHS; not private.",
+    "plan": "Predict how well a model can be solved privately; spends nothing.",
+    "solve": "Solve a model privately.",
+}
+
+
+class _Commands(click.Group):
+    """Commands that are imported when they are called: a list of them needs no solver."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        return list(_COMMANDS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 (click's signature)
+        cmd_name: str,
+    ) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"privlp.cli.{cmd_name}").command
+        return command
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 (click's signature)
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """Write a line on each command."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_Commands, epilog=EXIT_CODES, context_settings={"max_content_width": 100})
+@click.version_option(__version__, prog_name="privlp")
+def main() -> None:
+    """Solve linear programs under differential privacy. Each command has a --help of its own."""

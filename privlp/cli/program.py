@@ -1,0 +1,126 @@
+"""The program that a model file and the options describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from privlp.cli.options import RANGES, flag
+from privlp.errors import InvalidParameterError
+from privlp.problem.linear_program import LinearProgram
+from privlp.relations import (
+    ColumnPrivate,
+    ConstraintPrivate,
+    ObjectivePrivate,
+    RowPrivate,
+    ScalarPrivate,
+)
+
+_MOST_ROWS_NAMED = 3
+_RELATIONS: dict[str, Callable[..., Any]] = {
+    "scalar_private": ScalarPrivate,
+    "row_private": RowPrivate,
+    "column_private": ColumnPrivate,
+    "objective_private": ObjectivePrivate,
+}
+#: Options that mean something for some of these relations only.
+_DETAILS = {
+    "norm": ("scalar_private",),
+    "b_range": ("scalar_private",),
+    "a_range": ("row_private", "column_private"),
+    "zeros_public": ("row_private", "column_private"),
+    "c_range": ("objective_private",),
+}
+_LOW_SENSITIVITY_OPTIONS = (*_RELATIONS, *_DETAILS)
+
+
+def program(model: str, given: dict[str, Any]) -> tuple[LinearProgram, dict[str, Any]]:
+    """The program that the options describe, and the options that are left.
+
+    Standard error is told which rows are private.
+    """
+    rest = dict(given)
+    private = list(rest.pop("patterns")) or None
+    low_sensitivity = {name: rest.pop(name) for name in _LOW_SENSITIVITY_OPTIONS}
+    relation = _neighbours(rest.pop("rows_per_record"), rest.pop("nominal_n"), low_sensitivity)
+    opt_range = rest.pop("opt_range")
+    if opt_range is not None:
+        if rest["opt"] is not None:
+            raise InvalidParameterError("Give --opt or --opt-range, not both.")
+        rest["opt"] = opt_range
+    lp = LinearProgram.from_mps(model, neighbours=relation, private=private, box=rest.pop("box"))
+    click.echo(what_is_private(lp), err=True)
+    return lp, rest
+
+
+def what_is_private(lp: LinearProgram) -> str:
+    """Which rows the options made private.
+
+    Where rows come and go, neither their number nor any name is told.
+    """
+    whole_rows = isinstance(lp.neighbours, ConstraintPrivate)
+    if not whole_rows and not lp.neighbours.private_parts & {"A", "b"}:
+        return "Costs are private; all rows are public."
+    public = [i for i, private in enumerate(lp.private) if not private]
+    if whole_rows and lp.neighbours.nominal_n is not None:
+        return (
+            f"{len(public)} rows are public; the number of private rows is private."
+            if public
+            else "All rows are private."
+        )
+    hold = "are private" if whole_rows else "hold private numbers"
+    n = lp.shape[0]
+    if not public:
+        return f"All {n} rows {hold}."
+    names = [str(i) if lp.row_names is None else lp.row_names[i] for i in public[:_MOST_ROWS_NAMED]]
+    more = f" and {len(public) - len(names)} more" if len(public) > len(names) else ""
+    return f"{n - len(public)} of {n} rows {hold}; public: {', '.join(names)}{more}."
+
+
+def _neighbours(rows_per_record: int, nominal_n: int | None, given: dict[str, Any]) -> Any:
+    """The neighbour relation that the options describe; options without use for it are refused."""
+    touched = [name for name in _RELATIONS if given[name] is not None]
+    for detail, owners in _DETAILS.items():
+        if given[detail] is not None and not set(owners) & set(touched):
+            raise InvalidParameterError(
+                f"{flag(detail)} has no use without {' or '.join(map(flag, owners))}."
+            )
+    if not touched:
+        return ConstraintPrivate(
+            "replace" if nominal_n is None else "add-remove", rows_per_record, nominal_n
+        )
+    if nominal_n is not None or rows_per_record != 1:
+        unused = "--nominal-n" if nominal_n is not None else "--rows-per-record"
+        raise InvalidParameterError(
+            f"{unused} has no use with {flag(touched[0])}, where the rows are public. Leave it out."
+        )
+    relations = [_relation(name, given) for name in touched]
+    return relations[0] if len(relations) == 1 else tuple(relations)
+
+
+def _relation(name: str, given: dict[str, Any]) -> Any:
+    details: dict[str, Any] = (
+        {"norm": given["norm"]} if name == "scalar_private" and given["norm"] else {}
+    )
+    if given["zeros_public"] and name in _DETAILS["zeros_public"]:
+        details["zeros"] = "public"
+    ends = given[RANGES[name]]
+    details |= {} if ends is None else dict(zip(("lower", "upper"), ends, strict=True))
+    try:
+        return _RELATIONS[name](given[name], **details)
+    except InvalidParameterError as error:
+        options = {"sensitivity": name, "lower": RANGES[name], "upper": RANGES[name]}
+        option = options.get(str(error.parameter), error.parameter)
+        raise InvalidParameterError(str(error), parameter=option) from None
+
+
+def shares(text: str | None) -> list[float] | None:
+    """The numbers of --split."""
+    try:
+        return None if text is None else [float(share) for share in text.split(",")]
+    except ValueError:
+        raise InvalidParameterError(
+            f"--split must be numbers with commas between them, such as 2,1,1; got {text!r}."
+        ) from None

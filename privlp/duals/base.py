@@ -1,0 +1,34 @@
+"""What every dual player provides, and what it needs of rows."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class ScaledRows(Protocol):
+    """A block of private rows as the player's region sees them, each scaled by itself."""
+
+    @property
+    def count(self) -> int:
+        """Number of rows in the block."""
+
+    def scores(self, z: FloatArray) -> FloatArray:
+        """Score of each possible answer against dual weights z; larger is better."""
+
+    def add_violations(self, answer: Any, step: float, out: FloatArray) -> None:
+        """Add step times the scaled violations of an answer to `out`."""
+
+
+class Dual(Protocol):
+    """A dual player over all rows: weighs them by what was released before."""
+
+    def scores(self) -> FloatArray:
+        """Score of each possible answer against the weighted rows; private."""
+
+    def learn(self, answer: Any) -> None:
+        """Take in how far each row is violated by a released answer."""

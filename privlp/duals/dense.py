@@ -1,0 +1,98 @@
+"""Dense dual players: distributions over the rows of which none has more than a share of 1/s."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.duals.base import ScaledRows
+from privlp.duals.projection import DenseProjection, LogWeights
+from privlp.rows.door import Rows
+
+FloatArray = npt.NDArray[np.float64]
+
+# Beyond this, rows of a smoothed dual count as equally bad: an arbitrary right-hand side must not
+# make numbers too large to add.
+_LARGEST_LOG_WEIGHT = 1e6
+
+
+class DenseDual:
+    """Multiplicative weights with raw log-weights inside and dense distributions outside.
+
+    Parameters
+    ----------
+    rows : Rows of ScaledRows
+        Private rows as the player's region sees them.
+    s : float
+        Density.
+    step : float
+        Step of the log-weights per unit of scaled violation.
+    """
+
+    def __init__(self, rows: Rows[ScaledRows], s: float, step: float) -> None:
+        self._step = step
+        self.rows = rows.keep(DenseRows)
+        self._project = DenseProjection(self.rows, s)
+
+    def scores(self) -> FloatArray:
+        """Score of each possible answer against the dense distribution; private."""
+        self._project()
+        return np.asarray(self.rows.total(DenseRows.scores))
+
+    def learn(self, answer: Any) -> None:
+        """Make the rows heavier that a released answer violates."""
+        self.rows.update(DenseRows.add, answer, self._step)
+
+
+class SmoothedWorstRows(DenseDual):
+    """A dense distribution over the rows that a point violates most.
+
+    Nothing of earlier points is remembered. Weights are the projection of
+    exp(violation/temperature): the slopes of a smoothed mean of the s largest violations. As the
+    temperature falls they become 1/s on the s largest, ties sharing alike.
+
+    Parameters
+    ----------
+    rows : Rows of ScaledRows
+        Private rows as the player's region sees them.
+    start : (d,)
+        The first point, public.
+    s : float
+        Density.
+    temperature : float
+        In units of scaled violation.
+    """
+
+    def __init__(
+        self, rows: Rows[ScaledRows], start: FloatArray, s: float, temperature: float
+    ) -> None:
+        super().__init__(rows, s, 1.0 / temperature)
+        self.learn(start)
+
+    def learn(self, answer: FloatArray) -> None:
+        """See how far each row is violated at a released point."""
+        self.rows.update(DenseRows.see, answer, self._step)
+
+
+class DenseRows(LogWeights):
+    """A block of rows with its part of a dense distribution."""
+
+    def __init__(self, rows: ScaledRows) -> None:
+        super().__init__(rows.count)
+        self._rows = rows
+
+    def add(self, answer: Any, step: float) -> None:
+        """Add the violations of an answer to the raw log-weights."""
+        self._rows.add_violations(answer, step, self.raw)
+
+    def see(self, answer: FloatArray, step: float) -> None:
+        """Put the violations at a point in the place of the raw log-weights."""
+        self.raw[:] = 0.0
+        self._rows.add_violations(answer, step, self.raw)
+        np.clip(self.raw, -_LARGEST_LOG_WEIGHT, _LARGEST_LOG_WEIGHT, out=self.raw)
+
+    def scores(self) -> FloatArray:
+        """The block's part of the scores."""
+        return self._rows.scores(self.weights)

@@ -1,0 +1,65 @@
+"""The elastic dual player: a row's weight depends on its own violation, and on no other row."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.duals.base import ScaledRows
+from privlp.rows.door import Rows
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class ElasticDual:
+    """Weights min(1, violation/softness) of violated rows, and 0 of all others.
+
+    These are the slopes of a smoothed sum of violations.
+
+    Parameters
+    ----------
+    rows : Rows of ScaledRows
+        Private rows as the player's region sees them.
+    start : (d,)
+        The first point, public.
+    softness : float
+        Violation, as the rows measure it, from which on a row has its full weight.
+    """
+
+    def __init__(self, rows: Rows[ScaledRows], start: FloatArray, softness: float) -> None:
+        self.rows = rows.keep(partial(ElasticRows, start=start, softness=softness))
+
+    def scores(self) -> FloatArray:
+        """Score of each possible answer against the weighted rows; private."""
+        return np.asarray(self.rows.total(ElasticRows.scores))
+
+    def learn(self, answer: FloatArray) -> None:
+        """Take in how far each row is violated by a released answer."""
+        self.rows.update(ElasticRows.learn, answer)
+
+
+class ElasticRows:
+    """A block of rows with elastic weights."""
+
+    def __init__(self, rows: ScaledRows, *, start: FloatArray, softness: float) -> None:
+        self._rows, self._softness = rows, softness
+        self.weights = np.empty(rows.count)
+        self.learn(start)
+
+    def learn(self, answer: FloatArray) -> None:
+        """See how far each row is violated at a released point."""
+        self.weights[:] = 0.0
+        self._rows.add_violations(answer, 1.0 / self._softness, self.weights)
+        np.clip(self.weights, 0.0, 1.0, out=self.weights)
+
+    def scores(self) -> FloatArray:
+        """The block's part of the scores."""
+        return self._rows.scores(self.weights)
+
+    def violated_by_more(self, point: FloatArray, threshold: float) -> int:
+        """How many rows of the block a point violates by more than a threshold."""
+        violations = np.zeros(self._rows.count)
+        self._rows.add_violations(point, 1.0, violations)
+        return int(np.count_nonzero(violations > threshold))

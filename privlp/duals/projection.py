@@ -1,0 +1,205 @@
+"""Projection onto the dense distributions, where rows stand in blocks.
+
+Raw log-weights stay with the rows and only projected copies are used: a row's weight depends on
+that row and on what was released, never on other rows, but for one common multiplier. That is what
+the sensitivity bound of
+:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity` rests on.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.rows.door import Rows
+
+FloatArray = npt.NDArray[np.float64]
+
+# Newton's passes before falling back to selection; a warm start needs two or three.
+_MAX_PASSES = 40
+# exp() of anything in [-_SAFE, _SAFE] neither overflows nor underflows, also after adding up a
+# million of them.
+_SAFE = 300.0
+
+
+class LogWeights:
+    """Raw log-weights of a block of rows, and the weights that a projection makes of them.
+
+    Parameters
+    ----------
+    count : int
+        Number of rows.
+
+    Attributes
+    ----------
+    raw : (count,)
+        Logarithms of the raw weights, all zero at first; private. ``-inf`` is allowed.
+    weights : (count,)
+        The block's part of the dense distribution; private.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.raw = np.zeros(count)
+        self.weights = np.empty(count)
+        self._relative = np.empty(count)
+        self._uncapped = np.empty(count, dtype=bool)
+
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.raw)
+
+    def set_relative(self, log_cap: float) -> None:
+        """Measure weights by the one at which a row is capped."""
+        np.subtract(self.raw, log_cap, out=self._relative)
+        np.clip(self._relative, -np.inf, _SAFE, out=self._relative)
+        np.exp(self._relative, out=self._relative)
+
+    def count_uncapped(self, zeta: float) -> int:
+        """How many weights stay below the cap with this multiplier."""
+        np.less(self._relative, 1.0 / zeta, out=self._uncapped)
+        return int(np.count_nonzero(self._uncapped))
+
+    def sum_uncapped(self) -> float:
+        """The sum of the weights last found to stay below the cap."""
+        return float(np.multiply(self._relative, self._uncapped, out=self.weights).sum())
+
+    def largest_raw(self, count: int) -> FloatArray:
+        """The largest raw log-weights, `count` of them or all."""
+        if len(self.raw) <= count:
+            return self.raw
+        return np.partition(self.raw, -count)[-count:]
+
+    def sum_up_to(self, anchor: float) -> float:
+        """The sum of the weights at or below an anchor, in units of it."""
+        ahead = self.raw - anchor
+        return float(np.exp(ahead[ahead <= 0]).sum())
+
+    def set_relative_to(
+        self, anchor: float, log_cap: float, bound: float
+    ) -> npt.NDArray[np.float64]:
+        """Measure weights by the cap; those at or above `bound` are capped.
+
+        Returns
+        -------
+        (2,)
+            How many stay below the cap, and their sum.
+        """
+        ahead = self.raw - anchor
+        np.exp(np.minimum(ahead - log_cap, _SAFE), out=self._relative)
+        np.less(ahead, bound, out=self._uncapped)
+        uncapped = self._relative[self._uncapped]
+        return np.array([uncapped.size, uncapped.sum()])
+
+    def share_out(self, factor: float) -> None:
+        """Give capped weights one unit each, and the others their share of what is left."""
+        shares = self._relative[self._uncapped] * factor
+        self._relative[:] = 1.0
+        self._relative[self._uncapped] = shares
+
+    def weigh(self, zeta: float, s: float) -> None:
+        """Make the weights (1/s) min(1, zeta z_i)."""
+        np.multiply(self._relative, zeta / s, out=self.weights)
+        np.clip(self.weights, 0.0, 1.0 / s, out=self.weights)
+
+    def weigh_positive(self, s: float) -> None:
+        """Give each row with a positive weight 1/s."""
+        np.greater(self.raw, -np.inf, out=self.weights)
+        self.weights /= s
+
+
+class DenseProjection:
+    """Bregman projection onto the 1/s-dense distributions.
+
+    The weights become (1/s) min(1, zeta z_i) with sum_i min(1, zeta z_i) = s. The multiplier zeta
+    is exact: the set of capped rows is found, not approached. Each projection takes O(n) expected
+    time, by Newton's method on the concave piecewise-linear function
+    zeta -> sum_i min(1, zeta z_i), which starts from the last multiplier. Weights come as
+    logarithms and may span any number of orders of magnitude.
+
+    If fewer than s weights are positive there is no such zeta. Those rows get 1/s each and the rest
+    of the mass belongs to a fixed public value, as if s public dummy rows stood by: the weights
+    then sum to less than one. They are not renormalised, which would break the sensitivity bound.
+
+    Parameters
+    ----------
+    rows : Rows of LogWeights
+        Private rows with their raw log-weights.
+    s : float
+        Density, at least 1; need not be an integer.
+    """
+
+    def __init__(self, rows: Rows[LogWeights], s: float) -> None:
+        self._rows, self.s = rows, s
+        self._n: int = rows.total(LogWeights.size)
+        # Log-weight at which a row is capped: right for equal weights.
+        self._log_cap = math.log(max(self._n, 1) / s)
+        self._zeta = 1.0
+
+    def __call__(self) -> None:
+        """Project the raw log-weights of all rows."""
+        if self._n > self.s and (self._newton() or self._select()):
+            self._rows.update(LogWeights.weigh, self._zeta, self.s)
+        else:
+            self._rows.update(LogWeights.weigh_positive, self.s)
+
+    def _newton(self) -> bool:
+        """Newton from the last cap.
+
+        False if it does not settle, which leaves the work to :meth:`_select`.
+
+        Capped and uncapped weights are never subtracted from each other: one may be smaller than
+        the rounding error of the other.
+        """
+        self._rows.update(LogWeights.set_relative, self._log_cap)
+        zeta, last_capped = 1.0, -1
+        for _ in range(_MAX_PASSES):
+            capped = self._n - self._rows.total(LogWeights.count_uncapped, zeta)
+            if capped >= self.s:
+                # Right of the root with a flat tangent: step left, from where Newton climbs.
+                zeta, last_capped = zeta / 8, -1
+                continue
+            if capped == last_capped:
+                break
+            uncapped_sum = self._rows.total(LogWeights.sum_uncapped)
+            if not uncapped_sum > math.exp(-_SAFE):
+                return False
+            zeta, last_capped = (self.s - capped) / uncapped_sum, capped
+            if not abs(math.log(zeta)) < _SAFE / 4:
+                return False
+        else:
+            return False
+        self._zeta = zeta
+        self._log_cap -= math.log(zeta)
+        return True
+
+    def _select(self) -> bool:
+        """Exact cap by selection and sorting. False if fewer than s weights are positive.
+
+        With the k largest weights capped, zeta = (s - k) / (sum of the others). The right k is the
+        smallest for which the next weight stays below its cap; it is less than s, so only weights
+        above the ceil(s)-th largest are candidates.
+        """
+        largest = self._rows.largest(LogWeights.largest_raw, math.ceil(self.s))
+        anchor = float(largest[-1])
+        if anchor == -np.inf:
+            return False
+        ahead = largest - anchor
+        above = ahead[ahead > 0]
+        rest = math.log(self._rows.total(LogWeights.sum_up_to, anchor))
+        log_sum_of_others = np.logaddexp.accumulate(np.concatenate([[rest], above[::-1]]))[::-1]
+        log_caps = log_sum_of_others - np.log(self.s - np.arange(len(above) + 1))
+        # How far the sum of a weight and all smaller ones is ahead of it: no weight is so large
+        # that this rounds to nothing.
+        lead = np.logaddexp(0.0, log_sum_of_others[1:] - above)
+        stays_below = np.flatnonzero(lead >= np.log(self.s - np.arange(len(above))))
+        k = int(stays_below[0]) if stays_below.size else len(above)
+        self._log_cap, self._zeta = anchor + float(log_caps[k]), 1.0
+        bound = float(above[k - 1]) if k else np.inf
+        count, total = self._rows.total(
+            LogWeights.set_relative_to, anchor, float(log_caps[k]), bound
+        )
+        # The logarithms were rounded: the mass that the capped weights leave is dealt out exactly.
+        self._rows.update(LogWeights.share_out, (self.s - self._n + count) / total)
+        return True

@@ -1,0 +1,34 @@
+"""Methods: each plans from public numbers, says what it charges, and runs on the private rows."""
+
+from privlp.methods.base import ChargeRequest as ChargeRequest
+from privlp.methods.base import Method as Method
+from privlp.methods.base import PlannedRun as PlannedRun
+from privlp.methods.direct_noise import DirectNoise
+from privlp.methods.dmw import DenseMultiplicativeWeights
+from privlp.methods.ftpl import FollowThePerturbedLeader
+from privlp.methods.mirror import Mirror, MirrorDense
+from privlp.methods.mirror_best import MirrorBest
+from privlp.methods.multiplicative_weights import MultiplicativeWeights
+from privlp.methods.never_violated import TruncatedGaussian, TruncatedLaplace
+from privlp.methods.prediction import Prediction as Prediction
+from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
+from privlp.methods.published.truncated_laplace import PublishedTruncatedLaplace
+from privlp.methods.task import Task as Task
+
+#: Every method, by the name under which users ask for it.
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        DenseMultiplicativeWeights(),
+        PublishedDenseMultiplicativeWeights(),
+        Mirror(),
+        MirrorDense(),
+        MirrorBest(),
+        FollowThePerturbedLeader(),
+        MultiplicativeWeights(),
+        DirectNoise(),
+        TruncatedLaplace(),
+        TruncatedGaussian(),
+        PublishedTruncatedLaplace(),
+    )
+}

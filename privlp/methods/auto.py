@@ -1,0 +1,134 @@
+"""The method that ``"auto"`` stands for: the one of the least error predicted from public numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from privlp.checks import is_one_of
+from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
+from privlp.methods import METHODS
+from privlp.methods.base import Method, PlannedRun
+from privlp.methods.prediction import Prediction
+from privlp.methods.task import Task
+from privlp.relations.base import NeighbourRelation
+
+
+class Proposals:
+    """Planned runs of several methods for one task, each planned once, and why others refuse.
+
+    Parameters
+    ----------
+    task : Task
+    methods : sequence of Method
+        Those that protect the relation of the task, in the order of the registry.
+
+    Attributes
+    ----------
+    planned : dict of str to PlannedRun
+    predictions : dict of str to Prediction
+        Of the planned methods that predict what they leave.
+    reasons : dict of str to PrivLPError
+        Why other methods cannot be planned, or predict nothing.
+    """
+
+    def __init__(self, task: Task, methods: Sequence[Method]) -> None:
+        self._methods = methods
+        self.planned: dict[str, PlannedRun] = {}
+        self.predictions: dict[str, Prediction] = {}
+        self.reasons: dict[str, PrivLPError] = {}
+        for method in methods:
+            try:
+                run = self.planned[method.name] = method.plan(method.adapted(task))
+                if run.predict is not None:
+                    self.predictions[method.name] = run.predict()
+            except (InvalidParameterError, UnsupportedProblemError) as error:
+                self.reasons[method.name] = error
+
+    def best(self, candidates: Sequence[Method]) -> str:
+        """The candidate of the least predicted error.
+
+        Raises
+        ------
+        InvalidParameterError, UnsupportedProblemError
+            If none can be planned, and why.
+        """
+        found = [method for method in candidates if method.name in self.predictions]
+        # HiGHS costs many times the time of closed formulas: it is for regions that have none.
+        closed = [method for method in found if not method.needs_oracle] or found
+        if closed:
+            return min(closed, key=lambda method: self.predictions[method.name].violation).name
+        for method in candidates:  # nothing is predicted
+            if method.name in self.planned:
+                return method.name
+        reasons = {method.name: self.reasons[method.name] for method in candidates}
+        # The last candidate asks least of the program.
+        cause = reasons.pop(candidates[-1].name)
+        if not candidates[-1].needs_oracle or not set(map(str, reasons.values())) - {str(cause)}:
+            raise cause
+        raise UnsupportedProblemError(
+            " ".join(["No method applies.", str(cause), *in_short(reasons)]),
+            parameter=cause.parameter,
+        )
+
+
+def protecting(relation: NeighbourRelation, feasible: str | None) -> list[Method]:
+    """The methods that protect a relation and keep what `feasible` asks for.
+
+    Methods that never violate a row come last.
+
+    Raises
+    ------
+    InvalidParameterError, UnsupportedProblemError
+        If `feasible` is neither None nor "always", or no method can promise it.
+    """
+    found = [method for method in METHODS.values() if method.protects(relation)]
+    never = [method for method in found if method.never_violates]
+    if feasible is None:
+        return [method for method in found if not method.never_violates] + never
+    if not is_one_of(feasible, ("always",)):
+        raise InvalidParameterError(
+            f"feasible must be None or 'always', got {feasible!r}.", parameter="feasible"
+        )
+    if not never:
+        raise UnsupportedProblemError(
+            "feasible must be None here: when a whole constraint may change, no private solution"
+            " can satisfy every private row with certainty. The parameters s and alpha say how many"
+            " may be violated, and by how much.",
+            parameter="feasible",
+        )
+    return never
+
+
+def candidates(task: Task, methods: Sequence[Method]) -> list[Method]:
+    """The methods that ``"auto"`` considers for a task.
+
+    Raises
+    ------
+    InvalidParameterError
+        If `s` or `alpha` is outside its domain, whichever method is taken.
+    """
+    if task.relation.changes_whole_rows:
+        task.density(), task.accuracy()
+    offered = [method for method in methods if not method.never_violates] or methods
+    found = [method for method in offered if method.competes(task)]
+    if len(found) > 1:
+        task.accuracy()
+    return found
+
+
+def best_run(task: Task, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
+    """The name and the planned run of the method that ``"auto"`` takes."""
+    found = candidates(task, methods)
+    if len(found) == 1:
+        return found[0].name, found[0].plan(found[0].adapted(task))
+    proposals = Proposals(task, found)
+    best = proposals.best(found)
+    return best, proposals.planned[best]
+
+
+def in_short(reasons: Mapping[str, object]) -> list[str]:
+    """Why methods do not apply, in a sentence each; methods of one reason together."""
+    methods: dict[str, list[str]] = {}
+    for method, reason in reasons.items():
+        methods.setdefault(str(reason).split(". ", 1)[0].rstrip(".") + ".", []).append(method)
+    return [f"{', '.join(names)}: {reason}" for reason, names in methods.items()]

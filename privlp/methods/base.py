@@ -1,0 +1,122 @@
+"""What every method provides: a plan from public numbers, its charges, and a run."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from privlp.methods.prediction import Prediction
+from privlp.methods.task import Task
+from privlp.players.game import Solver
+from privlp.privacy import ChargedDraws
+from privlp.privacy.mechanisms import Mechanism
+from privlp.relations.base import NeighbourRelation
+
+#: A mechanism, a number of draws, and what they are for, in the words of the ledger.
+ChargeRequest = tuple[Mechanism, int, str]
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRun:
+    """One run of a method, fixed from public numbers: what it will charge, and how it starts.
+
+    Attributes
+    ----------
+    charges : sequence of (Mechanism, int, str)
+        What is charged, all at once, before the first draw.
+    start : callable
+        Makes the :class:`~privlp.players.game.Solver` from the private rows and the paid draws, one
+        for each charge. It draws nothing yet.
+    predict : callable, optional
+        Predicts what the run will leave, from public numbers.
+    """
+
+    charges: Sequence[ChargeRequest]
+    start: Callable[[Any, Sequence[ChargedDraws]], Solver]
+    predict: Callable[[], Prediction] | None = None
+
+
+class Method(ABC):
+    """A way to solve a program privately: plan, charge, run.
+
+    :func:`privlp.solve` asks for a plan, charges the ledger what the plan says, and runs it. A
+    method of your own is an object of this class, passed as ``method=``. :func:`privlp.audit_solve`
+    looks for faults in it.
+
+    Attributes
+    ----------
+    name : str
+        Under which users ask for it.
+    never_violates : bool
+        Whether its solutions satisfy every row with certainty (``feasible="always"``).
+    listed : bool
+        Whether :func:`privlp.plan` predicts what it leaves.
+    needs_oracle : bool
+        Whether it solves a linear program each round, which costs many times the time of others.
+
+    Examples
+    --------
+    Counts privately how many rows the middle of the public bounds violates, and answers with it:
+
+    >>> import numpy as np
+    >>> from privlp import LinearProgram, solve
+    >>> from privlp.methods import Method, PlannedRun
+    >>> from privlp.players.game import Released
+    >>> from privlp.privacy import LaplaceMechanism
+    >>> class Middle(Method):
+    ...     name = "middle"
+    ...     def protects(self, relation):
+    ...         return relation.changes_whole_rows
+    ...     def plan(self, task):
+    ...         mechanism = LaplaceMechanism.of_eps(task.public.rows_of_one_record, task.ledger.eps)
+    ...         x = task.lp.bounds.mean(axis=1)  # public
+    ...         return PlannedRun(
+    ...             [(mechanism, 1, "count violated rows")],
+    ...             lambda rows, draws: Count(rows, *draws, x, task.lp.objective(x)),
+    ...         )
+    >>> class Count:
+    ...     rounds = 1
+    ...     def __init__(self, rows, release, x, objective):
+    ...         self.rows = rows.keep(lambda block: block)  # no state beside the rows themselves
+    ...         self.release, self.x, self.objective = release, x, objective
+    ...     def step(self, t):
+    ...         count = self.rows.total(lambda block: np.count_nonzero(block @ self.x > block.rhs))
+    ...         self.noisy = self.release(float(count))
+    ...     def released(self):
+    ...         return Released(self.x, self.objective, {"noisy count": np.array([self.noisy])})
+    >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-5, -3], bounds=(0, 4))
+    >>> solution = solve(lp, eps=1.0, delta=0.0, method=Middle(), rng=0)
+    >>> solution.x, solution.method, solution.privacy.eps
+    (array([2., 2.]), 'middle', 1.0)
+    """
+
+    name: ClassVar[str]
+    never_violates: ClassVar[bool] = False
+    listed: ClassVar[bool] = True
+    needs_oracle: ClassVar[bool] = False
+
+    @abstractmethod
+    def protects(self, relation: NeighbourRelation) -> bool:
+        """Whether its privacy proof holds for a neighbour relation."""
+
+    @abstractmethod
+    def plan(self, task: Task) -> PlannedRun:
+        """Fix everything about a run from public numbers, or refuse. Nothing is charged or drawn.
+
+        Raises
+        ------
+        InvalidParameterError, UnsupportedProblemError
+            If the method does not apply; the message says what it needs.
+        BudgetExceededError
+            If the budget does not allow it.
+        """
+
+    def competes(self, task: Task) -> bool:  # noqa: ARG002
+        """Whether ``method="auto"`` considers it for a task; not by default."""
+        return False
+
+    def adapted(self, task: Task) -> Task:
+        """The task without arguments that only other candidates of ``"auto"`` have a use for."""
+        return task

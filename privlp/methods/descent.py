@@ -1,0 +1,209 @@
+"""Rounds, step and smoothing of a descent, fixed from public numbers before anything is charged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from privlp.duals.base import Dual, ScaledRows
+from privlp.duals.dense import SmoothedWorstRows
+from privlp.duals.elastic import ElasticDual
+from privlp.errors import InvalidParameterError
+from privlp.methods.base import ChargeRequest
+from privlp.methods.prediction import Prediction
+from privlp.methods.task import Task
+from privlp.players.game import Game, PointPlayer
+from privlp.players.rounds import as_rounds, weights_of_rounds
+from privlp.privacy import GaussianMechanism, Mechanism, WeightedGaussianMechanism
+from privlp.regions import rounding
+from privlp.regions.mirror_map import Region
+from privlp.relations.constraint_private import ConstraintPrivate
+from privlp.rows.door import Rows
+
+_FEWEST_ROUNDS, _MOST_DEFAULT_ROUNDS = 10, 2_000
+# The next three were chosen by trial on covering, packing, game and classification programs
+# (benchmarks/family.py).
+_SOFTNESS = 4.0
+_DENSITY = 1.75
+_LARGEST_SHARE = 1 / 3
+_LARGEST_SOFTNESS = 64.0
+_TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Descent:
+    """One run of mirror descent; every number is public.
+
+    Round t of an accelerated descent counts w_t = (t + 2)/2. Its noise has a variance in proportion
+    to 1/w_t: of all noise of the same price this leaves least. To first order, and in expectation,
+    the noise of all rounds together leaves an error of F = sigma_1 sqrt(2 ln d) in the sum of
+    violations, sigma_1 the noise of a single release at the whole budget, however many rounds there
+    are; more rounds than needed add to it. Elastic duals spread it over all rows: E = F/n a row.
+    Dense duals put it on M rows, E = F/M, and look at no others: where not all rows can be
+    satisfied they come nearer to what s asks for. M = 1.75 sqrt(n F sqrt d), between s and n/3,
+    balances E against the distance between the mean of the M worst violations and the s-th, taken
+    to grow as M/(n sqrt d).
+
+    Rows soften over 4 E (elastic) or at the temperature E (dense). The step is 2 d softness/n or,
+    for a mean, d softness: the inverse curvature where half of the rows are soft and their squared
+    entries are spread evenly over the variables. T makes the error of the optimisation about E; if
+    that takes more than 2,000 rounds (300 with HiGHS), E is what these reach. There are at least
+    10. Given alpha (violation per unit of ||A_i||_2), softness and T are those at which more than s
+    rows violated by more than alpha would cost more than such an optimisation leaves.
+
+    Attributes
+    ----------
+    sensitivity : float
+        Of one release, in L2.
+    rounds : int
+        T.
+    error : float
+        E: predicted violation, in units of scaled rows, if some point of the region satisfies all rows.
+    softness : float
+        Violation of a scaled row over which its weight rises.
+    step : float
+        Step per unit of what is released.
+    density : float or None
+        M; ``None`` for elastic duals.
+    """
+
+    sensitivity: float
+    rounds: int
+    error: float
+    softness: float
+    step: float
+    density: float | None
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        relation: ConstraintPrivate,
+        region: Region,
+        noise: float,
+        *,
+        dense: bool = False,
+        rounding_of_sum: Callable[[int, int], float] = rounding.of_sum,
+        most_rounds: int = _MOST_DEFAULT_ROUNDS,
+    ) -> Descent:
+        """Plan a descent on a region.
+
+        Parameters
+        ----------
+        task, relation
+            The request.
+        region : Region
+            Where to descend.
+        noise : float
+            Deviation of a single release per unit of sensitivity.
+        dense : bool
+            Whether duals are dense.
+        rounding_of_sum : callable
+            Bound on the rounding error of a sum of n rows over d directions.
+        most_rounds : int
+            Where to stop without alpha.
+        """
+        s, alpha, n = task.density(), task.accuracy(), task.n
+        k, largest_n, size = (
+            task.public.rows_of_one_record,
+            relation.largest_n(n),
+            region.size,
+        )
+        log_d = math.log(max(2, size))
+        total = relation.sum_sensitivity(1.0, k) * noise * math.sqrt(2 * log_d)
+        rows = float(n)
+        sensitivity = relation.sum_sensitivity(1.0, k) + 2 * rounding_of_sum(largest_n, size)
+        if dense:
+            rows = max(
+                s, min(_DENSITY * math.sqrt(n * total * math.sqrt(size)), _LARGEST_SHARE * n)
+            )
+            sensitivity = relation.dense_average_sensitivity(2.0, rows, k)
+            sensitivity += 2 * rounding.of_average(largest_n, size)
+        width = 1.0 if dense else _SOFTNESS
+        reach = math.sqrt(
+            2 * log_d / (size * width)
+        )  # the error that T rounds leave, times T, if rows soften over `width` of it
+        error = max(total / rows, reach / most_rounds)
+        softness, rounds = width * error, max(math.ceil(reach / error), _FEWEST_ROUNDS)
+        if alpha is not None:
+            softness = min(alpha / region.longest, _LARGEST_SOFTNESS)
+            accuracy = softness if dense else s * softness / (2 * n)
+            rounds = max(
+                _FEWEST_ROUNDS,
+                as_rounds(
+                    math.sqrt(2 * log_d / size), max(softness * accuracy, _TINY) ** -0.25, alpha
+                ),
+            )
+        step = size * softness * (1.0 if dense else 2 / n)
+        return cls(sensitivity, rounds, error, softness, step, rows if dense else None)
+
+    def mechanism(self, intensity: float) -> WeightedGaussianMechanism:
+        """Noise of the rounds such that all of them together are intensity-Gaussian-DP."""
+        sigma = self.sensitivity * math.sqrt(self.rounds) / intensity
+        return WeightedGaussianMechanism(self.sensitivity, sigma, weights_of_rounds(self.rounds))
+
+    def prediction(
+        self, method: str, region: Region, noise: float, objective_loss: float | None = 0.0
+    ) -> Prediction:
+        """The error in units of alpha, and the noise of a round on average."""
+        power = 1.0 if self.density is None else 0.5
+        per_round = noise * math.sqrt(self.rounds)
+        return Prediction(
+            method, self.error * region.typical_norm, objective_loss, self.rounds, per_round, power
+        )
+
+    @property
+    def purpose(self) -> str:
+        """What its draws are for, in the words of the ledger."""
+        return (
+            f"release the {'sum' if self.density is None else 'weighted mean'} of violated rows"
+            " each round"
+        )
+
+    def game(self, rows: Rows[ScaledRows], player: PointPlayer) -> Game:
+        """The game of duals of this kind against a player."""
+        dual: Dual
+        if self.density is None:
+            dual = ElasticDual(rows, player.point, self.softness)
+        else:
+            dual = SmoothedWorstRows(rows, player.point, self.density, self.softness)
+        return Game(dual, player, rounds=self.rounds)
+
+
+def noise_of_one_release(task: Task, beside: Sequence[Mechanism] = ()) -> float:
+    """Deviation, per unit of sensitivity, of a single Gaussian release for the whole budget.
+
+    Raises
+    ------
+    InvalidParameterError
+        If delta is zero.
+    """
+    if task.ledger.delta == 0 and math.isfinite(task.ledger.eps):
+        raise InvalidParameterError(
+            "delta must be positive with this method, whose noise is Gaussian; or use method='dmw'.",
+            parameter="delta",
+        )
+    return task.ledger.calibrate(
+        lambda intensity: GaussianMechanism(1.0, 1 / intensity), 1, together_with=beside
+    ).sigma
+
+
+def requests(
+    task: Task,
+    descents: Sequence[Descent],
+    shares: Sequence[float],
+    others: Sequence[ChargeRequest] = (),
+) -> list[ChargeRequest]:
+    """What several descents charge, each its share of what other charges leave; those come first."""
+
+    def make(intensity: float) -> list[tuple[Mechanism, int]]:
+        own = [
+            (descent.mechanism(intensity * math.sqrt(share)), descent.rounds)
+            for descent, share in zip(descents, shares, strict=True)
+        ]
+        return [*((mechanism, count) for mechanism, count, _ in others), *own]
+
+    mechanisms = make(task.ledger.calibrate_together(make))
+    purposes = [*(purpose for _, _, purpose in others), *(descent.purpose for descent in descents)]
+    return [(m, count, purpose) for (m, count), purpose in zip(mechanisms, purposes, strict=True)]

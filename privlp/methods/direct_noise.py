@@ -1,0 +1,319 @@
+"""Direct noise: release the private numbers with noise, then let HiGHS solve the noisy program."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.checks import as_sparse, real
+from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
+from privlp.methods.base import Method, PlannedRun
+from privlp.methods.noisy_numbers import (
+    NAMES,
+    AdditiveNoise,
+    Noise,
+    deviation,
+    largest_of,
+    low_sensitivity,
+    private_numbers,
+    quieter_noise,
+    shares,
+)
+from privlp.methods.prediction import Prediction
+from privlp.methods.task import Task
+from privlp.players.game import Released
+from privlp.privacy import ChargedDraws
+from privlp.problem.data import ProgramData
+from privlp.problem.highs_model import optimum
+from privlp.problem.standard_form import StandardForm
+from privlp.regions.bounded import largest_size, require_bounded
+from privlp.regions.simplex import Simplex
+from privlp.relations.base import NeighbourRelation
+from privlp.relations.low_sensitivity import LowSensitivity
+from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.rows.program_rows import ProgramRows
+from privlp.status import Status
+
+FloatArray = npt.NDArray[np.float64]
+
+_NO_ROUNDS = "the noisy program is solved at once"
+# Measured largest violation over the largest noise of a row: see docs/results/low_sensitivity.md.
+_TYPICAL_SHARE = 0.4
+_STATUS = {
+    highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
+    highspy.HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
+}
+
+
+class DirectNoise(Method):
+    """Noise on b, A or c, then HiGHS: everything after the release is post-processing.
+
+    *Neighbours*: scalar-, row-, column- or objective-private, or several at once.
+
+    *Sensitivity.* That of the numbers themselves, in the user's units: no change of variables is
+    made (:meth:`~privlp.relations.LowSensitivity.private_numbers`). Laplace noise on the L1
+    sensitivity or Gaussian noise on the L2 sensitivity, whichever is smaller at the largest of all
+    entries. Proof: ``docs/proofs.md``, "Direct noise".
+
+    *Noisy program.* With a public `opt`, x minimises the largest violation of the noisy rows among
+    points of that objective. Without one, x minimises the objective over the noisy rows; if they
+    contradict each other, over the rows relaxed by twice the least amount, the same for all, that
+    reconciles them. Where c is private the released costs count.
+
+    *Budget.* Parts of a combined relation take the shares given by `split`, or shares proportional
+    to the square roots of the errors they cause.
+    """
+
+    name = "direct-noise"
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return isinstance(relation, LowSensitivity)
+
+    def competes(self, task: Task) -> bool:  # noqa: ARG002
+        return True
+
+    def adapted(self, task: Task) -> Task:
+        """Without alpha, which is about the rounds of other methods."""
+        return replace(task, alpha=None)
+
+    def plan(self, task: Task) -> PlannedRun:
+        relation = low_sensitivity(task, self.name)
+        task.refuse(
+            self.name,
+            s="only constraint-private solvers give up rows",
+            alpha=_NO_ROUNDS,
+            width=_NO_ROUNDS,
+        )
+        numbers = private_numbers(task, relation)
+        value = _public_optimum(task, costs_are_private=any(p.part == "c" for p in numbers))
+        if value is None:
+            require_bounded(task.form, numbers)
+        kinds = [quieter_noise(task, part.l1, part.l2, len(part)) for part in numbers]
+        noise = {
+            part.part: largest_of(mechanism, len(part))
+            for part, (_, mechanism) in zip(numbers, kinds, strict=True)
+        }
+        split = shares(task, numbers, lambda part: noise[part.part])
+        mechanisms = _mechanisms(task, numbers, [kind for kind, _ in kinds], split)
+        slack = max(map(largest_of, mechanisms, map(len, numbers)))
+
+        def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> NoisyProgram:
+            return NoisyProgram(
+                task.form,
+                numbers,
+                [rows.values(part) for part in numbers],
+                draws,
+                value=value,
+                slack=slack,
+                time_limit=task.time_limit,
+            )
+
+        charges = [
+            (mechanism, 1, f"noise on {NAMES[part.part]}")
+            for part, mechanism in zip(numbers, mechanisms, strict=True)
+        ]
+        whole = [mechanism for _, mechanism in kinds]
+        return PlannedRun(charges, start, lambda: self._prediction(task, numbers, whole))
+
+    def _prediction(
+        self, task: Task, numbers: Sequence[PrivateNumbers], whole: Sequence[AdditiveNoise]
+    ) -> Prediction:
+        """What noise of the whole budget on each part leaves.
+
+        With a private A only where public numbers say how large x is.
+        """
+        size = _size_of_x(task) if any(part.part == "A" for part in numbers) else 1.0
+        rows = max(1, task.form.n_private)
+        total, noise = 0.0, 0.0
+        for part, mechanism in zip(numbers, whole, strict=True):
+            noise = max(noise, deviation(mechanism) / mechanism.sensitivity)
+            if part.part != "c":
+                reach = size if part.part == "A" else 1.0
+                total += _TYPICAL_SHARE * reach * largest_of(mechanism, rows)
+        objective_loss = 0.0 if task.opt is not None else None
+        return Prediction(self.name, total, objective_loss, 1, noise)
+
+
+def _mechanisms(
+    task: Task, numbers: Sequence[PrivateNumbers], kinds: Sequence[Noise], split: Sequence[float]
+) -> list[AdditiveNoise]:
+    """The noise on each part, at its share of the budget."""
+
+    def make(intensity: float) -> list[AdditiveNoise]:
+        return [
+            kind.mechanism(part.l1, part.l2, share, intensity)
+            for part, kind, share in zip(numbers, kinds, split, strict=True)
+        ]
+
+    return make(task.ledger.calibrate_together(lambda t: [(mechanism, 1) for mechanism in make(t)]))
+
+
+def _size_of_x(task: Task) -> float:
+    """A typical ||x||_2: on the simplex of a public optimum, or half of what bounds and public rows allow.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        If neither says.
+    """
+    try:
+        return Simplex(StandardForm.of(task.lp, every_row=True), task.opt).typical_size
+    except PrivLPError:
+        largest = largest_size(task.lp)
+    if math.isinf(largest):
+        raise UnsupportedProblemError(
+            "How large x may be, and with it the effect of noise on A, is not known publicly: give"
+            " every variable finite bounds.",
+            parameter="bounds",
+        )
+    return largest / 2
+
+
+def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:
+    """The public optimum c·x without offset, checked against the public region."""
+    if task.opt is None:
+        return None
+    if costs_are_private:
+        raise InvalidParameterError(
+            "opt has no use where c is private: the optimum of the released costs is found. Leave"
+            " it out.",
+            parameter="opt",
+        )
+    value = real(task.opt, "opt")
+    if not math.isfinite(value):
+        raise InvalidParameterError(
+            f"opt must be a finite number, got {task.opt!r}.", parameter="opt"
+        )
+    lp, value = task.lp, value - task.lp.offset
+    matrix, lower, upper = _rows_and_value(lp, ~lp.private, value)
+    status, _ = optimum(np.zeros(len(lp.c)), matrix, lower, upper, lp.bounds)
+    if status == highspy.HighsModelStatus.kInfeasible:
+        raise UnsupportedProblemError(
+            f"opt = {task.opt:g} is out of reach: no x within the public rows and bounds has that"
+            " objective.",
+            parameter="opt",
+        )
+    return value
+
+
+def _rows_and_value(
+    lp: ProgramData, rows: npt.NDArray[np.bool_], value: float
+) -> tuple[sp.csc_array, FloatArray, FloatArray]:
+    """Some rows of the program, and c·x = value, as (matrix, lower, upper)."""
+    matrix = sp.vstack([as_sparse(lp.A[rows], sp.csc_array), sp.csc_array(lp.c[None, :])])
+    return sp.csc_array(matrix), np.append(lp.row_lower[rows], value), np.append(lp.b[rows], value)
+
+
+class NoisyProgram:
+    """One release of all private numbers, and HiGHS on what was released.
+
+    Parameters
+    ----------
+    form : StandardForm
+        The public part of the program.
+    numbers : sequence of PrivateNumbers
+    values : sequence of arrays
+        The private numbers; private.
+    draws : sequence of ChargedDraws
+        One paid draw for each.
+    value : float or None
+        Public optimum.
+    slack : float
+        How far below zero the largest violation may be pushed, against noise that hides violations.
+    time_limit : float or None
+        Seconds for HiGHS.
+    """
+
+    rounds = 1
+
+    def __init__(
+        self,
+        form: StandardForm,
+        numbers: Sequence[PrivateNumbers],
+        values: Sequence[FloatArray],
+        draws: Sequence[ChargedDraws],
+        *,
+        value: float | None,
+        slack: float,
+        time_limit: float | None,
+    ) -> None:
+        self._form, self._numbers, self._values, self._draws = form, numbers, values, draws
+        self._value, self._slack, self._time_limit = value, slack, time_limit
+        self._trace: dict[str, npt.NDArray[np.generic]] = {}
+        self._known = ProgramNumbers.of(form)
+
+    def step(self, t: int) -> None:  # noqa: ARG002 (the only round)
+        """Release the private numbers; only the noisy ones are kept."""
+        for numbers, values, draw in zip(self._numbers, self._values, self._draws, strict=True):
+            noisy = draw(values)
+            if numbers.part == "c":  # declared ranges keep the noisy program bounded
+                noisy = np.clip(noisy, numbers.low, numbers.high)
+            self._known = self._known.having(numbers, noisy)
+            self._trace[f"noisy {numbers.part}"] = noisy
+
+    def released(self) -> Released:
+        """The solution of the noisy program."""
+        status, x = self._solve()
+        message = "Released the private numbers with noise and solved the noisy program"
+        if x is None:
+            return Released(
+                None,
+                None,
+                self._trace,
+                status,
+                f"{message}; HiGHS ended without a solution: {status}.",
+            )
+        objective = float(self._known.c @ x) + self._form.lp.offset
+        return Released(x, objective, self._trace, message=message)
+
+    def _solve(self) -> tuple[Status, FloatArray | None]:
+        """Optimise over (x, t), every private row being relaxed by t."""
+        lp, known, d = self._form.lp, self._known, self._form.lp.shape[1]
+        public, rows = ~lp.private & (lp.sides() > 0), known.private_rows()
+        matrix, lower, upper = (
+            as_sparse(lp.A[public], sp.csc_array),
+            lp.row_lower[public],
+            lp.b[public],
+        )
+        if self._value is not None:
+            matrix, lower, upper = _rows_and_value(lp, public, self._value)
+        relaxed = np.concatenate([np.zeros(len(upper)), -np.ones(rows.shape[0])])
+        matrix = sp.csc_array(
+            sp.hstack([sp.vstack([matrix, sp.csc_array(rows)]), sp.csc_array(relaxed[:, None])])
+        )
+        lower, upper = (
+            np.concatenate([lower, np.full(rows.shape[0], -np.inf)]),
+            np.concatenate([upper, known.rhs]),
+        )
+
+        def best_point(
+            cost: FloatArray, least: float, most: float
+        ) -> tuple[highspy.HighsModelStatus, FloatArray]:
+            bounds = np.vstack([lp.bounds, [least, most]])
+            limit = {} if self._time_limit is None else {"time_limit": self._time_limit}
+            return optimum(cost, matrix, lower, upper, bounds, options=limit)
+
+        cheap, tight = np.append(lp.sign * known.c, 0.0), np.append(np.zeros(d), 1.0)
+        optimal = highspy.HighsModelStatus.kOptimal
+        if self._value is None:
+            status, point = best_point(cheap, 0.0, 0.0)
+            if status in (
+                highspy.HighsModelStatus.kInfeasible,
+                highspy.HighsModelStatus.kUnboundedOrInfeasible,
+            ):
+                status, point = best_point(tight, 0.0, np.inf)
+                if status == optimal:
+                    relaxed_by = 2 * float(point[-1])
+                    relaxed_status, cheaper = best_point(cheap, relaxed_by, relaxed_by)
+                    point = cheaper if relaxed_status == optimal else point
+        else:
+            status, point = best_point(tight, -self._slack, np.inf)
+        if status != optimal:
+            return _STATUS.get(status, Status.NUMERICAL_ERROR), None
+        return Status.COMPLETED, np.clip(point[:d], *lp.bounds.T)

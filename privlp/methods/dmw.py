@@ -1,0 +1,135 @@
+"""Dense multiplicative weights over the private rows, against privately selected vertices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from privlp.duals.dense import DenseDual
+from privlp.errors import InvalidParameterError
+from privlp.methods.base import Method, PlannedRun
+from privlp.methods.prediction import Prediction
+from privlp.methods.task import Task
+from privlp.players.game import Game, SelectionPlayer
+from privlp.players.rounds import as_rounds
+from privlp.privacy import ChargedDraws, ExponentialMechanism
+from privlp.regions import rounding
+from privlp.regions.optimum import is_range
+from privlp.regions.simplex import Simplex
+from privlp.relations.base import NeighbourRelation
+from privlp.rows.door import Rows
+from privlp.rows.on_simplex import RowsOnSimplex
+
+# Values of a row of equal range span 2 on K; a violation, right-hand side included, is between -2
+# and 2.
+_DIAMETER = 2.0
+_WIDTH = 2.0
+# Spread assumed for the violations of one vertex over dual-weighted rows: see DenseWeights.
+_SPREAD = 0.2
+_MOST_DEFAULT_ROUNDS = 2_000
+# For predictions alone, measured on the family of docs/results/family.md: violation over the square
+# of its bound, in units of half the span of a row's values; and that over their Euclidean norm.
+_TYPICAL_SHARE = 0.065
+_HALF_SPAN_OF_A_ROW = 0.33
+#: What the ledger calls the draws.
+PURPOSE = "select a vertex each round"
+
+
+class DenseMultiplicativeWeights(Method):
+    """Dense multiplicative weights with tight sensitivity and accounting.
+
+    Nothing is declared about A or b.
+
+    *Neighbours*: constraint-private, one record with k rows.
+
+    *Sensitivity.* Rows are shifted and scaled to span [-1, 1] on K (:mod:`privlp.rows.on_simplex`),
+    each by numbers that depend on that row alone. So every possible row vector g has ``max_j g_j -
+    min_j g_j <= 2``, any two differ by at most W = 2 in the sup norm, and each score, a dense
+    average of such vectors, changes by at most min(1, k/s)·2 between neighbours
+    (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`), plus twice the rounding
+    error. Scores are computed without the rows' shifts, which add the same number to all of them
+    and so change no selection probability. Right-hand sides never enter a score. Proof:
+    ``docs/proofs.md``, "Dense multiplicative weights".
+
+    *Budget.* T draws of the exponential mechanism at the largest eps' of which T fit into (eps,
+    delta).
+
+    *Rounds.* With L = ln(n/s), T rounds leave a regret of at most 4·sqrt(L/(2T)) and a selection
+    error of at most (2·sensitivity/eps')·ln d each. Given alpha (violation per unit of ||A_i||_2,
+    at most the radius of K times the violation in units of the row's span), T makes the regret
+    alpha; else T minimises the sum of half the first, about what is seen in trials, and the second.
+
+    *Step.* sqrt(2L/T)/spread per unit of violation is the best step when violations of a vertex
+    have standard deviation `spread` over the dual-weighted rows. Two, the most possible, gives the
+    worst-case step of the analysis; 0.2 was near the best for covering, packing, game and
+    classification programs alike (``benchmarks/step.py``) and is used throughout. The step has no
+    part in the privacy argument.
+    """
+
+    name = "dmw"
+    #: Largest distance between the score vectors of two rows.
+    diameter = _DIAMETER
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return relation.changes_whole_rows
+
+    def competes(self, task: Task) -> bool:
+        return task.lp.penalty is None and task.opt is not None and not is_range(task.opt)
+
+    def plan(self, task: Task) -> PlannedRun:
+        relation = task.constraint_private(self.name)
+        if task.width is not None:
+            raise InvalidParameterError(
+                "width has no use with method='dmw', which needs no declared bounds; leave it out.",
+                parameter="width",
+            )
+        s, alpha, n = task.density(), task.accuracy(), task.n
+        simplex = Simplex(task.form, task.opt)
+        sensitivity = relation.dense_average_sensitivity(
+            self.diameter, s, task.public.rows_of_one_record
+        )
+        sensitivity += 2 * rounding.of_score(relation.largest_n(n))
+        log_ratio = math.log(n / s)
+        if alpha is not None:
+            rounds = as_rounds(2 * _WIDTH**2 * log_ratio, simplex.radius / alpha, alpha)
+        else:
+            rounds = _best_rounds(task, log_ratio, sensitivity * math.log(simplex.size))
+        mechanism = task.ledger.calibrate(
+            lambda eps: ExponentialMechanism(sensitivity, eps), rounds
+        )
+
+        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
+            step = math.sqrt(2 * log_ratio / rounds) / _SPREAD
+            dual = DenseDual(rows.keep(partial(self.scaled, simplex)), s, step)
+            return Game(dual, SelectionPlayer(simplex, *draws), rounds=rounds)
+
+        def predict() -> Prediction:
+            """A share of the square of the bound, which is what trials show."""
+            regret = _WIDTH * math.sqrt(log_ratio / (2 * rounds))
+            bound = (
+                regret + 2 * mechanism.sensitivity * math.log(max(2, simplex.size)) / mechanism.eps
+            )
+            violation = _TYPICAL_SHARE * bound**2 * _HALF_SPAN_OF_A_ROW * simplex.typical_norm
+            return Prediction(self.name, violation, 0.0, rounds, 2 / mechanism.eps)
+
+        return PlannedRun([(mechanism, rounds, PURPOSE)], start, predict)
+
+    def scaled(self, simplex: Simplex, block: Any) -> Any:
+        """A block of rows as the duals and the scores see them."""
+        return RowsOnSimplex.of_equal_range(simplex, block)
+
+
+def _best_rounds(task: Task, log_ratio: float, selection_factor: float) -> int:
+    """The T that minimises 2 sqrt(L/(2T)) + 2 selection_factor / eps'(T)."""
+    rounds = np.unique(np.geomspace(1, _MOST_DEFAULT_ROUNDS, 400).astype(int))
+    probe = task.ledger.calibrate(lambda eps: ExponentialMechanism(1.0, eps), _MOST_DEFAULT_ROUNDS)
+    eps_at_most_rounds = probe.pure_eps
+    # T draws of eps' each cost T eps' when composed purely, and T eps'^2 / 8 otherwise.
+    power = 1.0 if task.ledger.delta == 0 else 0.5
+    eps_per_round = eps_at_most_rounds * (_MOST_DEFAULT_ROUNDS / rounds) ** power
+    error = _WIDTH * np.sqrt(log_ratio / (2 * rounds)) + 2 * selection_factor / eps_per_round
+    return int(rounds[np.argmin(error)])

@@ -1,0 +1,439 @@
+"""Solutions that satisfy the true rows with certainty: noise that only tightens, and a check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
+from privlp.methods.base import Method, PlannedRun
+from privlp.methods.noisy_numbers import NAMES, low_sensitivity, private_numbers, shares
+from privlp.methods.prediction import NoiseOnNumbers, Prediction
+from privlp.methods.task import Task
+from privlp.methods.tightened_rows import PRECISELY, TightenedRows, certain, point_inside
+from privlp.players.game import Released
+from privlp.privacy import ChargedDraws, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
+from privlp.privacy.mechanisms.truncated_laplace import log_odds
+from privlp.problem.highs_model import optimum
+from privlp.problem.standard_form import StandardForm
+from privlp.regions.bounded import require_bounded
+from privlp.relations.base import NeighbourRelation
+from privlp.relations.low_sensitivity import LowSensitivity
+from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.rows.program_rows import ProgramRows
+from privlp.status import Status
+
+FloatArray = npt.NDArray[np.float64]
+
+BoundedNoise = TruncatedLaplaceMechanism | TruncatedGaussianMechanism
+
+#: Share of delta that is dealt out evenly, so that no part is left without any.
+_EVEN = 1e-3
+
+
+class TruncatedLaplace(Method):
+    """Release tightened numbers, solve the tightened program: its solutions satisfy the true rows.
+
+    *Neighbours*: scalar-, row-, column- or objective-private, or several at once.
+
+    *Sensitivity.* The L1 change of the numbers themselves, and the change of a single number, in
+    the user's units. Each is released by :class:`~privlp.privacy.TruncatedLaplaceMechanism`, whose
+    noise has bounded support and is shifted to one side: right-hand sides only fall, coefficients
+    only grow where x_j >= 0 and only fall where x_j <= 0. A variable of either sign is split, and
+    its coefficient taken at both ends of the interval that holds the true one. Costs are released
+    with the same noise, centred.
+
+    *Budget.* Each part takes a share (eps_k, delta_k) of the budget, by public numbers: sum_k eps_k
+    <= eps and sum_k delta_k <= delta. Basic composition, outside zCDP.
+
+    *Never.* Releases are clipped to the declared public ranges, so they are never tighter than the
+    tightest program within the ranges; a point of that program, found and checked before anything
+    is spent, is public and satisfies every possible row. The solution of HiGHS, feasible to 1e-9
+    only, is moved inwards until it satisfies the released rows in exact arithmetic; should that
+    fail, the public point is the answer. Muñoz Medina et al. (2021) for b; Benvenuti et al. (2026)
+    for A and c. Proof: ``docs/proofs.md``, "Constraints that are never violated".
+    """
+
+    name = "truncated-laplace"
+    never_violates = True
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return isinstance(relation, LowSensitivity)
+
+    def competes(self, task: Task) -> bool:
+        return not gaussian_is_narrower(task)
+
+    def plan(self, task: Task) -> PlannedRun:
+        relation = low_sensitivity(task, self.name)
+        task.refuse(
+            self.name,
+            s="no row is given up",
+            alpha="no row is violated",
+            width="ranges are declared by the neighbour relation",
+            opt="the tightened program is solved for its own optimum",
+        )
+        if math.isfinite(task.ledger.eps) and task.ledger.delta == 0:
+            raise InvalidParameterError(
+                f"delta must be positive with method={self.name!r}: noise of bounded support needs"
+                " it.",
+                parameter="delta",
+            )
+        numbers = private_numbers(task, relation)
+        _require_ranges(task.form, numbers)
+        require_bounded(task.form, numbers, within_ranges=True)
+        fallback = _surely_feasible(TightenedRows.tightest(task.form, numbers))
+        mechanisms = self._mechanisms(task, numbers)
+
+        def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> TightenedProgram:
+            return TightenedProgram(
+                task.form,
+                numbers,
+                [rows.values(part) for part in numbers],
+                draws,
+                fallback=fallback,
+                time_limit=task.time_limit,
+            )
+
+        def predict() -> Prediction:
+            """What noise is drawn. No row is violated; what that costs is private."""
+            noise = max(_deviation(mechanism) / mechanism.sensitivity for mechanism in mechanisms)
+            on_numbers = tuple(map(_noise_on, numbers, mechanisms))
+            return Prediction(self.name, 0.0, None, 1, noise, on_numbers=on_numbers)
+
+        charges = [
+            (mechanism, 1, f"tighten {NAMES[part.part]}")
+            for part, mechanism in zip(numbers, mechanisms, strict=True)
+        ]
+        return PlannedRun(charges, start, predict)
+
+    def _mechanisms(self, task: Task, numbers: list[PrivateNumbers]) -> list[BoundedNoise]:
+        """The noise on each part."""
+        split = shares(task, numbers, lambda part: part.l1)
+        return list(self._laplace(task, numbers, split))
+
+    def _laplace(
+        self, task: Task, numbers: list[PrivateNumbers], split: list[float]
+    ) -> list[TruncatedLaplaceMechanism]:
+        """Laplace noise on each part, at its share of the budget."""
+        delta = task.ledger.delta_left
+
+        def make(eps: float) -> list[tuple[TruncatedLaplaceMechanism, int]]:
+            return [(mechanism, 1) for mechanism in self._of_eps(numbers, split, eps, delta)]
+
+        return self._of_eps(numbers, split, task.ledger.calibrate_together(make), delta)
+
+    def _of_eps(
+        self, numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float
+    ) -> list[TruncatedLaplaceMechanism]:
+        """Laplace noise on each part at its shares of eps and of delta."""
+        deltas = _deltas(numbers, split, eps, delta)
+        return [
+            TruncatedLaplaceMechanism.of_budget(part.l1, share * eps, own, entry=part.entry)
+            for part, share, own in zip(numbers, split, deltas, strict=True)
+        ]
+
+
+class TruncatedGaussian(TruncatedLaplace):
+    """As :class:`TruncatedLaplace`, with Gaussian noise on many numbers.
+
+    Where one record moves many numbers, truncated Gaussian noise
+    (:class:`~privlp.privacy.TruncatedGaussianMechanism`) is narrower than Laplace noise: its width
+    grows like the root of their number. Of several private parts, each on which it is narrower at
+    the whole budget takes it, and the others Laplace noise; if it is narrower on none, all take it.
+    """
+
+    name = "truncated-gaussian"
+
+    def competes(self, task: Task) -> bool:
+        return gaussian_is_narrower(task)
+
+    def _mechanisms(self, task: Task, numbers: list[PrivateNumbers]) -> list[BoundedNoise]:
+        """The noise on each part. Gaussian noise takes the place of Laplace noise at its price."""
+        gaussian = _gaussian_parts(task, numbers)
+        whole = dict(zip((part.part for part in numbers), gaussian, strict=True))
+
+        def effect(part: PrivateNumbers) -> float:
+            return _gaussian_effect(task, part) if whole[part.part] else part.l1
+
+        priced = self._laplace(task, numbers, shares(task, numbers, effect))
+        return [
+            _gaussian_noise(part, laplace.pure_eps, laplace.own_delta) if takes else laplace
+            for part, laplace, takes in zip(numbers, priced, gaussian, strict=True)
+        ]
+
+
+def gaussian_is_narrower(task: Task) -> bool:
+    """Whether Gaussian noise is narrower than Laplace noise on some part of the program.
+
+    Not if neither applies, which the method itself will say.
+    """
+    try:
+        numbers = private_numbers(task, low_sensitivity(task, TruncatedLaplace.name))
+        return math.isfinite(task.ledger.eps) and any(_is_narrower(task, numbers))
+    except PrivLPError:
+        return False
+
+
+def _deviation(mechanism: BoundedNoise) -> float:
+    """Standard deviation of the noise before it is truncated."""
+    return (
+        mechanism.sigma
+        if isinstance(mechanism, TruncatedGaussianMechanism)
+        else math.sqrt(2) * mechanism.scale
+    )
+
+
+def _noise_on(numbers: PrivateNumbers, mechanism: BoundedNoise) -> NoiseOnNumbers:
+    """Shifted noise has its width as median; that on costs is centred, and at most its width."""
+    declared = float(np.median(numbers.high - numbers.low))
+    if numbers.part == "c":
+        typical = (
+            mechanism.sigma
+            if isinstance(mechanism, TruncatedGaussianMechanism)
+            else mechanism.scale
+        )
+        return NoiseOnNumbers("c", min(typical, mechanism.width), mechanism.width, declared)
+    return NoiseOnNumbers(numbers.part, mechanism.width, mechanism.most, declared)
+
+
+def _gaussian_noise(part: PrivateNumbers, eps: float, delta: float) -> TruncatedGaussianMechanism:
+    return TruncatedGaussianMechanism.of_budget(
+        part.l2, eps, delta, l1=part.l1, entry=part.entry, touched=part.touched
+    )
+
+
+def _deltas(
+    numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float
+) -> list[float]:
+    """Each part's share of delta, such that widths of Laplace noise are about the same in units of their scales."""
+    if len(numbers) == 1 or math.isinf(eps):
+        return [delta] * len(numbers)
+    logs = np.array(
+        [
+            log_odds(share * eps, part.l1 / part.entry)
+            for part, share in zip(numbers, split, strict=True)
+        ]
+    )
+    weights = np.exp(logs - logs.max())
+    parts = (1 - _EVEN) * weights / weights.sum() + _EVEN / len(numbers)
+    return [float(share) * delta for share in parts / parts.sum()]
+
+
+def _whole_budget(task: Task, part: PrivateNumbers) -> TruncatedLaplaceMechanism:
+    """Laplace noise on one part that takes all that is left of the budget."""
+    delta = task.ledger.delta_left
+
+    def make(eps: float) -> TruncatedLaplaceMechanism:
+        return TruncatedLaplaceMechanism.of_budget(part.l1, eps, delta, entry=part.entry)
+
+    return task.ledger.calibrate(make, 1)
+
+
+def _is_narrower(task: Task, numbers: list[PrivateNumbers]) -> list[bool]:
+    """On which parts Gaussian noise is narrower than Laplace noise, at the whole budget."""
+    laplace = [_whole_budget(task, part) for part in numbers]
+    gaussian = [
+        _gaussian_noise(part, one.pure_eps, one.own_delta)
+        for part, one in zip(numbers, laplace, strict=True)
+    ]
+    return [one.width < other.width for one, other in zip(gaussian, laplace, strict=True)]
+
+
+def _gaussian_parts(task: Task, numbers: list[PrivateNumbers]) -> list[bool]:
+    """The parts that take Gaussian noise: where it is narrower, or all if that is so nowhere."""
+    narrower = _is_narrower(task, numbers)
+    return narrower if any(narrower) else [True] * len(numbers)
+
+
+def _gaussian_effect(task: Task, part: PrivateNumbers) -> float:
+    """An L1 change at which Laplace noise would be as wide as Gaussian noise is."""
+    laplace = _whole_budget(task, part)
+    if laplace.width == 0:
+        return part.l1
+    return (
+        part.l1 * _gaussian_noise(part, laplace.pure_eps, laplace.own_delta).width / laplace.width
+    )
+
+
+def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
+    """Refuse private equalities, and numbers without a declared end on the side they are tightened to."""
+    lower, upper = form.lp.bounds.T
+    parts = {part.part for part in numbers}
+    if (form.lp.private & (form.lp.row_lower == form.lp.b)).any() and parts != {"c"}:
+        raise UnsupportedProblemError(
+            "A private equality cannot be tightened, so it cannot be satisfied with certainty. Make"
+            " it public (private=...), or state the inequality that matters."
+        )
+    if "b" in parts and (form.lp.sides()[form.lp.private] > 1).any():
+        raise UnsupportedProblemError(
+            "A private range lower <= A x <= upper has one declared interval for both of its ends,"
+            " which leaves nothing between them in the worst case. Write it as two rows, with an"
+            " interval for each end."
+        )
+    for part in numbers:
+        if part.part == "c":
+            continue
+        if part.part == "b":
+            open_ended = ~np.isfinite(part.low)
+            end = "lower (for <= rows) or upper (for >= rows)"
+        else:
+            side, column = form.lp.sides()[part.at[0]], part.at[1]
+            above, below = (
+                np.isfinite(form.lp.b[part.at[0]]),
+                np.isfinite(form.lp.row_lower[part.at[0]]),
+            )
+            grows = (above & (upper[column] > 0)) | (below & (lower[column] < 0))
+            falls = (above & (lower[column] < 0)) | (below & (upper[column] > 0))
+            open_ended = (side > 0) & (
+                (grows & ~np.isfinite(part.high)) | (falls & ~np.isfinite(part.low))
+            )
+            end = "upper (where growth tightens a row) or lower (where a fall does)"
+        if open_ended.any():
+            raise UnsupportedProblemError(
+                f"feasible='always' needs a declared public range of the {NAMES[part.part]}: give"
+                f" the neighbour relation a finite {end}, the same for every neighbour and not read"
+                " off the data.",
+                parameter="lower",
+            )
+
+
+def _surely_feasible(rows: TightenedRows) -> FloatArray:
+    """A point of the tightest program, certified in exact arithmetic. Public.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        If there is none.
+    """
+    deepest = point_inside(rows, np.ones(len(rows.rhs), dtype=bool))
+    x = None if deepest is None else certain(rows, deepest)
+    if x is None:
+        raise UnsupportedProblemError(
+            "The tightened worst case has no feasible point: with every private number at the tight"
+            " end of its declared range, no x satisfies all rows (or none that double precision can"
+            " certify). Declare narrower ranges, or leave out feasible='always'. Nothing was drawn"
+            " and nothing was charged."
+        )
+    return x
+
+
+class TightenedProgram:
+    """One release of tightened numbers, HiGHS on the tightened program, and a point that certainly satisfies it.
+
+    Parameters
+    ----------
+    form : StandardForm
+        The public part of the program.
+    numbers : sequence of PrivateNumbers
+    values : sequence of arrays
+        The private numbers; private.
+    draws : sequence of ChargedDraws
+        One paid draw of a truncated mechanism for each.
+    fallback : (d,)
+        Public point that satisfies every possible program.
+    time_limit : float or None
+        Seconds for HiGHS.
+    """
+
+    rounds = 1
+
+    def __init__(
+        self,
+        form: StandardForm,
+        numbers: Sequence[PrivateNumbers],
+        values: Sequence[FloatArray],
+        draws: Sequence[ChargedDraws],
+        *,
+        fallback: FloatArray,
+        time_limit: float | None,
+    ) -> None:
+        self._form, self._numbers, self._values, self._draws = form, numbers, values, draws
+        self._fallback = fallback
+        self._options = PRECISELY if time_limit is None else {**PRECISELY, "time_limit": time_limit}
+        self._known = ProgramNumbers.of(form)
+        self._ends: tuple[PrivateNumbers, FloatArray, FloatArray] | None = None
+        self._trace: dict[str, npt.NDArray[np.generic]] = {}
+
+    def step(self, t: int) -> None:  # noqa: ARG002 (the only round)
+        """Release the tightened numbers, clipped to their declared ranges.
+
+        Only released ones are kept.
+        """
+        for numbers, values, draw in zip(self._numbers, self._values, self._draws, strict=True):
+            mechanism: BoundedNoise = draw.mechanism  # type: ignore[assignment]
+            if numbers.part == "A":
+                largest = -draw(-values)
+                smallest = largest - mechanism.most
+                # Four roundings, of at most half a unit in the last place each, must not lift it
+                # above the true value.
+                smallest -= (
+                    4 * np.spacing(np.maximum(np.abs(largest), np.abs(smallest)))
+                    if mechanism.most > 0
+                    else 0.0
+                )
+                self._ends = (
+                    numbers,
+                    np.maximum(smallest, numbers.low),
+                    np.minimum(largest, numbers.high),
+                )
+                self._trace["largest A"] = self._ends[2]
+                continue
+            released = draw(values) + (mechanism.width if numbers.part == "c" else 0.0)
+            released = np.clip(released, numbers.low, numbers.high)
+            self._known = self._known.having(numbers, released)
+            self._trace["noisy c" if numbers.part == "c" else "tightened b"] = released
+
+    def released(self) -> Released:
+        """The solution of the tightened program, moved until it certainly satisfies it."""
+        lp, cost = self._form.lp, self._known.c
+        rows = TightenedRows.of(self._known, self._ends)
+        equal, values = rows.equalities()
+        matrix = sp.vstack([rows.A, equal])
+        lower, upper = (
+            np.concatenate([np.full(len(rows.rhs), -np.inf), values]),
+            np.concatenate([rows.rhs, values]),
+        )
+        status, point = optimum(
+            cost[rows.column] * rows.sign,
+            matrix,
+            lower,
+            upper,
+            rows.bounds,
+            sense=lp.sense,
+            options=self._options,
+        )
+        if status == highspy.HighsModelStatus.kTimeLimit:
+            return Released(
+                None, None, self._trace, Status.TIME_LIMIT, "HiGHS reached the time limit"
+            )
+        x = (
+            certain(rows, rows.point(point))
+            if status == highspy.HighsModelStatus.kOptimal
+            else None
+        )
+        message = "Solved the tightened program; x satisfies every inequality row with certainty"
+        if x is None:
+            x = self._fallback
+            message = (
+                "No certain optimum of the tightened program was found; x is a public point that"
+                " satisfies every possible row"
+            )
+        return Released(
+            x, float(cost @ x) + lp.offset, self._trace, message=self._caution() + message
+        )
+
+    def _caution(self) -> str:
+        """A word on parts of the program that noise drowns, from public numbers."""
+        mechanisms: list[BoundedNoise] = [draw.mechanism for draw in self._draws]  # type: ignore[misc]
+        noises = map(_noise_on, self._numbers, mechanisms)
+        drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
+        return (
+            f"Noise is wider than the declared range of the {drowned}: x hardly depends on them. "
+            if drowned
+            else ""
+        )

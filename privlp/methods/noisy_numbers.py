@@ -1,0 +1,156 @@
+"""Release of a program's private numbers: which noise, how much of the budget for each part, and the draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.checks import real
+from privlp.errors import BudgetExceededError, InvalidParameterError, UnsupportedProblemError
+from privlp.methods.task import Task
+from privlp.privacy import GaussianMechanism, LaplaceMechanism
+from privlp.regions.bounded import largest_size
+from privlp.relations.low_sensitivity import LowSensitivity
+from privlp.relations.private_numbers import PrivateNumbers
+
+FloatArray = npt.NDArray[np.float64]
+
+_SMALLEST_SHARE = 1e-6
+NAMES = {"b": "right-hand sides b", "A": "coefficients A", "c": "costs c"}
+
+
+def low_sensitivity(task: Task, method: str) -> LowSensitivity:
+    """The relation of a task, if it is one that bounds the change of numbers.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        If it is another one, or the program has soft rows.
+    """
+    if not isinstance(task.relation, LowSensitivity):
+        raise UnsupportedProblemError(
+            f"method={method!r} protects programs whose numbers change a little (ScalarPrivate,"
+            f" RowPrivate, ColumnPrivate, ObjectivePrivate), not: {task.relation.description}.",
+            parameter="method",
+        )
+    task.refuse_soft_rows(method)
+    return task.relation
+
+
+def private_numbers(task: Task, relation: LowSensitivity) -> list[PrivateNumbers]:
+    """The private numbers of each part.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        If there are none.
+    """
+    numbers = relation.private_numbers(task.form)
+    if not numbers:
+        raise UnsupportedProblemError(
+            "The program has no private numbers, so there is nothing to protect: use solve_exact."
+        )
+    return numbers
+
+
+def shares(
+    task: Task, numbers: Sequence[PrivateNumbers], noise: Callable[[PrivateNumbers], float]
+) -> list[float]:
+    """Share of the budget for each part: as given by ``split``, or chosen from public numbers.
+
+    `noise` is that of the whole budget on a part. A share f makes it noise/f, so that effects
+    e_k/f_k on a row have the least sum at f_k proportional to sqrt(e_k): e is the noise on b, and
+    on A the noise times a row's part of a typical sum_j |x_j|. Costs have no effect on rows, and
+    get an equal part.
+    """
+    if task.split is None:
+        reach = {"b": 1.0, "A": _size_seen_by_a_row(task, numbers), "c": 0.0}
+        effects = np.array([noise(part) * reach[part.part] for part in numbers])
+        on_rows = effects > 0
+        weights = np.ones(len(numbers))
+        if np.isfinite(effects).all() and on_rows.any():
+            weights[on_rows] = (
+                on_rows.sum() * np.sqrt(effects[on_rows]) / np.sqrt(effects[on_rows]).sum()
+            )
+        return [float(share) for share in weights / weights.sum()]
+    try:
+        entries: list[Any] = list(task.split)
+    except TypeError:  # no sequence, or one that only looks like it
+        entries = [task.split]
+    given = [real(share, "split") for share in entries]
+    total = sum(given)
+    if (
+        len(given) != len(numbers)
+        or not all(share >= _SMALLEST_SHARE * total > 0 for share in given)
+        or not total < math.inf
+    ):
+        parts = ", ".join(NAMES[part.part] for part in numbers)
+        raise InvalidParameterError(
+            f"split needs {len(numbers)} positive number(s), none below a millionth of their sum,"
+            f" one for each of: {parts}.",
+            parameter="split",
+        )
+    return [share / total for share in given]
+
+
+def _size_seen_by_a_row(task: Task, numbers: Sequence[PrivateNumbers]) -> float:
+    """Half the largest sum_j |x_j|, times the share of the variables that have a private coefficient in a row."""
+    entries = sum(len(part) for part in numbers if part.part == "A")
+    if not entries or len(numbers) == 1:
+        return 1.0
+    return largest_size(task.lp) / 2 * entries / (int(task.lp.private.sum()) * task.lp.shape[1])
+
+
+AdditiveNoise = LaplaceMechanism | GaussianMechanism
+
+
+@dataclass(frozen=True)
+class Noise:
+    """A kind of additive noise, scaled by an intensity."""
+
+    gaussian: bool
+
+    def mechanism(self, l1: float, l2: float, share: float, intensity: float) -> AdditiveNoise:
+        """The mechanism that takes `share` of what `intensity` costs."""
+        if self.gaussian:
+            return GaussianMechanism(l2, l2 / (math.sqrt(share) * intensity))
+        return LaplaceMechanism(l1, l1 / (share * intensity))
+
+
+def deviation(mechanism: AdditiveNoise) -> float:
+    """Standard deviation of the noise on one entry."""
+    return (
+        mechanism.sigma
+        if isinstance(mechanism, GaussianMechanism)
+        else math.sqrt(2) * mechanism.scale
+    )
+
+
+def largest_of(mechanism: AdditiveNoise, count: int) -> float:
+    """About the largest of `count` draws of the noise."""
+    if isinstance(mechanism, GaussianMechanism):
+        return mechanism.sigma * math.sqrt(2 * math.log(2 * count))
+    return mechanism.scale * (1 + math.log(count))
+
+
+def quieter_noise(task: Task, l1: float, l2: float, count: int) -> tuple[Noise, AdditiveNoise]:
+    """Laplace or Gaussian noise, whichever is smaller at the largest of `count` entries when it takes the whole budget."""
+    found: list[tuple[Noise, AdditiveNoise]] = []
+    for kind in [Noise(False)] if task.ledger.delta == 0 else [Noise(False), Noise(True)]:
+        try:
+            intensity = task.ledger.calibrate_together(
+                lambda t, kind=kind: [(kind.mechanism(l1, l2, 1.0, t), 1)]  # type: ignore[misc]
+            )
+        except (
+            BudgetExceededError
+        ):  # beside charges of pure eps, say, of which Gaussian noise can have no part
+            if kind.gaussian and found:
+                continue
+            raise
+        found.append((kind, kind.mechanism(l1, l2, 1.0, intensity)))
+    return min(found, key=lambda pair: largest_of(pair[1], count))

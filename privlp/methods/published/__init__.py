@@ -1,0 +1,1 @@
+"""Published variants, kept for comparison only: each has a better counterpart in this package."""

@@ -1,0 +1,154 @@
+"""Dense multiplicative weights with the constants of van der Reijden (2019), for comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from privlp.checks import real
+from privlp.duals.dense import DenseDual
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.methods.base import Method, PlannedRun
+from privlp.methods.dmw import PURPOSE
+from privlp.methods.task import Task
+from privlp.players.game import Game, SelectionPlayer
+from privlp.players.rounds import as_rounds
+from privlp.privacy import ChargedDraws, ExponentialMechanism
+from privlp.regions.simplex import Simplex
+from privlp.relations.base import NeighbourRelation
+from privlp.rows.door import Rows
+from privlp.rows.on_simplex import RowsOnSimplex
+from privlp.rows.program_rows import RowBlock
+
+# The published sensitivity covers the rounding of scores below this: docs/proofs.md, "The published
+# constants".
+_LARGEST_N_TIMES_S = 2.0**45
+# Declared bounds beyond these would overflow where they are divided by, or leave a sensitivity
+# without digits.
+_SMALLEST_BOUND, _LARGEST_BOUND = 1e-100, 1e100
+
+
+class PublishedDenseMultiplicativeWeights(Method):
+    """Dense multiplicative weights with the constants of van der Reijden (2019).
+
+    *Neighbours*: constraint-private. `width` declares a bound a on every abs(A_ij) and abs(b_i), or
+    a pair of bounds (for A, for b); rows beyond it are scaled down, each by itself.
+
+    With v = max_j opt/c_j (1 in the source): width rho = a·v + a_b, T = ceil(36 rho^2 ln n /
+    alpha^2), eta = sqrt(ln n / T), sensitivity 3·a·v/s (times k rows per record; twice the entry
+    bound would do), eps' = eps/sqrt(8 T ln(1/delta)). The last is the published composition
+    formula; the ledger charges what T such draws really cost, which is less. alpha is in the
+    source's units, those of A x - b.
+
+    *Rounding.* The published sensitivity is larger than the lemma's by a·v·k/s, which covers the
+    rounding of a score as long as n·s is below 2^45, n being ten times the nominal n under
+    add/remove. Larger programs are refused. Proof: ``docs/proofs.md``, "The published constants".
+    """
+
+    name = "dmw-published"
+    listed = False
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return relation.changes_whole_rows
+
+    def plan(self, task: Task) -> PlannedRun:
+        relation = task.constraint_private(self.name)
+        entry_bound, rhs_bound = _declared_bounds(task.width)
+        s, alpha, n = task.density(), task.accuracy(), task.n
+        eps, delta = task.ledger.eps, task.ledger.delta
+        if not relation.largest_n(n) * s < _LARGEST_N_TIMES_S:
+            count = f"ten times nominal_n={n}" if relation.hides_rows else f"{n}"
+            raise UnsupportedProblemError(
+                "method='dmw-published' needs s times the number of private rows below 2^45: beyond"
+                " it, rounding may move a score by more than the published sensitivity allows for."
+                f" Here s is {s:g}, with {count} private rows. Choose a smaller s, or method='dmw'.",
+                parameter="method",
+            )
+        if alpha is None:
+            raise InvalidParameterError(
+                "alpha is missing: method='dmw-published' takes its number of rounds from alpha.",
+                parameter="alpha",
+            )
+        if delta == 0 and math.isfinite(eps):
+            raise InvalidParameterError(
+                "delta must be positive: the published composition formula divides by ln(1/delta).",
+                parameter="delta",
+            )
+        simplex = Simplex(task.form, task.opt)
+        largest_value = entry_bound * float(simplex.vertices.max())
+        rho = largest_value + rhs_bound
+        if not alpha < 9 * rho:
+            raise InvalidParameterError(
+                f"alpha must be below 9 rho = {9 * rho:g} for method='dmw-published', got {alpha:g}.",
+                parameter="alpha",
+            )
+        rounds = as_rounds(36 * math.log(n), rho / alpha, alpha)
+        eta = math.sqrt(math.log(n) / rounds)
+        sensitivity = self._largest_change(largest_value) * task.public.rows_of_one_record / s
+        eps_per_round = (
+            math.inf if math.isinf(eps) else eps / math.sqrt(8 * rounds * math.log(1 / delta))
+        )
+        mechanism = ExponentialMechanism(sensitivity, eps_per_round)
+        within = partial(rows_within_bounds, simplex, entry_bound, rhs_bound)
+
+        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
+            scaled = rows.keep(partial(self._scored, simplex, within))
+            dual = DenseDual(scaled, s, eta / (2 * rho))
+            return Game(dual, SelectionPlayer(simplex, *draws), rounds=rounds)
+
+        return PlannedRun([(mechanism, rounds, PURPOSE)], start)
+
+    def _largest_change(self, largest_value: float) -> float:
+        """The published change of s times a score when one row is replaced."""
+        return 3 * largest_value
+
+    def _scored(self, simplex: Simplex, within: Any, block: Any) -> Any:  # noqa: ARG002
+        return within(block)
+
+
+def rows_within_bounds(
+    simplex: Simplex, entry_bound: float, rhs_bound: float, block: RowBlock
+) -> RowsOnSimplex:
+    """Rows as they are; a row beyond the declared bounds is scaled down to them.
+
+    The bounds are on abs(A'_ij) and abs(b'_i).
+    """
+    low, high = block.extremes(np.ones(len(simplex.form.column)))
+    # A row infinitely far beyond a tiny bound is scaled to zero, and no warning tells of it.
+    with np.errstate(over="ignore"):
+        excess = np.maximum(
+            np.maximum(np.abs(low), np.abs(high)) / entry_bound, np.abs(block.rhs) / rhs_bound
+        )
+    scale = 1.0 / np.maximum(excess, 1.0)
+    return RowsOnSimplex(block, simplex, scale, scale * block.rhs)
+
+
+def _declared_bounds(width: Any) -> tuple[float, float]:
+    if width is None:
+        raise InvalidParameterError(
+            "width is missing: method='dmw-published' needs a declared public bound on every |A_ij|"
+            " and |b_i|, or a pair of bounds.",
+            parameter="width",
+        )
+    pair = (width, width) if np.ndim(width) == 0 else tuple(width)
+    if len(pair) != 2:
+        raise InvalidParameterError(
+            "width must be one bound, or a pair of bounds (for A, for b).", parameter="width"
+        )
+    bounds = real(pair[0], "width"), real(pair[1], "width")
+    if not all(0 < bound < math.inf for bound in bounds):
+        raise InvalidParameterError(
+            f"width must be positive and finite, got {width!r}.", parameter="width"
+        )
+    if not all(_SMALLEST_BOUND <= bound <= _LARGEST_BOUND for bound in bounds):
+        raise InvalidParameterError(
+            f"width must lie between {_SMALLEST_BOUND:g} and {_LARGEST_BOUND:g} with"
+            f" method='dmw-published', got {width!r}: beyond, numbers overflow. Measure the rows in"
+            " other units.",
+            parameter="width",
+        )
+    return bounds

@@ -1,0 +1,31 @@
+"""Truncated Laplace noise of the published width, for comparison."""
+
+from __future__ import annotations
+
+from privlp.methods.never_violated import TruncatedLaplace
+from privlp.methods.task import Task
+from privlp.privacy import TruncatedLaplaceMechanism
+from privlp.relations.private_numbers import PrivateNumbers
+
+
+class PublishedTruncatedLaplace(TruncatedLaplace):
+    """As :class:`~privlp.methods.never_violated.TruncatedLaplace`, with the published width.
+
+    It is ln(m (e^eps - 1)/delta + 1) for m numbers (Muñoz Medina et al. 2021).
+    """
+
+    name = "truncated-laplace-published"
+
+    def competes(self, task: Task) -> bool:  # noqa: ARG002
+        return False
+
+    def _of_eps(
+        self, numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float
+    ) -> list[TruncatedLaplaceMechanism]:
+        entries = sum(len(part) for part in numbers)
+        return [
+            TruncatedLaplaceMechanism.of_budget(
+                part.l1, share * eps, delta, shift=eps, published_for=entries
+            )
+            for part, share in zip(numbers, split, strict=True)
+        ]

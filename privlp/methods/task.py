@@ -1,0 +1,253 @@
+"""The request of one call of :func:`privlp.solve`, as planning sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from privlp.checks import real
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.privacy import Accountant, Ledger
+from privlp.problem.data import ProgramData
+from privlp.problem.linear_program import LinearProgram
+from privlp.problem.public_part import PublicPart
+from privlp.problem.standard_form import StandardForm
+from privlp.relations.base import NeighbourRelation
+from privlp.relations.constraint_private import ConstraintPrivate
+
+
+@dataclass(frozen=True)
+class Task:
+    """One private solve before it is paid for: the public part, and what is asked for.
+
+    Nothing here depends on private data, so neither does anything that is planned from it.
+
+    Attributes
+    ----------
+    public : PublicPart
+        The public half of the program.
+    ledger : Accountant
+        Says what draws would cost. Only :func:`privlp.solve` charges it.
+    s, alpha, opt, width, split, time_limit
+        As for :func:`privlp.solve`.
+
+    Examples
+    --------
+    What :func:`privlp.solve` hands to a method:
+
+    >>> from privlp import LinearProgram
+    >>> from privlp.methods import Task
+    >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+    >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+    >>> task.n, task.density(), task.relation.description
+    (2, 1.0, 'constraint-private: one record (at most 1 row) replaced')
+    """
+
+    public: PublicPart
+    ledger: Accountant
+    s: float | None = None
+    alpha: float | None = None
+    opt: Any = None
+    width: Any = None
+    split: Sequence[float] | None = None
+    time_limit: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        lp: LinearProgram,
+        eps: float,
+        delta: float,
+        s: float | None = None,
+        alpha: float | None = None,
+        **asked: Any,
+    ) -> Task:
+        """The request that :func:`privlp.solve` would make of a method, with a ledger of its own.
+
+        Parameters
+        ----------
+        lp, eps, delta, s, alpha, asked
+            As for :func:`privlp.solve`.
+
+        Raises
+        ------
+        InvalidParameterError
+            If `eps` or `delta` is outside its domain.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.methods import METHODS, Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> planned = METHODS["mirror"].plan(Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
+        >>> [purpose for _, _, purpose in planned.charges]
+        ['release the sum of violated rows each round']
+        """
+        return cls(lp.public(), Ledger(eps, delta), s, alpha, **asked)
+
+    @property
+    def form(self) -> StandardForm:
+        """The public part in standard form."""
+        return self.public.form
+
+    @property
+    def lp(self) -> ProgramData:
+        """The public part of the program."""
+        return self.public.form.lp
+
+    @property
+    def relation(self) -> NeighbourRelation:
+        """What its neighbours may differ in."""
+        return self.public.relation
+
+    @property
+    def n(self) -> int:
+        """Public number of private rows."""
+        return self.public.n
+
+    def density(self) -> float:
+        """The parameter s, checked against the public number of rows.
+
+        Examples
+        --------
+        >>> import dataclasses
+        >>> from privlp import LinearProgram
+        >>> from privlp.methods import Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> task.density()
+        1.0
+        >>> dataclasses.replace(task, s=3).density()
+        Traceback (most recent call last):
+            ...
+        privlp.errors.InvalidParameterError: s must be between 1 and the number of private rows, 2; got 3.
+        """
+        if self.s is None:
+            raise InvalidParameterError(
+                "s is missing: the number of private rows that the solution may violate by more"
+                " than alpha.",
+                parameter="s",
+            )
+        s = real(self.s, "s")
+        if not 1 <= s <= self.n:
+            raise InvalidParameterError(
+                f"s must be between 1 and the number of private rows, {self.n}; got {self.s!r}.",
+                parameter="s",
+            )
+        return s
+
+    def accuracy(self) -> float | None:
+        """The parameter alpha, positive or None.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.methods import Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> task.accuracy() is None
+        True
+        """
+        if self.alpha is None:
+            return None
+        alpha = real(self.alpha, "alpha")
+        if not 0 < alpha < float("inf"):
+            raise InvalidParameterError(
+                "alpha must be positive and finite (or None for the best the budget allows), got"
+                f" {self.alpha!r}.",
+                parameter="alpha",
+            )
+        return alpha
+
+    def constraint_private(self, method: str, *, soft_rows: bool = False) -> ConstraintPrivate:
+        """The relation, if it is the one under which whole constraints change and the program fits it.
+
+        Parameters
+        ----------
+        method : str
+            Name for messages.
+        soft_rows : bool
+            Whether the method takes programs with a penalty.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            If it is not.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.methods import Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> task.constraint_private("my method").change
+        'replace'
+        """
+        if not isinstance(self.relation, ConstraintPrivate):
+            raise UnsupportedProblemError(
+                f"method={method!r} protects constraint-private programs, not:"
+                f" {self.relation.description}.",
+                parameter="method",
+            )
+        self.refuse(method, split="one part of the program is private")
+        if not self.public.has_private_rows:
+            raise UnsupportedProblemError(
+                "The program has no private rows, so there is nothing to protect: use solve_exact."
+            )
+        if not soft_rows:
+            self.refuse_soft_rows(method)
+        return self.relation
+
+    def refuse_soft_rows(self, method: str) -> None:
+        """Refuse a program with a penalty.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            If it has one.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.methods import Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], penalty=5)
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> task.refuse_soft_rows("my method")
+        Traceback (most recent call last):
+            ...
+        privlp.errors.UnsupportedProblemError: method='my method' treats every row as hard; ...
+        """
+        if self.lp.penalty is not None:
+            raise UnsupportedProblemError(
+                f"method={method!r} treats every row as hard; leave out penalty, or write the soft"
+                " rows with slack variables.",
+                parameter="method",
+            )
+
+    def refuse(self, method: str, **unused: str) -> None:
+        """Refuse arguments that a method has no use for, each with the reason.
+
+        Raises
+        ------
+        InvalidParameterError
+            If one of them was given.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.methods import Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> task.refuse("my method", width="it needs no declared bounds")
+        >>> task.refuse("my method", opt="it looks for the optimum")
+        Traceback (most recent call last):
+            ...
+        privlp.errors.InvalidParameterError: opt has no use with method='my method': it looks for the optimum. Leave it out.
+        """
+        for name, reason in unused.items():
+            if getattr(self, name) is not None:
+                raise InvalidParameterError(
+                    f"{name} has no use with method={method!r}: {reason}. Leave it out.",
+                    parameter=name,
+                )

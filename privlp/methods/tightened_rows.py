@@ -1,0 +1,167 @@
+"""Private rows at the tight ends of what is known of them, and points that certainly satisfy them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.checks import as_sparse
+from privlp.problem.exact_arithmetic import violated
+from privlp.problem.highs_model import optimum, row_sizes
+from privlp.problem.standard_form import StandardForm
+from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+
+FloatArray = npt.NDArray[np.float64]
+
+_PRECISION = 1e-9
+#: Options for HiGHS.
+PRECISELY = {"primal_feasibility_tolerance": _PRECISION, "dual_feasibility_tolerance": _PRECISION}
+_SNAP = 1e-9
+_MOST_REPAIRS = 5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TightenedRows:
+    """The rows that the solution must satisfy, in variables of one sign each: x_j = sum of sign_k y_k over its columns k.
+
+    Attributes
+    ----------
+    form : StandardForm
+    column, sign : (k,)
+        User's variable behind each y, and its sign.
+    bounds : (k, 2)
+        Bounds on y.
+    A : (r, k) sparse array
+        Inequality rows A y <= rhs: private ones at their tightest within what is known, then public ones.
+    rhs : (r,)
+    """
+
+    form: StandardForm
+    column: npt.NDArray[np.int64]
+    sign: FloatArray
+    bounds: FloatArray
+    A: sp.csr_array
+    rhs: FloatArray
+
+    @classmethod
+    def tightest(cls, form: StandardForm, numbers: list[PrivateNumbers]) -> TightenedRows:
+        """Private numbers at the tight ends of their declared ranges: the worst case, public."""
+        stated, ends = ProgramNumbers.of(form), None
+        for part in numbers:
+            if part.part == "b":
+                stated = stated.having(part, part.low)
+            elif part.part == "A":
+                ends = part, part.low, part.high
+        return cls.of(stated, ends)
+
+    @classmethod
+    def of(
+        cls, stated: ProgramNumbers, ends: tuple[PrivateNumbers, FloatArray, FloatArray] | None
+    ) -> TightenedRows:
+        """Rows with these right-hand sides, and with coefficients between the given ends where they are private."""
+        form, lp = stated.form, stated.form.lp
+        lower, upper = lp.bounds.T
+        mixed = (lower < 0) & (upper > 0) if ends is not None else np.zeros(len(lower), dtype=bool)
+        negative, zero = (upper <= 0) & (lower < 0), (lower == 0) & (upper == 0)
+        plus, minus = np.flatnonzero(~negative & ~zero), np.flatnonzero(negative | mixed)
+        split = mixed[np.concatenate([plus, minus])]
+        bounds = np.vstack([lp.bounds[plus], -lp.bounds[minus][:, ::-1]])
+        bounds[split, 0] = 0.0
+        grown, fallen = (stated.private_rows(),) * 2 if ends is None else _at_ends(stated, *ends)
+        kept = np.flatnonzero(
+            lp.row_lower[form.row] < lp.b[form.row]
+        )  # equalities whose numbers are public count as public
+        private = sp.hstack([as_sparse(grown)[kept][:, plus], -as_sparse(fallen)[kept][:, minus]])
+        public = ~lp.private & (lp.row_lower < lp.b)
+        above, below = (
+            np.flatnonzero(public & np.isfinite(lp.b)),
+            np.flatnonzero(public & np.isfinite(lp.row_lower)),
+        )
+        A = as_sparse(lp.A)
+        known = sp.vstack([A[above], -A[below]])
+        known = sp.hstack([as_sparse(known)[:, plus], -as_sparse(known)[:, minus]])
+        return cls(
+            form=form,
+            column=np.concatenate([plus, minus]),
+            sign=np.repeat([1.0, -1.0], [len(plus), len(minus)]),
+            bounds=bounds,
+            A=sp.csr_array(sp.vstack([private, known])),
+            rhs=np.concatenate([stated.rhs[kept], lp.b[above], -lp.row_lower[below]]),
+        )
+
+    def equalities(self) -> tuple[Any, FloatArray]:
+        """Equalities, all of public numbers, which hold to the precision of HiGHS."""
+        lp = self.form.lp
+        equal = lp.row_lower == lp.b
+        return as_sparse(lp.A)[equal][:, self.column] * self.sign, lp.b[equal]
+
+    def violated(self, x: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which inequality rows x violates in exact arithmetic, (r,)."""
+        y = self.sign * x[self.column]
+        y = np.maximum(y, 0.0) if len(np.unique(self.column)) < len(self.column) else y
+        return violated(self.A, y, self.rhs)
+
+    def point(self, y: FloatArray) -> FloatArray:
+        """The user's x behind y, within bounds, on a bound where it is within a hair of it."""
+        x = np.zeros(self.form.lp.shape[1])
+        np.add.at(x, self.column, self.sign * y)
+        lower, upper = self.form.lp.bounds.T
+        nearest = np.where(np.abs(x - lower) <= np.abs(x - upper), lower, upper)
+        x = np.where(np.abs(x - nearest) <= _SNAP * np.abs(x).max(initial=0.0), nearest, x)
+        return np.clip(x, *self.form.lp.bounds.T)
+
+
+def _at_ends(
+    stated: ProgramNumbers, part: PrivateNumbers, low: FloatArray, high: FloatArray
+) -> tuple[Any, Any]:
+    """Coefficients of the private ``<=`` rows for x_j >= 0 (the largest possible) and for x_j <= 0 (the smallest possible)."""
+    largest, smallest = (stated.having(part, end).private_rows() for end in (high, low))
+    above = stated.form.row_sign[:, None] > 0
+    dense = [rows.toarray() if sp.issparse(rows) else rows for rows in (largest, smallest)]
+    return np.where(above, *dense), np.where(above, *dense[::-1])
+
+
+def certain(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
+    """A point near x that satisfies all rows in exact arithmetic.
+
+    None if there is none to be found.
+
+    x is moved towards a point as far inside as can be of the rows that fail, by the least of a few
+    steps that will do. Rows that fail on the way join them.
+    """
+    failing = rows.violated(x)
+    for _ in range(_MOST_REPAIRS):
+        if not failing.any():
+            return x
+        inside = point_inside(rows, failing)
+        if inside is None:
+            return None
+        for step in (*np.geomspace(2.0**-50, 0.25, 25), 1.0):
+            moved = np.clip(x + step * (inside - x), *rows.form.lp.bounds.T)
+            still = rows.violated(moved)
+            if not still.any():
+                return moved
+        failing |= still
+    return None
+
+
+def point_inside(rows: TightenedRows, chosen: npt.NDArray[np.bool_]) -> FloatArray | None:
+    """The point farthest inside the chosen rows, each measured by its largest coefficient, that HiGHS finds feasible."""
+    largest = row_sizes(rows.A)
+    equal, values = rows.equalities()
+    inward = np.concatenate(
+        [np.where(chosen, np.maximum(largest, 1e-9), 0.0), np.zeros(len(values))]
+    )
+    matrix = sp.hstack([sp.vstack([rows.A, equal]), sp.csr_array(inward[:, None])])
+    cost = np.append(np.zeros(len(rows.column)), -1.0)
+    lower = np.concatenate([np.full(len(largest), -np.inf), values])
+    bounds = np.vstack([rows.bounds, [0.0, 1.0]])
+    status, point = optimum(
+        cost, matrix, lower, np.concatenate([rows.rhs, values]), bounds, options=PRECISELY
+    )
+    return rows.point(point[:-1]) if status == highspy.HighsModelStatus.kOptimal else None

@@ -1,0 +1,1 @@
+"""Primal players: they see private scores through paid draws, and answer with something released."""

@@ -1,0 +1,158 @@
+"""The game of a dual player over private rows against a private primal player.
+
+Each round the dual player weighs the private rows, the primal player answers from a noisy view of
+the weighted rows, and the dual player learns how far the answer violates each row. Only the answers
+leave; the solution is made of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.duals.base import Dual
+from privlp.privacy import ChargedDraws
+from privlp.regions.simplex import Simplex
+from privlp.status import Status
+
+FloatArray = npt.NDArray[np.float64]
+Trace = dict[str, npt.NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class Released:
+    """What a solver gives away.
+
+    Attributes
+    ----------
+    x : (d,) array or None
+        A point in the user's variables, None if none was found.
+    objective : float or None
+        Its value: of public costs, or of released ones.
+    trace : dict of arrays
+        The released values that x was made from.
+    status : Status
+        How the solver ended.
+    message : str
+        What it did, as the beginning of a sentence.
+    """
+
+    x: FloatArray | None
+    objective: float | None
+    trace: Trace = field(default_factory=dict)
+    status: Status = Status.COMPLETED
+    message: str = ""
+
+
+class Solver(Protocol):
+    """A run that is ready to start: everything about it was fixed and charged for before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp.players.driver import drive
+    >>> from privlp.players.game import Released
+    >>> class Middle:  # looks at nothing private
+    ...     rounds = 1
+    ...     def step(self, t):
+    ...         self.x = np.array([2.0, 2.0])
+    ...     def released(self):
+    ...         return Released(self.x, 6.0)
+    >>> solver = Middle()
+    >>> drive(solver, progress=False, time_limit=None).success, solver.released().objective
+    (True, 6.0)
+    """
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds, fixed before the first draw."""
+
+    def step(self, t: int) -> None:
+        """Play round t."""
+
+    def released(self) -> Released:
+        """The outcome after all rounds."""
+
+
+class Player(Protocol):
+    """A private primal player: sees private scores, answers with something released."""
+
+    def respond(self, scores: FloatArray) -> Any:
+        """Answer the scores of this round through a paid draw: by a vertex, or by a point."""
+
+    def released(self) -> Released:
+        """The outcome of all answers."""
+
+
+class PointPlayer(Player, Protocol):
+    """A player that answers with points of its region."""
+
+    @property
+    def point(self) -> FloatArray:
+        """Where the duals look next."""
+
+    @property
+    def solution(self) -> FloatArray:
+        """The point that the answers so far make, in the coordinates of :attr:`point`."""
+
+
+class SelectionPlayer:
+    """Selects one vertex of the simplex a round by the exponential mechanism.
+
+    Parameters
+    ----------
+    simplex : Simplex
+        Public region.
+    select : ChargedDraws
+        Paid draws of an exponential mechanism over the vertices, one for each round.
+    """
+
+    def __init__(self, simplex: Simplex, select: ChargedDraws) -> None:
+        self._simplex = simplex
+        self._select = select
+        self._selected: list[int] = []
+
+    def respond(self, scores: FloatArray) -> int:
+        """Select a vertex."""
+        vertex: int = self._select(scores)
+        self._selected.append(vertex)
+        return vertex
+
+    def released(self) -> Released:
+        """The average of the selected vertices."""
+        vertices, form = self._simplex.vertices, self._simplex.form
+        share = np.bincount(self._selected, minlength=len(vertices)) / len(self._selected)
+        x = form.undo(share * vertices)
+        return Released(x, form.lp.objective(x), {"selected": form.column[self._selected]})
+
+
+class Game:
+    """A dual player over private rows against a private primal player.
+
+    With a dense dual and a :class:`SelectionPlayer` this is Algorithm 2 of Hsu, Roth, Roughgarden
+    and Ullman (2014).
+
+    Parameters
+    ----------
+    dual : Dual
+        The dual player.
+    player : Player
+        The private primal player.
+    rounds : int
+        Number of rounds T, fixed in advance from public numbers.
+    """
+
+    def __init__(self, dual: Dual, player: Player, *, rounds: int) -> None:
+        self.rounds = rounds
+        self.dual, self.player = dual, player
+
+    def step(self, t: int) -> None:  # noqa: ARG002 (every round is alike)
+        """Play a round: weigh the rows, let the player answer, learn which rows it violates."""
+        self.dual.learn(self.player.respond(self.dual.scores()))
+
+    def released(self) -> Released:
+        """What the player's answers come to."""
+        return self.player.released()

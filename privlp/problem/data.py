@@ -1,0 +1,187 @@
+"""What the data of a linear program are, whether they are all of it or its public part alone."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class ProgramData:
+    """Fields that every program has, and what follows from them.
+
+    Attributes
+    ----------
+    c : (d,)
+    A : (n, d) array or sparse array
+    b, row_lower : (n,)
+        Upper and lower sides of A x, infinite where absent.
+    bounds : (d, 2)
+    private : (n,)
+        Which rows are private.
+    penalty : (n,) or None
+        Price of violation, ``inf`` for hard rows; ``None`` if all rows are hard.
+    groups : (n,) or None
+        The record that owns each row.
+    neighbours : NeighbourRelation
+    """
+
+    c: FloatArray
+    A: Any
+    b: FloatArray
+    row_lower: FloatArray
+    bounds: FloatArray
+    private: npt.NDArray[np.bool_]
+    penalty: Any
+    groups: Any
+    neighbours: Any
+    sense: Any
+    offset: float
+    variable_names: Any
+    row_names: Any
+    name: str
+
+    def changed(self, **values: Any) -> Self:
+        """The program with other values in some fields."""
+        return replace(self, **values)  # type: ignore[type-var] # every subclass is a dataclass
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of variables."""
+        return self.A.shape
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether A is a sparse array."""
+        return sp.issparse(self.A)
+
+    @property
+    def sign(self) -> float:
+        """+1 for minimisation, -1 for maximisation."""
+        return 1.0 if self.sense == "min" else -1.0
+
+    def objective(self, x: npt.ArrayLike) -> float:
+        """c·x plus the offset, in the user's sense.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2], offset=10).objective([3, 4])
+        21.0
+        """
+        return float(self.c @ np.asarray(x) + self.offset)
+
+    def price_of(self, violations: npt.NDArray[np.float64]) -> float:
+        """Price, in the user's sense, of the given violations of soft rows (shape (n,)).
+
+        0 for a program without any.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], penalty=[5, np.inf])  # the second row is hard
+        >>> lp.price_of(np.array([0.5, 0.0]))
+        2.5
+        """
+        if self.penalty is None:
+            return 0.0
+        soft = np.isfinite(self.penalty)
+        return self.sign * float(self.penalty[soft] @ violations[soft])
+
+    def row_name(self, i: int) -> str:
+        """Name of row i for messages; "a row" where names are private.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, LinearProgram
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2], row_names=["iron"]).row_name(0)
+        "row 'iron'"
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=ConstraintPrivate("add-remove", nominal_n=1)).row_name(0)
+        'a row'
+        """
+        if self.neighbours.hides_rows:
+            return "a row"
+        return f"row {i}" if self.row_names is None else f"row {self.row_names[i]!r}"
+
+    def variable_name(self, j: int) -> str:
+        """Name of variable j for messages.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2], variable_names=["oats", "milk"]).variable_name(1)
+        "variable 'milk'"
+        """
+        return (
+            f"variable {j}"
+            if self.variable_names is None
+            else f"variable {self.variable_names[j]!r}"
+        )
+
+    def sides(self) -> npt.NDArray[np.int64]:
+        """Number of ``<=`` rows that each row becomes: 2 for an equality or range, 1 for an inequality, 0 for a free row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram
+        >>> LinearProgram([1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=[2, -np.inf]).sides()  # an equality and an inequality
+        array([2, 1])
+        """
+        return np.isfinite(self.row_lower).astype(np.int64) + np.isfinite(self.b)
+
+    def rows_of_largest_record(self, rows_per_record: int = 1) -> int:
+        """Largest number of private ``<=`` rows owned by one record, from `groups` where given.
+
+        Without groups a record is taken to own any `rows_per_record` private rows.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> A = [[-1, -1], [-1, -3], [-2, -1]]
+        >>> LinearProgram([1, 2], A, [-2, -3, -1], groups=["Ann", "Bob", "Ann"]).rows_of_largest_record()
+        2
+        """
+        sides = self.sides()[self.private]
+        if not sides.size:
+            return 0
+        if self.groups is None:
+            return rows_per_record * int(sides.max())
+        _, record = np.unique(self.groups[self.private], return_inverse=True)
+        return int(np.bincount(record, weights=sides).max())
+
+
+@dataclass(frozen=True, eq=False)
+class KnownProgram(ProgramData):
+    """A program in which fixed numbers stand in the place of private ones.
+
+    A neighbour relation makes it (:meth:`~privlp.relations.NeighbourRelation.conceal`). Nothing is
+    checked: the numbers that stand in need not keep to any range.
+    """
+
+    c: FloatArray
+    A: Any
+    b: FloatArray
+    row_lower: FloatArray
+    bounds: FloatArray
+    private: npt.NDArray[np.bool_]
+    penalty: Any
+    neighbours: Any
+    sense: str
+    offset: float
+    variable_names: Any
+    groups: Any = None
+    row_names: Any = None
+    name: str = ""
+
+    @classmethod
+    def of(cls, program: ProgramData, **changed: Any) -> KnownProgram:
+        """The data of a program, some of them changed; names and owners of rows are left out."""
+        names = [field.name for field in fields(cls) if field.default is MISSING]
+        return cls(**{name: getattr(program, name) for name in names} | changed)

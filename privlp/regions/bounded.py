@@ -1,0 +1,138 @@
+"""What is public about where x may lie: bounds, public rows, and directions that no private number can rule out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.checks import as_sparse
+from privlp.errors import UnsupportedProblemError
+from privlp.problem.data import ProgramData
+from privlp.problem.highs_model import optimum
+from privlp.problem.standard_form import StandardForm
+from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+
+FloatArray = npt.NDArray[np.float64]
+
+_TOLERANCE = 1e-9
+_NAMED = 3
+
+
+def require_bounded(
+    form: StandardForm, numbers: Sequence[PrivateNumbers], *, within_ranges: bool = False
+) -> None:
+    """Refuse a program whose privatised version could be unbounded, or whose public rows contradict each other.
+
+    Uses public numbers alone. The directions in which a feasible set is unbounded depend on A and
+    on which rows have which sides, not on right-hand sides: so rows whose coefficients are public
+    count, private right-hand side or not.
+
+    Parameters
+    ----------
+    form : StandardForm
+        The program.
+    numbers : sequence of PrivateNumbers
+        The private numbers; only where they stand and their declared ranges are used.
+    within_ranges : bool
+        Whether released coefficients keep to their declared ranges, so that a row counts at the loosest end of them.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        With the names of variables that need a bound.
+    """
+    lp, parts = form.lp, {part.part for part in numbers}
+    public = ~lp.private | (not {"A", "b"} & parts)
+    status, _ = optimum(
+        np.zeros(lp.shape[1]), lp.A[public], lp.row_lower[public], lp.b[public], lp.bounds
+    )
+    if status == highspy.HighsModelStatus.kInfeasible:
+        raise UnsupportedProblemError(
+            "The public rows and bounds contradict each other: no x satisfies them all."
+        )
+    limited = np.isfinite(lp.bounds)
+    box = np.column_stack([np.where(limited[:, 0], 0.0, -1.0), np.where(limited[:, 1], 0.0, 1.0)])
+    rows = _rows_of_directions(form, numbers, box, within_ranges=within_ranges)
+    limits = np.full(rows.shape[0], -np.inf), np.zeros(rows.shape[0])
+    for cost in _costs(lp, box, numbers):
+        _, direction = optimum(cost, rows, *limits, box)
+        if cost @ direction < -_TOLERANCE * np.abs(cost).max():
+            raise UnsupportedProblemError(_message(lp, direction), parameter="bounds")
+
+
+def _rows_of_directions(
+    form: StandardForm, numbers: Sequence[PrivateNumbers], box: FloatArray, *, within_ranges: bool
+) -> sp.csr_array:
+    """Rows r such that r·x <= 0 for every direction in which some possible program is unbounded.
+
+    (k, d).
+    """
+    lp = form.lp
+    A, public = as_sparse(lp.A), ~lp.private
+    kept = [A[public & np.isfinite(lp.b)], -A[public & np.isfinite(lp.row_lower)]]
+    owner = next((part for part in numbers if part.part == "A"), None)
+    if owner is None:
+        kept.append(as_sparse(ProgramNumbers.of(form).private_rows()))
+    else:
+        movable = np.isin(form.row, owner.at[0])
+        ends = [
+            ProgramNumbers.of(form).having(owner, end).private_rows()
+            for end in (owner.low, owner.high)
+        ]
+        dense = [end.toarray() if sp.issparse(end) else end for end in ends]
+        low, high = np.minimum(*dense), np.maximum(*dense)
+        loosest = np.where(box.sum(axis=1) >= 0, low, high)
+        both_ways = (box[:, 0] < 0) & (box[:, 1] > 0)
+        known = np.isfinite(loosest).all(axis=1) & ~((low < high) & both_ways).any(axis=1)
+        kept.append(as_sparse(loosest[known if within_ranges else ~movable]))
+    return sp.csr_array(sp.vstack(kept))
+
+
+def largest_size(lp: ProgramData) -> float:
+    """Public bound on sum_j |x_j| from bounds and public rows; infinite where there is none."""
+    lower, upper = lp.bounds.T
+    mixed = (lower < 0) & (upper > 0)
+    sign = np.where(mixed, 0.0, np.where(lower >= 0, 1.0, -1.0))
+    rows = ~lp.private
+    status, point = optimum(-sign, lp.A[rows], lp.row_lower[rows], lp.b[rows], lp.bounds)
+    if status != highspy.HighsModelStatus.kOptimal:
+        return float("inf")
+    return float(sign @ point) + float(np.abs(lp.bounds[mixed]).max(axis=1, initial=0.0).sum())
+
+
+def _costs(lp: ProgramData, box: FloatArray, numbers: Sequence[PrivateNumbers]) -> list[FloatArray]:
+    """Objectives one of which falls without limit if that of any possible program does.
+
+    Costs at the end of their range that makes a variable's only direction best, and all directions
+    where there is no such end.
+    """
+    low, high = (lp.sign * lp.c for _ in range(2))
+    for part in numbers:
+        if part.part == "c":
+            ends = np.sort(lp.sign * np.column_stack([part.low, part.high]), axis=1)
+            low[part.at], high[part.at] = ends.T
+    direction = box.sum(
+        axis=1
+    )  # 1 or -1 for a variable that can grow or fall, 0 for one that can do neither or both
+    best = np.where(direction >= 0, low, high)
+    both_ways = (box[:, 0] < box[:, 1]) & (direction == 0) & (low < high)
+    unlimited = ~np.isfinite(best) | both_ways
+    generic = np.where(
+        unlimited, np.random.default_rng(0).normal(size=len(best)), 0.0
+    )  # orthogonal to no direction that matters
+    costs = [np.where(unlimited, 0.0, best), generic, -generic]
+    return [cost for cost in costs if cost.any()]
+
+
+def _message(lp: ProgramData, direction: FloatArray) -> str:
+    largest = [j for j in np.argsort(-np.abs(direction))[:_NAMED] if abs(direction[j]) > _TOLERANCE]
+    names = ", ".join(lp.variable_name(int(j)) for j in largest)
+    return (
+        f"The public region is unbounded: its bounds and rows let {names} grow without limit, and"
+        " the objective improve, for some possible values of the private numbers. Give such"
+        " variables finite bounds (bounds=..., or box=... in the readers)."
+    )

@@ -1,0 +1,204 @@
+"""The public region K = {u >= 0, cost·u = V} of Hsu, Roth, Roughgarden and Ullman (2014).
+
+K is a simplex with vertices v_j e_j, v_j = V / cost_j.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.checks import real
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.problem.standard_form import StandardForm
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Simplex:
+    """The region K of a program and a public optimum.
+
+    Parameters
+    ----------
+    form : StandardForm
+        The public part of the program.
+    opt : float or None
+        Public optimal value, in the user's units and sense.
+    least : float, optional
+        Share q of V in [0, 1]: the region is {u >= 0, q V <= cost·u <= V} instead, within the simplex that has the origin as one
+        more vertex, the last.
+
+    Raises
+    ------
+    InvalidParameterError
+        If `opt` is missing or not finite.
+    UnsupportedProblemError
+        If the region is no simplex; the message lists each reason and its remedy.
+    """
+
+    def __init__(self, form: StandardForm, opt: Any, *, least: float | None = None) -> None:
+        if opt is None:
+            raise InvalidParameterError(
+                "opt is missing. Give the optimal value, or a public guess of it, as opt=... in the"
+                " objective's own units; where whole constraints are private, methods 'mirror' and"
+                " 'ftpl' also take a public range, opt=(low, high). It must be public: do not"
+                " compute it from private rows.",
+                parameter="opt",
+            )
+        if isinstance(opt, tuple | list | np.ndarray):
+            raise InvalidParameterError(
+                "opt must be a number with this method, got a sequence. Methods 'mirror' and 'ftpl'"
+                " take a range, opt=(low, high).",
+                parameter="opt",
+            )
+        value = form.cost_of(real(opt, "opt"))
+        if not math.isfinite(value):
+            raise InvalidParameterError(
+                f"opt must be a finite number, got {opt!r}.", parameter="opt"
+            )
+        reasons = _reasons_against(form, value)
+        if reasons:
+            raise UnsupportedProblemError(
+                "This method needs the public region {x >= 0, c·x = opt} to be a simplex, and here"
+                " it is not: "
+                + "; ".join(reasons)
+                + ". Or use method='ftpl', which takes any bounded region."
+            )
+        self.form = form
+        self.origin = least is not None
+        self._most_of_origin = 0.0 if least is None else 1.0 - least
+        self.vertices: FloatArray = value / form.cost
+        if not 1e-100 < self.vertices.min() <= self.vertices.max() < 1e100:
+            raise UnsupportedProblemError(
+                "Costs and opt differ too much in size for the simplex to be usable; rescale the"
+                " costs."
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.vertices) + self.origin
+
+    def point(self, share: FloatArray) -> FloatArray:
+        """The point u with these shares of the vertices, shape (size,)."""
+        return share[: len(self.vertices)] * self.vertices
+
+    def nearest(self, share: FloatArray) -> FloatArray:
+        """The shares of the region that are nearest in relative entropy to these, (size,), of the simplex: the origin's is cut."""
+        if not self.origin or share[-1] <= self._most_of_origin:
+            return share
+        others = share[:-1] / share[:-1].sum()
+        return np.append((1 - self._most_of_origin) * others, self._most_of_origin)
+
+    def centre(self) -> FloatArray:
+        """The mean of the vertices, in the user's variables."""
+        return self.form.undo(self.vertices / len(self.vertices))
+
+    def farthest(self) -> FloatArray:
+        """The largest vertex, in the user's variables; the mean of several alike."""
+        largest = self.vertices == self.vertices.max()
+        return self.form.undo(np.where(largest, self.vertices, 0.0) / largest.sum())
+
+    @property
+    def typical_size(self) -> float:
+        """||x||_2 of a solution, which lies between the centre and the vertices: the geometric mean of their largest sizes."""
+        return float(math.sqrt(np.linalg.norm(self.centre()) * np.linalg.norm(self.farthest())))
+
+    @property
+    def costs(self) -> FloatArray:
+        """cost·u at the vertices."""
+        costs = np.zeros(self.size)
+        costs[: len(self.vertices)] = self.form.cost * self.vertices
+        return costs
+
+    @property
+    def longest(self) -> float:
+        """Euclidean norm of a row's values at the vertices per unit of ||A_i||_2, at most."""
+        return float(self.vertices.max())
+
+    @property
+    def typical_norm(self) -> float:
+        """The same, typically: the geometric mean of the vertices."""
+        return float(np.exp(np.mean(np.log(self.vertices))))
+
+    @property
+    def radius(self) -> float:
+        """Half the Euclidean diameter of K in the user's variables.
+
+        A private row whose values span [-1, 1] on K has ||A_i||_2 * radius >= 1, so a violation of
+        a in those units is at most a * radius per unit of ||A_i||_2.
+        """
+        longest = np.sort(self.vertices)[-2:]
+        return float(np.hypot(*longest)) / 2 if len(longest) == 2 else float(longest[0])
+
+
+def _reasons_against(form: StandardForm, value: float) -> list[str]:
+    lp = form.lp
+    reasons = []
+    if form.has_public_rows:
+        reasons.append(
+            "some rows are public (make every row private, by a mask of True or the pattern '*', if"
+            " rows such as stock limits may then be violated too)"
+        )
+    if np.isfinite(form.upper).any():
+        j = form.column[int(np.argmax(np.isfinite(form.upper)))]
+        reasons.append(
+            f"{lp.variable_name(j)} has two finite bounds (state one of them as a private row)"
+        )
+    if not form.column.size:
+        reasons.append("every variable is fixed by its bounds, which leaves a single point")
+    if not np.all(form.cost * value > 0):
+        if value == 0:
+            reasons.append("opt is the value at the bounds, which leaves a single point")
+        else:
+            j = form.column[int(np.argmax(form.cost * value <= 0))]
+            kind = (
+                "free"
+                if not np.isfinite(lp.bounds[j]).any()
+                else "of a cost that is zero or of the wrong sign for opt"
+            )
+            reasons.append(
+                f"{lp.variable_name(j)} is {kind} (every variable needs one bound and a cost c_j"
+                " with c_j·opt > 0)"
+            )
+    return reasons
+
+
+class Entropic:
+    """Entropic mirror map on a simplex: shares of the vertices, in proportion to exp(step * total).
+
+    Parameters
+    ----------
+    simplex : Simplex
+        The region.
+    step : float
+        Step per unit of score.
+    """
+
+    def __init__(self, simplex: Simplex, step: float) -> None:
+        self._simplex, self._step, self.size = simplex, step, simplex.size
+
+    def start(self) -> FloatArray:
+        """Equal shares."""
+        return self._simplex.nearest(np.full(self.size, 1 / self.size))
+
+    def towards(self, total: FloatArray) -> FloatArray:
+        """Shares that grow with the total of a vertex."""
+        log_weights = self._step * (total - total.max())
+        weights = np.exp(np.maximum(log_weights, -700.0))
+        return self._simplex.nearest(weights / weights.sum())
+
+    def seen(self, point: FloatArray) -> FloatArray:
+        """The point u with these shares."""
+        return self._simplex.point(point)
+
+    def undo(self, seen: FloatArray) -> FloatArray:
+        """The user's x behind u."""
+        return self._simplex.form.undo(seen)
+
+    def objective(self, x: FloatArray) -> float:
+        """The value of public costs."""
+        return self._simplex.form.lp.objective(x)

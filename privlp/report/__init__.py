@@ -1,0 +1,1 @@
+"""Reports on a solution, exact or private, and every picture that privlp draws."""

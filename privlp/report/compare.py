@@ -1,0 +1,227 @@
+"""Compare a private solution with the exact one. **Not private**: for teaching and research."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.checks import real
+from privlp.errors import InvalidParameterError
+from privlp.exact import ExactSolution, solve_exact
+from privlp.problem.linear_program import LinearProgram
+from privlp.report.figure import drawing_on, place_legend
+from privlp.report.style import GREY, marks
+from privlp.solution import Solution, point_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What a private solution costs and violates.
+
+    **Not private**: computed from private rows without noise.
+
+    Attributes
+    ----------
+    objective, exact_objective : float or None
+        Objectives of both solutions in the user's sense, the price of violated soft rows included.
+    violations : (n,)
+        How far each row of the user's program is violated, in its own units; 0 where it holds.
+    scaled_violations : (n,)
+        The same per unit of ||A_i||_2, the units of alpha.
+    s : float or None
+        Number of rows that may be given up, if it was told.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+    >>> comparison = privlp.compare(lp, [1.0, 0.0], s=1)
+    >>> comparison.violation_at(0), comparison.violation_at(1), round(comparison.objective_gap, 3)
+    (1.0, 0.0, -0.333)
+    >>> comparison
+    Comparison(NOT PRIVATE: objective_gap=-0.333, rows violated=1 of 2 (s=1), worst violation=1 ...
+    """
+
+    objective: float
+    exact_objective: float | None
+    violations: FloatArray
+    scaled_violations: FloatArray
+    s: float | None = None
+
+    @property
+    def objective_gap(self) -> float | None:
+        """Private minus exact objective, relative to 1 + abs(exact).
+
+        ``None`` if there is no exact optimum.
+        """
+        if self.exact_objective is None:
+            return None
+        return (self.objective - self.exact_objective) / (1 + abs(self.exact_objective))
+
+    def violation_at(self, s: float) -> float:
+        """The (s+1)-th largest violation, in the user's units; 0 where no more than s rows exist.
+
+        It is the largest violation that is left when s rows are given up.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+        >>> comparison = privlp.compare(lp, [0.5, 0.0])
+        >>> [comparison.violation_at(s) for s in range(3)]
+        [1.5, 1.5, 0.0]
+        """
+        if _rows_given_up(s) >= len(self.violations):
+            return 0.0
+        rank = int(s) + 1
+        return float(np.partition(self.violations, -rank)[-rank])
+
+    def n_violated(self, alpha: float = 0.0) -> int:
+        """Number of rows violated by more than alpha per unit of ||A_i||_2.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+        >>> comparison = privlp.compare(lp, [0.5, 0.0])
+        >>> comparison.scaled_violations.round(2)
+        array([1.06, 0.3 ])
+        >>> comparison.n_violated(), comparison.n_violated(alpha=0.5)
+        (2, 1)
+        """
+        if np.isnan(real(alpha, "alpha")):
+            raise InvalidParameterError("alpha must be a number, got nan.", parameter="alpha")
+        return int(np.count_nonzero(self.scaled_violations > alpha))
+
+    def plot(
+        self, ax: Axes | None = None, *, label: str | None = None, s: float | None = None
+    ) -> Axes:
+        """Draw how many rows are violated by more than each amount.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        label : str, optional
+            Name in the legend.
+        s : float, optional
+            Mark the number of rows given up; by default the one that was told, if any.
+
+        Raises
+        ------
+        InvalidParameterError
+            If `s` is negative or no number.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt, privlp
+        >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+        >>> ax = privlp.compare(lp, [1.0, 0.0]).plot(label="a guess", s=1)
+        >>> print(ax.get_title())
+        not private: computed from the true rows
+        >>> plt.close(ax.figure)
+        """
+        s = self.s if s is None else _rows_given_up(s)
+        largest_first = np.sort(self.violations[self.violations > 0])[::-1]
+        if not len(largest_first):
+            label = "no row is violated" if label is None else f"{label}: no row is violated"
+        with drawing_on(ax) as axes:
+            k = sum(line.get_drawstyle() == "steps-pre" for line in axes.lines)
+            amounts = np.append(largest_first, 0.0)
+            axes.step(
+                amounts, np.arange(len(amounts)), where="pre", label=label, **marks(k, len(amounts))
+            )
+            if s is not None:
+                axes.axhline(s, color=GREY, linestyle="--", label=f"s = {s:g} rows given up")
+            axes.set_xlabel("violation (units of the row)")
+            axes.set_ylabel("rows violated by more (number)")
+            axes.set_yscale("symlog", linthresh=1.0)
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.set_xlim(left=0.0, auto=None)  # the other end follows what is drawn later
+            axes.set_ylim(0.0, max(1.0, axes.get_ylim()[1]), auto=None)
+            axes.set_title(axes.get_title() or "not private: computed from the true rows")
+            if label is not None or s is not None:
+                place_legend(axes, beside=False)
+        return axes
+
+    def __repr__(self) -> str:
+        gap = "none" if self.objective_gap is None else f"{self.objective_gap:+.3g}"
+        worst = float(self.violations.max(initial=0.0))
+        rows, beyond = f"{self.n_violated()} of {len(self.violations)}", ""
+        if self.s is not None:
+            rows += f" (s={self.s:g})"
+            beyond = f" (beyond s rows: {self.violation_at(self.s):.3g})"
+        return (
+            f"Comparison(NOT PRIVATE: objective_gap={gap}, rows violated={rows}, worst"
+            f" violation={worst:.3g}{beyond})"
+        )
+
+
+def compare(
+    lp: LinearProgram,
+    solution: Solution | ExactSolution | Any,
+    exact: ExactSolution | None = None,
+    *,
+    s: float | None = None,
+) -> Comparison:
+    """Compare a solution, or any point, with the exact optimum and with every row: **not private**.
+
+    Parameters
+    ----------
+    lp : LinearProgram
+        The program.
+    solution : Solution, ExactSolution or array_like of shape (d,)
+        What to look at.
+    exact : ExactSolution, optional
+        The exact optimum; computed with HiGHS if left out.
+    s : float, optional
+        Number of rows that may be given up, as for :func:`solve`; shown next to the number of
+        violated rows.
+
+    Examples
+    --------
+    >>> from privlp import LinearProgram, compare
+    >>> lp = LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+    >>> comparison = compare(lp, [1.0, 0.0])
+    >>> comparison.violations, round(comparison.objective_gap, 3), comparison.n_violated(0.5)
+    (array([1., 0.]), -0.333, 1)
+    """
+    if not isinstance(lp, LinearProgram):
+        raise InvalidParameterError(
+            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
+        )
+    if not isinstance(exact, ExactSolution | None):
+        raise InvalidParameterError(
+            f"exact must be an ExactSolution, got {type(exact).__name__}.", parameter="exact"
+        )
+    if s is not None:
+        _rows_given_up(s)
+    x = point_of(lp, solution)
+    exact = solve_exact(lp) if exact is None else exact
+    activity = lp.A @ x
+    violations = np.maximum(np.maximum(activity - lp.b, lp.row_lower - activity), 0.0)
+    norms = (
+        np.sqrt(np.asarray((lp.A**2).sum(axis=1)).ravel())
+        if lp.is_sparse
+        else np.linalg.norm(lp.A, axis=1)
+    )
+    scaled = np.divide(
+        violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0
+    )
+    return Comparison(
+        lp.objective(x) + lp.price_of(violations), exact.objective, violations, scaled, s
+    )
+
+
+def _rows_given_up(s: Any) -> float:
+    if not real(s, "s") >= 0:
+        raise InvalidParameterError(f"s must not be negative, got {s!r}.", parameter="s")
+    return float(s)

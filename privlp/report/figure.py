@@ -1,0 +1,92 @@
+"""Axes, legends and files of pictures, all by Matplotlib, which not every user needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from privlp.errors import InvalidParameterError, MissingDependencyError
+from privlp.files import whole_file
+from privlp.report.style import STYLE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
+
+
+@contextmanager
+def drawing_on(ax: Axes | None) -> Iterator[Axes]:
+    """Draw in privlp's style on given axes, or on those of a new figure.
+
+    Given axes get the style's sizes of text. If nothing is drawn on them yet, they also get its
+    colours.
+
+    Raises
+    ------
+    InvalidParameterError
+        If what is given is not axes.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    pyplot = _pyplot()
+    if not isinstance(ax, pyplot.Axes | None):
+        raise InvalidParameterError(
+            f"ax must be Matplotlib axes, got {type(ax).__name__}.", parameter="ax"
+        )
+    with pyplot.rc_context(STYLE):
+        if ax is None:
+            ax = pyplot.subplots()[1]
+        else:
+            _dress(ax, pyplot.rcParams["axes.prop_cycle"])
+        yield ax
+
+
+def label_of(names: Sequence[str] | None, j: Any) -> str:
+    """Name of variable j in a picture."""
+    return f"x[{j}]" if names is None else names[j]
+
+
+def place_legend(ax: Axes, *, beside: bool) -> Legend:
+    """Put the legend to the right of the axes, where a figure of ours makes room, or inside."""
+    if beside:
+        return ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return ax.legend(loc="best", frameon=True, framealpha=0.8)
+
+
+def new_axes() -> Axes:
+    """Axes of a new figure in privlp's style.
+
+    Raises
+    ------
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    with drawing_on(None) as ax:
+        return ax
+
+
+def save_figure(ax: Axes, path: str | os.PathLike[str]) -> None:
+    """Write the figure that holds some axes; the file appears whole or not at all."""
+    with whole_file(path) as unfinished:
+        ax.figure.savefig(unfinished, dpi=120)  # type: ignore[union-attr]
+
+
+def _dress(ax: Axes, colours: Any) -> None:
+    """Set what Matplotlib fixes when it makes axes, where ``rcParams`` come too late."""
+    ax.tick_params(labelsize=STYLE["font.size"])
+    for label in (ax.xaxis.label, ax.yaxis.label):
+        label.set_fontsize(STYLE["font.size"])
+    if not ax.has_data():
+        ax.set_prop_cycle(colours)
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Plots need Matplotlib: install it by pip install 'privlp[plot]'."
+        ) from error
+    return plt

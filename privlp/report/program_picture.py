@@ -1,0 +1,300 @@
+"""Pictures of programs in two variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.checks import as_floats
+from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
+from privlp.report.figure import drawing_on, label_of, place_legend
+from privlp.report.style import COLOURS, GREY, MARKERS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = npt.NDArray[np.float64]
+
+# Unbounded regions are drawn up to this multiple of the points and corners that are shown.
+_FAR = 1e4
+# Rows are moved outwards by this share of the distance that is drawn, so that rounding does not
+# empty the region of an equality. A region narrower than 100 times this has no width.
+_ROUNDING = 1e-13
+_MARGIN = 0.2
+_POINT_COLOURS = [COLOURS[name] for name in ("black", "green", "purple", "orange", "blue")]
+
+
+class Drawable(Protocol):
+    """What a picture needs of a program: see :class:`privlp.LinearProgram`."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def is_sparse(self) -> bool: ...
+    @property
+    def sign(self) -> float: ...
+    @property
+    def c(self) -> FloatArray: ...
+    @property
+    def A(self) -> Any: ...  # noqa: N802 (the name of the field)
+    @property
+    def b(self) -> FloatArray: ...
+    @property
+    def row_lower(self) -> FloatArray: ...
+    @property
+    def bounds(self) -> FloatArray: ...
+    @property
+    def private(self) -> npt.NDArray[np.bool_]: ...
+    @property
+    def variable_names(self) -> Sequence[str] | None: ...
+
+
+def draw_program(
+    lp: Drawable,
+    points: Mapping[str, Any] | None,
+    highlight: Sequence[int],
+    limits: npt.ArrayLike | None,
+    ax: Axes | None,
+) -> Axes:
+    """What :meth:`LinearProgram.plot` does."""
+    if lp.shape[1] != 2:
+        raise UnsupportedProblemError(
+            f"Only programs in two variables can be drawn; this one has {lp.shape[1]}."
+        )
+    if not isinstance(points, Mapping | None):
+        raise InvalidParameterError(
+            f"points must map a name to each point, got {type(points).__name__}.",
+            parameter="points",
+        )
+    shown_points = {name: _as_points(point, name) for name, point in (points or {}).items()}
+    A, b, owner = _half_planes(lp)
+    marked = _as_rows(highlight, lp)
+    shown = np.vstack([np.zeros((0, 2)), *shown_points.values()])
+    corners, reach = _region(A, b, shown)
+    near = _near(corners, reach)
+    if limits is not None:
+        low, high = _as_limits(limits)
+    else:
+        across = np.vstack(
+            [2 * (A * b[:, None])[owner >= 0], np.zeros(2)]
+        )  # from the origin to twice its distance from each row
+        low, high = _view(A, b, np.vstack([near if len(near) else across, shown]), reach)
+    labels = [label_of(lp.variable_names, j) for j in (0, 1)]
+    with drawing_on(ax) as axes:
+        region = "feasible region" if len(corners) else "feasible region: empty"
+        axes.fill(
+            *corners.T,
+            facecolor=COLOURS["sky"],
+            edgecolor=COLOURS["blue"],
+            alpha=0.35,
+            label=region,
+            zorder=1,
+        )
+        if len(near) == len(corners) > 0 and np.ptp(near, axis=0).max() <= _narrow(reach):
+            axes.plot(*near.mean(axis=0), "o", color=COLOURS["blue"], zorder=1)
+        _draw_rows(axes, lp, A, b, owner, marked)
+        for k, (name, at) in enumerate(shown_points.items()):
+            one = len(at) == 1
+            look: dict[str, Any] = (
+                {"zorder": 5, "markersize": 11}
+                if one
+                else {"zorder": 4, "markersize": 5, "alpha": 0.5}
+            )
+            colour = _POINT_COLOURS[k % len(_POINT_COLOURS)]
+            axes.plot(*at.T, MARKERS[k % len(MARKERS)], label=name, color=colour, **look)
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=labels[0], ylabel=labels[1])
+        _draw_costs(axes, lp.sign * lp.c, low, high)
+        axes.set_title(axes.get_title() or "not private: shows the true rows")
+        for handle in place_legend(axes, beside=ax is None).legend_handles[1:]:
+            if handle is not None:
+                handle.set_alpha(1.0)  # one point of many is too faint for a legend
+    return axes
+
+
+def _as_points(point: Any, name: str) -> FloatArray:
+    """One point or many, shape (k, 2)."""
+    try:
+        found = np.atleast_2d(as_floats(getattr(point, "x", point), f"points[{name!r}]"))
+    except InvalidProblemError:
+        found = np.zeros((0, 0))
+    if found.shape[1:] != (2,) or not np.isfinite(found).all():
+        raise InvalidParameterError(
+            f"points[{name!r}] must be a solution with an x, or finite numbers of shape (2,) or"
+            " (k, 2).",
+            parameter="points",
+        )
+    return found
+
+
+def _as_rows(highlight: Sequence[int], lp: Drawable) -> frozenset[int]:
+    rows = np.asarray(highlight)
+    if rows.size and not (rows.dtype.kind in "iu" and rows.min() >= 0 and rows.max() < lp.shape[0]):
+        raise InvalidParameterError(
+            "highlight must hold row numbers of the program, counted from 0.",
+            parameter="highlight",
+        )
+    return frozenset(np.ravel(rows).tolist())
+
+
+def _as_limits(limits: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    try:
+        ends = as_floats(limits, "limits")
+    except InvalidProblemError:
+        ends = np.zeros(0)
+    if ends.shape != (2, 2) or not np.isfinite(ends).all() or not (ends[:, 0] < ends[:, 1]).all():
+        raise InvalidParameterError(
+            "limits must hold a lower and a larger upper end for each of the two variables.",
+            parameter="limits",
+        )
+    return ends[:, 0], ends[:, 1]
+
+
+def _half_planes(lp: Drawable) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+    """All rows and bounds of the program as half-planes of unit normals.
+
+    Returns
+    -------
+    normals : (m, 2)
+    right-hand sides : (m,)
+    rows : (m,)
+        The row of the program that each half-plane comes from; -1 for a bound.
+    """
+    A = lp.A.toarray() if lp.is_sparse else lp.A
+    n = np.arange(lp.shape[0])
+    normals = np.vstack([A, -A, np.eye(2), -np.eye(2)])
+    rhs = np.concatenate([lp.b, -lp.row_lower, lp.bounds[:, 1], -lp.bounds[:, 0]])
+    owner = np.concatenate([n, n, np.full(4, -1)])
+    size = np.linalg.norm(normals, axis=1)
+    kept = np.isfinite(rhs) & (size > 0)
+    return normals[kept] / size[kept, None], rhs[kept] / size[kept], owner[kept]
+
+
+def _region(A: FloatArray, b: FloatArray, shown: FloatArray) -> tuple[FloatArray, float]:
+    """Corners of the feasible region, and the distance up to which it was followed.
+
+    The distance is no larger than needed, because rounding errors grow with it.
+    """
+    sizes = np.abs(np.concatenate([b, shown.ravel()]))
+    least = _FAR * sizes.min(where=sizes > 0, initial=sizes.max(initial=0.0) or 1.0)
+    reach = _FAR * (sizes.max(initial=0.0) or 1.0)
+    while True:
+        corners = _corners(A, b, np.zeros(2), reach, _ROUNDING * reach)
+        enough = max(
+            least, _FAR * np.abs(np.vstack([_near(corners, reach), shown])).max(initial=0.0)
+        )
+        if not (len(corners) and enough < reach / 10):
+            return corners, reach
+        reach = enough
+
+
+def _near(corners: FloatArray, reach: float) -> FloatArray:
+    return corners[np.abs(corners).max(axis=1, initial=0.0) < reach / 2]
+
+
+def _narrow(reach: float) -> float:
+    return 100 * _ROUNDING * reach
+
+
+def _corners(
+    A: FloatArray, b: FloatArray, centre: FloatArray, reach: float, slack: float
+) -> FloatArray:
+    """The feasible polygon, shape (k, 2), cut off at `reach` from the centre in every direction."""
+    polygon = centre + reach * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    for normal, rhs in zip(A, b, strict=True):
+        polygon = _clipped(polygon, normal, rhs + slack)
+    return polygon
+
+
+def _clipped(polygon: FloatArray, normal: FloatArray, rhs: float) -> FloatArray:
+    """Cut a convex polygon by a half-plane (Sutherland and Hodgman 1974)."""
+    left = []
+    slack = rhs - polygon @ normal
+    for k, (point, room) in enumerate(zip(polygon, slack, strict=True)):
+        before, room_before = polygon[k - 1], slack[k - 1]
+        if room * room_before < 0:
+            left.append(before + (point - before) * room_before / (room_before - room))
+        if room >= 0:
+            left.append(point)
+    return np.array(left).reshape(-1, 2)
+
+
+def _view(
+    A: FloatArray, b: FloatArray, shown: FloatArray, reach: float
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends of a view that holds all points to be shown.
+
+    Where these points have no width, the view takes in as much of the region, or of the plane
+    around it.
+    """
+    low, high = shown.min(axis=0), shown.max(axis=0)
+    widest, farthest = (high - low).max(), np.abs(shown).max()
+    size = next((length for length in (widest, farthest) if length > _narrow(reach)), reach / _FAR)
+    flat = high - low <= _narrow(reach)
+    beyond = _corners(A, b, (low + high) / 2, 1.5 * size, _ROUNDING * reach)
+    if len(beyond):
+        low, high = (
+            np.where(flat, end, own)
+            for end, own in ((beyond.min(axis=0), low), (beyond.max(axis=0), high))
+        )
+    still = high - low <= _narrow(reach)
+    low, high = np.where(still, low - size / 2, low), np.where(still, high + size / 2, high)
+    return low - _MARGIN * (high - low), high + _MARGIN * (high - low)
+
+
+def _draw_rows(
+    ax: Axes,
+    lp: Drawable,
+    A: FloatArray,
+    b: FloatArray,
+    owner: npt.NDArray[np.int64],
+    marked: frozenset[int],
+) -> None:
+    kinds: dict[str, dict[str, Any]] = {
+        "private row": {
+            "color": COLOURS["vermilion"],
+            "linewidth": 1.2,
+            "alpha": min(0.5, max(0.1, 20 / len(b))),
+        },
+        "public row": {"color": GREY, "linewidth": 1.8, "linestyle": "--"},
+        "highlighted row": {"color": COLOURS["vermilion"], "linewidth": 3.5, "zorder": 3},
+    }
+    named: dict[str, None] = {}
+    for normal, rhs, row in zip(A, b, owner, strict=True):
+        if row < 0:
+            continue
+        kind = (
+            "highlighted row"
+            if int(row) in marked
+            else "private row"
+            if lp.private[row]
+            else "public row"
+        )
+        ax.axline(rhs * normal, rhs * normal + np.array([-normal[1], normal[0]]), **kinds[kind])
+        named[kind] = None
+    for kind in named:
+        ax.plot(
+            [], [], label=kind, **kinds[kind] | {"alpha": 1.0}
+        )  # for legends, where one line of many is too faint
+
+
+def _draw_costs(ax: Axes, cost: FloatArray, low: FloatArray, high: FloatArray) -> None:
+    """An arrow from the middle of the view towards better objectives."""
+    span = high - low
+    steps = np.abs(cost) / span
+    if not steps.any():
+        return
+    start = (low + high) / 2
+    end = start - 0.2 * cost / steps.max()
+    arrow = {"arrowstyle": "-|>", "color": COLOURS["black"], "linewidth": 2.5, "mutation_scale": 22}
+    ax.annotate(
+        "better",
+        tuple(end),
+        tuple(start),
+        arrowprops=arrow,
+        ha="center",
+        va="center",
+        annotation_clip=True,
+    )

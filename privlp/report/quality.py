@@ -1,0 +1,190 @@
+"""A private report on how far a solution violates the private rows, charged to a budget."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privlp.checks import real
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.exact import ExactSolution
+from privlp.privacy import Budget, LaplaceMechanism, Ledger, PrivacyRecord, Randomness
+from privlp.privacy.randomness import RandomSource
+from privlp.problem.linear_program import LinearProgram
+from privlp.problem.standard_form import StandardForm
+from privlp.relations import ConstraintPrivate, RowPrivate
+from privlp.relations.low_sensitivity import LowSensitivity
+from privlp.solution import Solution, point_of
+
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What may be said about a private solution's rows.
+
+    Attributes
+    ----------
+    n_violated : float or None
+        Noisy number of private rows violated by more than alpha, a whole number from 0; ``None``
+        where any number of rows may change at once.
+    largest_violation : float or None
+        Noisy largest violation of a private row, in units of A x - b, where any number of rows may
+        change at once; negative where every row holds with room to spare.
+    alpha : float
+        Violation per unit of ||A_i||_2 that does not count.
+    margin : float
+        The number is within this of the truth with probability 0.95.
+    privacy : PrivacyRecord
+        What was spent on it.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> lp = privlp.LinearProgram(c=[1, 2], A=[[-1, -1], [-3, -4]], b=[-2, -3])
+    >>> report = privlp.quality(lp, [1.0, 1.0], eps=0.5, rng=0)
+    >>> round(report.margin, 2), report.privacy.eps
+    (5.99, 0.5)
+    >>> str(report).endswith("private rows are violated (95 %).")
+    True
+    """
+
+    n_violated: float | None
+    largest_violation: float | None
+    alpha: float
+    margin: float
+    privacy: PrivacyRecord
+
+    def __str__(self) -> str:
+        if self.n_violated is not None:
+            beyond = f" by more than {self.alpha:g} per unit of row norm" if self.alpha else ""
+            return (
+                f"{self.n_violated:.0f} ± {math.ceil(self.margin)} private rows are"
+                f" violated{beyond} (95 %)."
+            )
+        below = (
+            "; below 0, all private rows hold with so much to spare"
+            if (self.largest_violation or 0) < 0
+            else ""
+        )
+        return (
+            f"The largest violation of a private row is {self.largest_violation:.4g} ±"
+            f" {self.margin:.2g} (95 %{below})."
+        )
+
+
+def quality(
+    lp: LinearProgram,
+    solution: Solution | Any,
+    eps: float,
+    *,
+    alpha: float = 0.0,
+    budget: Budget | None = None,
+    rng: RandomSource = None,
+) -> Quality:
+    """Report privately how well a released point satisfies the private rows.
+
+    *Neighbours*: those of ``lp.neighbours``. *Sensitivity*: where one record owns k rows that may
+    change altogether, or one row of A may change, the number of violated rows changes by at most k,
+    or by 1. Where any number of rows may move a little, the largest violation changes by at most as
+    much as any violation does. *Release*: Laplace noise, eps-DP. Proof: ``docs/proofs.md``,
+    "Quality".
+
+    Parameters
+    ----------
+    lp : LinearProgram
+        The program.
+    solution : Solution or array_like of shape (d,)
+        A point that was released: it counts as public.
+    eps : float
+        Spent on the report; ``inf`` for no noise, which is not private.
+    alpha : float
+        Count rows violated by more than this per unit of ||A_i||_2. Without use where the largest
+        violation is reported.
+    budget : Budget, optional
+        A budget shared with other calls.
+    rng : None, int or numpy.random.Generator
+        As for :func:`solve`.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the point has the wrong shape or is not finite, an exact solution is given (which is not
+        released), or a number is outside its domain.
+    UnsupportedProblemError
+        If the program has no private rows, or rows whose numbers are all public.
+
+    Examples
+    --------
+    >>> import numpy as np, privlp
+    >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))
+    >>> lp = privlp.LinearProgram(c=[1, 2, 1, 3], A=-needs, b=-np.ones(500))
+    >>> budget = privlp.Budget(eps=2.5, delta=1e-6)
+    >>> solution = privlp.solve(lp, eps=2.0, delta=1e-6, s=50, opt=3.0, budget=budget, rng=0)
+    >>> report = privlp.quality(lp, solution, eps=0.5, budget=budget, rng=1)
+    >>> report.n_violated <= 100, round(report.margin, 1), budget.spent() <= 2.5
+    (True, 6.0, True)
+    """
+    if not isinstance(lp, LinearProgram):
+        raise InvalidParameterError(
+            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
+        )
+    if isinstance(solution, ExactSolution):
+        raise InvalidParameterError(
+            "An exact solution depends on private rows without noise; a report on it would not be"
+            " private.",
+            parameter="solution",
+        )
+    if budget is not None and not isinstance(budget, Budget):
+        raise InvalidParameterError(
+            f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
+        )
+    x = point_of(lp, solution)
+    alpha = real(alpha, "alpha")
+    if not 0 <= alpha < math.inf:
+        raise InvalidParameterError(
+            f"alpha must be finite and not negative, got {alpha!r}.", parameter="alpha"
+        )
+    relation, form = lp.neighbours, StandardForm.of(lp)
+    counts = isinstance(relation, ConstraintPrivate | RowPrivate)
+    if not counts and not (
+        isinstance(relation, LowSensitivity) and set(relation.private_parts) & {"A", "b"}
+    ):
+        raise UnsupportedProblemError(
+            "All rows are public under this neighbour relation: lp.A @ x - lp.b says how far they"
+            " hold."
+        )
+    if not form.n_private and not (
+        isinstance(relation, ConstraintPrivate) and relation.change == "add-remove"
+    ):
+        raise UnsupportedProblemError(
+            "The program has no private rows, so there is nothing to report."
+        )
+    if isinstance(relation, ConstraintPrivate):
+        change = float(relation.rows_of_one_record(lp))
+    elif isinstance(relation, RowPrivate):
+        change = 1.0
+    else:
+        change = relation.violation_change(form)(x)
+    ledger = Ledger(eps, 0.0) if budget is None else budget.ledger(eps, 0.0)
+    randomness = Randomness.of(rng)
+    mechanism = LaplaceMechanism.of_eps(change, ledger.eps)
+    purpose = "count violated rows" if counts else "largest violation"
+    release = ledger.charge(
+        mechanism, 1, purpose, relation, randomness, description=relation.describe(lp)
+    )
+    margin = mechanism.scale * math.log(1 / (1 - _CONFIDENCE))
+    # Whether a number overflows depends on private rows: a warning would tell.
+    with np.errstate(all="ignore"):
+        activity = form.activity(x)
+        violations = np.maximum(activity - lp.b, lp.row_lower - activity)[lp.private]
+        violated = (
+            np.count_nonzero(violations > alpha * form.row_norms()[lp.private]) if counts else 0
+        )
+    if counts:
+        noisy = float(release(float(violated)))
+        return Quality(max(0.0, float(np.round(noisy))), None, alpha, margin, ledger.record())
+    return Quality(None, float(release(float(violations.max()))), alpha, margin, ledger.record())

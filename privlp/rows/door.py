@@ -1,0 +1,88 @@
+"""The one door to private data: rows stand in blocks, and what leaves is a sum over rows.
+
+Every release of this package is a sum over rows of a function of one row and of released values, a
+count of rows, a few order statistics, or a private choice. So rows need few operations:
+
+* make something of each block and keep it there (:meth:`Rows.keep`): scaled rows, or a weight for
+  each row;
+* change what is kept, given released values (:meth:`Rows.update`);
+* add up fixed-size results (:meth:`Rows.total`), or merge the largest of them
+  (:meth:`Rows.largest`).
+
+Contract, tested for every implementation (``tests/test_rows.py``):
+
+* a kernel computes the numbers of a row from that row and from its arguments alone, to the last
+  bit, so that they do not depend on the other rows of its block;
+* kernels draw no noise. Noise is drawn by the caller, on sums;
+* an error inside a kernel carries no data.
+
+A source of rows implements :meth:`Rows.keep` and :meth:`Rows.map`, in one file.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+BlockT_co = TypeVar("BlockT_co", covariant=True)
+State = TypeVar("State")
+Result = TypeVar("Result")
+
+
+class Rows(ABC, Generic[BlockT_co]):
+    """Private rows in blocks; only sums over them leave.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp.rows.in_memory import InMemory
+    >>> rows = InMemory(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> rows.total(lambda block, x: block.T @ (block @ x > 4), np.array([0.0, 2.0]))
+    array([3., 4.])
+    """
+
+    @abstractmethod
+    def keep(self, prepare: Callable[[BlockT_co], State]) -> Rows[State]:
+        """Make something of each block, and keep it where the block is.
+
+        Parameters
+        ----------
+        prepare : callable
+            What it makes may hold one entry for each row, and the block itself.
+        """
+
+    @abstractmethod
+    def map(self, kernel: Callable[..., Result], *released: Any) -> list[Result]:
+        """``kernel(block, *released)`` for each block, in the order of the rows.
+
+        Parameters
+        ----------
+        kernel : callable
+            A function that reads or changes what is kept. Only results of fixed size should leave.
+        released : Any
+            Public or released values.
+        """
+
+    def update(self, kernel: Callable[..., None], *released: Any) -> None:
+        """Let the kernel change what is kept of every block."""
+        self.map(kernel, *released)
+
+    def total(self, kernel: Callable[..., Any], *released: Any) -> Any:
+        """The sum of what the kernel returns for each block."""
+        return reduce(add, self.map(kernel, *released))
+
+    def largest(self, kernel: Callable[..., FloatArray], count: int, *released: Any) -> FloatArray:
+        """The `count` largest of one number for each row, in falling order; all if there are fewer.
+
+        ``kernel(block, count, *released)`` returns the `count` largest of its block, in any order.
+        """
+        found = np.concatenate(self.map(kernel, count, *released))
+        return np.sort(found)[::-1][:count]

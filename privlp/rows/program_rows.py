@@ -1,0 +1,134 @@
+"""The private rows of a linear program, as ``<=`` rows in the variables of the standard form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.problem.standard_form import StandardForm, row_by_row
+from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.rows.in_memory import InMemory
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class ProgramRows(InMemory["RowBlock"]):
+    """The private half of a program in memory.
+
+    Parameters
+    ----------
+    form : StandardForm
+        The program, private numbers included.
+    """
+
+    def __init__(self, form: StandardForm) -> None:
+        super().__init__(RowBlock(form))
+        self._form = form
+
+    def values(self, numbers: PrivateNumbers) -> FloatArray:
+        """The private numbers at the given places, (m,), for a release of them all."""
+        return ProgramNumbers.of(self._form).values(numbers)
+
+
+class RowBlock:
+    """The private rows A' u <= b' of a standard form: a matrix (m, d') and right-hand sides (m,).
+
+    The matrix is the user's A seen through index lists. In the usual case, where every row is
+    private and has an upper side only, no index list is applied at all.
+
+    Attributes
+    ----------
+    lp : ProgramData
+        The program.
+    rhs : (m,)
+        Right-hand sides b'.
+    price : (m,) or None
+        Price of a unit of violation of each row; ``None`` if every row is hard.
+    """
+
+    def __init__(self, form: StandardForm) -> None:
+        n = form.lp.shape[0]
+        self.lp, self.rhs = form.lp, form.rhs
+        self.price = None if form.lp.penalty is None else form.lp.penalty[form.row]
+        self._A = form.lp.A
+        self._A_transposed = form.lp.A.T
+        self._form = form
+        self._sparse = form.lp.is_sparse
+        self._plain = (
+            len(form.row) == n
+            and bool((form.row_sign > 0).all())
+            and bool((form.row == np.arange(n)).all())
+        )
+        self.shape = (len(form.row), len(form.column))
+
+    def transposed_times(self, z: FloatArray) -> FloatArray:
+        """A'^T z, shape (d',)."""
+        if not self._plain:
+            scattered = np.zeros(self._A.shape[0])
+            np.add.at(scattered, self._form.row, self._form.row_sign * z)
+            z = scattered
+        return self._form.column_sign * (self._A_transposed @ z)[self._form.column]
+
+    def add_column(self, j: int, factor: float, scale: FloatArray, out: FloatArray) -> None:
+        """Add factor * scale * A'[:, j] to `out`, touching only stored entries of a sparse A."""
+        factor = factor * self._form.column_sign[j]
+        k = self._form.column[j]
+        if self._plain and self._sparse:
+            span = slice(self._A.indptr[k], self._A.indptr[k + 1])
+            stored = self._A.indices[span]
+            out[stored] += factor * scale[stored] * self._A.data[span]
+        else:
+            out += factor * scale * self.column(j, signed=False)
+
+    def column(self, j: int, *, signed: bool = True) -> FloatArray:
+        """A'[:, j] as a dense vector of length m (a view where it can be)."""
+        k = self._form.column[j]
+        if self._sparse:
+            entries: Any = np.zeros(self._A.shape[0])
+            span = slice(self._A.indptr[k], self._A.indptr[k + 1])
+            entries[self._A.indices[span]] = self._A.data[span]
+        else:
+            entries = self._A[:, k]
+        if not self._plain:
+            entries = self._form.row_sign * entries[self._form.row]
+        return entries * self._form.column_sign[j] if signed else entries
+
+    def extremes(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest entry of each row of A' diag(factors), implicit zeros included."""
+        n = self._A.shape[0]
+        low, high = np.full(n, np.inf), np.full(n, -np.inf)
+        stored = np.zeros(n, dtype=np.int64)
+        for j, (k, sign) in enumerate(zip(self._form.column, self._form.column_sign, strict=True)):
+            at: Any = slice(None)
+            if self._sparse:
+                span = slice(self._A.indptr[k], self._A.indptr[k + 1])
+                at, entries = self._A.indices[span], self._A.data[span]
+                stored[at] += 1
+            else:
+                entries = self._A[:, k]
+            values = entries * (sign * factors[j])
+            low[at] = np.minimum(low[at], values)
+            high[at] = np.maximum(high[at], values)
+        if self._sparse:
+            has_zero = stored < self.shape[1]
+            low[has_zero] = np.minimum(low[has_zero], 0.0)
+            high[has_zero] = np.maximum(high[has_zero], 0.0)
+        if self._plain:
+            return low, high
+        low, high, above = low[self._form.row], high[self._form.row], self._form.row_sign > 0
+        return np.where(above, low, -high), np.where(above, high, -low)
+
+    def largest_violations(self, count: int, u: FloatArray) -> FloatArray:
+        """The largest violations A' u - b', `count` of them or all."""
+        violations = self @ u - self.rhs
+        if len(violations) <= count:
+            return violations
+        return np.partition(violations, -count)[-count:]
+
+    def __matmul__(self, u: FloatArray) -> FloatArray:
+        """A' u, shape (m,), with the same order of additions in every row."""
+        x = np.zeros(self._A.shape[1])
+        np.add.at(x, self._form.column, self._form.column_sign * u)
+        return self._form.row_sign * row_by_row(self._A, x)[self._form.row]

@@ -1,0 +1,195 @@
+"""How the code is laid out: which file may import which."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import privlp
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("privlp", "svm_models")
+
+
+def modules(root=ROOT, packages=PACKAGES):
+    """The syntax tree of every module, by its dotted name."""
+    files = [file for package in packages for file in sorted((root / package).rglob("*.py"))]
+    return {
+        ".".join(
+            file.relative_to(root).with_suffix("").parts[: -1 if file.stem == "__init__" else None]
+        ): ast.parse(file.read_text(encoding="utf-8"))
+        for file in files
+    }
+
+
+def ancestors(name):
+    """A module and the packages it lies in."""
+    parts = name.split(".")
+    return {".".join(parts[:k]) for k in range(1, len(parts) + 1)}
+
+
+def imported(node, known):
+    """The modules of ours that an import statement names."""
+    if isinstance(node, ast.Import):
+        return {alias.name for alias in node.names} & known
+    if not isinstance(node, ast.ImportFrom) or node.module not in known:
+        return set()
+    assert node.level == 0, "imports are absolute"
+    parts = {f"{node.module}.{alias.name}" for alias in node.names}
+    submodules = parts & known
+    return submodules if submodules == parts else submodules | {node.module}
+
+
+def imports(trees):
+    """The modules of ours whose code each module needs: of any import, also one for types only.
+
+    An import of ``a.b.c`` runs the ``__init__`` of ``a`` and ``a.b`` too. The packages that the
+    importing module lies in do not count, unless it imports a name of theirs: they run anyway.
+    """
+    known = set(trees)
+    needs = {}
+    for name, tree in trees.items():
+        named = set().union(*(imported(node, known) for node in ast.walk(tree)))
+        run = set().union(*(ancestors(module) for module in named)) - ancestors(name)
+        needs[name] = (run | named) - {name}
+    return needs
+
+
+def rings(needs):
+    """Modules that need each other, directly or not: strongly connected components of two or more.
+
+    Path-based search: Gabow (2000), "Path-based depth-first search for strong and biconnected
+    components".
+    """
+    order, found, path, begins = {}, [], [], []
+
+    def visit(module):
+        order[module] = len(order)
+        path.append(module)
+        begins.append(module)
+        for other in sorted(needs[module]):
+            if other not in order:
+                visit(other)
+            elif other in path:
+                while order[begins[-1]] > order[other]:
+                    begins.pop()
+        if begins[-1] == module:
+            begins.pop()
+            first = path.index(module)
+            found.append(sorted(path[first:]))
+            del path[first:]
+
+    for module in sorted(needs):
+        if module not in order:
+            visit(module)
+    return [ring for ring in found if len(ring) > 1]
+
+
+def told(ring, needs):
+    """A ring as lines "a needs b, c"."""
+    return "\n".join(
+        f"  {name} needs {', '.join(sorted(needs[name] & set(ring)))}" for name in ring
+    )
+
+
+def test_no_import_ring():
+    needs = imports(modules())
+    found = [f"{len(ring)} modules:\n{told(ring, needs)}" for ring in rings(needs)]
+    assert not found, "These import each other in a ring. " + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a": "import p.b", "b": "from p.a import x"}, [["p.a", "p.b"]]),
+        ({"a": "import p.b", "b": "from p.c import x", "c": ""}, []),
+        (
+            {"a": "if TYPE_CHECKING:\n    from p.b import x", "b": "def f():\n    import p.a"},
+            [["p.a", "p.b"]],
+        ),
+        ({"a": "from p import b", "b": "from p import a"}, [["p.a", "p.b"]]),
+        ({"": "from p.a import x", "a": "from p.b import x", "b": ""}, []),
+        ({"": "from p.a import x", "a": "from p import x"}, [["p", "p.a"]]),
+        (
+            {"q": "from p.q.a import x", "q.a": "from p.b import x", "b": "from p.q.c import x"}
+            | {"q.c": ""},
+            [["p.b", "p.q", "p.q.a"]],
+        ),
+    ],
+    ids=["two", "none", "types and inside", "submodules", "own package", "its names", "a package"],
+)
+def test_rings_are_found(files, expected):
+    trees = {".".join(filter(None, ("p", name))): ast.parse(text) for name, text in files.items()}
+    trees.setdefault("p", ast.parse(""))
+    assert sorted(rings(imports(trees))) == expected
+
+
+def test_every_module_is_read():
+    found = modules()
+    assert {"privlp", "privlp.errors", "privlp.cli.options", "svm_models"} <= set(found)
+
+
+# ----------------------------------------------------------------------------------------------
+# what an import runs
+
+
+def test_public_names_are_those_that_type_checkers_see():
+    """The table of lazy imports says the same as the imports for types."""
+    tree = modules()["privlp"]
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {alias.asname: node.module for node in block.body for alias in node.names}
+    assert typed.pop("examples") == "privlp"
+    assert typed == privlp._HOME_OF
+    assert set(privlp.__all__) == {"examples", *typed}
+
+
+@pytest.mark.parametrize("name", sorted(privlp.__all__))
+def test_public_names_are_there(name):
+    assert name in dir(privlp)
+    public = getattr(privlp, name)
+    home = "privlp.examples" if name == "examples" else privlp._HOME_OF[name]
+    assert getattr(public, "__module__", home).startswith(home)
+
+
+def test_what_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'privlp' has no attribute 'sovle'"):
+        privlp.sovle  # noqa: B018
+
+
+def ran(code, *arguments):
+    """What a fresh interpreter prints."""
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+@pytest.mark.parametrize("name", ["solve", "plan"])
+def test_a_module_does_not_take_the_place_of_its_function(name):
+    code = f"import privlp.{name}, privlp; print(callable(privlp.{name}))"
+    assert ran(code) == "True\n"
+    assert ran(f"from privlp import {name}; print(callable({name}))") == "True\n"
+    assert callable(getattr(importlib.import_module("privlp"), name))
+
+
+SHOWN = "import sys; print(*sorted(name for name in sys.modules if name.split('.')[0] in {}))"
+
+
+def test_import_is_light():
+    heavy = ("highspy", "matplotlib", "numpy", "scipy")
+    assert ran(f"import privlp; {SHOWN.format(heavy)}") == "\n"
+
+
+def test_version_needs_no_solver():
+    code = (
+        "import sys; from privlp.cli import main; main(['--version'], standalone_mode=False); "
+        "print(*(name for name in sys.modules if name.split('.')[0] in ('numpy', 'scipy')), '.')"
+    )
+    assert ran(code).splitlines() == [f"privlp, version {privlp.__version__}", "."]
+
+
+def test_a_solve_needs_no_library_of_pictures():
+    heavy = ("cvxpy", "dp_accounting", "matplotlib", "pandas", "sklearn")
+    code = "import privlp; privlp.solve(privlp.examples.diet(), eps=1.0, delta=0.0)"
+    assert ran(f"{code}; {SHOWN.format(heavy)}") == "\n"
