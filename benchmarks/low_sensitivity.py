@@ -12,6 +12,10 @@ from typing import Any
 
 import click
 import numpy as np
+from privlp.solvers import Task, best_method
+from privlp.solvers.direct_noise import predict_direct_noise
+from privlp.solvers.multiplicative_weights import Plan, predict_multiplicative_weights
+from privlp.solvers.noisy_numbers import quieter_noise
 from tqdm import tqdm
 
 import privlp
@@ -20,10 +24,6 @@ from benchmarks.published import picture, write_page
 from privlp import ColumnPrivate, LinearProgram, RowPrivate, ScalarPrivate
 from privlp.privacy import GaussianMechanism, LaplaceMechanism
 from privlp.report.style import MARKERS
-from privlp.solvers import Task, best_method
-from privlp.solvers.direct_noise import predict_direct_noise
-from privlp.solvers.multiplicative_weights import Plan, predict_multiplicative_weights
-from privlp.solvers.noisy_numbers import quieter_noise
 
 STEPS = (1e-4, 3e-4, 1e-3)
 PICTURED = 3e-4

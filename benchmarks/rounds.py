@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from privlp.solvers import METHODS, Task
+from privlp.solvers.dense_dual import DenseDual
+from privlp.solvers.simplex import RowsOnSimplex
 from threadpoolctl import threadpool_limits
 
 import privlp
 from benchmarks.measure import Parts, Turns, in_fresh_process, print_table
 from privlp import LinearProgram
 from privlp.privacy import ExponentialMechanism, Ledger, Randomness
-from privlp.rows.program_rows import PrivateRows
 from privlp.problem.standard_form import StandardForm
-from privlp.solvers import METHODS, Task
-from privlp.solvers.dense_dual import DenseDual
-from privlp.solvers.simplex import RowsOnSimplex
+from privlp.rows.program_rows import PrivateRows
 
 N, D, FILL = 45_000, 104, 0.11
 EPS, DELTA, S = 1.0, 1e-6, 0.1

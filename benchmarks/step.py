@@ -11,12 +11,12 @@ from unittest import mock
 
 import click
 import numpy as np
+from privlp.solvers.simplex import Simplex
 from tabulate import tabulate
 
 import privlp
 from benchmarks.problems import Instance, classification, covering, game, packing
 from privlp.problem.standard_form import StandardForm
-from privlp.solvers.simplex import Simplex
 
 FAMILY = {"covering": covering, "packing": packing, "game": game, "classification": classification}
 SPREADS = (2.0, 0.6, 0.2, 0.06)

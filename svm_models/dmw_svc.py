@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from privlp.solvers.dmw import published_dmw, tight_dmw
 
 from privlp import Budget, InvalidParameterError, Solution, solve
 from privlp.checks import positive, real
 from privlp.privacy import LaplaceMechanism
-from privlp.solvers.dmw import published_dmw, tight_dmw
 from svm_models.base import Account, PrivateLinearClassifier, open_budget, signed
 from svm_models.linear_programs import hard_margin_lp, soft_margin_lp
 from svm_models.losses import huber

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-
-from privlp import Budget, InvalidParameterError
-from privlp.checks import positive
-from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
 from privlp.solvers.driver import drive
 from privlp.solvers.elastic_dual import ElasticDual
 from privlp.solvers.game import Game
 from privlp.solvers.l1_ball import L1BallPlayer
 from privlp.solvers.rounds import weights_of_rounds
+
+from privlp import Budget, InvalidParameterError
+from privlp.checks import positive
+from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
 from svm_models.base import _RELATION, Account, PrivateLinearClassifier, signed
 
 FloatArray = npt.NDArray[np.float64]

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from matplotlib.colors import to_hex
+from privlp.solvers.walk import Walk
 
 import privlp
 from privlp import LinearProgram, examples
 from privlp.report.figure import new_axes
 from privlp.report.style import COLOURS, STYLE
-from privlp.solvers.walk import Walk
 
 NEEDS = np.random.default_rng(1).uniform(0.2, 1.0, size=(300, 4))
 COVERING = LinearProgram([1.0, 2.0, 1.0, 3.0], -NEEDS, -np.ones(300))
@@ -361,7 +361,7 @@ def test_a_plan_without_a_prediction_draws_nothing():
 
 
 # --- audits
-# ----------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def test_the_two_inputs_of_an_audit_differ_by_more_than_colour():
@@ -382,7 +382,7 @@ def test_a_faulty_release_is_called_a_fault():
 
 
 # --- the trace
-# -------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

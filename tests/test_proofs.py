@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from privlp.solvers import METHODS
 
 import privlp
 import svm_models
 from privlp.privacy.mechanisms import Mechanism
-from privlp.solvers import METHODS
 
 ROOT = Path(__file__).parents[1]
 PROOFS = (ROOT / "docs" / "proofs.md").read_text()

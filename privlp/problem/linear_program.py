@@ -387,7 +387,7 @@ class LinearProgram(ProgramData):
         --------
         >>> from privlp import LinearProgram
         >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-        >>> lp.rows().keep(lambda block: block.rhs).total(sum)
+        >>> float(lp.rows().total(lambda block: block.rhs.sum()))
         -5.0
         """
         return ProgramRows(StandardForm.of(self))

@@ -44,8 +44,8 @@ class LowSensitivity(NeighbourRelation):
         >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # the second entry of every row is public
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation))
         >>> (numbers,) = relation.private_numbers(form)
-        >>> numbers.part, numbers.values, numbers.l1
-        ('A', array([-2., -3.]), 0.1)
+        >>> numbers.part, numbers.at, numbers.l1
+        ('A', (array([0, 1]), array([0, 0])), 0.1)
         """
 
     def violation_change(self, form: StandardForm) -> Callable[[FloatArray], float]:

@@ -1,4 +1,7 @@
-"""Faults in the middle of a computation: an exception at the k-th call of an inner function, and HiGHS that fails."""
+"""Faults in the middle of a computation.
+
+An exception at the k-th call of an inner function, and HiGHS that fails.
+"""
 
 from __future__ import annotations
 
