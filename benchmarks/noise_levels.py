@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -196,19 +198,23 @@ def weighted_factor(rounds: int) -> float:
 
 def cut_sensitivity() -> float:
     """L2 sensitivity of a cut of follow the perturbed leader, one row replaced, without its rounding error."""
-    from privlp.solvers.polytope_rows import LARGEST_VIOLATION, RowsOnPolytope  # noqa: PLC0415
-
-    relation = ConstraintPrivate()
-    if hasattr(RowsOnPolytope, "norm_of_a_row"):  # before slope and value were bounded apart
-        return relation.sum_sensitivity(RowsOnPolytope.norm_of_a_row(with_value=True), 1)
-    return relation.sum_sensitivity(1.0, 1, LARGEST_VIOLATION)  # type: ignore[call-arg]
+    module = _first_of("privlp.regions.polytope", "privlp.solvers.polytope_rows")
+    relation, rows = ConstraintPrivate(), getattr(module, "RowsOnPolytope", None)
+    if hasattr(rows, "norm_of_a_row"):  # before slope and value were bounded apart
+        return relation.sum_sensitivity(rows.norm_of_a_row(with_value=True), 1)
+    return relation.sum_sensitivity(1.0, 1, module.LARGEST_VIOLATION)
 
 
 def share_of_the_choice() -> float:
     """Share of its budget by which ``"mirror-best"`` chooses between two points."""
-    from privlp.solvers import portfolio  # noqa: PLC0415
+    module = _first_of("privlp.methods.mirror_best", "privlp.solvers.portfolio")
+    return float(module._SHARE_OF_THE_CHOICE)
 
-    return portfolio._SHARE_OF_THE_CHOICE
+
+def _first_of(*names: str) -> Any:
+    """The first module that the code has which is imported: older versions had other names."""
+    found = next(name for name in names if find_spec(name.rpartition(".")[0]))
+    return import_module(found)
 
 
 def calls_paid(make: Callable[[float], Any], count: int, composition: str | None = None) -> int:

@@ -27,7 +27,9 @@ _PRIVACY = (
     " randomness"
 )
 PRIVACY = tuple(f"privlp/privacy/{name}.py" for name in _PRIVACY.split())
-SOLVERS = ("privlp/solve.py", "privlp/solvers/*.py", "privlp/relations/*.py", "privlp/problem/*.py")
+#: Everything that a solve runs, but for the privacy of it.
+_ROOMS = "methods methods/published players duals regions rows relations problem"
+SOLVERS = ("privlp/solve.py", *(f"privlp/{room}/*.py" for room in _ROOMS.split()))
 AUDITS = ("privlp/audits/*.py", "tests/conformance_*.py")
 CLASSIFIERS = (
     "svm_models/base.py",
@@ -46,8 +48,8 @@ DESCENT_CLASSIFIER = ("svm_models/private_lp_svc.py", *SOLVERS)
 #: Where sensitivities and shares stand that the page on accounting compares.
 COUNTED = (
     "privlp/relations/constraint_private.py",
-    "privlp/solvers/polytope_rows.py",
-    "privlp/solvers/portfolio.py",
+    "privlp/regions/polytope.py",
+    "privlp/methods/mirror_best.py",
 )
 SELECTION_CLASSIFIER = ("svm_models/dmw_svc.py", *SOLVERS)
 
