@@ -171,7 +171,10 @@ def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
 
 
 def crossing(cells: Sequence[Cell], values: Callable[[Cell], tuple[float, ...]]) -> str:
-    """Between which n multiplicative weights begins to be better, interpolated on logarithmic axes."""
+    """Between which n multiplicative weights begins to be better.
+
+    Interpolated on logarithmic axes.
+    """
     ahead = [math.log(values(cell)[0] / values(cell)[1]) for cell in cells]
     for (left, a), (right, b) in zip(
         zip(cells, ahead, strict=True), list(zip(cells, ahead, strict=True))[1:], strict=False

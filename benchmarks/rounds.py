@@ -1,4 +1,4 @@
-"""One round of dense multiplicative weights against one product A^T z, and the memory of a whole solve.
+"""One round of dense multiplicative weights against one product A^T z, and a solve's memory.
 
 Random covering programs with 45,000 private rows and 104 variables: dense, and sparse with 11 %
 non-zeros.
@@ -32,7 +32,10 @@ MEMORY_TARGET = 12.0
 
 
 def covering_data(kind: str) -> tuple[np.ndarray, Any, np.ndarray, float]:
-    """Costs, matrix and right-hand sides of a covering program, and a budget that covers an average row once."""
+    """Costs, matrix and right-hand sides of a covering program, and its budget.
+
+    The budget covers an average row once.
+    """
     rng = np.random.default_rng(0)
     A = (
         -rng.random((N, D))
@@ -45,7 +48,7 @@ def covering_data(kind: str) -> tuple[np.ndarray, Any, np.ndarray, float]:
 
 
 def game(lp: LinearProgram, opt: float) -> Any:
-    """The solver that privlp.solve would run: accuracy and number of rounds are the best for the budget."""
+    """The solver that privlp.solve would run: accuracy and rounds are the best for the budget."""
     task = Task.of(lp, EPS, DELTA, S * N, opt=opt)
     planned = METHODS["dmw"].plan(task)
     draws = task.ledger.charge_together(planned.charges, task.relation, Randomness())
@@ -53,7 +56,10 @@ def game(lp: LinearProgram, opt: float) -> Any:
 
 
 def player(lp: LinearProgram, opt: float) -> tuple[Callable[[], None], int, list[Any]]:
-    """A function that plays the next round of a few games, how many rounds are left after warming up, and the games."""
+    """A function that plays the next round of a few games.
+
+    With it: how many rounds are left after warming up, and the games.
+    """
     games = [game(lp, opt) for _ in range(GAMES)]
     rounds = ((solver, t) for solver in games for t in range(solver.rounds))
 

@@ -123,7 +123,8 @@ def fingerprint(source: str) -> str:
     Examples
     --------
     >>> from benchmarks.stale import fingerprint
-    >>> fingerprint("x = 1  # a comment") == fingerprint("'A docstring.';x=1") != fingerprint("x = 2")
+    >>> code = fingerprint("x = 1  # a comment")
+    >>> code == fingerprint("'A docstring.';x=1") != fingerprint("x = 2")
     True
     """
     digest = hashlib.sha256()
@@ -133,7 +134,10 @@ def fingerprint(source: str) -> str:
 
 
 def _tokens(node: object) -> Iterator[str]:
-    """A syntax tree in words that do not depend on Python's version: empty fields, which newer versions add, are left out."""
+    """A syntax tree in words that do not depend on Python's version.
+
+    Empty fields are left out: newer versions add some.
+    """
     if isinstance(node, ast.AST):
         yield f"({type(node).__name__}"
         for name, value in ast.iter_fields(node):
@@ -168,7 +172,10 @@ def _fingerprint_of(path: Path) -> str:
 
 
 def stamp(page: str) -> str:
-    """The end of a page that is written now: version and state in words, and each source's fingerprint in a comment."""
+    """The end of a page that is written now: version and state in words.
+
+    A comment holds the fingerprint of each source.
+    """
     state = state_of(page)
     lines = "".join(f"{path} {digest}\n" for path, digest in state.items())
     short = hashlib.sha256(lines.encode()).hexdigest()[:8]

@@ -1,4 +1,6 @@
-"""What an audit measures of published claims on one concrete pair of neighbours, beside the corrected mechanisms.
+"""What an audit measures of published claims on one pair of neighbours.
+
+Beside them stand the corrected mechanisms.
 
 Run with ``python -m benchmarks.svm_audits``; about three minutes. An audit finds faults; passing
 one proves nothing.
