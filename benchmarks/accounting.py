@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import click
 import mpmath
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution
@@ -26,7 +27,9 @@ SELECTIONS = (100, 1_000, 10_000, 30_000)
 TARGET = 4.6  # at 1,000 rounds
 
 
+@click.command()
 def main() -> None:
+    """Compute, and write the page; it takes some minutes."""
     write_page(
         "accounting",
         "Prices of noise",

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import click
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -110,6 +111,7 @@ CASES: dict[str, tuple[Callable[..., Any], Any, Any, str, int]] = {
 }
 
 
+@click.command()
 def main() -> None:
     """Audit, and write the page."""
     found = {
