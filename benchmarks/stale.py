@@ -23,10 +23,14 @@ RESULTS = ROOT / "docs" / "results"
 LISTS = frozenset({"README", "index"})
 
 _PRIVACY = (
-    "gaussian_dp gaussian_tails prices ledger budget partitions events mechanisms rounded_noise"
-    " randomness"
+    "gaussian_dp gaussian_tails prices events charges calibration accountant ledger series"
+    " budget_rule partitions budget mechanisms/* noise/* randomness"
 )
 PRIVACY = tuple(f"privlp/privacy/{name}.py" for name in _PRIVACY.split())
+STORED = tuple(
+    f"privlp/privacy/{name}.py"
+    for name in ("call_store", "budget_file", "stored_calls", "record_file", "file_location")
+)
 #: Everything that a solve runs, but for the privacy of it.
 _ROOMS = "methods methods/published players duals regions rows relations problem"
 SOLVERS = ("privlp/solve.py", *(f"privlp/{room}/*.py" for room in _ROOMS.split()))
@@ -92,7 +96,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "scm_kernel": (*PRIVACY, *CLASSIFIERS, *FOLDS, "svm_models/kernel.py"),
     "scm_tables": (*PRIVACY, *CLASSIFIERS, *FOLDS),
-    "stored_budget": (*PRIVACY, "privlp/privacy/budget_file.py", "privlp/privacy/record_file.py"),
+    "stored_budget": (*PRIVACY, *STORED),
     "soak": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "svm_models/*_svc.py"),
     "svm_audits": (
         *PRIVACY,

@@ -17,8 +17,7 @@ from privlp.solvers.rounds import weights_of_rounds
 
 from privlp import Budget, InvalidParameterError
 from privlp.checks import positive
-from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
 from svm_models.base import _RELATION, Account, PrivateLinearClassifier, signed
 
 FloatArray = npt.NDArray[np.float64]
