@@ -110,7 +110,10 @@ class Trial:
 
     @property
     def holds(self) -> bool:
-        """Whether every draw is on record, within the limit, which is used up but for less than the smallest request."""
+        """Whether every draw is on record, within the limit, and the limit is used up.
+
+        What is left is less than the smallest request.
+        """
         used_up = self.spent + min(SIZES) * self._unit > 1.0
         return (
             self.drawn <= self.recorded
