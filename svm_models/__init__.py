@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from privlp.errors import MissingDependencyError
+
 if TYPE_CHECKING:
     from svm_models.datasets import fetch_adult as fetch_adult
     from svm_models.datasets import fetch_kddcup99 as fetch_kddcup99

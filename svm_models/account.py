@@ -10,8 +10,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from privlp import Budget, ConstraintPrivate, InvalidParameterError
-from privlp.privacy import Ledger, Mechanism, PrivacyRecord, Randomness
-from privlp.privacy.ledger import ChargedDraws, validated_budget
+from privlp.privacy import (
+    Accountant,
+    ChargedDraws,
+    Ledger,
+    Mechanism,
+    PrivacyRecord,
+    Randomness,
+)
+from privlp.privacy.limits import validated_budget
 from svm_models.classes import DECLARED
 
 #: One record is one private row.
@@ -23,13 +30,15 @@ class Account:
 
     Parameters
     ----------
-    ledger : Ledger
+    ledger : Accountant
     randomness : Randomness
     relation : str
         What a record of privacy says about neighbours.
     """
 
-    def __init__(self, ledger: Ledger, randomness: Randomness, relation: str = DECLARED) -> None:
+    def __init__(
+        self, ledger: Accountant, randomness: Randomness, relation: str = DECLARED
+    ) -> None:
         self.ledger = ledger
         self.randomness = randomness
         self.relation = relation
@@ -56,7 +65,7 @@ class Account:
         return replace(record, relation=f"{record.relation} and {self.relation}")
 
 
-def open_ledger(eps: float, delta: float, budget: Budget | None) -> Ledger:
+def open_ledger(eps: float, delta: float, budget: Budget | None) -> Accountant:
     """The ledger of a planned call of (eps, delta), within `budget` if there is one."""
     _require_budget(budget)
     return Ledger(eps, delta) if budget is None else budget.ledger(eps, delta)

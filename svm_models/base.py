@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError
 from privlp.checks import positive, warn_of_large_delta
-from privlp.privacy import Ledger, PrivacyRecord, Randomness
+from privlp.privacy import Accountant, PrivacyRecord, Randomness
 from svm_models.account import Account, as_rng, open_ledger
 from svm_models.classes import relation_in_words, two_classes, warn_of_read_classes
 from svm_models.records import within_norm
@@ -184,7 +184,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         finally:
             self.privacy_ = account.record()
 
-    def _open(self) -> Ledger:
+    def _open(self) -> Accountant:
         """The ledger of one planned call, unless a subclass plans several."""
         return open_ledger(self.eps, self.delta, self.budget)
 

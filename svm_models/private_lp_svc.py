@@ -18,8 +18,7 @@ from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.driver import drive
 from privlp.players.game import Game
 from privlp.players.rounds import weights_of_rounds
-from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
 from privlp.regions.l1_ball import L1Ball
 from privlp.rows.door import Rows
 from privlp.rows.in_memory import InMemory

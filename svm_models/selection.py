@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
-from privlp.privacy import ExponentialMechanism, Ledger, PrivacyRecord, Randomness
+from privlp.privacy import Accountant, ExponentialMechanism, PrivacyRecord, Randomness
 from svm_models.account import Account, as_rng, open_budget
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import (
@@ -230,7 +230,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _check(candidates: list[Any], ledger: Ledger) -> None:
+def _check(candidates: list[Any], ledger: Accountant) -> None:
     if not candidates:
         raise InvalidParameterError(
             "estimators is empty: give private classifiers to choose among.",

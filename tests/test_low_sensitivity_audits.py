@@ -44,7 +44,7 @@ from privlp.privacy import (
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
-from privlp.privacy.rounded_noise import grid
+from privlp.privacy.noise.rounding import grid
 from privlp.problem.standard_form import StandardForm
 from tests.conformance_kit import Claim, audited, release_many
 

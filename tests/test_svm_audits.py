@@ -48,10 +48,10 @@ def public_numbers_computed_once(monkeypatch):
     compose, calibrate, known = events.composed_epsilon, Ledger.calibrate, {}
     once = functools.cache(compose)
 
-    def calibrate_once(self, make, count, beside=()):
-        key = (self.eps, self.delta, count, tuple(self._charges), make(1.0), tuple(beside))
+    def calibrate_once(self, make, count, together_with=()):
+        key = (self.eps, self.delta, count, tuple(self._charges), make(1.0), tuple(together_with))
         if key not in known:
-            known[key] = calibrate(self, make, count, beside=beside)
+            known[key] = calibrate(self, make, count, together_with=together_with)
         return known[key]
 
     minimise_exactly, minimisers = RegularizedRisk.minimise, {}

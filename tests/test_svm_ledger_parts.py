@@ -21,8 +21,8 @@ from privlp.privacy import (
     ObjectivePerturbation,
     Randomness,
 )
+from privlp.privacy.charges import Call
 from privlp.privacy.gaussian_dp import delta_of
-from privlp.privacy.ledger import Call
 from privlp.privacy.partitions import largest_sum
 from privlp.privacy.prices import composed_epsilon
 from tests.effort import examples
@@ -334,7 +334,7 @@ def counted(monkeypatch):
         asked.append(len(costs))
         return composed_epsilon(costs, delta)
 
-    monkeypatch.setattr("privlp.privacy.budget.composed_epsilon", counting)
+    monkeypatch.setattr("privlp.privacy.budget_rule.composed_epsilon", counting)
     return asked
 
 
