@@ -13,9 +13,9 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from privlp.solvers.simplex import RowsOnSimplex
 
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Randomness
+from privlp.rows.on_simplex import RowsOnSimplex
 from svm_models import (
     DMWSVC,
     ObjectivePerturbationClassifier,

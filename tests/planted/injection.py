@@ -32,7 +32,7 @@ TARGETS = (
     "privlp.solvers.game:Game.step",
     "privlp.solvers.driver:time.monotonic",
     "svm_models.base:within_norm",
-    "svm_models.base:signed",
+    "svm_models.perturbed_classifiers:signed",
     "svm_models.minimise:cho_factor",
     "svm_models.minimise:RegularizedRisk.gradient",
     "numpy:exp",
