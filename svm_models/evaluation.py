@@ -70,8 +70,8 @@ class CrossValidation:
 class ResultStore:
     """A file of finished measurements, one JSON line each.
 
-    An interrupted run goes on where it stopped. Several processes may add to one file. What another process added is seen by whoever opens it
-    afterwards.
+    An interrupted run goes on where it stopped. Several processes may add to one file. What another
+    process added is seen by whoever opens it afterwards.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Audits of output and objective perturbation: curvature, several records, published scalings that are not private.
+"""Audits of output and objective perturbation: curvature, several records, published scalings.
 
 Faults that every release may have are in ``test_conformance.py``.
 

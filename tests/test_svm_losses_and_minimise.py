@@ -332,7 +332,7 @@ def test_a_singular_hessian_is_left_to_accelerated_gradient(monkeypatch):
 
 
 def test_the_tolerance_follows_the_noise_of_objective_perturbation(monkeypatch):
-    """Where gradients would be rounded by more than half the usual tolerance, a larger one is used, and covered."""
+    """Where a gradient is rounded by more than half the tolerance, a larger one is covered."""
     from privlp.privacy import Ledger, Randomness
     from svm_models.account import Account
     from svm_models.perturbation import perturb_objective

@@ -341,7 +341,7 @@ def test_for_logistic_loss_regularisation_is_added_until_the_curvature_costs_not
 @SETTINGS
 @given(st.floats(-7, 3), st.floats(-7, 7))
 def test_price_of_logistic_curvature_is_the_largest_loss_over_all_slopes(log_slope, log_k):
-    """Against a fine grid of slopes p of the record that is curved, the other one's being as steep as can be."""
+    """Against a fine grid of slopes p of the curved record; the other is as steep as can be."""
     slope, k = math.exp(log_slope), math.exp(log_k)
     risk = RegularizedRisk.in_memory(np.ones((1, 1)), logistic(), 1 / k, 1.0)
     p = np.concatenate([np.linspace(0, 1, 4001), 1 - np.geomspace(1e-9, 1e-3, 200)])

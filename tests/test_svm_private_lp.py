@@ -1,4 +1,4 @@
-"""PrivateLPSVC: the exact minimiser without noise, what one record can change, audits, messages, and its rule."""
+"""PrivateLPSVC: exact without noise, what one record can change, audits, messages, its rule."""
 
 import math
 
@@ -119,7 +119,7 @@ def test_projection_onto_the_ball():
 
 
 def contribution(record, whiten, w):
-    """What a record with signed features `record` adds to the released sum at a released point w."""
+    """What a record of signed features adds to the released sum at a released point w."""
     rows = WhitenedRecords(record[None, :], whiten)
     violation = np.zeros(1)
     rows.add_violations(w, 1.0, violation)
