@@ -29,10 +29,10 @@ class ColumnPrivate(MatrixPrivate):
 
     Notes
     -----
-    *Sensitivity.* With k private entries in a column, A moves by k·D in L1 and sqrt(k)·D in L2. At
-    a public x every violation may move, by at most D·abs(x_j) for the column j that changes: the
-    changes span 2 D·max_j abs(x_j). After the change of variables A'_ij = V A_ij/c_j a row moves in
-    one entry, by at most D' = D·V/min c_j, which also bounds the change of a score.
+    *Sensitivity.* With k private entries in a column, A moves by k·D in L1 and sqrt(k)·D in L2.
+    At a public x every violation may move, by at most D·abs(x_j) for the column j that changes:
+    the changes span 2 D·max_j abs(x_j). After the change of variables A'_ij = V A_ij/c_j a row
+    moves in one entry, by at most D' = D·V/min c_j, which also bounds the change of a score.
 
     An unbounded change is refused, as for b: Hsu, Roth, Roughgarden and Ullman (2014).
 

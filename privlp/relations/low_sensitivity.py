@@ -1,4 +1,4 @@
-"""Low-sensitivity relations: neighbours differ a little in b, in A or in c, by a declared amount."""
+"""Low-sensitivity relations: neighbours differ a little in b, A or c, by a declared amount."""
 
 from __future__ import annotations
 
