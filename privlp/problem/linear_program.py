@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import as_floats, frozen, is_one_of, positive, real
+from privlp.checks import frozen, is_one_of, positive, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.problem import validation
+from privlp.problem import row_labels, validation
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import write_model
 from privlp.problem.public_part import PublicPart
@@ -104,60 +104,61 @@ class LinearProgram(ProgramData):
     name: str = ""
 
     def __post_init__(self) -> None:
-        set_field = object.__setattr__
-        if isinstance(self.neighbours, tuple | list):
-            set_field(self, "neighbours", Combined(tuple(self.neighbours)))
-        if not isinstance(self.neighbours, NeighbourRelation):
-            raise InvalidParameterError(
-                f"neighbours must be a neighbour relation, got {in_words(self.neighbours)}.",
-                parameter="neighbours",
-            )
+        self._set(neighbours=_relation(self.neighbours))
+        quote = not self.neighbours.hides_rows
         frame = self.A if hasattr(self.A, "columns") and hasattr(self.A, "index") else None
-        quote = not _hides_rows(self.neighbours)
-        set_field(
-            self,
-            "A",
-            validation.matrix(self.A, quote=quote, columns=None if quote else np.size(self.c)),
-        )
+        columns = None if quote else np.size(self.c)
+        self._set(A=validation.matrix(self.A, quote=quote, columns=columns))
+        self._check_names(frame, quote=quote)
+        self._check_numbers(quote=quote)
+        self._check_rows(quote=quote)
+        self._check_options()
+        self.neighbours.check(self)
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _check_names(self, frame: Any, *, quote: bool) -> None:
+        """Names of variables and rows: as given, or those of a DataFrame."""
         n, d = self.A.shape
-        variable_names = _or_names(self.variable_names, frame, "columns")
-        set_field(
-            self, "variable_names", validation.names(variable_names, d, "variable", quote=quote)
-        )
-        set_field(
-            self,
-            "row_names",
-            validation.names(_or_names(self.row_names, frame, "index"), n, "row", quote=quote),
-        )
-        set_field(
-            self, "c", validation.vector(self.c, d, "c", "one cost per column of A", quote=quote)
-        )
+        variables, rows = self.variable_names, self.row_names
+        if frame is not None:
+            variables = frame.columns if variables is None else variables
+            rows = frame.index if rows is None else rows
+        self._set(variable_names=row_labels.names(variables, d, "variable", quote=quote))
+        self._set(row_names=row_labels.names(rows, n, "row", quote=quote))
+
+    def _check_numbers(self, *, quote: bool) -> None:
+        """Costs, sides of the rows, and bounds."""
+        n, d = self.A.shape
+        self._set(c=validation.vector(self.c, d, "c", "one cost per column of A", quote=quote))
         if self.row_lower is None:
-            set_field(
-                self,
-                "b",
-                validation.vector(self.b, n, "b", "one right-hand side per row of A", quote=quote),
-            )
-            set_field(self, "row_lower", np.broadcast_to(-np.inf, n))
+            b = validation.vector(self.b, n, "b", "one right-hand side per row of A", quote=quote)
+            self._set(b=b, row_lower=np.broadcast_to(-np.inf, n))
         else:
             lower, upper = validation.interval_ends(
                 self.row_lower, self.b, n, self.row_name, ("row_lower", "b"), quote=quote
             )
-            set_field(self, "row_lower", lower)
-            set_field(self, "b", upper)
+            self._set(b=upper, row_lower=lower)
         bounds = validation.variable_bounds(self.bounds, d, quote=quote)
-        lower, upper = validation.interval_ends(*bounds, d, self.variable_name)
-        set_field(self, "bounds", frozen(np.column_stack([lower, upper])))
-        set_field(
-            self, "private", validation.row_mask(self.private, n, self.row_names, quote=quote)
-        )
-        set_field(self, "groups", _record_ids(self.groups, n, quote=quote))
-        set_field(self, "penalty", _penalties(self.penalty, self.private))
+        ends = validation.interval_ends(*bounds, d, self.variable_name)
+        self._set(bounds=frozen(np.column_stack(ends)))
+
+    def _check_rows(self, *, quote: bool) -> None:
+        """Which rows are private, who owns them, and what their violation costs."""
+        n = self.A.shape[0]
+        self._set(private=row_labels.row_mask(self.private, n, self.row_names, quote=quote))
+        self._set(groups=row_labels.record_ids(self.groups, n, quote=quote))
+        self._set(penalty=row_labels.penalties(self.penalty, self.private))
+
+    def _check_options(self) -> None:
+        """Sense, offset and name."""
         if not is_one_of(self.sense, ("min", "max")):
             raise InvalidParameterError(
                 f"sense must be 'min' or 'max', got {self.sense!r}.", parameter="sense"
             )
-        set_field(self, "offset", real(self.offset, "offset"))
+        self._set(offset=real(self.offset, "offset"))
         if not np.isfinite(self.offset):
             raise InvalidProblemError(
                 f"offset must be a finite number, got {self.offset!r}.", parameter="offset"
@@ -166,7 +167,6 @@ class LinearProgram(ProgramData):
             raise InvalidParameterError(
                 f"name must be a string, got {type(self.name).__name__}.", parameter="name"
             )
-        self.neighbours.check(self)
 
     @classmethod
     def from_mps(
@@ -417,41 +417,12 @@ def _hides_rows(neighbours: Any) -> bool:
     return bool(getattr(neighbours, "hides_rows", False))
 
 
-def _or_names(given: Any, frame: Any, axis: str) -> Any:
-    return getattr(frame, axis) if given is None and frame is not None else given
-
-
-def _record_ids(groups: Any, n: int, *, quote: bool) -> Any:
-    if groups is None:
-        return None
-    try:
-        ids = np.array(groups)
-        np.unique(ids)
-    except (TypeError, ValueError):
-        ids = None  # raised below, without this error as its context, which quotes a shape
-    each = f"each of the {n} rows" if quote else "each row"
-    if ids is None:
-        raise InvalidProblemError(
-            f"groups must hold one record id for {each}, all of one type.", parameter="groups"
+def _relation(given: Any) -> NeighbourRelation:
+    """The relation that the user gave: a tuple of relations holds all at once."""
+    relation = Combined(tuple(given)) if isinstance(given, tuple | list) else given
+    if not isinstance(relation, NeighbourRelation):
+        raise InvalidParameterError(
+            f"neighbours must be a neighbour relation, got {in_words(relation)}.",
+            parameter="neighbours",
         )
-    if ids.shape != (n,):
-        given = f"has shape {ids.shape}; it needs" if quote else "must hold"
-        raise InvalidProblemError(f"groups {given} one record id for {each}.")
-    return frozen(ids)
-
-
-def _penalties(penalty: Any, private: npt.NDArray[np.bool_]) -> Any:
-    if penalty is None:
-        return None
-    try:
-        prices = as_floats(penalty, "penalty")
-    except InvalidProblemError:
-        prices = np.array(np.nan)
-    prices = np.where(private, prices, np.inf) if prices.ndim == 0 else prices
-    if prices.shape != private.shape or not (prices > 0).all():
-        raise InvalidProblemError(
-            "penalty must be a positive number, or one positive number (inf for a hard row) per"
-            " row.",
-            parameter="penalty",
-        )
-    return frozen(prices)
+    return relation
