@@ -1,7 +1,7 @@
 """Checks of the user's numbers: each returns a clean read-only value or raises with what to do.
 
 Under add/remove the number of rows is private. Then errors may not `quote` any number or name that
-tells of it: no index, and no shape, for what was given in the wrong place may have that of a row.
+tells of it. They quote no index, and no shape: an argument given in the wrong place may hold rows.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _interval_end(
 
 
 def variable_bounds(bounds: Any, size: int, *, quote: bool = True) -> tuple[Any, Any]:
-    """Lower and upper bounds from SciPy's form: one pair, or one pair per variable; None: absent."""
+    """Lower and upper bounds from SciPy's form: one pair, or one per variable; None: absent."""
     if type(bounds) is np.ndarray and bounds.dtype == float and bounds.shape == (size, 2):
         return bounds[:, 0], bounds[:, 1]
     table = None
