@@ -34,9 +34,9 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
     WeightedGaussianMechanism,
 )
-from privlp.solvers.equal_norm import RowsOfEqualNorm
-from privlp.solvers.polytope_rows import RowsOnPolytope
-from privlp.solvers.simplex import RowsOnSimplex
+from privlp.rows.equal_norm import RowsOfEqualNorm
+from privlp.rows.on_polytope import RowsOnPolytope
+from privlp.rows.on_simplex import RowsOnSimplex
 from privlp.status import Status
 from tests.conformance_kit import (
     Bug,

@@ -12,9 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from privlp.solvers import METHODS
-from privlp.solvers.equal_norm import RowsOfEqualNorm
-from privlp.solvers.game import Released
 
 import privlp
 from privlp import (
@@ -31,8 +28,11 @@ from privlp import (
 )
 from privlp.audits.solve_price import price_faults
 from privlp.audits.tape import Tape, changes, differences, largest_changes
+from privlp.methods import METHODS
+from privlp.players.game import Released
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Mechanism, events
 from privlp.problem.standard_form import StandardForm
+from privlp.rows.equal_norm import RowsOfEqualNorm
 from tests import programs
 
 RNG = np.random.default_rng(0)
