@@ -9,7 +9,7 @@ RESOLUTION_oldest := lowest-direct
 RESOLUTION_newest := highest
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo docs test test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-family bench-low-sensitivity bench-svm clean
+.PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-family bench-low-sensitivity bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ demo: $(VENV)/demo  ## Solve a linear program privately on real records, and dra
 
 test: $(VENV)/dev  ## Run the tests (two processes)
 	$(BIN)/python -m pytest -q -n 2
+
+test-thorough: $(VENV)/dev  ## Run all tests, the slow ones too, with new examples of every property
+	PRIVLP_THOROUGH=1 $(BIN)/python -m pytest -q -n 2
 
 test-range: $(RANGE:%=test-%)  ## Run the tests with the oldest and newest libraries; RANGE="oldest-3.11 newest-3.12" chooses
 

@@ -46,7 +46,10 @@ def given_up(instance: problems.Instance) -> int:
 
 
 def violations(instance: problems.Instance, x: np.ndarray) -> tuple[float, float]:
-    """The (s+1)-th largest signed violation of a private row at x: in the user's units, and per unit of row norm."""
+    """The (s+1)-th largest signed violation of a private row at x.
+
+    In the user's units, and per unit of row norm.
+    """
     lp, rank = instance.lp, given_up(instance) + 1
     private = lp.private & np.isfinite(lp.b)
     signed = (lp.A @ x - lp.b)[private]
@@ -57,7 +60,7 @@ def violations(instance: problems.Instance, x: np.ndarray) -> tuple[float, float
 
 
 def options_of(instance: problems.Instance, method: str) -> dict[str, Any]:
-    """Arguments that only the published method needs: true bounds, and an alpha for a thousand rounds."""
+    """Arguments that only the published method needs: true bounds, and alpha for 1,000 rounds."""
     if method != "dmw-published":
         return {}
     lp, form = instance.lp, privlp.problem.StandardForm.of(instance.lp)

@@ -1,4 +1,6 @@
-"""Test errors of perturbed risk minimisers: folds times draws, each fold's records made ready once for all its draws.
+"""Test errors of perturbed risk minimisers: folds times draws.
+
+The records of a fold are made ready once for all its draws.
 
 The releases are those of :mod:`svm_models.perturbation`. What is shared among draws changes none of
 them: the signed records, the exact minimiser to which output perturbation adds its noise, and fits
@@ -93,7 +95,10 @@ def perturb_objective_with_two_logs(risk: RegularizedRisk, account: Account) -> 
 
 
 def raised(risk: RegularizedRisk, eps: float) -> bool:
-    """Whether objective perturbation raises the regularisation, to a value that does not depend on what it was."""
+    """Whether objective perturbation raises the regularisation.
+
+    If so, the value does not depend on what it was.
+    """
     return curvature_cost(risk) > _SHARE_OF_THE_CURVATURE * eps
 
 

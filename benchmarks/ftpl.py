@@ -1,4 +1,4 @@
-"""Follow the perturbed leader: eight textbook programs without noise, covering and routing programs with noise.
+"""Follow the perturbed leader: textbook programs without noise, covering and routing with noise.
 
 Run with ``python -m benchmarks.ftpl``; about five minutes of one core. The textbook programs are
 read from ../shared/data/lp.

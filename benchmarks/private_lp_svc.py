@@ -1,4 +1,6 @@
-"""PrivateLPSVC beside objective perturbation and noisy gradient descent, both tuned, on the same folds.
+"""PrivateLPSVC beside objective perturbation and noisy gradient descent, on the same folds.
+
+The other two are tuned.
 
 Run with ``python -m benchmarks.private_lp_svc``; an interrupted run goes on where it stopped. About
 an hour of one core. With ``--data`` or ``--preprocessing`` it measures a part and writes no page.
@@ -73,7 +75,10 @@ def models() -> dict[Any, Model]:
 def descend(
     M: FloatArray, steps: FloatArray, rounds: int, sigma: float, rngs: list[np.random.Generator]
 ) -> npt.NDArray[np.float32]:
-    """Nesterov's method on the mean Huber hinge (h = 1/2) of signed records, noise in every gradient: a column for each step."""
+    """Nesterov's method on the mean Huber hinge (h = 1/2) of signed records: a column a step.
+
+    Every gradient has noise.
+    """
     columns = M.astype(np.float32)
     transposed = np.ascontiguousarray(columns.T)
     x = ahead = total = np.zeros((M.shape[1], len(steps)))

@@ -1,4 +1,6 @@
-"""Figure 1 of Sarwate, Chaudhuri and Monteleoni (2009): error against eps, and against the number of records with private tuning.
+"""Figure 1 of Sarwate, Chaudhuri and Monteleoni (2009): error against eps.
+
+Also against the number of records, with private tuning.
 
 Run with ``python -m benchmarks.scm_curves``, after ``benchmarks.scm_tables`` and
 ``benchmarks.scm_kernel``, whose measurements it uses (and makes, if they are missing); an

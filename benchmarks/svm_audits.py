@@ -1,4 +1,6 @@
-"""What an audit measures of published claims on one concrete pair of neighbours, beside the corrected mechanisms.
+"""What an audit measures of published claims on one pair of neighbours.
+
+Beside them stand the corrected mechanisms.
 
 Run with ``python -m benchmarks.svm_audits``; about three minutes. An audit finds faults; passing
 one proves nothing.
@@ -11,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import click
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -108,6 +111,7 @@ CASES: dict[str, tuple[Callable[..., Any], Any, Any, str, int]] = {
 }
 
 
+@click.command()
 def main() -> None:
     """Audit, and write the page."""
     found = {

@@ -15,7 +15,7 @@ from privlp.methods.base import Method, PlannedRun
 from privlp.methods.task import Task
 from privlp.players.driver import drive
 from privlp.players.game import Released
-from privlp.privacy import Budget, Ledger, Randomness
+from privlp.privacy import Accountant, Budget, Ledger, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.problem.linear_program import LinearProgram
 from privlp.solution import Solution
@@ -200,7 +200,7 @@ def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tup
     )
 
 
-def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Ledger:
+def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Accountant:
     if eps is None and delta is None and budget is not None:
         return budget
     if eps is None or delta is None:
@@ -211,7 +211,7 @@ def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Le
     return Ledger(eps, delta) if budget is None else budget.ledger(eps, delta)
 
 
-def _message(released: Released, rounds: int, ledger: Ledger) -> str:
+def _message(released: Released, rounds: int, ledger: Accountant) -> str:
     privacy = (
         "without noise: NOT PRIVATE"
         if math.isinf(ledger.eps)

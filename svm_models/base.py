@@ -29,8 +29,15 @@ from privlp import (
     NotPrivateWarning,
 )
 from privlp.checks import positive, warn_of_large_delta
-from privlp.privacy import Ledger, Mechanism, PrivacyRecord, Randomness
-from privlp.privacy.ledger import ChargedDraws, validated_budget
+from privlp.privacy import (
+    Accountant,
+    ChargedDraws,
+    Ledger,
+    Mechanism,
+    PrivacyRecord,
+    Randomness,
+)
+from privlp.privacy.limits import validated_budget
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -225,7 +232,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         finally:
             self.privacy_ = account.record()
 
-    def _open(self) -> Ledger:
+    def _open(self) -> Accountant:
         """Where the fit pays: the ledger of one planned call, unless a subclass asks for several."""
         return open_ledger(self.eps, self.delta, self.budget)
 
@@ -246,7 +253,9 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 class Account:
     """Where one fit pays and draws: its ledger, its randomness, and the neighbour relation in words."""
 
-    def __init__(self, ledger: Ledger, randomness: Randomness, relation: str = DECLARED) -> None:
+    def __init__(
+        self, ledger: Accountant, randomness: Randomness, relation: str = DECLARED
+    ) -> None:
         self.ledger = ledger
         self.randomness = randomness
         self.relation = relation

@@ -6,15 +6,17 @@ Proof: ``docs/proofs.md``, "Dense multiplicative weights for support vector mach
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from privlp.solvers.dmw import published_dmw, tight_dmw
 
 from privlp import Budget, InvalidParameterError, Solution, solve
 from privlp.checks import positive, real
+from privlp.methods import Method
+from privlp.methods.dmw import DenseMultiplicativeWeights
+from privlp.methods.published.count_score import CountScore, PublishedCountScore
+from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
 from privlp.privacy import LaplaceMechanism
 from svm_models.base import Account, PrivateLinearClassifier, open_budget, signed
 from svm_models.linear_programs import hard_margin_lp, soft_margin_lp
@@ -24,7 +26,11 @@ from svm_models.perturbation import perturb_objective
 
 FloatArray = npt.NDArray[np.float64]
 
-_BUILDERS = {"dmw": tight_dmw, "dmw-published": published_dmw}
+#: Under which names users ask for a method, and its variant with the count score.
+_METHODS = {
+    "dmw": (DenseMultiplicativeWeights, CountScore),
+    "dmw-published": (PublishedDenseMultiplicativeWeights, PublishedCountScore),
+}
 
 
 class DMWSVC(PrivateLinearClassifier):
@@ -43,7 +49,7 @@ class DMWSVC(PrivateLinearClassifier):
     `radius_share` of eps buys it, as the 1-norm of a Huber SVM trained by objective perturbation
     (pure eps; for ``form="soft"`` half of the share, the other half buying the sum of its hinge
     losses by Laplace noise: a record's hinge loss lies in [0, 1 + ||w||_2 R]). All that is left
-    goes to the selections, whose sensitivity is derived in ``privlp.solvers.dmw``. A given radius
+    goes to the selections, whose sensitivity is derived in ``privlp.methods.dmw``. A given radius
     costs nothing and must be public.
 
     Parameters
@@ -174,11 +180,6 @@ class DMWSVC(PrivateLinearClassifier):
             self._buy_radius(X, signs, account) if self.radius is None else float(self.radius)
         )
         published = self.method == "dmw-published"
-        builder = partial(
-            _BUILDERS[self.method],
-            phi=float(self.phi) if self.get_params()["score"] == "count" else None,
-        )
-        builder.__name__ = self.method  # type: ignore[attr-defined]
         alpha = self.alpha
         if published and alpha is not None:
             alpha = min(alpha, 9 * (self._entry_bound() * self.radius_ + 1) * (1 - 1e-9))
@@ -189,7 +190,7 @@ class DMWSVC(PrivateLinearClassifier):
             s=self.s * n if self.s < 1 else self.s,
             alpha=alpha,
             opt=self.radius_,
-            method=builder,
+            method=self._chosen_method(),
             width=(self._entry_bound(), 1.0) if published else None,
             budget=_budget_of(account),
             rng=account.randomness,
@@ -201,6 +202,10 @@ class DMWSVC(PrivateLinearClassifier):
     def _open(self) -> Budget:
         """Several calls, the later ones chosen in view of the radius that the earlier ones bought."""
         return open_budget(self.eps, self.delta, self.budget)
+
+    def _chosen_method(self) -> Method:
+        by_distance, by_count = _METHODS[self.method]
+        return by_count(float(self.phi)) if self.get_params()["score"] == "count" else by_distance()
 
     def _left(self, eps: float) -> float:
         """What buying the radius leaves of eps.
@@ -215,7 +220,7 @@ class DMWSVC(PrivateLinearClassifier):
     def _check(self, n: int) -> None:
         choices = {
             "score": ("distance", "count"),
-            "method": tuple(_BUILDERS),
+            "method": tuple(_METHODS),
             "form": ("hard", "soft"),
         }
         parameters = self.get_params()

@@ -75,7 +75,7 @@ def perturb_objective(
     intensity = share if pure else min(share, math.sqrt(share))
     covering = _covering(noise, risk, intensity)
     perturbing = ledger.calibrate(
-        lambda eps: _perturbing(risk, eps, pure=pure), 1, beside=[covering]
+        lambda eps: _perturbing(risk, eps, pure=pure), 1, together_with=[covering]
     )
     # A tolerance larger by a power of two: the price of covering it stays the same to the last bit.
     risk = risk.allowing_for_rounding(_most_noise(risk, perturbing))

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from privlp.solvers.driver import drive
-from privlp.solvers.elastic_dual import ElasticDual
-from privlp.solvers.game import Game
-from privlp.solvers.l1_ball import L1BallPlayer
-from privlp.solvers.rounds import weights_of_rounds
 
 from privlp import Budget, InvalidParameterError
 from privlp.checks import positive
-from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.duals.elastic import ElasticDual
+from privlp.players.accelerated import AcceleratedDescent
+from privlp.players.driver import drive
+from privlp.players.game import Game
+from privlp.players.rounds import weights_of_rounds
+from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
+from privlp.regions.l1_ball import L1Ball
+from privlp.rows.door import Rows
+from privlp.rows.in_memory import InMemory
 from svm_models.base import _RELATION, Account, PrivateLinearClassifier, signed
 
 FloatArray = npt.NDArray[np.float64]
@@ -112,15 +115,24 @@ class WhitenedRecords:
         out += step * ((1 + _H) - self._M @ answer)
 
 
-def second_moments(M: Any, release: ChargedDraws) -> FloatArray:
-    """sum_i m_i m_i^T with noise: p (p + 1)/2 numbers, those off the diagonal times sqrt 2, so that lengths are Frobenius norms."""
-    exact = M.T @ M
-    exact = exact.toarray() if sp.issparse(exact) else exact
+def second_moments(records: Rows[Any], release: ChargedDraws) -> FloatArray:
+    """sum_i m_i m_i^T with noise.
+
+    p (p + 1)/2 numbers are released. Those off the diagonal count sqrt 2 times, so that lengths are
+    Frobenius norms.
+    """
+    exact = records.total(_products)
     upper = np.triu_indices(len(exact))
     unit = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
     moments = np.zeros_like(exact)
     moments[upper] = release(exact[upper] * unit) / unit
     return np.triu(moments) + np.triu(moments, 1).T
+
+
+def _products(M: Any) -> FloatArray:
+    """sum_i m_i m_i^T over a block."""
+    products = M.T @ M
+    return np.asarray(products.toarray() if sp.issparse(products) else products)
 
 
 class PrivateLPSVC(PrivateLinearClassifier):
@@ -219,13 +231,16 @@ class PrivateLPSVC(PrivateLinearClassifier):
         rule = self._rule(n, p, account)
         self.radius_, self.rounds_ = rule.radius / data_norm, rule.rounds
         moments, sums = _charge(n, p, rule, account)
-        M = signed(X, signs / data_norm)  # of norm 1, so that w is in units of 1/data_norm
-        whiten, reach = _whitening(second_moments(M, moments) / n, rule.ridge)
-        records = WhitenedRecords(M, whiten, shorten=math.isfinite(account.ledger.eps))
+        # Of norm 1, so that w is in units of 1/data_norm.
+        records = InMemory(signed(X, signs / data_norm))
+        whiten, reach = _whitening(second_moments(records, moments) / n, rule.ridge)
+        shorten = math.isfinite(account.ledger.eps)
+        whitened = records.keep(partial(WhitenedRecords, whiten=whiten, shorten=shorten))
         # In these coordinates the mean loss has curvature 1/(2 h reach^2) at most, as far as the
         # moments tell.
-        player = L1BallPlayer(sums, whiten, 2 * _H * reach**2 / n, rule.radius)
-        game = Game(records, player, ElasticDual(records, player.point, 2 * _H), rounds=rule.rounds)
+        ball = L1Ball(whiten, 2 * _H * reach**2 / n, rule.radius)
+        player = AcceleratedDescent(ball, sums)
+        game = Game(ElasticDual(whitened, player.point, 2 * _H), player, rounds=rule.rounds)
         drive(game, progress=False, time_limit=None)
         w = game.released().x
         assert w is not None  # noqa: S101 (the player always has a point)

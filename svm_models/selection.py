@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
-from privlp.privacy import ExponentialMechanism, Ledger, PrivacyRecord, Randomness
+from privlp.privacy import Accountant, ExponentialMechanism, PrivacyRecord, Randomness
 from svm_models.base import (
     READ,
     Account,
@@ -226,7 +226,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _check(candidates: list[Any], ledger: Ledger) -> None:
+def _check(candidates: list[Any], ledger: Accountant) -> None:
     if not candidates:
         raise InvalidParameterError(
             "estimators is empty: give private classifiers to choose among.",

@@ -1,4 +1,7 @@
-"""The registry of the conformance suite: the draws of every private estimator of :mod:`svm_models`."""
+"""The registry of the conformance suite.
+
+The draws of every private estimator of :mod:`svm_models`.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from privlp.solvers.simplex import RowsOnSimplex
 
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Randomness
-from privlp.solvers.simplex import RowsOnSimplex
 from svm_models import (
     DMWSVC,
     ObjectivePerturbationClassifier,

@@ -43,7 +43,7 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
     WeightedGaussianMechanism,
 )
-from privlp.privacy.ledger import Charge
+from privlp.privacy.charges import Charge
 
 #: Selections, and noise of whole vectors, are released one by one: more of them are drawn from the
 #: law that releases are tested to have.
@@ -131,7 +131,10 @@ def claim_of(mechanism: Mechanism) -> Claim:
 
 
 def delta_of_selection(bounded_range: float, eps: float) -> float:
-    """Of any mechanism of this bounded range: attained by two candidates (Dong, Durfee and Rogers 2020)."""
+    """Of any mechanism of this bounded range.
+
+    Attained by two candidates (Dong, Durfee and Rogers 2020).
+    """
     log_odds = np.linspace(-20, 20 + bounded_range, 40_001)
     return float((expit(log_odds) - math.exp(eps) * expit(log_odds - bounded_range)).max()) + 1e-7
 
@@ -260,7 +263,10 @@ def with_law(
 def permute_and_flip(
     mechanism: ExponentialMechanism, scores: np.ndarray, randomness: Randomness, runs: int
 ) -> np.ndarray:
-    """The maximum under exponential noise (Ding et al. 2021): eps-private, but not of bounded range."""
+    """The maximum under exponential noise (Ding et al. 2021).
+
+    Eps-private, but not of bounded range.
+    """
     scale = 2 * mechanism.sensitivity / mechanism.eps
     return np.argmax(scores + randomness.generator.exponential(scale, (runs, len(scores))), axis=1)
 
@@ -305,7 +311,10 @@ _LOSSES = 20
 
 
 def along(pair: Pair, outcomes: np.ndarray) -> np.ndarray:
-    """One number for each outcome: its projection on the difference of the pair, or its privacy loss; labels stay."""
+    """One number for each outcome.
+
+    Its projection on the difference of the pair, or its privacy loss; labels stay.
+    """
     if isinstance(pair.mechanism, ExponentialMechanism):
         return outcomes
     difference = np.ravel(pair.there) - np.ravel(pair.here)
@@ -324,7 +333,10 @@ def along(pair: Pair, outcomes: np.ndarray) -> np.ndarray:
 
 
 def farthest(pair: Pair, outcomes: np.ndarray) -> np.ndarray:
-    """The entry that went the farthest in the direction of the difference: what shows noise of bounded support."""
+    """The entry that went the farthest in the direction of the difference.
+
+    What shows noise of bounded support.
+    """
     signs = np.sign(np.ravel(pair.there) - np.ravel(pair.here))
     if isinstance(pair.mechanism, WeightedGaussianMechanism):
         signs = signs / deviations(pair.mechanism)
@@ -367,7 +379,10 @@ def sampler_of_one_seed(pair: Pair, mechanism: Mechanism) -> Sampler:
 
 
 def sampler_of_two(pair: Pair, mechanism: Mechanism, *, fresh: bool) -> Sampler:
-    """Two releases, of queries that move in opposite directions: with noise of their own, or with the same."""
+    """Two releases, of queries that move in opposite directions.
+
+    With noise of their own, or with the same.
+    """
 
     def sample(side: int, rng: np.random.Generator, runs: int) -> Sequence[Any]:
         values = (pair.here, pair.there) if side == 0 else (pair.there, pair.here)
@@ -495,7 +510,10 @@ class Statistical:
 
 @dataclass(frozen=True)
 class Exact:
-    """A twin that needs no audit: `how` it is compared, and whether the comparison found the fault."""
+    """A twin that needs no audit.
+
+    `how` it is compared, and whether the comparison found the fault.
+    """
 
     caught: bool
     how: str
@@ -625,7 +643,10 @@ def noisier(mechanism: Mechanism) -> Mechanism:
 
 
 def two_releases(pair: Pair, mechanism: Mechanism, *, fresh: bool) -> Statistical:
-    """Two releases of queries that move in opposite directions, at the price of two: with noise of their own, or the same."""
+    """Two releases of queries that move in opposite directions, at the price of two.
+
+    With noise of their own, or the same.
+    """
     mechanism = noisier(mechanism)
     return Statistical(sampler_of_two(pair, mechanism, fresh=fresh), claim_of_two(mechanism))
 
@@ -640,7 +661,11 @@ def claim_of_two(mechanism: Mechanism) -> Claim:
 
 @dataclass(frozen=True)
 class Patch:
-    """A fault of the code: how to inject it, and the neighbours and the call that show it best (by default the subject's)."""
+    """A fault of the code.
+
+    How to inject it, and the neighbours and the call that show it best (by default the
+    subject's).
+    """
 
     inject: Callable[[], AbstractContextManager[Any]] = nullcontext
     data: tuple[Any, Any] | None = None

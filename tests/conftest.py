@@ -1,8 +1,18 @@
-"""What the tests print beside their results."""
+"""Which tests run, and what they print with their results."""
 
 from __future__ import annotations  # pytest 8.0 does not export what is annotated
 
 import pytest
+
+from tests.effort import THOROUGH
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked slow, but for a thorough run."""
+    slow = [] if THOROUGH else [item for item in items if item.get_closest_marker("slow")]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

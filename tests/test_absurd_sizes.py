@@ -1,4 +1,7 @@
-"""Numbers of absurd sizes: whatever private rows hold, a solve warns of nothing, and rounding stays within what was proved."""
+"""Numbers of absurd sizes.
+
+Whatever private rows hold, a solve warns of nothing, and rounding stays within what was proved.
+"""
 
 import math
 import warnings
@@ -7,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from privlp.solvers import METHODS, Task
+from privlp.solvers.simplex import RowsOnSimplex, Simplex
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, PrivLPError, UnsupportedProblemError
 from privlp.privacy import ExponentialMechanism
-from privlp.solvers import METHODS, Task
-from privlp.solvers.simplex import RowsOnSimplex, Simplex
+from tests.effort import examples
 
 ORDINARY = -np.random.default_rng(0).uniform(0.2, 1.0, (6, 3))
 #: Private rows whose products, quotients and sums overflow, vanish or cancel.
@@ -51,7 +55,7 @@ def warnings_of(method, A, b, request):
 WIDTHS = st.sampled_from([5e-324, 1e-300, 1e-100, 1e-10, 1.0, 1e10, 1e100, 1e300])
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(
     st.sampled_from(["dmw-published", "dmw-published", "dmw", "mirror", "mirror-dense"]),
     st.sampled_from(list(ROWS)),
@@ -61,7 +65,10 @@ WIDTHS = st.sampled_from([5e-324, 1e-300, 1e-100, 1e-10, 1.0, 1e10, 1e100, 1e300
     st.sampled_from([0.05, 1.0, 8.0]),
 )
 def test_no_private_row_makes_a_solve_warn_or_refuse(method, rows, sides, widths, opt, share):
-    """Neighbours hear the same: refusals follow from the public request, and there is no warning at all."""
+    """Neighbours hear the same.
+
+    Refusals follow from the public request, and there is no warning at all.
+    """
     request = {"opt": opt, "alpha": None}
     if method == "dmw-published":
         rho = widths[0] * opt * 2 + widths[1]
@@ -150,7 +157,7 @@ def test_the_bound_counts_true_rows_where_they_are_public(monkeypatch):
     assert budget.spent() == 0
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(st.integers(1, 10 * 2**40), st.floats(0, 1), st.integers(1, 5))
 def test_published_sensitivity_covers_lemma_and_rounding_below_the_bound(n, share, k):
     """3 a v k/s is at least 2 a v min(1, k/s) and the rounding of both scores, for every n and s that are let through."""
@@ -163,3 +170,11 @@ def test_published_sensitivity_covers_lemma_and_rounding_below_the_bound(n, shar
     lemma = ConstraintPrivate().dense_average_sensitivity(2.0, s, k)
     mechanism = ExponentialMechanism(3.0 * k / s, 1.0)
     assert lemma + 2 * rounding <= mechanism.sensitivity
+
+
+@pytest.mark.parametrize("alpha", [1e-200, 1e-290])
+def test_absurdly_small_alpha_is_told(alpha):
+    lp = privlp.LinearProgram([1.0, 2.0], -np.ones((50, 2)), -np.ones(50))
+    for method, options in (("dmw", {}), ("dmw-published", {"width": 1.0})):
+        with pytest.raises(privlp.InvalidParameterError, match="Give a larger alpha"):
+            privlp.solve(lp, 1.0, 1e-6, 10, alpha, opt=2.0, method=method, **options)

@@ -38,7 +38,10 @@ def gaussian_delta(eps, sigma):
 @pytest.mark.statistical
 @pytest.mark.parametrize("seed", range(6))
 def test_correct_mechanisms_pass(seed):
-    """Four audits at confidence 0.999: false-alarm rate at most 0.004 per seed over the choice of seed; seeds fixed."""
+    """Four audits at confidence 0.999.
+
+    False-alarm rate at most 0.004 per seed over the choice of seed; seeds fixed.
+    """
     gaussian_claim = (1.0, gaussian_delta(1.0, 2.0))
     for mechanism, eps, delta in (
         (noisy_count(1.0), 1.0, 0.0),
@@ -470,3 +473,13 @@ def test_errors_of_the_mechanism_come_through():
 
     with pytest.raises(ZeroDivisionError, match="from the mechanism"):
         audit(broken, 0, 1, 1.0, 0.0, runs=100, rng=0)
+
+
+def test_audit_of_plain_floats_has_power():
+    result = privlp.audit(lambda x, rng: x + rng.laplace(), 0.0, 10.0, 1.0, 0.0, runs=2000, rng=0)
+    assert not result.passed
+
+
+def test_audit_of_outputs_of_different_lengths_is_told():
+    with pytest.raises(privlp.InvalidParameterError, match="same kind and length"):
+        privlp.audit(lambda x, rng: [0.0] * x, 1, 2, 1.0, 0.0, runs=100, rng=0)

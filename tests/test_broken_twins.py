@@ -35,7 +35,10 @@ def is_caught(mechanism, pair, eps, delta=0.0, *, runs=30_000, seed=1):
 
 
 def test_gaussian_noise_for_the_wrong_norm():
-    """Sixteen entries change by 1/4 each: L2 sensitivity 1 passes, the largest single change is caught. Rates 0.001."""
+    """Sixteen entries change by 1/4 each.
+
+    L2 sensitivity 1 passes, the largest single change is caught. Rates 0.001.
+    """
     right, wrong = (sharpest(GaussianMechanism(sensitivity, 1.0)) for sensitivity in (1.0, 0.25))
     pair = Pair(right, np.zeros(16), np.full(16, 0.25))
     assert audited(sampler_of(pair, right), claim_of(right), 10_000, 1).passed
@@ -179,7 +182,10 @@ def test_projected_weights_fed_back():
 
 
 def alpha_for(rounds):
-    """The accuracy at which solve() plays this many rounds on the programs below: T = ceil(8 ln(n/s) (radius/alpha)^2)."""
+    """The accuracy at which solve() plays this many rounds on the programs below.
+
+    T = ceil(8 ln(n/s) (radius/alpha)^2).
+    """
     return math.sqrt(0.5 * 8 * math.log(6 / 5) / (rounds - 0.5))
 
 

@@ -1,4 +1,7 @@
-"""The rule of a budget that is used adaptively: against an adversary who decides in view of the first answer."""
+"""The rule of a budget that is used adaptively.
+
+Against an adversary who decides in view of the first answer.
+"""
 
 import math
 
@@ -11,6 +14,7 @@ from scipy.special import log_ndtr, ndtr
 from privlp import Budget, BudgetExceededError, ConstraintPrivate
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Randomness
 from privlp.privacy.gaussian_dp import eps_of, mu_of
+from tests.effort import examples
 
 RELATION = ConstraintPrivate()
 
@@ -102,7 +106,7 @@ def test_a_mixture_that_only_a_plan_could_pay_for():
         charge(adaptive, *calls[2])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.lists(
         st.tuples(st.booleans(), st.floats(0.01, 0.5), st.floats(-8.0, -4.5)),

@@ -11,13 +11,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from privlp.solvers import METHODS
 
 import privlp
 import svm_models
 from privlp import Budget, LinearProgram
 from privlp.privacy import Ledger
 from privlp.relations import NeighbourRelation
-from privlp.solvers import METHODS
 from svm_models.base import PrivateLinearClassifier
 from tests.planted import programs
 from tests.planted.draws import Draws
@@ -137,7 +137,10 @@ def test_what_is_paid_for_is_public(case):
     ("name", "method"), [pytest.param(*pair, id=" ".join(pair)) for pair in SOLVES]
 )
 def test_an_interrupted_solve_stays_charged(name, method, monkeypatch):
-    """Paid in full before the first draw, or at least what was drawn: an interruption gives nothing back."""
+    """Paid in full before the first draw, or at least what was drawn.
+
+    An interruption gives nothing back.
+    """
     uninterrupted, budget = Budget(2.0, 0.01), Budget(2.0, 0.01)
     solving(name, method)(uninterrupted, 0)
     paid = uninterrupted.entries

@@ -506,8 +506,9 @@ def test_audit_runs_and_shows_its_progress(model, monkeypatch):
     )
     assert "204/204" in result.stderr
     assert "The released x, 100 runs on each of the worst pair" in result.stdout
-    assert json.loads(call(*request, "--json", "-").stdout)["end_to_end"]["confidence"] == 0.9999
-    assert call(*request, "--no-progress").stderr == "All 200 rows hold private numbers.\n"
+    found = call(*request, "--no-progress", "--json", "-")
+    assert found.stderr == "All 200 rows hold private numbers.\n"
+    assert json.loads(found.stdout)["end_to_end"]["confidence"] == 0.9999
 
 
 def test_short_audits_show_no_progress(model):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.audits.tape import Tape, changes, differences
+from tests.effort import examples
 
 COSTS = np.array([1.0, 2.0, 0.5])
 N = 9
@@ -66,7 +67,7 @@ def program(records, relation, **fields):
 )
 @settings(
     deadline=None,
-    max_examples=12,
+    max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(
@@ -91,7 +92,10 @@ def test_neighbours(name, relation, common, pair, s, quiet):
 
 
 def test_a_huge_right_hand_side_takes_no_mass_from_other_rows():
-    """A tiny row of huge right-hand side among 300 that are all violated: its log-weight is beyond 1e19."""
+    """A tiny row of huge right-hand side among 300 that are all violated.
+
+    Its log-weight is beyond 1e19.
+    """
     rng = np.random.default_rng(0)
     A, b = -rng.uniform(0.2, 1, (300, 3)), np.full(300, -40.0)
     A[:, 0] -= 2

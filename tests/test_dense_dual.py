@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from privlp.solvers import dense_dual
 from privlp.solvers.dense_dual import DenseDual, DenseProjection
 
-SETTINGS = settings(deadline=None, max_examples=150)
+from tests.effort import examples
+
+SETTINGS = settings(deadline=None, max_examples=examples(150))
 EXACT = decimal.Context(prec=60, Emax=10**9, Emin=-(10**9))
 
 
@@ -224,7 +225,10 @@ def test_a_warm_start_survives_weights_that_vanish():
 
 
 def test_many_random_rounds_of_a_large_program():
-    """Multiplicative-weights updates of n = 2000 rows: warm start, reference by sorting, exact sum."""
+    """Multiplicative-weights updates of n = 2000 rows.
+
+    Warm start, reference by sorting, exact sum.
+    """
     rng = np.random.default_rng(0)
     n, s = 2000, 37.5
     warm, log_weights = DenseProjection(n, s), np.zeros(n)
@@ -259,3 +263,16 @@ def test_a_huge_weight_leaves_the_others_their_mass(huge):
     weights = DenseProjection(10, 3.0)(np.append(huge, others))
     assert weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert weights[:3] == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.parametrize("size", [1.9e3, 2e4, 1.3e5])
+def test_projection_is_exact_for_log_weights_of_any_size(size):
+    """Exactly s rows far ahead of the rest.
+
+    Those get 1/s each, to the last digits that the log-weights have.
+    """
+    rng = np.random.default_rng(0)
+    log_weights = np.r_[size + 40 + rng.random(5), size + rng.random(95)]
+    weights = DenseProjection(100, 5.0)(log_weights)
+    assert weights.sum() == pytest.approx(1.0, abs=1e-14)
+    assert weights[:5] == pytest.approx(0.2, rel=1e-12)

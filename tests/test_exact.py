@@ -1,4 +1,7 @@
-"""The exact solver: known optima with known duals, programs without optimum, soft rows, and agreement with SciPy."""
+"""The exact solver.
+
+Known optima with known duals, programs without optimum, soft rows, and agreement with SciPy.
+"""
 
 import dataclasses
 import json
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from privlp import ExactSolution, InvalidParameterError, LinearProgram, Status, solve_exact
+from tests.effort import examples
 
 INF = np.inf
 
@@ -208,7 +212,7 @@ def test_programs_without_optimum(program, status):
 
 
 # --- parameters
-# ------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 COVERING = LinearProgram(**KNOWN[0].program)
 
@@ -278,7 +282,7 @@ def test_nothing_is_printed(capfd):
 
 
 # --- soft rows
-# -------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def _slacked(lp):
@@ -374,7 +378,7 @@ def test_residuals_of_soft_rows_are_certified_too():
 ENTRIES = st.integers(-4, 4).map(float)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.data())
 def test_soft_programs_agree_with_slacks_written_out(data):
     n, d = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 3))
@@ -434,7 +438,7 @@ def solvable_programs(draw):
     )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(solvable_programs())
 def test_agrees_with_scipy(lp):
     exact = solve_exact(lp)
@@ -452,10 +456,13 @@ def test_agrees_with_scipy(lp):
     assert max(exact.primal_residual, exact.dual_residual, exact.gap) < 1e-7
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(solvable_programs())
 def test_duals_prove_the_optimum(lp):
-    """Weak duality, checked without the solver's own certificate: no x in the box can do better than the duals say."""
+    """Weak duality, checked without the solver's own certificate.
+
+    No x in the box can do better than the duals say.
+    """
     exact = solve_exact(lp)
     prices = lp.sign * exact.dual  # at most 0 on an upper side, at least 0 on a lower side
     sides = np.where(prices > 0, lp.row_lower, lp.b)

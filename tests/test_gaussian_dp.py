@@ -1,4 +1,7 @@
-"""Gaussian differential privacy: the curve against 60 digits, its inverses, and who is dominated."""
+"""Gaussian differential privacy.
+
+The curve against 60 digits, its inverses, and who is dominated.
+"""
 
 import math
 
@@ -18,6 +21,7 @@ from privlp.privacy.gaussian_dp import (
     mu_of_bounded_range,
     mu_of_pure,
 )
+from tests.effort import examples
 
 DIGITS = 60
 #: Below, a delta is of no use, and double precision comes to its end.
@@ -38,7 +42,7 @@ def powers_of_ten(low: float, high: float) -> st.SearchStrategy[float]:
     return st.floats(low, high).map(lambda exponent: 10.0**exponent)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(eps=powers_of_ten(-3, 2.5), mu=powers_of_ten(-4, 2.5))
 def test_the_curve_is_never_below_the_exact_one_and_within_a_millionth_of_it(eps, mu):
     exact = exact_delta(eps, mu)
@@ -46,7 +50,7 @@ def test_the_curve_is_never_below_the_exact_one_and_within_a_millionth_of_it(eps
     assert exact <= mpmath.mpf(delta_of(eps, mu)) <= exact * (1 + mpmath.mpf("1e-6"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(eps=powers_of_ten(-12, -3), mu=powers_of_ten(-13, 2))
 def test_the_curve_is_never_below_the_exact_one_for_a_tiny_eps(eps, mu):
     """Here the two terms of the curve cancel, and what is lost is made up for on the safe side."""
@@ -69,14 +73,14 @@ def test_the_ends_of_the_curve():
     assert 0.99 < delta_of(800.0, 60.0) <= 1.0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(eps=powers_of_ten(-3, 2), delta=powers_of_ten(-12, -1))
 def test_mu_of_is_on_the_safe_side_and_tight(eps, delta):
     mu = mu_of(eps, delta)
     assert exact_delta(eps, mu) <= delta < exact_delta(eps, mu * (1 + 1e-6))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(mu=powers_of_ten(-3, 1.3), delta=powers_of_ten(-12, -1))
 def test_eps_of_is_on_the_safe_side_and_tight(mu, delta):
     eps = eps_of(mu, delta)
@@ -141,7 +145,7 @@ def test_the_middle_pair_of_bounded_range_attains_the_bound(eps):
     assert quantile_gap(eps, eps / 2) > 0.95 * mu  # 5 % less would be violated
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(eps=powers_of_ten(-6, 2.7))
 def test_mu_of_a_pure_mechanism_is_that_of_randomised_response_rounded_up(eps):
     """The corner of its trade-off, (p, p) with p = 1/(1 + e^eps), lies on the curve of mu."""
@@ -193,7 +197,7 @@ def test_composed_selections_from_two_stay_below_the_curve(eps, share, count):
             assert exact <= delta_of(total, mu) * (1 + ROUNDING) + 1e-14
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     epsilons=st.lists(powers_of_ten(-2, 0.7), min_size=1, max_size=3),
     shares=st.lists(st.floats(0.01, 0.99), min_size=3, max_size=3),

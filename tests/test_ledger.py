@@ -1,7 +1,10 @@
 """The one ledger: paid before drawn, never overspent, composed no worse and no better than it should be."""
 
+import copy
 import json
 import math
+import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -26,10 +29,11 @@ from privlp.privacy import (
     PrivacyRecord,
     Randomness,
 )
+from tests.effort import examples
 
 REPLACE = ConstraintPrivate()
 ADD_REMOVE = ConstraintPrivate("add-remove", nominal_n=100)
-SETTINGS = settings(deadline=None, max_examples=60)
+SETTINGS = settings(deadline=None, max_examples=examples(60))
 
 
 def charge(ledger, mechanism, count=1, purpose="test", relation=REPLACE, rng=0):
@@ -627,3 +631,84 @@ def test_shares_priced_in_different_ways_fit_together(eps, delta, first, counts)
         part = budget.share(share * eps, share * delta)
         charge(part, part.calibrate(selection, count), count=count)
     assert 0.9 * eps < budget.spent() <= eps
+
+
+def test_threads_cannot_overspend_a_budget_together():
+    """Many threads charge 0.3 each to a budget of 1 at once.
+
+    Three get through, whatever the order.
+    """
+    for _ in range(5):
+        budget = privlp.Budget(1.0, 0.0)
+        barrier = threading.Barrier(8)
+        outcomes = []
+
+        def charge(budget=budget, barrier=barrier, outcomes=outcomes):
+            barrier.wait()
+            try:
+                budget.share(0.3, 0.0).charge(
+                    ExponentialMechanism(1.0, 0.29), 1, "test", REPLACE, Randomness(0)
+                )
+                outcomes.append(True)
+            except privlp.BudgetExceededError:
+                outcomes.append(False)
+
+        threads = [threading.Thread(target=charge) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (outcomes.count(True), len(budget.entries)) == (3, 3)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_copies_of_a_budget_are_the_budget(duplicate):
+    budget = privlp.Budget(1.0, 1e-6)
+    draws = duplicate(budget).charge(
+        ExponentialMechanism(1.0, 0.5), 1, "test", REPLACE, Randomness(0)
+    )
+    assert budget.spent() > 0
+    assert duplicate(draws) is draws
+
+
+def test_budgets_and_draws_cannot_be_pickled():
+    budget = Ledger(1.0, 1e-6)
+    draws = budget.charge(ExponentialMechanism(1.0, 0.5), 1, "test", REPLACE, Randomness(0))
+    for unique in (budget, draws):
+        with pytest.raises(
+            privlp.BudgetExceededError, match="spend a second time what was paid for once"
+        ):
+            pickle.dumps(unique)
+
+
+def test_a_price_that_is_no_number_is_refused():
+    class Odd(ExponentialMechanism):
+        pure_eps = float("nan")
+
+    with pytest.raises(privlp.BudgetExceededError):
+        Ledger(1.0, 0.0).charge(Odd(1.0, 0.1), 1, "test", REPLACE, Randomness(0))
+
+
+def test_statement_names_every_relation_that_was_charged():
+    budget = privlp.Budget(2.0, 1e-6)
+    for rows in (1, 7):
+        lp = privlp.LinearProgram(
+            [1.0, 2.0],
+            -np.ones((50, 2)),
+            -np.ones(50),
+            neighbours=privlp.ConstraintPrivate(rows_per_record=rows),
+        )
+        privlp.solve(lp, 0.5, 1e-6, 10, 1.0, opt=2.0, budget=budget, rng=0)
+    words = str(budget.statement())
+    assert "at most 1 row)" in words
+    assert "at most 7 rows)" in words
+    assert "the limit is the guarantee" in words
+
+
+def test_groups_show_in_the_statement():
+    lp = privlp.LinearProgram(
+        [1.0, 2.0], -np.ones((50, 2)), -np.ones(50), groups=np.arange(50) // 5
+    )
+    assert "at most 5 rows" in str(
+        privlp.solve(lp, 0.5, 1e-6, 10, 1.0, opt=2.0, rng=0).privacy.statement()
+    )

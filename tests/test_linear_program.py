@@ -1,4 +1,7 @@
-"""The user's program: what is accepted, what is refused and in which words, and what never changes or leaks."""
+"""The user's program.
+
+What is accepted, what is refused and in which words, and what never changes or leaks.
+"""
 
 import dataclasses
 import functools
@@ -10,6 +13,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+import privlp
 from privlp import (
     ConstraintPrivate,
     InvalidParameterError,
@@ -468,7 +472,7 @@ def test_a_sparse_matrix_is_copied_once_and_never_densified(form):
 
 
 # --- immutability
-# ----------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def _full_program(storage=np.array):
@@ -670,7 +674,7 @@ def test_one_penalty_makes_the_private_rows_soft():
 
 
 # --- what is shown
-# ---------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
@@ -800,3 +804,8 @@ def test_public_rows_do_not_count_for_a_record():
     relation = ConstraintPrivate("add-remove", 1, nominal_n=100)
     assert program(neighbours=relation, private=[0], **EQUALITY).neighbours is relation
     assert program(neighbours=relation, private=[0], groups=["ann", "ann"]).neighbours is relation
+
+
+def test_a_huge_private_right_hand_side_is_refused_not_dropped():
+    with pytest.raises(privlp.InvalidProblemError, match="finite values beyond 1e\\+20"):
+        privlp.LinearProgram([1.0], [[1.0], [1.0]], [1e20, 1.0], row_lower=[-np.inf, -np.inf])

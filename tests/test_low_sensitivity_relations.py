@@ -1,4 +1,7 @@
-"""Low-sensitivity relations: no neighbours move further than stated, some move nearly as far, and bad input is refused."""
+"""Low-sensitivity relations.
+
+No neighbours move further than stated, some move nearly as far, and bad input is refused.
+"""
 
 import math
 import re
@@ -20,8 +23,9 @@ from privlp import (
 )
 from privlp.problem.standard_form import StandardForm
 from privlp.relations import Combined, Figures
+from tests.effort import examples
 
-SETTINGS = settings(deadline=None, max_examples=120)
+SETTINGS = settings(deadline=None, max_examples=examples(120))
 INF = float("inf")
 ROUNDING = 1e-12
 
@@ -230,7 +234,10 @@ def test_stated_bounds_are_the_same_for_both_neighbours(name):
 
 @pytest.mark.parametrize("kind", [RowPrivate, ColumnPrivate])
 def test_declared_public_entries_do_not_count(kind):
-    """With random entries whose ends meet: bounds hold for what may still change, and count no more than that."""
+    """With random entries whose ends meet.
+
+    Bounds hold for what may still change, and count no more than that.
+    """
 
     @SETTINGS
     @given(numbers_of_a_program())
@@ -481,7 +488,10 @@ def test_a_private_row_after_the_change_of_variables(case):
 @SETTINGS
 @given(simplices())
 def test_a_private_column_after_the_change_of_variables(case):
-    """One entry of a row moves, by at most D' = D V / min c_j, and so does a score: the change of all spans 2 D'."""
+    """One entry of a row moves, by at most D' = D V / min c_j, and so does a score.
+
+    The change of all spans 2 D'.
+    """
     c, V, points, rng = case
     D, n = 0.25, 3
     relation = ColumnPrivate(D, lower=-1, upper=1)

@@ -16,9 +16,10 @@ from privlp.privacy import (
     Randomness,
     events,
 )
-from privlp.privacy.mechanisms import _bernoulli_exp
+from privlp.privacy.mechanisms.exponential import bernoulli_exp
 from privlp.privacy.prices import composed_epsilon
 from privlp.relations import ConstraintPrivate
+from tests.effort import runs
 
 FALSE_ALARM = 1e-6
 
@@ -50,9 +51,9 @@ def selection_probabilities(scores, sensitivity, eps):
     ],
 )
 def test_selection_follows_the_exponential_law(scores, sensitivity, eps):
-    """Chi-square test of 40,000 draws. False-alarm rate 1e-6 per case, seed fixed."""
-    scores = np.array(scores)
-    chosen = draws(ExponentialMechanism(sensitivity, eps), scores, 40_000, seed=1)
+    """Chi-square test of 10,000 draws. False-alarm rate 1e-6 per case, seed fixed."""
+    scores, count = np.array(scores), runs(40_000, 10_000)
+    chosen = draws(ExponentialMechanism(sensitivity, eps), scores, count, seed=1)
     expected = selection_probabilities(scores, sensitivity, eps) * len(chosen)
     assert (
         stats.chisquare(np.bincount(chosen, minlength=len(scores)), expected).pvalue > FALSE_ALARM
@@ -67,7 +68,7 @@ def test_rare_candidates_are_selected_as_often_as_they_should_be():
     """
     scores = np.full(5001, -math.log(1e6))
     scores[17] = 0.0
-    chosen = draws(ExponentialMechanism(0.5, 1.0), scores, 12_000, seed=2)
+    chosen = draws(ExponentialMechanism(0.5, 1.0), scores, runs(12_000, 4_000), seed=2)
     rare = 1 - selection_probabilities(scores, 0.5, 1.0)[17]
     assert rare == pytest.approx(0.005, rel=0.01)
     assert stats.binomtest(int((chosen != 17).sum()), len(chosen), rare).pvalue > FALSE_ALARM
@@ -80,7 +81,7 @@ def test_rejected_blocks_of_proposals_do_not_bias_the_selection():
     Chi-square, false-alarm rate 1e-6.
     """
     scores = np.array([0.0, *[-30.0] * 7])
-    chosen = draws(ExponentialMechanism(1.0, 0.3), scores, 40_000, seed=3)
+    chosen = draws(ExponentialMechanism(1.0, 0.3), scores, runs(40_000, 10_000), seed=3)
     expected = selection_probabilities(scores, 1.0, 0.3) * len(chosen)
     assert stats.chisquare(np.bincount(chosen, minlength=8), expected).pvalue > FALSE_ALARM
 
@@ -116,7 +117,7 @@ def test_coin_frequencies(exponent):
 
     Binomial test, false-alarm rate 1e-6, seed fixed.
     """
-    coins = _bernoulli_exp(np.full(3_000_000, exponent), np.random.default_rng(5))
+    coins = bernoulli_exp(np.full(3_000_000, exponent), np.random.default_rng(5))
     assert stats.binomtest(int(coins.sum()), coins.size, math.exp(-exponent)).pvalue > FALSE_ALARM
 
 
@@ -124,14 +125,17 @@ def test_coin_frequencies(exponent):
 def test_rare_coins_have_a_small_relative_error():
     """20 million coins of probability 6.1e-6. Binomial test, false-alarm rate 1e-6, seed fixed."""
     rng = np.random.default_rng(6)
-    hits = sum(int(_bernoulli_exp(np.full(2_000_000, 12.0), rng).sum()) for _ in range(10))
+    hits = sum(int(bernoulli_exp(np.full(2_000_000, 12.0), rng).sum()) for _ in range(10))
     assert stats.binomtest(hits, 20_000_000, math.exp(-12)).pvalue > FALSE_ALARM
 
 
 @pytest.mark.statistical
 def test_coins_of_one_call_are_independent():
-    """Neighbouring coins of different exponents: chi-square on the 2 x 2 table, false-alarm rate 1e-6, seed fixed."""
-    coins = _bernoulli_exp(np.tile([0.5, 1.7], 200_000), np.random.default_rng(7)).reshape(-1, 2)
+    """Neighbouring coins of different exponents.
+
+    Chi-square on the 2 x 2 table, false-alarm rate 1e-6, seed fixed.
+    """
+    coins = bernoulli_exp(np.tile([0.5, 1.7], 200_000), np.random.default_rng(7)).reshape(-1, 2)
     table = np.array(
         [
             [np.sum((coins[:, 0] == a) & (coins[:, 1] == b)) for b in (False, True)]
@@ -142,7 +146,7 @@ def test_coins_of_one_call_are_independent():
 
 
 def test_certain_and_impossible_coins():
-    coins = _bernoulli_exp(np.array([0.0, 700.0, 0.0, 700.0]), np.random.default_rng(8))
+    coins = bernoulli_exp(np.array([0.0, 700.0, 0.0, 700.0]), np.random.default_rng(8))
     assert coins.tolist() == [True, False, True, False]
 
 
@@ -175,13 +179,14 @@ def test_noise_follows_its_law(mechanism, law):
 @pytest.mark.statistical
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism(1.0, 1.0), GaussianMechanism(1.0, 1.0)])
 def test_noise_is_independent_over_entries_and_draws(mechanism):
-    """Correlations of 50,000 pairs stay below 5 standard errors.
+    """Correlations of 10,000 pairs stay below 5 standard errors.
 
     False-alarm rate below 1e-6 each, seed fixed.
     """
-    noise = draws(mechanism, np.zeros(2), 50_000, seed=11)
+    count = runs(50_000, 10_000)
+    noise = draws(mechanism, np.zeros(2), count, seed=11)
     for pair in ((noise[:, 0], noise[:, 1]), (noise[1:, 0], noise[:-1, 0])):
-        assert abs(np.corrcoef(*pair)[0, 1]) < 5 / math.sqrt(50_000)
+        assert abs(np.corrcoef(*pair)[0, 1]) < 5 / math.sqrt(count)
 
 
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism(1.0, 0.5), GaussianMechanism(1.0, 0.5)])
@@ -218,7 +223,10 @@ def test_selection_costs_an_eighth_of_eps_squared(eps):
 
 @pytest.mark.parametrize("eps", [8.001, 12.0, 200.0, 699.0])
 def test_beyond_eight_a_selection_costs_its_pure_epsilon(eps):
-    """Then pure eps-DP, dominated by randomised response, is the smaller price: never more than eps itself."""
+    """Then pure eps-DP, dominated by randomised response, is the smaller price.
+
+    Never more than eps itself.
+    """
     price = composed_epsilon([(ExponentialMechanism(1.0, eps).price, 1)], 1e-9)
     assert price <= eps * (1 + 1e-6)
     assert price > 0.8 * eps

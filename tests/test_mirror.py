@@ -1,4 +1,7 @@
-"""Mirror descent: what its releases may change by, what an audit sees, and how far it gets."""
+"""Mirror descent: what its releases may change by, and how far it gets.
+
+Audits are in ``test_conformance.py``.
+"""
 
 import itertools
 import math
@@ -18,9 +21,11 @@ from privlp.solvers.simplex import Simplex
 from scipy.special import rel_entr
 
 import privlp
-from privlp import ConstraintPrivate, LinearProgram, audit
-from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, Randomness
+from privlp import ConstraintPrivate, LinearProgram
+from privlp.privacy import Ledger, Randomness
 from privlp.problem.standard_form import StandardForm
+from tests.effort import examples
+from tests.programs import tight_covering
 
 COSTS = np.array([1.0, 2.0, 0.5])
 REPLACE = ConstraintPrivate()
@@ -44,7 +49,7 @@ def rows_of(count):
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     rows_of(6),
     rows_of(2),
@@ -106,48 +111,13 @@ def test_what_is_charged(records):
     assert asked.ledger.spent() == pytest.approx(1.0, rel=1e-6)
 
 
-def one_round(sensitivity):
-    """A round at half a unit of noise per unit of sensitivity, as the audit runs it: the release on the separating line."""
-    direction = np.subtract(*(released(A, b, REPLACE) for A, b in OPPOSITE))
-    sums = {id(pair): released(*pair, REPLACE) for pair in OPPOSITE}
-    mechanism = GaussianMechanism(sensitivity, 1.5 * sensitivity)
-    return lambda pair, rng: float(direction @ mechanism.release(sums[id(pair)], Randomness(rng)))
-
-
-def claim(delta):
-    ledger = Ledger(100.0, delta)
-    ledger.charge(GaussianMechanism(2.0, 3.0), 1, "a round", REPLACE, Randomness(0))
-    return ledger.spent()
-
-
-@pytest.mark.statistical
-def test_audit_of_a_round():
-    """Correct: false-alarm rate 0.001; the bound is more than half of the claim."""
-    result = audit(one_round(2.0), *OPPOSITE, claim(1e-3), 1e-3, runs=40_000, rng=1)
-    assert result.passed, str(result)
-    assert result.eps_lower > 0.5 * result.eps
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    "sensitivity", [pytest.param(1.0, id="of one row added"), pytest.param(0.5, id="a quarter")]
-)
-def test_audit_of_broken_rounds(sensitivity):
-    """Noise for a smaller sensitivity: caught. Miss rate below 0.01."""
-    result = audit(one_round(sensitivity), *OPPOSITE, claim(1e-3), 1e-3, runs=40_000, rng=1)
-    assert not result.passed, str(result)
-
-
 def test_it_beats_dense_multiplicative_weights_where_many_rows_are_tight():
     """Covering, 4,000 people, 10 services; worst violation but for 50.
 
     Fixed seeds; the margin is tenfold.
     """
-    rng = np.random.default_rng(0)
-    x = rng.uniform(0.5, 1.5, 10)
-    A = rng.uniform(0, 1, (4000, 10)) * (rng.random((4000, 10)) < 0.5) + 1e-3
-    A /= (A @ x)[:, None]
-    lp = LinearProgram(A.sum(axis=0), -A, -np.ones(4000))
+    lp = tight_covering()
+    A = -lp.A
     opt = privlp.solve_exact(lp).objective
     left = {
         method: np.mean(
@@ -192,7 +162,7 @@ def released_mean(A, b, relation, point, temperature, density):
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     rows_of(6), rows_of(2), st.lists(st.floats(0.01, 1), min_size=3, max_size=3), st.sampled_from([1e-6, 0.1, 10.0]),
     st.sampled_from([1.0, 2.5, 6.0]),
@@ -216,25 +186,6 @@ def test_sensitivity_of_a_dense_mean_is_attained():
     assert np.linalg.norm(one - two) >= 0.9 * REPLACE.dense_average_sensitivity(2.0, 1.0, 1)
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("claimed", "passes"),
-    [pytest.param(2.0, True, id="correct"), pytest.param(1.0, False, id="broken")],
-)
-def test_audit_of_a_dense_round(claimed, passes):
-    """Noise for the diameter W/M passes (false-alarm rate 0.001).
-
-    For half of it is caught (miss rate below 0.01).
-    """
-    means = {
-        id(pair): released_mean(*pair, REPLACE, np.full(3, 1 / 3), 1e-3, 1.0) for pair in OPPOSITE
-    }
-    direction = np.subtract(*means.values())
-    mechanism = GaussianMechanism(claimed, 1.5 * claimed)
-    run = lambda pair, rng: float(direction @ mechanism.release(means[id(pair)], Randomness(rng)))  # noqa: E731
-    assert audit(run, *OPPOSITE, claim(1e-3), 1e-3, runs=40_000, rng=1).passed == passes
-
-
 class TestTheBetterOfTwo:
     values = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=9)
 
@@ -245,14 +196,14 @@ class TestTheBetterOfTwo:
 
         return next(r for r in range(-s - 1, s + 2) if at(own, s + 1 + r) <= at(other, s + 1 - r))
 
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     @given(values, values, st.integers(1, 10))
     def test_number_of_changes(self, own, other, s):
         own, other = own[: len(other)], other[: len(own)]
         sorted_down = [np.sort(values)[::-1] for values in (own, other)]
         assert _changes_needed(*sorted_down, s) == self.brute_force(own, other, s)
 
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=examples(300))
     @given(
         st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=9),
         st.tuples(*[st.integers(-4, 4)] * 2),
@@ -281,7 +232,10 @@ class TestTheBetterOfTwo:
         assert self.steps(lambda one, two: _margin(one, two, s)) == {-1, -0.5, 0, 0.5, 1}
 
     def test_numbers_of_rows_to_change_would_move_by_two(self):
-        """Without negative numbers, which count how many changed rows the better one survives: no row from 1 to -1."""
+        """Without negative numbers, which count how many changed rows the better one survives.
+
+        No row from 1 to -1.
+        """
 
         def difference(one, two):
             return max(0, _changes_needed(two, one, 1)) - max(0, _changes_needed(one, two, 1))
@@ -289,7 +243,10 @@ class TestTheBetterOfTwo:
         assert max(self.steps(difference)) == 2
 
     def steps(self, margin):
-        """By how much a margin moves between neighbours of up to three rows: one row replaced, or added."""
+        """By how much a margin moves between neighbours of up to three rows.
+
+        One row replaced, or added.
+        """
         rows = list(itertools.product((-1, 0, 1), repeat=2))
         margins = {
             records: margin(*self.falling(records))
@@ -304,7 +261,7 @@ class TestTheBetterOfTwo:
                     found.add(margins[tuple(sorted((*records, row)))] - before)
         return found
 
-    @settings(deadline=None, max_examples=200)
+    @settings(deadline=None, max_examples=examples(200))
     @given(
         st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=1, max_size=9),
         st.integers(0, 6),
@@ -348,35 +305,12 @@ class TestTheBetterOfTwo:
         assert sum(entry.draws for entry in descents) == solver.rounds
         assert asked.ledger.spent() == pytest.approx(1.0, rel=1e-6)
 
-    @pytest.mark.statistical
-    @pytest.mark.parametrize(
-        ("sensitivity", "passes"),
-        [pytest.param(0.5, True, id="correct"), pytest.param(0.125, False, id="broken")],
-    )
-    def test_audit_of_the_choice(self, sensitivity, passes):
-        """The margin moves by one, from -1/2 to 1/2.
-
-        False-alarm rate 0.001, miss rate below 0.01.
-        """
-        mechanism = ExponentialMechanism(sensitivity, 2.0)
-        run = lambda scores, rng: mechanism.release(scores, Randomness(rng))  # noqa: E731
-        spread = [np.array([-0.25, 0.25]), np.array([0.25, -0.25])]
-        assert audit(run, *spread, 2.0, 0.0, runs=40_000, rng=1).passed == passes
-
 
 class TestUnknownOptimum:
     """opt=(low, high)."""
 
-    @staticmethod
-    def covering(n=4000, d=10):
-        rng = np.random.default_rng(0)
-        x = rng.uniform(0.5, 1.5, d)
-        A = rng.uniform(0, 1, (n, d)) * (rng.random((n, d)) < 0.5) + 1e-3
-        A /= (A @ x)[:, None]
-        return LinearProgram(A.sum(axis=0) / n, -A, -np.ones(n))
-
     def test_without_noise_it_finds_the_optimum(self):
-        lp = self.covering(400)
+        lp = tight_covering(400)
         exact = privlp.solve_exact(lp)
         solution = privlp.solve(
             lp,
@@ -391,7 +325,7 @@ class TestUnknownOptimum:
         assert privlp.compare(lp, solution, exact).violation_at(4) < 0.03
 
     def test_with_noise_it_comes_near(self):
-        lp = self.covering()
+        lp = tight_covering()
         exact = privlp.solve_exact(lp)
         for factor in (1.2, 4.0):
             solution = privlp.solve(
@@ -405,7 +339,7 @@ class TestUnknownOptimum:
     def test_all_stages_are_paid_before_the_first(self, factor, stages):
         budget = privlp.Budget(1.0, 1e-6)
         solution = privlp.solve(
-            self.covering(400), 1.0, 1e-6, 40, opt=(1 / factor, factor), budget=budget, rng=0
+            tight_covering(400), 1.0, 1e-6, 40, opt=(1 / factor, factor), budget=budget, rng=0
         )
         purposes = [entry.purpose for entry in budget.entries]
         assert (
@@ -446,7 +380,7 @@ class TestUnknownOptimum:
 
         And programs that HiGHS finds unbounded without a range.
         """
-        lp = self.covering(200, 4)
+        lp = tight_covering(200, 4)
         exact = privlp.solve_exact(lp).objective
         if sense == "max":  # packing: the same rows, turned
             lp = LinearProgram(lp.c, -lp.A, -lp.b, sense="max")
@@ -497,7 +431,9 @@ class TestUnknownOptimum:
     def test_messages(self, opt, message):
         budget = privlp.Budget(1.0, 1e-6)
         with pytest.raises(privlp.InvalidParameterError, match=message):
-            privlp.solve(self.covering(400), 1.0, 1e-6, 40, opt=opt, method="mirror", budget=budget)
+            privlp.solve(
+                tight_covering(400), 1.0, 1e-6, 40, opt=opt, method="mirror", budget=budget
+            )
         assert budget.spent() == 0
 
 
@@ -534,7 +470,10 @@ class TestSoftRows:
         assert privlp.compare(lp, solution).objective < 1.3 * privlp.solve_exact(lp).objective
 
     def test_a_row_counts_by_its_price_and_no_more_than_its_declared_norm(self):
-        """Sensitivity 2 in units of the largest price times the declared norm: rows beyond it are scaled down."""
+        """Sensitivity 2 in units of the largest price times the declared norm.
+
+        Rows beyond it are scaled down.
+        """
         prices = np.r_[np.full(5, 1.0), np.full(5, 0.25)]
         A = np.random.default_rng(0).normal(size=(10, 3)) * np.r_[[100.0] * 5, [1e-3] * 5][:, None]
         lp = LinearProgram(COSTS, A, -np.full(10, 1e9), penalty=prices)  # all violated

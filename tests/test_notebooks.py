@@ -1,4 +1,4 @@
-"""Notebooks: committed without outputs, built alike, and run from top to bottom, with widgets and without."""
+"""Notebooks: committed without outputs, built alike, run from top to bottom, with widgets or not."""
 
 import re
 import time
@@ -19,6 +19,13 @@ PREAMBLE = {
     ),
     False: 'import sys; sys.modules["ipywidgets"] = None',
 }
+#: Nothing of an earlier notebook is left but the modules that it imported.
+START = """%reset -f
+import os, time
+os.environ["START"] = str(time.process_time())
+del os, time"""
+END = """import os, time
+print(time.process_time() - float(os.environ["START"]))"""
 SOLUTION_TAGS = ["solution", "hide-cell"]
 
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -88,10 +95,25 @@ def test_pictures_are_described_in_words(path):
             assert cell.metadata.get("mystnb", {}).get("image", {}).get("alt"), cell.id
 
 
+@pytest.fixture(scope="module")
+def kernel():
+    """One process for all notebooks without widgets: what they import is loaded once."""
+    manager = pytest.importorskip("jupyter_client.manager").KernelManager(kernel_name="python3")
+    manager.start_kernel()
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
 @every_notebook
-@pytest.mark.parametrize("widgets", [True, False], ids=["with widgets", "without widgets"])
+@pytest.mark.parametrize(
+    "widgets",
+    [
+        pytest.param(True, id="with widgets"),
+        pytest.param(False, id="without widgets", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.filterwarnings("ignore")  # the kernel's own messages
-def test_runs_from_top_to_bottom(path, widgets, monkeypatch, record_property):
+def test_runs_from_top_to_bottom(path, widgets, kernel, monkeypatch, record_property):
     """Each cell that shows something stands below a question."""
     nbclient = pytest.importorskip("nbclient")
     notebook = read(path)
@@ -102,11 +124,17 @@ def test_runs_from_top_to_bottom(path, widgets, monkeypatch, record_property):
         pytest.importorskip("ipywidgets")
     if uses_widgets:
         notebook.cells.insert(0, nbformat.v4.new_code_cell(PREAMBLE[widgets]))
-    notebook.cells.append(nbformat.v4.new_code_cell("import time; print(time.process_time())"))
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(START))
+    notebook.cells.append(nbformat.v4.new_code_cell(END))
     monkeypatch.delenv("PRIVLP_DATA", raising=False)
     start = time.perf_counter()
-    nbclient.NotebookClient(notebook, timeout=300).execute()
+    shared = {} if uses_widgets else {"km": kernel}
+    client = nbclient.NotebookClient(notebook, timeout=300, **shared)
+    client.execute()
+    if shared:
+        client.kc.stop_channels()
     seconds = float(notebook.cells.pop().outputs[0].text)
+    notebook.cells.pop(0)
     record_property("wall_seconds", round(time.perf_counter() - start, 1))
     record_property("processor_seconds", round(seconds, 1))
     assert seconds <= MOST_SECONDS

@@ -9,17 +9,9 @@ import privlp
 from privlp import examples
 from privlp.problem.standard_form import PrivateRows
 from privlp.verdict import Verdict
+from tests.programs import tight_covering
 
-
-def covering(n=4000, d=10, seed=0, **fields):
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(0.5, 1.5, d)
-    A = rng.uniform(0, 1, (n, d)) * (rng.random((n, d)) < 0.5) + 1e-3
-    A /= (A @ x)[:, None]
-    return privlp.LinearProgram(A.sum(axis=0) / n, -A, -np.ones(n), **fields)
-
-
-LP = covering()
+LP = tight_covering()
 OPT = privlp.solve_exact(LP).objective
 
 
@@ -59,7 +51,7 @@ def test_rounds_and_noise_are_those_of_the_solve():
 @pytest.mark.statistical
 @pytest.mark.parametrize("eps", [1.0, 4.0])
 def test_predictions_are_of_the_right_size(eps):
-    """Within a factor of three (dense duals: four, too high) of the mean of ten draws.
+    """Within a factor of three (dense duals: four, too high) of the mean of four draws.
 
     All rows can be satisfied.
     """
@@ -69,7 +61,7 @@ def test_predictions_are_of_the_right_size(eps):
         if method == "ftpl":
             continue  # mirror descent here, slowly
         draws = [
-            privlp.solve(LP, eps, 1e-6, 100, opt=OPT, method=method, rng=k).x for k in range(10)
+            privlp.solve(LP, eps, 1e-6, 100, opt=OPT, method=method, rng=k).x for k in range(4)
         ]
         measured = np.mean([np.sort((LP.A @ x - LP.b) / norms)[-101] for x in draws])
         assert 1 / 3 < prediction.violation / measured < (4 if method == "mirror-dense" else 3), (
@@ -127,9 +119,9 @@ def test_it_reads_well_on_a_terminal_of_100_columns(options):
 
 def test_a_yardstick_that_comes_from_bounds_says_so():
     words = "within the public bounds (the looser these are, the smaller this share)"
-    assert words in plan(covering(bounds=(0, 10))).advice
+    assert words in plan(tight_covering(bounds=(0, 10))).advice
     assert words not in plan().advice
-    loose, tight = (plan(covering(bounds=(0, end)), opt=None) for end in (100, 10))
+    loose, tight = (plan(tight_covering(bounds=(0, end)), opt=None) for end in (100, 10))
     assert loose.yardstick > tight.yardstick
 
 
@@ -293,6 +285,6 @@ def test_a_wide_range_of_the_optimum_is_pointed_out(ends, wide):
 
 
 def test_a_missing_optimum_is_pointed_out():
-    lp = covering(500, bounds=(0, 9))
+    lp = tight_covering(500, bounds=(0, 9))
     assert "Without opt that is the range of all objectives" in plan(lp, eps=4.0, opt=None).advice
     assert "Without opt" not in plan(lp, eps=4.0, opt=OPT).advice

@@ -1,4 +1,7 @@
-"""The search for planted numbers has teeth: what is let out on purpose is found, and what is public is not."""
+"""The search for planted numbers has teeth.
+
+What is let out on purpose is found, and what is public is not.
+"""
 
 import functools
 import logging
@@ -15,14 +18,14 @@ import highspy
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from privlp.solvers.descent import Descent
+from privlp.solvers.game import Game, MirrorPlayer
 
 import privlp
 import svm_models.base
 from privlp.checks import as_sparse
 from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.problem.highs_model import to_highs
-from privlp.solvers.descent import Descent
-from privlp.solvers.game import Game, MirrorPlayer
 from tests.planted import programs
 from tests.planted.draws import Draws
 from tests.planted.injection import watched
@@ -400,7 +403,10 @@ def test_draws_are_recorded_played_back_and_told_apart():
 
 @pytest.mark.parametrize("layout", [sp.csr_array, sp.csc_array])
 def test_a_dense_array_that_cannot_be_converted_is_not_quoted(layout):
-    """SciPy's conversion raises an error of its own with the array in it, whatever failed: too little memory, say."""
+    """SciPy's conversion raises an error of its own with the array in it, whatever failed.
+
+    Too little memory, say.
+    """
     dense = np.tile(ROW, (4, 1))
     assert abs(as_sparse(dense, layout) - layout(dense)).nnz == 0
     assert as_sparse(np.zeros((0, 3)), layout).shape == (0, 3)

@@ -16,6 +16,7 @@ from privlp.privacy import GaussianObjectivePerturbation
 from privlp.privacy.gaussian_dp import delta_of, eps_of, least_eps
 from privlp.privacy.prices import Price, composed_epsilon
 from svm_models.losses import MarginLoss, huber, logistic
+from tests.effort import examples
 
 # ------------------------------------------------------- objective perturbation of one dimension
 
@@ -127,7 +128,7 @@ def test_the_corners_bound_the_true_delta_of_objective_perturbation(loss, stiffn
             assert one.delta(two, eps) <= bound(charged, eps) * (1 + 1e-8) + 1e-13
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     one=st.floats(-1, 1),
     two=st.floats(-1, 1),
@@ -207,7 +208,7 @@ def test_few_corners_are_not_merged():
 # ------------------------------------------------------------------- against exact binomial sums
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     responses=st.tuples(powers_of_ten(-2, 0.5), st.integers(1, 30)),
     selections=st.tuples(powers_of_ten(-2, 0.7), st.floats(0.01, 0.99), st.integers(1, 30)),
@@ -243,12 +244,13 @@ PRICES = st.one_of(
     powers_of_ten(-2, 0).map(lambda eps: Price.approximate(eps, 1e-9)),
     powers_of_ten(-2, 0).map(lambda mu: Price.of_corners(0.01, ((1, mu), (2, mu / 2)))),
 )
-COSTS = st.lists(st.tuples(PRICES, st.integers(1, 6)), min_size=1, max_size=4)
+COSTS = st.lists(st.tuples(PRICES, st.integers(1, 3)), min_size=1, max_size=3)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(costs=COSTS, data=st.data())
 def test_the_order_of_draws_does_not_matter(costs, data):
+    """Where so few draws have corners that none are merged, which would depend on the order."""
     shuffled = data.draw(st.permutations(costs))
     split = [(item, 1) for item, count in shuffled for _ in range(count)]
     whole = composed_epsilon(costs, 1e-6)
@@ -256,7 +258,7 @@ def test_the_order_of_draws_does_not_matter(costs, data):
     assert composed_epsilon(split, 1e-6) == pytest.approx(whole, rel=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(costs=COSTS, more=PRICES, extra=st.integers(1, 5))
 def test_more_draws_never_cost_less(costs, more, extra):
     """To a millionth of a millionth: roots are found to 1e-14."""
@@ -266,7 +268,7 @@ def test_more_draws_never_cost_less(costs, more, extra):
     assert composed_epsilon(repeated, 1e-6) >= before * (1 - 1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(costs=COSTS, delta=powers_of_ten(-8, -2), factor=st.floats(1, 100))
 def test_a_smaller_delta_never_costs_less(costs, delta, factor):
     less = composed_epsilon(costs, delta / factor)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import privlp
 from privlp import LinearProgram, audit, quality
 from privlp.privacy import LaplaceMechanism
+from tests.effort import examples
 
 POINT = np.array([1.0, 0.5])
 A = np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 4.0], [1.0, 1.0]])
@@ -84,7 +85,7 @@ def test_sensitivities():
 moves = st.lists(st.floats(-1, 1), min_size=4, max_size=4).map(np.array)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(moves, st.sampled_from(["b", "column"]))
 def test_the_largest_violation_moves_by_no_more(move, part):
     """Neighbours of scalar- and column-private programs, violations without noise."""
@@ -99,7 +100,7 @@ def test_the_largest_violation_moves_by_no_more(move, part):
     assert abs(one - two) <= sensitivity(relation)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(
     st.lists(st.floats(-9, 9), min_size=3, max_size=3).map(np.array), st.sampled_from([0.0, 0.3])
 )

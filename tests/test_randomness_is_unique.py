@@ -1,4 +1,7 @@
-"""No noise keyed by the operating system is drawn twice: not after a fork, not by a copy, not in a worker."""
+"""No noise keyed by the operating system is drawn twice.
+
+Not after a fork, not by a copy, not in a worker.
+"""
 
 import copy
 import pickle
@@ -106,7 +109,10 @@ def generators_in(item, seen=None):
 
 
 def test_no_copy_of_anything_holds_a_second_generator_in_the_same_state():
-    """Every object of a solve and of a fit, by every way of copying: refused, or it shares the one generator."""
+    """Every object of a solve and of a fit, by every way of copying.
+
+    Refused, or it shares the one generator.
+    """
     found = refused = 0
     for name, holder in holders():
         mine = {id(generator) for generator in generators_in(holder)}
@@ -256,7 +262,10 @@ def test_folds_of_a_cross_validation_in_workers_draw_noise_of_their_own():
 
 
 def test_copies_of_a_seeded_generator_repeat_and_say_so():
-    """That is what a seed is for: clones of one estimator make the same noise, and each says that it is not for release."""
+    """That is what a seed is for.
+
+    Clones of one estimator make the same noise, and each says that it is not for release.
+    """
     data = programs.records()
     estimator = svm_models.ObjectivePerturbationSVC(
         eps=0.5, classes=(-1, 1), random_state=np.random.default_rng(3)

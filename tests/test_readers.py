@@ -24,12 +24,13 @@ from privlp import (
     Status,
     solve_exact,
 )
+from tests.effort import examples
 
 INF = np.inf
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "lp"
 
 # --- MPS
-# -------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 MODEL = """\
 NAME diet
@@ -458,7 +459,7 @@ def test_mps_variable_without_coefficients_is_no_mistake(write):
 
 
 # --- writing
-# ---------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def _random_program(storage, **changes):
@@ -614,7 +615,7 @@ def linprog_arguments(draw):
     return arguments
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(120))
 @given(linprog_arguments())
 def test_linprog_reader_agrees_with_scipy(arguments):
     lp = LinearProgram.from_linprog(**arguments)
@@ -727,7 +728,7 @@ def test_bad_linprog_arguments(arguments, message):
 
 
 # --- CVXPY
-# -----------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def _vectors():

@@ -1,4 +1,7 @@
-"""Noise on a finite computer: the exact sum is rounded, its law is the ideal one, and the low bits tell nothing."""
+"""Noise on a finite computer.
+
+The exact sum is rounded, its law is the ideal one, and the low bits tell nothing.
+"""
 
 import math
 from fractions import Fraction
@@ -20,18 +23,14 @@ from privlp.privacy import (
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
-from privlp.privacy.rounded_noise import (
-    Bits,
-    EuclideanLaplace,
-    Gaussian,
-    Laplace,
+from privlp.privacy.noise.bits import Bits, UniformReals
+from privlp.privacy.noise.laws import EuclideanLaplace, Gaussian, Laplace
+from privlp.privacy.noise.rounding import grid, nearly, rounded_sum
+from privlp.privacy.noise.truncated_laws import (
     OneSidedTruncatedGaussian,
     OneSidedTruncatedLaplace,
-    UniformReals,
-    grid,
-    nearly,
-    rounded_sum,
 )
+from tests.effort import runs
 
 LAWS = [
     Gaussian(),
@@ -71,7 +70,10 @@ class Words:
 
 
 class Uncertain:
-    """A law whose double-precision values promise nothing: everything is left to interval arithmetic."""
+    """A law whose double-precision values promise nothing.
+
+    Everything is left to interval arithmetic.
+    """
 
     def __init__(self, law):
         self._law = law
@@ -90,7 +92,10 @@ words = st.lists(
 @settings(deadline=None)
 @given(words=words, size=st.integers(1, 3))
 def test_errors_of_double_precision_are_bounded(law, words, size):
-    """By at most half of what is allowed: the rest is in reserve for mathematical functions worse than ours."""
+    """By at most half of what is allowed.
+
+    The rest is in reserve for mathematical functions worse than ours.
+    """
     uniform = UniformReals(law.uniforms(size), Words(words))
     values, errors = law.near(uniform, size)
     for value, error, true in zip(
@@ -133,7 +138,10 @@ def test_releases_are_multiples_of_the_grid(law, value):
 
 
 def test_a_sum_just_below_a_negative_whole_number():
-    """Less than half a unit in the last place below: the nearest double is that number, whose floor is one step too high."""
+    """Less than half a unit in the last place below.
+
+    The nearest double is that number, whose floor is one step too high.
+    """
     bits = [0x3123456789ABCDEF, 1]  # a negative Laplace draw
     noise = Laplace().within([0], 1, Bits(UniformReals(2, Words(bits)), 16))[0]
     steps = Fraction(str(noise.mid).strip("[]").split(",")[0]) * 2**20 + Fraction(1, 2)
@@ -168,7 +176,10 @@ def test_bits_are_drawn_once():
 
 
 def test_sums_are_rounded_once_and_exactly():
-    """A sum of doubles would be rounded twice: 1 + noise far below its last bit must still reach the next multiple by chance."""
+    """A sum of doubles would be rounded twice.
+
+    1 + noise far below its last bit must still reach the next multiple by chance.
+    """
     value, scale = 2.0**53, 2.0**-10
     release = rounded_sum(np.full(1000, value), scale, Gaussian(), np.random.default_rng(0))
     assert (release == value).all()  # no double in between
@@ -223,13 +234,14 @@ def test_the_law_by_interval_arithmetic(law):
 
     False-alarm rate below 1e-3; seeds fixed.
     """
+    count = runs(300, 100)
     fast = np.array(
-        [rounded_sum(np.zeros(2), 1.0, law, np.random.default_rng(s)) for s in range(300)]
+        [rounded_sum(np.zeros(2), 1.0, law, np.random.default_rng(s)) for s in range(count)]
     )
     slow = np.array(
         [
             rounded_sum(np.zeros(2), 1.0, Uncertain(law), np.random.default_rng(s))
-            for s in range(300)
+            for s in range(count)
         ]
     )
     assert np.array_equal(fast, slow)
@@ -308,7 +320,7 @@ def test_naive_noise_gives_its_input_away(draw):
     def naive(value, rng):
         return multiple_of_last_bit_of_one(value + getattr(rng, draw)(scale=1.0))
 
-    result = audit(naive, 0.0, 1.0, 2.0, 0.01, runs=10_000, rng=0)
+    result = audit(naive, 0.0, 1.0, 2.0, 0.01, runs=runs(10_000, 4_000), rng=0)
     assert result.eps_lower > 3
 
 
@@ -324,7 +336,7 @@ def test_rounded_noise_does_not(kind):
     def attacked(value, rng):
         return multiple_of_last_bit_of_one(float(mechanism.release([value], Randomness(rng))[0]))
 
-    result = audit(attacked, 0.0, 1.0, 2.0, 0.01, runs=10_000, rng=0)
+    result = audit(attacked, 0.0, 1.0, 2.0, 0.01, runs=runs(10_000, 4_000), rng=0)
     assert result.eps_lower == 0.0
 
 

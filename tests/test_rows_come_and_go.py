@@ -1,4 +1,7 @@
-"""Where records come and go, nothing tells how many rows there are: no message, no reader, no refusal."""
+"""Where records come and go, nothing tells how many rows there are.
+
+No message, no reader, no refusal.
+"""
 
 import functools
 import traceback
@@ -9,11 +12,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from privlp.solvers.simplex import RowsOnSimplex
 
 import privlp
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, PrivLPError, ReadError
 from privlp.audits.tape import Tape
 from privlp.cli.program import what_is_private
+from tests.effort import examples
 
 COSTS = np.array([1.0, 2.0, 0.5])
 RELATION = ConstraintPrivate("add-remove", nominal_n=100, rows_per_record=2)
@@ -240,12 +245,15 @@ def neighbours(rows, data, reader, patterns, storage, path):
     return [program(some, reader, patterns, storage, path) for some in (rows, stays)]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(ROWS, st.data(), *KINDS)
 def test_a_program_without_one_record_is_told_from_its_neighbour_by_nothing_public(
     tmp_path_factory, rows, data, reader, patterns, storage
 ):
-    """It is accepted and described alike: any kinds of rows, any reader, also if no private row is left."""
+    """It is accepted and described alike.
+
+    Any kinds of rows, any reader, also if no private row is left.
+    """
     one, other = neighbours(
         rows, data, reader, patterns, storage, tmp_path_factory.getbasetemp() / "model.mps"
     )
@@ -369,3 +377,29 @@ def test_a_pattern_that_matches_nothing_is_seen_in_words():
     )
     assert "4 public rows, number of private rows private" in repr(lp)
     assert what_is_private(lp) == "4 rows are public; the number of private rows is private."
+
+
+def test_far_more_rows_than_the_nominal_number_are_outside_the_relation():
+    relation = privlp.ConstraintPrivate("add-remove", nominal_n=2)
+    privlp.LinearProgram([1.0], np.ones((20, 1)), np.ones(20), neighbours=relation)
+    with pytest.raises(
+        privlp.InvalidProblemError, match="more than ten times nominal_n=2 private rows"
+    ):
+        privlp.LinearProgram([1.0], np.ones((21, 1)), np.ones(21), neighbours=relation)
+
+
+def test_no_private_row_at_all_is_no_error_where_their_number_is_private():
+    relation = privlp.ConstraintPrivate("add-remove", nominal_n=20)
+    lp = privlp.LinearProgram(
+        [1.0, 1.0], [[1.0, 1.0]], [np.inf], row_lower=[-np.inf], private=[], neighbours=relation
+    )
+    assert privlp.solve(lp, 1.0, 1e-6, 5, opt=2.0, rng=0).success
+
+
+def test_rounding_is_allowed_for_up_to_the_largest_number_of_rows():
+    relation = privlp.ConstraintPrivate("add-remove", nominal_n=1000)
+    lp = privlp.LinearProgram([1.0, 2.0], -np.ones((5, 2)), -np.ones(5), neighbours=relation)
+    sensitivity = (
+        privlp.solve(lp, 1.0, 1e-6, 10, opt=2.0, method="dmw", rng=0).privacy.entries[0].sensitivity
+    )
+    assert sensitivity == pytest.approx(0.2 + 2 * RowsOnSimplex.rounding_error(10_000), rel=1e-15)

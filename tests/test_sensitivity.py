@@ -1,4 +1,7 @@
-"""The lemma under every constraint-private solver: a dense average of one vector per row changes by at most min(1, k/s) W."""
+"""The lemma under every constraint-private solver.
+
+A dense average of one vector per row changes by at most min(1, k/s) W.
+"""
 
 import math
 from fractions import Fraction
@@ -13,8 +16,9 @@ from privlp.solvers.simplex import RowsOnSimplex, Simplex
 
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, solve
 from privlp.problem.standard_form import StandardForm
+from tests.effort import examples
 
-SETTINGS = settings(deadline=None, max_examples=150)
+SETTINGS = settings(deadline=None, max_examples=examples(150))
 NORMS = [1, 2, np.inf]
 ROUNDING = 1e-11
 
@@ -45,7 +49,10 @@ all_positive = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(-60, 60))
 
 
 def density(most):
-    """Whole numbers and 64ths: any s will do, but sums of weights are ill-conditioned when s is just above a whole number."""
+    """Whole numbers and 64ths.
+
+    Any s will do, but sums of weights are ill-conditioned when s is just above a whole number.
+    """
     return st.one_of(st.integers(1, most), st.integers(64, 64 * most).map(lambda x: x / 64)).map(
         float
     )
@@ -115,7 +122,10 @@ def test_mass_moved_by_one_record(case):
 @SETTINGS
 @given(st.integers(2, 8), st.data())
 def test_raising_one_weight_lowers_every_other(n, data):
-    """Why the lemma holds: the multiplier can only fall, and the others lose exactly what the one row takes."""
+    """Why the lemma holds.
+
+    The multiplier can only fall, and the others lose exactly what the one row takes.
+    """
     log_weights = np.array(data.draw(st.lists(st.floats(-30, 30), min_size=n, max_size=n)))
     s = data.draw(density(n))
     before = DenseProjection(n, s)(log_weights).copy()
@@ -162,7 +172,10 @@ def test_mass_bound_is_attained():
 
 
 def test_renormalising_missing_mass_would_break_the_bound():
-    """Three positive weights at s = 15: the answer that is renormalised moves five times the bound."""
+    """Three positive weights at s = 15.
+
+    The answer that is renormalised moves five times the bound.
+    """
     log_weights = np.array([0.0, 0.0, 0.0, *[-np.inf] * 20])
     g = np.ones((23, 1))
     flipped = g.copy()
@@ -469,7 +482,10 @@ def test_nearly_constant_rows_are_stretched_no_further_than_their_digits_allow()
 @pytest.mark.parametrize("tiny_cost", [1e-15, 1e-30, 1e-90])
 @pytest.mark.parametrize("storage", [np.array, sp.csc_array])
 def test_no_row_makes_a_number_overflow(hostile, tiny_cost, storage):
-    """A record may choose any entries that a program accepts: a NaN or a warning would give it away."""
+    """A record may choose any entries that a program accepts.
+
+    A NaN or a warning would give it away.
+    """
     lp = LinearProgram(
         [1.0, tiny_cost], storage(np.array([hostile, [1.0, -0.5], [0.0, 1.0]])), [1e-300, 1.0, 1.0]
     )

@@ -4,10 +4,12 @@ import dataclasses
 import json
 import math
 import os
+import pickle
 
 import numpy as np
 import pytest
 
+import privlp
 from privlp import LinearProgram, ReadError, Solution, Status, solve
 
 LP = LinearProgram(
@@ -51,7 +53,7 @@ def assert_same(first, second):
 
 
 # --- round trip
-# ------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [str, os.fspath, lambda path: path], ids=["str", "fspath", "Path"])
@@ -258,7 +260,7 @@ def test_saving_into_a_missing_folder_names_it(solution, tmp_path):
 
 
 # --- the object
-# ------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def test_a_solution_is_frozen(solution):
@@ -271,3 +273,9 @@ def test_only_completed_solves_are_a_success(solution, status):
     assert dataclasses.replace(solution, status=status).success == (
         status in {Status.COMPLETED, Status.OPTIMAL}
     )
+
+
+def test_solutions_can_be_pickled():
+    lp = privlp.LinearProgram([1.0, 1.0], -np.eye(2), -np.ones(2))
+    solution = privlp.solve(lp, 1.0, 1e-6, 1, 1.0, opt=2.0, rng=0)
+    assert np.array_equal(pickle.loads(pickle.dumps(solution)).x, solution.x)

@@ -41,14 +41,17 @@ def is_caught(mechanism, pair, eps, delta=0.0, *, runs=2_000, seed=1):
 
 @pytest.fixture(autouse=True)
 def public_numbers_computed_once(monkeypatch):
-    """What no noise enters is computed once: compositions, calibrated noise, version numbers, minimisers without a linear term."""
+    """What no noise enters is computed once.
+
+    Compositions, calibrated noise, version numbers, minimisers without a linear term.
+    """
     compose, calibrate, known = events.composed_epsilon, Ledger.calibrate, {}
     once = functools.cache(compose)
 
-    def calibrate_once(self, make, count, beside=()):
-        key = (self.eps, self.delta, count, tuple(self._charges), make(1.0), tuple(beside))
+    def calibrate_once(self, make, count, together_with=()):
+        key = (self.eps, self.delta, count, tuple(self._charges), make(1.0), tuple(together_with))
         if key not in known:
-            known[key] = calibrate(self, make, count, beside=beside)
+            known[key] = calibrate(self, make, count, together_with=together_with)
         return known[key]
 
     minimise_exactly, minimisers = RegularizedRisk.minimise, {}
@@ -124,6 +127,7 @@ def in_the_curved_part(w):
     return bool(0.5 < w[0] < 1.5)
 
 
+@pytest.mark.slow
 def test_objective_perturbation_pays_for_the_curvature():
     """Correct, and more is lost than the noise alone accounts for: the curvature's cost is real.
 
@@ -156,7 +160,10 @@ def test_curvature_left_out(monkeypatch, delta):
 
 
 def test_noise_divided_by_the_number_of_records_twice(monkeypatch):
-    """Sarwate, Chaudhuri and Monteleoni (2009): noise of scale 1/(eps n), in an objective that divides it by n. Rates 0.001."""
+    """Sarwate, Chaudhuri and Monteleoni (2009).
+
+    Noise of scale 1/(eps n), in an objective that divides it by n. Rates 0.001.
+    """
     pair = [[1.0], [1.0], [1.0]], [[1.0], [1.0], [-1.0]]
     mechanism = release(perturb_objective, 2.0, reg=20.0)
     passes(mechanism, pair, 2.0, runs=600)

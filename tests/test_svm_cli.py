@@ -1,4 +1,7 @@
-"""The command line of svm_models, as a user meets it: the text format, the three lines, and what errors tell."""
+"""The command line of svm_models, as a user meets it.
+
+The text format, the three lines, and what errors tell.
+"""
 
 import importlib.metadata
 import json

@@ -34,6 +34,7 @@ from svm_models.datasets import (
     make_unseparable_ball,
 )
 from svm_models.datasets.schema import ADULT, KDDCUP99, Numeric
+from tests.effort import examples
 
 PREPROCESSINGS = ("thesis", "unit", "public")
 ADULT_NUMERIC = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
@@ -167,7 +168,7 @@ KDDCUP99_RECORDS = [
 
 
 # --- the sources
-# -----------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(autouse=True)
@@ -201,7 +202,10 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def openml(monkeypatch):
-    """Adult as scikit-learn hands it over: NaN for what is missing, categorical columns, another order of records and columns."""
+    """Adult as scikit-learn hands it over.
+
+    NaN for what is missing, categorical columns, another order of records and columns.
+    """
 
     def install(records=ADULT_RECORDS):
         records = [*records[-ADULT_TEST:], *records[:-ADULT_TEST]]
@@ -224,7 +228,10 @@ def openml(monkeypatch):
 
 @pytest.fixture
 def kddcup99(monkeypatch):
-    """KDD Cup 1999 as scikit-learn hands it over: an array of objects with bytes, ints and floats."""
+    """KDD Cup 1999 as scikit-learn hands it over.
+
+    An array of objects with bytes, ints and floats.
+    """
 
     def install(records=KDDCUP99_RECORDS):
         def cell(column, value):
@@ -350,7 +357,7 @@ def test_a_subsample(folder):
 
 
 # --- preprocessing
-# ---------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def by_hand(records, schema, preprocessing):
@@ -509,7 +516,10 @@ def test_all_of_adult(original_files, monkeypatch, preprocessing, p):
 
 
 def test_unit_gives_the_known_optimum(original_files, monkeypatch):
-    """The soft-margin program with C = 1 on all of Adult, through its dual: one row per column of X."""
+    """The soft-margin program with C = 1 on all of Adult, through its dual.
+
+    One row per column of X.
+    """
     monkeypatch.setenv("PRIVLP_DATA", original_files)
     X, y = fetch_adult(preprocessing="unit", return_X_y=True)
     n, p = X.shape
@@ -811,7 +821,7 @@ def test_bad_random_states(make, seed):
 
 
 # --- simulations
-# -----------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 SEEDS = st.integers(0, 2**32)
 DIMENSIONS = st.integers(2, 40)
@@ -823,7 +833,7 @@ def hyperplane(seed, d):
     return direction / np.linalg.norm(direction)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(1, 300), SEEDS)
 def test_nested_balls(n, seed):
     X, y = make_nested_balls(n, random_state=seed)
@@ -837,7 +847,7 @@ def test_nested_balls(n, seed):
     assert (y[radius > 0.2 + 1e-12] == -1).all()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(1, 300), DIMENSIONS, st.floats(0, 0.95), SEEDS)
 def test_separable_sphere(n, d, margin, seed):
     X, y = make_separable_sphere(n, n_features=d, margin=margin, random_state=seed)
@@ -846,7 +856,7 @@ def test_separable_sphere(n, d, margin, seed):
     assert (y * (X @ hyperplane(seed, d))).min() >= margin - 1e-12
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(1, 300), DIMENSIONS, st.floats(0, 1), st.floats(0, 1), SEEDS)
 def test_unseparable_ball(n, d, noise, margin, seed):
     X, y = make_unseparable_ball(n, n_features=d, noise=noise, margin=margin, random_state=seed)

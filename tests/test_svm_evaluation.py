@@ -1,4 +1,7 @@
-"""Cross-validation: the same folds for all, repeats for the random ones, and a store that goes on where it stopped."""
+"""Cross-validation.
+
+The same folds for all, repeats for the random ones, and a store that goes on where it stopped.
+"""
 
 import json
 from collections import Counter

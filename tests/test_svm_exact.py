@@ -19,6 +19,7 @@ from svm_models.base import signed
 from svm_models.exact import UncertifiedOptimumError
 from svm_models.losses import huber, logistic
 from svm_models.minimise import TOLERANCE, RegularizedRisk
+from tests.effort import examples
 
 ALL = [LPSVC, QPSVC, HuberSVC, RegularizedLogisticRegression]
 PRICED = [LPSVC, QPSVC]
@@ -57,7 +58,7 @@ def problems(draw):
 
 
 @given(problems(), st.floats(0.01, 100.0), st.sampled_from([np.asarray, sp.csr_array]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_the_dual_finds_the_objective_of_the_primal(problem, C, form):
     X, y = problem
     svm = LPSVC(C).fit(form(X), y)

@@ -45,6 +45,7 @@ from svm_models.base import DECLARED, READ, validated, within_norm
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
 from tests.conformance_estimators import ESTIMATORS as CONFORMING
+from tests.effort import THOROUGH, examples
 
 N, P = 24, 3
 RNG = np.random.default_rng(0)
@@ -349,22 +350,30 @@ ORDINARY = rows_of(HOSTILE["ordinary"])
 @pytest.mark.parametrize("row", HOSTILE)
 @pytest.mark.parametrize("name", PRIVATE)
 def test_one_hostile_record(name, row):
-    """In CSR, where a record may be stored in more ways than in any other format."""
-    for quiet in (True, False):
+    """In CSR, where a record may be stored in more ways than in any other format.
+
+    Every other pair of estimator and record is fitted without noise.
+    """
+    even = (list(PRIVATE).index(name) + list(HOSTILE).index(row)) % 2 == 0
+    for quiet in (True, False) if THOROUGH else (even,):
         pair = csr(ORDINARY), csr(rows_of(HOSTILE[row]))
         assert_neighbours_are_alike(
             PRIVATE[name], *pair, (labels_ending_in(1), labels_ending_in(-1)), quiet=quiet
         )
 
 
+OF_EACH_KIND = ["objective, SVC", "LP", "DMW, radius bought", "selector", "selector of pipelines"]
+
+
 @pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns")
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize(
-    "name", ["objective, SVC", "LP", "DMW, radius bought", "selector", "selector of pipelines"]
-)
+@pytest.mark.parametrize("name", OF_EACH_KIND)
 def test_one_hostile_record_in_every_format(name, form):
-    """One of each kind of private classifier; all share one way in."""
-    for row in ("huge", "sum to infinity", "cancel", "denormal"):
+    """One of each kind of private classifier. All share one way in: the first gets all records."""
+    rows = ("huge", "sum to infinity", "cancel", "denormal")
+    if name != OF_EACH_KIND[0] and not THOROUGH:
+        rows = [rows[(OF_EACH_KIND.index(name) + list(FORMATS).index(form)) % len(rows)]]
+    for row in rows:
         pair = FORMATS[form](ORDINARY), FORMATS[form](rows_of(HOSTILE[row]))
         assert_neighbours_are_alike(
             PRIVATE[name], *pair, (labels_ending_in(1), labels_ending_in(1)), quiet=False
@@ -397,7 +406,7 @@ layouts = st.sampled_from(sorted(FORMATS.keys() - {"frame of sparse columns"}))
 
 
 @pytest.mark.parametrize("name", PRIVATE)
-@settings(SETTINGS, max_examples=12)
+@settings(SETTINGS, max_examples=examples(12))
 @given(row=hostile_rows, form=layouts, label=st.sampled_from([-1, 1]), quiet=st.booleans())
 def test_any_record(name, row, form, label, quiet):
     pair = FORMATS[form](ORDINARY), FORMATS[form](rows_of(row))
@@ -419,7 +428,10 @@ def test_every_private_estimator_is_replayed():
 
 
 def test_a_wrong_sensitivity_is_seen(monkeypatch):
-    """The replay has teeth: without clipping a huge record moves a release by more than is charged."""
+    """The replay has teeth.
+
+    Without clipping a huge record moves a release by more than is charged.
+    """
     monkeypatch.setattr(svm_models.base, "within_norm", lambda X, data_norm: X)
     pair = csr(ORDINARY), csr(rows_of([(0, 40.0)]))
     with pytest.raises(AssertionError, match="release the second moments"):
@@ -445,7 +457,7 @@ def bits(X):
     return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X).view(np.int64).tolist()
 
 
-@settings(SETTINGS, max_examples=150)
+@settings(SETTINGS, max_examples=examples(150))
 @given(
     rows=st.lists(
         st.lists(st.tuples(st.integers(0, 4), values), max_size=40), min_size=1, max_size=5

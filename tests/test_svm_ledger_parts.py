@@ -21,13 +21,14 @@ from privlp.privacy import (
     ObjectivePerturbation,
     Randomness,
 )
+from privlp.privacy.charges import Call
 from privlp.privacy.gaussian_dp import delta_of
-from privlp.privacy.ledger import Call
 from privlp.privacy.partitions import largest_sum
 from privlp.privacy.prices import composed_epsilon
+from tests.effort import examples
 
 REPLACE = ConstraintPrivate()
-SETTINGS = settings(deadline=None, max_examples=40)
+SETTINGS = settings(deadline=None, max_examples=examples(40))
 
 
 def charge(ledger, mechanism, count=1, purpose="test"):
@@ -79,7 +80,7 @@ def test_pure_parts_cost_what_the_dearest_costs(parts, common):
     st.lists(st.lists(st.floats(0.5, 20.0), max_size=2), min_size=1, max_size=3),
     st.lists(st.floats(0.5, 20.0), max_size=2),
 )
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=examples(12))
 def test_gaussian_parts_cost_what_the_dearest_costs(parts, common):
     budget = planned(1e6, 1e-6)
     ledgers = budget.disjoint(len(parts))
@@ -103,7 +104,7 @@ MECHANISMS = st.one_of(
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), MECHANISMS), min_size=1, max_size=4))
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 def test_parts_cost_no_less_than_the_dearest_and_no_more_than_all(charges):
     """Any mechanisms at delta > 0, among them such with a slack."""
     delta = 1e-6
@@ -118,7 +119,10 @@ def test_parts_cost_no_less_than_the_dearest_and_no_more_than_all(charges):
 
 
 def test_two_partitions():
-    """A record lies in one part of each: the dearest of the first and the dearest of the second add up."""
+    """A record lies in one part of each.
+
+    The dearest of the first and the dearest of the second add up.
+    """
     budget = planned(10.0, 0.0)
     for first, second in ((0.5, 0.1), (0.2, 0.7)):
         parts = budget.disjoint(2)
@@ -330,7 +334,7 @@ def counted(monkeypatch):
         asked.append(len(costs))
         return composed_epsilon(costs, delta)
 
-    monkeypatch.setattr("privlp.privacy.budget.composed_epsilon", counting)
+    monkeypatch.setattr("privlp.privacy.budget_rule.composed_epsilon", counting)
     return asked
 
 
@@ -347,7 +351,10 @@ def test_composition_is_asked_for_each_place_once(monkeypatch):
 
 
 def test_partitions_alike_do_not_multiply(monkeypatch):
-    """Three times four parts that cost the same need few compositions, not 64: ten selections on one budget need 4^10."""
+    """Three times four parts that cost the same need few compositions, not 64.
+
+    Ten selections on one budget need 4^10.
+    """
     asked = counted(monkeypatch)
     budget = planned(100.0, 1e-6)
     for _ in range(3):
@@ -442,7 +449,10 @@ def test_many_partitions_do_not_multiply():
 
 @pytest.mark.parametrize("shares", [2, 6])
 def test_shares_with_partitions_count_with_their_limits_however_many_there_are(shares):
-    """Six shares of three parts each make 729 places: then a bound is taken, and it is no smaller."""
+    """Six shares of three parts each make 729 places.
+
+    Then a bound is taken, and it is no smaller.
+    """
     budget = planned(10.0, 1e-5)
     for _ in range(shares):
         share = budget.share(0.5, 1e-6, composition="basic")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from privlp import InvalidParameterError, InvalidProblemError, solve_exact
 from svm_models import hard_margin_lp, soft_margin_lp
+from tests.effort import examples
 
 X = np.array([[1.0, 2.0], [3.0, 0.0], [0.0, -4.0]])
 Y = [1, -1, -1]
@@ -41,7 +42,7 @@ def assert_defaults(lp):
 
 
 # --- the matrices
-# ----------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("storage", ALL, ids=ALL_NAMES)
@@ -137,7 +138,7 @@ def test_soft_margin_by_hand():
 ENTRIES = st.integers(-3, 3).map(float)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.data())
 def test_both_soft_forms_agree(data):
     n, p = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 3))

@@ -16,8 +16,9 @@ from scipy import optimize
 from privlp import InvalidParameterError
 from svm_models.losses import huber, logistic
 from svm_models.minimise import TOLERANCE, RegularizedRisk
+from tests.effort import examples
 
-SETTINGS = settings(deadline=None, max_examples=100)
+SETTINGS = settings(deadline=None, max_examples=examples(100))
 MARGIN = st.floats(-50, 50)
 LOSS = st.one_of(st.just(logistic()), st.floats(1e-3, 0.5).map(huber))
 LOSSES = pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_value_by_hand():
 
 @LOSSES
 @given(st.integers(1, 12), st.integers(1, 5), st.integers(0, 2**32 - 1), st.booleans())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_gradient_and_hessian_are_derivatives(loss, n, p, seed, linear):
     risk = risk_of(loss, n, p, seed, linear=linear)
     rng = np.random.default_rng(seed + 1)
@@ -181,7 +182,7 @@ def test_hessian_of_few_and_of_many_active_rows(loss, spread):
     st.floats(-9, 2),
     st.booleans(),
 )
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_the_certificate_is_reached(loss, n, p, seed, log_reg, linear):
     # A linear term as large as the losses over a tiny reg makes weights whose margins are rounded
     # by more than the tolerance.
@@ -251,7 +252,7 @@ def test_agreement_with_scipy(loss, seed):
 
 @LOSSES
 @given(st.integers(1, 30), st.integers(1, 5), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 def test_sparse_is_dense(loss, n, p, seed):
     risk = risk_of(loss, n, p, seed)
     risk.M[np.random.default_rng(seed).random(risk.M.shape) < 0.5] = 0.0
@@ -294,7 +295,7 @@ def test_accelerated_gradient_reaches_the_certificate(monkeypatch, loss, reg, da
 
 
 @given(LOSS, st.integers(1, 10), st.integers(1, 3), st.integers(0, 2**32 - 1), st.floats(-2, 1))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 def test_accelerated_gradient_reaches_the_certificate_in_the_promised_number_of_steps(
     loss, n, p, seed, log_reg
 ):

@@ -1,4 +1,7 @@
-"""Output and objective perturbation: what is charged, how much noise that buys, and the bounds on the data that both rest on."""
+"""Output and objective perturbation.
+
+What is charged, how much noise that buys, and the bounds on the data that both rest on.
+"""
 
 import math
 import warnings
@@ -45,6 +48,7 @@ from svm_models.perturbation import (
     perturb_objective,
     perturb_output,
 )
+from tests.effort import examples
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -55,7 +59,7 @@ OBJECTIVE = [
     ObjectivePerturbationClassifier,
 ]
 ALL = OUTPUT + OBJECTIVE
-SETTINGS = settings(deadline=None, max_examples=60)
+SETTINGS = settings(deadline=None, max_examples=examples(60))
 
 
 def loss_of(estimator):
@@ -299,7 +303,10 @@ def test_noise_of_objective_perturbation(n, eps, reg, data_norm, loss):
 @pytest.mark.parametrize(("reg", "eps"), [(1e-3, 0.1), (1e-6, 1.0), (1e-3, 3.0)])
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 def test_regularisation_is_added_until_the_curvature_costs_a_sixteenth(no_noise, reg, eps, delta):
-    """Seen in the weights: without noise they minimise the objective of the raised regularisation."""
+    """Seen in the weights.
+
+    Without noise they minimise the objective of the raised regularisation.
+    """
     M = signed(X, Y)
     raised = max(reg, 1 / (len(M) * math.expm1(eps / 16)))
     assert raised > reg
@@ -396,7 +403,10 @@ def test_minimisers_of_neighbours_are_close(common, x, other, loss, reg):
 @pytest.mark.parametrize("loss", [huber(), logistic()])
 @pytest.mark.parametrize("n", [1, 4])
 def test_some_neighbours_are_as_far_apart_as_the_bound_allows(loss, n):
-    """Within 10 % of it: the others without influence, the last flipped, where the loss is steep."""
+    """Within 10 % of it.
+
+    The others without influence, the last flipped, where the loss is steep.
+    """
     common = np.zeros((n - 1, 2))
     reg = 4.0
     if loss.name == "logistic":  # shifted, so that it is steep around weights of zero
@@ -436,7 +446,10 @@ def test_determinants_of_neighbours(p, common, reg_times_n, q, seed):
 
 
 def test_determinants_of_some_neighbours_differ_by_as_much():
-    """Within 10 %, through the Hessians of the code: a record in the curved part against one without influence."""
+    """Within 10 %, through the Hessians of the code.
+
+    A record in the curved part against one without influence.
+    """
     n, reg, w = 3, 0.05, np.array([1.0, 0.0])
     common = np.array([[0.0, 0.3], [0.0, -0.2]])
     first, second = (
@@ -467,7 +480,10 @@ def test_gradient_of_one_record(z, other, x, x_other, loss):
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("t", [1e-3, 7.0])
 def test_scale_of_the_records(estimator, delta, t):
-    """Records and their bound t times as long, regularisation t^2 times as strong: weights 1/t times as long."""
+    """Records and their bound t times as long, regularisation t^2 times as strong.
+
+    Weights 1/t times as long.
+    """
     base = estimator(eps=0.7, reg=0.1, delta=delta, random_state=3).fit(X, Y).coef_
     scaled = (
         estimator(eps=0.7, reg=0.1 * t**2, delta=delta, data_norm=t, random_state=3)

@@ -1,4 +1,4 @@
-"""Private model selection: the price of one, the right choice without noise, audit and broken twin, messages."""
+"""Private model selection: the price of one, the right choice without noise, messages."""
 
 import math
 import pickle
@@ -10,8 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from privlp import Budget, BudgetExceededError, InvalidParameterError, InvalidProblemError, audit
-from privlp.privacy import ExponentialMechanism, Randomness
+from privlp import Budget, BudgetExceededError, InvalidParameterError, InvalidProblemError
 from svm_models import (
     DMWSVC,
     HuberSVC,
@@ -128,21 +127,6 @@ def test_a_shared_budget_is_charged_once():
     with pytest.raises(BudgetExceededError):
         PrivateModelSelector(GRID, eps=1.0, budget=budget, random_state=0).fit(X, Y)
     assert budget.spent() <= 1.5
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(("sensitivity", "passed"), [(1.0, True), (0.5, False)])
-def test_audit_of_the_choice(sensitivity, passed):
-    """Worst pair: one candidate one mistake fewer, the others one more.
-
-    False-alarm rate 0.001; the twin forgets the 2.
-    """
-    worst = -np.array([5.0] + [4.0] * 6), -np.array([4.0] + [5.0] * 6)
-
-    def choose(scores, rng):
-        return ExponentialMechanism(sensitivity, 1.0).release(scores, Randomness(rng))
-
-    assert audit(choose, *worst, 1.0, 0.0, runs=60_000, rng=1).passed is passed
 
 
 @pytest.mark.parametrize(

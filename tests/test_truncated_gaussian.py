@@ -1,4 +1,7 @@
-"""Truncated Gaussian noise: its price against exact divergences, its calibration, and twins that must be caught."""
+"""Truncated Gaussian noise.
+
+Its price against exact divergences, its calibration, and twins that must be caught.
+"""
 
 import math
 from dataclasses import replace
@@ -18,6 +21,7 @@ from privlp.privacy import gaussian_tails as tails
 from privlp.privacy.gaussian_dp import log_delta_of
 from privlp.privacy.gaussian_tails import Change
 from tests.conformance_kit import Claim, audited, release_many
+from tests.effort import examples
 from tests.test_low_sensitivity_audits import exact_delta as exact_delta_of_laplace
 from tests.test_low_sensitivity_audits import on_the_grid
 
@@ -90,7 +94,7 @@ def test_delta_of_many_entries(m, eps, delta, sharp):
     assert sharp * delta < found <= delta
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     eps=st.floats(0.01, 10.0),
     log_delta=st.floats(-12.0, -0.5),
@@ -165,7 +169,7 @@ def test_delta_of_gaussian_noise_is_rounded_up(log_eps, log_ratio):
     assert computed <= float(true) + 1e-6 * max(1.0, 1e-5 / ratio)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(start=st.floats(0.0, 60.0), log_length=st.floats(-9.0, 1.5))
 def test_masses_are_rounded_up(start, log_length):
     """Against 50 digits and more. No randomness."""

@@ -1,4 +1,7 @@
-"""Noise by the weight of a round: its price, what it buys, and the faults that would make it cost more."""
+"""Noise by the weight of a round.
+
+Its price, what it buys, and the faults that would make it cost more.
+"""
 
 import itertools
 import math
@@ -17,13 +20,14 @@ from privlp.solvers.rounds import weight_of_round, weights_of_rounds
 from privlp.solvers.simplex import Simplex
 
 import privlp
-from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError, LinearProgram
+from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError
 from privlp.audits import Tape
 from privlp.audits.solve_price import price_faults
 from privlp.privacy import GaussianMechanism, Ledger, Randomness, WeightedGaussianMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.relations import NeighbourRelation
 from svm_models import PrivateLPSVC
+from tests import programs
 from tests.conformance_kit import (
     Pair,
     audited,
@@ -67,7 +71,10 @@ def test_all_draws_together_cost_what_is_charged(weights, sensitivity, sigma):
 @settings(deadline=None)
 @given(st.lists(st.floats(0.01, 100), min_size=2, max_size=10), st.data())
 def test_no_noise_of_the_same_price_leaves_less(weights, data):
-    """Variance of the weighted mean of the noise: that of one draw at the whole price, and more for any other noise."""
+    """Variance of the weighted mean of the noise.
+
+    That of one draw at the whole price, and more for any other noise.
+    """
     mechanism = WeightedGaussianMechanism(1.0, 3.0, tuple(weights))
     w = np.array(weights)
 
@@ -250,8 +257,7 @@ def test_an_audit_of_a_solve_counts_weighted_draws():
 
 
 def covering(n=60, **options):
-    needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(n, 3))
-    return LinearProgram([1.0, 2.0, 1.0], -needs, -np.ones(n), **options)
+    return programs.covering(n, costs=[1.0, 2.0, 1.0], **options)
 
 
 def tape_of_solve(method, *, bounds=(0, None), **options):
@@ -305,7 +311,10 @@ def test_rounds_of_a_descent_bear_noise_by_their_weight(name):
 @pytest.mark.parametrize("rounds", [1, 10, 300])
 @pytest.mark.parametrize("dense", [False, True])
 def test_all_rounds_leave_the_noise_of_one_release(rounds, dense):
-    """The weighted mean of the noise of all rounds, beside one release at the whole budget: the rule counts on it."""
+    """The weighted mean of the noise of all rounds, beside one release at the whole budget.
+
+    The rule counts on it.
+    """
     task = Task.of(covering(), eps=1.0, delta=1e-6, s=6, opt=3.0, rng=0)
     noise = noise_of_one_release(task)
     descent = Descent.of(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Solver
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.privacy.mechanisms import Mechanism
 from privlp.relations.base import NeighbourRelation
 

@@ -185,7 +185,7 @@ def noise_of_one_release(task: Task, beside: Sequence[Mechanism] = ()) -> float:
             parameter="delta",
         )
     return task.ledger.calibrate(
-        lambda intensity: GaussianMechanism(1.0, 1 / intensity), 1, beside=beside
+        lambda intensity: GaussianMechanism(1.0, 1 / intensity), 1, together_with=beside
     ).sigma
 
 

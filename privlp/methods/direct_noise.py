@@ -28,7 +28,7 @@ from privlp.methods.noisy_numbers import (
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Released
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import optimum
 from privlp.problem.standard_form import StandardForm

@@ -16,8 +16,7 @@ from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Game, SelectionPlayer
 from privlp.players.rounds import as_rounds
-from privlp.privacy import ExponentialMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, ExponentialMechanism
 from privlp.regions import rounding
 from privlp.regions.optimum import is_range
 from privlp.regions.simplex import Simplex

@@ -21,8 +21,7 @@ from privlp.methods.value_search import plan_search
 from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.cuts import LeaderOfCuts
 from privlp.players.game import Game
-from privlp.privacy import GaussianMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.regions import rounding
 from privlp.regions.optimum import is_range, range_of
 from privlp.regions.perturbed_leader import PerturbedLeader

@@ -19,7 +19,7 @@ from privlp.methods.task import Task
 from privlp.methods.value_search import plan_search
 from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.game import Game
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.regions.optimum import is_range, range_of
 from privlp.regions.simplex import Entropic, Simplex
 from privlp.relations.base import NeighbourRelation

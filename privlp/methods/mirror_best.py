@@ -17,8 +17,7 @@ from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.game import Game, Released
-from privlp.privacy import ExponentialMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, ExponentialMechanism
 from privlp.regions.optimum import is_range
 from privlp.regions.simplex import Entropic, Simplex
 from privlp.relations.base import NeighbourRelation

@@ -19,8 +19,7 @@ from privlp.methods.task import Task
 from privlp.players.game import Released
 from privlp.players.path import Path
 from privlp.players.rounds import as_rounds
-from privlp.privacy import ExponentialMechanism, Mechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, ExponentialMechanism, Mechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation

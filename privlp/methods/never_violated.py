@@ -17,9 +17,8 @@ from privlp.methods.prediction import NoiseOnNumbers, Prediction
 from privlp.methods.task import Task
 from privlp.methods.tightened_rows import PRECISELY, TightenedRows, certain, point_inside
 from privlp.players.game import Released
-from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
-from privlp.privacy.ledger import ChargedDraws
-from privlp.privacy.mechanisms import log_odds
+from privlp.privacy import ChargedDraws, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
+from privlp.privacy.mechanisms.truncated_laplace import log_odds
 from privlp.problem.highs_model import optimum
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import require_bounded

@@ -8,7 +8,7 @@ from typing import Any
 
 from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.privacy.ledger import Ledger
+from privlp.privacy import Accountant, Ledger
 from privlp.problem.data import ProgramData
 from privlp.problem.linear_program import LinearProgram
 from privlp.problem.public_part import PublicPart
@@ -27,7 +27,7 @@ class Task:
     ----------
     public : PublicPart
         The public half of the program.
-    ledger : Ledger
+    ledger : Accountant
         Says what draws would cost. Only :func:`privlp.solve` charges it.
     s, alpha, opt, width, split, time_limit
         As for :func:`privlp.solve`.
@@ -45,7 +45,7 @@ class Task:
     """
 
     public: PublicPart
-    ledger: Ledger
+    ledger: Accountant
     s: float | None = None
     alpha: float | None = None
     opt: Any = None

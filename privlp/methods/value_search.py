@@ -18,8 +18,7 @@ from privlp.methods.descent import Descent, noise_of_one_release, requests
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Game, PointPlayer, Released
-from privlp.privacy import GaussianMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, GaussianMechanism
 from privlp.regions.mirror_map import Region
 from privlp.relations.constraint_private import ConstraintPrivate
 from privlp.rows.door import Rows

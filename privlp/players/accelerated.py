@@ -8,7 +8,7 @@ import numpy.typing as npt
 from privlp.players.game import Released
 from privlp.players.path import Path
 from privlp.players.rounds import weight_of_round
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.regions.mirror_map import MirrorMap
 
 FloatArray = npt.NDArray[np.float64]

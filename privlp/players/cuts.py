@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from privlp.players.game import Released
 from privlp.players.path import Path
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.regions.perturbed_leader import mean_leader
 from privlp.regions.polytope import PublicPolytope
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.duals.base import Dual
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import Simplex
 from privlp.status import Status
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from privlp.privacy.relation import AccountedRelation
 from privlp.problem.data import KnownProgram, ProgramData
 from privlp.problem.standard_form import StandardForm
 
@@ -149,7 +149,7 @@ class NeighbourRelation(ABC):
         """
         return None
 
-    def compatible_with(self, other: NeighbourRelation | RecordedRelation) -> bool:
+    def compatible_with(self, other: AccountedRelation) -> bool:
         """Whether one ledger may account for both relations.
 
         Examples
@@ -187,18 +187,6 @@ class NeighbourRelation(ABC):
         >>> abs(one.b - other.b)
         array([0.5, 0.5])
         """
-
-
-@dataclass(frozen=True)
-class RecordedRelation:
-    """A neighbour relation as a file keeps it: in words, and by its key."""
-
-    description: str
-    key: str
-
-    def compatible_with(self, other: NeighbourRelation | RecordedRelation) -> bool:
-        """Whether one ledger may account for both relations."""
-        return self.key == other.key
 
 
 def own_name(kind: type) -> str:

@@ -1,4 +1,7 @@
-"""Model files, results and training files: whole ones by a grammar, and what noise makes of them."""
+"""Model files, results and training files.
+
+Whole ones by a grammar, and what noise makes of them.
+"""
 
 import gzip
 import json

@@ -40,7 +40,7 @@ RELATIONS = (ConstraintPrivate, ScalarPrivate, RowPrivate, ColumnPrivate, Object
 
 
 # --- programs
-# --------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def constructor(rng: Random, folder: Path) -> None:
@@ -307,7 +307,7 @@ def _use(rng: Random, lp: LinearProgram, folder: Path) -> None:
 
 
 # --- files
-# -----------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 def from_mps(rng: Random, folder: Path) -> None:
@@ -370,7 +370,7 @@ def _read_back(folder: Path, name: str, data: bytes, read: Callable[[Path], None
 
 
 # --- requests
-# --------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 
 @cache
@@ -522,7 +522,7 @@ def audit(rng: Random, folder: Path) -> None:
 
 
 # --- command lines
-# ---------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 _WORDS = (
     "1", "0", "-1", "0.5", "1e-6", "nan", "inf", "-inf", "1e400", "x", "-", "--", "ü", "1,2", "2,1", "*", "[", "person*", "-1e-3",
@@ -561,7 +561,10 @@ _EXTRA = (
 
 
 def _command(rng: Random, folder: Path) -> list[str]:
-    """Words behind ``privlp``: a lawful request with a few of its options exchanged, left out or added."""
+    """Words behind ``privlp``.
+
+    A lawful request with a few of its options exchanged, left out or added.
+    """
     model = (
         str(files.CORPUS / rng.choice(_MODELS))
         if rng.random() < 0.92

@@ -1,1 +1,4 @@
-"""The search for planted private numbers: what to look for, where to look, and which paths to try."""
+"""The search for planted private numbers.
+
+What to look for, where to look, and which paths to try.
+"""

@@ -1,4 +1,7 @@
-"""Faults in the middle of a computation: an exception at the k-th call of an inner function, and HiGHS that fails."""
+"""Faults in the middle of a computation.
+
+An exception at the k-th call of an inner function, and HiGHS that fails.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import numpy as np
 
 #: Inner functions: of the package, of HiGHS, of NumPy and SciPy, as the package looks them up.
 TARGETS = (
-    "privlp.privacy.ledger:ChargedDraws.__call__",
+    "privlp.privacy.charged_draws:ChargedDraws.__call__",
     "privlp.privacy.ledger:Ledger.charge_together",
     "privlp.privacy.ledger:Ledger.record",
     "privlp.problem.standard_form:StandardForm.of",

@@ -52,7 +52,10 @@ _SUBJECTS: dict[str, tuple[Callable[[int], Attempt], bool]] = {
 
 
 def interrupted(*, dear: bool) -> Iterator[Path]:
-    """Calls in the middle of which an exception is raised: at the first, the last and other calls of inner functions."""
+    """Calls in the middle of which an exception is raised.
+
+    At the first, the last and other calls of inner functions.
+    """
     for number, (name, (attempt, subject_is_dear)) in enumerate(_SUBJECTS.items()):
         if subject_is_dear and not dear:
             continue

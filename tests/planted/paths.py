@@ -1,4 +1,7 @@
-"""The paths on which planted numbers might come out: calls that succeed, and calls that fail in as many ways as we know."""
+"""The paths on which planted numbers might come out.
+
+Calls that succeed, and calls that fail in as many ways as we know.
+"""
 
 from __future__ import annotations
 

@@ -73,7 +73,10 @@ class Problem:
 def secrets_of(
     lp: LinearProgram, mint: Mint, words: tuple[str, ...] = (), counts: tuple[int, ...] = ()
 ) -> Secrets:
-    """Planted numbers and what follows from them: norms, sums, ratios, the exact optimum, its point and its prices."""
+    """Planted numbers and what follows from them.
+
+    Norms, sums, ratios, the exact optimum, its point and its prices.
+    """
     if not lp.shape[0]:
         return Secrets(mint.numbers, (), words, counts)
     parts = private_parts(lp)
@@ -126,7 +129,10 @@ def secrets_of(
 
 
 def secrets_at(lp: LinearProgram, x: Any, secrets: Secrets) -> Secrets:
-    """What follows from private numbers at a point that was released: activities, violations and, for private costs, the value."""
+    """What follows from private numbers at a point that was released.
+
+    Activities, violations and, for private costs, the value.
+    """
     A, b = _rows(lp)
     derived: list[Any] = []
     with np.errstate(all="ignore"):

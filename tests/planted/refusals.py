@@ -1,4 +1,7 @@
-"""Calls that are refused: malformed programs and records, requests outside their domains, budgets that are spent."""
+"""Calls that are refused.
+
+Malformed programs and records, requests outside their domains, budgets that are spent.
+"""
 
 from __future__ import annotations
 

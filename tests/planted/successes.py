@@ -140,6 +140,11 @@ def reports() -> Iterator[Path]:
         yield Path(
             f"plan {name} never violated", functools.partial(planning, name, feasible="always")
         )
+        yield Path(
+            f"picture of plan {name} never violated",
+            functools.partial(planning, name, feasible="always", picture=True),
+            dear=name != "scalar",
+        )
     for name in programs.PROGRAMS:
         dear = name in _DEAR_PROGRAMS
         yield Path(
@@ -149,6 +154,11 @@ def reports() -> Iterator[Path]:
             dear=dear,
         )
         yield Path(f"plan {name}", functools.partial(planning, name), dear=dear)
+        yield Path(
+            f"picture of plan {name}",
+            functools.partial(planning, name, picture=True),
+            dear=name not in ("replace", "departed"),
+        )
         yield Path(f"words {name}", functools.partial(_words, name), dear=dear)
 
 
@@ -164,7 +174,10 @@ def reporting(name: str, variant: int) -> Attempt:
     return Attempt(call, given.secrets, lambda _: secrets_after(given, point), lambda: budget)
 
 
-def planning(name: str, variant: int, *, feasible: str | None = None) -> Attempt:
+def planning(
+    name: str, variant: int, *, feasible: str | None = None, picture: bool = False
+) -> Attempt:
+    """A plan, which a picture shows for other eps too: thirty predictions more."""
     given = problem(name, variant)
 
     def call() -> Any:
@@ -174,17 +187,21 @@ def planning(name: str, variant: int, *, feasible: str | None = None) -> Attempt
             if key in ("s", "alpha", "opt", "width") and not feasible
         }
         planned = privlp.plan(given.lp, 1.0, DELTA, **request, feasible=feasible)
-        try:
-            lines = [
-                line.get_xydata() for line in planned.plot(plt.figure().add_subplot()).get_lines()
-            ]
-        except privlp.UnsupportedProblemError as error:  # nothing is predicted that could be drawn
-            lines = [str(error)]
-        plt.close("all")
+        lines = _lines(planned) if picture else []
         shown = {key: value for key, value in vars(planned).items() if not key.startswith("_")}
         return [str(planned), repr(planned), shown, lines]
 
     return Attempt(call, given.secrets)
+
+
+def _lines(planned: privlp.Plan) -> list[Any]:
+    """What a picture of a plan shows."""
+    try:
+        return [line.get_xydata() for line in planned.plot(plt.figure().add_subplot()).get_lines()]
+    except privlp.UnsupportedProblemError as error:  # nothing is predicted that could be drawn
+        return [str(error)]
+    finally:
+        plt.close("all")
 
 
 def _words(name: str, variant: int) -> Attempt:

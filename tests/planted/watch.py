@@ -1,4 +1,7 @@
-"""Everything that a call lets out: result, exception, warnings, logs, standard output and error, files."""
+"""Everything that a call lets out.
+
+Result, exception, warnings, logs, standard output and error, files.
+"""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ from privlp.methods.dmw import PURPOSE
 from privlp.methods.task import Task
 from privlp.players.game import Game, SelectionPlayer
 from privlp.players.rounds import as_rounds
-from privlp.privacy import ExponentialMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, ExponentialMechanism
 from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
 from privlp.rows.door import Rows

@@ -1,4 +1,4 @@
-"""Nothing about a record leaves a private classifier through a warning, an exception or a message."""
+"""Nothing about a record leaves a private classifier by a warning, an exception or a message."""
 
 import numpy as np
 import pytest
@@ -30,6 +30,7 @@ from svm_models.base import Account, within_norm
 from svm_models.losses import logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.perturbation import perturb_objective, perturb_output
+from tests.effort import runs
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -217,7 +218,7 @@ def test_a_seeded_fit_draws_from_one_stream(monkeypatch):
 def test_no_fit_is_refused_for_its_own_rounding():
     """All of eps is spent, to the last bit: the sum charged must be the sum that was calibrated."""
     rng = np.random.default_rng(0)
-    for _ in range(2_000):
+    for _ in range(runs(2_000, 300)):
         n, eps, reg, norm = (
             int(rng.integers(1, 60)),
             10 ** rng.uniform(-3, 1.5),

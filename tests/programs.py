@@ -1,0 +1,101 @@
+"""Programs that several test files share. Those with planted numbers: ``planted/programs.py``."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from privlp import LinearProgram
+
+INF = float("inf")
+
+
+def covering(n=300, d=5, *, costs=None, least=0.2, seed=0, **fields):
+    """Least cost so that all needs, between `least` and 1, are met; random costs by default."""
+    rng = np.random.default_rng(seed)
+    costs = rng.uniform(0.5, 2, d) if costs is None else costs
+    return LinearProgram(costs, -rng.uniform(least, 1, (n, len(costs))), -np.ones(n), **fields)
+
+
+def tight_covering(n=4000, d=10, *, seed=0, **fields):
+    """Every row is tight at one point, which is optimal; half of the entries are next to zero."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0.5, 1.5, d)
+    A = rng.uniform(0, 1, (n, d)) * (rng.random((n, d)) < 0.5) + 1e-3
+    A /= (A @ x)[:, None]
+    return LinearProgram(A.sum(axis=0) / n, -A, -np.ones(n), **fields)
+
+
+#: Small programs of every form, whose optima are found by hand or by HiGHS.
+KNOWN = {
+    "covering": {"c": [1, 2], "A": [[-1, -1], [-1, -3]], "b": [-2, -3]},
+    "degenerate": {
+        "c": [1, 1],
+        "A": [[-1, -1], [-1, -1], [-2, -2], [-1, 0]],
+        "b": [-1, -1, -2, -0.5],
+    },
+    "maximise": {
+        "c": [3, 5],
+        "A": [[1, 0], [0, 2], [3, 2]],
+        "b": [4, 12, 18],
+        "sense": "max",
+        "bounds": (0, 20),
+    },
+    "at least": {"c": [1, 2], "A": [[1, 1], [1, 3]], "b": [INF, INF], "row_lower": [2, 3]},
+    "ranges": {"c": [1, 2], "A": [[1, 1], [1, 3]], "b": [4, 12], "row_lower": [2, 3]},
+    "lower bounds and offset": {
+        "c": [1, 2],
+        "A": [[-1, -1], [-1, -3]],
+        "b": [-4, -7],
+        "bounds": (1, None),
+        "offset": 5.0,
+    },
+    "mirrored variable": {
+        "c": [1, -2],
+        "A": [[-1, 1], [-1, 3]],
+        "b": [-2, -3],
+        "bounds": [(0, None), (None, 0)],
+    },
+    "public equality": {
+        "c": [1, 2, 3],
+        "A": [[1, 1, 1], [-1, -3, 0]],
+        "b": [2, -3],
+        "row_lower": [2, -INF],
+        "private": [1],
+    },
+    "private equality": {
+        "c": [1, 2, 3],
+        "A": [[1, 1, 1], [-1, -3, 0]],
+        "b": [2, -3],
+        "row_lower": [2, -INF],
+    },
+    "public and private rows": {
+        "c": [1, 2],
+        "A": [[-1, -1], [-1, -3], [-1, 0]],
+        "b": [-2, -3, -0.1],
+        "private": [0, 1],
+    },
+    "fixed variable": {
+        "c": [1, 2, 7],
+        "A": [[-1, -1, 0.5], [-1, -3, 0]],
+        "b": [-2, -3],
+        "bounds": [(0, None), (0, None), (2, 2)],
+    },
+    "free variable": {
+        "c": [1, 2],
+        "A": [[-1, -1], [-1, 1], [1, 0], [-1, 0]],
+        "b": [-2, 1, 5, 3],
+        "bounds": [(None, None), (0, None)],
+        "private": [0, 1],
+    },
+    "box of both signs": {
+        "c": [1, -1, 2],
+        "A": [[-1, 2, 1], [3, -1, -2]],
+        "b": [1, 2],
+        "bounds": (-2, 3),
+    },
+    "sparse": {"c": [1, 2], "A": sp.csr_array([[-1.0, 0.0], [-1.0, -3.0]]), "b": [-2, -3]},
+}
+
+
+def known(name, **fields):
+    """A program of :data:`KNOWN`, with other fields on request."""
+    return LinearProgram(**{**KNOWN[name], **fields})

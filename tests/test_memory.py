@@ -1,0 +1,55 @@
+"""No program and no record is kept in memory longer than its user keeps it."""
+
+import gc
+import importlib
+import inspect
+import pkgutil
+import weakref
+
+import numpy as np
+import pytest
+
+import privlp
+import svm_models
+
+
+def every_class():
+    for package in (privlp, svm_models):
+        for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            if not module.name.endswith("__main__"):
+                yield from (
+                    c
+                    for c in vars(importlib.import_module(module.name)).values()
+                    if inspect.isclass(c)
+                )
+
+
+def test_no_method_remembers_its_object_for_ever():
+    """A cache on a method belongs to the class.
+
+    It would keep every program that was ever solved in memory.
+    """
+    remembered = [
+        c for c in every_class() for member in vars(c).values() if hasattr(member, "cache_info")
+    ]
+    assert remembered == []
+
+
+@pytest.mark.parametrize("method", ["mw", "direct-noise"])
+def test_nothing_of_a_program_outlives_its_solve(method):
+    relation = privlp.ScalarPrivate(0.1, lower=-2, upper=2)
+    lp = privlp.LinearProgram(
+        [1.0, 1.0],
+        -np.eye(2),
+        -np.ones(2),
+        neighbours=relation,
+        bounds=(0, None if method == "mw" else 5),
+    )
+    gone = weakref.ref(lp)
+    solution = privlp.solve(
+        lp, 1.0, 1e-6, opt=2.0 if method == "mw" else None, method=method, rng=0
+    )
+    del lp
+    gc.collect()
+    assert gone() is None
+    assert solution.success
