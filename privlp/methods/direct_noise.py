@@ -62,9 +62,9 @@ class DirectNoise(Method):
     entries. Proof: ``docs/proofs.md``, "Direct noise".
 
     *Noisy program.* With a public `opt`, x minimises the largest violation of the noisy rows among
-    points of that objective. Without one, x minimises the objective over the noisy rows; if they
-    contradict each other, over the rows relaxed by twice the least amount, the same for all, that
-    reconciles them. Where c is private the released costs count.
+    points of that objective. Without one, x minimises the objective over the noisy rows. If these
+    contradict each other, all are relaxed by the same amount, twice the least one at which they do
+    not. Where c is private the released costs count.
 
     *Budget.* Parts of a combined relation take the shares given by `split`, or shares proportional
     to the square roots of the errors they cause.
@@ -79,7 +79,7 @@ class DirectNoise(Method):
         return True
 
     def adapted(self, task: Task) -> Task:
-        """Without alpha, which is about the rounds of other methods."""
+        """Without alpha, which sets the rounds of other methods."""
         return replace(task, alpha=None)
 
     def plan(self, task: Task) -> PlannedRun:
@@ -124,9 +124,9 @@ class DirectNoise(Method):
     def _prediction(
         self, task: Task, numbers: Sequence[PrivateNumbers], whole: Sequence[AdditiveNoise]
     ) -> Prediction:
-        """What noise of the whole budget on each part leaves.
+        """Predicted violation from noise of the whole budget on each part.
 
-        With a private A only where public numbers say how large x is.
+        Where A is private, public numbers must say how large x is.
         """
         size = _size_of_x(task) if any(part.part == "A" for part in numbers) else 1.0
         rows = max(1, task.form.n_private)
@@ -155,12 +155,12 @@ def _mechanisms(
 
 
 def _size_of_x(task: Task) -> float:
-    """A typical ||x||_2: on the simplex of a public optimum, or half of what bounds and public rows allow.
+    """A typical ||x||_2: that of a simplex of public optimum, or half of the largest possible.
 
     Raises
     ------
     UnsupportedProblemError
-        If neither says.
+        If there is no such simplex, and bounds and public rows do not bound x.
     """
     try:
         return Simplex(StandardForm.of(task.lp, every_row=True), task.opt).typical_size
@@ -211,7 +211,7 @@ def _rows_and_value(
 
 
 class NoisyProgram:
-    """One release of all private numbers, and HiGHS on what was released.
+    """One release of all private numbers, then HiGHS on the noisy program.
 
     Parameters
     ----------
@@ -221,11 +221,11 @@ class NoisyProgram:
     values : sequence of arrays
         The private numbers; private.
     draws : sequence of ChargedDraws
-        One paid draw for each.
+        One charged draw for each.
     value : float or None
         Public optimum.
     slack : float
-        How far below zero the largest violation may be pushed, against noise that hides violations.
+        How far below zero the largest violation may be minimised: noise may hide a violation.
     time_limit : float or None
         Seconds for HiGHS.
     """
@@ -252,7 +252,7 @@ class NoisyProgram:
         """Release the private numbers; only the noisy ones are kept."""
         for numbers, values, draw in zip(self._numbers, self._values, self._draws, strict=True):
             noisy = draw(values)
-            if numbers.part == "c":  # declared ranges keep the noisy program bounded
+            if numbers.part == "c":  # within its declared range the program stays bounded
                 noisy = np.clip(noisy, numbers.low, numbers.high)
             self._known = self._known.having(numbers, noisy)
             self._trace[f"noisy {numbers.part}"] = noisy
