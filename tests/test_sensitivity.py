@@ -294,7 +294,7 @@ def test_scores_of_neighbouring_programs(case):
     d, n = len(case["c"]), len(case["pair"][0][1])
     for A, b in case["pair"]:
         lp = LinearProgram(case["c"], case["storage"](A), b)
-        now, _ = selection_round(lp, case["opt"], case["s"], case["history"], case["step"])
+        now, z = selection_round(lp, case["opt"], case["s"], case["history"], case["step"])
         table = violations_at_vertices(scaled_rows(lp, case["opt"]), d)
         scores.append(now)
         centred.append(-z @ (table - (table.max(1) + table.min(1))[:, None] / 2))
@@ -319,7 +319,7 @@ def test_scores_when_a_row_is_added(case, tight):
         lp = LinearProgram(
             case["c"], case["storage"](A[rows_present]), b[rows_present], neighbours=relation
         )
-        now, _ = selection_round(lp, case["opt"], s, case["history"], case["step"])
+        now, _z = selection_round(lp, case["opt"], s, case["history"], case["step"])
         scores.append(now)
     assert np.ptp(scores[0] - scores[1]) <= 2 * (
         relation.dense_average_sensitivity(2.0, s, 1) + slack(50)
@@ -341,7 +341,7 @@ def test_scores_when_a_record_owns_several_rows(case, data):
         lp = LinearProgram(
             case["c"], np.vstack([first_rows, A[2:]]), upper, row_lower=lower, groups=groups
         )
-        now, _ = selection_round(lp, case["opt"], case["s"], case["history"], case["step"])
+        now, _z = selection_round(lp, case["opt"], case["s"], case["history"], case["step"])
         scores.append(now)
     k = lp.neighbours.rows_of_one_record(lp)
     assert k == 4
@@ -366,7 +366,7 @@ def test_a_pair_of_programs_attains_the_bound(storage):
     c = np.array([1.0, 2, 0.5, 10, 1, 0.1])
     scores = []
     for matrix in (A, flipped):
-        now, _ = selection_round(
+        now, _z = selection_round(
             LinearProgram(c, storage(matrix * c * [7.0]), np.zeros(n)), 3.0, s, [5] * 6, 2.0
         )
         scores.append(now)
@@ -389,7 +389,7 @@ def test_one_row_far_ahead_of_the_others(lead):
     ahead[0] = [1.0, -1.0, 1.0]
     scores = []
     for matrix in (A, ahead):
-        now, _ = selection_round(program(matrix, b=np.ones(n)), 1.0, s, [2], lead / 2)
+        now, _z = selection_round(program(matrix, b=np.ones(n)), 1.0, s, [2], lead / 2)
         scores.append(now)
     assert np.ptp(scores[0] - scores[1]) <= 2 * (2 / s + slack(n))
 
@@ -423,7 +423,7 @@ def test_a_positive_multiple_of_a_row_is_the_same_row(case, data):
     )
     results = []
     for A_now, b_now in ((moderate, b), (moderate * factors[:, None], b * factors)):
-        now, _ = selection_round(
+        now, z = selection_round(
             LinearProgram(case["c"], case["storage"](A_now), b_now),
             case["opt"],
             case["s"],
@@ -455,7 +455,7 @@ def test_right_hand_sides_beyond_the_span_are_clipped():
 def test_nearly_constant_rows_are_stretched_no_further_than_their_digits_allow():
     """A row whose values differ in the last digit stays bounded by 64, so its scores keep their accuracy."""
     lp = program([[1e14, np.nextafter(1e14, 2e14)], [1.0, -1.0]])
-    now, _ = selection_round(lp, 1.0, 2.0, [], 1.0)
+    now, _z = selection_round(lp, 1.0, 2.0, [], 1.0)
     assert np.abs(now).max() <= 64
     assert np.ptp(violations_at_vertices(scaled_rows(lp, 1.0), 2)[0]) <= 1e-12
 
@@ -473,7 +473,7 @@ def test_no_row_makes_a_number_overflow(hostile, tiny_cost, storage):
     lp = LinearProgram(
         [1.0, tiny_cost], storage(np.array([hostile, [1.0, -0.5], [0.0, 1.0]])), [1e-300, 1.0, 1.0]
     )
-    now, _ = selection_round(lp, 1.0, 2.0, [0, 1, 1], 2.0)
+    now, z = selection_round(lp, 1.0, 2.0, [0, 1, 1], 2.0)
     assert np.isfinite(z).all()
     assert np.isfinite(now).all()
     assert np.abs(violations_at_vertices(scaled_rows(lp, 1.0), 2)).max() <= 2 * (1 + 1e-12)
@@ -485,7 +485,7 @@ def test_rounding_error_of_scores_is_within_its_bound(s):
     rng = np.random.default_rng(2)
     n, d = 12, 4
     A = rng.uniform(-1, 1, (n, d)) + rng.choice([0.0, 31.0, -60.0], (n, 1))
-    now, _ = selection_round(program(A), 1.0, s, [0, 3, 1], 1.5)
+    now, z = selection_round(program(A), 1.0, s, [0, 3, 1], 1.5)
     low, high = A.min(axis=1), A.max(axis=1)
     scale = np.minimum(2.0 / (high - low), 64.0 / np.maximum(np.abs(low), np.abs(high)))
     total = sum(map(Fraction, z))
