@@ -73,7 +73,7 @@ def perturb_objective_with_two_logs(risk: RegularizedRisk, account: Account) -> 
     Algorithm 2). The error of the computed minimiser is covered as in
     :func:`svm_models.perturbation.perturb_objective`.
     """
-    ledger, n = account.ledger, risk.M.shape[0]
+    ledger, n = account.ledger, risk.shape[0]
     if raised_with_two_logs(risk, ledger.eps):
         risk = replace(
             risk,
@@ -92,7 +92,7 @@ def perturb_objective_with_two_logs(risk: RegularizedRisk, account: Account) -> 
         ),
         "perturb the objective",
     )
-    return cover(replace(risk, linear=draw(np.zeros(risk.M.shape[1])) / n).minimise())
+    return cover(replace(risk, linear=draw(np.zeros(risk.shape[1])) / n).minimise())
 
 
 def raised(risk: RegularizedRisk, eps: float) -> bool:
@@ -206,7 +206,7 @@ class Fold:
         learner = LEARNERS[cell.learner]
         risk = RegularizedRisk.in_memory(self._signed, learner.loss, cell.reg, 1.0)
         if learner.perturbs_output:
-            risk = _Solved(
+            risk = _Solved.in_memory(
                 self._signed, learner.loss, cell.reg, 1.0, minimiser=self._minimiser(risk)
             )
         if learner.release is None or cell.eps is None:
