@@ -45,6 +45,11 @@ FloatArray = npt.NDArray[np.float64]
 _NO_ROUNDS = "the noisy program is solved at once"
 # Measured largest violation over the largest noise of a row: see docs/results/low_sensitivity.md.
 _TYPICAL_SHARE = 0.4
+_OPTIMAL = highspy.HighsModelStatus.kOptimal
+_CONTRADICTORY = (
+    highspy.HighsModelStatus.kInfeasible,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible,
+)
 _STATUS = {
     highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
     highspy.HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
@@ -274,23 +279,8 @@ class NoisyProgram:
 
     def _solve(self) -> tuple[Status, FloatArray | None]:
         """Optimise over (x, t), every private row being relaxed by t."""
-        lp, known, d = self._form.lp, self._known, self._form.lp.shape[1]
-        public, rows = ~lp.private & (lp.sides() > 0), known.private_rows()
-        matrix, lower, upper = (
-            as_sparse(lp.A[public], sp.csc_array),
-            lp.row_lower[public],
-            lp.b[public],
-        )
-        if self._value is not None:
-            matrix, lower, upper = _rows_and_value(lp, public, self._value)
-        relaxed = np.concatenate([np.zeros(len(upper)), -np.ones(rows.shape[0])])
-        matrix = sp.csc_array(
-            sp.hstack([sp.vstack([matrix, sp.csc_array(rows)]), sp.csc_array(relaxed[:, None])])
-        )
-        lower, upper = (
-            np.concatenate([lower, np.full(rows.shape[0], -np.inf)]),
-            np.concatenate([upper, known.rhs]),
-        )
+        lp, d = self._form.lp, self._form.lp.shape[1]
+        matrix, lower, upper = self._relaxed_rows()
 
         def best_point(
             cost: FloatArray, least: float, most: float
@@ -299,21 +289,34 @@ class NoisyProgram:
             limit = {} if self._time_limit is None else {"time_limit": self._time_limit}
             return optimum(cost, matrix, lower, upper, bounds, options=limit)
 
-        cheap, tight = np.append(lp.sign * known.c, 0.0), np.append(np.zeros(d), 1.0)
-        optimal = highspy.HighsModelStatus.kOptimal
-        if self._value is None:
+        cheap, tight = np.append(lp.sign * self._known.c, 0.0), np.append(np.zeros(d), 1.0)
+        if self._value is not None:
+            status, point = best_point(tight, -self._slack, np.inf)
+        else:
             status, point = best_point(cheap, 0.0, 0.0)
-            if status in (
-                highspy.HighsModelStatus.kInfeasible,
-                highspy.HighsModelStatus.kUnboundedOrInfeasible,
-            ):
+            if status in _CONTRADICTORY:
                 status, point = best_point(tight, 0.0, np.inf)
-                if status == optimal:
+                if status == _OPTIMAL:
                     relaxed_by = 2 * float(point[-1])
                     relaxed_status, cheaper = best_point(cheap, relaxed_by, relaxed_by)
-                    point = cheaper if relaxed_status == optimal else point
-        else:
-            status, point = best_point(tight, -self._slack, np.inf)
-        if status != optimal:
+                    point = cheaper if relaxed_status == _OPTIMAL else point
+        if status != _OPTIMAL:
             return _STATUS.get(status, Status.NUMERICAL_ERROR), None
         return Status.COMPLETED, np.clip(point[:d], *lp.bounds.T)
+
+    def _relaxed_rows(self) -> tuple[sp.csc_array, FloatArray, FloatArray]:
+        """Rows lower <= A (x, t) <= upper: public ones, and noisy ones relaxed by t."""
+        lp, known = self._form.lp, self._known
+        public, rows = ~lp.private & (lp.sides() > 0), known.private_rows()
+        if self._value is None:
+            matrix = as_sparse(lp.A[public], sp.csc_array)
+            lower, upper = lp.row_lower[public], lp.b[public]
+        else:
+            matrix, lower, upper = _rows_and_value(lp, public, self._value)
+        relaxed = np.concatenate([np.zeros(len(upper)), -np.ones(rows.shape[0])])
+        stacked = sp.vstack([matrix, sp.csc_array(rows)])
+        return (
+            sp.csc_array(sp.hstack([stacked, sp.csc_array(relaxed[:, None])])),
+            np.concatenate([lower, np.full(rows.shape[0], -np.inf)]),
+            np.concatenate([upper, known.rhs]),
+        )

@@ -186,7 +186,6 @@ def gaussian_is_narrower(task: Task) -> bool:
 
 def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
     """Refuse private equalities, and numbers with no declared end on the side of the noise."""
-    lower, upper = form.lp.bounds.T
     parts = {part.part for part in numbers}
     if (form.lp.private & (form.lp.row_lower == form.lp.b)).any() and parts != {"c"}:
         raise UnsupportedProblemError(
@@ -206,16 +205,7 @@ def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
             open_ended = ~np.isfinite(part.low)
             end = "lower (for <= rows) or upper (for >= rows)"
         else:
-            side, column = form.lp.sides()[part.at[0]], part.at[1]
-            above, below = (
-                np.isfinite(form.lp.b[part.at[0]]),
-                np.isfinite(form.lp.row_lower[part.at[0]]),
-            )
-            grows = (above & (upper[column] > 0)) | (below & (lower[column] < 0))
-            falls = (above & (lower[column] < 0)) | (below & (upper[column] > 0))
-            open_ended = (side > 0) & (
-                (grows & ~np.isfinite(part.high)) | (falls & ~np.isfinite(part.low))
-            )
+            open_ended = _open_coefficients(form, part)
             end = "upper (where growth tightens a row) or lower (where a fall does)"
         if open_ended.any():
             raise UnsupportedProblemError(
@@ -224,6 +214,16 @@ def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
                 " off the data.",
                 parameter="lower",
             )
+
+
+def _open_coefficients(form: StandardForm, part: PrivateNumbers) -> npt.NDArray[np.bool_]:
+    """Which private coefficients, (m,), have no declared end on the side that tightens a row."""
+    row, column = part.at
+    lower, upper = form.lp.bounds[column].T
+    above, below = np.isfinite(form.lp.b[row]), np.isfinite(form.lp.row_lower[row])
+    grows = (above & (upper > 0)) | (below & (lower < 0))
+    falls = (above & (lower < 0)) | (below & (upper > 0))
+    return (grows & ~np.isfinite(part.high)) | (falls & ~np.isfinite(part.low))
 
 
 def _surely_feasible(rows: TightenedRows) -> FloatArray:
