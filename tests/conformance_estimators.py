@@ -15,7 +15,6 @@ from unittest import mock
 import numpy as np
 
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Randomness
-from privlp.rows.on_simplex import RowsOnSimplex
 from svm_models import (
     DMWSVC,
     ObjectivePerturbationClassifier,
@@ -54,9 +53,9 @@ from tests.conformance_kit import (
     with_less_noise,
 )
 from tests.conformance_subjects import (
+    NOT_OF_EQUAL_RANGE,
     ONE_DRAW,
     _faults,
-    _left_as_they_are,
     replaced,
     stops_when,
 )
@@ -337,8 +336,8 @@ def _impatient_fit() -> Iterator[None]:
 def _unshortened() -> Any:
     build = private_lp_svc.WhitenedRecords.__init__
 
-    def init(self: Any, M: Any, whiten: Any, *, shorten: bool = True) -> None:
-        build(self, M, whiten, shorten=False)
+    def init(self: Any, M: Any, *, whiten: Any, shorten: bool = True) -> None:
+        build(self, M, whiten=whiten, shorten=False)
 
     return replaced(private_lp_svc.WhitenedRecords, "__init__", init)
 
@@ -387,7 +386,7 @@ def _selected(score: str) -> Played:
     call = _fit(
         DMWSVC, eps=1.0, delta=1e-6, s=19.9, alpha=0.09, radius=2.0, score=score, data_norm=10.0
     )
-    scale = Patch(replaced(RowsOnSimplex, "of_equal_range", classmethod(_left_as_they_are)))
+    scale = Patch(NOT_OF_EQUAL_RANGE)
     return Played(
         name,
         frozenset(["DMWSVC"]),

@@ -435,6 +435,7 @@ FIT = """
         print("out of memory", round(budget.spent(), 1), hasattr(svm, "coef_"), round(svm.privacy_.eps, 1))
 """
 COMMAND = """
+    import privlp.cli.exact  # commands are imported when they are called
     from privlp.cli import main
     lp.to_mps("model.mps")
     del lp

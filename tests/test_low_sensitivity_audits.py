@@ -42,7 +42,6 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
 )
 from privlp.privacy.noise.rounding import grid
-from privlp.problem.standard_form import StandardForm
 from tests.conformance_kit import Claim, audited, release_many
 
 pytestmark = pytest.mark.statistical

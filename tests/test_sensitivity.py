@@ -319,7 +319,7 @@ def test_scores_when_a_row_is_added(case, tight):
         lp = LinearProgram(
             case["c"], case["storage"](A[rows_present]), b[rows_present], neighbours=relation
         )
-        now, z = selection_round(lp, case["opt"], s, case["history"], case["step"])
+        now, _z = selection_round(lp, case["opt"], s, case["history"], case["step"])
         scores.append(now)
     assert np.ptp(scores[0] - scores[1]) <= 2 * (
         relation.dense_average_sensitivity(2.0, s, 1) + slack(50)
@@ -341,7 +341,7 @@ def test_scores_when_a_record_owns_several_rows(case, data):
         lp = LinearProgram(
             case["c"], np.vstack([first_rows, A[2:]]), upper, row_lower=lower, groups=groups
         )
-        now, z = selection_round(lp, case["opt"], case["s"], case["history"], case["step"])
+        now, _z = selection_round(lp, case["opt"], case["s"], case["history"], case["step"])
         scores.append(now)
     k = lp.neighbours.rows_of_one_record(lp)
     assert k == 4
@@ -366,7 +366,7 @@ def test_a_pair_of_programs_attains_the_bound(storage):
     c = np.array([1.0, 2, 0.5, 10, 1, 0.1])
     scores = []
     for matrix in (A, flipped):
-        now, z = selection_round(
+        now, _z = selection_round(
             LinearProgram(c, storage(matrix * c * [7.0]), np.zeros(n)), 3.0, s, [5] * 6, 2.0
         )
         scores.append(now)
@@ -389,7 +389,7 @@ def test_one_row_far_ahead_of_the_others(lead):
     ahead[0] = [1.0, -1.0, 1.0]
     scores = []
     for matrix in (A, ahead):
-        now, z = selection_round(program(matrix, b=np.ones(n)), 1.0, s, [2], lead / 2)
+        now, _z = selection_round(program(matrix, b=np.ones(n)), 1.0, s, [2], lead / 2)
         scores.append(now)
     assert np.ptp(scores[0] - scores[1]) <= 2 * (2 / s + slack(n))
 
@@ -455,7 +455,7 @@ def test_right_hand_sides_beyond_the_span_are_clipped():
 def test_nearly_constant_rows_are_stretched_no_further_than_their_digits_allow():
     """A row whose values differ in the last digit stays bounded by 64, so its scores keep their accuracy."""
     lp = program([[1e14, np.nextafter(1e14, 2e14)], [1.0, -1.0]])
-    now, z = selection_round(lp, 1.0, 2.0, [], 1.0)
+    now, _z = selection_round(lp, 1.0, 2.0, [], 1.0)
     assert np.abs(now).max() <= 64
     assert np.ptp(violations_at_vertices(scaled_rows(lp, 1.0), 2)[0]) <= 1e-12
 

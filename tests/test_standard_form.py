@@ -321,7 +321,13 @@ def test_two_sided_rows_become_two(storage):
         (3, -1.0, -4.0),
     ]
     assert form.has_public_rows
-    assert sorted((RowBlock(form) @ np.array([1.0, 1.0])).tolist()) == [-15.0, -11.0, -7.0, 7.0, 11.0]
+    assert sorted((RowBlock(form) @ np.array([1.0, 1.0])).tolist()) == [
+        -15.0,
+        -11.0,
+        -7.0,
+        7.0,
+        11.0,
+    ]
 
 
 def test_maximisation_becomes_minimisation():

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
@@ -26,6 +25,7 @@ from privlp.relations.base import NeighbourRelation
 from privlp.relations.low_sensitivity import LowSensitivity
 from privlp.rows.door import Rows
 from privlp.rows.program_rows import RowBlock
+from privlp.rows.selectable import SelectableRows
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -112,7 +112,7 @@ class Forecast:
             max(at_centre, at_vertex),
             math.sqrt(at_centre * at_vertex),
         )
-        self._span, self._spread = self.rows.span_and_spread()
+        self.span, self._spread = self.rows.span_and_spread()
         l1, l2 = self.rows.row_change
         self._release = None if l2 == 0 else quieter_noise(task, l1, l2, len(simplex.vertices))[0]
 
@@ -120,7 +120,7 @@ class Forecast:
         """T from alpha, or the one of the least predicted error."""
         alpha = self._task.accuracy()
         if alpha is not None:
-            return as_rounds(self._log_d / 2, self._span / alpha, alpha)
+            return as_rounds(self._log_d / 2, self.span / alpha, alpha)
         rounds = np.unique(np.geomspace(1, _MOST_DEFAULT_ROUNDS, 200).astype(int))
         return int(rounds[np.argmin(self.error(rounds))])
 
@@ -256,32 +256,6 @@ class Hedge:
         noisy = coefficients.copy()
         noisy[private] = self._release(coefficients[private] * vertices) / vertices
         return noisy
-
-
-class SelectableRows:
-    """All ``<=`` rows of a block, public ones among them, one of which is selected each round."""
-
-    def __init__(self, block: RowBlock) -> None:
-        lp = block.lp
-        form = StandardForm.of(lp, every_row=True)
-        self._form = form
-        self._A = sp.csr_array(lp.A) if lp.is_sparse else lp.A
-        above = form.row_sign > 0
-        self._rhs = np.where(above, lp.b[form.row], -lp.row_lower[form.row])
-        self._plain = len(form.row) == lp.shape[0] and bool(above.all())
-
-    def violations(self, x: FloatArray) -> FloatArray:
-        """Violation of each row at a released point, in the order of the form."""
-        activity = np.asarray(self._A @ x)
-        if self._plain:
-            return activity - self._rhs
-        return self._form.row_sign * activity[self._form.row] - self._rhs
-
-    def coefficients(self, side: int) -> FloatArray:
-        """The coefficients of a selected row, (d,): private where A is."""
-        row = int(self._form.row[side])
-        entries = self._A[[row]].toarray()[0] if self._form.lp.is_sparse else self._A[row]
-        return self._form.row_sign[side] * entries
 
 
 class AdaHedge:
