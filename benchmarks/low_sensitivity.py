@@ -127,10 +127,10 @@ def proven_violations(task: Task) -> tuple[float, float]:
     """The bounds of docs/proofs.md that hold with probability 0.95, where b is private."""
     forecast = Forecast(task)
     rounds, span, n = forecast.rounds(), forecast.span, task.form.n_private
-    log_d = math.log(len(forecast.simplex.vertices))
+    log_d = math.log(len(forecast.rows.simplex.vertices))
     select, _ = forecast.mechanisms(rounds)
     regret = span * math.sqrt(log_d / rounds) + span * (4 / 3 * log_d + 2) / rounds
-    (part,) = forecast.relation.private_numbers(task.form)
+    (part,) = task.relation.private_numbers(task.form)
     noise = quieter_noise(task, part.l1, part.l2, n)[1]
     largest = noise.scale * math.log(n / BETA) if isinstance(noise, LaplaceMechanism) else None
     if isinstance(noise, GaussianMechanism):

@@ -1,4 +1,4 @@
-"""What every method provides: a plan from public numbers, its charges, and a run."""
+"""What every method provides: a plan from public numbers, which says its charges and its run."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ ChargeRequest = tuple[Mechanism, int, str]
 
 @dataclass(frozen=True, eq=False)
 class PlannedRun:
-    """One run of a method, fixed from public numbers: what it will charge, and how it starts.
+    """One run of a method, planned from public numbers: its charges, and how it starts.
 
     Attributes
     ----------
     charges : sequence of (Mechanism, int, str)
         What is charged, all at once, before the first draw.
     start : callable
-        Makes the :class:`~privlp.players.game.Solver` from the private rows and the paid draws, one
-        for each charge. It draws nothing yet.
+        Makes the :class:`~privlp.players.game.Solver` from the private rows and the charged draws,
+        one for each charge. It draws nothing yet.
     predict : callable, optional
         Predicts what the run will leave, from public numbers.
 
@@ -52,24 +52,25 @@ class PlannedRun:
 class Method(ABC):
     """A way to solve a program privately: plan, charge, run.
 
-    :func:`privlp.solve` asks for a plan, charges the ledger what the plan says, and runs it. A
-    method of your own is an object of this class, passed as ``method=``. :func:`privlp.audit_solve`
-    looks for faults in it.
+    :func:`privlp.solve` asks for a plan, charges what it says to the ledger, and runs it. A method
+    of your own is an object of this class, passed as ``method=``. :func:`privlp.audit_solve` looks
+    for faults in it.
 
     Attributes
     ----------
     name : str
-        Under which users ask for it.
+        The name by which users ask for it.
     never_violates : bool
         Whether its solutions satisfy every row with certainty (``feasible="always"``).
     listed : bool
-        Whether :func:`privlp.plan` predicts what it leaves.
+        Whether :func:`privlp.plan` lists it.
     needs_oracle : bool
-        Whether it solves a linear program each round, which costs many times the time of others.
+        Whether it solves a linear program each round, which takes many times longer than others.
 
     Examples
     --------
-    Counts privately how many rows the middle of the public bounds violates, and answers with it:
+    A method that returns the middle of the public bounds, and a noisy count of the rows that this
+    point violates:
 
     >>> import numpy as np
     >>> from privlp import LinearProgram, solve
@@ -90,7 +91,7 @@ class Method(ABC):
     >>> class Count:
     ...     rounds = 1
     ...     def __init__(self, rows, release, x, objective):
-    ...         self.rows = rows.keep(lambda block: block)  # no state beside the rows themselves
+    ...         self.rows = rows.keep(lambda block: block)  # keeps the rows themselves
     ...         self.release, self.x, self.objective = release, x, objective
     ...     def step(self, t):
     ...         count = self.rows.total(lambda block: np.count_nonzero(block @ self.x > block.rhs))

@@ -1,4 +1,4 @@
-"""The request of one call of :func:`privlp.solve`, as planning sees it."""
+"""The request of one call of :func:`privlp.solve`, from which a run is planned."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from privlp.relations.constraint_private import ConstraintPrivate
 
 @dataclass(frozen=True)
 class Task:
-    """One private solve before it is paid for: the public part, and what is asked for.
+    """One private solve before it is charged: the public part of the program, and the request.
 
-    Nothing here depends on private data, so neither does anything that is planned from it.
+    Nothing here depends on private data, so no plan does.
 
     Attributes
     ----------
     public : PublicPart
-        The public half of the program.
+        The public part of the program.
     ledger : Accountant
         Says what draws would cost. Only :func:`privlp.solve` charges it.
     s, alpha, opt, width, split, time_limit
@@ -65,7 +65,7 @@ class Task:
         alpha: float | None = None,
         **asked: Any,
     ) -> Task:
-        """The request that :func:`privlp.solve` would make of a method, with a ledger of its own.
+        """The request that :func:`privlp.solve` would hand to a method, with its own ledger.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class Task:
 
     @property
     def relation(self) -> NeighbourRelation:
-        """What its neighbours may differ in."""
+        """What neighbours of the program may differ in."""
         return self.public.relation
 
     @property
@@ -123,7 +123,7 @@ class Task:
         >>> dataclasses.replace(task, s=3).density()
         Traceback (most recent call last):
             ...
-        privlp.errors.InvalidParameterError: s must be between 1 and the number of private rows, 2; got 3.
+        privlp.errors.InvalidParameterError: s must be between 1 and the number of private rows, ...
         """
         if self.s is None:
             raise InvalidParameterError(
@@ -163,7 +163,7 @@ class Task:
         return alpha
 
     def constraint_private(self, method: str, *, soft_rows: bool = False) -> ConstraintPrivate:
-        """The relation, if it is the one under which whole constraints change and the program fits it.
+        """The relation, if whole constraints change under it and the method takes the program.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class Task:
         Raises
         ------
         UnsupportedProblemError
-            If it is not.
+            If it is another relation, or there are no private rows, or soft ones.
 
         Examples
         --------
@@ -245,7 +245,7 @@ class Task:
         >>> task.refuse("my method", opt="it looks for the optimum")
         Traceback (most recent call last):
             ...
-        privlp.errors.InvalidParameterError: opt has no use with method='my method': it looks for the optimum. Leave it out.
+        privlp.errors.InvalidParameterError: opt has no use with method='my method': it looks ...
         """
         for name, reason in unused.items():
             if getattr(self, name) is not None:

@@ -1,8 +1,8 @@
 """The game of a dual player over private rows against a private primal player.
 
-Each round the dual player weighs the private rows, the primal player answers from a noisy view of
-the weighted rows, and the dual player learns how far the answer violates each row. Only the answers
-leave; the solution is made of them.
+Each round the dual player weighs the private rows. The primal player answers to their weighted sum,
+released with noise. The dual player learns how far the answer violates each row. Only the answers
+are released; the solution is made from them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Trace = dict[str, npt.NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class Released:
-    """What a solver gives away.
+    """What a solver releases.
 
     Attributes
     ----------
     x : (d,) array or None
         A point in the user's variables, None if none was found.
     objective : float or None
-        Its value: of public costs, or of released ones.
+        The objective of x under public or released costs.
     trace : dict of arrays
         The released values that x was made from.
     status : Status
@@ -55,7 +55,7 @@ class Released:
 
 
 class Solver(Protocol):
-    """A run that is ready to start: everything about it was fixed and charged for before.
+    """A run that is ready to start: its rounds are fixed, and its draws are charged.
 
     Examples
     --------
@@ -115,10 +115,10 @@ class Solver(Protocol):
 
 
 class Player(Protocol):
-    """A private primal player: sees private scores, answers with something released."""
+    """A private primal player: it sees private scores, and its answers are released."""
 
     def respond(self, scores: FloatArray) -> Any:
-        """Answer the scores of this round through a paid draw: by a vertex, or by a point."""
+        """Answer the scores of this round through a charged draw: a vertex, or a point."""
 
     def released(self) -> Released:
         """The outcome of all answers."""
@@ -129,11 +129,11 @@ class PointPlayer(Player, Protocol):
 
     @property
     def point(self) -> FloatArray:
-        """Where the duals look next."""
+        """The point whose violations the duals see next."""
 
     @property
     def solution(self) -> FloatArray:
-        """The point that the answers so far make, in the coordinates of :attr:`point`."""
+        """The solution so far, in the coordinates of :attr:`point`."""
 
 
 class SelectionPlayer:
@@ -144,7 +144,7 @@ class SelectionPlayer:
     simplex : Simplex
         Public region.
     select : ChargedDraws
-        Paid draws of an exponential mechanism over the vertices, one for each round.
+        Charged draws of an exponential mechanism over the vertices, one for each round.
     """
 
     def __init__(self, simplex: Simplex, select: ChargedDraws) -> None:
@@ -191,5 +191,5 @@ class Game:
         self.dual.learn(self.player.respond(self.dual.scores()))
 
     def released(self) -> Released:
-        """What the player's answers come to."""
+        """The outcome of the player's answers."""
         return self.player.released()
