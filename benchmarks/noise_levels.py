@@ -272,7 +272,7 @@ def _objective(estimator: Any, eps: float, delta: float) -> float:
 
 def _regularization(eps: float) -> float:
     """What pure objective perturbation of logistic loss makes of `REG`."""
-    risk = RegularizedRisk(np.zeros((RECORDS, 2)), logistic(), REG, 1.0)
+    risk = RegularizedRisk.in_memory(np.zeros((RECORDS, 2)), logistic(), REG, 1.0)
     if hasattr(perturbation, "_enough_regularization"):
         return max(REG, perturbation._enough_regularization(risk, eps, pure=True))
     share = perturbation._SHARE_OF_THE_CURVATURE

@@ -25,8 +25,8 @@ from benchmarks.published import power_of_ten, save_picture, store, write_page
 from benchmarks.thesis import DataSet, Model, data_set, measure
 from privlp.privacy import GaussianMechanism, Ledger
 from svm_models import HuberSVC, ObjectivePerturbationSVC, PrivateLPSVC
-from svm_models.base import signed
 from svm_models.evaluation import CrossValidation
+from svm_models.records import signed
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -37,7 +37,7 @@ from svm_models.datasets import fetch_kddcup99, make_nested_balls
 from svm_models.evaluation import CrossValidation
 from svm_models.exact import HuberSVC
 from svm_models.kernel import RandomFourierFeatures
-from svm_models.perturbation import (
+from svm_models.perturbed_classifiers import (
     ObjectivePerturbationLogisticRegression,
     ObjectivePerturbationSVC,
     OutputPerturbationSVC,

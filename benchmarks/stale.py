@@ -35,12 +35,11 @@ STORED = tuple(
 _ROOMS = "methods methods/published players duals regions rows relations problem"
 SOLVERS = ("privlp/solve.py", *(f"privlp/{room}/*.py" for room in _ROOMS.split()))
 AUDITS = ("privlp/audits/*.py", "tests/conformance_*.py")
-CLASSIFIERS = (
-    "svm_models/base.py",
-    "svm_models/losses.py",
-    "svm_models/minimise.py",
-    "svm_models/perturbation.py",
+_CLASSIFIERS = (
+    "account base classes losses margins minimise perturbation perturbed_classifiers records"
+    " validation"
 )
+CLASSIFIERS = tuple(f"svm_models/{name}.py" for name in _CLASSIFIERS.split())
 FOLDS = ("benchmarks/folds.py", "svm_models/datasets/*.py")
 THESIS = (
     "benchmarks/thesis.py",

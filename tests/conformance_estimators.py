@@ -13,7 +13,6 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from privlp.solvers.simplex import RowsOnSimplex
 
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Randomness
 from svm_models import (
@@ -54,9 +53,9 @@ from tests.conformance_kit import (
     with_less_noise,
 )
 from tests.conformance_subjects import (
+    NOT_OF_EQUAL_RANGE,
     ONE_DRAW,
     _faults,
-    _left_as_they_are,
     replaced,
     stops_when,
 )
@@ -95,7 +94,10 @@ def _one_newton_step() -> Iterator[None]:
 
 @contextmanager
 def _loose_tolerance() -> Iterator[None]:
-    """A warm start that a loose tolerance takes for converged, so that the noise in the objective has no effect."""
+    """A warm start that a loose tolerance takes for converged.
+
+    The noise in the objective then has no effect.
+    """
     minimise_exactly = RegularizedRisk.minimise
 
     def lazily(self: RegularizedRisk, **options: Any) -> np.ndarray:
@@ -200,7 +202,7 @@ class Perturbed(Subject):
     def _maps(
         self, patch: Patch | None = None
     ) -> tuple[Any, list[Callable[[np.ndarray], np.ndarray]]]:
-        """The mechanism of the linear term with the noise that audits best, and the minimiser on each side."""
+        """The linear term's mechanism with the noise that audits best, and both minimisers."""
         patch = patch or Patch()
         data = patch.data or self.data
         with patch.inject():
@@ -334,8 +336,8 @@ def _impatient_fit() -> Iterator[None]:
 def _unshortened() -> Any:
     build = private_lp_svc.WhitenedRecords.__init__
 
-    def init(self: Any, M: Any, whiten: Any, *, shorten: bool = True) -> None:
-        build(self, M, whiten, shorten=False)
+    def init(self: Any, M: Any, *, whiten: Any, shorten: bool = True) -> None:
+        build(self, M, whiten=whiten, shorten=False)
 
     return replaced(private_lp_svc.WhitenedRecords, "__init__", init)
 
@@ -384,7 +386,7 @@ def _selected(score: str) -> Played:
     call = _fit(
         DMWSVC, eps=1.0, delta=1e-6, s=19.9, alpha=0.09, radius=2.0, score=score, data_norm=10.0
     )
-    scale = Patch(replaced(RowsOnSimplex, "of_equal_range", classmethod(_left_as_they_are)))
+    scale = Patch(NOT_OF_EQUAL_RANGE)
     return Played(
         name,
         frozenset(["DMWSVC"]),

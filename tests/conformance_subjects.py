@@ -7,10 +7,10 @@ the farthest.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from typing import Any
 from unittest import mock
 
@@ -25,6 +25,7 @@ from privlp import (
     RowPrivate,
     ScalarPrivate,
 )
+from privlp.methods.published import dmw as published
 from privlp.privacy import (
     EuclideanLaplaceMechanism,
     ExponentialMechanism,
@@ -34,9 +35,9 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
     WeightedGaussianMechanism,
 )
-from privlp.solvers.equal_norm import RowsOfEqualNorm
-from privlp.solvers.polytope_rows import RowsOnPolytope
-from privlp.solvers.simplex import RowsOnSimplex
+from privlp.rows.equal_norm import RowsOfEqualNorm
+from privlp.rows.on_polytope import RowsOnPolytope
+from privlp.rows.on_simplex import RowsOnSimplex
 from privlp.status import Status
 from tests.conformance_kit import (
     Bug,
@@ -124,18 +125,24 @@ def replaced(owner: Any, name: str, value: Any) -> Callable[[], Any]:
     return partial(_replaced, owner, name, value)
 
 
-def _left_as_they_are(cls: Any, simplex: Any, *bounds: float) -> RowsOnSimplex:
-    return RowsOnSimplex(simplex, np.ones(len(simplex.form.rhs)), simplex.form.rhs)
+def left_as_they_are(simplex: Any, *bounds_and_block: Any) -> RowsOnSimplex:
+    """Rows of a block without any scaling."""
+    block = bounds_and_block[-1]
+    return RowsOnSimplex(block, simplex, np.ones(len(block.rhs)), block.rhs)
 
 
-def _unscaled(rows: Any, unit: Callable[[Any], float] = lambda options: 1.0) -> Callable[[], Any]:
+#: Rows on the simplex that are not scaled to the same range.
+NOT_OF_EQUAL_RANGE = replaced(RowsOnSimplex, "of_equal_range", staticmethod(left_as_they_are))
+
+
+def _unscaled(rows: Any) -> Callable[[], Any]:
     """Rows of equal norm that keep their own, in public units."""
     build = rows.__init__
 
-    def init(self: Any, region: Any, **options: Any) -> None:
-        build(self, region, **options)
+    def init(self: Any, block: Any, **options: Any) -> None:
+        build(self, block, **options)
         self._scale = np.full_like(self._scale, 1 / (options.get("unit") or 1.0))
-        self._rhs = self._scale * region.form.rhs
+        self._rhs = self._scale * block.rhs
 
     return replaced(rows, "__init__", init)
 
@@ -153,17 +160,20 @@ def stops_when(done: Callable[[Any], bool]) -> Callable[..., Status]:
     return drive
 
 
-def _impatient() -> Any:
+@contextmanager
+def _impatient() -> Iterator[None]:
     """:func:`privlp.solve` that stops as soon as all rows hold."""
-    module, programs = sys.modules["privlp.solve"], []
-    original = module.StandardForm.of
+    programs: list[LinearProgram] = []
+    original = LinearProgram.rows
 
-    def of(lp: LinearProgram, **options: Any) -> Any:
+    def rows(lp: LinearProgram) -> Any:
         programs.append(lp)
-        return original(lp, **options)
+        return original(lp)
 
     done = stops_when(lambda x: bool((programs[-1].A @ x <= programs[-1].b).all()))
-    return mock.patch.multiple(module, StandardForm=mock.Mock(of=of), drive=done)
+    module = import_module("privlp.solve")
+    with mock.patch.object(LinearProgram, "rows", rows), mock.patch.object(module, "drive", done):
+        yield
 
 
 ONE_ROUND_ONLY = "a single release, without rounds"
@@ -261,7 +271,7 @@ def _apart(mechanism: Any, value: Any, purpose: str) -> Any:
 
 def _cut(lp: LinearProgram) -> Any:
     """Cuts, in so few rounds that a test may wait for them."""
-    with mock.patch.multiple("privlp.solvers.ftpl", _CUTS_PER_VARIABLE=1, _FEWEST_CUTS=5):
+    with mock.patch.multiple("privlp.methods.ftpl", _CUTS_PER_VARIABLE=1, _FEWEST_CUTS=5):
         return privlp.solve(lp, 1e12, 1e-6, 2.0, opt=2.0, method="ftpl", rng=0)
 
 
@@ -276,7 +286,7 @@ WHOLE_CONSTRAINTS: list[Subject] = [
         _flipped(b=0.0),
         "select a vertex",
         _faults(
-            SCALE=Patch(replaced(RowsOnSimplex, "of_equal_range", classmethod(_left_as_they_are))),
+            SCALE=Patch(NOT_OF_EQUAL_RANGE),
             RELATION=_FOLLOWS_N,
             STOP=_STOPS,
         ),
@@ -289,7 +299,7 @@ WHOLE_CONSTRAINTS: list[Subject] = [
         "select a vertex",
         _faults(
             SCALE=Patch(
-                replaced(RowsOnSimplex, "within_bounds", classmethod(_left_as_they_are)),
+                replaced(published, "rows_within_bounds", left_as_they_are),
                 _flipped(b=0.0, size=3 * _LONG),
             ),
             RELATION=_FOLLOWS_N,

@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privlp import LinearProgram
+from privlp.methods.auto import protecting
 
 INF = float("inf")
 
@@ -94,6 +95,11 @@ KNOWN = {
     },
     "sparse": {"c": [1, 2], "A": sp.csr_array([[-1.0, 0.0], [-1.0, -3.0]]), "b": [-2, -3]},
 }
+
+
+def methods_for(relation):
+    """Names of the methods that protect a relation, those that never violate a row last."""
+    return [method.name for method in protecting(relation, None)]
 
 
 def known(name, **fields):

@@ -5,17 +5,21 @@ Whatever private rows hold, a solve warns of nothing, and rounding stays within 
 
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers import METHODS, Task
-from privlp.solvers.simplex import RowsOnSimplex, Simplex
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, PrivLPError, UnsupportedProblemError
+from privlp.methods import METHODS, Task
+from privlp.methods.published.dmw import rows_within_bounds
 from privlp.privacy import ExponentialMechanism
+from privlp.regions import rounding
+from privlp.regions.simplex import Simplex
+from privlp.rows.on_simplex import RowsOnSimplex
 from tests.effort import examples
 
 ORDINARY = -np.random.default_rng(0).uniform(0.2, 1.0, (6, 3))
@@ -87,11 +91,11 @@ def test_rows_far_beyond_a_tiny_width_are_scaled_to_zero_in_silence():
     Without the silence around a solve the warning must not come either.
     """
     lp = LinearProgram([1, 2, 0.5], ROWS["huge"], SIDES["low"])
-    task = Task.of(lp, 1.0, 1e-6, 3, 1e-299, opt=9.0, width=(1e-300, 1e-300), rng=0)
+    simplex = Simplex(lp.public().form, 9.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rows = RowsOnSimplex.within_bounds(Simplex(task.form, 9.0), 1e-300, 1e-300)
-        scores = rows.scores(np.full(6, 1 / 6))
+        rows = lp.rows().keep(partial(rows_within_bounds, simplex, 1e-300, 1e-300))
+        scores = rows.total(RowsOnSimplex.scores, np.full(6, 1 / 6))
     assert scores.tolist() == [0, 0, 0]
 
 
@@ -126,16 +130,16 @@ def published(nominal_n, s, rows=None):
     lp = LinearProgram(
         [1, 2, 0.5], ORDINARY if rows is None else rows, -np.ones(6), neighbours=relation
     )
-    return Task.of(lp, 1.0, 1e-6, s, 60.0, opt=9.0, width=10.0, rng=0)
+    return Task.of(lp, 1.0, 1e-6, s, 60.0, opt=9.0, width=10.0)
 
 
 def test_published_constants_are_refused_where_they_do_not_cover_rounding():
     n = 2**22
     largest = 2.0**45 / (10 * n)  # s times ten times the nominal n is 2^45
-    METHODS["dmw-published"](published(n, math.floor(largest)))
+    METHODS["dmw-published"].plan(published(n, math.floor(largest)))
     task = published(n, largest)
     with pytest.raises(UnsupportedProblemError) as refused:
-        METHODS["dmw-published"](task)
+        METHODS["dmw-published"].plan(task)
     assert (
         str(refused.value)
         == "method='dmw-published' needs s times the number of private rows below 2^45: beyond it,"
@@ -147,7 +151,7 @@ def test_published_constants_are_refused_where_they_do_not_cover_rounding():
 
 
 def test_the_bound_counts_true_rows_where_they_are_public(monkeypatch):
-    monkeypatch.setattr("privlp.solvers.dmw._LARGEST_N_TIMES_S", 18.0)
+    monkeypatch.setattr("privlp.methods.published.dmw._LARGEST_N_TIMES_S", 18.0)
     lp = LinearProgram([1, 2, 0.5], ORDINARY, -np.ones(6))
     request = {"opt": 9.0, "width": 10.0, "method": "dmw-published", "alpha": 60.0, "rng": 0}
     assert privlp.solve(lp, 1.0, 1e-6, 2.9, **request).success
@@ -164,12 +168,10 @@ def test_published_sensitivity_covers_lemma_and_rounding_below_the_bound(n, shar
     s = 1 + share * (min(n, 2.0**45 / n) - 1)
     if not (s >= 1 and n * s < 2.0**45):
         return
-    rounding = (
-        RowsOnSimplex.rounding_error(n) / RowsOnSimplex.rounding_error(0) * (2 * 1024 * 2.0**-53)
-    )  # per unit of a v
+    error = rounding.of_score(n) / rounding.of_score(0) * (2 * 1024 * 2.0**-53)  # per unit of a v
     lemma = ConstraintPrivate().dense_average_sensitivity(2.0, s, k)
     mechanism = ExponentialMechanism(3.0 * k / s, 1.0)
-    assert lemma + 2 * rounding <= mechanism.sensitivity
+    assert lemma + 2 * error <= mechanism.sensitivity
 
 
 @pytest.mark.parametrize("alpha", [1e-200, 1e-290])

@@ -12,9 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from privlp.solvers import METHODS
-from privlp.solvers.equal_norm import RowsOfEqualNorm
-from privlp.solvers.game import Released
 
 import privlp
 from privlp import (
@@ -31,8 +28,11 @@ from privlp import (
 )
 from privlp.audits.solve_price import price_faults
 from privlp.audits.tape import Tape, changes, differences, largest_changes
+from privlp.methods import METHODS, Method, PlannedRun
+from privlp.players.game import Released
 from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Mechanism, events
 from privlp.problem.standard_form import StandardForm
+from privlp.rows.equal_norm import RowsOfEqualNorm
 from tests import programs
 
 RNG = np.random.default_rng(0)
@@ -272,10 +272,10 @@ def test_one_row_charged_for_a_record_of_three(monkeypatch):
 def test_rows_that_are_not_scaled(monkeypatch):
     original = RowsOfEqualNorm.__init__
 
-    def unscaled(self, simplex, **options):
-        original(self, simplex, **options)
+    def unscaled(self, block, simplex, **options):
+        original(self, block, simplex, **options)
         self._scale = np.ones_like(self._scale)
-        self._rhs = simplex.form.rhs
+        self._rhs = block.rhs
 
     monkeypatch.setattr(RowsOfEqualNorm, "__init__", unscaled)
     assert whole(method="mirror").releases[0].ratio > 10
@@ -354,29 +354,45 @@ def test_noise_of_another_law(monkeypatch, kind, broken):
     assert any("A single draw of" in fault for fault in found.faults)
 
 
+def of_ones_own(plan):
+    """A method for whole rows, given how it plans."""
+
+    class Own(Method):
+        name = "of one's own"
+
+        def protects(self, relation):
+            return relation.changes_whole_rows
+
+        def plan(self, task):
+            return plan(task)
+
+    return Own()
+
+
 class Unpaid:
     """Answers by one entry of A, and pays nothing."""
 
     rounds = 1
 
-    def __init__(self, task):
-        self.form = task.form
+    def __init__(self, rows, draws):
+        self.entry = rows.total(lambda block: block.lp.A[0, 0])
 
     def step(self, t):
         """Nothing to do."""
 
     def released(self):
-        return Released.at(
-            self.form, np.full(len(self.form.column), float(self.form.lp.A[0, 0])), {}
-        )
+        return Released(np.full(3, self.entry), None)
+
+
+UNPAID = of_ones_own(lambda task: PlannedRun([], Unpaid))
 
 
 def test_a_solver_that_pays_nothing_is_held_to_next_to_nothing():
     """Whether or not the pairs find the entry: statistics run too, and more pairs do find it."""
     lp = covering()
-    found = audit_solve(lp, 1.0, 1e-9, method=Unpaid, pairs=1, runs=100, rng=0)
+    found = audit_solve(lp, 1.0, 1e-9, method=UNPAID, pairs=1, runs=100, rng=0)
     assert found.end_to_end.eps < 1e-9
-    assert not audit_solve(lp, 1.0, 1e-9, method=Unpaid, pairs=60, runs=0, rng=0).passed
+    assert not audit_solve(lp, 1.0, 1e-9, method=UNPAID, pairs=60, runs=0, rng=0).passed
 
 
 class Solver:
@@ -384,29 +400,21 @@ class Solver:
 
     rounds = 1
 
-    def __init__(self, task, careless):
-        sensitivity = (
-            1.0 if careless != "data in the sensitivity" else 1.0 + abs(float(task.lp.b.min()))
-        )
-        self._mechanism = LaplaceMechanism(sensitivity, 1 / task.ledger.eps * sensitivity)
-        if careless == "early stop":
-            self._mechanism = LaplaceMechanism(1.0, 2 / task.ledger.eps)
-        self._draw = task.charge(
-            self._mechanism, 2 if careless == "early stop" else 1, "release a sum"
-        )
-        self._task, self._careless = task, careless
-        self._exact = float(np.clip(task.lp.b, -0.5, 0.5).sum())
+    def __init__(self, rows, draws, careless):
+        (self._draw,), self._careless = draws, careless
+        self._exact = rows.total(lambda block: float(np.clip(block.rhs, -0.5, 0.5).sum()))
+        self._least = rows.total(lambda block: block.rhs.min())
         self._noisy = 0.0
-        if careless == "warning" and task.lp.b.min() < -2:
+        if careless == "warning" and self._least < -2:
             warnings.warn("very small right-hand sides", UserWarning, stacklevel=2)
-        if careless == "error" and task.lp.b.min() < -2:
+        if careless == "error" and self._least < -2:
             raise UnsupportedProblemError("very small right-hand sides")
         if careless == "rounds":
-            self.rounds = 1 + int(task.lp.b.min() < -2)
+            self.rounds = 1 + int(self._least < -2)
 
     def step(self, t):
         self._noisy = self._draw(self._exact) if t == 0 else self._noisy
-        if self._careless == "early stop" and self._task.lp.b.min() > -2:
+        if self._careless == "early stop" and self._least > -2:
             self._draw(self._exact)
 
     def released(self):
@@ -419,8 +427,23 @@ class Solver:
         if self._careless == "x":
             x[0] += 1e-9 * self._exact
         if self._careless == "unpaid draw":
-            x[0] += self._mechanism.release(self._exact, self._task.randomness)
+            x[0] += self._draw.mechanism.release(self._exact, privlp.privacy.Randomness(None))
         return Released(x, float(x.sum()), trace, message=message)
+
+
+def summing(careless, seen=None):
+    """The method of that solver; `seen` is a program that a careless plan looks into."""
+
+    def plan(task):
+        least = 0.0 if seen is None else abs(float(seen[-1].b.min()))
+        draws = 2 if careless == "early stop" else 1
+        mechanism = LaplaceMechanism(1.0 + least, draws * (1.0 + least) / task.ledger.eps)
+        return PlannedRun(
+            [(mechanism, draws, "release a sum")],
+            lambda rows, charged: Solver(rows, charged, careless),
+        )
+
+    return of_ones_own(plan)
 
 
 CARELESS = {
@@ -438,10 +461,13 @@ CARELESS = {
 
 
 @pytest.mark.parametrize("careless", CARELESS, ids=str)
-def test_side_outputs_of_a_solver_of_ones_own(careless):
-    found = audit_solve(
-        covering(), 1.0, 1e-9, method=lambda task: Solver(task, careless), pairs=20, runs=0, rng=0
-    )
+def test_side_outputs_of_a_solver_of_ones_own(careless, monkeypatch):
+    seen, public = None, LinearProgram.public
+    if careless == "data in the sensitivity":  # which no plan sees: it looks past its task
+        seen = []
+        monkeypatch.setattr(LinearProgram, "public", lambda lp: seen.append(lp) or public(lp))
+    method = summing(careless, seen)
+    found = audit_solve(covering(), 1.0, 1e-9, method=method, pairs=20, runs=0, rng=0)
     if careless is None:
         assert found.passed, str(found)
         assert found.releases[0].ratio == pytest.approx(1.0)
@@ -460,12 +486,16 @@ def test_x_that_gives_itself_away_end_to_end():
     Miss rate below 1e-6; seed fixed.
     """
 
-    def plain(task):
-        solver = Solver(task, None)
-        solver.released = lambda: Released(np.full(3, task.lp.b.sum()), 0.0)
-        return solver
+    def plan(task):
+        def start(rows, draws):
+            solver = Solver(rows, draws, None)
+            total = rows.total(lambda block: block.rhs.sum())
+            solver.released = lambda: Released(np.full(3, total), 0.0)
+            return solver
 
-    found = audit_solve(covering(), 1.0, 1e-9, method=plain, pairs=4, runs=200, rng=0)
+        return replace(summing(None).plan(task), start=start)
+
+    found = audit_solve(covering(), 1.0, 1e-9, method=of_ones_own(plan), pairs=4, runs=200, rng=0)
     assert not found.end_to_end.passed
     assert any(fault.startswith("The released x: claimed eps = 1 ") for fault in found.faults)
 
@@ -473,9 +503,7 @@ def test_x_that_gives_itself_away_end_to_end():
 @pytest.mark.statistical
 def test_solves_that_end_in_an_error_are_an_outcome():
     """An error on one program only, at every run. Miss rate below 1e-6; seed fixed."""
-    found = audit_solve(
-        covering(), 1.0, 1e-9, method=lambda task: Solver(task, "error"), pairs=10, runs=100, rng=0
-    )
+    found = audit_solve(covering(), 1.0, 1e-9, method=summing("error"), pairs=10, runs=100, rng=0)
     assert not found.end_to_end.passed
 
 
@@ -886,14 +914,12 @@ class CountOfNeeds:
 
     rounds = 1
 
-    def __init__(self, task, sensitivity):
-        self._lp, self._select = (
-            task.lp,
-            task.charge(ReportNoisyMax(sensitivity, 0.5), 1, "select a variable"),
-        )
+    def __init__(self, rows, draws):
+        self._rows, (self._select,) = rows, draws
 
     def step(self, t):
-        self._x = np.eye(3)[self._select((self._lp.A < -0.5).sum(axis=0).astype(float))]
+        counts = self._rows.total(lambda block: (block.lp.A < -0.5).sum(axis=0).astype(float))
+        self._x = np.eye(3)[self._select(counts)]
 
     def released(self):
         return Released(self._x, None)
@@ -905,17 +931,9 @@ def test_a_selection_of_ones_own(sensitivity, passes):
     lp = LinearProgram(
         [1, 2, 1], -np.random.default_rng(0).uniform(0.2, 1.0, (40, 3)), -np.ones(40)
     )
-    found = audit_solve(
-        lp,
-        1.0,
-        1e-6,
-        s=5,
-        opt=3.0,
-        method=lambda task: CountOfNeeds(task, sensitivity),
-        pairs=10,
-        runs=0,
-        rng=0,
-    )
+    charge = (ReportNoisyMax(sensitivity, 0.5), 1, "select a variable")
+    method = of_ones_own(lambda task: PlannedRun([charge], CountOfNeeds))
+    found = audit_solve(lp, 1.0, 1e-6, s=5, opt=3.0, method=method, pairs=10, runs=0, rng=0)
     assert found.passed == passes, str(found)
     assert found.releases[0].change == 1.0
 

@@ -12,14 +12,15 @@ import math
 
 import numpy as np
 import pytest
-from privlp.solvers.dense_dual import DenseDual
-from privlp.solvers.simplex import RowsOnSimplex, Simplex
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit
+from privlp.duals.dense import DenseDual
 from privlp.privacy import ExponentialMechanism, GaussianMechanism, Ledger, events, record
-from privlp.problem.standard_form import StandardForm
+from privlp.regions.simplex import Simplex
+from privlp.rows.on_simplex import RowsOnSimplex
 from tests.conformance_kit import Claim, Pair, audited, claim_of, sampler_of, sharpest
+from tests.rounds import weights_of
 
 pytestmark = pytest.mark.statistical
 
@@ -78,7 +79,7 @@ def round_scores(
     *,
     history=(),
     step=2.0,
-    rows_of=RowsOnSimplex.of_equal_range,
+    scaled=RowsOnSimplex.of_equal_range,
     feed_back=False,
     renormalise=False,
 ):
@@ -86,14 +87,19 @@ def round_scores(
 
     With the faults of twins on request.
     """
-    rows = rows_of(Simplex(StandardForm.of(lp), 1.0))
-    dual = DenseDual(rows.count, s)
+    rows = lp.rows().keep(functools.partial(scaled, Simplex(lp.public().form, 1.0)))
+    dual = DenseDual(rows, s, step)
     for vertex in history:
-        rows.add_violations(vertex, step, dual.log_weights)
+        dual.learn(vertex)
         if feed_back:
-            dual.log_weights = np.log(dual.weights())
-    z = dual.weights()
-    return rows.scores(z / z.sum() if renormalise else z)
+            dual.scores()
+            dual.rows.update(feed_back_weights)
+    scores = dual.scores()
+    return scores / weights_of(dual).sum() if renormalise else scores
+
+
+def feed_back_weights(block):
+    block.raw = np.log(block.weights)
 
 
 # Row 0 is violated at the last vertex, selected three times, and holds full weight 1/s by then. Its
@@ -116,15 +122,15 @@ def audit_scores(pair, twin_pair, sensitivity):
     assert refuted(twin_pair, sensitivity)
 
 
-def scaled_before_the_change_of_variables(simplex):
-    scale = 1 / np.abs(simplex.form.lp.A).max(axis=1)
-    return RowsOnSimplex(simplex, scale, scale * simplex.form.rhs)
+def scaled_before_the_change_of_variables(simplex, block):
+    scale = 1 / np.abs(block.lp.A).max(axis=1)
+    return RowsOnSimplex(block, simplex, scale, scale * block.rhs)
 
 
 def test_costs_left_out_of_the_scaling():
     """Rates 0.001."""
     programs = [program(rows, 0.1) for rows in (ROWS, FLIPPED)]
-    twin = scores_of(*programs, history=HISTORY, rows_of=scaled_before_the_change_of_variables)
+    twin = scores_of(*programs, history=HISTORY, scaled=scaled_before_the_change_of_variables)
     audit_scores(scores_of(*programs, history=HISTORY), twin, SENSITIVITY)
 
 

@@ -11,11 +11,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from privlp.solvers import METHODS
 
 import privlp
 import svm_models
 from privlp import Budget, LinearProgram
+from privlp.methods import METHODS
 from privlp.privacy import Ledger
 from privlp.relations import NeighbourRelation
 from svm_models.base import PrivateLinearClassifier
@@ -23,6 +23,7 @@ from tests.planted import programs
 from tests.planted.draws import Draws
 from tests.planted.programs import DELTA, INF, PROGRAMS, methods_of, problem, request_of
 from tests.planted.successes import ESTIMATORS
+from tests.programs import methods_for
 
 SLOW = {(name, "ftpl") for name in ("groups", "add-remove", "exotic")}
 SOLVES = [
@@ -186,11 +187,7 @@ def covering(name):
     return LinearProgram(**COVERING, neighbours=RELATIONS[name])
 
 
-LIMITS = [
-    (name, method)
-    for name in RELATIONS
-    for method in (*covering(name).neighbours.methods, *covering(name).neighbours.never_violating)
-]
+LIMITS = [(name, method) for name in RELATIONS for method in methods_for(covering(name).neighbours)]
 
 
 @pytest.mark.parametrize(
@@ -314,10 +311,9 @@ def test_every_relation_has_entries():
 
 def test_every_method_of_every_relation_has_entries():
     known = {
-        (kind, method)
-        for kind in concrete(NeighbourRelation)
-        if kind.__module__.startswith("privlp.") and isinstance(kind.methods, tuple)
-        for method in (*kind.methods, *kind.never_violating)
+        (type(relation), method)
+        for relation in [covering(name).neighbours for name in RELATIONS]
+        for method in methods_for(relation)
     }
     assert {method for _, method in known} == set(METHODS) == set(TIGHTEST)
     tried = {

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers import dense_dual
-from privlp.solvers.dense_dual import DenseDual, DenseProjection
 
+from privlp.duals import projection
+from privlp.duals.dense import DenseDual
+from privlp.rows.in_memory import InMemory
 from tests.effort import examples
+from tests.rounds import Projection, project, weights_of
 
 SETTINGS = settings(deadline=None, max_examples=examples(150))
 EXACT = decimal.Context(prec=60, Emax=10**9, Emin=-(10**9))
@@ -39,11 +41,6 @@ def reference(log_weights, s):
     return np.array(
         [float(EXACT.divide(min(decimal.Decimal(1), EXACT.multiply(zeta, w)), s)) for w in weights]
     )
-
-
-def project(log_weights, s):
-    log_weights = np.array(log_weights, dtype=float)
-    return DenseProjection(len(log_weights), s)(log_weights).copy()
 
 
 def assert_same(actual, expected):
@@ -88,7 +85,7 @@ def test_selection_alone_matches_the_exact_reference(case):
     """The fallback for weights that Newton's method does not settle on."""
     log_weights, s = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dense_dual, "_MAX_PASSES", 0)
+        patch.setattr(projection, "_MAX_PASSES", 0)
         assert_same(project(log_weights, s), reference(log_weights, s))
 
 
@@ -209,14 +206,14 @@ def test_a_warm_start_changes_nothing(n, data):
         min_size=n,
         max_size=n,
     )
-    warm, log_weights = DenseProjection(n, s), np.zeros(n)
+    warm, log_weights = Projection(n, s), np.zeros(n)
     for step in data.draw(st.lists(steps, min_size=1, max_size=6)):
         log_weights += step
         assert_same(warm(log_weights), project(log_weights, s))
 
 
 def test_a_warm_start_survives_weights_that_vanish():
-    warm = DenseProjection(4, 2.0)
+    warm = Projection(4, 2.0)
     assert_same(warm(np.zeros(4)), np.full(4, 0.25))
     assert warm(np.array([0.0, -np.inf, -np.inf, -np.inf])).tolist() == [0.5, 0, 0, 0]
     assert_same(
@@ -231,7 +228,7 @@ def test_many_random_rounds_of_a_large_program():
     """
     rng = np.random.default_rng(0)
     n, s = 2000, 37.5
-    warm, log_weights = DenseProjection(n, s), np.zeros(n)
+    warm, log_weights = Projection(n, s), np.zeros(n)
     for _ in range(60):
         log_weights += rng.normal(0, 1, n) * rng.choice([0.1, 3.0])
         z = warm(log_weights)
@@ -242,25 +239,38 @@ def test_many_random_rounds_of_a_large_program():
 
 def test_the_input_is_left_alone():
     log_weights = np.array([0.0, 1.0, 50.0, -np.inf])
-    before = log_weights.copy()
-    DenseProjection(4, 2.0)(log_weights)
-    np.testing.assert_array_equal(log_weights, before)
+    projection = Projection(4, 2.0)
+    projection(log_weights)
+    np.testing.assert_array_equal(projection.block.raw, log_weights)
+
+
+class Echo:
+    """Rows whose violations are the answer, and whose scores are their weights."""
+
+    count = 5
+
+    def scores(self, z):
+        return z.copy()
+
+    def add_violations(self, answer, step, out):
+        out += step * np.array(answer)
 
 
 def test_dual_starts_uniform_and_keeps_raw_weights():
     """Projected weights are never fed back: a row's log-weight depends on that row alone."""
-    dual = DenseDual(5, 2.0)
-    assert_same(dual.weights(), np.full(5, 0.2))
-    dual.log_weights += [30.0, 0.0, 0.0, 0.0, -1.0]
+    dual = DenseDual(InMemory(Echo()), 2.0, step=0.5)
+    assert_same(dual.scores(), np.full(5, 0.2))
+    dual.learn([60.0, 0.0, 0.0, 0.0, -2.0])
     for _ in range(3):
-        assert_same(dual.weights(), reference([30.0, 0.0, 0.0, 0.0, -1.0], 2))
-    assert dual.log_weights.tolist() == [30.0, 0.0, 0.0, 0.0, -1.0]
+        assert_same(dual.scores(), reference([30.0, 0.0, 0.0, 0.0, -1.0], 2))
+    assert_same(weights_of(dual), dual.scores())
+    assert dual.rows.map(lambda rows: rows.raw.tolist()) == [[30.0, 0.0, 0.0, 0.0, -1.0]]
 
 
 @pytest.mark.parametrize("huge", [1e12, 1.2e24, 1e300])
 def test_a_huge_weight_leaves_the_others_their_mass(huge):
     others = np.array([253.0, 208.0, 155.0, 2.0, 1.0, 0.0, -3.0, -1e16, -3e17])
-    weights = DenseProjection(10, 3.0)(np.append(huge, others))
+    weights = Projection(10, 3.0)(np.append(huge, others))
     assert weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert weights[:3] == pytest.approx([1 / 3] * 3)
 
@@ -273,6 +283,6 @@ def test_projection_is_exact_for_log_weights_of_any_size(size):
     """
     rng = np.random.default_rng(0)
     log_weights = np.r_[size + 40 + rng.random(5), size + rng.random(95)]
-    weights = DenseProjection(100, 5.0)(log_weights)
+    weights = Projection(100, 5.0)(log_weights)
     assert weights.sum() == pytest.approx(1.0, abs=1e-14)
     assert weights[:5] == pytest.approx(0.2, rel=1e-12)

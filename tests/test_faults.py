@@ -404,7 +404,7 @@ EXACT = """
 """
 SOLVE = """
     privlp.solve(few, 0.5, 1e-9, 10, opt=1.7, method="mirror")
-    import privlp.solvers.game as game
+    import privlp.players.game as game
     step = game.Game.step
     def tight_step(self, t):
         tight() if t == 1 else None
@@ -435,6 +435,7 @@ FIT = """
         print("out of memory", round(budget.spent(), 1), hasattr(svm, "coef_"), round(svm.privacy_.eps, 1))
 """
 COMMAND = """
+    import privlp.cli.exact  # commands are imported when they are called
     from privlp.cli import main
     lp.to_mps("model.mps")
     del lp

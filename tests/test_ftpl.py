@@ -4,6 +4,7 @@ Audits are in ``test_conformance.py``.
 """
 
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers import Task
-from privlp.solvers.elastic_dual import ElasticDual
-from privlp.solvers.ftpl import LeaderOfCuts, PerturbedLeader, ftpl
-from privlp.solvers.polytope_rows import RowsOnPolytope
-from privlp.solvers.public_polytope import PublicPolytope
 
 import privlp
 from privlp import (
@@ -24,8 +20,13 @@ from privlp import (
     LinearProgram,
     UnsupportedProblemError,
 )
-from privlp.privacy import Ledger, Randomness
-from privlp.problem.standard_form import StandardForm
+from privlp.duals.elastic import ElasticDual
+from privlp.methods import METHODS, Task
+from privlp.players.accelerated import AcceleratedDescent
+from privlp.players.cuts import LeaderOfCuts
+from privlp.regions.perturbed_leader import PerturbedLeader
+from privlp.regions.polytope import PublicPolytope
+from privlp.rows.on_polytope import RowsOnPolytope
 from tests.effort import examples
 from tests.programs import tight_covering
 
@@ -56,11 +57,16 @@ def program(A, b, relation=REPLACE, **options):
     return LinearProgram(PUBLIC["c"], rows, limits, **fields)
 
 
+def scaled_rows(lp, opt=None, **options):
+    """The region, and the rows of a program as it sees them."""
+    region = PublicPolytope(lp.public().form, opt)
+    return region, lp.rows().keep(partial(RowsOnPolytope, region=region, **options))
+
+
 def released(A, b, relation=REPLACE, point=(0.5, -1.5, 1.0), softness=1e-3, with_value=False):
     """What a round releases without noise."""
-    region = PublicPolytope(StandardForm.of(program(A, b, relation)), OPT)
-    rows = RowsOnPolytope(region, with_value=with_value)
-    return rows.scores(ElasticDual(rows, np.array(point), softness).weights())
+    _, rows = scaled_rows(program(A, b, relation), OPT, with_value=with_value)
+    return ElasticDual(rows, np.array(point), softness).scores()
 
 
 # ---------------------------------------------------------------------------------------------- the
@@ -68,7 +74,7 @@ def released(A, b, relation=REPLACE, point=(0.5, -1.5, 1.0), softness=1e-3, with
 
 
 def test_ranges_of_the_region():
-    region = PublicPolytope(StandardForm.of(program(np.zeros((1, 3)), [1.0])), OPT)
+    region = PublicPolytope(program(np.zeros((1, 3)), [1.0]).public().form, OPT)
     # x_1 = 1 - x_0 - 2 x_2 and x_0 - 2 x_1 <= 2, so 3 x_0 + 4 x_2 <= 4
     assert region.low == pytest.approx([0, -1, -1])
     assert region.low + region.unit == pytest.approx([1, 3, 1])
@@ -77,13 +83,13 @@ def test_ranges_of_the_region():
 
 
 def test_opt_is_optional_in_a_region():
-    region = PublicPolytope(StandardForm.of(program(np.zeros((1, 3)), [1.0])))
+    region = PublicPolytope(program(np.zeros((1, 3)), [1.0]).public().form)
     assert region.low[1] == pytest.approx(1 - 1 - 6)
 
 
 def test_private_rows_have_no_part_in_the_region():
     one, two = (
-        PublicPolytope(StandardForm.of(program(A, [b])), OPT)
+        PublicPolytope(program(A, [b]).public().form, OPT)
         for A, b in (([[1, 2, 3]], 1e9), ([[0, 0, 0]], -1e9))
     )
     assert np.array_equal(one.unit, two.unit)
@@ -94,9 +100,9 @@ def test_fixed_variables_are_no_part_of_a_release():
     lp = LinearProgram(
         [1, 1, 1], [[1, 1, 0], [0, 0, 1]], [2, 1], private=[1], bounds=[(0, 3), (2, 2), (0, 1)]
     )
-    region = PublicPolytope(StandardForm.of(lp))
+    region, rows = scaled_rows(lp)
     assert region.live.tolist() == [2]  # x_1 = 2, so x_0 = 0
-    assert RowsOnPolytope(region).scores(np.ones(1)) == pytest.approx([-1.0])
+    assert rows.total(RowsOnPolytope.scores, np.ones(1)) == pytest.approx([-1.0])
 
 
 def solve(lp, eps=math.inf, delta=0.0, s=1, **options):
@@ -274,29 +280,18 @@ def test_sensitivity_with_the_value_is_attained():
 
 def test_both_sides_of_a_range_are_rows_of_one_record():
     lp = program(np.array([[1.0, 2.0, 0.0]]), [1.0], row_lower=np.array([1.0, -1.0]))
-    asked = task(lp, 1.0, 1e-6)
-    ftpl(asked)
-    assert asked.ledger.entries[0].sensitivity == pytest.approx(4, rel=1e-6)
-
-
-def task(lp, eps, delta, **options):
-    defaults = {"s": 1.0, "alpha": None, "opt": OPT, "width": None}
-    return Task(
-        form=StandardForm.of(lp),
-        ledger=Ledger(eps, delta),
-        randomness=Randomness(0),
-        **{**defaults, **options},
-    )
+    ((mechanism, _, _),) = METHODS["ftpl"].plan(Task.of(lp, 1.0, 1e-6, 1.0, opt=OPT)).charges
+    assert mechanism.sensitivity == pytest.approx(4, rel=1e-6)
 
 
 @pytest.mark.parametrize("records", [1, 3])
 def test_what_is_charged(records):
-    asked = task(program(*OPPOSITE[0], ConstraintPrivate(rows_per_record=records)), 1.0, 1e-6)
-    game = ftpl(asked)
-    (entry,) = asked.ledger.entries
+    lp = program(*OPPOSITE[0], ConstraintPrivate(rows_per_record=records))
+    solution = solve(lp, 1.0, 1e-6, opt=OPT)
+    (entry,) = solution.privacy.entries
     assert entry.sensitivity == pytest.approx(2 * records, rel=1e-6)
-    assert entry.draws == game.rounds
-    assert asked.ledger.spent() == pytest.approx(1.0, rel=1e-6)
+    assert entry.draws == solution.iterations
+    assert solution.privacy.eps == pytest.approx(1.0, rel=1e-6)
 
 
 class Recorder:
@@ -318,17 +313,17 @@ def test_all_that_players_see_is_released(with_value):
     """With releases that do not depend on the rows, points do not either, and the releases differ within the sensitivity."""
     points, releases = [], []
     for A, b in OPPOSITE:
-        region = PublicPolytope(StandardForm.of(program(A, b)), OPT)
-        rows, draws = RowsOnPolytope(region, with_value=with_value), Recorder(1.0)
+        region, rows = scaled_rows(program(A, b), OPT, with_value=with_value)
+        draws = Recorder(1.0)
         player = (
             LeaderOfCuts(region, draws)
             if with_value
-            else PerturbedLeader(region, draws, 0.1, vertices=5)
+            else AcceleratedDescent(PerturbedLeader(region, 0.1, vertices=5), draws)
         )
         dual, seen = ElasticDual(rows, player.point, 0.1), []
         for _ in range(60):
-            answer = player.respond(rows.scores(dual.weights()))
-            dual.learn(rows, answer)
+            answer = player.respond(dual.scores())
+            dual.learn(answer)
             seen.append(answer)
         points.append(np.array(seen))
         releases.append(np.array(draws.seen))

@@ -101,6 +101,23 @@ def test_no_import_ring():
     assert not found, "These import each other in a ring. " + "\n".join(found)
 
 
+#: What plans: it sees public numbers alone.
+PLANNING = ("problem.public_part", "regions", "methods.task", "methods.prediction")
+PLANNING += ("methods.auto", "plan")
+
+
+def test_what_plans_does_not_import_private_rows():
+    """Nor for types only."""
+    trees = modules()
+    planning = [
+        name for name in trees if any(f"{name}.".startswith(f"privlp.{part}.") for part in PLANNING)
+    ]
+    assert len(planning) > 10
+    for name in planning:
+        named = set().union(*(imported(node, set(trees)) for node in ast.walk(trees[name])))
+        assert not {module for module in named if "privlp.rows" in ancestors(module)}, name
+
+
 @pytest.mark.parametrize(
     ("files", "expected"),
     [

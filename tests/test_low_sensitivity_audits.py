@@ -14,16 +14,10 @@ so that a twin is missed at a rate below 0.01.
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cache
-from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import pytest
-from privlp.solvers import METHODS, Task
-from privlp.solvers.multiplicative_weights import AdaHedge, MultiplicativeWeights
-from privlp.solvers.never_violated import NeverViolated
-from privlp.solvers.simplex import Simplex
 
 import privlp
 from privlp import (
@@ -35,6 +29,9 @@ from privlp import (
     ScalarPrivate,
     audit,
 )
+from privlp.methods import METHODS, Task
+from privlp.methods.multiplicative_weights import AdaHedge
+from privlp.methods.never_violated import TightenedProgram
 from privlp.privacy import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -45,7 +42,6 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
 )
 from privlp.privacy.noise.rounding import grid
-from privlp.problem.standard_form import StandardForm
 from tests.conformance_kit import Claim, audited, release_many
 
 pytestmark = pytest.mark.statistical
@@ -154,23 +150,12 @@ class Rehearsal:
     def __init__(self, lp, method, eps, delta, *, twin=list, alpha=None, opt=None):
         self.tape = Tape()
         ledger = Rehearsing(eps, delta, self.tape, twin)
-        request = {"alpha": alpha, "opt": opt, "s": None, "width": None}
-        task = Task(form=StandardForm.of(lp), ledger=ledger, randomness=Randomness(0), **request)
-        self.solver = METHODS[method](task)
+        planned = METHODS[method].plan(Task(lp.public(), ledger, alpha=alpha, opt=opt))
+        draws = ledger.charge_together(planned.charges, lp.neighbours, Randomness(0))
         self.charges = ledger.entries
-        self._renew = lambda: self.solver
-        if method == "mw":
-            simplex, rounds = Simplex(StandardForm.of(lp, every_row=True), opt), self.solver.rounds
-            change, entries = (
-                lp.neighbours.violation_change(simplex.form),
-                cache(lp.neighbours.private_entries),
-            )
-            relation = SimpleNamespace(
-                violation_change=lambda form: change, private_entries=entries
-            )
-            self._renew = lambda: MultiplicativeWeights(
-                relation, simplex, *ledger.draws, rounds=rounds
-            )
+        rows = lp.rows()
+        self._renew = lambda: planned.start(rows, draws)
+        self.solver = self._renew()
 
     def play(self, script=()):
         """All rounds; the draws' (mechanism, input, output)."""
@@ -746,13 +731,15 @@ def test_fallback_from_the_private_program():
 
     def twin(b, rng):
         lp = LinearProgram([-1.0], [[1.0]], [b], neighbours=ScalarPrivate(D))
-        form = StandardForm.of(lp)
+        form = lp.public().form
+        numbers = lp.neighbours.private_numbers(form)
         tape = Tape()
         tape.randomness = Randomness(rng)
         draw = Draw(TruncatedLaplaceMechanism.of_budget(D, EPS, DELTA), tape)
-        solver = NeverViolated(
+        solver = TightenedProgram(
             form,
-            lp.neighbours.private_numbers(form),
+            numbers,
+            [lp.rows().values(part) for part in numbers],
             [draw],
             fallback=np.array([b / 2]),
             time_limit=None,

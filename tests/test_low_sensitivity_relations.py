@@ -22,8 +22,10 @@ from privlp import (
     ScalarPrivate,
 )
 from privlp.problem.standard_form import StandardForm
-from privlp.relations import Combined, Figures
+from privlp.relations import Combined
+from privlp.relations.private_numbers import ProgramNumbers
 from tests.effort import examples
+from tests.programs import methods_for
 
 SETTINGS = settings(deadline=None, max_examples=examples(120))
 INF = float("inf")
@@ -136,8 +138,12 @@ def pair(program, parts, rng):
 
 def violations(form, x):
     """Of all private ``<=`` rows, in the user's units."""
-    figures = Figures.of(form)
-    return form.row_sign * (form.lp.A @ x)[form.row] - figures.rhs
+    return form.row_sign * (form.lp.A @ x)[form.row] - ProgramNumbers.of(form).rhs
+
+
+def values_of(form, numbers):
+    """The private numbers that a program holds at given places."""
+    return ProgramNumbers.of(form).values(numbers)
 
 
 def public_point(rng, d):
@@ -162,7 +168,7 @@ def test_private_numbers_move_no_further_than_stated(name):
             assert first.part == second.part
             assert all(np.array_equal(a, b) for a, b in zip(first.at, second.at, strict=True))
             assert (first.l1, first.l2) == (second.l1, second.l2)
-            moved = np.abs(first.values - second.values)
+            moved = np.abs(values_of(one, first) - values_of(other, second))
             assert moved.sum() <= first.l1 + ROUNDING
             assert np.linalg.norm(moved) <= first.l2 + ROUNDING
             assert first.l2 <= first.l1
@@ -257,7 +263,7 @@ def test_declared_public_entries_do_not_count(kind):
         (first,), (second,) = relation.private_numbers(one), relation.private_numbers(other)
         assert first.l1 == pytest.approx(0.2 * count)
         assert first.l2 == pytest.approx(0.2 * math.sqrt(count))
-        assert np.abs(first.values - second.values).sum() <= first.l1 + ROUNDING
+        assert np.abs(values_of(one, first) - values_of(other, second)).sum() <= first.l1 + ROUNDING
         x = public_point(rng, A.shape[1])
         change = violations(one, x) - violations(other, x)
         assert np.ptp(
@@ -309,7 +315,7 @@ def moves(forms, x=X):
     """L1 and L2 change of the private numbers, span of the change of violations, as shares of the stated bounds."""
     relation, found = forms[0].lp.neighbours, {}
     for first, second in zip(*(relation.private_numbers(form) for form in forms), strict=True):
-        moved = np.abs(first.values - second.values)
+        moved = np.abs(values_of(forms[0], first) - values_of(forms[1], second))
         found[f"{first.part} l1"] = moved.sum() / first.l1
         found[f"{first.part} l2"] = np.linalg.norm(moved) / first.l2
     span = np.ptp(violations(forms[0], x) - violations(forms[1], x))
@@ -565,8 +571,13 @@ def test_declared_ranges_are_in_the_users_sense():
         private=[0, 1],
         neighbours=relation,
     )
-    (b,) = relation.private_numbers(StandardForm.of(lp))
-    assert (b.values.tolist(), b.low.tolist(), b.high.tolist()) == ([4, -2], [-5, -9], [5, -1])
+    form = StandardForm.of(lp)
+    (b,) = relation.private_numbers(form)
+    assert (values_of(form, b).tolist(), b.low.tolist(), b.high.tolist()) == (
+        [4, -2],
+        [-5, -9],
+        [5, -1],
+    )
 
 
 @pytest.mark.parametrize("kind", [RowPrivate, ColumnPrivate])
@@ -600,7 +611,7 @@ def test_declared_zeros_are_public(kind, storage):
     )
     form = StandardForm.of(lp)
     (A,) = lp.neighbours.private_numbers(form)
-    assert A.values.tolist() == [-1, -3]
+    assert values_of(form, A).tolist() == [-1, -3]
     assert A.l1 == 0.5 * (1 if kind is RowPrivate else 2)
     assert lp.neighbours.private_entries(form, 0).tolist() == [True, False]
     assert lp.neighbours.row_change(form, np.array([2.0, 50.0])) == pytest.approx((1.0, 1.0))
@@ -609,14 +620,14 @@ def test_declared_zeros_are_public(kind, storage):
 
 def test_costs_whose_ends_meet_are_public():
     (c,) = numbers(ObjectivePrivate(0.5, lower=[0, 2], upper=[3, 2]))
-    assert (c.part, c.values.tolist(), c.l1, c.l2) == ("c", [1.0], 0.5, 0.5)
+    assert (c.part, c.at[0].tolist(), c.l1, c.l2) == ("c", [0], 0.5, 0.5)
     assert numbers(ObjectivePrivate(0.5, lower=[1, 2], upper=[1, 2])) == []
 
 
 @pytest.mark.parametrize("kind", [RowPrivate, ColumnPrivate])
 def test_entries_of_public_rows_need_no_range_and_do_not_count(kind):
     (A,) = numbers(kind(0.5, lower=-4, upper=0), private=[1])
-    assert A.values.tolist() == [-3, 0]
+    assert A.at[1].tolist() == [0, 1]
     assert A.at[0].tolist() == [1, 1]
     lp = LinearProgram(
         [1.0, 2.0],
@@ -878,13 +889,15 @@ class TestTuples:
             small((inner, ObjectivePrivate(1.0)))
 
     def test_methods_are_what_every_part_allows(self):
-        assert small((RowPrivate(0.5), ScalarPrivate(1.0))).neighbours.methods == (
+        truncated = {"truncated-laplace", "truncated-gaussian"}
+        rows = Combined((RowPrivate(0.5), ScalarPrivate(1.0)))
+        assert {*methods_for(rows)} - {"truncated-laplace-published"} == {
             "mw",
             "direct-noise",
-        )
-        assert small((ObjectivePrivate(0.5), ScalarPrivate(1.0))).neighbours.methods == (
-            "direct-noise",
-        )
+            *truncated,
+        }
+        costs = Combined((ObjectivePrivate(0.5), ScalarPrivate(1.0)))
+        assert "mw" not in methods_for(costs)
 
     def test_numbers_are_listed_once_for_each_part(self):
         found = numbers(
@@ -925,7 +938,7 @@ def test_representations_show_no_private_number(name):
         assert all(part.description in repr(lp) for part in parts)
         form = StandardForm.of(lp)
         assert_no_leak(
-            repr(form) + repr(lp.neighbours.private_numbers(form)) + repr(Figures.of(form))
+            repr(form) + repr(lp.neighbours.private_numbers(form)) + repr(ProgramNumbers.of(form))
         )
 
 
@@ -1000,7 +1013,8 @@ def test_zeros_may_be_public(kind, storage):
     )
     form = StandardForm.of(lp)
     (numbers,) = lp.neighbours.private_numbers(form)
-    assert sorted(numbers.values.tolist()) == [-3, -2, -1]
+    values = values_of(form, numbers)
+    assert sorted(values.tolist()) == [-3, -2, -1]
     assert numbers.l1 == 0.5 * 2
     assert lp.neighbours.private_entries(form, 1).tolist() == [False, False, True]
     reach = 0.5 * 3 if kind is RowPrivate else 2 * 0.5 * 2
@@ -1009,10 +1023,10 @@ def test_zeros_may_be_public(kind, storage):
     )
     low, high = (np.broadcast_to(end, lp.shape) for end in lp.neighbours.entry_bounds(form))
     assert (low[0, 1], high[0, 1], low[0, 0], high[0, 0]) == (0, 0, -4, -0.25)
-    moved = Figures.of(form).having(numbers, numbers.values - 1)
+    moved = ProgramNumbers.of(form).having(numbers, values - 1)
     assert sp.issparse(moved.A) == sp.issparse(A)
     assert (moved.A.toarray() if sp.issparse(A) else moved.A).tolist() == [[-2, 0, -3], [0, 0, -4]]
-    for method in (*lp.neighbours.methods, *lp.neighbours.never_violating):
+    for method in methods_for(lp.neighbours):
         assert privlp.solve(
             lp, 1.0, 1e-3, opt=3.0 if method == "mw" else None, method=method, rng=0
         ).success

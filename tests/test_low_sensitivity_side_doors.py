@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -23,9 +22,11 @@ from privlp import (
     solve,
 )
 from privlp.cli import main
+from privlp.methods import METHODS, Task
 from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.problem import highs_model
-from privlp.solvers import METHODS
+from privlp.problem.standard_form import StandardForm
+from tests.programs import methods_for
 
 INF = float("inf")
 
@@ -176,8 +177,8 @@ def test_right_hand_sides_whose_range_is_a_point_are_public():
         [-1, -3],
         neighbours=ScalarPrivate(0.1, lower=[-1, -4], upper=[-1, 0]),
     )
-    (b,) = lp.neighbours.private_numbers(privlp.problem.StandardForm.of(lp))
-    assert b.values.tolist() == [-3]
+    (b,) = lp.neighbours.private_numbers(lp.public().form)
+    assert lp.rows().values(b).tolist() == [-3]
 
 
 @pytest.mark.parametrize("delta", [1e-310, 5e-324])
@@ -206,7 +207,7 @@ def test_a_strange_split_is_refused(split):
         solve(lp, 1.0, 1e-6, split=split)
 
 
-@pytest.mark.parametrize("method", ConstraintPrivate.methods)
+@pytest.mark.parametrize("method", methods_for(ConstraintPrivate()))
 def test_split_is_not_ignored_by_other_methods(method):
     lp = LinearProgram([1, 1], [[-1, -1]] * 3, [-1] * 3)
     with pytest.raises(privlp.InvalidParameterError, match="split has no use"):
@@ -270,8 +271,10 @@ def test_what_protects_a_relation_is_no_argument_of_it(kind):
 
 def test_private_costs_are_refused_by_the_solver_itself():
     lp = LinearProgram([1, 2], [[-1, -1]], [-1], neighbours=ObjectivePrivate(0.2))
-    with pytest.raises(privlp.UnsupportedProblemError, match="which shows c"):
+    with pytest.raises(privlp.UnsupportedProblemError, match="does not protect"):
         solve(lp, 1.0, 1e-6, opt=1.0, method=METHODS["mw"])
+    with pytest.raises(privlp.UnsupportedProblemError, match="which shows c"):
+        METHODS["mw"].plan(Task.of(lp, 1.0, 1e-6, opt=1.0))
 
 
 def test_the_statement_says_what_was_declared_public():
@@ -408,9 +411,7 @@ def test_rounding_of_a_row_counts_its_large_public_coefficients():
     """
     big = 1e14
     relation = RowPrivate(0.1, lower=[[0, big]], upper=[[2, big]])
-    form = privlp.problem.StandardForm.of(
-        LinearProgram([1, 1], [[1, big]], [5], neighbours=relation)
-    )
+    form = StandardForm.of(LinearProgram([1, 1], [[1, big]], [5], neighbours=relation))
     change = relation.violation_change(form)
     rng = np.random.default_rng(0)
     for _ in range(200):
@@ -458,7 +459,7 @@ def test_a_time_limit_within_highs_releases_nothing(options, monkeypatch):
         )
 
     for module in ("direct_noise", "never_violated"):
-        monkeypatch.setattr(sys.modules[f"privlp.solvers.{module}"], "optimum", limited)
+        monkeypatch.setattr(f"privlp.methods.{module}.optimum", limited)
     solution = solve(lp, 1.0, 1e-3, rng=0, time_limit=60, **options)
     assert (solution.status, solution.x, solution.trace) == (privlp.Status.TIME_LIMIT, None, {})
     assert "Nothing is released" in solution.message

@@ -28,7 +28,7 @@ from privlp.problem.exact_arithmetic import violated
 from privlp.relations import Combined
 from tests import programs
 from tests.effort import THOROUGH, examples, runs
-from tests.programs import KNOWN
+from tests.programs import KNOWN, methods_for
 
 INF = float("inf")
 OPT = 6.0
@@ -69,7 +69,7 @@ def combinations(keep=lambda relation, method: True):
     return [
         pytest.param(name, method, id=f"{name}/{method}")
         for name, relation in RELATIONS.items()
-        for method in (*relation.methods, *relation.never_violating)
+        for method in methods_for(relation)
         if keep(relation, method)
     ]
 
@@ -387,7 +387,7 @@ def test_auto_takes_a_method_of_the_relation(name):
     lp = covering(name)
     costs = has(RELATIONS[name], ObjectivePrivate)
     for options in ({}, {} if costs else {"opt": OPT}):
-        assert privlp.solve(lp, 1.0, 1e-6, rng=0, **options).method in lp.neighbours.methods
+        assert privlp.solve(lp, 1.0, 1e-6, rng=0, **options).method in methods_for(lp.neighbours)
     widths = [
         [noise.typical for noise in found.on_numbers] for found in never_violating(lp).values()
     ]

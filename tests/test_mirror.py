@@ -5,25 +5,23 @@ Audits are in ``test_conformance.py``.
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from privlp.solvers import Task
-from privlp.solvers.dense_dual import SmoothedWorstRows
-from privlp.solvers.elastic_dual import ElasticDual
-from privlp.solvers.equal_norm import RowsOfEqualNorm
-from privlp.solvers.mirror import mirror
-from privlp.solvers.portfolio import _changes_needed, _margin, mirror_best
-from privlp.solvers.simplex import Simplex
 from scipy.special import rel_entr
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
-from privlp.privacy import Ledger, Randomness
-from privlp.problem.standard_form import StandardForm
+from privlp.duals.dense import SmoothedWorstRows
+from privlp.duals.elastic import ElasticDual
+from privlp.methods import METHODS, Task
+from privlp.methods.mirror_best import _changes_needed, _margin
+from privlp.regions.simplex import Simplex
+from privlp.rows.equal_norm import RowsOfEqualNorm
 from tests.effort import examples
 from tests.programs import tight_covering
 
@@ -32,12 +30,17 @@ REPLACE = ConstraintPrivate()
 ADD = ConstraintPrivate("add-remove", nominal_n=5)
 
 
+def scaled_rows(lp, **options):
+    """The region, and the rows of a program as it sees them."""
+    simplex = Simplex(lp.public().form, 2.0, least=options.pop("least", None))
+    return simplex, lp.rows().keep(partial(RowsOfEqualNorm, simplex=simplex, **options))
+
+
 def released(A, b, relation, point=None, softness=1e-3):
     """The sum that a round releases without noise."""
-    simplex = Simplex(StandardForm.of(LinearProgram(COSTS, A, b, neighbours=relation)), 2.0)
-    rows = RowsOfEqualNorm(simplex)
+    simplex, rows = scaled_rows(LinearProgram(COSTS, A, b, neighbours=relation))
     share = np.full(3, 1 / 3) if point is None else point
-    return rows.scores(ElasticDual(rows, share * simplex.vertices, softness).weights())
+    return ElasticDual(rows, share * simplex.vertices, softness).scores()
 
 
 numbers = st.one_of(st.floats(-3, 3), st.sampled_from([0.0, 1.0, -1.0, 1e8, -1e-8]))
@@ -80,12 +83,9 @@ def test_sensitivity_is_attained():
 
 
 def test_rows_have_norm_one_or_less_and_constant_rows_none():
-    simplex = Simplex(
-        StandardForm.of(LinearProgram(COSTS, [[1, 0, 0], [1e9, 1e9, 1], [1, 2, 0.5]], [0, 0, 0])),
-        2.0,
-    )
-    rows = RowsOfEqualNorm(simplex)
-    norms = [np.linalg.norm(rows.scores(unit)) for unit in np.eye(3)]
+    lp = LinearProgram(COSTS, [[1, 0, 0], [1e9, 1e9, 1], [1, 2, 0.5]], [0, 0, 0])
+    _, rows = scaled_rows(lp)
+    norms = [np.linalg.norm(rows.total(RowsOfEqualNorm.scores, unit)) for unit in np.eye(3)]
     assert norms[0] == pytest.approx(1.0)
     assert norms[1] <= 1 + 1e-9
     assert norms[2] == 0  # 2, 2, 2 on the region
@@ -93,22 +93,18 @@ def test_rows_have_norm_one_or_less_and_constant_rows_none():
 
 def task(A, b, relation, eps, delta, **options):
     lp = LinearProgram(COSTS, A, b, neighbours=relation)
-    defaults = {"s": 1.0, "alpha": None, "opt": 2.0, "width": None}
-    form = StandardForm.of(lp)
-    return Task(
-        form=form, ledger=Ledger(eps, delta), randomness=Randomness(0), **{**defaults, **options}
-    )
+    return Task.of(lp, eps, delta, s=1.0, **{"opt": 2.0, **options})
 
 
 @pytest.mark.parametrize("records", [1, 3])
 def test_what_is_charged(records):
     relation = ConstraintPrivate(rows_per_record=records)
-    asked = task(*OPPOSITE[0], relation, 1.0, 1e-6)
-    game = mirror(asked)
-    (entry,) = asked.ledger.entries
+    lp = LinearProgram(COSTS, *OPPOSITE[0], neighbours=relation)
+    solution = privlp.solve(lp, 1.0, 1e-6, 1, opt=2.0, method="mirror", rng=0)
+    (entry,) = solution.privacy.entries
     assert entry.sensitivity == pytest.approx(2 * records, rel=1e-6)
-    assert entry.draws == game.rounds
-    assert asked.ledger.spent() == pytest.approx(1.0, rel=1e-6)
+    assert entry.draws == solution.iterations
+    assert solution.privacy.eps == pytest.approx(1.0, rel=1e-6)
 
 
 def test_it_beats_dense_multiplicative_weights_where_many_rows_are_tight():
@@ -144,22 +140,23 @@ def test_delta_is_needed():
 
 
 def test_rounds_grow_with_the_budget():
-    rounds = [
-        mirror(task(-np.ones((500, 3)), -np.ones(500), REPLACE, eps, 1e-6)).rounds
-        for eps in (0.1, 1.0, 10.0)
-    ]
+    def rounds_at(eps, delta):
+        planned = METHODS["mirror"].plan(
+            task(-np.ones((500, 3)), -np.ones(500), REPLACE, eps, delta)
+        )
+        ((_, rounds, _),) = planned.charges
+        return rounds
+
+    rounds = [rounds_at(eps, 1e-6) for eps in (0.1, 1.0, 10.0)]
     assert rounds == sorted(rounds)
     assert rounds[0] < rounds[-1]
-    assert mirror(task(-np.ones((500, 3)), -np.ones(500), REPLACE, math.inf, 0.0)).rounds == 2000
+    assert rounds_at(math.inf, 0.0) == 2000
 
 
 def released_mean(A, b, relation, point, temperature, density):
     """The weighted mean that a round with dense duals releases without noise."""
-    simplex = Simplex(StandardForm.of(LinearProgram(COSTS, A, b, neighbours=relation)), 2.0)
-    rows = RowsOfEqualNorm(simplex)
-    return rows.scores(
-        SmoothedWorstRows(rows, point * simplex.vertices, density, temperature).weights()
-    )
+    simplex, rows = scaled_rows(LinearProgram(COSTS, A, b, neighbours=relation))
+    return SmoothedWorstRows(rows, point * simplex.vertices, density, temperature).scores()
 
 
 @settings(deadline=None, max_examples=examples(200))
@@ -294,16 +291,16 @@ class TestTheBetterOfTwo:
         )
 
     def test_ledger(self):
-        asked = task(*OPPOSITE[0], ConstraintPrivate(rows_per_record=3), 1.0, 1e-6)
-        solver = mirror_best(asked)
-        choice, *descents = asked.ledger.entries
+        lp = LinearProgram(COSTS, *OPPOSITE[0], neighbours=ConstraintPrivate(rows_per_record=3))
+        solution = privlp.solve(lp, 1.0, 1e-6, 1, opt=2.0, method="mirror-best", rng=0)
+        choice, *descents = solution.privacy.entries
         assert (choice.mechanism, choice.sensitivity, choice.draws) == (
             "exponential mechanism",
             1.5,
             1,
         )
-        assert sum(entry.draws for entry in descents) == solver.rounds
-        assert asked.ledger.spent() == pytest.approx(1.0, rel=1e-6)
+        assert sum(entry.draws for entry in descents) == solution.iterations
+        assert solution.privacy.eps == pytest.approx(1.0, rel=1e-6)
 
 
 class TestUnknownOptimum:
@@ -363,7 +360,7 @@ class TestUnknownOptimum:
         self, weights, others, least
     ):
         lp = LinearProgram(COSTS, np.ones((2, 3)), np.ones(2))
-        simplex = Simplex(StandardForm.of(lp), 2.0, least=least)
+        simplex = Simplex(lp.public().form, 2.0, least=least)
         share, other = weights / weights.sum(), others / others.sum()
         nearest, allowed = simplex.nearest(share), simplex.nearest(other)
         for point in (nearest, allowed):
@@ -477,9 +474,9 @@ class TestSoftRows:
         prices = np.r_[np.full(5, 1.0), np.full(5, 0.25)]
         A = np.random.default_rng(0).normal(size=(10, 3)) * np.r_[[100.0] * 5, [1e-3] * 5][:, None]
         lp = LinearProgram(COSTS, A, -np.full(10, 1e9), penalty=prices)  # all violated
-        simplex = Simplex(StandardForm.of(lp), 2.0, least=0.0)
-        rows = RowsOfEqualNorm(simplex, unit=1.0, weights=prices)
-        norms = np.array([np.linalg.norm(rows.scores(unit)) for unit in np.eye(10)])
+        _, rows = scaled_rows(lp, least=0.0, unit=1.0, largest_price=1.0)
+        scores = [rows.total(RowsOfEqualNorm.scores, unit) for unit in np.eye(10)]
+        norms = np.linalg.norm(scores, axis=1)
         assert norms[:5] == pytest.approx(1.0)
         assert (norms[5:] < 0.01).all()
 

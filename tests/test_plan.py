@@ -7,7 +7,7 @@ import pytest
 
 import privlp
 from privlp import examples
-from privlp.problem.standard_form import PrivateRows
+from privlp.rows.program_rows import RowBlock
 from privlp.verdict import Verdict
 from tests.programs import tight_covering
 
@@ -75,7 +75,7 @@ def test_private_rows_have_no_part_in_it(monkeypatch):
     )
     for name in ("__matmul__", "transposed_times", "column", "extremes"):
         monkeypatch.setattr(
-            PrivateRows, name, lambda *_, **__: pytest.fail("a plan read private rows")
+            RowBlock, name, lambda *_, **__: pytest.fail("a plan read private rows")
         )
     assert str(plan()) == str(plan(other))
 

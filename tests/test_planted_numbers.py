@@ -19,7 +19,7 @@ import svm_models
 from privlp import BudgetExceededError, LinearProgram
 from tests.planted import programs
 from tests.planted.paths import every_path
-from tests.planted.programs import DELTA, PROGRAMS, Mint, problem, request_of
+from tests.planted.programs import DELTA, PROGRAMS, Mint, methods_of, problem, request_of
 from tests.planted.search import leaves
 from tests.planted.trial import ended_as_expected, try_path
 
@@ -94,7 +94,7 @@ def test_a_fitted_classifier_keeps_no_records_alive(estimator):
 def test_modules_keep_no_private_numbers():
     """Caches and other state of the package, after a call of each kind."""
     given, data = problem("replace"), programs.records()
-    for method in privlp.ConstraintPrivate.methods:
+    for method in methods_of("replace"):
         programs.solve(given, **request_of("replace", method))
     svm_models.PrivateLPSVC(classes=(-1, 1), random_state=0).fit(data.X, data.y)
     state = [

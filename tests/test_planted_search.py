@@ -4,6 +4,7 @@ What is let out on purpose is found, and what is public is not.
 """
 
 import functools
+import importlib
 import logging
 import os
 import pickle
@@ -18,12 +19,14 @@ import highspy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from privlp.solvers.descent import Descent
-from privlp.solvers.game import Game, MirrorPlayer
 
 import privlp
 import svm_models.base
+from privlp import LinearProgram
 from privlp.checks import as_sparse
+from privlp.methods.descent import Descent
+from privlp.players.accelerated import AcceleratedDescent
+from privlp.players.game import Game
 from privlp.privacy import LaplaceMechanism, Randomness
 from privlp.problem.highs_model import to_highs
 from tests.planted import programs
@@ -35,7 +38,7 @@ from tests.planted.search import Secrets, leaks_in
 from tests.planted.trial import compared, try_path
 from tests.planted.watch import Seen, watch
 
-solve_module = sys.modules["privlp.solve"]
+solve_module = importlib.import_module("privlp.solve")
 MINT = Mint()
 SECRET = MINT(exponent=5, brand=0)
 ROW = MINT(3)
@@ -268,40 +271,36 @@ def attempt_of(name, method):
 
 def programs_seen(monkeypatch):
     """The programs that were solved, in order."""
-    seen, of = [], privlp.problem.StandardForm.of
-    monkeypatch.setattr(
-        privlp.problem.StandardForm,
-        "of",
-        lambda lp, **options: seen.append(lp) or of(lp, **options),
-    )
+    seen, public = [], LinearProgram.public
+    monkeypatch.setattr(LinearProgram, "public", lambda lp: seen.append(lp) or public(lp))
     return seen
 
 
 def quote_a_row(monkeypatch):
-    def refuse(lp, **options):
+    def refuse(lp):
         raise privlp.UnsupportedProblemError(f"row {lp.A[0]} is hard")
 
-    monkeypatch.setattr(privlp.problem.StandardForm, "of", refuse)
+    monkeypatch.setattr(LinearProgram, "rows", refuse)
 
 
 def quote_a_count(monkeypatch):
-    def refuse(lp, **options):
+    def refuse(lp):
         raise privlp.UnsupportedProblemError(
             f"{np.count_nonzero(lp.A @ np.ones(3) > lp.b)} rows are hard"
         )
 
-    monkeypatch.setattr(privlp.problem.StandardForm, "of", refuse)
+    monkeypatch.setattr(LinearProgram, "rows", refuse)
 
 
 def put_norms_into_the_trace(monkeypatch):
-    seen, released = programs_seen(monkeypatch), MirrorPlayer.released
+    seen, released = programs_seen(monkeypatch), AcceleratedDescent.released
     trace = {"length": np.zeros(1)}
 
     def show(self):
         trace["length"][:] = np.linalg.norm(seen[-1].A[2])
         return replace(released(self), trace=trace)
 
-    monkeypatch.setattr(MirrorPlayer, "released", show)
+    monkeypatch.setattr(AcceleratedDescent, "released", show)
 
 
 def warn_of_a_norm(monkeypatch):

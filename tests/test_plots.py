@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from matplotlib.colors import to_hex
-from privlp.solvers.walk import Walk
 
 import privlp
 from privlp import LinearProgram, examples
+from privlp.players.path import Path
 from privlp.report.figure import new_axes
 from privlp.report.style import COLOURS, STYLE
 
@@ -496,7 +496,7 @@ def test_an_unknown_trace_has_nothing_to_draw():
 @pytest.mark.parametrize("size", [1, 40, 60_000])
 @pytest.mark.parametrize("rounds", [0, 1, 7, 5000])
 def test_a_walk_is_thinned_out_evenly(rounds, size):
-    walk = Walk()
+    walk = Path()
     for t in range(rounds):
         walk.add(np.broadcast_to(float(t + 1), size))
     trace = walk.trace(lambda point: point[:1])

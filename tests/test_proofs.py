@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from privlp.solvers import METHODS
 
 import privlp
 import svm_models
+from privlp.methods import METHODS
 from privlp.privacy.mechanisms import Mechanism
 
 ROOT = Path(__file__).parents[1]

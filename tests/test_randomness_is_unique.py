@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 import sklearn.base
 import sklearn.model_selection
-from privlp.solvers import METHODS, Task
 
 import privlp
 import svm_models
 from privlp import Budget, InvalidParameterError, LinearProgram
 from privlp.audits.tape import Tape
+from privlp.methods import METHODS, Task
 from privlp.privacy import GaussianMechanism, Randomness
 from privlp.privacy.unique import Unique
-from svm_models.base import Account
+from svm_models.account import Account
 from tests.planted import programs
 from tests.planted.search import leaves
 

@@ -12,13 +12,14 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers.simplex import RowsOnSimplex
 
 import privlp
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, PrivLPError, ReadError
 from privlp.audits.tape import Tape
 from privlp.cli.program import what_is_private
+from privlp.regions import rounding
 from tests.effort import examples
+from tests.programs import methods_for
 
 COSTS = np.array([1.0, 2.0, 0.5])
 RELATION = ConstraintPrivate("add-remove", nominal_n=100, rows_per_record=2)
@@ -276,7 +277,7 @@ def test_a_program_without_one_record_is_solved_as_its_neighbour_is(
     assert outcome(lambda: privlp.solve(other, rng=Tape(replay=tape), **request)) == first
 
 
-@pytest.mark.parametrize("method", ConstraintPrivate.methods)
+@pytest.mark.parametrize("method", methods_for(ConstraintPrivate()))
 @pytest.mark.parametrize(
     "rows", [[], np.zeros((0, 3)), sp.csr_array((0, 3))], ids=["list", "dense", "sparse"]
 )
@@ -402,4 +403,4 @@ def test_rounding_is_allowed_for_up_to_the_largest_number_of_rows():
     sensitivity = (
         privlp.solve(lp, 1.0, 1e-6, 10, opt=2.0, method="dmw", rng=0).privacy.entries[0].sensitivity
     )
-    assert sensitivity == pytest.approx(0.2 + 2 * RowsOnSimplex.rounding_error(10_000), rel=1e-15)
+    assert sensitivity == pytest.approx(0.2 + 2 * rounding.of_score(10_000), rel=1e-15)

@@ -5,18 +5,21 @@ A dense average of one vector per row changes by at most min(1, k/s) W.
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers.dense_dual import DenseDual, DenseProjection
-from privlp.solvers.simplex import RowsOnSimplex, Simplex
 
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram, solve
-from privlp.problem.standard_form import StandardForm
+from privlp.methods.published.dmw import rows_within_bounds
+from privlp.regions import rounding
+from privlp.regions.simplex import Simplex
+from privlp.rows.on_simplex import RowsOnSimplex
 from tests.effort import examples
+from tests.rounds import project, scaled_rows, selection_round, violations_at_vertices
 
 SETTINGS = settings(deadline=None, max_examples=examples(150))
 NORMS = [1, 2, np.inf]
@@ -32,7 +35,7 @@ def dense_average(log_weights, g, s, public):
 
     Where fewer than s weights are positive, the missing mass goes to a fixed public vector.
     """
-    z = DenseProjection(len(log_weights), s)(log_weights).copy()
+    z = project(log_weights, s)
     missing = 1 - np.count_nonzero(z) / s if np.isfinite(log_weights).sum() < s else 0.0
     return z, z @ g + missing * public
 
@@ -128,9 +131,9 @@ def test_raising_one_weight_lowers_every_other(n, data):
     """
     log_weights = np.array(data.draw(st.lists(st.floats(-30, 30), min_size=n, max_size=n)))
     s = data.draw(density(n))
-    before = DenseProjection(n, s)(log_weights).copy()
+    before = project(log_weights, s)
     log_weights[0] += data.draw(st.floats(0, 50))
-    after = DenseProjection(n, s)(log_weights)
+    after = project(log_weights, s)
     assert (after[1:] <= before[1:] * (1 + 1e-12)).all()
     assert after[0] >= before[0] * (1 - 1e-12)
     assert after.sum() == pytest.approx(before.sum(), rel=1e-12)
@@ -167,7 +170,7 @@ def test_bound_is_attained_by_adding_a_row(s):
 def test_mass_bound_is_attained():
     heavy, light = np.zeros(6), np.zeros(6)
     heavy[0], light[0] = 100.0, -100.0
-    moved = np.abs(DenseProjection(6, 3.0)(heavy).copy() - DenseProjection(6, 3.0)(light)).sum()
+    moved = np.abs(project(heavy, 3.0) - project(light, 3.0)).sum()
     assert moved == pytest.approx(2 / 3, rel=1e-3)
 
 
@@ -243,27 +246,9 @@ def test_add_remove_uses_the_declaration_and_refuses_larger_records():
 # code path of solve()
 
 
-def play(lp, opt, s, history, step):
-    """Rows and dense weights after some rounds with a public history of vertices."""
-    simplex = Simplex(StandardForm.of(lp), opt)
-    rows = RowsOnSimplex.of_equal_range(simplex)
-    dual = DenseDual(rows.count, s)
-    for vertex in history:
-        rows.add_violations(vertex, step, dual.log_weights)
-    return rows, dual.weights()
-
-
-def violations(rows, d):
-    """Scaled violation of every row at every vertex."""
-    table = np.zeros((rows.count, d))
-    for j in range(d):
-        rows.add_violations(j, 1.0, table[:, j])
-    return table
-
-
 def slack(n):
     """What solve() adds to the sensitivity for rounding."""
-    return 2 * RowsOnSimplex.rounding_error(n)
+    return 2 * rounding.of_score(n)
 
 
 entry = st.one_of(
@@ -309,9 +294,9 @@ def test_scores_of_neighbouring_programs(case):
     d, n = len(case["c"]), len(case["pair"][0][1])
     for A, b in case["pair"]:
         lp = LinearProgram(case["c"], case["storage"](A), b)
-        rows, z = play(lp, case["opt"], case["s"], case["history"], case["step"])
-        table = violations(rows, d)
-        scores.append(rows.scores(z))
+        now, z = selection_round(lp, case["opt"], case["s"], case["history"], case["step"])
+        table = violations_at_vertices(scaled_rows(lp, case["opt"]), d)
+        scores.append(now)
         centred.append(-z @ (table - (table.max(1) + table.min(1))[:, None] / 2))
         assert np.isfinite(scores[-1]).all()
         assert np.ptp(scores[-1] - centred[-1]) <= 2 * slack(n)
@@ -334,8 +319,8 @@ def test_scores_when_a_row_is_added(case, tight):
         lp = LinearProgram(
             case["c"], case["storage"](A[rows_present]), b[rows_present], neighbours=relation
         )
-        rows, z = play(lp, case["opt"], s, case["history"], case["step"])
-        scores.append(rows.scores(z))
+        now, _z = selection_round(lp, case["opt"], s, case["history"], case["step"])
+        scores.append(now)
     assert np.ptp(scores[0] - scores[1]) <= 2 * (
         relation.dense_average_sensitivity(2.0, s, 1) + slack(50)
     )
@@ -356,8 +341,8 @@ def test_scores_when_a_record_owns_several_rows(case, data):
         lp = LinearProgram(
             case["c"], np.vstack([first_rows, A[2:]]), upper, row_lower=lower, groups=groups
         )
-        rows, z = play(lp, case["opt"], case["s"], case["history"], case["step"])
-        scores.append(rows.scores(z))
+        now, _z = selection_round(lp, case["opt"], case["s"], case["history"], case["step"])
+        scores.append(now)
     k = lp.neighbours.rows_of_one_record(lp)
     assert k == 4
     assert np.ptp(scores[0] - scores[1]) <= 2 * (
@@ -381,10 +366,10 @@ def test_a_pair_of_programs_attains_the_bound(storage):
     c = np.array([1.0, 2, 0.5, 10, 1, 0.1])
     scores = []
     for matrix in (A, flipped):
-        rows, z = play(
+        now, _z = selection_round(
             LinearProgram(c, storage(matrix * c * [7.0]), np.zeros(n)), 3.0, s, [5] * 6, 2.0
         )
-        scores.append(rows.scores(z))
+        scores.append(now)
     sensitivity = ConstraintPrivate().dense_average_sensitivity(2.0, s, 1)
     change = scores[1] - scores[0]
     assert 0.95 * sensitivity <= np.abs(change).max() <= sensitivity + slack(n)
@@ -404,8 +389,8 @@ def test_one_row_far_ahead_of_the_others(lead):
     ahead[0] = [1.0, -1.0, 1.0]
     scores = []
     for matrix in (A, ahead):
-        rows, z = play(program(matrix, b=np.ones(n)), 1.0, s, [2], lead / 2)
-        scores.append(rows.scores(z))
+        now, _z = selection_round(program(matrix, b=np.ones(n)), 1.0, s, [2], lead / 2)
+        scores.append(now)
     assert np.ptp(scores[0] - scores[1]) <= 2 * (2 / s + slack(n))
 
 
@@ -414,9 +399,9 @@ def test_one_row_far_ahead_of_the_others(lead):
 def test_rows_of_equal_range(case):
     """Values of a row span at most 2 on K, violations stay within [-2, 2], and nothing overflows."""
     (A, b), _ = case["pair"]
-    simplex = Simplex(StandardForm.of(LinearProgram(case["c"], case["storage"](A), b)), case["opt"])
-    table = violations(RowsOnSimplex.of_equal_range(simplex), len(case["c"]))
-    values = A * simplex.vertices
+    lp = LinearProgram(case["c"], case["storage"](A), b)
+    table = violations_at_vertices(scaled_rows(lp, case["opt"]), len(case["c"]))
+    values = A * Simplex(lp.public().form, case["opt"]).vertices
     assert np.isfinite(table).all()
     assert np.ptp(table, axis=1).max() <= 2 * (1 + 1e-12)
     assert np.abs(table).max() <= 2 * (1 + 1e-12)
@@ -438,15 +423,14 @@ def test_a_positive_multiple_of_a_row_is_the_same_row(case, data):
     )
     results = []
     for A_now, b_now in ((moderate, b), (moderate * factors[:, None], b * factors)):
-        rows, z = play(
+        now, z = selection_round(
             LinearProgram(case["c"], case["storage"](A_now), b_now),
             case["opt"],
             case["s"],
             case["history"],
             0.5,
         )
-        scores = rows.scores(z)
-        results.append((scores.max() - scores, z.copy()))
+        results.append((now.max() - now, z))
     np.testing.assert_allclose(results[1][0], results[0][0], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(results[1][1], results[0][1], rtol=1e-9)
 
@@ -457,23 +441,23 @@ def test_constant_rows_have_no_part_in_the_game():
     lp = LinearProgram(
         c, np.array([[5.0, 10.0, 20.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]), [-1e18, -1e18, 0.5]
     )
-    table = violations(RowsOnSimplex.of_equal_range(Simplex(StandardForm.of(lp), 1.0)), 3)
+    table = violations_at_vertices(scaled_rows(lp, 1.0), 3)
     assert (table[:2] == 0).all()
     assert table[2].tolist() == [1.0, -1.0, -1.0]
 
 
 def test_right_hand_sides_beyond_the_span_are_clipped():
     lp = program([[1.0, -1.0]] * 3, b=[1e19, -1e19, 0.25])
-    table = violations(RowsOnSimplex.of_equal_range(Simplex(StandardForm.of(lp), 1.0)), 2)
+    table = violations_at_vertices(scaled_rows(lp, 1.0), 2)
     assert table.tolist() == [[0.0, -2.0], [2.0, 0.0], [0.75, -1.25]]
 
 
 def test_nearly_constant_rows_are_stretched_no_further_than_their_digits_allow():
     """A row whose values differ in the last digit stays bounded by 64, so its scores keep their accuracy."""
     lp = program([[1e14, np.nextafter(1e14, 2e14)], [1.0, -1.0]])
-    rows, z = play(lp, 1.0, 2.0, [], 1.0)
-    assert np.abs(rows.scores(z)).max() <= 64
-    assert np.ptp(violations(rows, 2)[0]) <= 1e-12
+    now, _z = selection_round(lp, 1.0, 2.0, [], 1.0)
+    assert np.abs(now).max() <= 64
+    assert np.ptp(violations_at_vertices(scaled_rows(lp, 1.0), 2)[0]) <= 1e-12
 
 
 @pytest.mark.parametrize(
@@ -489,10 +473,10 @@ def test_no_row_makes_a_number_overflow(hostile, tiny_cost, storage):
     lp = LinearProgram(
         [1.0, tiny_cost], storage(np.array([hostile, [1.0, -0.5], [0.0, 1.0]])), [1e-300, 1.0, 1.0]
     )
-    rows, z = play(lp, 1.0, 2.0, [0, 1, 1], 2.0)
+    now, z = selection_round(lp, 1.0, 2.0, [0, 1, 1], 2.0)
     assert np.isfinite(z).all()
-    assert np.isfinite(rows.scores(z)).all()
-    assert np.abs(violations(rows, 2)).max() <= 2 * (1 + 1e-12)
+    assert np.isfinite(now).all()
+    assert np.abs(violations_at_vertices(scaled_rows(lp, 1.0), 2)).max() <= 2 * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("s", [2.0, 3.5])
@@ -501,7 +485,7 @@ def test_rounding_error_of_scores_is_within_its_bound(s):
     rng = np.random.default_rng(2)
     n, d = 12, 4
     A = rng.uniform(-1, 1, (n, d)) + rng.choice([0.0, 31.0, -60.0], (n, 1))
-    rows, z = play(program(A), 1.0, s, [0, 3, 1], 1.5)
+    now, z = selection_round(program(A), 1.0, s, [0, 3, 1], 1.5)
     low, high = A.min(axis=1), A.max(axis=1)
     scale = np.minimum(2.0 / (high - low), 64.0 / np.maximum(np.abs(low), np.abs(high)))
     total = sum(map(Fraction, z))
@@ -509,8 +493,8 @@ def test_rounding_error_of_scores_is_within_its_bound(s):
         -sum(Fraction(z[i]) / total * Fraction(scale[i]) * Fraction(A[i, j]) for i in range(n))
         for j in range(d)
     ]
-    error = max(abs(float(Fraction(x) - y)) for x, y in zip(rows.scores(z), exact, strict=True))
-    assert error <= RowsOnSimplex.rounding_error(n)
+    error = max(abs(float(Fraction(x) - y)) for x, y in zip(now, exact, strict=True))
+    assert error <= rounding.of_score(n)
 
 
 @SETTINGS
@@ -523,18 +507,17 @@ def test_rows_within_declared_bounds(case):
     a, a_b = 2.0, 5.0
     scores = []
     for A, b in case["pair"]:
-        simplex = Simplex(
-            StandardForm.of(LinearProgram(case["c"], case["storage"](A), b)), case["opt"]
-        )
-        rows = RowsOnSimplex.within_bounds(simplex, a, a_b)
+        lp = LinearProgram(case["c"], case["storage"](A), b)
+        simplex = Simplex(lp.public().form, case["opt"])
+        rows = lp.rows().keep(partial(rows_within_bounds, simplex, a, a_b))
         largest = a * simplex.vertices.max()
-        table = violations(rows, len(case["c"]))
+        table = violations_at_vertices(rows, len(case["c"]))
         assert np.abs(table).max() <= (largest + a_b) * (1 + 1e-12)
         fits = (np.abs(A) <= a).all(axis=1) & (np.abs(b) <= a_b)
         np.testing.assert_allclose(
             table[fits], (A * simplex.vertices - b[:, None])[fits], rtol=1e-12, atol=1e-12 * largest
         )
-        scores.append(rows.scores(DenseProjection(len(b), case["s"])(np.zeros(len(b)))))
+        scores.append(rows.total(RowsOnSimplex.scores, project(np.zeros(len(b)), case["s"])))
     assert np.abs(scores[0] - scores[1]).max() <= 2 * largest / case["s"] * (1 + 1e-9)
 
 

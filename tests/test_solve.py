@@ -11,11 +11,13 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from privlp.solvers.game import Game
 
 import privlp
+from privlp.duals.dense import DenseDual
+from privlp.players.game import Game
+from privlp.problem.standard_form import StandardForm
 from tests import programs
-from tests.programs import known
+from tests.programs import known, methods_for
 
 INF = float("inf")
 PLANTED = 0.123454321
@@ -23,7 +25,7 @@ OPTIONS = {"dmw-published": {"width": 1.0}}
 ALPHA = {"dmw": 2.0, "dmw-published": 20.0, "ftpl": 5.0}  # few rounds
 
 
-METHODS = sorted(privlp.ConstraintPrivate.methods)
+METHODS = sorted(methods_for(privlp.ConstraintPrivate()))
 
 
 @pytest.fixture(params=METHODS)
@@ -70,7 +72,7 @@ def test_without_noise_every_method_approaches_the_exact_optimum(method, name):
     lp = known(name, **({"bounds": (0, None)} if name == "maximise" else {}))
     exact = privlp.solve_exact(lp)
     if method == "dmw-published":  # declare the truth, and ask for a thirtieth of the width
-        form = privlp.problem.StandardForm.of(lp)
+        form = StandardForm.of(lp)
         width = (abs(lp.A).max(), abs(form.rhs).max())
         alpha = (width[0] * (form.cost_of(exact.objective) / form.cost).max() + width[1]) / 30
     else:
@@ -251,7 +253,8 @@ class TestPublishedConstants:
         """Log-weights move by eta per unit of loss, and a loss is a violation over twice the width."""
         steps = []
         monkeypatch.setattr(
-            "privlp.solvers.dmw.Game", lambda *a, **k: steps.append(a[2].step) or Game(*a, **k)
+            "privlp.methods.published.dmw.DenseDual",
+            lambda rows, s, step: steps.append(step) or DenseDual(rows, s, step),
         )
         solution = self.solution()
         eta = math.sqrt(math.log(self.n) / solution.iterations)

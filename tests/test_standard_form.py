@@ -11,11 +11,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers.simplex import Simplex
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.problem.standard_form import StandardForm
+from privlp.regions.simplex import Simplex
+from privlp.rows.program_rows import RowBlock
 from tests.effort import examples
 
 INF = np.inf
@@ -158,7 +159,7 @@ def test_private_rows_keep_their_meaning(drawn):
         activity[form.row] - lp.b[form.row],
         lp.row_lower[form.row] - activity[form.row],
     )
-    residual = form.rows() @ u - form.rhs
+    residual = RowBlock(form) @ u - form.rhs
     np.testing.assert_array_equal(residual, expected)
     users = ((activity <= lp.b) & (activity >= lp.row_lower))[lp.private].all()
     assert (residual <= 0).all() == users
@@ -201,7 +202,7 @@ def test_costs_bounds_and_variables_do_not_depend_on_private_rows(lp):
 @given(points(), st.data())
 def test_products_agree_with_a_dense_matrix(drawn, data):
     _, form, u = drawn
-    rows, dense = form.rows(), dense_rows(form)
+    rows, dense = RowBlock(form), dense_rows(form)
     assert rows.shape == dense.shape
     z = np.array(data.draw(st.lists(SIZES, min_size=len(form.row), max_size=len(form.row))))
     np.testing.assert_array_equal(rows @ u, dense @ u)
@@ -212,7 +213,7 @@ def test_products_agree_with_a_dense_matrix(drawn, data):
 @given(programs(), st.data())
 def test_columns_agree_with_a_dense_matrix(lp, data):
     form = StandardForm.of(lp)
-    rows, dense = form.rows(), dense_rows(form)
+    rows, dense = RowBlock(form), dense_rows(form)
     factor = data.draw(QUARTERS)
     scale, start = (
         np.array(data.draw(st.lists(QUARTERS, min_size=len(dense), max_size=len(dense))))
@@ -238,7 +239,7 @@ def test_extremes_agree_with_a_dense_matrix(lp, data):
         data.draw(st.lists(QUARTERS, min_size=len(form.column), max_size=len(form.column)))
     )
     scaled = dense_rows(form) * factors
-    low, high = form.rows().extremes(factors)
+    low, high = RowBlock(form).extremes(factors)
     np.testing.assert_array_equal(low, scaled.min(axis=1))
     np.testing.assert_array_equal(high, scaled.max(axis=1))
 
@@ -250,7 +251,7 @@ def test_the_operator_changes_neither_its_arguments_nor_the_program(storage, pri
     lp = LinearProgram(
         [1.0, 1.0], storage(matrix), [1.0, 2.0], bounds=(None, None), private=private
     )
-    rows = StandardForm.of(lp).rows()
+    rows = RowBlock(StandardForm.of(lp))
     z, factors, u = (
         np.arange(rows.shape[0]) + 1.0,
         np.array([1.0, -2.0, 3.0, -4.0]),
@@ -320,7 +321,13 @@ def test_two_sided_rows_become_two(storage):
         (3, -1.0, -4.0),
     ]
     assert form.has_public_rows
-    assert sorted((form.rows() @ np.array([1.0, 1.0])).tolist()) == [-15.0, -11.0, -7.0, 7.0, 11.0]
+    assert sorted((RowBlock(form) @ np.array([1.0, 1.0])).tolist()) == [
+        -15.0,
+        -11.0,
+        -7.0,
+        7.0,
+        11.0,
+    ]
 
 
 def test_maximisation_becomes_minimisation():
@@ -333,9 +340,9 @@ def test_maximisation_becomes_minimisation():
 def test_all_variables_fixed():
     lp = LinearProgram([1.0, 2.0], [[1.0, 1.0]], [4.0], bounds=[(1, 1), (2, 2)])
     form = StandardForm.of(lp)
-    assert form.rows().shape == (1, 0)
+    assert RowBlock(form).shape == (1, 0)
     np.testing.assert_array_equal(form.undo(np.array([])), [1.0, 2.0])
-    np.testing.assert_array_equal(form.rows() @ np.array([]), [0.0])
+    np.testing.assert_array_equal(RowBlock(form) @ np.array([]), [0.0])
     assert form.rhs.tolist() == [1.0]
 
 
@@ -343,7 +350,7 @@ def test_no_private_row():
     form = StandardForm.of(LinearProgram([1.0], [[1.0], [2.0]], [1.0, 2.0], private=[]))
     assert form.n_private == 0
     assert form.has_public_rows
-    np.testing.assert_array_equal(form.rows().transposed_times(np.array([])), [0.0])
+    np.testing.assert_array_equal(RowBlock(form).transposed_times(np.array([])), [0.0])
 
 
 def test_a_free_public_row_constrains_nothing():
@@ -367,7 +374,7 @@ def test_nothing_private_is_shown(storage):
     planted = 0.123454321
     lp = LinearProgram([1.0], storage([[planted]]), [planted], bounds=(2, None))
     form = StandardForm.of(lp)
-    shown = repr(form) + str(form.rows())
+    shown = repr(form) + str(RowBlock(form))
     assert form.rhs == [planted - 2 * planted]
     assert "12345" not in shown
 
@@ -376,7 +383,7 @@ def test_the_matrix_is_not_copied():
     lp = LinearProgram(
         np.ones(50), np.ones((400, 50)), np.ones(400), bounds=(None, None), private=np.arange(200)
     )
-    rows = StandardForm.of(lp).rows()
+    rows = RowBlock(StandardForm.of(lp))
     held = [value for value in vars(rows).values() if isinstance(value, np.ndarray)]
     assert held
     assert all(np.shares_memory(value, lp.A) for value in held if value.size >= lp.A.size)

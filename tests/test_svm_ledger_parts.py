@@ -249,7 +249,10 @@ def objective(sigma, cost=0.0, *, one_sided=False):
 
 
 def corners_at(eps, sigma, one_sided, extra=0.0):
-    """Sum of the Gaussian curves of all corners, beside Gaussian noise of squared parameter `extra`."""
+    """Sum of the Gaussian curves of all corners.
+
+    Together with Gaussian noise of squared parameter `extra`.
+    """
     mu = 1.0 / sigma
     numbers = [(1, mu), (2, mu / 2), (1, 0.0)] if one_sided else [(4, mu), (1, 0.0)]
     return sum(

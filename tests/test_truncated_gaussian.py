@@ -512,7 +512,7 @@ def test_a_budget_that_was_used_before():
 def test_both_relations_that_move_the_same_coefficients():
     """Bounds on an entry, and numbers of entries that move, add up."""
     relation = privlp.RowPrivate(0.1, lower=0, upper=1), privlp.ColumnPrivate(0.2, lower=0, upper=1)
-    form = privlp.problem.StandardForm.of(packing(5, relation))
+    form = packing(5, relation).public().form
     (numbers,) = form.lp.neighbours.private_numbers(form)
     assert numbers.entry == pytest.approx(0.3)
     assert numbers.touched == 3 + 5

@@ -13,18 +13,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers import Task
-from privlp.solvers.descent import Descent, noise_of_one_release
-from privlp.solvers.mirror import mirror
-from privlp.solvers.rounds import weight_of_round, weights_of_rounds
-from privlp.solvers.simplex import Simplex
 
 import privlp
 from privlp import BudgetExceededError, ConstraintPrivate, InvalidParameterError
 from privlp.audits import Tape
 from privlp.audits.solve_price import price_faults
+from privlp.methods import Task
+from privlp.methods.descent import Descent, noise_of_one_release
+from privlp.players.rounds import weight_of_round, weights_of_rounds
 from privlp.privacy import GaussianMechanism, Ledger, Randomness, WeightedGaussianMechanism
-from privlp.problem.standard_form import StandardForm
+from privlp.regions.simplex import Simplex
 from privlp.relations import NeighbourRelation
 from svm_models import PrivateLPSVC
 from tests import programs
@@ -315,11 +313,9 @@ def test_all_rounds_leave_the_noise_of_one_release(rounds, dense):
 
     The rule counts on it.
     """
-    task = Task.of(covering(), eps=1.0, delta=1e-6, s=6, opt=3.0, rng=0)
+    task = Task.of(covering(), eps=1.0, delta=1e-6, s=6, opt=3.0)
     noise = noise_of_one_release(task)
-    descent = Descent.of(
-        task, RELATION, Simplex(StandardForm.of(covering()), 3.0), noise, dense=dense
-    )
+    descent = Descent.of(task, RELATION, Simplex(task.form, 3.0), noise, dense=dense)
     descent = replace(descent, rounds=rounds)
     sigmas = deviations(descent.mechanism(1 / noise))
     weights = np.array(weights_of_rounds(rounds))
@@ -327,14 +323,3 @@ def test_all_rounds_leave_the_noise_of_one_release(rounds, dense):
     assert np.linalg.norm(weights * sigmas) / weights.sum() == pytest.approx(
         descent.sensitivity * noise, rel=1e-9
     )
-
-
-def test_rounds_of_plain_descent_all_bear_the_same_noise():
-    task = Task.of(covering(), eps=1.0, delta=1e-6, s=6, opt=3.0, rng=Tape(0))
-    solver = mirror(task, accelerated=False)
-    for t in range(solver.rounds):
-        solver.step(t)
-    assert len({made.mechanism for made in task.randomness.releases}) == 1
-    (entry,) = task.ledger.entries
-    assert entry.mechanism == "Gaussian mechanism"
-    assert task.ledger.spent() == pytest.approx(1.0, rel=1e-6)

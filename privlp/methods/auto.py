@@ -113,11 +113,10 @@ def candidates(task: Task, methods: Sequence[Method]) -> list[Method]:
     """
     if task.relation.changes_whole_rows:
         task.density(), task.accuracy()
-    offered = [method for method in methods if not method.never_violates] or methods
-    found = [method for method in offered if method.competes(task)]
-    if len(found) > 1:
+    offered = [method for method in methods if not method.never_violates]
+    if len(offered) > 1:
         task.accuracy()
-    return found
+    return [method for method in offered or methods if method.competes(task)]
 
 
 def best_run(task: Task, methods: Sequence[Method]) -> tuple[str, PlannedRun]:

@@ -30,7 +30,18 @@ class PlannedRun:
         Makes the :class:`~privlp.players.game.Solver` from the private rows and the charged draws,
         one for each charge. It draws nothing yet.
     predict : callable, optional
-        Predicts the error of the run, from public numbers.
+        Predicts what the run will leave, from public numbers.
+
+    Examples
+    --------
+    >>> from privlp import LinearProgram
+    >>> from privlp.methods import METHODS, Task
+    >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+    >>> planned = METHODS["dmw"].plan(Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
+    >>> [(mechanism.name, purpose) for mechanism, _, purpose in planned.charges]
+    [('exponential mechanism', 'select a vertex each round')]
+    >>> planned.predict().method
+    'dmw'
     """
 
     charges: Sequence[ChargeRequest]
@@ -100,7 +111,15 @@ class Method(ABC):
 
     @abstractmethod
     def protects(self, relation: NeighbourRelation) -> bool:
-        """Whether its privacy proof holds for this neighbour relation."""
+        """Whether its privacy proof holds for a neighbour relation.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, ScalarPrivate
+        >>> from privlp.methods import METHODS
+        >>> METHODS["dmw"].protects(ConstraintPrivate()), METHODS["dmw"].protects(ScalarPrivate(1.0))
+        (True, False)
+        """
 
     @abstractmethod
     def plan(self, task: Task) -> PlannedRun:
@@ -112,12 +131,40 @@ class Method(ABC):
             If the method does not apply; the message says what it needs.
         BudgetExceededError
             If the budget does not allow it.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.methods import METHODS, Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> planned = METHODS["mirror"].plan(Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
+        >>> [purpose for _, _, purpose in planned.charges]
+        ['release the sum of violated rows each round']
         """
 
     def competes(self, task: Task) -> bool:  # noqa: ARG002
-        """Whether ``method="auto"`` considers it for a task; False by default."""
+        """Whether ``method="auto"`` considers it for a task; not by default.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.methods import METHODS, Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> METHODS["dmw"].competes(task), METHODS["dmw-published"].competes(task)
+        (True, False)
+        """
         return False
 
     def adapted(self, task: Task) -> Task:
-        """The task without arguments that only other candidates of ``"auto"`` use."""
+        """The task without arguments that only other candidates of ``"auto"`` have a use for.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, ScalarPrivate
+        >>> from privlp.methods import METHODS, Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=ScalarPrivate(0.1))
+        >>> METHODS["direct-noise"].adapted(Task.of(lp, eps=1.0, delta=0.0, alpha=0.5)).alpha is None
+        True
+        """
         return task

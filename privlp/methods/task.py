@@ -42,6 +42,8 @@ class Task:
     >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
     >>> task.n, task.density(), task.relation.description
     (2, 1.0, 'constraint-private: one record (at most 1 row) replaced')
+    >>> task.lp.shape, task.form.n_private  # costs and bounds; the private rows are not in it
+    ((0, 2), 0)
     """
 
     public: PublicPart

@@ -38,6 +38,13 @@ class Released:
         How the solver ended.
     message : str
         What it did, as the beginning of a sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp.players.game import Released
+    >>> Released(np.array([2.0, 2.0]), 6.0).status.success
+    True
     """
 
     x: FloatArray | None
@@ -62,8 +69,8 @@ class Solver(Protocol):
     ...     def released(self):
     ...         return Released(self.x, 6.0)
     >>> solver = Middle()
-    >>> drive(solver, progress=False, time_limit=None).success, solver.released().objective
-    (True, 6.0)
+    >>> drive(solver, progress=False, time_limit=None).success, solver.rounds
+    (True, 1)
     """
 
     @property
@@ -71,10 +78,40 @@ class Solver(Protocol):
         """Number of rounds, fixed before the first draw."""
 
     def step(self, t: int) -> None:
-        """Play round t."""
+        """Play round t.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> from privlp.methods import METHODS, Task
+        >>> from privlp.privacy import Randomness
+        >>> lp = privlp.LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> planned = METHODS["dmw"].plan(task)
+        >>> draws = task.ledger.charge_together(planned.charges, task.relation, Randomness(0))
+        >>> solver = planned.start(lp.rows(), draws)
+        >>> for t in range(solver.rounds):
+        ...     solver.step(t)
+        """
 
     def released(self) -> Released:
-        """The outcome after all rounds."""
+        """The outcome after all rounds.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> from privlp.methods import METHODS, Task
+        >>> from privlp.players.driver import drive
+        >>> from privlp.privacy import Randomness
+        >>> lp = privlp.LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> planned = METHODS["dmw"].plan(task)
+        >>> draws = task.ledger.charge_together(planned.charges, task.relation, Randomness(0))
+        >>> solver = planned.start(lp.rows(), draws)
+        >>> status = drive(solver, progress=False, time_limit=None)
+        >>> round(solver.released().objective, 6)  # the public optimum
+        2.5
+        """
 
 
 class Player(Protocol):

@@ -38,7 +38,7 @@ class Budget(Accountant):
     eps, delta : float
         Total guarantee, eps in (0, inf], delta in [0, 1).
     composition : {"adaptive", "planned", "basic"}
-        How calls add up. "adaptive" (default): the rule of :mod:`privlp.privacy.budget_rule`.
+        How calls add up. "adaptive" (default): the rule of ``privlp.privacy.budget_rule``.
         "basic": their eps and delta add up, and nothing else is tried; also adaptive, with no part
         of delta set aside. "planned": the best known bound on all draws together. It is smaller,
         and holds *only* if all requests were fixed before the first answer was seen.

@@ -47,7 +47,14 @@ class ProgramData:
     name: str
 
     def changed(self, **values: Any) -> Self:
-        """The program with other values in some fields."""
+        """The program with other values in some fields.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2]).changed(b=[-3]).b
+        array([-3.])
+        """
         return replace(self, **values)  # type: ignore[type-var] # every subclass is a dataclass
 
     @property

@@ -14,9 +14,9 @@ Contract, tested for every implementation (``tests/test_rows.py``):
 * a kernel computes the numbers of a row from that row and from its arguments alone: to the last
   bit they do not depend on the other rows of the block;
 * kernels draw no noise: the caller adds noise to sums;
-* an error inside a kernel carries no data.
+* an error inside a kernel carries no data: :class:`Rows` raises another one in its place.
 
-A source of rows implements :meth:`Rows.keep` and :meth:`Rows.map`, in one file.
+A source of rows implements :meth:`Rows._keep` and :meth:`Rows._map`, in one file.
 """
 
 from __future__ import annotations
@@ -50,6 +50,13 @@ class Rows(ABC, Generic[BlockT_co]):
     """
 
     @abstractmethod
+    def _keep(self, prepare: Callable[[BlockT_co], State]) -> Rows[State]:
+        """What :meth:`keep` does, errors as they come."""
+
+    @abstractmethod
+    def _map(self, kernel: Callable[..., Result], *released: Any) -> list[Result]:
+        """What :meth:`map` does, errors as they come."""
+
     def keep(self, prepare: Callable[[BlockT_co], State]) -> Rows[State]:
         """Compute something from each block, and keep it where the block is.
 
@@ -57,9 +64,14 @@ class Rows(ABC, Generic[BlockT_co]):
         ----------
         prepare : callable
             Its result may hold one entry for each row, and the block itself.
-        """
 
-    @abstractmethod
+        Raises
+        ------
+        RuntimeError, MemoryError
+            In place of an error in `prepare`, without its message.
+        """
+        return _or_an_error_without_data(lambda: self._keep(prepare))
+
     def map(self, kernel: Callable[..., Result], *released: Any) -> list[Result]:
         """``kernel(block, *released)`` for each block, in the order of the rows.
 
@@ -69,7 +81,13 @@ class Rows(ABC, Generic[BlockT_co]):
             A function that reads or changes what is kept. Its result should be of fixed size.
         released : Any
             Public or released values.
+
+        Raises
+        ------
+        RuntimeError, MemoryError
+            In place of an error in the kernel, without its message.
         """
+        return _or_an_error_without_data(lambda: self._map(kernel, *released))
 
     def update(self, kernel: Callable[..., None], *released: Any) -> None:
         """Let the kernel change what is kept with each block."""
@@ -86,3 +104,22 @@ class Rows(ABC, Generic[BlockT_co]):
         """
         found = np.concatenate(self.map(kernel, count, *released))
         return np.sort(found)[::-1][:count]
+
+
+def _or_an_error_without_data(compute: Callable[[], Result]) -> Result:
+    """What a computation on private rows returns.
+
+    The message of an error may quote rows, or tell how many there are. So another error, of a fixed
+    message, is raised after the first is gone: it is not its cause or context either.
+    """
+    try:
+        return compute()
+    except MemoryError:
+        failure: Exception = MemoryError("Too little memory for a computation on private rows.")
+    except Exception as error:
+        kind = type(error).__name__
+        failure = RuntimeError(
+            f"A computation on private rows failed ({kind}). The message is withheld, for it may"
+            " quote rows; try the computation on rows that are made up."
+        )
+    raise failure

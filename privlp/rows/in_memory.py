@@ -20,8 +20,8 @@ class InMemory(Rows[BlockT_co]):
     def __init__(self, block: BlockT_co) -> None:
         self._block = block
 
-    def keep(self, prepare: Callable[[BlockT_co], State]) -> Rows[State]:
+    def _keep(self, prepare: Callable[[BlockT_co], State]) -> Rows[State]:
         return InMemory(prepare(self._block))
 
-    def map(self, kernel: Callable[..., Result], *released: Any) -> list[Result]:
+    def _map(self, kernel: Callable[..., Result], *released: Any) -> list[Result]:
         return [kernel(self._block, *released)]

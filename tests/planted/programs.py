@@ -27,6 +27,7 @@ from privlp import (
 )
 from privlp.problem.standard_form import StandardForm
 from tests.planted.search import Secrets
+from tests.programs import methods_for
 
 INF = float("inf")
 BRANDS = ("7.310475", "4.862093")
@@ -345,7 +346,7 @@ def problem(name: str, variant: int = 0) -> Problem:
 def methods_of(name: str) -> Iterator[str]:
     """The methods that take a program of :data:`PROGRAMS`."""
     lp = PROGRAMS[name][0](Mint())
-    for method in (*lp.neighbours.methods, *lp.neighbours.never_violating):
+    for method in methods_for(lp.neighbours):
         if method == _ONLY.get(name, method):
             yield method
 

@@ -1,0 +1,60 @@
+"""One round of a game on given rows: what tests of players and duals share."""
+
+from functools import partial
+
+import numpy as np
+
+from privlp.duals.dense import DenseDual
+from privlp.duals.projection import DenseProjection, LogWeights
+from privlp.regions.simplex import Simplex
+from privlp.rows.in_memory import InMemory
+from privlp.rows.on_simplex import RowsOnSimplex
+
+
+class Projection:
+    """A projection onto the dense distributions that is given all log-weights each time."""
+
+    def __init__(self, n, s):
+        self.block = LogWeights(n)
+        self._project = DenseProjection(InMemory(self.block), s)
+
+    def __call__(self, log_weights):
+        self.block.raw[:] = log_weights
+        self._project()
+        return self.block.weights.copy()
+
+
+def project(log_weights, s):
+    """The weights of a fresh projection."""
+    return Projection(len(log_weights), s)(np.array(log_weights, dtype=float))
+
+
+def weights_of(dual):
+    """The weights with which a dual player made its last scores, in the order of the rows."""
+    return np.concatenate(dual.rows.map(lambda block: block.weights))
+
+
+def scaled_rows(lp, opt):
+    """The rows of a program, each scaled to the same range of values on the simplex."""
+    simplex = Simplex(lp.public().form, opt)
+    return lp.rows().keep(partial(RowsOnSimplex.of_equal_range, simplex))
+
+
+def selection_round(lp, opt, s, history, step):
+    """Scores and dense weights after some rounds with a public history of vertices."""
+    dual = DenseDual(scaled_rows(lp, opt), s, step)
+    for vertex in history:
+        dual.learn(vertex)
+    return dual.scores(), weights_of(dual)
+
+
+def violations_at_vertices(rows, d):
+    """Scaled violation of every row at every vertex."""
+
+    def table(block):
+        found = np.zeros((block.count, d))
+        for j in range(d):
+            block.add_violations(j, 1.0, found[:, j])
+        return found
+
+    return np.concatenate(rows.map(table))

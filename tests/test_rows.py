@@ -1,0 +1,327 @@
+"""The contract of the door to private rows, which every source of rows inherits.
+
+A new source of rows gets all tests by one entry in SOURCES.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import privlp
+from privlp import LinearProgram
+from privlp.duals.dense import DenseDual, DenseRows, SmoothedWorstRows
+from privlp.duals.elastic import ElasticDual, ElasticRows
+from privlp.methods import METHODS
+from privlp.privacy import Randomness
+from privlp.regions.polytope import PublicPolytope
+from privlp.regions.simplex import Simplex
+from privlp.rows.equal_norm import RowsOfEqualNorm
+from privlp.rows.in_memory import InMemory
+from privlp.rows.on_polytope import RowsOnPolytope
+from privlp.rows.on_simplex import RowsOnSimplex
+from privlp.rows.program_rows import RowBlock
+from tests import programs
+from tests.programs import methods_for
+from tests.rounds import weights_of
+from tests.toy_rows import SplitProgram, SplitRows, split_rows
+
+N, OPT = 45, 3.0
+COSTS = np.array([1.0, 2.0, 0.5, 1.5])
+SOURCES = {
+    "in memory": lambda lp: lp.rows(),
+    "one block": lambda lp: split_rows(lp, []),
+    "three blocks": lambda lp: split_rows(lp, [7, 36]),
+    "an empty block": lambda lp: split_rows(lp, [0, 11]),
+    "a row a block": lambda lp: split_rows(lp, range(1, lp.shape[0])),
+}
+STORAGE = {"dense": np.array, "sparse": sp.csc_array}
+
+
+@pytest.fixture(params=SOURCES)
+def source(request):
+    return SOURCES[request.param]
+
+
+@pytest.fixture(params=STORAGE)
+def storage(request):
+    return STORAGE[request.param]
+
+
+def table(n=N, seed=0):
+    """Rows of many sizes, some of them alike, and right-hand sides."""
+    rng = np.random.default_rng(seed)
+    A = -rng.uniform(0.2, 1.0, (n, 4)) * rng.choice([1e-9, 1.0, 1e7], (n, 1))
+    A[rng.random((n, 4)) < 0.2] = 0.0
+    return A, -rng.uniform(0.5, 2.0, n)
+
+
+def program(A, b, storage=np.array):
+    return LinearProgram(COSTS, storage(A), b)
+
+
+# ---------------------------------------------------------------------------------------------- the
+# numbers of a row
+
+SIMPLEX = Simplex(program(*table()).public().form, OPT)
+POLYTOPE = PublicPolytope(LinearProgram(COSTS, *table(), bounds=(0, 9)).public().form, OPT)
+POINT = SIMPLEX.centre()
+SCALED = {
+    "equal range": (partial(RowsOnSimplex.of_equal_range, SIMPLEX), (0, 3, 1)),
+    "equal norm": (partial(RowsOfEqualNorm, simplex=SIMPLEX), (POINT, SIMPLEX.farthest())),
+    "soft": (
+        partial(RowsOfEqualNorm, simplex=SIMPLEX, unit=2.0, largest_price=1.0),
+        (POINT, SIMPLEX.farthest()),
+    ),
+    "polytope": (partial(RowsOnPolytope, region=POLYTOPE, with_value=True), (POINT, POINT / 3)),
+}
+
+
+def dense_state(rows, prepare, answers):
+    """Raw log-weights after some answers."""
+    kept = rows.keep(prepare).keep(DenseRows)
+    for answer in answers:
+        kept.update(DenseRows.add, answer, 0.3)
+    return kept.map(lambda block: block.raw)
+
+
+def elastic_state(rows, prepare, answers):
+    """Elastic weights after an answer."""
+    kept = rows.keep(prepare).keep(partial(ElasticRows, start=answers[0], softness=0.7))
+    kept.update(ElasticRows.learn, answers[-1])
+    return kept.map(lambda block: block.weights)
+
+
+def of_each_row(rows, name):
+    """All that is kept of a row: violations, log-weights and elastic weights."""
+    prepare, answers = SCALED[name]
+    states = [dense_state(rows, prepare, answers), elastic_state(rows, prepare, answers)]
+    states.append(rows.map(lambda block: block @ POINT - block.rhs))
+    return np.column_stack([np.concatenate(state) for state in states])
+
+
+@pytest.mark.parametrize("name", SCALED)
+class TestNumbersOfARow:
+    """They are functions of that row and of released values, to the last bit."""
+
+    def test_wherever_rows_are_split(self, source, storage, name):
+        lp = program(*table(), storage)
+        np.testing.assert_array_equal(of_each_row(source(lp), name), of_each_row(lp.rows(), name))
+
+    def test_in_any_order(self, source, storage, name):
+        A, b = table()
+        order = np.random.default_rng(1).permutation(N)
+        here = of_each_row(source(program(A, b, storage)), name)
+        there = of_each_row(source(program(A[order], b[order], storage)), name)
+        np.testing.assert_array_equal(here[order], there)
+
+    @pytest.mark.parametrize("kept", [1, 2, 38])
+    def test_whatever_the_other_rows(self, source, storage, name, kept):
+        A, b = table()
+        other_A, other_b = table(seed=5)
+        other_A[:kept], other_b[:kept] = A[:kept], b[:kept]
+        one, two = (
+            of_each_row(source(program(*rows, storage)), name)
+            for rows in ((A, b), (other_A, other_b))
+        )
+        np.testing.assert_array_equal(one[:kept], two[:kept])
+
+    def test_whether_the_other_rows_are_there(self, source, storage, name):
+        A, b = table()
+        one, two = (of_each_row(source(program(A[:n], b[:n], storage)), name) for n in (N, N - 4))
+        np.testing.assert_array_equal(one[: N - 4], two)
+
+
+@given(st.lists(st.integers(0, N), max_size=6).map(sorted), st.sampled_from(list(SCALED)))
+def test_numbers_of_rows_that_are_split_anywhere(cuts, name):
+    lp = program(*table())
+    np.testing.assert_array_equal(
+        of_each_row(split_rows(lp, cuts), name), of_each_row(lp.rows(), name)
+    )
+
+
+# ----------------------------------------------------------------------------------------------
+# what leaves
+
+
+def test_blocks_come_in_the_order_of_the_rows(source):
+    A, b = table()
+    assert np.concatenate(source(program(A, b)).map(lambda block: block.rhs)).tolist() == b.tolist()
+
+
+DUALS = {
+    "elastic": lambda rows: ElasticDual(rows, POINT, 0.7),
+    "dense": lambda rows: DenseDual(rows, 5.5, 0.4),
+    "worst rows": lambda rows: SmoothedWorstRows(rows, POINT, 5.0, 0.2),
+}
+
+
+@pytest.mark.parametrize("dual", DUALS)
+@pytest.mark.parametrize("name", ["equal norm", "polytope"])
+def test_sums_differ_by_rounding_alone(source, storage, name, dual):
+    lp, (prepare, answers) = program(*table(), storage), SCALED[name]
+    found = []
+    for rows in (source(lp), lp.rows()):
+        player = DUALS[dual](rows.keep(prepare))
+        scores = [player.scores()]
+        for answer in answers:
+            player.learn(answer)
+            scores.append(player.scores())
+        found.append((np.array(scores), weights_of(player)))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("count", [1, 4, N - 1, N, N + 9])
+def test_largest_of_all_rows(source, count):
+    lp = program(*table())
+    violations = np.sort((lp.rows().map(lambda block: block @ POINT - block.rhs))[0])[::-1]
+    found = source(lp).largest(RowBlock.largest_violations, count, POINT)
+    np.testing.assert_array_equal(found, violations[:count])
+
+
+def test_what_is_kept_twice_is_apart(source):
+    rows = source(program(*table()))
+    one, two = (rows.keep(lambda block: np.zeros(len(block.rhs))) for _ in range(2))
+    one.update(lambda state, value: state.__iadd__(value), 2.0)
+    assert one.total(np.sum) == 2.0 * N
+    assert two.total(np.sum) == 0.0
+
+
+# ----------------------------------------------------------------------------------------------
+# errors and noise
+
+DATA = "-1.23454321"
+
+
+def quoting(block, *released):
+    raise ValueError(f"a row holds {DATA}, of {len(block.rhs)} rows")
+
+
+def quoting_the_shape(block, *released):
+    raise MemoryError(f"Unable to allocate an array of shape ({len(block.rhs)},)")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rows, kernel: rows.keep(kernel),
+        lambda rows, kernel: rows.map(kernel),
+        lambda rows, kernel: rows.update(kernel, 1.0),
+        lambda rows, kernel: rows.total(kernel),
+        lambda rows, kernel: rows.largest(kernel, 3),
+    ],
+    ids=["keep", "map", "update", "total", "largest"],
+)
+@pytest.mark.parametrize(
+    ("kernel", "kind", "message"),
+    [
+        (quoting, RuntimeError, "A computation on private rows failed (ValueError). "),
+        (quoting_the_shape, MemoryError, "Too little memory for a computation on private rows."),
+    ],
+    ids=["any error", "memory"],
+)
+def test_errors_carry_no_data(source, call, kernel, kind, message):
+    with pytest.raises(kind) as caught:
+        call(source(program(*table())), kernel)
+    assert type(caught.value) is kind
+    assert str(caught.value).startswith(message)
+    assert DATA not in str(caught.value)
+    assert not any(character.isdigit() for character in str(caught.value))
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+ADD = privlp.ConstraintPrivate("add-remove", nominal_n=70)
+LITTLE = privlp.ScalarPrivate(0.05, lower=-1.2, upper=-0.8)
+REQUESTS = {
+    "dmw-published": {"width": 1.0, "alpha": 20.0},
+    "ftpl": {"alpha": 5.0},
+    "mw": {"alpha": 1.0},
+}
+
+
+def request_of(method):
+    whole = METHODS[method].protects(privlp.ConstraintPrivate())
+    request = {"s": 5, "opt": OPT} if whole else {}
+    return {**request, **({"opt": OPT} if method == "mw" else {}), **REQUESTS.get(method, {})}
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        *((method, InMemory) for method in METHODS),
+        *((method, SplitRows) for method in methods_for(privlp.ConstraintPrivate())),
+    ],
+)
+def test_kernels_draw_no_noise(method, kind, monkeypatch):
+    """Neither paid draws nor generators are touched while a kernel runs."""
+    inside, draw, fresh = [], Randomness.draw, np.random.default_rng
+
+    def marked(original):
+        def within(self, *arguments):
+            inside.append(True)
+            try:
+                return original(self, *arguments)
+            finally:
+                inside.pop()
+
+        return within
+
+    def outside(original):
+        def call(*arguments, **options):
+            assert not inside, "a kernel draws"
+            return original(*arguments, **options)
+
+        return call
+
+    for name in ("_keep", "_map"):
+        monkeypatch.setattr(kind, name, marked(getattr(kind, name)))
+    monkeypatch.setattr(Randomness, "draw", outside(draw))
+    monkeypatch.setattr(np.random, "default_rng", outside(fresh))
+    whole = METHODS[method].protects(privlp.ConstraintPrivate())
+    base = programs.covering(
+        30, costs=COSTS, neighbours=privlp.ConstraintPrivate() if whole else LITTLE
+    )
+    lp = SplitProgram.like(base) if kind is SplitRows else base
+    assert privlp.solve(lp, 1.0, 1e-6, method=method, rng=0, **request_of(method)).success
+
+
+# ----------------------------------------------------------------------------------------------
+# whole solves
+
+
+@pytest.mark.parametrize("eps", [math.inf, 1.0])
+@pytest.mark.parametrize("method", methods_for(privlp.ConstraintPrivate()))
+@pytest.mark.parametrize("fields", [{}, {"neighbours": ADD}], ids=["replace", "add-remove"])
+def test_a_solve_gives_the_same_wherever_rows_stand(method, eps, fields):
+    """Up to rounding; the same noise."""
+    lp = programs.covering(60, costs=COSTS, **fields)
+    one, other = (
+        privlp.solve(program, eps, 1e-6, method=method, rng=0, **request_of(method))
+        for program in (lp, SplitProgram.like(lp))
+    )
+    np.testing.assert_allclose(one.x, other.x, rtol=1e-7, atol=1e-9)
+    assert one.privacy.entries == other.privacy.entries
+    assert one.message == other.message
+
+
+def test_soft_rows_give_the_same_wherever_they_stand():
+    lp = programs.covering(60, costs=COSTS, penalty=np.linspace(0.1, 1.0, 60))
+    one, other = (
+        privlp.solve(program, 1.0, 1e-6, 5, opt=OPT, width=2.0, rng=0)
+        for program in (lp, SplitProgram.like(lp))
+    )
+    np.testing.assert_allclose(one.x, other.x, rtol=1e-9)
+
+
+def test_an_audit_takes_rows_from_anywhere():
+    lp = SplitProgram.like(programs.covering(30, costs=COSTS))
+    for method in ("mirror", "mirror-dense", "mirror-best"):
+        found = privlp.audit_solve(lp, 1.0, 1e-9, 5, opt=OPT, method=method, pairs=6, runs=0, rng=0)
+        assert found.passed, str(found)
+        assert max(release.ratio for release in found.releases) > 0.9
