@@ -1,1 +1,1 @@
-"""Benchmarks: each is a program, ``python -m benchmarks.NAME``, that compares within one run and prints ratios."""
+"""Benchmarks, each a program: ``python -m benchmarks.NAME``. It compares within one run."""

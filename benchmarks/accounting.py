@@ -1,9 +1,10 @@
-"""Accounting: exact Gaussian prices against other computations of them, and how much noise they save."""
+"""Exact Gaussian prices against other computations of them, and how much noise they save."""
 
 from __future__ import annotations
 
 import math
 
+import click
 import mpmath
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution
@@ -26,7 +27,9 @@ SELECTIONS = (100, 1_000, 10_000, 30_000)
 TARGET = 4.6  # at 1,000 rounds
 
 
+@click.command()
 def main() -> None:
+    """Compute, and write the page; it takes some minutes."""
     write_page(
         "accounting",
         "Prices of noise",
@@ -48,7 +51,7 @@ def main() -> None:
 
 
 def _exactness() -> list[str | tuple[list[str], list[list[str]]]]:
-    """The curve against 60 digits, and against privacy loss distributions, of one release and of T."""
+    """The curve against 60 digits, and against privacy loss distributions of 1 and T releases."""
     rng = np.random.default_rng(SEED)
     points = [
         (
@@ -123,7 +126,10 @@ def _exact_eps(mu: float, delta: float, start: float) -> mpmath.mpf:
 def _by_loss_distribution(
     mu: float, rounds: int, eps: float, delta: float, grid: float
 ) -> tuple[float, float]:
-    """(delta at eps, eps at delta) of `rounds` releases that together are mu-Gaussian-DP, by dp-accounting."""
+    """(delta at eps, eps at delta) of `rounds` releases, mu-Gaussian-DP together.
+
+    Computed by dp-accounting.
+    """
     composed = privacy_loss_distribution.from_gaussian_mechanism(
         math.sqrt(rounds) / mu,
         pessimistic_estimate=True,

@@ -1,4 +1,4 @@
-"""Figures 1 and 2 of Chaudhuri and Monteleoni (2008): private logistic regression on simulated records.
+"""Figures 1 and 2 of Chaudhuri and Monteleoni (2008): logistic regression on simulated records.
 
 Run with ``python -m benchmarks.cm_logistic``; an interrupted run goes on where it stopped. About 5
 minutes of one core.

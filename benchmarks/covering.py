@@ -1,4 +1,4 @@
-"""The default method against dense multiplicative weights, published and tight, on the covering program.
+"""The default against dense multiplicative weights, published and tight, on one covering program.
 
 Multiplicative weights at the best alpha of one grid, the default method at its default; the figure
 of merit is the (s+1)-th largest violation in the user's units, mean over seeds. Then the time that
@@ -115,7 +115,8 @@ def main(seeds: int) -> None:
     (RESULTS / "covering.md").write_text(
         f"# Covering program\n\n{caption}\nmean ± standard error over {seeds} seeds; uniform x"
         " leaves"
-        f" {uniform:.3f}.\n\n{table}\n\n{_time_without_noise(instances[0])}\n\n{_unknown_optimum(cache, instances)}\n\n![Violation"
+        f" {uniform:.3f}.\n\n{table}\n\n{_time_without_noise(instances[0])}\n\n"
+        f"{_unknown_optimum(cache, instances)}\n\n![Violation"
         f" over alpha](covering.png)\n\n{stamp('covering')}"
     )
     _draw(means, errors, float(uniform))

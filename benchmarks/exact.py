@@ -1,4 +1,4 @@
-"""Reading and solving exactly, against HiGHS itself: the same optima, and what the way through privlp costs.
+"""Reading and solving exactly, against HiGHS itself: equal optima, and what privlp adds in time.
 
 The first table needs the folder of test programs; the second makes its own programs of realistic
 structure, each more than ten times as large as Netlib's shell (536 rows, 1,775 columns, 3,556
@@ -41,7 +41,10 @@ Ints = npt.NDArray[np.int64]
 
 
 class Sketch:
-    """A linear program under construction: variables and rows are blocks of indices, entries are put where blocks meet."""
+    """A linear program under construction.
+
+    Variables and rows are blocks of indices; entries are put where blocks meet.
+    """
 
     def __init__(self) -> None:
         self._variables: list[npt.NDArray[np.float64]] = []
@@ -180,7 +183,10 @@ def flow(commodities: int = 20, nodes: int = 500, neighbours: int = 4) -> Sketch
 def distribution(
     customers: int = 3000, products: int = 3, houses: int = 150, plants: int = 40
 ) -> Sketch:
-    """Two-stage transportation: plants to warehouses to customers, with shared room and a price on unmet demand."""
+    """Two-stage transportation: plants to warehouses to customers.
+
+    Room is shared, and unmet demand has a price.
+    """
     rng = np.random.default_rng(2)
     plant, house, customer = (rng.random((size, 2)) for size in (plants, houses, customers))
     into, source, first_leg = _nearest(house, plant, 10)
@@ -319,7 +325,11 @@ def time_generated(folder: Path) -> None:
             "certify": (exact, "_certified"),
         }
         parts = Parts(places)
-        turns = Turns(lambda: _timed(parts, path), lambda: raw(path), turns=TURNS)  # noqa: B023 (called in this round only)
+        turns = Turns(
+            lambda: _timed(parts, path),  # noqa: B023 (called in this round only)
+            lambda: raw(path),  # noqa: B023
+            turns=TURNS,
+        )
         totals.append(
             [
                 name,

@@ -27,12 +27,10 @@ from privlp.privacy import (
     LaplaceMechanism,
     Mechanism,
     Randomness,
-    mechanisms,
 )
-from privlp.privacy.rounded_noise import (
-    Gaussian,
-    Laplace,
-    Law,
+from privlp.privacy.mechanisms import additive, objective_perturbation
+from privlp.privacy.noise.laws import Gaussian, Laplace, Law
+from privlp.privacy.noise.truncated_laws import (
     OneSidedTruncatedGaussian,
     OneSidedTruncatedLaplace,
 )
@@ -79,8 +77,8 @@ def naively(action: Callable[[], Any]) -> Callable[[], Any]:
 
     def run() -> Any:
         with (
-            mock.patch.object(mechanisms, "rounded_sum", naive_sum),
-            mock.patch.object(mechanisms, "nearly", secret),
+            mock.patch.object(additive, "rounded_sum", naive_sum),
+            mock.patch.object(objective_perturbation, "nearly", secret),
         ):
             return action()
 

@@ -1,4 +1,6 @@
-"""Test errors of perturbed risk minimisers: folds times draws, each fold's records made ready once for all its draws.
+"""Test errors of perturbed risk minimisers: folds times draws.
+
+The records of a fold are made ready once for all its draws.
 
 The releases are those of :mod:`svm_models.perturbation`. What is shared among draws changes none of
 them: the signed records, the exact minimiser to which output perturbation adds its noise, and fits
@@ -19,7 +21,7 @@ from sklearn.model_selection import KFold
 from tqdm import tqdm
 
 from privlp.privacy import EuclideanLaplaceMechanism, Ledger, ObjectivePerturbation, Randomness
-from svm_models.base import Account, signed, within_norm
+from svm_models.account import Account
 from svm_models.evaluation import CrossValidation, ResultStore
 from svm_models.losses import MarginLoss, huber, logistic
 from svm_models.minimise import RegularizedRisk
@@ -30,6 +32,7 @@ from svm_models.perturbation import (
     perturb_objective,
     perturb_output,
 )
+from svm_models.records import signed, within_norm
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -70,7 +73,7 @@ def perturb_objective_with_two_logs(risk: RegularizedRisk, account: Account) -> 
     Algorithm 2). The error of the computed minimiser is covered as in
     :func:`svm_models.perturbation.perturb_objective`.
     """
-    ledger, n = account.ledger, risk.M.shape[0]
+    ledger, n = account.ledger, risk.shape[0]
     if raised_with_two_logs(risk, ledger.eps):
         risk = replace(
             risk,
@@ -89,11 +92,14 @@ def perturb_objective_with_two_logs(risk: RegularizedRisk, account: Account) -> 
         ),
         "perturb the objective",
     )
-    return cover(replace(risk, linear=draw(np.zeros(risk.M.shape[1])) / n).minimise())
+    return cover(replace(risk, linear=draw(np.zeros(risk.shape[1])) / n).minimise())
 
 
 def raised(risk: RegularizedRisk, eps: float) -> bool:
-    """Whether objective perturbation raises the regularisation, to a value that does not depend on what it was."""
+    """Whether objective perturbation raises the regularisation.
+
+    If so, the value does not depend on what it was.
+    """
     return curvature_cost(risk) > _SHARE_OF_THE_CURVATURE * eps
 
 
@@ -166,7 +172,7 @@ def measure(
 
 def _settings(name: str, cell: Cell, fold: int, folds: int, draws: int, n: int) -> dict[str, Any]:
     learner = LEARNERS[cell.learner]
-    risk = RegularizedRisk(np.empty((n, 0)), learner.loss, cell.reg, 1.0)
+    risk = RegularizedRisk.in_memory(np.empty((n, 0)), learner.loss, cell.reg, 1.0)
     same = cell.eps is not None and learner.raises(risk, cell.eps)
     return {
         "data": name,
@@ -198,9 +204,9 @@ class Fold:
 
     def errors(self, cell: Cell, draws: int) -> list[float]:
         learner = LEARNERS[cell.learner]
-        risk = RegularizedRisk(self._signed, learner.loss, cell.reg, 1.0)
+        risk = RegularizedRisk.in_memory(self._signed, learner.loss, cell.reg, 1.0)
         if learner.perturbs_output:
-            risk = _Solved(
+            risk = _Solved.in_memory(
                 self._signed, learner.loss, cell.reg, 1.0, minimiser=self._minimiser(risk)
             )
         if learner.release is None or cell.eps is None:

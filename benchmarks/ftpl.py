@@ -1,4 +1,4 @@
-"""Follow the perturbed leader: eight textbook programs without noise, covering and routing programs with noise.
+"""Follow the perturbed leader: textbook programs without noise, covering and routing with noise.
 
 Run with ``python -m benchmarks.ftpl``; about five minutes of one core. The textbook programs are
 read from ../shared/data/lp.
@@ -37,7 +37,7 @@ FIGURES = (
 )
 
 
-def netlib(name: str) -> tuple[LinearProgram, privlp.exact.ExactSolution]:
+def netlib(name: str) -> tuple[LinearProgram, privlp.ExactSolution]:
     """One of the textbook programs, with a public box, and its optimum."""
     path = PROGRAMS / f"{name}.mps"
     size = np.abs(solve_exact(LinearProgram.from_mps(path)).x).max()

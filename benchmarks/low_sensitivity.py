@@ -1,5 +1,6 @@
-"""Private numbers that move a little: multiplicative weights against direct noise, predicted, proven and measured.
+"""Private numbers that move a little: multiplicative weights against direct noise.
 
+What is predicted, proven and measured.
 Run with ``python -m benchmarks.low_sensitivity``; about ten minutes of one core.
 """
 
@@ -12,16 +13,17 @@ from typing import Any
 
 import click
 import numpy as np
-from privlp.solvers import Task, best_method
-from privlp.solvers.direct_noise import predict_direct_noise
-from privlp.solvers.multiplicative_weights import Plan, predict_multiplicative_weights
-from privlp.solvers.noisy_numbers import quieter_noise
 from tqdm import tqdm
 
 import privlp
 from benchmarks import problems
 from benchmarks.published import picture, write_page
 from privlp import ColumnPrivate, LinearProgram, RowPrivate, ScalarPrivate
+from privlp.methods import METHODS as REGISTRY
+from privlp.methods import Task
+from privlp.methods.auto import best_run, protecting
+from privlp.methods.multiplicative_weights import Forecast
+from privlp.methods.noisy_numbers import quieter_noise
 from privlp.privacy import GaussianMechanism, LaplaceMechanism
 from privlp.report.style import MARKERS
 
@@ -121,43 +123,58 @@ class Cell:
         ]
 
 
-def proven_violations(task: Task, plan: Plan) -> tuple[float, float]:
-    """The bounds of docs/proofs.md that hold with probability 0.95, for right-hand sides that are private."""
-    rounds, span, d, n = plan.rounds(), plan.span, len(plan.simplex.vertices), task.form.n_private
-    select, _ = plan.mechanisms(rounds)
-    regret = span * math.sqrt(math.log(d) / rounds) + span * (4 / 3 * math.log(d) + 2) / rounds
-    (part,) = plan.relation.private_numbers(task.form)
+def proven_violations(task: Task) -> tuple[float, float]:
+    """The bounds of docs/proofs.md that hold with probability 0.95, where b is private."""
+    forecast = Forecast(task)
+    rounds, span, n = forecast.rounds(), forecast.span, task.form.n_private
+    log_d = math.log(len(forecast.rows.simplex.vertices))
+    select, _ = forecast.mechanisms(rounds)
+    regret = span * math.sqrt(log_d / rounds) + span * (4 / 3 * log_d + 2) / rounds
+    (part,) = task.relation.private_numbers(task.form)
     noise = quieter_noise(task, part.l1, part.l2, n)[1]
     largest = noise.scale * math.log(n / BETA) if isinstance(noise, LaplaceMechanism) else None
     if isinstance(noise, GaussianMechanism):
         largest = noise.sigma * math.sqrt(2 * math.log(2 * n / BETA))
-    return regret + 2 * select.sensitivity / select.eps * math.log(n * rounds / BETA), 2 * float(
-        largest or 0.0
-    )
+    selection = 2 * select.sensitivity / select.eps * math.log(n * rounds / BETA)
+    return regret + selection, 2 * float(largest or 0.0)
+
+
+def predicted_violation(task: Task, method: str) -> float:
+    """The largest violation that a method expects to leave, from public numbers."""
+    run = REGISTRY[method].plan(task)
+    assert run.predict is not None
+    return run.predict().violation
+
+
+def largest_violations(lp: LinearProgram, method: str, opt: float, draws: int) -> list[float]:
+    """Of so many private solutions, one seed each."""
+    solutions = [privlp.solve(lp, EPS, DELTA, method=method, opt=opt, rng=k) for k in range(draws)]
+    return [float(np.max(lp.A @ solution.x - lp.b)) for solution in solutions]
 
 
 def measure(lp: LinearProgram, step: float, draws: int) -> Cell:
     """Predict from public numbers, then draw; the optimum is given to both methods."""
     opt = privlp.solve_exact(lp).objective
-    task = Task.of(lp, EPS, DELTA, opt=opt, rng=0)
-    plan = Plan(task)
-    predicted = predict_multiplicative_weights(task).violation, predict_direct_noise(task).violation
-    proven = (
-        proven_violations(task, plan)
-        if isinstance(lp.neighbours, ScalarPrivate)
-        else (math.nan, math.nan)
+    task = Task.of(lp, EPS, DELTA, opt=opt)
+    scalar = isinstance(lp.neighbours, ScalarPrivate)
+    found = np.array([largest_violations(lp, method, opt, draws) for method in METHODS])
+    return Cell(
+        step=step,
+        n=lp.shape[0],
+        predicted=tuple(predicted_violation(task, method) for method in METHODS),
+        mean=tuple(found.mean(axis=1).tolist()),
+        error=tuple((found.std(axis=1, ddof=1) / math.sqrt(draws)).tolist()),
+        largest=tuple(found.max(axis=1).tolist()),
+        proven=proven_violations(task) if scalar else (math.nan, math.nan),
+        auto=best_run(task, protecting(task.relation, None))[0],
     )
-    found = np.array([
-        [np.max(lp.A @ privlp.solve(lp, EPS, DELTA, method=method, opt=opt, rng=seed).x - lp.b) for seed in range(draws)]
-        for method in METHODS
-    ])  # fmt: skip
-    summary = found.mean(axis=1), found.std(axis=1, ddof=1) / math.sqrt(draws), found.max(axis=1)
-    auto = best_method(task, lp.neighbours.methods)
-    return Cell(step, lp.shape[0], predicted, *(tuple(s.tolist()) for s in summary), proven, auto)  # type: ignore[arg-type]
 
 
 def crossing(cells: Sequence[Cell], values: Callable[[Cell], tuple[float, ...]]) -> str:
-    """Between which n multiplicative weights begins to be better, interpolated on logarithmic axes."""
+    """Between which n multiplicative weights begins to be better.
+
+    Interpolated on logarithmic axes.
+    """
     ahead = [math.log(values(cell)[0] / values(cell)[1]) for cell in cells]
     for (left, a), (right, b) in zip(
         zip(cells, ahead, strict=True), list(zip(cells, ahead, strict=True))[1:], strict=False

@@ -1,4 +1,4 @@
-"""The exact LP-SVM through its dual, p ranged rows, against the primal with n rows: same solver, same options, one run.
+"""The exact LP-SVM by its dual, p ranged rows, against the primal with n rows, in one run.
 
 Both go through :func:`privlp.solve_exact`, so both pay for passing the program on and for the
 certificate; the time inside HiGHS is stated too. Run with ``python -m benchmarks.lp_svm``; peak
@@ -37,7 +37,7 @@ def dual(data: DataSet, _limit: float) -> float | None:
 
 
 def primal(data: DataSet, limit: float) -> float | None:
-    """Objective of the soft-margin program as it is written, or None where the time limit came first."""
+    """Objective of the soft-margin program as it is written; None if the time limit came first."""
     return solve_exact(soft_margin_lp(sp.csr_array(data.X), data.y, C), time_limit=limit).objective
 
 

@@ -1,4 +1,7 @@
-"""Interleaved timing, time by part, and peak memory: whatever is compared is measured in turns within one run."""
+"""Interleaved timing, time by part, and peak memory.
+
+Whatever is compared is measured in turns within one run.
+"""
 
 from __future__ import annotations
 

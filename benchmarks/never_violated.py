@@ -58,7 +58,10 @@ def violated_rows(lp: LinearProgram, x: np.ndarray) -> int:
 
 
 def rival(lp: LinearProgram, private: str) -> LinearProgram:
-    """The program as the solver of Hsu et al. can take it: costs public and positive, so pairs of price zero are left out."""
+    """The program as the solver of Hsu et al. can take it: with public, positive costs.
+
+    So pairs of price zero are left out.
+    """
     sold = lp.c > 0
     rows = lp.private[:, None] & (lp.A > 0)
     relations: dict[str, Any] = {
@@ -127,7 +130,10 @@ def many(m: int) -> LinearProgram:
 
 
 def cost_of_many(eps: float, draws: int) -> list[tuple[Any, ...]]:
-    """Mean sub-optimality of each method on programs of many private numbers, and the number of violated rows in all draws."""
+    """Programs of many private numbers: mean sub-optimality of each method.
+
+    Beside it the number of violated rows in all draws.
+    """
     rows = []
     for m in SIZES:
         lp, found, violated = many(m), [], 0
@@ -155,8 +161,17 @@ def cost_of_many(eps: float, draws: int) -> list[tuple[Any, ...]]:
 )
 def main(draws: int, draws_of_many: int) -> None:
     """Measure, write the page, and draw the picture."""
-    headers = ("ε", "dimension-free", "published", "ratio", "rows violated", "Hsu et al.: worst violation", "rows violated",
-               "direct noise: sub-optimality", "worst violation")  # fmt: skip
+    headers = (
+        "ε",
+        "dimension-free",
+        "published",
+        "ratio",
+        "rows violated",
+        "Hsu et al.: worst violation",
+        "rows violated",
+        "direct noise: sub-optimality",
+        "worst violation",
+    )
     parts: list[Any] = [
         (
             f"10 pages, 5 advertisers, budgets bind (`privlp.examples.advertising`); δ = {DELTA:g},"

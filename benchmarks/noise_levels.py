@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -175,7 +177,9 @@ def shifted_width(m: int, eps: float, delta: float) -> float:
 
 
 def weighted_factor(rounds: int) -> float:
-    """Standard deviation of the noise of all rounds of an accelerated descent, in that of one release at the whole budget.
+    """Standard deviation of the noise of all rounds of an accelerated descent.
+
+    Its unit is that of one release at the whole budget.
 
     Round t counts (t + 2)/2. Looks for noise by weight, which came later than equal noise.
     """
@@ -195,25 +199,36 @@ def weighted_factor(rounds: int) -> float:
 
 
 def cut_sensitivity() -> float:
-    """L2 sensitivity of a cut of follow the perturbed leader, one row replaced, without its rounding error."""
-    from privlp.solvers.polytope_rows import LARGEST_VIOLATION, RowsOnPolytope  # noqa: PLC0415
+    """L2 sensitivity of a cut of follow the perturbed leader, without its rounding error.
 
-    relation = ConstraintPrivate()
-    if hasattr(RowsOnPolytope, "norm_of_a_row"):  # before slope and value were bounded apart
-        return relation.sum_sensitivity(RowsOnPolytope.norm_of_a_row(with_value=True), 1)
-    return relation.sum_sensitivity(1.0, 1, LARGEST_VIOLATION)  # type: ignore[call-arg]
+    One row is replaced.
+    """
+    module = _first_of("privlp.regions.polytope", "privlp.solvers.polytope_rows")
+    relation, rows = ConstraintPrivate(), getattr(module, "RowsOnPolytope", None)
+    if hasattr(rows, "norm_of_a_row"):  # before slope and value were bounded apart
+        return relation.sum_sensitivity(rows.norm_of_a_row(with_value=True), 1)
+    return relation.sum_sensitivity(1.0, 1, module.LARGEST_VIOLATION)
 
 
 def share_of_the_choice() -> float:
     """Share of its budget by which ``"mirror-best"`` chooses between two points."""
-    from privlp.solvers import portfolio  # noqa: PLC0415
+    module = _first_of("privlp.methods.mirror_best", "privlp.solvers.portfolio")
+    return float(module._SHARE_OF_THE_CHOICE)
 
-    return portfolio._SHARE_OF_THE_CHOICE
+
+def _first_of(*names: str) -> Any:
+    """The first module that the code has which is imported: older versions had other names."""
+    found = next(name for name in names if find_spec(name.rpartition(".")[0]))
+    return import_module(found)
 
 
 def calls_paid(make: Callable[[float], Any], count: int, composition: str | None = None) -> int:
-    """How many calls of `count` draws each a shared budget pays for, each calibrated to all it asks for."""
-    budget = Budget(*SHARED) if composition is None else Budget(*SHARED, composition=composition)  # type: ignore[arg-type]
+    """How many calls of `count` draws each a shared budget pays for.
+
+    Each is calibrated to all it asks for.
+    """
+    asked: Any = {} if composition is None else {"composition": composition}
+    budget = Budget(*SHARED, **asked)
     open_call = budget.ledger if hasattr(budget, "ledger") else budget.share
     paid = 0
     while True:
@@ -240,7 +255,10 @@ def _calibrated(eps: float, delta: float, make: Callable[[float], Any], count: i
 
 
 def _objective(estimator: Any, eps: float, delta: float) -> float:
-    """Noise on the linear term of the summed losses, of sensitivity 2, as an estimator draws it on ten thousand records."""
+    """Noise on the linear term of the summed losses, of sensitivity 2.
+
+    As an estimator draws it on ten thousand records.
+    """
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(RECORDS, 2))
     fitted = estimator(eps, REG, delta, classes=(-1, 1), random_state=0).fit(
@@ -254,7 +272,7 @@ def _objective(estimator: Any, eps: float, delta: float) -> float:
 
 def _regularization(eps: float) -> float:
     """What pure objective perturbation of logistic loss makes of `REG`."""
-    risk = RegularizedRisk(np.zeros((RECORDS, 2)), logistic(), REG, 1.0)
+    risk = RegularizedRisk.in_memory(np.zeros((RECORDS, 2)), logistic(), REG, 1.0)
     if hasattr(perturbation, "_enough_regularization"):
         return max(REG, perturbation._enough_regularization(risk, eps, pure=True))
     share = perturbation._SHARE_OF_THE_CURVATURE

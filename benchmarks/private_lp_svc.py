@@ -1,4 +1,6 @@
-"""PrivateLPSVC beside objective perturbation and noisy gradient descent, both tuned, on the same folds.
+"""PrivateLPSVC beside objective perturbation and noisy gradient descent, on the same folds.
+
+The other two are tuned.
 
 Run with ``python -m benchmarks.private_lp_svc``; an interrupted run goes on where it stopped. About
 an hour of one core. With ``--data`` or ``--preprocessing`` it measures a part and writes no page.
@@ -23,8 +25,8 @@ from benchmarks.published import power_of_ten, save_picture, store, write_page
 from benchmarks.thesis import DataSet, Model, data_set, measure
 from privlp.privacy import GaussianMechanism, Ledger
 from svm_models import HuberSVC, ObjectivePerturbationSVC, PrivateLPSVC
-from svm_models.base import signed
 from svm_models.evaluation import CrossValidation
+from svm_models.records import signed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -73,7 +75,10 @@ def models() -> dict[Any, Model]:
 def descend(
     M: FloatArray, steps: FloatArray, rounds: int, sigma: float, rngs: list[np.random.Generator]
 ) -> npt.NDArray[np.float32]:
-    """Nesterov's method on the mean Huber hinge (h = 1/2) of signed records, noise in every gradient: a column for each step."""
+    """Nesterov's method on the mean Huber hinge (h = 1/2) of signed records: a column a step.
+
+    Every gradient has noise.
+    """
     columns = M.astype(np.float32)
     transposed = np.ascontiguousarray(columns.T)
     x = ahead = total = np.zeros((M.shape[1], len(steps)))

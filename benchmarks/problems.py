@@ -1,4 +1,4 @@
-"""Families of linear programs for benchmarks: made from a seed, sized as asked, with known optima."""
+"""Families of linear programs, made from a seed, sized as asked, with known optima."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def covering(
     per_row: int = 3,
     margin: float = 2.5,
 ) -> Instance:
-    """Cover n people at least cost from d services: minimise c·x subject to A_i x >= 1 for each person, entries in [0, 1].
+    """Cover n people at least cost from d services.
+
+    Minimise c·x subject to A_i x >= 1 for each person, entries in [0, 1].
 
     `good` services form the optimum; each person can use `per_row` of them, chosen by popularity,
     and a random third of the others, which cost more for what they give (by `margin` on average).
@@ -59,7 +61,10 @@ def covering(
 
 
 def packing(seed: int = 0, *, n: int = 20_000, d: int = 60) -> Instance:
-    """Earn the most within n capacities: maximise c·x subject to A x <= b, a tenth of A filled, rows of very different size."""
+    """Earn the most within n capacities: maximise c·x subject to A x <= b.
+
+    A tenth of A is filled, and rows are of very different size.
+    """
     rng = np.random.default_rng(seed)
     A = np.where(rng.random((n, d)) < 0.1, rng.random((n, d)), 0.0) * np.exp(
         rng.normal(0, 0.5, (n, 1))
@@ -75,7 +80,10 @@ def packing(seed: int = 0, *, n: int = 20_000, d: int = 60) -> Instance:
 
 
 def game(seed: int = 0, *, n: int = 20_000, d: int = 50) -> Instance:
-    """Find a mixed strategy of value 0 against n opponents: A x <= 0, sum x = 1, some pure strategies better than others."""
+    """Find a mixed strategy of value 0 against n opponents: A x <= 0, sum x = 1.
+
+    Some pure strategies are better than others.
+    """
     rng = np.random.default_rng(seed)
     A = rng.uniform(-1, 1, (n, d))
     A[:, :5] -= 0.3 * (rng.random((n, 5)) < 0.6)
@@ -83,7 +91,10 @@ def game(seed: int = 0, *, n: int = 20_000, d: int = 50) -> Instance:
 
 
 def classification(seed: int = 0, *, n: int = 20_000, p: int = 50) -> Instance:
-    """Separate n noisy labelled points on the sphere by a rule of 1-norm 40: the hard-margin support vector machine."""
+    """Separate n noisy labelled points on the sphere by a rule of 1-norm 40.
+
+    This is the hard-margin support vector machine.
+    """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p)) * np.exp(rng.normal(0, 0.7, p))
     weights = np.where(rng.random(p) < 0.2, rng.normal(size=p), 0.0)
@@ -100,7 +111,9 @@ def multicommodity(
     hours: int = 96,
     slack: float = 0.1,
 ) -> Instance:
-    """Route commodities over given paths of a random network at least cost, within the private capacity of each link at each hour.
+    """Route commodities over given paths of a random network at least cost.
+
+    The capacity of each link at each hour is private.
 
     x is the share of a commodity that takes each of its `paths` short paths; public: shares of a
     commodity add up to 1. One private row is the load of one link in one of `hours`, in which the

@@ -1,4 +1,4 @@
-"""Figures printed in the sources, with their citations, and the pages on which ours stand beside them."""
+"""Figures printed in the sources, with citations, and the pages that show ours beside them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,10 @@ def store(name: str) -> ResultStore:
 def write_page(
     name: str, title: str, parts: Iterable[str | tuple[Sequence[str], Sequence[Sequence[Any]]]]
 ) -> None:
-    """Write docs/results/<name>.md, and print it: paragraphs, tables as (headers, rows), and the state of the code measured."""
+    """Write docs/results/<name>.md, and print it.
+
+    It has paragraphs, tables as (headers, rows), and the state of the code measured.
+    """
     texts = [
         (
             part
@@ -123,7 +126,9 @@ def write_page(
 def picture(
     name: str, panels: int = 1, *, size: tuple[float, float] | None = None, sharey: bool = False
 ) -> Iterator[list[Axes]]:
-    """Draw docs/results/<name>.png in the house style, at most 12 inches wide: panels in rows of three, one legend beside the data.
+    """Draw docs/results/<name>.png in the house style, at most 12 inches wide.
+
+    Panels stand in rows of three, with one legend beside the data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One round of dense multiplicative weights against one product A^T z, and the memory of a whole solve.
+"""One round of dense multiplicative weights against one product A^T z, and a solve's memory.
 
 Random covering programs with 45,000 private rows and 104 variables: dense, and sparse with 11 %
 non-zeros.
@@ -13,17 +13,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from privlp.solvers import METHODS, Task
-from privlp.solvers.dense_dual import DenseDual
-from privlp.solvers.simplex import RowsOnSimplex
 from threadpoolctl import threadpool_limits
 
 import privlp
 from benchmarks.measure import Parts, Turns, in_fresh_process, print_table
 from privlp import LinearProgram
-from privlp.privacy import ExponentialMechanism, Ledger, Randomness
-from privlp.problem.standard_form import StandardForm
-from privlp.rows.program_rows import PrivateRows
+from privlp.duals.projection import DenseProjection
+from privlp.methods import METHODS, Task
+from privlp.privacy import ExponentialMechanism, Randomness
+from privlp.rows.on_simplex import RowsOnSimplex
+from privlp.rows.program_rows import RowBlock
 
 N, D, FILL = 45_000, 104, 0.11
 EPS, DELTA, S = 1.0, 1e-6, 0.1
@@ -33,7 +32,10 @@ MEMORY_TARGET = 12.0
 
 
 def covering_data(kind: str) -> tuple[np.ndarray, Any, np.ndarray, float]:
-    """Costs, matrix and right-hand sides of a covering program, and a budget that covers an average row once."""
+    """Costs, matrix and right-hand sides of a covering program, and its budget.
+
+    The budget covers an average row once.
+    """
     rng = np.random.default_rng(0)
     A = (
         -rng.random((N, D))
@@ -46,23 +48,18 @@ def covering_data(kind: str) -> tuple[np.ndarray, Any, np.ndarray, float]:
 
 
 def game(lp: LinearProgram, opt: float) -> Any:
-    """The solver that privlp.solve would run: accuracy and number of rounds are the best for the budget."""
-    form, ledger = StandardForm.of(lp), Ledger(EPS, DELTA)
-    return METHODS["dmw"](
-        Task(
-            form=form,
-            s=S * N,
-            alpha=None,
-            opt=opt,
-            width=None,
-            ledger=ledger,
-            randomness=Randomness(),
-        )
-    )
+    """The solver that privlp.solve would run: accuracy and rounds are the best for the budget."""
+    task = Task.of(lp, EPS, DELTA, S * N, opt=opt)
+    planned = METHODS["dmw"].plan(task)
+    draws = task.ledger.charge_together(planned.charges, task.relation, Randomness())
+    return planned.start(lp.rows(), draws)
 
 
 def player(lp: LinearProgram, opt: float) -> tuple[Callable[[], None], int, list[Any]]:
-    """A function that plays the next round of a few games, how many rounds are left after warming up, and the games."""
+    """A function that plays the next round of a few games.
+
+    With it: how many rounds are left after warming up, and the games.
+    """
     games = [game(lp, opt) for _ in range(GAMES)]
     rounds = ((solver, t) for solver in games for t in range(solver.rounds))
 
@@ -90,9 +87,9 @@ def time_rounds(kind: str) -> tuple[list[Any], list[list[Any]]]:
 
     play, left, _ = player(lp, opt)
     places = {
-        "project the dual weights": (DenseDual, "weights"),
+        "project the dual weights": (DenseProjection, "__call__"),
         "score the vertices": (RowsOnSimplex, "scores"),
-        "  of which A^T z": (PrivateRows, "transposed_times"),
+        "  of which A^T z": (RowBlock, "transposed_times"),
         "select a vertex": (ExponentialMechanism, "release"),
         "update the dual weights": (RowsOnSimplex, "add_violations"),
     }

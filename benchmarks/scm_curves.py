@@ -1,4 +1,6 @@
-"""Figure 1 of Sarwate, Chaudhuri and Monteleoni (2009): error against eps, and against the number of records with private tuning.
+"""Figure 1 of Sarwate, Chaudhuri and Monteleoni (2009): error against eps.
+
+Also against the number of records, with private tuning.
 
 Run with ``python -m benchmarks.scm_curves``, after ``benchmarks.scm_tables`` and
 ``benchmarks.scm_kernel``, whose measurements it uses (and makes, if they are missing); an
@@ -35,7 +37,7 @@ from svm_models.datasets import fetch_kddcup99, make_nested_balls
 from svm_models.evaluation import CrossValidation
 from svm_models.exact import HuberSVC
 from svm_models.kernel import RandomFourierFeatures
-from svm_models.perturbation import (
+from svm_models.perturbed_classifiers import (
     ObjectivePerturbationLogisticRegression,
     ObjectivePerturbationSVC,
     OutputPerturbationSVC,

@@ -1,4 +1,6 @@
-"""The kernel experiment of Sarwate, Chaudhuri and Monteleoni (2009): nested balls, Gaussian kernel by random Fourier features.
+"""The kernel experiment of Sarwate, Chaudhuri and Monteleoni (2009): nested balls.
+
+Gaussian kernel by random Fourier features.
 
 Run with ``python -m benchmarks.scm_kernel``; an interrupted run goes on where it stopped. About 5
 minutes of one core.
@@ -35,7 +37,10 @@ EPS, BAYES = 0.1, 0.05
 
 @dataclass(frozen=True)
 class Kernel:
-    """exp(-gamma ||x - x'||^2) by D = frequencies random frequencies, and the regularisation with and without privacy."""
+    """exp(-gamma ||x - x'||^2) by D = frequencies random frequencies.
+
+    With the regularisation with and without privacy.
+    """
 
     gamma: float
     frequencies: int

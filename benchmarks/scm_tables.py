@@ -1,4 +1,6 @@
-"""Figures 2 to 4 of Sarwate, Chaudhuri and Monteleoni (2009): Adult and KDDCup99, regularisation times eps; one log against two.
+"""Figures 2 to 4 of Sarwate, Chaudhuri and Monteleoni (2009): Adult and KDDCup99.
+
+Regularisation times eps; one logarithm against two.
 
 Run with ``python -m benchmarks.scm_tables``; an interrupted run goes on where it stopped. About 30
 minutes of one core.
@@ -87,7 +89,10 @@ class DataSet:
     def measure_raises(
         self, *, progress: bool = True
     ) -> dict[tuple[float, float], CrossValidation]:
-        """(eps, share) to test error, with the regularisation at which the curvature costs that share of eps."""
+        """(eps, share) to test error.
+
+        The regularisation is that at which the curvature costs that share of eps.
+        """
         X, y = self.fetch(preprocessing="unit", return_X_y=True)
         n = round(len(y) * (1 - 1 / FOLDS))
         cells = {

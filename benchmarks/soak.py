@@ -106,7 +106,10 @@ def records() -> tuple[np.ndarray, np.ndarray]:
 
 
 def memory_while(times: int) -> tuple[list[float], list[int], int]:
-    """Resident MB and number of Python objects after each round of all actions, and how many actions there are."""
+    """Resident MB and number of Python objects after each round of all actions.
+
+    With it: how many actions there are.
+    """
     doing = actions()
     resident, objects = [], []
     for seed in tqdm(range(times), unit="round"):

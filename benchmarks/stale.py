@@ -23,18 +23,23 @@ RESULTS = ROOT / "docs" / "results"
 LISTS = frozenset({"README", "index"})
 
 _PRIVACY = (
-    "gaussian_dp gaussian_tails prices ledger budget partitions events mechanisms rounded_noise"
-    " randomness"
+    "gaussian_dp gaussian_tails prices events charges calibration accountant ledger series"
+    " budget_rule partitions budget mechanisms/* noise/* randomness"
 )
 PRIVACY = tuple(f"privlp/privacy/{name}.py" for name in _PRIVACY.split())
-SOLVERS = ("privlp/solve.py", "privlp/solvers/*.py", "privlp/relations/*.py", "privlp/problem/*.py")
-AUDITS = ("privlp/audits/*.py", "tests/conformance_*.py")
-CLASSIFIERS = (
-    "svm_models/base.py",
-    "svm_models/losses.py",
-    "svm_models/minimise.py",
-    "svm_models/perturbation.py",
+STORED = tuple(
+    f"privlp/privacy/{name}.py"
+    for name in ("call_store", "budget_file", "stored_calls", "record_file", "file_location")
 )
+#: Everything that a solve runs, but for the privacy of it.
+_ROOMS = "methods methods/published players duals regions rows relations problem"
+SOLVERS = ("privlp/solve.py", *(f"privlp/{room}/*.py" for room in _ROOMS.split()))
+AUDITS = ("privlp/audits/*.py", "tests/conformance_*.py")
+_CLASSIFIERS = (
+    "account base classes losses margins minimise perturbation perturbed_classifiers records"
+    " validation"
+)
+CLASSIFIERS = tuple(f"svm_models/{name}.py" for name in _CLASSIFIERS.split())
 FOLDS = ("benchmarks/folds.py", "svm_models/datasets/*.py")
 THESIS = (
     "benchmarks/thesis.py",
@@ -46,8 +51,8 @@ DESCENT_CLASSIFIER = ("svm_models/private_lp_svc.py", *SOLVERS)
 #: Where sensitivities and shares stand that the page on accounting compares.
 COUNTED = (
     "privlp/relations/constraint_private.py",
-    "privlp/solvers/polytope_rows.py",
-    "privlp/solvers/portfolio.py",
+    "privlp/regions/polytope.py",
+    "privlp/methods/mirror_best.py",
 )
 SELECTION_CLASSIFIER = ("svm_models/dmw_svc.py", *SOLVERS)
 
@@ -90,7 +95,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "scm_kernel": (*PRIVACY, *CLASSIFIERS, *FOLDS, "svm_models/kernel.py"),
     "scm_tables": (*PRIVACY, *CLASSIFIERS, *FOLDS),
-    "stored_budget": (*PRIVACY, "privlp/privacy/budget_file.py", "privlp/privacy/record_file.py"),
+    "stored_budget": (*PRIVACY, *STORED),
     "soak": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "svm_models/*_svc.py"),
     "svm_audits": (
         *PRIVACY,
@@ -121,7 +126,8 @@ def fingerprint(source: str) -> str:
     Examples
     --------
     >>> from benchmarks.stale import fingerprint
-    >>> fingerprint("x = 1  # a comment") == fingerprint("'A docstring.';x=1") != fingerprint("x = 2")
+    >>> code = fingerprint("x = 1  # a comment")
+    >>> code == fingerprint("'A docstring.';x=1") != fingerprint("x = 2")
     True
     """
     digest = hashlib.sha256()
@@ -131,7 +137,10 @@ def fingerprint(source: str) -> str:
 
 
 def _tokens(node: object) -> Iterator[str]:
-    """A syntax tree in words that do not depend on Python's version: empty fields, which newer versions add, are left out."""
+    """A syntax tree in words that do not depend on Python's version.
+
+    Empty fields are left out: newer versions add some.
+    """
     if isinstance(node, ast.AST):
         yield f"({type(node).__name__}"
         for name, value in ast.iter_fields(node):
@@ -166,7 +175,10 @@ def _fingerprint_of(path: Path) -> str:
 
 
 def stamp(page: str) -> str:
-    """The end of a page that is written now: version and state in words, and each source's fingerprint in a comment."""
+    """The end of a page that is written now: version and state in words.
+
+    A comment holds the fingerprint of each source.
+    """
     state = state_of(page)
     lines = "".join(f"{path} {digest}\n" for path, digest in state.items())
     short = hashlib.sha256(lines.encode()).hexdigest()[:8]

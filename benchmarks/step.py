@@ -11,12 +11,12 @@ from unittest import mock
 
 import click
 import numpy as np
-from privlp.solvers.simplex import Simplex
 from tabulate import tabulate
 
 import privlp
 from benchmarks.problems import Instance, classification, covering, game, packing
 from privlp.problem.standard_form import StandardForm
+from privlp.regions.simplex import Simplex
 
 FAMILY = {"covering": covering, "packing": packing, "game": game, "classification": classification}
 SPREADS = (2.0, 0.6, 0.2, 0.06)
@@ -28,9 +28,9 @@ DELTA = 1e-6
 def residual(instance: Instance, eps: float, s: int, spread: float, seed: int) -> float:
     """Mean of the s largest scaled residuals of one private solve."""
     lp = instance.lp
-    with mock.patch("privlp.solvers.dmw._SPREAD", spread):
-        x = privlp.solve(lp, eps, DELTA, s, opt=instance.opt, rng=seed).x
-    norms = np.linalg.norm(lp.A, axis=1)
+    with mock.patch("privlp.methods.dmw._SPREAD", spread):
+        x = privlp.solve(lp, eps, DELTA, s, opt=instance.opt, method="dmw", rng=seed).x
+    norms = np.sqrt((lp.A * lp.A).sum(axis=1))  # of a sparse A too
     scaled = (lp.A @ x - lp.b)[norms > 0] / norms[norms > 0]
     radius = Simplex(StandardForm.of(lp), instance.opt).radius
     return float(np.sort(scaled)[-s:].mean() / radius)

@@ -24,7 +24,9 @@ from benchmarks.measure import ROOT, Turns
 from benchmarks.published import write_page
 from privlp import Budget, BudgetExceededError, ConstraintPrivate, LinearProgram
 from privlp.privacy import LaplaceMechanism, Randomness
-from privlp.privacy.budget_file import StoredBudget, summary
+from privlp.privacy.budget import StoredBudget
+from privlp.privacy.budget_report import summary
+from privlp.privacy.call_store import MemoryStore
 from privlp.privacy.record_file import START
 
 #: A worker asks for one of these at random, so that its requests do not all look alike.
@@ -108,7 +110,10 @@ class Trial:
 
     @property
     def holds(self) -> bool:
-        """Whether every draw is on record, within the limit, which is used up but for less than the smallest request."""
+        """Whether every draw is on record, within the limit, and the limit is used up.
+
+        What is left is less than the smallest request.
+        """
         used_up = self.spent + min(SIZES) * self._unit > 1.0
         return (
             self.drawn <= self.recorded
@@ -176,7 +181,7 @@ def filled(path: Path, calls: int) -> StoredBudget:
     budget.ledger(1.0, 0.0).charge(
         LaplaceMechanism.of_eps(1.0, 0.5), 1, "first", ConstraintPrivate(), Randomness(0)
     )
-    file = budget._file
+    file = budget._file.file
     with file.writing() as connection:
         bodies, last = file.read(connection, START)
         for number in range(1, calls):
@@ -205,8 +210,7 @@ def costs(folder: Path, calls: int, times: int) -> list[str]:
             draw, 1, "a count", ConstraintPrivate(), Randomness(0)
         )
 
-    memory = Budget(1e6, 1e-6)
-    memory._calls = dict(budget.calls)
+    memory = Budget(1e6, 1e-6, _store=MemoryStore(budget.calls))
     numbers = [
         milliseconds(lambda: Budget.open(path), max(3, times // 10)),
         milliseconds(charge(budget), times),

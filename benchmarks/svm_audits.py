@@ -1,4 +1,6 @@
-"""What an audit measures of published claims on one concrete pair of neighbours, beside the corrected mechanisms.
+"""What an audit measures of published claims on one pair of neighbours.
+
+Beside them stand the corrected mechanisms.
 
 Run with ``python -m benchmarks.svm_audits``; about three minutes. An audit finds faults; passing
 one proves nothing.
@@ -11,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import click
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -18,7 +21,7 @@ from benchmarks.published import save_picture, write_page
 from privlp import NotPrivateWarning, audit
 from privlp.privacy import Ledger, Randomness
 from svm_models import DualPerturbationSVC
-from svm_models.base import Account
+from svm_models.account import Account
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
 from svm_models.perturbation import perturb_objective, perturb_output
@@ -37,7 +40,7 @@ FAR, OFF_AXIS = (np.array([[0.5, 0.0], [-0.5, 0.0], third]) for third in ([1.0, 
 def corrected(release: Callable[..., Any], reg: float) -> Mechanism:
     """A mechanism of the package."""
     return lambda M, rng: release(
-        RegularizedRisk(M, huber(), reg, 1.0), Account(Ledger(EPS, 0.0), Randomness(rng))
+        RegularizedRisk.in_memory(M, huber(), reg, 1.0), Account(Ledger(EPS, 0.0), Randomness(rng))
     )
 
 
@@ -46,7 +49,7 @@ def published(reg: float, *, scale: float) -> Mechanism:
 
     def mechanism(M: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         linear = np.array([rng.choice([-1.0, 1.0]) * rng.gamma(1, scale)]) / len(M)
-        return replace(RegularizedRisk(M, huber(), reg, 1.0), linear=linear).minimise()
+        return replace(RegularizedRisk.in_memory(M, huber(), reg, 1.0), linear=linear).minimise()
 
     return mechanism
 
@@ -108,6 +111,7 @@ CASES: dict[str, tuple[Callable[..., Any], Any, Any, str, int]] = {
 }
 
 
+@click.command()
 def main() -> None:
     """Audit, and write the page."""
     found = {

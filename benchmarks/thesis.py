@@ -1,4 +1,4 @@
-"""What the commands on van der Reijden's thesis share: its citation, the data sets, and fits of which more than errors is kept."""
+"""What the commands on van der Reijden's thesis share: its citation, data sets and kept fits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DataSet:
 
 @cache
 def data_set(name: str, preprocessing: str = "thesis") -> DataSet:
-    """Adult (45,222 records, sparse: fewer entries than zeros) or 70,000 random records of KDD Cup 1999."""
+    """Adult (45,222 sparse records) or 70,000 random records of KDD Cup 1999."""
     if name == "adult":
         found, title, reg = fetch_adult(preprocessing=preprocessing), "Adult", 1e-3
         return DataSet(

@@ -1,4 +1,6 @@
-"""Figures 1 to 3 of van der Reijden (2019), and the soft margin that the thesis rejects: each of its claims against our curves.
+"""Figures 1 to 3 of van der Reijden (2019), each of its claims against our curves.
+
+Also the soft margin, which the thesis rejects.
 
 Run with ``python -m benchmarks.thesis_figures``; an interrupted run goes on where it stopped. About
 35 minutes of one core; ``--data adult`` and ``--data kdd`` measure the two data sets side by side,
@@ -59,7 +61,10 @@ Curves = dict[Any, Fits]
 
 
 class OracleDMWSVC(DMWSVC):
-    """With the exact optimum of the soft-margin program as if it were public: **not private**, for comparison only."""
+    """With the exact optimum of the soft-margin program as if it were public.
+
+    **Not private**: for comparison only.
+    """
 
     _known: dict[str, tuple[float, float]] = {}  # noqa: RUF012 (a cache)
 

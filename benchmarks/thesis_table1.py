@@ -1,4 +1,6 @@
-"""Table 1 of van der Reijden (2019): errors without privacy, and how many vertices the dense multiplicative weights ever pick.
+"""Table 1 of van der Reijden (2019): errors without privacy.
+
+Also how many vertices the dense multiplicative weights ever pick.
 
 Run with ``python -m benchmarks.thesis_table1``; an interrupted run goes on where it stopped. About
 four minutes of one core.

@@ -1,4 +1,6 @@
-"""Check a built site: every internal link and picture resolves, no page loads anything from elsewhere, options keep their hyphens.
+"""Check a built site: links and pictures resolve, and no page loads anything from elsewhere.
+
+Options of commands keep their hyphens.
 
 ``python docs/check_site.py docs/_build/html``
 """

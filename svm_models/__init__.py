@@ -1,4 +1,4 @@
-"""Support vector machines as linear programs, on top of :mod:`privlp`, and private ones to compare with.
+"""Support vector machines as linear programs, and other private ones to compare with.
 
 The matrices need nothing but privlp; the estimators follow scikit-learn's conventions and need it
 (``pip install 'privlp[svm]'``).
@@ -9,9 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from privlp import MissingDependencyError
-from svm_models.linear_programs import hard_margin_lp as hard_margin_lp
-from svm_models.linear_programs import soft_margin_lp as soft_margin_lp
+from privlp.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from svm_models.datasets import fetch_adult as fetch_adult
@@ -29,19 +27,25 @@ if TYPE_CHECKING:
     from svm_models.exact import HuberSVC as HuberSVC
     from svm_models.exact import RegularizedLogisticRegression as RegularizedLogisticRegression
     from svm_models.kernel import RandomFourierFeatures as RandomFourierFeatures
+    from svm_models.linear_programs import hard_margin_lp as hard_margin_lp
+    from svm_models.linear_programs import soft_margin_lp as soft_margin_lp
     from svm_models.losses import MarginLoss as MarginLoss
-    from svm_models.perturbation import (
+    from svm_models.perturbed_classifiers import (
         ObjectivePerturbationClassifier as ObjectivePerturbationClassifier,
     )
-    from svm_models.perturbation import (
+    from svm_models.perturbed_classifiers import (
         ObjectivePerturbationLogisticRegression as ObjectivePerturbationLogisticRegression,
     )
-    from svm_models.perturbation import ObjectivePerturbationSVC as ObjectivePerturbationSVC
-    from svm_models.perturbation import OutputPerturbationClassifier as OutputPerturbationClassifier
-    from svm_models.perturbation import (
+    from svm_models.perturbed_classifiers import (
+        ObjectivePerturbationSVC as ObjectivePerturbationSVC,
+    )
+    from svm_models.perturbed_classifiers import (
+        OutputPerturbationClassifier as OutputPerturbationClassifier,
+    )
+    from svm_models.perturbed_classifiers import (
         OutputPerturbationLogisticRegression as OutputPerturbationLogisticRegression,
     )
-    from svm_models.perturbation import OutputPerturbationSVC as OutputPerturbationSVC
+    from svm_models.perturbed_classifiers import OutputPerturbationSVC as OutputPerturbationSVC
     from svm_models.private_lp_svc import PrivateLPSVC as PrivateLPSVC
     from svm_models.selection import PrivateModelSelector as PrivateModelSelector
 
@@ -58,8 +62,9 @@ _HOMES = {
     "evaluation": ("CrossValidation", "ResultStore", "cross_validate"),
     "exact": ("LPSVC", "QPSVC", "HuberSVC", "RegularizedLogisticRegression"),
     "kernel": ("RandomFourierFeatures",),
+    "linear_programs": ("hard_margin_lp", "soft_margin_lp"),
     "losses": ("MarginLoss",),
-    "perturbation": (
+    "perturbed_classifiers": (
         "ObjectivePerturbationClassifier",
         "ObjectivePerturbationLogisticRegression",
         "ObjectivePerturbationSVC",
@@ -72,11 +77,11 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["hard_margin_lp", "soft_margin_lp", *_HOME_OF]  # noqa: PLE0604
+__all__ = [*_HOME_OF]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    """Import an estimator when it is first asked for, so that the matrices do not need scikit-learn."""
+    """Import a public name when it is first asked for: the matrices do not need scikit-learn."""
     if name not in _HOME_OF:
         raise AttributeError(f"module 'svm_models' has no attribute {name!r}")
     try:

@@ -214,13 +214,15 @@ def _three_classifiers(records: TrainingFile, randomness: Randomness) -> list[st
     """The three lines, unless eps' is too small."""
     # scikit-learn is needed here, and says so.
     from svm_models import HuberSVC, RegularizedLogisticRegression  # noqa: PLC0415
-    from svm_models.base import Account, signed, within_norm  # noqa: PLC0415
+    from svm_models.account import Account  # noqa: PLC0415
     from svm_models.losses import huber, logistic  # noqa: PLC0415
     from svm_models.minimise import RegularizedRisk  # noqa: PLC0415
     from svm_models.perturbation import perturb_objective, perturb_output  # noqa: PLC0415
+    from svm_models.records import signed, within_norm  # noqa: PLC0415
 
     loss = logistic() if records.h is None else huber(records.h)
-    risk = RegularizedRisk(signed(within_norm(records.X, 1.0), records.y), loss, records.reg, 1.0)
+    M = signed(within_norm(records.X, 1.0), records.y)
+    risk = RegularizedRisk.in_memory(M, loss, records.reg, 1.0)
     _require_eps_for_noise(risk, records.eps)
     both = (-1.0, 1.0)
     exact = (
@@ -251,7 +253,7 @@ def _require_eps_for_noise(risk: RegularizedRisk, eps: float) -> None:
 
     if eps_for_noise(risk, eps) >= _LEAST_EPS_FOR_NOISE:
         return
-    n, curvature, share = risk.M.shape[0], risk.loss.curvature_bound, 1 - SHARE_OF_THE_CERTIFICATE
+    n, curvature, share = risk.shape[0], risk.loss.curvature_bound, 1 - SHARE_OF_THE_CERTIFICATE
     enough: dict[str, float] = {"eps": (curvature_cost(risk) + _LEAST_EPS_FOR_NOISE) / share}
     affordable = math.expm1(min(share * eps - _LEAST_EPS_FOR_NOISE, 700.0))
     if affordable > 0:

@@ -39,7 +39,13 @@ class CsvFile:
 
 
 def read_csv_file(path: str | os.PathLike[str], label: str | None = None) -> CsvFile:
-    """Read numbers separated by commas, and labels from the column of this name or number from 1 (the last, if none is given).
+    """Read numbers separated by commas, and labels from one column.
+
+    Parameters
+    ----------
+    path : path
+    label : str, optional
+        The name of the column of labels, or its number from 1; the last by default.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Algorithm 3 of van der Reijden (2019): the hard-margin LP-SVM by private dense multiplicative weights, end to end.
+"""The LP-SVM by private dense multiplicative weights: Algorithm 3 of van der Reijden (2019).
 
 Proof: ``docs/proofs.md``, "Dense multiplicative weights for support vector machines".
 """
@@ -18,11 +18,13 @@ from privlp.methods.dmw import DenseMultiplicativeWeights
 from privlp.methods.published.count_score import CountScore, PublishedCountScore
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
 from privlp.privacy import LaplaceMechanism
-from svm_models.base import Account, PrivateLinearClassifier, open_budget, signed
+from svm_models.account import Account, open_budget
+from svm_models.base import PrivateLinearClassifier
 from svm_models.linear_programs import hard_margin_lp, soft_margin_lp
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
 from svm_models.perturbation import perturb_objective
+from svm_models.records import signed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -34,11 +36,12 @@ _METHODS = {
 
 
 class DMWSVC(PrivateLinearClassifier):
-    """Linear-programming SVM trained by private dense multiplicative weights on the vertices of ||w||_1 = radius.
+    """Linear-programming SVM trained by private dense multiplicative weights.
 
-    Each round selects one feature and sign, +-radius e_j, by the exponential mechanism, against
-    dual weights on the records; w is the average of the selections. With ``eps=inf`` the best
-    vertex is taken: the non-private (argmax) algorithm.
+    It selects among the vertices of ||w||_1 = radius. Each round selects one feature and sign,
+    +-radius e_j, by the exponential mechanism, against dual weights on the records; w is the
+    average of the selections. With ``eps=inf`` the best vertex is taken: the non-private (argmax)
+    algorithm.
 
     With s near n the dual weights hardly move, and one feature is selected throughout: the sign of
     that feature is the classifier (``docs/results/thesis_table1.md``). A smaller s selects more
@@ -61,11 +64,13 @@ class DMWSVC(PrivateLinearClassifier):
     s : float
         Density of the dual weights: a share of the records if below 1, else their number.
     alpha : float, optional
-        Accuracy, which sets the number of rounds, as in :func:`privlp.solve`; ``None`` lets ``"dmw"`` choose. With
-        ``"dmw-published"`` it is required, counts in units of the margin, and is lowered to 9 (data_norm radius + 1) if above.
+        Accuracy, which sets the number of rounds, as in :func:`privlp.solve`; ``None`` lets
+        ``"dmw"`` choose. With ``"dmw-published"`` it is required, counts in units of the margin,
+        and is lowered to 9 (data_norm radius + 1) if above.
     score : {"distance", "count"}
-        How vertices are scored: weighted sum of margins, or weight of the records whose margin is at least 1 - phi. (The name is
-        also that of a method; read the parameter by ``get_params()``.)
+        How vertices are scored: weighted sum of margins, or weight of the records whose margin is
+        at least 1 - phi. (The name is also that of a method; read the parameter by
+        ``get_params()``.)
     phi : float
         Tolerance of the count score.
     radius : float, optional
@@ -81,9 +86,11 @@ class DMWSVC(PrivateLinearClassifier):
     reg : float
         Regularisation of the SVM behind the radius.
     data_norm : float
-        Public bound on the Euclidean norm of a record; longer ones are scaled down to it, and how many is not told.
+        Public bound on the Euclidean norm of a record. Longer ones are scaled down to it, and how
+        many is not told.
     classes : pair of labels, optional
-        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning says so.
+        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
+        says so.
     budget : privlp.Budget, optional
         A budget shared with other fits.
     random_state : None, int or numpy.random.Generator
@@ -98,7 +105,8 @@ class DMWSVC(PrivateLinearClassifier):
     radius_ : float
         Given, or bought.
     solution_ : privlp.Solution
-        The private solve; ``solution_.trace["selected"]`` holds the columns selected (w_plus first, then w_minus).
+        The private solve. ``solution_.trace["selected"]`` holds the columns selected, w_plus
+        first, then w_minus.
     privacy_ : privlp.privacy.PrivacyRecord
 
     Examples
@@ -200,10 +208,11 @@ class DMWSVC(PrivateLinearClassifier):
         return np.asarray(x[:p] - x[p : 2 * p])
 
     def _open(self) -> Budget:
-        """Several calls, the later ones chosen in view of the radius that the earlier ones bought."""
+        """A budget for several calls: how the later ones are planned depends on the radius."""
         return open_budget(self.eps, self.delta, self.budget)
 
     def _chosen_method(self) -> Method:
+        """The method object that the parameters name."""
         by_distance, by_count = _METHODS[self.method]
         return by_count(float(self.phi)) if self.get_params()["score"] == "count" else by_distance()
 
@@ -263,27 +272,37 @@ class DMWSVC(PrivateLinearClassifier):
         """
         soft = self.form == "soft"
         eps = account.ledger.eps * self.radius_share / (2 if soft else 1)
-        data_norm = float(self.data_norm)
-        risk = RegularizedRisk(signed(X, signs), huber(), self.reg, data_norm)
-        w = perturb_objective(risk, _pay_apart(account, eps))
+        M = signed(X, signs)
+        risk = RegularizedRisk.in_memory(M, huber(), self.reg, float(self.data_norm))
+        w = perturb_objective(risk, _account_of_one_call(account, eps))
         radius = float(np.abs(w).sum())
         if soft:
-            sensitivity = 1 + float(np.linalg.norm(w)) * data_norm
-            sensitivity *= 1 + 2.0**-51 * risk.M.shape[0] * (
-                risk.M.shape[1] + 8
-            )  # rounding, were it of all margins one way
-            noise = LaplaceMechanism.of_eps(sensitivity, eps)
-            add_noise = _pay_apart(account, eps).charge(
-                noise, "sum of hinge losses, for the radius"
-            )
-            radius += self.C * max(
-                0.0, float(add_noise(math.fsum(np.maximum(0.0, 1 - risk.M @ w))))
-            )
+            losses = _noisy_hinge_losses(risk, w, _account_of_one_call(account, eps))
+            radius += self.C * max(0.0, losses)
         return radius
 
 
-def _pay_apart(account: Account, eps: float) -> Account:
-    """An account for one call of its own (eps, 0), in the budget of the whole fit."""
+def _noisy_hinge_losses(risk: RegularizedRisk, w: FloatArray, account: Account) -> float:
+    """The sum of the hinge losses of released weights, with Laplace noise.
+
+    A record's hinge loss lies in [0, 1 + ||w||_2 data_norm]; the sensitivity allows for the
+    rounding of all margins one way.
+    """
+    n, p = risk.shape
+    sensitivity = 1 + float(np.linalg.norm(w)) * risk.data_norm
+    sensitivity *= 1 + 2.0**-51 * n * (p + 8)
+    noise = LaplaceMechanism.of_eps(sensitivity, account.ledger.eps)
+    add_noise = account.charge(noise, "sum of hinge losses, for the radius")
+    return float(add_noise(math.fsum(risk.rows.map(_hinge_losses, w))))
+
+
+def _hinge_losses(M: Any, w: FloatArray) -> float:
+    """The sum of the hinge losses of a block of signed records."""
+    return math.fsum(np.maximum(0.0, 1 - M @ w))
+
+
+def _account_of_one_call(account: Account, eps: float) -> Account:
+    """An account for one call of (eps, 0) within the budget of the whole fit."""
     return Account(_budget_of(account).ledger(eps, 0.0), account.randomness, account.relation)
 
 

@@ -1,4 +1,4 @@
-"""Dual-variable perturbation, as far as its published abstract tells: UNPROVEN, kept for comparison and for auditing."""
+"""Dual-variable perturbation, as its published abstract reads: UNPROVEN, kept for comparison."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from sklearn.svm import SVC
 from privlp import InvalidProblemError, NotPrivateWarning
 from privlp.checks import positive
 from privlp.privacy import Randomness
-from svm_models.base import LinearBinaryClassifier, as_rng
+from svm_models.account import as_rng
+from svm_models.base import LinearBinaryClassifier
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -73,7 +74,7 @@ class DualPerturbationSVC(LinearBinaryClassifier):
         eps, C = positive(self.eps, "eps"), positive(self.C, "C", finite=True)
         generator = Randomness.of(as_rng(self.random_state)).generator
         if len(np.unique(signs)) < 2:
-            raise InvalidProblemError("SMO needs records of both classes.")
+            raise InvalidProblemError("SMO needs records of both classes.", parameter="y")
         warnings.warn(
             "DualPerturbationSVC has no proof of privacy, and audits refute its claim. Do not"
             " release what it learns.",

@@ -1,4 +1,7 @@
-"""Cross-validated test error of classifiers that are noisy: folds times repeats, in parallel, resumable. **Not private**."""
+"""Cross-validated test error of noisy classifiers: folds times repeats. **Not private**.
+
+It runs in parallel, and goes on where it was interrupted.
+"""
 
 from __future__ import annotations
 
@@ -65,15 +68,16 @@ class CrossValidation:
 
 
 class ResultStore:
-    """A file of finished measurements, one JSON line each, so that an interrupted run goes on where it stopped.
+    """A file of finished measurements, one JSON line each.
 
-    Several processes may add to one file. What another process added is seen by whoever opens it
-    afterwards.
+    An interrupted run goes on where it stopped. Several processes may add to one file. What another
+    process added is seen by whoever opens it afterwards.
 
     Parameters
     ----------
     path : path
-        Created with its folder if absent. A line cut short by an interruption or a full disk counts as not done.
+        Created with its folder if absent. A line cut short by an interruption or a full disk
+        counts as not done.
 
     Examples
     --------
@@ -163,13 +167,14 @@ def cross_validate(
     Parameters
     ----------
     classifiers : dict
-        Name to estimator. Those with a ``random_state``, their own or that of a step, are trained `repeats` times on each
-        fold, each time with a seed of its own, the others once.
+        Name to estimator. Those with a ``random_state``, their own or that of a step, are trained
+        `repeats` times on each fold, each time with a seed of its own, the others once.
     X, y
         All records. Classifiers of this package without ``classes`` are told the two labels in y.
     folds, repeats : int
     random_state : int
-        Of the split and of the repeats: the same for all classifiers, so that differences are paired.
+        Of the split and of the repeats: the same for all classifiers, so that differences are
+        paired.
     n_jobs : int, optional
         Parallel processes, as in joblib.
     progress : bool
@@ -184,7 +189,8 @@ def cross_validate(
     >>> from sklearn.dummy import DummyClassifier
     >>> from svm_models import HuberSVC, make_separable_sphere
     >>> X, y = make_separable_sphere(300, random_state=0)
-    >>> found = cross_validate({"fixed": DummyClassifier(), "huber": HuberSVC(reg=1e-3)}, X, y, folds=5)
+    >>> classifiers = {"fixed": DummyClassifier(), "huber": HuberSVC(reg=1e-3)}
+    >>> found = cross_validate(classifiers, X, y, folds=5)
     >>> found["huber"].mean < 0.1 < found["fixed"].mean
     True
     """
@@ -259,7 +265,10 @@ def _settings(
 
 
 def _plain(value: Any) -> Any:
-    """What a store can hold of a parameter: the same in every run, unlike the address in the repr of a function."""
+    """What a store can hold of a parameter.
+
+    It is the same in every run, unlike the address in the repr of a function.
+    """
     if isinstance(value, MarginLoss):
         return (
             f"{value.name} loss, slopes"
@@ -289,7 +298,7 @@ def _seeds_of(model: Any) -> list[str]:
 
 
 def _undeclared_classes(model: Any, y: npt.NDArray[Any]) -> dict[str, Any]:
-    """The classes of all records, for classifiers of this package that would read them from those of a fold."""
+    """The classes of all records, for classifiers that would read them from those of a fold."""
     parameters, classes = model.get_params(), np.unique(y)
     if len(classes) != 2:
         return {}

@@ -1,4 +1,4 @@
-"""Support vector machines and logistic regression without privacy, each trained to a certified optimum: **not private**."""
+"""Classifiers trained to a certified optimum, without privacy: **not private**."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from privlp import LinearProgram, MissingDependencyError, PrivLPError, solve_exact
 from privlp.checks import positive
-from svm_models.base import LinearBinaryClassifier, signed
+from svm_models.base import LinearBinaryClassifier
 from svm_models.losses import MarginLoss, huber, logistic
 from svm_models.minimise import RegularizedRisk
+from svm_models.records import signed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -87,7 +88,9 @@ class LPSVC(LinearBinaryClassifier):
 
 
 class QPSVC(LinearBinaryClassifier):
-    """The exact quadratic-programming SVM by CVXPY: minimise ||w||_2^2 + C sum_i max(0, 1 - y_i x_i·w). **Not private**.
+    """The exact quadratic-programming SVM by CVXPY.
+
+    It minimises ||w||_2^2 + C sum_i max(0, 1 - y_i x_i·w). **Not private**.
 
     Parameters
     ----------
@@ -175,7 +178,7 @@ class _SmoothClassifier(LinearBinaryClassifier):
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         norms = np.sqrt((X.multiply(X) if sp.issparse(X) else np.square(X)).sum(axis=1))
         longest = float(norms.max()) or 1.0
-        risk = RegularizedRisk(
+        risk = RegularizedRisk.in_memory(
             signed(X, signs), self._loss(), positive(self.reg, "reg", finite=True), longest
         )
         w = risk.minimise(at_any_cost=False)
@@ -231,7 +234,9 @@ class HuberSVC(_SmoothClassifier):
 
 
 class RegularizedLogisticRegression(_SmoothClassifier):
-    """Logistic regression: minimise reg/2 ||w||_2^2 + mean_i ln(1 + exp(-y_i x_i·w)), by Newton's method. **Not private**.
+    """Logistic regression by Newton's method.
+
+    It minimises reg/2 ||w||_2^2 + mean_i ln(1 + exp(-y_i x_i·w)). **Not private**.
 
     Parameters
     ----------
@@ -251,7 +256,8 @@ class RegularizedLogisticRegression(_SmoothClassifier):
     Examples
     --------
     >>> from svm_models import RegularizedLogisticRegression
-    >>> RegularizedLogisticRegression(reg=0.1).fit([[1.0, 0.0], [0.0, -1.0]], [1, -1]).predict([[3.0, 0.0]])
+    >>> model = RegularizedLogisticRegression(reg=0.1).fit([[1.0, 0.0], [0.0, -1.0]], [1, -1])
+    >>> model.predict([[3.0, 0.0]])
     array([1])
     """
 

@@ -1,4 +1,4 @@
-"""Random Fourier features (Rahimi and Recht 2007) of norm exactly one, so that private linear learners may follow."""
+"""Random Fourier features (Rahimi and Recht 2007) of norm exactly one, for private learners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from privlp import InvalidParameterError
 from privlp.checks import positive
 from privlp.privacy import Randomness
-from svm_models.base import as_rng, validated
+from svm_models.account import as_rng
+from svm_models.validation import validated
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -20,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     """Features z(x) with z(x)·z(x') close to the Gaussian kernel exp(-gamma ||x - x'||_2^2).
 
-    D frequencies f_k ~ N(0, 2 gamma I) give the 2D features (cos f_k·x, sin f_k·x) / sqrt(D), whose
+    D frequencies f_k ~ N(0, 2 gamma I) give the 2D features (cos f_k·x, sin f_k·x) / sqrt(D). Their
     Euclidean norm is exactly 1. (The cosine features sqrt(2/D) cos(f_k·x + b_k) of Algorithm 2 of
     Sarwate, Chaudhuri and Monteleoni 2009 have norms of up to sqrt(2), which voids a guarantee for
     norm 1.) The frequencies do not depend on the records, so they may be released and fitting costs
@@ -42,7 +43,8 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from svm_models import RandomFourierFeatures
-    >>> features = RandomFourierFeatures(gamma=0.5, n_components=100, random_state=0).fit_transform(np.eye(3))
+    >>> kernel = RandomFourierFeatures(gamma=0.5, n_components=100, random_state=0)
+    >>> features = kernel.fit_transform(np.eye(3))
     >>> features.shape, np.linalg.norm(features, axis=1).round(12)
     ((3, 200), array([1., 1., 1.]))
     """
@@ -61,7 +63,8 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         --------
         >>> import numpy as np
         >>> from svm_models import RandomFourierFeatures
-        >>> RandomFourierFeatures(gamma=0.5, n_components=100, random_state=0).fit(np.eye(3)).frequencies_.shape
+        >>> kernel = RandomFourierFeatures(gamma=0.5, n_components=100, random_state=0)
+        >>> kernel.fit(np.eye(3)).frequencies_.shape
         (3, 100)
         """
         gamma = positive(self.gamma, "gamma", finite=True)
@@ -82,7 +85,8 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         --------
         >>> import numpy as np
         >>> from svm_models import RandomFourierFeatures
-        >>> features = RandomFourierFeatures(gamma=0.5, n_components=20_000, random_state=0).fit(np.eye(3)).transform(np.eye(3))
+        >>> kernel = RandomFourierFeatures(gamma=0.5, n_components=20_000, random_state=0)
+        >>> features = kernel.fit(np.eye(3)).transform(np.eye(3))
         >>> (features @ features.T).round(1)  # off the diagonal: exp(-gamma 2) = 0.37
         array([[1. , 0.4, 0.4],
                [0.4, 1. , 0.4],

@@ -25,8 +25,8 @@ def hard_margin_lp(X: Any, y: npt.ArrayLike) -> LinearProgram:
     Returns
     -------
     LinearProgram
-        2p variables (w_plus, w_minus) and one private row per record: c = 1, sparse A = -[M, -M] with rows M_i = y_i x_i,
-        b = -1.
+        2p variables (w_plus, w_minus) and one private row per record: c = 1, sparse A = -[M, -M]
+        with rows M_i = y_i x_i, b = -1.
 
     Raises
     ------
@@ -55,8 +55,9 @@ def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) ->
     C : float
         Price of a unit of margin error, positive.
     slack : bool
-        With True the program has 2p + n variables (w_plus, w_minus, xi), a sparse A = -[M, -M, I], c = (1, C). With False it is
-        the same problem with ``penalty=C`` in place of the xi.
+        With True the program has 2p + n variables (w_plus, w_minus, xi), a sparse A =
+        -[M, -M, I], c = (1, C). With False it is the same problem with ``penalty=C`` in place of
+        the xi.
 
     Examples
     --------
@@ -89,9 +90,12 @@ def _signed_records(X: Any, y: npt.ArrayLike) -> Any:
     )
     if records.ndim != 2 or labels.shape != (records.shape[0],):
         raise InvalidProblemError(
-            f"X has shape {records.shape} and y has shape {labels.shape}; expected (n, p) and (n,).",
+            f"X has shape {records.shape} and y has shape {labels.shape}; expected (n, p) and"
+            " (n,).",
             parameter="X",
         )
     if labels.dtype.kind not in "fiu" or not np.isin(labels, (-1, 1)).all():
-        raise InvalidProblemError("Labels must be -1 or 1. Map the two classes to -1 and 1 first.")
+        raise InvalidProblemError(
+            "Labels must be -1 or 1. Map the two classes to -1 and 1 first.", parameter="y"
+        )
     return sp.csc_array(sp.diags_array(labels.astype(float)) @ as_sparse(records))

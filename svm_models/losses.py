@@ -1,4 +1,8 @@
-"""Convex losses of a margin z = y x·w, with the two bounds that privacy needs: on the slope and on the curvature."""
+"""Convex losses of a margin z = y x·w, with the bounds on slope and curvature that privacy needs.
+
+A loss of your own needs no more than its :class:`MarginLoss`: every classifier and mechanism takes
+what it needs from there.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +44,9 @@ class MarginLoss:
     one_sided : bool
         Whether l' never changes its sign; it makes Gaussian objective perturbation cheaper.
     logistic_curvature : bool
-        Whether l'' <= 4 curvature_bound · s (1 - s) with s = abs(l')/slope_bound, so that slope and curvature are not both
-        large, as for logistic loss; it makes pure objective perturbation cheaper.
+        Whether l'' <= 4 curvature_bound · s (1 - s) with s = abs(l')/slope_bound, so that slope and
+        curvature are not both large, as for logistic loss; it makes pure objective perturbation
+        cheaper.
 
     Examples
     --------
@@ -56,10 +61,16 @@ class MarginLoss:
     ... )
     >>> smooth.slope(np.array([0.0]))
     array([-0.5])
-    >>> MarginLoss(lambda z: -z, lambda z: -np.ones_like(z), lambda z: np.zeros_like(z), slope_bound=0.5, curvature_bound=1.0)
+    >>> MarginLoss(
+    ...     value=lambda z: -z,
+    ...     slope=lambda z: -np.ones_like(z),
+    ...     curvature=lambda z: np.zeros_like(z),
+    ...     slope_bound=0.5,
+    ...     curvature_bound=1.0,
+    ... )
     Traceback (most recent call last):
         ...
-    privlp.errors.InvalidParameterError: The loss 'user-defined' is not convex with abs(l') <= 0.5 ...
+    privlp.errors.InvalidParameterError: The loss 'user-defined' is not convex with abs(l') <= ...
     """
 
     value: Callable[[FloatArray], FloatArray]
@@ -129,7 +140,10 @@ def logistic() -> MarginLoss:
 
 
 def huber(h: float = 0.5) -> MarginLoss:
-    """Huber hinge of Chapelle (2007): 0 above 1 + h, 1 - z below 1 - h, (1 + h - z)^2 / (4h) between; curvature at most 1/(2h).
+    """Huber hinge of Chapelle (2007).
+
+    0 above 1 + h, 1 - z below 1 - h, and (1 + h - z)^2 / (4h) between. Its curvature is at most
+    1/(2h).
 
     Parameters
     ----------

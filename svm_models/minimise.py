@@ -1,24 +1,27 @@
 """Regularised empirical risk, and its minimiser to a certified gradient.
 
 Newton's method with a line search does the work. Should it ever fall short, accelerated gradient
-descent with its worst-case number of iterations (Nesterov 2004, Theorem 2.2.3) takes over, so that
-the certificate is always reached and nothing has to be refused: a refusal would tell something
-about the records.
+descent with its worst-case number of iterations (Nesterov 2004, Theorem 2.2.3) takes over. So the
+certificate is always reached and nothing has to be refused: a refusal would tell something about
+the records.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from privlp import InvalidParameterError
+from privlp.rows.door import Rows
+from privlp.rows.in_memory import InMemory
 from svm_models.losses import MarginLoss
+from svm_models.margins import Margins
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,34 +33,64 @@ _LEAST_CONDITION = 1e-10
 _NEWTON_STEPS = 500
 _HALVINGS = 40
 _NEAR_ENOUGH = 0.1
-_ACTIVE_SHARE = 0.7  # below it, gathering the rows of positive curvature beats weighing all of them
 
 
 @dataclass(frozen=True)
 class RegularizedRisk:
-    """J(w) = reg/2 ||w||^2 + mean_i loss(M_i·w) + linear·w.
+    """J(w) = reg/2 ||w||^2 + mean_i loss(m_i·w) + linear·w.
+
+    Values and derivatives are sums over the records (:class:`~svm_models.margins.Margins`) and
+    public terms. They are private: only mechanisms release what is made of them.
 
     Parameters
     ----------
-    M : (n, p) array or CSR array
-        Signed records y_i x_i, of Euclidean norm at most `data_norm`.
+    rows : Rows of (k, p) arrays or CSR arrays
+        Signed records m_i = y_i x_i, of Euclidean norm at most `data_norm`.
+    shape : tuple of int
+        Number of records n and of features p, public.
     loss : MarginLoss
     reg : float
         Strong convexity, positive.
+    data_norm : float
+        Bound on the records' norms.
     linear : (p,) array or 0.0
         Linear term.
     exponent : int
         The tolerance is 2**exponent * slope_bound * data_norm. Public.
-    data_norm : float
-        Bound on the rows' norms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svm_models.losses import huber
+    >>> from svm_models.minimise import RegularizedRisk
+    >>> risk = RegularizedRisk.in_memory(np.array([[0.6, 0.8]]), huber(), reg=4.0, data_norm=1.0)
+    >>> risk.minimise(), risk.certified(risk.minimise())
+    (array([0.15, 0.2 ]), True)
     """
 
-    M: Any
+    rows: Rows[Any]
+    shape: tuple[int, int]
     loss: MarginLoss
     reg: float
     data_norm: float
     linear: FloatArray | float = 0.0
     exponent: int = _EXPONENT
+
+    @classmethod
+    def in_memory(
+        cls, M: Any, loss: MarginLoss, reg: float, data_norm: float, **options: Any
+    ) -> Self:
+        """The risk of signed records in one array, M of shape (n, p).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models.losses import logistic
+        >>> from svm_models.minimise import RegularizedRisk
+        >>> RegularizedRisk.in_memory(np.eye(2), logistic(), 0.1, 1.0).gradient(np.zeros(2))
+        array([-0.25, -0.25])
+        """
+        return cls(InMemory(M), M.shape, loss, reg, data_norm, **options)
 
     @property
     def tolerance(self) -> float:
@@ -66,23 +99,26 @@ class RegularizedRisk:
 
     @property
     def error(self) -> float:
-        """Bound on the norm of the exact gradient at a certified point, if :meth:`allowing_for_rounding`: public."""
+        """Bound on the norm of the exact gradient at a certified point: public.
+
+        It holds after :meth:`allowing_for_rounding`.
+        """
         return 2 * self.tolerance
 
-    def allowing_for_rounding(self, linear: float = 0.0) -> RegularizedRisk:
-        """The same objective with a tolerance, larger by a power of two if need be, of at least twice a gradient's rounding error.
+    def allowing_for_rounding(self, linear: float = 0.0) -> Self:
+        """The same objective with a tolerance of at least twice a gradient's rounding error.
 
-        At a certified point ||w|| <= (2 c R + linear)/reg. There p products round a margin by 2^-52
-        p R ||w||, so the slope by q times that; the sum over n records adds 2^-52 n c R, the other
-        terms a few units in the last place of what they are. A linear term of norm `linear` may
-        itself be off by 2^-42 of it.
+        The tolerance is made larger by a power of two, if need be. At a certified point ||w|| <=
+        (2 c R + linear)/reg. There p products round a margin by 2^-52 p R ||w||, so the slope by q
+        times that; the sum over n records adds 2^-52 n c R, the other terms a few units in the last
+        place of what they are. A linear term of norm `linear` may itself be off by 2^-42 of it.
 
         Parameters
         ----------
         linear : float
             Public bound on the norm of the linear term.
         """
-        n, p = self.M.shape
+        n, p = self.shape
         slope = self.loss.slope_bound * self.data_norm
         margins = p * self.loss.curvature_bound * self.data_norm**2 / self.reg
         rounding = 2.0**-52 * ((n + 16) * slope + (margins + 1040) * (2 * slope + linear))
@@ -96,9 +132,8 @@ class RegularizedRisk:
         InvalidParameterError
             Depends on public numbers only.
         """
-        condition = max(
-            _LEAST_CONDITION, 2.0**-40 * self.M.shape[1]
-        )  # beyond it rounding outweighs the losses
+        # Beyond this condition rounding outweighs the losses.
+        condition = max(_LEAST_CONDITION, 2.0**-40 * self.shape[1])
         least = condition * self.loss.curvature_bound * self.data_norm**2
         if self.reg < least:
             raise InvalidParameterError(
@@ -109,69 +144,71 @@ class RegularizedRisk:
 
     def value(self, w: FloatArray) -> float:
         """J(w)."""
-        return float(
-            self.loss.value(self.M @ w).mean() + 0.5 * self.reg * (w @ w) + np.sum(self.linear * w)
-        )
+        loss = self._margins(w).total(Margins.value) / self.shape[0]
+        return float(loss + 0.5 * self.reg * (w @ w) + np.sum(self.linear * w))
 
     def gradient(self, w: FloatArray) -> FloatArray:
-        """Gradient of J at w."""
-        return self._gradient_at(w, self.M @ w)
+        """Gradient of J at w, shape (p,)."""
+        return self._gradient(self._margins(w), w)
 
-    def _gradient_at(self, w: FloatArray, z: FloatArray) -> FloatArray:
-        return self.M.T @ self.loss.slope(z) / len(z) + self.reg * w + self.linear
+    def hessian(self, w: FloatArray) -> FloatArray:
+        """Second derivatives of J at w, shape (p, p)."""
+        return self._hessian(self._margins(w))
 
-    def _hessian_at(self, z: FloatArray) -> FloatArray:
-        curvature, rows = self.loss.curvature(z), self.M
-        active = np.flatnonzero(curvature)
-        if active.size < _ACTIVE_SHARE * len(z):
-            curvature, rows = curvature[active], rows[active]
-        if sp.issparse(rows):
-            product = (rows.T @ (sp.diags_array(curvature) @ rows)).toarray()
-        else:
-            weighted = rows * np.sqrt(curvature)[:, None]
-            product = weighted.T @ weighted
-        product /= len(z)
-        product[np.diag_indices_from(product)] += self.reg
-        return product
+    def _margins(self, w: FloatArray) -> Rows[Margins]:
+        return self.rows.keep(partial(Margins, loss=self.loss, w=w))
 
-    def minimise(self, *, at_any_cost: bool = True) -> FloatArray:
-        """A point at which the norm of the gradient is at most :attr:`tolerance`, hence within tolerance/reg of the minimiser.
+    def _gradient(self, margins: Rows[Margins], w: FloatArray) -> FloatArray:
+        total: FloatArray = margins.total(Margins.gradient)
+        return total / self.shape[0] + self.reg * w + self.linear
 
-        With ``at_any_cost=False`` Newton's method alone is tried, and the point may be uncertified.
-        """
-        start = np.zeros(self.M.shape[1])
-        w = self._newton(start)
-        if not at_any_cost or self.certified(w):
-            return w
-        return self._accelerated_gradient(w if np.isfinite(w).all() else start)
+    def _hessian(self, margins: Rows[Margins]) -> FloatArray:
+        hessian: FloatArray = margins.total(Margins.hessian) / self.shape[0]
+        hessian[np.diag_indices_from(hessian)] += self.reg
+        return hessian
 
     def certified(self, w: FloatArray) -> bool:
         """Whether the gradient at w is as small as promised."""
         return float(np.linalg.norm(self.gradient(w))) <= self.tolerance
 
+    def minimise(self, *, at_any_cost: bool = True) -> FloatArray:
+        """A point at which the norm of the gradient is at most :attr:`tolerance`.
+
+        It is within tolerance/reg of the minimiser. With ``at_any_cost=False`` Newton's method
+        alone is tried, and the point may be uncertified.
+        """
+        start = np.zeros(self.shape[1])
+        w = self._newton(start)
+        if not at_any_cost or self.certified(w):
+            return w
+        return self._accelerated_gradient(w if np.isfinite(w).all() else start)
+
     def _newton(self, w: FloatArray) -> FloatArray:
-        z = self.M @ w
+        margins = self._margins(w)
         for _ in range(_NEWTON_STEPS):
-            gradient = self._gradient_at(w, z)
+            gradient = self._gradient(margins, w)
             if np.linalg.norm(gradient) <= self.tolerance:
                 break
             try:
-                step = -cho_solve(cho_factor(self._hessian_at(z)), gradient)
+                step = -cho_solve(cho_factor(self._hessian(margins)), gradient)
             except (LinAlgError, ValueError):
                 break
-            change = self.M @ step
-            length = self._length(w, step, z, change)
-            w, z = w + length * step, z + length * change
+            margins.update(Margins.aim, step)
+            length = self._length(margins, w, step)
+            margins.update(Margins.move, length)
+            w = w + length * step
         return w
 
-    def _length(self, w: FloatArray, step: FloatArray, z: FloatArray, change: FloatArray) -> float:
-        """Nearly the length at which J is least along `step`, at most 1: only an exact search gets past the kinks of a small h."""
+    def _length(self, margins: Rows[Margins], w: FloatArray, step: FloatArray) -> float:
+        """Nearly the length at which J is least along `step`, at most 1.
+
+        Only such a search gets past the kinks of a Huber hinge with a small h.
+        """
 
         def slope(length: float) -> float:
             rest = self.reg * (w + length * step) + self.linear
-            return float(self.loss.slope(z + length * change) @ change) / len(z) + float(
-                np.sum(rest * step)
-            )
+            losses: float = margins.total(Margins.slope, length)
+            return losses / self.shape[0] + float(np.sum(rest * step))
 
         low, high = 0.0, 1.0
         if slope(high) <= _NEAR_ENOUGH * abs(slope(low)):

@@ -1,4 +1,6 @@
-"""Output and objective perturbation of regularised risk minimisers (Chaudhuri, Monteleoni and Sarwate 2011), corrected.
+"""Output and objective perturbation of regularised risk minimisers.
+
+Published by Chaudhuri, Monteleoni and Sarwate (2011), corrected here.
 
 *Neighbours*: one record (x_i, y_i) of n replaced; ||x_i||_2 <= R = data_norm. J(w) = reg/2 ||w||^2
 + mean_i loss(y_i x_i·w) with abs(loss') <= c and loss'' <= q. A minimiser is computed to a gradient
@@ -20,21 +22,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privlp import Budget, InvalidParameterError
-from privlp.checks import positive
 from privlp.privacy import (
     EuclideanLaplaceMechanism,
     GaussianMechanism,
     GaussianObjectivePerturbation,
     ObjectivePerturbation,
 )
-from svm_models.base import Account, PrivateLinearClassifier, signed
-from svm_models.losses import MarginLoss, huber, logistic
+from svm_models.account import Account
 from svm_models.minimise import RegularizedRisk
 
 FloatArray = npt.NDArray[np.float64]
@@ -50,7 +48,7 @@ def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
     risk.require_certifiable()
     risk, ledger = risk.allowing_for_rounding(), account.ledger
     noise = EuclideanLaplaceMechanism if ledger.delta == 0 else GaussianMechanism
-    sensitivity = 2 * (_slope(risk) / risk.M.shape[0] + risk.error) / risk.reg
+    sensitivity = 2 * (_slope(risk) / risk.shape[0] + risk.error) / risk.reg
     mechanism = ledger.calibrate(lambda eps: noise(sensitivity, sensitivity / eps), 1)
     release = account.charge(mechanism, "perturb the minimiser")
     return np.asarray(release(risk.minimise()))
@@ -65,7 +63,7 @@ def perturb_objective(
     costs just that, so that the rest is left for the noise; for logistic loss and pure eps, until
     it costs nothing. The share was chosen by trial: see ``docs/results/scm_tables.md``.
     """
-    ledger, n = account.ledger, risk.M.shape[0]
+    ledger, n = account.ledger, risk.shape[0]
     pure = ledger.delta == 0
     if add_regularization:
         risk = replace(risk, reg=max(risk.reg, _enough_regularization(risk, ledger.eps, pure=pure)))
@@ -75,15 +73,18 @@ def perturb_objective(
     intensity = share if pure else min(share, math.sqrt(share))
     covering = _covering(noise, risk, intensity)
     perturbing = ledger.calibrate(
-        lambda eps: _perturbing(risk, eps, pure=pure), 1, beside=[covering]
+        lambda eps: _perturbing(risk, eps, pure=pure), 1, together_with=[covering]
     )
     # A tolerance larger by a power of two: the price of covering it stays the same to the last bit.
     risk = risk.allowing_for_rounding(_most_noise(risk, perturbing))
     cover, draw = account.charge_together(
-        (_covering(noise, risk, intensity), "cover the error of the computed minimiser"),
-        (perturbing, "perturb the objective"),
+        [
+            (_covering(noise, risk, intensity), 1, "cover the error of the computed minimiser"),
+            (perturbing, 1, "perturb the objective"),
+        ]
     )
-    return np.asarray(cover(replace(risk, linear=draw(np.zeros(risk.M.shape[1])) / n).minimise()))
+    perturbed = replace(risk, linear=draw(np.zeros(risk.shape[1])) / n)
+    return np.asarray(cover(perturbed.minimise()))
 
 
 def _perturbing(
@@ -107,12 +108,12 @@ def _enough_regularization(risk: RegularizedRisk, eps: float, *, pure: bool) -> 
 
 
 def _pure_curvature_cost(risk: RegularizedRisk, slope: float) -> float:
-    """What the curvature adds to the price 2·slope of the noise, `slope` being c R over the noise's scale.
+    """What the curvature adds to the price 2·slope of the noise.
 
-    With logistic curvature a record of slope p c (0 <= p <= 1) has curvature 4 q p (1 - p) at most.
-    So the loss is at most slope + max over p of f(p) = slope·p + ln(1 + k p (1 - p)), k = 4 q
-    R^2/(n reg). f is concave and f'(1) = slope - k: where k <= slope the maximum is f(1) = slope,
-    and the curvature costs nothing.
+    `slope` is c R over the noise's scale. With logistic curvature a record of slope p c (0 <= p <=
+    1) has curvature 4 q p (1 - p) at most. So the loss is at most slope + max over p of f(p) =
+    slope·p + ln(1 + k p (1 - p)), k = 4 q R^2/(n reg). f is concave and f'(1) = slope - k: where k
+    <= slope the maximum is f(1) = slope, and the curvature costs nothing.
     """
     if not risk.loss.logistic_curvature:
         return curvature_cost(risk)
@@ -131,18 +132,27 @@ def _covering(
     risk: RegularizedRisk,
     intensity: float,
 ) -> EuclideanLaplaceMechanism | GaussianMechanism:
-    """Noise for the error of a computed minimiser: two of them are within 2 error/reg of each other, given the exact one."""
+    """Noise for the error of a computed minimiser.
+
+    Given the exact minimiser, two computed ones are within 2 error/reg of each other.
+    """
     error = 2 * risk.error / risk.reg
     return noise(error, error / intensity)
 
 
 def curvature_cost(risk: RegularizedRisk) -> float:
-    """ln(1 + q R^2 / (n reg)): what the change of one record's curvature costs in objective perturbation."""
+    """What the change of one record's curvature costs in objective perturbation.
+
+    ln(1 + q R^2 / (n reg)).
+    """
     return math.log1p(_curvature(risk) / risk.reg)
 
 
 def eps_for_noise(risk: RegularizedRisk, eps: float) -> float:
-    """What :func:`perturb_objective` has left of a pure `eps` for its noise, without added regularisation."""
+    """What :func:`perturb_objective` has left of a pure `eps` for its noise.
+
+    Without added regularisation.
+    """
     return eps * (1 - SHARE_OF_THE_CERTIFICATE) - curvature_cost(risk)
 
 
@@ -161,7 +171,7 @@ def _most_noise(
         if isinstance(perturbing, GaussianObjectivePerturbation)
         else perturbing.scale
     )
-    n, p = risk.M.shape
+    n, p = risk.shape
     return 4 * (p + 16) * scale / n
 
 
@@ -172,248 +182,4 @@ def _slope(risk: RegularizedRisk) -> float:
 
 def _curvature(risk: RegularizedRisk) -> float:
     """Bound q R^2 / n on the curvature of one record's share of the mean loss."""
-    return risk.loss.curvature_bound * risk.data_norm**2 / risk.M.shape[0]
-
-
-class _RiskMinimizer(PrivateLinearClassifier):
-    """From parameters to a regularised risk, and from there to a release."""
-
-    def __init__(
-        self,
-        eps: float = 1.0,
-        reg: float = 1e-3,
-        delta: float = 0.0,
-        *,
-        data_norm: float = 1.0,
-        classes: Any = None,
-        budget: Budget | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.eps = eps
-        self.reg = reg
-        self.delta = delta
-        self.data_norm = data_norm
-        self.classes = classes
-        self.budget = budget
-        self.random_state = random_state
-
-    def _loss(self) -> MarginLoss:
-        raise NotImplementedError
-
-    def _release(self, risk: RegularizedRisk, account: Account) -> FloatArray:
-        raise NotImplementedError
-
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        reg = positive(self.reg, "reg", finite=True)
-        return self._release(
-            RegularizedRisk(signed(X, signs), self._loss(), reg, float(self.data_norm)), account
-        )
-
-
-class _Output(_RiskMinimizer):
-    def _release(self, risk: RegularizedRisk, account: Account) -> FloatArray:
-        return perturb_output(risk, account)
-
-
-class _Objective(_RiskMinimizer):
-    def _release(self, risk: RegularizedRisk, account: Account) -> FloatArray:
-        return perturb_objective(risk, account)
-
-
-class _LogisticRegression(_RiskMinimizer):
-    def _loss(self) -> MarginLoss:
-        return logistic()
-
-
-class _HuberSVC(_RiskMinimizer):
-    def __init__(
-        self,
-        eps: float = 1.0,
-        reg: float = 1e-3,
-        delta: float = 0.0,
-        *,
-        h: float = 0.5,
-        data_norm: float = 1.0,
-        classes: Any = None,
-        budget: Budget | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            eps,
-            reg,
-            delta,
-            data_norm=data_norm,
-            classes=classes,
-            budget=budget,
-            random_state=random_state,
-        )
-        self.h = h
-
-    def _loss(self) -> MarginLoss:
-        return huber(self.h)
-
-
-class _Classifier(_RiskMinimizer):
-    def __init__(
-        self,
-        loss: MarginLoss | None = None,
-        eps: float = 1.0,
-        reg: float = 1e-3,
-        delta: float = 0.0,
-        *,
-        data_norm: float = 1.0,
-        classes: Any = None,
-        budget: Budget | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            eps,
-            reg,
-            delta,
-            data_norm=data_norm,
-            classes=classes,
-            budget=budget,
-            random_state=random_state,
-        )
-        self.loss = loss
-
-    def _loss(self) -> MarginLoss:
-        loss = logistic() if self.loss is None else self.loss
-        if not isinstance(loss, MarginLoss):
-            raise InvalidParameterError(
-                f"loss must be a svm_models.MarginLoss, got {type(loss).__name__}.",
-                parameter="loss",
-            )
-        return loss
-
-
-_PARAMETERS = """
-
-    Parameters
-    ----------{loss}
-    eps : float
-        In (0, inf]; ``inf`` adds no noise, and ``privacy_`` says so.
-    reg : float
-        Strength of ||w||^2/2 beside the *mean* loss, positive and public (tuning it on the records costs privacy:
-        :class:`PrivateModelSelector`).
-    delta : float
-        In [0, 1); 0 for pure differential privacy, else Gaussian noise.{h}
-    data_norm : float
-        Public bound on the Euclidean norm of a record; longer ones are scaled down to it, and how many is not told.
-    classes : pair of labels, optional
-        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning says so.
-    budget : privlp.Budget, optional
-        A budget shared with other fits.
-    random_state : None, int or numpy.random.Generator
-        ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.
-
-    Attributes
-    ----------
-    coef_ : (1, p) array
-    intercept_ : (1,) array
-        Zero.
-    classes_ : (2,) array
-    privacy_ : privlp.privacy.PrivacyRecord
-        What was spent on what.
-"""
-_LOSS = """
-    loss : MarginLoss
-        The loss, with bounds on its slope and curvature that the guarantee rests on; logistic by default."""
-_H = """
-    h : float
-        Half-width of the quadratic part of the Huber hinge, 0 < h <= 1/2."""
-
-
-def _documented(loss: str = "", h: str = "") -> Any:
-    """Append the parameters, which all six share, to a class's docstring."""
-
-    def decorate(cls: type) -> type:
-        summary, heading, examples = (cls.__doc__ or "").partition("\n\n    Examples")
-        cls.__doc__ = f"{summary}{_PARAMETERS.format(loss=loss, h=h)}{heading[1:]}{examples}"
-        return cls
-
-    return decorate
-
-
-@_documented(h=_H)
-class OutputPerturbationSVC(_Output, _HuberSVC):
-    """Huber support vector machine, private by noise on its weights (see the module's derivation).
-
-    Examples
-    --------
-    >>> from svm_models import OutputPerturbationSVC, make_separable_sphere
-    >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = OutputPerturbationSVC(eps=1.0, reg=1e-1, classes=(-1, 1), random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
-    (True, 1.0)
-    """
-
-
-@_documented(h=_H)
-class ObjectivePerturbationSVC(_Objective, _HuberSVC):
-    """Huber support vector machine, private by noise in its objective (see the module's derivation).
-
-    Examples
-    --------
-    >>> from svm_models import ObjectivePerturbationSVC, make_separable_sphere
-    >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> svm = ObjectivePerturbationSVC(eps=1.0, reg=1e-2, classes=(-1, 1), random_state=0).fit(X, y)
-    >>> svm.score(X, y) > 0.9, round(svm.privacy_.eps, 6)
-    (True, 1.0)
-    """
-
-
-@_documented()
-class OutputPerturbationLogisticRegression(_Output, _LogisticRegression):
-    """Logistic regression, private by noise on its weights (see the module's derivation).
-
-    Examples
-    --------
-    >>> from svm_models import OutputPerturbationLogisticRegression, make_separable_sphere
-    >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = OutputPerturbationLogisticRegression(eps=1.0, reg=1e-1, classes=(-1, 1), random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
-    (True, 1.0)
-    """
-
-
-@_documented()
-class ObjectivePerturbationLogisticRegression(_Objective, _LogisticRegression):
-    """Logistic regression, private by noise in its objective (see the module's derivation).
-
-    Examples
-    --------
-    >>> from svm_models import ObjectivePerturbationLogisticRegression, make_separable_sphere
-    >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = ObjectivePerturbationLogisticRegression(eps=1.0, reg=1e-2, classes=(-1, 1), random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
-    (True, 1.0)
-    """
-
-
-@_documented(loss=_LOSS)
-class OutputPerturbationClassifier(_Output, _Classifier):
-    """Any convex margin loss of bounded slope and curvature, private by noise on the weights.
-
-    Examples
-    --------
-    >>> from svm_models import OutputPerturbationClassifier, make_separable_sphere
-    >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = OutputPerturbationClassifier(eps=1.0, reg=1e-1, classes=(-1, 1), random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
-    (True, 1.0)
-    """
-
-
-@_documented(loss=_LOSS)
-class ObjectivePerturbationClassifier(_Objective, _Classifier):
-    """Any convex margin loss of bounded slope and curvature, private by noise in the objective.
-
-    Examples
-    --------
-    >>> from svm_models import ObjectivePerturbationClassifier, make_separable_sphere
-    >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = ObjectivePerturbationClassifier(eps=1.0, reg=1e-2, classes=(-1, 1), random_state=0).fit(X, y)
-    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
-    (True, 1.0)
-    """
+    return risk.loss.curvature_bound * risk.data_norm**2 / risk.shape[0]

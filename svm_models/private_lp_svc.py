@@ -1,9 +1,9 @@
-"""The LP route at its best: elastic duals against a private player on ||w||_1 <= R, with nothing to tune."""
+"""The LP-SVM by elastic duals against a private player on ||w||_1 <= R, with nothing to tune."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -11,19 +11,20 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp import Budget, InvalidParameterError
+from privlp import InvalidParameterError
 from privlp.checks import positive
 from privlp.duals.elastic import ElasticDual
 from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.driver import drive
 from privlp.players.game import Game
 from privlp.players.rounds import weights_of_rounds
-from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
 from privlp.regions.l1_ball import L1Ball
 from privlp.rows.door import Rows
 from privlp.rows.in_memory import InMemory
-from svm_models.base import _RELATION, Account, PrivateLinearClassifier, signed
+from svm_models.account import Account
+from svm_models.base import PrivateLinearClassifier
+from svm_models.records import signed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -61,24 +62,25 @@ class Rule:
 
     @classmethod
     def of(cls, n: int, p: int, sigma: float) -> Rule:
-        """From public numbers: n records, p features, noise `sigma` of a single release of the sum at the whole budget.
+        """The rule, from public numbers.
 
-        nu = sigma sqrt(p)/n is the length of that noise beside a mean of records of norm 1. T = 4
-        nu^(-1/3), ridge = 150 nu^2, R = 50 nu^(-1/2), nu within 2e-4 and 1.
+        There are n records of p features; `sigma` is the noise of a single release of the sum at
+        the whole budget. nu = sigma sqrt(p)/n is the length of that noise beside a mean of records
+        of norm 1. T = 4 nu^(-1/3), ridge = 150 nu^2, R = 50 nu^(-1/2), nu within 2e-4 and 1.
         """
         nu = min(max(sigma * math.sqrt(p) / n, _LEAST_NOISE), _MOST_NOISE)
         return cls(_RADIUS / math.sqrt(nu), math.ceil(_ROUNDS * nu ** (-1 / 3)), _RIDGE * nu**2)
 
 
 class WhitenedRecords:
-    """Signed records m_i = y_i x_i of norm 1 at most, as the player sees them: whitened, and short.
+    """A block of signed records m_i = y_i x_i of norm 1 at most, as the player sees them.
 
-    A record contributes z_i s_i whiten m_i, s_i = min(1, 1/||whiten m_i||), to what is released: a
-    vector of norm z_i at most.
+    They are whitened, and short: a record contributes z_i s_i whiten m_i, s_i = min(1,
+    1/||whiten m_i||), to what is released, a vector of norm z_i at most.
 
     Parameters
     ----------
-    M : (n, p) array or CSR array
+    M : (k, p) array or CSR array
     whiten : (p, p) array
         Symmetric; public or released.
     shorten : bool
@@ -92,19 +94,9 @@ class WhitenedRecords:
             norms = np.linalg.norm(M[start : start + _BLOCK] @ whiten, axis=1)
             self._scale[start : start + _BLOCK] = 1 / np.maximum(norms, 1.0)
 
-    @staticmethod
-    def rounding_error(n: int, p: int, spread: float) -> float:
-        """Bound on the Euclidean error of a sum of n records with weights in [0, 1], whitened by a matrix of norm `spread`.
-
-        Each of p entries sums n numbers of size at most 1, in any order, with an error of n u times
-        the sum of their sizes and a few u for each; the norms behind s_i have errors of p^(3/2) u
-        spread. Doubled. Public numbers only.
-        """
-        return math.sqrt(p) * n * 2 * (n + p + 64) * 2.0**-53 * max(spread, 1.0)
-
     @property
     def count(self) -> int:
-        """Number of records, public."""
+        """Number of records in the block."""
         return len(self._scale)
 
     def scores(self, z: FloatArray) -> FloatArray:
@@ -114,6 +106,17 @@ class WhitenedRecords:
     def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
         """Add step times (1 + h - m_i·w)."""
         out += step * ((1 + _H) - self._M @ answer)
+
+
+def rounding_error(n: int, p: int, spread: float) -> float:
+    """Bound on the Euclidean error of a computed sum over n records.
+
+    Their weights are in [0, 1], and a matrix of norm `spread` whitens them. Each of p entries sums
+    n numbers of size at most 1, in any order, with an error of n u times the sum of their sizes and
+    a few u for each; the norms behind s_i have errors of p^(3/2) u spread. Doubled. Public numbers
+    only.
+    """
+    return math.sqrt(p) * n * 2 * (n + p + 64) * 2.0**-53 * max(spread, 1.0)
 
 
 def second_moments(records: Rows[Any], release: ChargedDraws) -> FloatArray:
@@ -136,8 +139,9 @@ def _products(M: Any) -> FloatArray:
     return np.asarray(products.toarray() if sp.issparse(products) else products)
 
 
+@dataclass(eq=False, repr=False)
 class PrivateLPSVC(PrivateLinearClassifier):
-    """LP-SVM on the ball ||w||_1 <= R, trained by a private game between elastic duals and an L1 player; nothing to tune.
+    """LP-SVM on the ball ||w||_1 <= R, trained by a private game, with nothing to tune.
 
     No intercept is learned. For one, append a constant column to X: it counts towards `data_norm`,
     and its weight towards R.
@@ -150,12 +154,16 @@ class PrivateLPSVC(PrivateLinearClassifier):
     are, and steps reach all directions alike; records that are long there are scaled down. Without
     noise no record is scaled, and w tends to the exact minimiser as `rounds` grows.
 
-    *Neighbours*: one record replaced; n and the classes are public. *Sensitivity*, for records of norm data_norm = 1. Moments:
-    ||m m^T - m' m'^T||_F^2 = ||m||^4 + ||m'||^4 - 2 (m·m')^2 <= 2. Sums: z_i depends on record i and on released points, the
-    whitening on the released moments, so that a record contributes a vector of norm at most 1 and its replacement another: 2.
-    Twice the rounding error of a sum is added to each. *Budget*: one ledger; one Gaussian release of p (p + 1)/2 numbers, a tenth
-    of the squared Gaussian parameters, and T of p numbers, later ones with less noise because they count more
-    (``WeightedGaussianMechanism``); all are charged before the first. Proof:
+    *Neighbours*: one record replaced; n and the classes are public.
+
+    *Sensitivity*, for records of norm data_norm = 1. Moments: ||m m^T - m' m'^T||_F^2 = ||m||^4 +
+    ||m'||^4 - 2 (m·m')^2 <= 2. Sums: z_i depends on record i and on released points, the whitening
+    on the released moments. So a record contributes a vector of norm at most 1 and its replacement
+    another: 2. Twice the rounding error of a sum is added to each.
+
+    *Budget*: one ledger. One Gaussian release of p (p + 1)/2 numbers takes a tenth of the squared
+    Gaussian parameters; T releases of p numbers take the rest, later ones with less noise because
+    they count more (``WeightedGaussianMechanism``). All are charged before the first. Proof:
     ``docs/proofs.md``, "Elastic duals on an L1 ball".
 
     *Rule*: nu = sigma sqrt(p)/n, sigma the noise of one release at the whole budget, is a function
@@ -174,9 +182,11 @@ class PrivateLPSVC(PrivateLinearClassifier):
     rounds : int, optional
         T, public; ``None``: by the rule.
     data_norm : float
-        Public bound on the Euclidean norm of a record; longer ones are scaled down to it, and how many is not told.
+        Public bound on the Euclidean norm of a record. Longer ones are scaled down to it, and how
+        many is not told.
     classes : pair of labels, optional
-        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning says so.
+        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
+        says so.
     budget : privlp.Budget, optional
         A budget shared with other fits.
     random_state : None, int or numpy.random.Generator
@@ -202,29 +212,13 @@ class PrivateLPSVC(PrivateLinearClassifier):
     (True, True)
     """
 
-    def __init__(
-        self,
-        eps: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        radius: float | None = None,
-        rounds: int | None = None,
-        data_norm: float = 1.0,
-        classes: Any = None,
-        budget: Budget | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.eps = eps
-        self.delta = delta
-        self.radius = radius
-        self.rounds = rounds
-        self.data_norm = data_norm
-        self.classes = classes
-        self.budget = budget
-        self.random_state = random_state
-
-    radius_: float
-    rounds_: int
+    eps: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    radius: float | None = None
+    rounds: int | None = None
+    radius_: float = field(init=False)
+    rounds_: int = field(init=False)
 
     def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
         n, p = X.shape
@@ -274,13 +268,9 @@ class PrivateLPSVC(PrivateLinearClassifier):
 
 
 def _charge(n: int, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
-    """Pay for the second moments and for all sums at once."""
-    of_moments = math.sqrt(2) * _NORM**2 + 2 * math.sqrt(p) * WhitenedRecords.rounding_error(
-        n, p, 1.0
-    )
-    of_sums = 2 * _NORM + 2 * WhitenedRecords.rounding_error(
-        n, p, 1 / (_REACH * math.sqrt(rule.ridge))
-    )
+    """Charge the second moments and all sums at once."""
+    of_moments = math.sqrt(2) * _NORM**2 + 2 * math.sqrt(p) * rounding_error(n, p, 1.0)
+    of_sums = 2 * _NORM + 2 * rounding_error(n, p, 1 / (_REACH * math.sqrt(rule.ridge)))
 
     def releases(intensity: float) -> list[tuple[GaussianMechanism, int]]:
         share = intensity * math.sqrt(_SHARE_OF_MOMENTS)
@@ -298,16 +288,15 @@ def _charge(n: int, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
             releases(account.ledger.calibrate_together(releases)), purposes, strict=True
         )
     ]
-    return account.ledger.charge_together(
-        requests, _RELATION, account.randomness, description=account.relation
-    )
+    return account.charge_together(requests)
 
 
 def _whitening(moments: FloatArray, ridge: float) -> tuple[FloatArray, float]:
-    """(moments + ridge)^(-1/2) / reach, negative moments being zero, and the reach: all from released numbers.
+    """The whitening matrix (moments + ridge)^(-1/2) / reach, and the reach.
 
-    reach^2 is a quarter of the mean square of whitened records, or of 1 if that is less: so the
-    matrix has norm 2/sqrt(ridge) at most.
+    Both are made of released numbers; negative moments count as zero. reach^2 is a quarter of the
+    mean square of whitened records, or of 1 if that is less: so the matrix has norm 2/sqrt(ridge)
+    at most.
     """
     eigenvalues, vectors = np.linalg.eigh(moments)
     eigenvalues = np.maximum(eigenvalues, 0.0)

@@ -1,4 +1,7 @@
-"""Private tuning: train each candidate on records of its own, choose by mistakes on others (Sarwate et al. 2009, Algorithm 3)."""
+"""Private tuning: train each candidate on records of its own, choose by mistakes on others.
+
+Algorithm 3 of Sarwate, Chaudhuri and Monteleoni (2009).
+"""
 
 from __future__ import annotations
 
@@ -12,28 +15,26 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
-from privlp.privacy import ExponentialMechanism, Ledger, PrivacyRecord, Randomness
-from svm_models.base import (
+from privlp.privacy import Accountant, ExponentialMechanism, PrivacyRecord, Randomness
+from svm_models.account import Account, as_rng, open_budget
+from svm_models.base import PrivateLinearClassifier
+from svm_models.classes import (
     READ,
-    Account,
-    PrivateLinearClassifier,
     ReadClasses,
-    as_rng,
-    open_budget,
     relation_in_words,
     two_classes,
-    validated,
     warn_of_read_classes,
 )
 from svm_models.kernel import RandomFourierFeatures
+from svm_models.validation import validated
 
 
 class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Choose among m private classifiers by the mistakes they make on held-out records, at the price of one.
+    """Choose among m private classifiers by their mistakes on held-out records.
 
-    The records are dealt at random, without regard to what they hold, into m + 1 parts. Candidate i
-    is trained on part i, and released with probability proportional to exp(-eps z_i / 2), z_i being
-    its mistakes on the last part.
+    It costs as much as one of them. The records are dealt at random, without regard to what they
+    hold, into m + 1 parts. Candidate i is trained on part i, and released with probability
+    proportional to exp(-eps z_i / 2), z_i being its mistakes on the last part.
 
     *Neighbours*: one record replaced. It lies in one part, and all other parts are as they were. If
     it trains candidate i, the cost is that of candidate i; if it is in the last part, each z_i
@@ -47,14 +48,16 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimators : sequence of private classifiers
-        Private classifiers of this package, or pipelines of :class:`RandomFourierFeatures` and one of them: steps that learn
-        from records, such as a scaler, are refused. The list must not depend on the records.
+        Private classifiers of this package, or pipelines of :class:`RandomFourierFeatures` and one
+        of them: steps that learn from records, such as a scaler, are refused. The list must not
+        depend on the records.
     eps : float
         Of the choice, and limit of each candidate, in (0, inf].
     delta : float
         Limit of each candidate.
     classes : pair of labels, optional
-        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning says so.
+        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
+        says so.
     budget : privlp.Budget, optional
     random_state : None, int or numpy.random.Generator
 
@@ -108,7 +111,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Examples
         --------
-        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_separable_sphere
+        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
+        >>> from svm_models import make_separable_sphere
         >>> X, y = make_separable_sphere(3000, random_state=0)
         >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
         >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
@@ -126,9 +130,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         _check(candidates, ledger)
         randomness = Randomness.of(as_rng(self.random_state))
         warn_of_read_classes(self.classes, self.eps)
-        X, y = validated(
-            self, X, y, dtype=np.float64
-        )  # as the candidates will, who must have nothing left to refuse
+        # As the candidates will, who must have nothing left to refuse.
+        X, y = validated(self, X, y, dtype=np.float64)
         self.classes_, _ = two_classes(y, self.classes)
         _check_classes(candidates, self.classes_)
         parts = len(candidates) + 1
@@ -151,9 +154,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 for candidate, part, rows in zip(candidates, ledgers, deal, strict=False)
             ]
         finally:
-            for part in (
-                ledgers
-            ):  # a part pays for its own records alone: nobody may fit on others through it
+            # A part is charged for its own records alone: nobody may fit on others through it.
+            for part in ledgers:
                 part.close()
             self.privacy_ = ledger.record()
         self.best_index_ = choose(-np.array(mistakes, dtype=float))
@@ -186,7 +188,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Examples
         --------
-        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_separable_sphere
+        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
+        >>> from svm_models import make_separable_sphere
         >>> X, y = make_separable_sphere(3000, random_state=0)
         >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
         >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
@@ -200,7 +203,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Examples
         --------
-        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_separable_sphere
+        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
+        >>> from svm_models import make_separable_sphere
         >>> X, y = make_separable_sphere(3000, random_state=0)
         >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
         >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
@@ -226,7 +230,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _check(candidates: list[Any], ledger: Ledger) -> None:
+def _check(candidates: list[Any], ledger: Accountant) -> None:
     if not candidates:
         raise InvalidParameterError(
             "estimators is empty: give private classifiers to choose among.",
@@ -238,33 +242,43 @@ def _check(candidates: list[Any], ledger: Ledger) -> None:
             raise InvalidParameterError(
                 f"Candidate {i} ({type(candidate).__name__}) may learn from records without paying."
                 " Give private classifiers of svm_models, or pipelines of RandomFourierFeatures"
-                " and one of them."
+                " and one of them.",
+                parameter="estimators",
             )
         if classifier.budget is not None:
             raise InvalidParameterError(
                 f"Candidate {i} has a budget of its own; leave it out and give budget to the"
-                " selector."
+                " selector.",
+                parameter="estimators",
             )
         if classifier.eps > ledger.eps or classifier.delta > ledger.delta:
             raise InvalidParameterError(
                 f"Candidate {i} asks for eps = {classifier.eps:g}, delta = {classifier.delta:g},"
-                f" more than the selector's ({ledger.eps:g}, {ledger.delta:g})."
+                f" more than the selector's ({ledger.eps:g}, {ledger.delta:g}).",
+                parameter="estimators",
             )
 
 
 def _check_classes(candidates: list[Any], classes: npt.NDArray[Any]) -> None:
-    """Refuse other classes than the selector's: a candidate would meet labels that it does not know, after it has paid."""
+    """Refuse other classes than the selector's.
+
+    A candidate would meet labels that it does not know, after it was charged.
+    """
     for i, candidate in enumerate(candidates):
         declared = _classifier(candidate).classes
         if declared is not None and not np.array_equal(np.unique(np.asarray(declared)), classes):
             raise InvalidParameterError(
                 f"Candidate {i} declares other classes than the selector has; leave them out and"
-                " give classes to the selector."
+                " give classes to the selector.",
+                parameter="estimators",
             )
 
 
 def _classifier(candidate: Any) -> Any:
-    """The private classifier that a candidate is, or ends in after steps that learn nothing from records; else None."""
+    """The private classifier that a candidate is, or ends in; else None.
+
+    The steps before it must learn nothing from records.
+    """
     if isinstance(candidate, Pipeline):
         *steps, candidate = (step for _, step in candidate.steps)
         if not all(

@@ -1,4 +1,6 @@
-"""The text format of Chaudhuri, Sarwate and Monteleoni's programs lrsimple and svmsimple (2013), read strictly.
+"""The text format of the programs lrsimple and svmsimple, read strictly.
+
+Chaudhuri, Sarwate and Monteleoni (2013).
 
 A file holds numbers separated by whitespace: first n, d, lambda and eps, and for the Huber SVM h,
 on one line or several; then n lines of d numbers, the records, of Euclidean norm at most 1; then n

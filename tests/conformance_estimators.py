@@ -94,7 +94,10 @@ def _one_newton_step() -> Iterator[None]:
 
 @contextmanager
 def _loose_tolerance() -> Iterator[None]:
-    """A warm start that a loose tolerance takes for converged, so that the noise in the objective has no effect."""
+    """A warm start that a loose tolerance takes for converged.
+
+    The noise in the objective then has no effect.
+    """
     minimise_exactly = RegularizedRisk.minimise
 
     def lazily(self: RegularizedRisk, **options: Any) -> np.ndarray:
@@ -199,7 +202,7 @@ class Perturbed(Subject):
     def _maps(
         self, patch: Patch | None = None
     ) -> tuple[Any, list[Callable[[np.ndarray], np.ndarray]]]:
-        """The mechanism of the linear term with the noise that audits best, and the minimiser on each side."""
+        """The linear term's mechanism with the noise that audits best, and both minimisers."""
         patch = patch or Patch()
         data = patch.data or self.data
         with patch.inject():

@@ -43,7 +43,7 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
     WeightedGaussianMechanism,
 )
-from privlp.privacy.ledger import Charge
+from privlp.privacy.charges import Charge
 
 #: Selections, and noise of whole vectors, are released one by one: more of them are drawn from the
 #: law that releases are tested to have.

@@ -44,11 +44,14 @@ from privlp.privacy import (
     LedgerEntry,
     Randomness,
     budget_file,
+    budget_report,
     record_file,
+    stored_calls,
 )
-from privlp.privacy.ledger import Call, Charge
+from privlp.privacy.charges import Call, Charge
+from privlp.privacy.file_location import FileLocation
 from privlp.privacy.prices import Price
-from privlp.relations.base import RecordedRelation
+from privlp.privacy.relation import RecordedRelation
 from privlp.relations.combined import Combined
 from tests.effort import examples, runs
 
@@ -226,7 +229,7 @@ def test_no_privacy_at_all_can_be_kept_too(path):
     again = Budget.open(path, math.inf, 0.5)
     assert not again.record().private
     assert again.entries == budget.entries
-    json.loads(json.dumps(budget_file.to_dict(again), allow_nan=False))
+    json.loads(json.dumps(budget_report.to_dict(again), allow_nan=False))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -265,11 +268,11 @@ CALLS = st.builds(
 @settings(deadline=None)
 @given(CALLS)
 def test_a_call_is_read_as_it_was_written(call):
-    text = json.dumps(budget_file._call_to_dict(call), allow_nan=False)
+    text = json.dumps(stored_calls.call_to_dict(call), allow_nan=False)
     recorded = {
         text: RecordedRelation(text, relation.key) for text, relation in call.relations.items()
     }
-    assert budget_file._call_from_dict(json.loads(text)) == replace(call, relations=recorded)
+    assert stored_calls.call_from_dict(json.loads(text)) == replace(call, relations=recorded)
 
 
 @settings(
@@ -407,7 +410,7 @@ def statements_of(path, monkeypatch, act):
         return connection
 
     with monkeypatch.context() as patch:
-        patch.setattr(record_file.sqlite3, "connect", watched)
+        patch.setattr(sqlite3, "connect", watched)
         act(drawn)
     states.append((contents(path), len(drawn)))
     return states
@@ -447,7 +450,7 @@ def test_commits_reach_the_disk(path, monkeypatch):
     On macOS all goes past the drive's cache.
     """
     monkeypatch.undo()
-    file = Budget.open(path, 1.0, 0.0)._file
+    file = Budget.open(path, 1.0, 0.0)._file.file
     with file.writing() as connection:
         found = [
             connection.execute(f"PRAGMA {name}").fetchone()[0]
@@ -535,7 +538,7 @@ def test_where_the_file_cannot_be_written_nothing_is_drawn(
             return self._connection.execute(sql, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(record_file.sqlite3, "connect", lambda *a, **o: Failing(real(*a, **o)))
+        patch.setattr(sqlite3, "connect", lambda *a, **o: Failing(real(*a, **o)))
         with pytest.raises(BudgetFileError) as caught:
             charge(share, purpose="failed")
     assert message in str(caught.value)
@@ -893,11 +896,11 @@ def test_hard_links_are_refused(used, path):
 
 
 def test_a_device_that_was_numbered_anew_is_no_copy():
-    place = record_file.Place(1, 2, "/a")
-    assert place.holds(record_file.Place(9, 2, "/a"))
-    assert place.holds(record_file.Place(1, 2, "/b"))
-    assert not place.holds(record_file.Place(9, 2, "/b"))
-    assert not place.holds(record_file.Place(1, 3, "/a"))
+    place = FileLocation(1, 2, "/a")
+    assert place.holds(FileLocation(9, 2, "/a"))
+    assert place.holds(FileLocation(1, 2, "/b"))
+    assert not place.holds(FileLocation(9, 2, "/b"))
+    assert not place.holds(FileLocation(1, 3, "/a"))
 
 
 # ----------------------------------------------------------------------------------------------
@@ -1018,8 +1021,8 @@ def test_ten_thousand_calls_are_read_once(path, monkeypatch):
     assert len(budget.calls) == 10_000
     assert budget.sums().eps == pytest.approx(5_000)
     parsed = []
-    real = budget_file._call_from_dict
-    monkeypatch.setattr(budget_file, "_call_from_dict", lambda body: parsed.append(1) or real(body))
+    real = stored_calls.call_from_dict
+    monkeypatch.setattr(budget_file, "call_from_dict", lambda body: parsed.append(1) or real(body))
     charge(budget.ledger(1.0, 0.0))
     assert len(budget.calls) == 10_001
     assert len(parsed) == 1

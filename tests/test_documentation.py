@@ -83,7 +83,7 @@ def test_members_and_related_classes_are_documented():
         "privlp.plan",
         "privlp.Plan.plot",
         "privlp.Status.success",
-        "privlp.solvers.Task.charge",
+        "privlp.methods.Task.density",
         "svm_models.LPSVC.fit",
     }
     assert some <= set(EXAMPLES)

@@ -28,7 +28,19 @@ import privlp
 from privlp import LinearProgram, PrivLPError, Solution, Status
 from privlp.cli import main
 from privlp.files import write_whole
-from privlp.privacy import GaussianMechanism, Ledger, Randomness, ledger
+from privlp.privacy import (
+    ChargedDraws,
+    GaussianMechanism,
+    Ledger,
+    Randomness,
+    accountant,
+    budget_rule,
+    call_store,
+    charged_draws,
+    ledger,
+    series,
+)
+from privlp.privacy import budget as budget_module
 from privlp.problem import highs_model
 from privlp.report.figure import save_figure
 from svm_models import LPSVC, ObjectivePerturbationSVC, cross_validate, make_separable_sphere
@@ -74,13 +86,13 @@ def ctrl_c_after(seconds):
 @pytest.fixture
 def drawn(monkeypatch):
     """Every draw that was begun."""
-    begun, call = [], ledger.ChargedDraws.__call__
+    begun, call = [], ChargedDraws.__call__
 
     def noted(draws, value):
         begun.append(draws.mechanism)
         return call(draws, value)
 
-    monkeypatch.setattr(ledger.ChargedDraws, "__call__", noted)
+    monkeypatch.setattr(ChargedDraws, "__call__", noted)
     return begun
 
 
@@ -108,6 +120,20 @@ def test_whatever_moment_a_solve_is_interrupted_at_its_draws_are_paid(drawn):
     assert charged > 5
 
 
+ACCOUNTING = {
+    module.__file__
+    for module in (
+        accountant,
+        budget_module,
+        budget_rule,
+        call_store,
+        charged_draws,
+        ledger,
+        series,
+    )
+}
+
+
 def test_an_interruption_before_any_line_of_the_ledger_leaves_no_draw_unpaid(drawn):
     def interrupted_at(line):
         """Charge and draw through a share.
@@ -119,7 +145,7 @@ def test_an_interruption_before_any_line_of_the_ledger_leaves_no_draw_unpaid(dra
 
         def trace(frame, event, _):
             nonlocal count
-            if frame.f_code.co_filename not in (ledger.__file__, privlp.privacy.budget.__file__):
+            if frame.f_code.co_filename not in ACCOUNTING:
                 return None
             if event == "line":
                 count += 1

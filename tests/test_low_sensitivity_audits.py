@@ -41,7 +41,7 @@ from privlp.privacy import (
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
-from privlp.privacy.rounded_noise import grid
+from privlp.privacy.noise.rounding import grid
 from tests.conformance_kit import Claim, audited, release_many
 
 pytestmark = pytest.mark.statistical

@@ -23,7 +23,7 @@ from privlp import (
     RowPrivate,
     ScalarPrivate,
 )
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.problem.exact_arithmetic import violated
 from privlp.relations import Combined
 from tests import programs

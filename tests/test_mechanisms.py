@@ -16,7 +16,7 @@ from privlp.privacy import (
     Randomness,
     events,
 )
-from privlp.privacy.mechanisms import _bernoulli_exp
+from privlp.privacy.mechanisms.exponential import bernoulli_exp
 from privlp.privacy.prices import composed_epsilon
 from privlp.relations import ConstraintPrivate
 from tests.effort import runs
@@ -117,7 +117,7 @@ def test_coin_frequencies(exponent):
 
     Binomial test, false-alarm rate 1e-6, seed fixed.
     """
-    coins = _bernoulli_exp(np.full(3_000_000, exponent), np.random.default_rng(5))
+    coins = bernoulli_exp(np.full(3_000_000, exponent), np.random.default_rng(5))
     assert stats.binomtest(int(coins.sum()), coins.size, math.exp(-exponent)).pvalue > FALSE_ALARM
 
 
@@ -125,7 +125,7 @@ def test_coin_frequencies(exponent):
 def test_rare_coins_have_a_small_relative_error():
     """20 million coins of probability 6.1e-6. Binomial test, false-alarm rate 1e-6, seed fixed."""
     rng = np.random.default_rng(6)
-    hits = sum(int(_bernoulli_exp(np.full(2_000_000, 12.0), rng).sum()) for _ in range(10))
+    hits = sum(int(bernoulli_exp(np.full(2_000_000, 12.0), rng).sum()) for _ in range(10))
     assert stats.binomtest(hits, 20_000_000, math.exp(-12)).pvalue > FALSE_ALARM
 
 
@@ -135,7 +135,7 @@ def test_coins_of_one_call_are_independent():
 
     Chi-square on the 2 x 2 table, false-alarm rate 1e-6, seed fixed.
     """
-    coins = _bernoulli_exp(np.tile([0.5, 1.7], 200_000), np.random.default_rng(7)).reshape(-1, 2)
+    coins = bernoulli_exp(np.tile([0.5, 1.7], 200_000), np.random.default_rng(7)).reshape(-1, 2)
     table = np.array(
         [
             [np.sum((coins[:, 0] == a) & (coins[:, 1] == b)) for b in (False, True)]
@@ -146,7 +146,7 @@ def test_coins_of_one_call_are_independent():
 
 
 def test_certain_and_impossible_coins():
-    coins = _bernoulli_exp(np.array([0.0, 700.0, 0.0, 700.0]), np.random.default_rng(8))
+    coins = bernoulli_exp(np.array([0.0, 700.0, 0.0, 700.0]), np.random.default_rng(8))
     assert coins.tolist() == [True, False, True, False]
 
 

@@ -38,7 +38,7 @@ def subclasses(kind):
 MECHANISMS = [
     m
     for m in subclasses(Mechanism)
-    if m.__module__.startswith("privlp") and not m.__name__.startswith("_")
+    if m.__module__.startswith("privlp") and not inspect.isabstract(m)
 ]
 
 

@@ -20,7 +20,7 @@ from privlp.audits.tape import Tape
 from privlp.methods import METHODS, Task
 from privlp.privacy import GaussianMechanism, Randomness
 from privlp.privacy.unique import Unique
-from svm_models.base import Account
+from svm_models.account import Account
 from tests.planted import programs
 from tests.planted.search import leaves
 

@@ -23,17 +23,12 @@ from privlp.privacy import (
     TruncatedGaussianMechanism,
     TruncatedLaplaceMechanism,
 )
-from privlp.privacy.rounded_noise import (
-    Bits,
-    EuclideanLaplace,
-    Gaussian,
-    Laplace,
+from privlp.privacy.noise.bits import Bits, UniformReals
+from privlp.privacy.noise.laws import EuclideanLaplace, Gaussian, Laplace
+from privlp.privacy.noise.rounding import grid, nearly, rounded_sum
+from privlp.privacy.noise.truncated_laws import (
     OneSidedTruncatedGaussian,
     OneSidedTruncatedLaplace,
-    UniformReals,
-    grid,
-    nearly,
-    rounded_sum,
 )
 from tests.effort import runs
 

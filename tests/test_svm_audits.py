@@ -1,4 +1,4 @@
-"""Audits of output and objective perturbation: curvature, several records, published scalings that are not private.
+"""Audits of output and objective perturbation: curvature, several records, published scalings.
 
 Faults that every release may have are in ``test_conformance.py``.
 
@@ -16,7 +16,7 @@ import pytest
 from privlp import audit
 from privlp.privacy import EuclideanLaplaceMechanism, Ledger, Randomness, events, record
 from svm_models import perturbation
-from svm_models.base import Account
+from svm_models.account import Account
 from svm_models.losses import huber, logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.perturbation import curvature_cost, eps_for_noise, perturb_objective, perturb_output
@@ -48,10 +48,10 @@ def public_numbers_computed_once(monkeypatch):
     compose, calibrate, known = events.composed_epsilon, Ledger.calibrate, {}
     once = functools.cache(compose)
 
-    def calibrate_once(self, make, count, beside=()):
-        key = (self.eps, self.delta, count, tuple(self._charges), make(1.0), tuple(beside))
+    def calibrate_once(self, make, count, together_with=()):
+        key = (self.eps, self.delta, count, tuple(self._charges), make(1.0), tuple(together_with))
         if key not in known:
-            known[key] = calibrate(self, make, count, beside=beside)
+            known[key] = calibrate(self, make, count, together_with=together_with)
         return known[key]
 
     minimise_exactly, minimisers = RegularizedRisk.minimise, {}
@@ -59,7 +59,8 @@ def public_numbers_computed_once(monkeypatch):
     def minimise_once(self):
         if np.ndim(self.linear) or self.certified.__func__ is not certified:
             return minimise_exactly(self)
-        key = (self.M.tobytes(), self.M.shape, self.loss, self.reg)
+        (records,) = self.rows.map(np.ndarray.tobytes)
+        key = (records, self.shape, self.loss, self.reg)
         if key not in minimisers:
             minimisers[key] = minimise_exactly(self)
         return minimisers[key]
@@ -77,7 +78,7 @@ def release(perturb, eps, delta=0.0, *, reg, loss=None, **options):
 
     def mechanism(M, rng):
         return perturb(
-            RegularizedRisk(M, loss, reg, 1.0),
+            RegularizedRisk.in_memory(M, loss, reg, 1.0),
             Account(Ledger(eps, delta), Randomness(rng)),
             **options,
         )
@@ -133,7 +134,7 @@ def test_objective_perturbation_pays_for_the_curvature():
 
     False-alarm rate 0.001.
     """
-    risk, eps = RegularizedRisk(np.ones((1, 1)), huber(), 0.1, 1.0), 3.2
+    risk, eps = RegularizedRisk.in_memory(np.ones((1, 1)), huber(), 0.1, 1.0), 3.2
     assert curvature_cost(risk) == pytest.approx(math.log(11))
     mechanism = labelled(
         release(perturb_objective, eps, reg=risk.reg, add_regularization=False), in_the_curved_part

@@ -25,12 +25,13 @@ from svm_models import (
     RegularizedLogisticRegression,
     make_unseparable_ball,
 )
-from svm_models.base import Account, signed
+from svm_models.account import Account
 from svm_models.cli import main
 from svm_models.csv_file import read_csv_file
 from svm_models.losses import huber, logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.perturbation import perturb_objective
+from svm_models.records import signed
 from svm_models.text_format import read_training_file
 
 #: Stands in malformed files for a private number, and must not come back.
@@ -146,7 +147,7 @@ def test_private_lines_are_those_of_the_mechanisms(sample, write):
     ).fit(*sample)
     assert np.array_equal(weights[1], output.coef_[0])
     ledger = Ledger(2.0, 0.0)
-    risk = RegularizedRisk(signed(*sample), huber(0.5), 0.05, 1.0)
+    risk = RegularizedRisk.in_memory(signed(*sample), huber(0.5), 0.05, 1.0)
     objective = perturb_objective(
         risk, Account(ledger, Randomness(generator)), add_regularization=False
     )

@@ -1,4 +1,4 @@
-"""The public data sets from each of their sources, their three preprocessings, and the simulated data sets."""
+"""The public data sets from each source, their three preprocessings, and the simulated ones."""
 
 import gzip
 import http.client
@@ -887,7 +887,7 @@ def test_random_states(make):
 
 
 def p_values_of_uniform_directions(X):
-    """Of the squared first coordinate of directions, of a mixture's, and of the sign of the first."""
+    """Of a direction's first coordinate: squared, in a mixture, and its sign."""
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     d = X.shape[1]
     law = stats.beta(0.5, (d - 1) / 2).cdf

@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from privlp.solvers.dense_dual import DenseDual
-from privlp.solvers.dmw import tight_dmw
-from privlp.solvers.simplex import CountedRows, RowsOnSimplex, Simplex
 from sklearn.base import clone
 
 from privlp import (
@@ -21,7 +18,12 @@ from privlp import (
     NotPrivateWarning,
     solve,
 )
+from privlp.duals.dense import DenseDual
+from privlp.methods.published.count_score import CountScore
 from privlp.problem.standard_form import StandardForm
+from privlp.regions.simplex import Simplex
+from privlp.rows.in_memory import InMemory
+from privlp.rows.program_rows import RowBlock
 from svm_models import DMWSVC, LPSVC, make_separable_sphere, soft_margin_lp
 from tests.effort import examples
 
@@ -31,8 +33,15 @@ X, Y = make_separable_sphere(1_500, n_features=4, margin=0.1, random_state=0)
 
 
 def counted(lp, phi=0.0, opt=1.0):
-    simplex = Simplex(StandardForm.of(lp), opt)
-    return CountedRows(simplex, RowsOnSimplex.of_equal_range(simplex), phi)
+    form = StandardForm.of(lp)
+    return CountScore(phi).scaled(Simplex(form, opt), RowBlock(form))
+
+
+def scores_of_dense_weights(rows, s, raw):
+    """Scores against the dense distribution that has these raw log-weights."""
+    dual = DenseDual(InMemory(rows), s, 1.0)
+    dual.rows.update(lambda block: block.raw.__setitem__(slice(None), raw))
+    return dual.scores()
 
 
 # ----------------------------------------------------------------------------------------------
@@ -63,9 +72,8 @@ def test_no_count_score_changes_by_more_than_one_over_s(seed, s, phi):
     )
     scores = []
     for a, rhs, logs in ((A, b, log_weights), (other_A, other_b, other_log_weights)):
-        dual = DenseDual(12, s)
-        dual.log_weights[:] = logs
-        scores.append(counted(LinearProgram(np.ones(3), a, rhs), phi).scores(dual.weights()))
+        rows = counted(LinearProgram(np.ones(3), a, rhs), phi)
+        scores.append(scores_of_dense_weights(rows, s, logs))
     assert np.abs(scores[0] - scores[1]).max() <= 1 / s + 1e-12
 
 
@@ -75,16 +83,11 @@ def test_some_pair_of_neighbours_attains_the_sensitivity_of_the_count():
     other = A.copy()
     other[0] = 0.0
     scores = []
+    logs = np.append(50.0, np.zeros(11))  # the first row is at its cap
     for a in (A, other):
-        dual = DenseDual(12, s)
-        dual.log_weights[0] = 50.0  # at its cap
-        scores.append(counted(LinearProgram(np.ones(2), a, b)).scores(dual.weights()))
+        rows = counted(LinearProgram(np.ones(2), a, b))
+        scores.append(scores_of_dense_weights(rows, s, logs))
     assert np.abs(scores[0] - scores[1]).max() == pytest.approx(1 / s, rel=1e-9)
-
-
-def test_a_solver_of_ones_own_is_driven_like_any_other():
-    lp = LinearProgram([1.0, 1.0], [[-1.0, -2.0], [-2.0, -1.0]], [-1.0, -1.0])
-    assert solve(lp, math.inf, 0.0, s=1, alpha=0.2, opt=0.7, method=tight_dmw).method == "tight_dmw"
 
 
 # ----------------------------------------------------------------------------------------------

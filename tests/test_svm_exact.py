@@ -15,10 +15,10 @@ from sklearn.svm import LinearSVC
 import privlp
 from privlp import InvalidParameterError, InvalidProblemError, MissingDependencyError, PrivLPError
 from svm_models import LPSVC, QPSVC, HuberSVC, RegularizedLogisticRegression, exact, soft_margin_lp
-from svm_models.base import signed
 from svm_models.exact import UncertifiedOptimumError
 from svm_models.losses import huber, logistic
 from svm_models.minimise import TOLERANCE, RegularizedRisk
+from svm_models.records import signed
 from tests.effort import examples
 
 ALL = [LPSVC, QPSVC, HuberSVC, RegularizedLogisticRegression]
@@ -218,7 +218,9 @@ def test_gradient_is_certified(estimator, reg, scale):
     longest = np.linalg.norm(scale * X, axis=1).max()
     assert svm.gradient_norm_ <= TOLERANCE * longest
     loss = huber() if estimator is HuberSVC else logistic()
-    gradient = RegularizedRisk(signed(scale * X, y), loss, reg, longest).gradient(svm.coef_[0])
+    gradient = RegularizedRisk.in_memory(signed(scale * X, y), loss, reg, longest).gradient(
+        svm.coef_[0]
+    )
     assert np.linalg.norm(gradient) <= TOLERANCE * longest * (1 + 1e-9)
 
 

@@ -1,6 +1,6 @@
-"""Private estimators on neighbours whose replaced record is hostile: huge, denormal, stored twice, unsorted, read-only.
+"""Private estimators on neighbours whose replaced record is hostile.
 
-The first data set is fitted on a tape; its releases are played back to the second. So both walk the
+It is huge, denormal, stored twice, unsorted or read-only. The first data set is fitted on a tape; its releases are played back to the second. So both walk the
 same path, and the exact numbers behind each release can be compared with the sensitivity that was
 charged. All else that is told (ledger, rounds, weights, warnings) is then a function of the same
 released numbers, and must be the same. What one record holds must not change another.
@@ -41,9 +41,11 @@ from svm_models import (
     RandomFourierFeatures,
     cross_validate,
 )
-from svm_models.base import DECLARED, READ, validated, within_norm
+from svm_models.classes import DECLARED, READ
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
+from svm_models.records import within_norm
+from svm_models.validation import validated
 from tests.conformance_estimators import ESTIMATORS as CONFORMING
 from tests.effort import THOROUGH, examples
 
@@ -318,7 +320,7 @@ def coupled(tape, estimator, one, two, labels):
         k for k, release in enumerate(tape.releases) if release.purpose == "perturb the objective"
     ]
     for k, (risk, w), (other, _) in zip(perturbed, here, there, strict=True):
-        n = risk.M.shape[0]
+        n = risk.shape[0]
         moved = risk.gradient(w) - replace(other, linear=0.0).gradient(w)
         release = tape.releases[k]
         assert np.linalg.norm(n * (moved - risk.linear)) <= release.mechanism.sensitivity * (

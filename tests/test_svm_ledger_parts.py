@@ -21,8 +21,8 @@ from privlp.privacy import (
     ObjectivePerturbation,
     Randomness,
 )
+from privlp.privacy.charges import Call
 from privlp.privacy.gaussian_dp import delta_of
-from privlp.privacy.ledger import Call
 from privlp.privacy.partitions import largest_sum
 from privlp.privacy.prices import composed_epsilon
 from tests.effort import examples
@@ -249,7 +249,10 @@ def objective(sigma, cost=0.0, *, one_sided=False):
 
 
 def corners_at(eps, sigma, one_sided, extra=0.0):
-    """Sum of the Gaussian curves of all corners, beside Gaussian noise of squared parameter `extra`."""
+    """Sum of the Gaussian curves of all corners.
+
+    Together with Gaussian noise of squared parameter `extra`.
+    """
     mu = 1.0 / sigma
     numbers = [(1, mu), (2, mu / 2), (1, 0.0)] if one_sided else [(4, mu), (1, 0.0)]
     return sum(
@@ -334,7 +337,7 @@ def counted(monkeypatch):
         asked.append(len(costs))
         return composed_epsilon(costs, delta)
 
-    monkeypatch.setattr("privlp.privacy.budget.composed_epsilon", counting)
+    monkeypatch.setattr("privlp.privacy.budget_rule.composed_epsilon", counting)
     return asked
 
 

@@ -124,17 +124,25 @@ def test_h_that_is_no_number(h):
 # risk
 
 
-def risk_of(loss, n, p, seed, *, reg=0.1, linear=True, data_norm=1.0):
+def signed_records(n, p, seed, data_norm=1.0):
     rng = np.random.default_rng(seed)
     M = rng.normal(size=(n, p))
     M *= data_norm * rng.uniform(0.2, 1, (n, 1)) / np.linalg.norm(M, axis=1)[:, None]
-    return RegularizedRisk(
-        M, loss, reg, data_norm, linear=rng.normal(size=p) * data_norm if linear else 0.0
-    )
+    return M
+
+
+def linear_term(p, seed, data_norm=1.0):
+    return np.random.default_rng([seed, 1]).normal(size=p) * data_norm
+
+
+def risk_of(loss, n, p, seed, *, reg=0.1, linear=True, data_norm=1.0):
+    M = signed_records(n, p, seed, data_norm)
+    term = linear_term(p, seed, data_norm) if linear else 0.0
+    return RegularizedRisk.in_memory(M, loss, reg, data_norm, linear=term)
 
 
 def test_value_by_hand():
-    risk = RegularizedRisk(
+    risk = RegularizedRisk.in_memory(
         np.array([[1.0, 0.0], [0.0, -1.0]]), huber(), 0.5, 1.0, linear=np.array([2.0, 0.0])
     )
     w = np.array([1.0, 3.0])
@@ -156,18 +164,21 @@ def test_gradient_and_hessian_are_derivatives(loss, n, p, seed, linear):
     )
     if loss.name == "logistic":  # no kinks
         rows = [(risk.gradient(up) - risk.gradient(down)) / (2 * step) for up, down in sides]
-        np.testing.assert_allclose(risk._hessian_at(risk.M @ w), rows, atol=1e-8)
+        np.testing.assert_allclose(risk.hessian(w), rows, atol=1e-8)
 
 
 @LOSSES
 @pytest.mark.parametrize("spread", [0.0, 1.0, 5.0])
 def test_hessian_of_few_and_of_many_active_rows(loss, spread):
-    risk = risk_of(loss, 200, 4, 0)
-    z = 1 + spread * np.random.default_rng(0).normal(size=200)
-    expected = (risk.M * loss.curvature(z)[:, None]).T @ risk.M / 200 + risk.reg * np.eye(4)
-    np.testing.assert_allclose(risk._hessian_at(z), expected, atol=1e-12)
-    sparse = dataclasses.replace(risk, M=sp.csr_array(risk.M))
-    np.testing.assert_allclose(sparse._hessian_at(z), expected, atol=1e-12)
+    M = signed_records(200, 4, 0)
+    M[:, 0] = 1 / 4
+    M[:, 1] = np.random.default_rng(0).normal(size=200)
+    w = np.array([4.0, spread, 0.0, 0.0])
+    z = 1 + spread * M[:, 1]
+    expected = (M * loss.curvature(z)[:, None]).T @ M / 200 + 0.1 * np.eye(4)
+    for form in (np.asarray, sp.csr_array):
+        risk = RegularizedRisk.in_memory(form(M), loss, 0.1, 1.0)
+        np.testing.assert_allclose(risk.hessian(w), expected, atol=1e-12)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -202,8 +213,9 @@ def test_the_certificate_is_reached(loss, n, p, seed, log_reg, linear):
 @pytest.mark.parametrize("data_norm", [1e-3, 1.0, 1e3])
 def test_the_certificate_is_reached_on_separable_records(loss, reg, data_norm):
     """Margins may grow without end but for the regularisation."""
-    risk = risk_of(loss, 300, 5, 1, reg=reg * data_norm**2, linear=False, data_norm=data_norm)
-    risk.M[:, 0] = np.abs(risk.M[:, 0])
+    M = signed_records(300, 5, 1, data_norm)
+    M[:, 0] = np.abs(M[:, 0])
+    risk = RegularizedRisk.in_memory(M, loss, reg * data_norm**2, data_norm)
     assert risk.certified(risk.minimise())
 
 
@@ -216,7 +228,7 @@ def test_the_certificate_is_reached_with_almost_a_hinge(h, reg):
 @LOSSES
 def test_the_certificate_is_reached_on_one_dimension_repeated(loss):
     """A Hessian that is singular but for the regularisation."""
-    risk = RegularizedRisk(np.ones((50, 6)) / math.sqrt(6), loss, 1e-9, 1.0)
+    risk = RegularizedRisk.in_memory(np.ones((50, 6)) / math.sqrt(6), loss, 1e-9, 1.0)
     w = risk.minimise()
     assert risk.certified(w)
     np.testing.assert_allclose(w, w[0], rtol=1e-6)
@@ -254,9 +266,12 @@ def test_agreement_with_scipy(loss, seed):
 @given(st.integers(1, 30), st.integers(1, 5), st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=examples(25))
 def test_sparse_is_dense(loss, n, p, seed):
-    risk = risk_of(loss, n, p, seed)
-    risk.M[np.random.default_rng(seed).random(risk.M.shape) < 0.5] = 0.0
-    sparse = dataclasses.replace(risk, M=sp.csr_array(risk.M))
+    M = signed_records(n, p, seed)
+    M[np.random.default_rng(seed).random(M.shape) < 0.5] = 0.0
+    risk, sparse = (
+        RegularizedRisk.in_memory(form(M), loss, 0.1, 1.0, linear=linear_term(p, seed))
+        for form in (np.asarray, sp.csr_array)
+    )
     w = sparse.minimise()
     assert sparse.certified(w)
     np.testing.assert_allclose(w, risk.minimise(), atol=2 * risk.tolerance / risk.reg)
@@ -266,11 +281,13 @@ def test_sparse_is_dense(loss, n, p, seed):
 def test_known_minimisers():
     """One record: w = x/(n reg) where the loss is steep; none that matters: -linear/reg."""
     np.testing.assert_allclose(
-        RegularizedRisk(np.array([[0.6, 0.8]]), huber(), 4.0, 1.0).minimise(),
+        RegularizedRisk.in_memory(np.array([[0.6, 0.8]]), huber(), 4.0, 1.0).minimise(),
         [0.15, 0.2],
         atol=1e-12,
     )
-    silent = RegularizedRisk(np.zeros((3, 2)), logistic(), 0.5, 1.0, linear=np.array([1.0, -2.0]))
+    silent = RegularizedRisk.in_memory(
+        np.zeros((3, 2)), logistic(), 0.5, 1.0, linear=np.array([1.0, -2.0])
+    )
     np.testing.assert_allclose(silent.minimise(), [-2.0, 4.0], atol=1e-10)
 
 
@@ -306,18 +323,18 @@ def test_accelerated_gradient_reaches_the_certificate_in_the_promised_number_of_
 
 
 def test_a_singular_hessian_is_left_to_accelerated_gradient(monkeypatch):
-    def singular(self, z):
-        return np.zeros((self.M.shape[1],) * 2)
+    def singular(self, margins):
+        return np.zeros((self.shape[1],) * 2)
 
-    monkeypatch.setattr(RegularizedRisk, "_hessian_at", singular)
+    monkeypatch.setattr(RegularizedRisk, "_hessian", singular)
     risk = risk_of(huber(), 10, 3, 5)
     assert risk.certified(risk.minimise())
 
 
 def test_the_tolerance_follows_the_noise_of_objective_perturbation(monkeypatch):
-    """Where gradients would be rounded by more than half the usual tolerance, a larger one is used, and covered."""
+    """Where a gradient is rounded by more than half the tolerance, a larger one is covered."""
     from privlp.privacy import Ledger, Randomness
-    from svm_models.base import Account
+    from svm_models.account import Account
     from svm_models.perturbation import perturb_objective
 
     seen = []
@@ -327,11 +344,13 @@ def test_the_tolerance_follows_the_noise_of_objective_perturbation(monkeypatch):
     )
     M = np.random.default_rng(0).normal(0, 0.1, (3, 50))
     perturb_objective(
-        RegularizedRisk(M, logistic(), 1e-3, 1.0), Account(Ledger(1e-5, 0.0), Randomness(0))
+        RegularizedRisk.in_memory(M, logistic(), 1e-3, 1.0),
+        Account(Ledger(1e-5, 0.0), Randomness(0)),
     )
     assert seen[0].exponent > -36
     assert seen[0].certified(minimise(seen[0]))
     perturb_objective(
-        RegularizedRisk(M, logistic(), 1e-3, 1.0), Account(Ledger(1.0, 0.0), Randomness(0))
+        RegularizedRisk.in_memory(M, logistic(), 1e-3, 1.0),
+        Account(Ledger(1.0, 0.0), Randomness(0)),
     )
     assert seen[1].exponent < seen[0].exponent

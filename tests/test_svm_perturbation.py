@@ -38,7 +38,7 @@ from svm_models import (
     OutputPerturbationLogisticRegression,
     OutputPerturbationSVC,
 )
-from svm_models.base import Account, signed, within_norm
+from svm_models.account import Account
 from svm_models.losses import huber, logistic
 from svm_models.minimise import TOLERANCE, RegularizedRisk
 from svm_models.perturbation import (
@@ -48,6 +48,7 @@ from svm_models.perturbation import (
     perturb_objective,
     perturb_output,
 )
+from svm_models.records import signed, within_norm
 from tests.effort import examples
 
 #: Classes are left out here where they do not matter.
@@ -88,9 +89,9 @@ def charged(perturb, risk, eps, delta=0.0, **options):
 class Recording(Account):
     """An account that remembers what was paid for."""
 
-    def charge_together(self, *requests):
-        self.mechanisms = [mechanism for mechanism, _ in requests]
-        return super().charge_together(*requests)
+    def charge_together(self, requests):
+        self.mechanisms = [mechanism for mechanism, _, _ in requests]
+        return super().charge_together(requests)
 
 
 def paying_for_the_curvature(mechanisms):
@@ -213,7 +214,7 @@ def test_a_budget_of_another_relation():
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_without_noise_it_is_the_minimiser(estimator, delta):
     svm = estimator(eps=math.inf, delta=delta, reg=0.01, random_state=0).fit(X, Y)
-    risk = RegularizedRisk(signed(X, Y), loss_of(estimator), 0.01, 1.0)
+    risk = RegularizedRisk.in_memory(signed(X, Y), loss_of(estimator), 0.01, 1.0)
     np.testing.assert_array_equal(svm.coef_[0], risk.minimise())
     assert not svm.privacy_.private
     assert str(svm.privacy_.statement()).startswith("NOT PRIVATE")
@@ -267,7 +268,9 @@ FORMULAS = pytest.mark.parametrize(
 @FORMULAS
 def test_noise_of_output_perturbation(n, eps, reg, data_norm, loss):
     M, _ = records(n, norm=data_norm)
-    _, (mechanism,) = charged(perturb_output, RegularizedRisk(M, loss, reg, data_norm), eps)
+    _, (mechanism,) = charged(
+        perturb_output, RegularizedRisk.in_memory(M, loss, reg, data_norm), eps
+    )
     g = 2.0**-36 * 1.0 * data_norm
     sensitivity = 2 * (1.0 * data_norm / n + 2 * g) / reg
     assert type(mechanism) is EuclideanLaplaceMechanism
@@ -279,7 +282,7 @@ def test_noise_of_output_perturbation(n, eps, reg, data_norm, loss):
 @FORMULAS
 def test_noise_of_objective_perturbation(n, eps, reg, data_norm, loss):
     M, _ = records(n, norm=data_norm)
-    risk = RegularizedRisk(M, loss, reg, data_norm)
+    risk = RegularizedRisk.in_memory(M, loss, reg, data_norm)
     q = {"logistic": 1 / 4, "Huber hinge": 1.0 if eps != 4.0 else 5.0}[loss.name]
     cost = math.log(1 + q * data_norm**2 / (n * reg))
     assert curvature_cost(risk) == pytest.approx(cost, rel=1e-12)
@@ -310,9 +313,11 @@ def test_regularisation_is_added_until_the_curvature_costs_a_sixteenth(no_noise,
     M = signed(X, Y)
     raised = max(reg, 1 / (len(M) * math.expm1(eps / 16)))
     assert raised > reg
-    w, mechanisms = charged(perturb_objective, RegularizedRisk(M, huber(), reg, 1.0), eps, delta)
+    w, mechanisms = charged(
+        perturb_objective, RegularizedRisk.in_memory(M, huber(), reg, 1.0), eps, delta
+    )
     np.testing.assert_allclose(
-        w, RegularizedRisk(M, huber(), raised, 1.0).minimise(), atol=1e-8 / raised
+        w, RegularizedRisk.in_memory(M, huber(), raised, 1.0).minimise(), atol=1e-8 / raised
     )
     assert paying_for_the_curvature(mechanisms).curvature_cost == pytest.approx(eps / 16)
 
@@ -321,12 +326,14 @@ def test_regularisation_is_added_until_the_curvature_costs_a_sixteenth(no_noise,
 def test_for_logistic_loss_regularisation_is_added_until_the_curvature_costs_nothing(no_noise, eps):
     M = signed(X, Y)
     raised = 1 / (len(M) * 0.495 * eps)
-    w, mechanisms = charged(perturb_objective, RegularizedRisk(M, logistic(), 1e-3, 1.0), eps)
+    w, mechanisms = charged(
+        perturb_objective, RegularizedRisk.in_memory(M, logistic(), 1e-3, 1.0), eps
+    )
     np.testing.assert_allclose(
-        w, RegularizedRisk(M, logistic(), raised, 1.0).minimise(), atol=1e-7 / raised
+        w, RegularizedRisk.in_memory(M, logistic(), raised, 1.0).minimise(), atol=1e-7 / raised
     )
     assert paying_for_the_curvature(mechanisms).curvature_cost == 0.0
-    below = RegularizedRisk(M, logistic(), 0.8 * raised, 1.0)
+    below = RegularizedRisk.in_memory(M, logistic(), 0.8 * raised, 1.0)
     _, mechanisms = charged(perturb_objective, below, eps, add_regularization=False)
     assert paying_for_the_curvature(mechanisms).curvature_cost > 0.0
 
@@ -334,9 +341,9 @@ def test_for_logistic_loss_regularisation_is_added_until_the_curvature_costs_not
 @SETTINGS
 @given(st.floats(-7, 3), st.floats(-7, 7))
 def test_price_of_logistic_curvature_is_the_largest_loss_over_all_slopes(log_slope, log_k):
-    """Against a fine grid of slopes p of the record that is curved, the other one's being as steep as can be."""
+    """Against a fine grid of slopes p of the curved record; the other is as steep as can be."""
     slope, k = math.exp(log_slope), math.exp(log_k)
-    risk = RegularizedRisk(np.ones((1, 1)), logistic(), 1 / k, 1.0)
+    risk = RegularizedRisk.in_memory(np.ones((1, 1)), logistic(), 1 / k, 1.0)
     p = np.concatenate([np.linspace(0, 1, 4001), 1 - np.geomspace(1e-9, 1e-3, 200)])
     largest = float(np.max(slope * (1 + p) + np.log1p(k * p * (1 - p))))
     price = 2 * slope + _pure_curvature_cost(risk, slope)
@@ -345,14 +352,14 @@ def test_price_of_logistic_curvature_is_the_largest_loss_over_all_slopes(log_slo
 
 
 def test_no_regularisation_is_added_where_the_curvature_is_cheap(no_noise):
-    risk = RegularizedRisk(signed(X, Y), huber(), 0.5, 1.0)
+    risk = RegularizedRisk.in_memory(signed(X, Y), huber(), 0.5, 1.0)
     np.testing.assert_allclose(
         charged(perturb_objective, risk, 1.0)[0], risk.minimise(), atol=1e-8 / risk.reg
     )
 
 
 def test_no_regularisation_is_added_if_not_wanted(no_noise):
-    risk = RegularizedRisk(signed(X, Y), huber(), 0.02, 1.0)
+    risk = RegularizedRisk.in_memory(signed(X, Y), huber(), 0.02, 1.0)
     w, mechanisms = charged(perturb_objective, risk, 1.0, add_regularization=False)
     np.testing.assert_allclose(w, risk.minimise(), atol=1e-8 / risk.reg)
     assert paying_for_the_curvature(mechanisms).scale == pytest.approx(
@@ -363,7 +370,7 @@ def test_no_regularisation_is_added_if_not_wanted(no_noise):
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_curvature_that_costs_more_than_eps_is_refused(no_draws, delta):
     no_draws()
-    risk = RegularizedRisk(signed(X, Y), huber(), 1e-3, 1.0)
+    risk = RegularizedRisk.in_memory(signed(X, Y), huber(), 1e-3, 1.0)
     assert curvature_cost(risk) > 1.0
     with pytest.raises(BudgetExceededError, match="too small a budget for these releases"):
         charged(perturb_objective, risk, 1.0, delta, add_regularization=False)
@@ -375,7 +382,10 @@ def test_a_curvature_that_costs_more_than_eps_is_refused(no_draws, delta):
 def test_no_more_noise_than_needed(perturb, reg, delta):
     """More of it is no fault of privacy, but one of use."""
     ledger = Ledger(1.0, delta)
-    perturb(RegularizedRisk(signed(X, Y), logistic(), reg, 1.0), Account(ledger, Randomness(0)))
+    perturb(
+        RegularizedRisk.in_memory(signed(X, Y), logistic(), reg, 1.0),
+        Account(ledger, Randomness(0)),
+    )
     assert 0.999 < ledger.spent() <= 1.0
 
 
@@ -395,7 +405,7 @@ def in_the_ball(v):
 def test_minimisers_of_neighbours_are_close(common, x, other, loss, reg):
     """Within 2cR/(n reg), and the errors of the computed ones."""
     M, N = (np.array([in_the_ball(v) for v in [*common, last]]) for last in (x, other))
-    first, second = (RegularizedRisk(side, loss, reg, 1.0) for side in (M, N))
+    first, second = (RegularizedRisk.in_memory(side, loss, reg, 1.0) for side in (M, N))
     bound = 2 * (1 / len(M) + first.error) / reg
     assert np.linalg.norm(first.minimise() - second.minimise()) <= bound * (1 + 1e-12)
 
@@ -418,7 +428,7 @@ def test_some_neighbours_are_as_far_apart_as_the_bound_allows(loss, n):
             curvature_bound=0.25,
         )
     sides = (np.vstack([common, [[sign, 0.0]]]) for sign in (1, -1))
-    first, second = (RegularizedRisk(side, loss, reg, 1.0).minimise() for side in sides)
+    first, second = (RegularizedRisk.in_memory(side, loss, reg, 1.0).minimise() for side in sides)
     assert np.linalg.norm(first - second) > 0.9 * 2 / (n * reg)
 
 
@@ -453,13 +463,11 @@ def test_determinants_of_some_neighbours_differ_by_as_much():
     n, reg, w = 3, 0.05, np.array([1.0, 0.0])
     common = np.array([[0.0, 0.3], [0.0, -0.2]])
     first, second = (
-        RegularizedRisk(np.vstack([common, [last]]), huber(), reg, 1.0)._hessian_at(
-            np.vstack([common, [last]]) @ w
-        )
+        RegularizedRisk.in_memory(np.vstack([common, [last]]), huber(), reg, 1.0).hessian(w)
         for last in ([1.0, 0.0], [0.0, 0.0])
     )
     ratio = np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1]
-    cost = curvature_cost(RegularizedRisk(np.zeros((n, 2)), huber(), reg, 1.0))
+    cost = curvature_cost(RegularizedRisk.in_memory(np.zeros((n, 2)), huber(), reg, 1.0))
     assert 0.9 * cost < ratio <= cost + 1e-12
 
 
@@ -555,7 +563,7 @@ def test_extreme_norms(data_norm):
     svm = ObjectivePerturbationSVC(eps=math.inf, reg=data_norm**2, data_norm=data_norm).fit(
         1e10 * data_norm * X, Y
     )
-    reference = RegularizedRisk(signed(X / (1 - 1e-9), Y), huber(), 1.0, 1.0).minimise()
+    reference = RegularizedRisk.in_memory(signed(X / (1 - 1e-9), Y), huber(), 1.0, 1.0).minimise()
     np.testing.assert_allclose(data_norm * svm.coef_[0], reference, rtol=1e-6)
 
 
@@ -662,7 +670,7 @@ def test_a_loss_of_ones_own(estimator, loss):
     svm = estimator(loss, eps=1.0, reg=0.05, random_state=0).fit(X, Y)
     assert svm.privacy_.eps == pytest.approx(1.0)
     exact = clone(svm).set_params(eps=math.inf).fit(X, Y)
-    risk = RegularizedRisk(signed(X, Y), loss, 0.05, 1.0)
+    risk = RegularizedRisk.in_memory(signed(X, Y), loss, 0.05, 1.0)
     assert risk.certified(exact.coef_[0])
     assert exact.score(X, Y) > 0.8
     assert max(e.sensitivity for e in svm.privacy_.entries) == pytest.approx(

@@ -1,20 +1,23 @@
-"""PrivateLPSVC: the exact minimiser without noise, what one record can change, audits, messages, and its rule."""
+"""PrivateLPSVC: exact without noise, what one record can change, audits, messages, its rule."""
 
 import math
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from privlp.solvers.l1_ball import L1BallPlayer, onto_l1_ball
 from scipy.optimize import minimize
 from sklearn.base import clone
 
 from privlp import Budget, BudgetExceededError, InvalidParameterError, audit
+from privlp.players.accelerated import AcceleratedDescent
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
+from privlp.regions.l1_ball import L1Ball, onto_l1_ball
+from privlp.rows.in_memory import InMemory
 from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere, private_lp_svc
-from svm_models.base import within_norm
+from svm_models.account import RELATION
 from svm_models.losses import huber
-from svm_models.private_lp_svc import Rule, WhitenedRecords, second_moments
+from svm_models.private_lp_svc import Rule, WhitenedRecords, rounding_error, second_moments
+from svm_models.records import within_norm
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -90,9 +93,9 @@ def test_the_player_moves_to_the_nearest_point_of_the_ball(seed):
     rng = np.random.default_rng(seed)
     root, w, radius = np.eye(5) + 0.3 * rng.normal(size=(5, 5)), rng.normal(0, 3, 5), 2.0
     release = Ledger(np.inf, 0.0).charge(
-        GaussianMechanism(1.0, 0.0), 1, "test", private_lp_svc._RELATION, Randomness(0)
+        GaussianMechanism(1.0, 0.0), 1, "test", RELATION, Randomness(0)
     )
-    player = L1BallPlayer(release, root, 1.0, radius)
+    player = AcceleratedDescent(L1Ball(root, 1.0, radius), release)
     player.respond(np.linalg.solve(root, w))  # theta is 1 in the first round
     z = player.released().x
     assert np.abs(z).sum() <= radius * (1 + 1e-12)
@@ -116,11 +119,15 @@ def test_projection_onto_the_ball():
 
 
 def contribution(record, whiten, w):
-    """What a record with signed features `record` adds to the released sum at a released point w."""
+    """What a record of signed features adds to the released sum at a released point w."""
     rows = WhitenedRecords(record[None, :], whiten)
     violation = np.zeros(1)
     rows.add_violations(w, 1.0, violation)
     return rows.scores(np.clip(violation, 0.0, 1.0))
+
+
+def moments_of(M, release=lambda exact: exact):
+    return second_moments(InMemory(M), release)
 
 
 def test_no_neighbour_moves_a_release_by_more_than_its_sensitivity():
@@ -132,7 +139,7 @@ def test_no_neighbour_moves_a_release_by_more_than_its_sensitivity():
         pair = within_norm(rng.normal(0, 1, (2, p)), 1.0)
         moved = contribution(pair[0], whiten, w) - contribution(pair[1], whiten, w)
         assert np.linalg.norm(moved) <= 2 + 1e-9
-        moments = [second_moments(record[None, :], lambda exact: exact) for record in pair]
+        moments = [moments_of(record[None, :]) for record in pair]
         assert np.linalg.norm(moments[0] - moments[1]) <= math.sqrt(2) + 1e-9
 
 
@@ -142,18 +149,16 @@ def test_some_pair_of_neighbours_attains_both_sensitivities():
         -record, 2 * np.eye(2), np.zeros(2)
     )
     assert np.linalg.norm(moved) == pytest.approx(2)
-    released = [
-        second_moments(np.array([row]), lambda exact: exact) for row in ([0.6, 0.8], [0.8, -0.6])
-    ]
+    released = [moments_of(np.array([row])) for row in ([0.6, 0.8], [0.8, -0.6])]
     assert np.linalg.norm(released[0] - released[1]) == pytest.approx(math.sqrt(2))
 
 
 def test_the_released_numbers_of_the_moments_have_frobenius_length():
     seen = []
-    moments = second_moments(X, lambda exact: seen.append(exact) or exact)
+    moments = moments_of(X, lambda exact: seen.append(exact) or exact)
     assert np.linalg.norm(seen[0]) == pytest.approx(np.linalg.norm(moments))
     np.testing.assert_allclose(moments, X.T @ X)
-    np.testing.assert_allclose(second_moments(sp.csr_array(X), lambda exact: exact), X.T @ X)
+    np.testing.assert_allclose(moments_of(sp.csr_array(X)), X.T @ X)
 
 
 def test_the_whitening_is_bounded_by_public_numbers():
@@ -172,11 +177,7 @@ def test_rounding_errors_stay_below_their_bound():
     rows = WhitenedRecords(records, np.eye(p))
     weights = np.full(n, 1 / 3)
     true = np.full(p, math.fsum([1 / 3 / math.sqrt(p)] * n))
-    assert (
-        np.linalg.norm(rows.scores(weights) - true)
-        <= WhitenedRecords.rounding_error(n, p, 1.0)
-        < 1e-3
-    )
+    assert np.linalg.norm(rows.scores(weights) - true) <= rounding_error(n, p, 1.0) < 1e-3
 
 
 # ----------------------------------------------------------------------------------------------

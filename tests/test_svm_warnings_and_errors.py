@@ -26,10 +26,11 @@ from svm_models import (
     PrivateModelSelector,
     RandomFourierFeatures,
 )
-from svm_models.base import Account, within_norm
+from svm_models.account import Account
 from svm_models.losses import logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.perturbation import perturb_objective, perturb_output
+from svm_models.records import within_norm
 from tests.effort import runs
 
 #: Classes are left out here where they do not matter.
@@ -225,6 +226,6 @@ def test_no_fit_is_refused_for_its_own_rounding():
             10 ** rng.uniform(-5, 0),
             10 ** rng.uniform(-1, 1),
         )
-        risk = RegularizedRisk(np.zeros((n, 2)), logistic(), reg * norm**2, norm)
+        risk = RegularizedRisk.in_memory(np.zeros((n, 2)), logistic(), reg * norm**2, norm)
         for perturb in (perturb_output, perturb_objective):
             perturb(risk, Account(Ledger(eps, 0.0), Randomness(0)))

@@ -1,4 +1,7 @@
-"""Notebooks on their way into the documentation: cells tagged ``solution`` are folded, links to its pages lead there."""
+"""Notebooks on their way into the documentation.
+
+Cells tagged ``solution`` are folded, and links to pages of the site lead there.
+"""
 
 import json
 from pathlib import Path
@@ -6,7 +9,7 @@ from typing import Any
 
 
 def bring_notebooks(source: Path, target: Path) -> None:
-    """Copy all notebooks of a folder into another, and remove those that the source no longer has."""
+    """Copy all notebooks of a folder into another; remove those that are gone from the source."""
     target.mkdir(exist_ok=True)
     pages = {
         path.name: _page(json.loads(path.read_text(encoding="utf-8")))

@@ -20,7 +20,8 @@ _SCRIPTED = re.compile(
     rf"""(?P<base>
         (?<![A-Za-z_])                   # a letter, an operator, a Greek letter in Latin ones
         (?:[^\W\d_]|max|min|sum|argmin|argmax|inf|sup|diam|eps|eta|lambda|mu|nu|rho|sigma|xi|xx
-            |lo|hi|low|mid|mean|lower|upper|cost|range|scale|violation|budget|visitors|noise)[\u0300-\u036f]?['′’]{{0,2}}
+            |lo|hi|low|mid|mean|lower|upper|cost|range|scale|violation|budget|visitors|noise)
+        [\u0300-\u036f]?['′’]{{0,2}}
         | [)\]|‖⌋⌉∫∏∑]
         | \d(?=\^)
     )(?P<scripts>(?:{_SCRIPT})+)""",

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers lay out themselves: no script, no fonts, nothing to download."""
+"""Formulas as MathML, which browsers lay out: no script, no fonts, nothing to download."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from privlp.audits.mechanism_result import AuditResult, Outcomes, bars, histogram
 from privlp.checks import real
 from privlp.errors import InvalidParameterError
-from privlp.privacy.ledger import validated_budget
+from privlp.privacy.limits import validated_budget
 from privlp.privacy.randomness import Randomness, RandomSource
 
 FloatArray = npt.NDArray[np.float64]
@@ -250,7 +250,7 @@ def _best_threshold(
     direction[constant] = second.mean(axis=0)[constant] - first.mean(axis=0)[constant]
     if not direction.any():
         direction[:] = 1.0
-    direction /= np.abs(direction).max(initial=0.0)  # lest squares overflow
+    direction /= np.abs(direction).max(initial=0.0)  # so that squares do not overflow
     direction = np.ones(1) if len(direction) == 1 else direction / np.linalg.norm(direction)
     what = "released number" if len(direction) == 1 else "projection"
     one, two = first @ direction, second @ direction

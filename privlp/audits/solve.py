@@ -23,7 +23,7 @@ from privlp.audits.tape import Tape
 from privlp.errors import InvalidParameterError
 from privlp.methods.base import Method
 from privlp.privacy import Randomness
-from privlp.privacy.ledger import validated_budget
+from privlp.privacy.limits import validated_budget
 from privlp.privacy.randomness import RandomSource
 from privlp.problem.linear_program import LinearProgram
 from privlp.solve import solve
@@ -157,7 +157,7 @@ def audit_solve(
 def _try_pairs(
     search: PairSearch, pairs: int, generator: np.random.Generator, bar: Any, *, shown: bool
 ) -> None:
-    """Solve so many pairs of neighbours, every other one without noise."""
+    """Solve a number of pairs of neighbours, every other pair without noise."""
     for number in range(pairs):
         started = time.perf_counter()
         search.try_one(generator, quiet=number % 2 == 0)
@@ -214,7 +214,7 @@ def _progress_bar(solves: int, *, shown: bool) -> Any:
 
 
 def _tell_duration(solves: int, seconds: float) -> None:
-    """Say how long so many solves take, of so many seconds each, if that is long."""
+    """Say how long the solves take, at this many seconds each, if that is long."""
     total = solves * seconds
     if total > _PATIENCE:
         duration = f"{total / 60:.2g} min" if total > 60 else f"{total:.0f} s"

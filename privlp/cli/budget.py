@@ -12,7 +12,7 @@ from privlp.cli.messages import plain_errors
 from privlp.cli.output import require_folder
 from privlp.files import write_whole
 from privlp.privacy import Budget
-from privlp.privacy.budget_file import history_table, summary, to_dict
+from privlp.privacy.budget_report import history_table, summary, to_dict
 
 _EXIT_CODES = (
     "Exit codes: 0 made or read; 2 wrong options, or a file that cannot be used; 130 interrupted."

@@ -1,1 +1,1 @@
-"""Dual players: how much each private row counts, given how far it is violated."""
+"""Dual players: the weights of the private rows, from how far they are violated."""

@@ -1,4 +1,4 @@
-"""What every dual player provides, and what it needs of rows."""
+"""What every dual player provides, and what it needs from rows."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class ScaledRows(Protocol):
 
 
 class Dual(Protocol):
-    """A dual player over all rows: weighs them by what was released before."""
+    """A dual player: weighs all rows, given what was released before."""
 
     def scores(self) -> FloatArray:
         """Score of each possible answer against the weighted rows; private."""
 
     def learn(self, answer: Any) -> None:
-        """Take in how far each row is violated by a released answer."""
+        """Update the weights by how far a released answer violates each row."""

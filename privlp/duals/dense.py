@@ -1,4 +1,4 @@
-"""Dense dual players: distributions over the rows of which none has more than a share of 1/s."""
+"""Dense dual players: distributions over the rows in which no row has more than 1/s."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from privlp.rows.door import Rows
 
 FloatArray = npt.NDArray[np.float64]
 
-# Beyond this, rows of a smoothed dual count as equally bad: an arbitrary right-hand side must not
-# make numbers too large to add.
+# Log-weights of a smoothed dual are clipped here: an arbitrary right-hand side must not make
+# numbers too large to add.
 _LARGEST_LOG_WEIGHT = 1e6
 
 
 class DenseDual:
-    """Multiplicative weights with raw log-weights inside and dense distributions outside.
+    """Multiplicative weights: raw log-weights, projected to a dense distribution each round.
 
     Parameters
     ----------
@@ -42,16 +42,16 @@ class DenseDual:
         return np.asarray(self.rows.total(DenseRows.scores))
 
     def learn(self, answer: Any) -> None:
-        """Make the rows heavier that a released answer violates."""
+        """Increase the weights of the rows that a released answer violates."""
         self.rows.update(DenseRows.add, answer, self._step)
 
 
 class SmoothedWorstRows(DenseDual):
     """A dense distribution over the rows that a point violates most.
 
-    Nothing of earlier points is remembered. Weights are the projection of
-    exp(violation/temperature): the slopes of a smoothed mean of the s largest violations. As the
-    temperature falls they become 1/s on the s largest, ties sharing alike.
+    Only the last point counts. Weights are the projection of exp(violation/temperature): the slopes
+    of a smoothed mean of the s largest violations. As the temperature falls they become 1/s on the
+    s largest; tied rows get equal weights.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class SmoothedWorstRows(DenseDual):
     s : float
         Density.
     temperature : float
-        In units of scaled violation.
+        Temperature, in units of scaled violation.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class SmoothedWorstRows(DenseDual):
         self.learn(start)
 
     def learn(self, answer: FloatArray) -> None:
-        """See how far each row is violated at a released point."""
+        """Set the weights by how far a released point violates each row."""
         self.rows.update(DenseRows.see, answer, self._step)
 
 
@@ -88,7 +88,7 @@ class DenseRows(LogWeights):
         self._rows.add_violations(answer, step, self.raw)
 
     def see(self, answer: FloatArray, step: float) -> None:
-        """Put the violations at a point in the place of the raw log-weights."""
+        """Replace the raw log-weights by the violations at a point."""
         self.raw[:] = 0.0
         self._rows.add_violations(answer, step, self.raw)
         np.clip(self.raw, -_LARGEST_LOG_WEIGHT, _LARGEST_LOG_WEIGHT, out=self.raw)

@@ -1,4 +1,4 @@
-"""The elastic dual player: a row's weight depends on its own violation, and on no other row."""
+"""The elastic dual player: the weight of a row depends on the violation of that row alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ElasticDual:
     start : (d,)
         The first point, public.
     softness : float
-        Violation, as the rows measure it, from which on a row has its full weight.
+        Scaled violation from which on a row has weight 1.
     """
 
     def __init__(self, rows: Rows[ScaledRows], start: FloatArray, softness: float) -> None:
@@ -36,7 +36,7 @@ class ElasticDual:
         return np.asarray(self.rows.total(ElasticRows.scores))
 
     def learn(self, answer: FloatArray) -> None:
-        """Take in how far each row is violated by a released answer."""
+        """Set the weights by how far a released point violates each row."""
         self.rows.update(ElasticRows.learn, answer)
 
 
@@ -49,7 +49,7 @@ class ElasticRows:
         self.learn(start)
 
     def learn(self, answer: FloatArray) -> None:
-        """See how far each row is violated at a released point."""
+        """Set the weights by how far a released point violates each row."""
         self.weights[:] = 0.0
         self._rows.add_violations(answer, 1.0 / self._softness, self.weights)
         np.clip(self.weights, 0.0, 1.0, out=self.weights)

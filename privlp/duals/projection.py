@@ -1,9 +1,8 @@
-"""Projection onto the dense distributions, where rows stand in blocks.
+"""Projection onto the dense distributions, for rows in blocks.
 
-Raw log-weights stay with the rows and only projected copies are used: a row's weight depends on
-that row and on what was released, never on other rows, but for one common multiplier. That is what
-the sensitivity bound of
-:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity` rests on.
+Raw log-weights stay with the rows; each round uses a projected copy. So the weight of a row depends
+on that row, on released values and on one multiplier common to all rows. The sensitivity bound
+:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity` needs this.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from privlp.rows.door import Rows
 
 FloatArray = npt.NDArray[np.float64]
 
-# Newton's passes before falling back to selection; a warm start needs two or three.
+# Passes of Newton's method before selection takes over; a warm start needs two or three.
 _MAX_PASSES = 40
 # exp() of anything in [-_SAFE, _SAFE] neither overflows nor underflows, also after adding up a
 # million of them.
@@ -25,7 +24,7 @@ _SAFE = 300.0
 
 
 class LogWeights:
-    """Raw log-weights of a block of rows, and the weights that a projection makes of them.
+    """Raw log-weights of a block of rows, and their projected weights.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ class LogWeights:
         return len(self.raw)
 
     def set_relative(self, log_cap: float) -> None:
-        """Measure weights by the one at which a row is capped."""
+        """Express weights in units of the weight at which a row is capped."""
         np.subtract(self.raw, log_cap, out=self._relative)
         np.clip(self._relative, -np.inf, _SAFE, out=self._relative)
         np.exp(self._relative, out=self._relative)
@@ -79,7 +78,7 @@ class LogWeights:
     def set_relative_to(
         self, anchor: float, log_cap: float, bound: float
     ) -> npt.NDArray[np.float64]:
-        """Measure weights by the cap; those at or above `bound` are capped.
+        """Express weights in units of the cap; rows at or above `bound` are capped.
 
         Returns
         -------
@@ -93,13 +92,13 @@ class LogWeights:
         return np.array([uncapped.size, uncapped.sum()])
 
     def share_out(self, factor: float) -> None:
-        """Give capped weights one unit each, and the others their share of what is left."""
+        """Set capped weights to one unit, and scale the others by a factor."""
         shares = self._relative[self._uncapped] * factor
         self._relative[:] = 1.0
         self._relative[self._uncapped] = shares
 
     def weigh(self, zeta: float, s: float) -> None:
-        """Make the weights (1/s) min(1, zeta z_i)."""
+        """Set the weights to (1/s) min(1, zeta z_i)."""
         np.multiply(self._relative, zeta / s, out=self.weights)
         np.clip(self.weights, 0.0, 1.0 / s, out=self.weights)
 
@@ -113,14 +112,14 @@ class DenseProjection:
     """Bregman projection onto the 1/s-dense distributions.
 
     The weights become (1/s) min(1, zeta z_i) with sum_i min(1, zeta z_i) = s. The multiplier zeta
-    is exact: the set of capped rows is found, not approached. Each projection takes O(n) expected
+    is exact, because the exact set of capped rows is found. Each projection takes O(n) expected
     time, by Newton's method on the concave piecewise-linear function
-    zeta -> sum_i min(1, zeta z_i), which starts from the last multiplier. Weights come as
-    logarithms and may span any number of orders of magnitude.
+    zeta -> sum_i min(1, zeta z_i), which starts from the last multiplier. Weights are given by
+    their logarithms, and may span any number of orders of magnitude.
 
-    If fewer than s weights are positive there is no such zeta. Those rows get 1/s each and the rest
-    of the mass belongs to a fixed public value, as if s public dummy rows stood by: the weights
-    then sum to less than one. They are not renormalised, which would break the sensitivity bound.
+    If fewer than s weights are positive there is no such zeta. Then those rows get 1/s each, and
+    the weights sum to less than one: the rest of the mass belongs to a fixed public value, as if
+    there were s public dummy rows. Normalising the weights would break the sensitivity bound.
 
     Parameters
     ----------
@@ -133,7 +132,7 @@ class DenseProjection:
     def __init__(self, rows: Rows[LogWeights], s: float) -> None:
         self._rows, self.s = rows, s
         self._n: int = rows.total(LogWeights.size)
-        # Log-weight at which a row is capped: right for equal weights.
+        # Log-weight at which a row is capped. The first value is exact for equal weights.
         self._log_cap = math.log(max(self._n, 1) / s)
         self._zeta = 1.0
 
@@ -145,9 +144,7 @@ class DenseProjection:
             self._rows.update(LogWeights.weigh_positive, self.s)
 
     def _newton(self) -> bool:
-        """Newton from the last cap.
-
-        False if it does not settle, which leaves the work to :meth:`_select`.
+        """Newton's method from the last cap. False if it does not settle: then use `_select`.
 
         Capped and uncapped weights are never subtracted from each other: one may be smaller than
         the rounding error of the other.
@@ -157,7 +154,7 @@ class DenseProjection:
         for _ in range(_MAX_PASSES):
             capped = self._n - self._rows.total(LogWeights.count_uncapped, zeta)
             if capped >= self.s:
-                # Right of the root with a flat tangent: step left, from where Newton climbs.
+                # Right of the root the tangent is flat: step left, where Newton's method rises.
                 zeta, last_capped = zeta / 8, -1
                 continue
             if capped == last_capped:
@@ -190,8 +187,8 @@ class DenseProjection:
         rest = math.log(self._rows.total(LogWeights.sum_up_to, anchor))
         log_sum_of_others = np.logaddexp.accumulate(np.concatenate([[rest], above[::-1]]))[::-1]
         log_caps = log_sum_of_others - np.log(self.s - np.arange(len(above) + 1))
-        # How far the sum of a weight and all smaller ones is ahead of it: no weight is so large
-        # that this rounds to nothing.
+        # Log of (a weight and all smaller ones) over that weight. No weight is so large that this
+        # rounds to zero.
         lead = np.logaddexp(0.0, log_sum_of_others[1:] - above)
         stays_below = np.flatnonzero(lead >= np.log(self.s - np.arange(len(above))))
         k = int(stays_below[0]) if stays_below.size else len(above)
@@ -200,6 +197,6 @@ class DenseProjection:
         count, total = self._rows.total(
             LogWeights.set_relative_to, anchor, float(log_caps[k]), bound
         )
-        # The logarithms were rounded: the mass that the capped weights leave is dealt out exactly.
+        # The logarithms were rounded: the other rows share the mass that is left, exactly.
         self._rows.update(LogWeights.share_out, (self.s - self._n + count) / total)
         return True

@@ -1,4 +1,4 @@
-"""The method that ``"auto"`` stands for: the one of the least error predicted from public numbers."""
+"""``method="auto"``: the method with the least error predicted from public numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from privlp.relations.base import NeighbourRelation
 
 
 class Proposals:
-    """Planned runs of several methods for one task, each planned once, and why others refuse.
+    """Planned runs of several methods for one task, and why other methods refuse it.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Proposals:
     ----------
     planned : dict of str to PlannedRun
     predictions : dict of str to Prediction
-        Of the planned methods that predict what they leave.
+        Of the planned methods that predict their error.
     reasons : dict of str to PrivLPError
         Why other methods cannot be planned, or predict nothing.
     """
@@ -50,29 +50,33 @@ class Proposals:
         Raises
         ------
         InvalidParameterError, UnsupportedProblemError
-            If none can be planned, and why.
+            If none can be planned, with the reasons.
         """
         found = [method for method in candidates if method.name in self.predictions]
-        # HiGHS costs many times the time of closed formulas: it is for regions that have none.
+        # HiGHS takes many times longer than closed formulas: it is for regions without them.
         closed = [method for method in found if not method.needs_oracle] or found
         if closed:
             return min(closed, key=lambda method: self.predictions[method.name].violation).name
         for method in candidates:  # nothing is predicted
             if method.name in self.planned:
                 return method.name
+        raise self._refusal(candidates)
+
+    def _refusal(self, candidates: Sequence[Method]) -> PrivLPError:
+        """Why none of the candidates can be planned."""
         reasons = {method.name: self.reasons[method.name] for method in candidates}
-        # The last candidate asks least of the program.
+        # The last candidate has the fewest requirements.
         cause = reasons.pop(candidates[-1].name)
         if not candidates[-1].needs_oracle or not set(map(str, reasons.values())) - {str(cause)}:
-            raise cause
-        raise UnsupportedProblemError(
+            return cause
+        return UnsupportedProblemError(
             " ".join(["No method applies.", str(cause), *in_short(reasons)]),
             parameter=cause.parameter,
         )
 
 
 def protecting(relation: NeighbourRelation, feasible: str | None) -> list[Method]:
-    """The methods that protect a relation and keep what `feasible` asks for.
+    """The methods that protect a relation and can promise what `feasible` asks for.
 
     Methods that never violate a row come last.
 
@@ -105,7 +109,7 @@ def candidates(task: Task, methods: Sequence[Method]) -> list[Method]:
     Raises
     ------
     InvalidParameterError
-        If `s` or `alpha` is outside its domain, whichever method is taken.
+        If `s` or `alpha` is outside its domain.
     """
     if task.relation.changes_whole_rows:
         task.density(), task.accuracy()
@@ -126,7 +130,7 @@ def best_run(task: Task, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
 
 
 def in_short(reasons: Mapping[str, object]) -> list[str]:
-    """Why methods do not apply, in a sentence each; methods of one reason together."""
+    """Why methods do not apply, one sentence for each reason and the methods that it concerns."""
     methods: dict[str, list[str]] = {}
     for method, reason in reasons.items():
         methods.setdefault(str(reason).split(". ", 1)[0].rstrip(".") + ".", []).append(method)

@@ -1,4 +1,4 @@
-"""What every method provides: a plan from public numbers, its charges, and a run."""
+"""What every method provides: a plan from public numbers, which says its charges and its run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Solver
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.privacy.mechanisms import Mechanism
 from privlp.relations.base import NeighbourRelation
 
@@ -20,17 +20,28 @@ ChargeRequest = tuple[Mechanism, int, str]
 
 @dataclass(frozen=True, eq=False)
 class PlannedRun:
-    """One run of a method, fixed from public numbers: what it will charge, and how it starts.
+    """One run of a method, planned from public numbers: its charges, and how it starts.
 
     Attributes
     ----------
     charges : sequence of (Mechanism, int, str)
         What is charged, all at once, before the first draw.
     start : callable
-        Makes the :class:`~privlp.players.game.Solver` from the private rows and the paid draws, one
-        for each charge. It draws nothing yet.
+        Makes the :class:`~privlp.players.game.Solver` from the private rows and the charged draws,
+        one for each charge. It draws nothing yet.
     predict : callable, optional
         Predicts what the run will leave, from public numbers.
+
+    Examples
+    --------
+    >>> from privlp import LinearProgram
+    >>> from privlp.methods import METHODS, Task
+    >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+    >>> planned = METHODS["dmw"].plan(Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
+    >>> [(mechanism.name, purpose) for mechanism, _, purpose in planned.charges]
+    [('exponential mechanism', 'select a vertex each round')]
+    >>> planned.predict().method
+    'dmw'
     """
 
     charges: Sequence[ChargeRequest]
@@ -41,24 +52,25 @@ class PlannedRun:
 class Method(ABC):
     """A way to solve a program privately: plan, charge, run.
 
-    :func:`privlp.solve` asks for a plan, charges the ledger what the plan says, and runs it. A
-    method of your own is an object of this class, passed as ``method=``. :func:`privlp.audit_solve`
-    looks for faults in it.
+    :func:`privlp.solve` asks for a plan, charges what it says to the ledger, and runs it. A method
+    of your own is an object of this class, passed as ``method=``. :func:`privlp.audit_solve` looks
+    for faults in it.
 
     Attributes
     ----------
     name : str
-        Under which users ask for it.
+        The name by which users ask for it.
     never_violates : bool
         Whether its solutions satisfy every row with certainty (``feasible="always"``).
     listed : bool
-        Whether :func:`privlp.plan` predicts what it leaves.
+        Whether :func:`privlp.plan` lists it.
     needs_oracle : bool
-        Whether it solves a linear program each round, which costs many times the time of others.
+        Whether it solves a linear program each round, which takes many times longer than others.
 
     Examples
     --------
-    Counts privately how many rows the middle of the public bounds violates, and answers with it:
+    A method that returns the middle of the public bounds, and a noisy count of the rows that this
+    point violates:
 
     >>> import numpy as np
     >>> from privlp import LinearProgram, solve
@@ -79,7 +91,7 @@ class Method(ABC):
     >>> class Count:
     ...     rounds = 1
     ...     def __init__(self, rows, release, x, objective):
-    ...         self.rows = rows.keep(lambda block: block)  # no state beside the rows themselves
+    ...         self.rows = rows.keep(lambda block: block)  # keeps the rows themselves
     ...         self.release, self.x, self.objective = release, x, objective
     ...     def step(self, t):
     ...         count = self.rows.total(lambda block: np.count_nonzero(block @ self.x > block.rhs))
@@ -99,7 +111,15 @@ class Method(ABC):
 
     @abstractmethod
     def protects(self, relation: NeighbourRelation) -> bool:
-        """Whether its privacy proof holds for a neighbour relation."""
+        """Whether its privacy proof holds for a neighbour relation.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, ScalarPrivate
+        >>> from privlp.methods import METHODS
+        >>> METHODS["dmw"].protects(ConstraintPrivate()), METHODS["dmw"].protects(ScalarPrivate(1.0))
+        (True, False)
+        """
 
     @abstractmethod
     def plan(self, task: Task) -> PlannedRun:
@@ -111,12 +131,40 @@ class Method(ABC):
             If the method does not apply; the message says what it needs.
         BudgetExceededError
             If the budget does not allow it.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.methods import METHODS, Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> planned = METHODS["mirror"].plan(Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5))
+        >>> [purpose for _, _, purpose in planned.charges]
+        ['release the sum of violated rows each round']
         """
 
     def competes(self, task: Task) -> bool:  # noqa: ARG002
-        """Whether ``method="auto"`` considers it for a task; not by default."""
+        """Whether ``method="auto"`` considers it for a task; not by default.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.methods import METHODS, Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> METHODS["dmw"].competes(task), METHODS["dmw-published"].competes(task)
+        (True, False)
+        """
         return False
 
     def adapted(self, task: Task) -> Task:
-        """The task without arguments that only other candidates of ``"auto"`` have a use for."""
+        """The task without arguments that only other candidates of ``"auto"`` have a use for.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, ScalarPrivate
+        >>> from privlp.methods import METHODS, Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=ScalarPrivate(0.1))
+        >>> METHODS["direct-noise"].adapted(Task.of(lp, eps=1.0, delta=0.0, alpha=0.5)).alpha is None
+        True
+        """
         return task

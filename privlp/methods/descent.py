@@ -35,31 +35,36 @@ _TINY = 1e-300
 class Descent:
     """One run of mirror descent; every number is public.
 
-    Round t of an accelerated descent counts w_t = (t + 2)/2. Its noise has a variance in proportion
-    to 1/w_t: of all noise of the same price this leaves least. To first order, and in expectation,
-    the noise of all rounds together leaves an error of F = sigma_1 sqrt(2 ln d) in the sum of
-    violations, sigma_1 the noise of a single release at the whole budget, however many rounds there
-    are; more rounds than needed add to it. Elastic duals spread it over all rows: E = F/n a row.
-    Dense duals put it on M rows, E = F/M, and look at no others: where not all rows can be
-    satisfied they come nearer to what s asks for. M = 1.75 sqrt(n F sqrt d), between s and n/3,
-    balances E against the distance between the mean of the M worst violations and the s-th, taken
-    to grow as M/(n sqrt d).
+    *Noise.* Round t of an accelerated descent counts w_t = (t + 2)/2. Its noise has a variance in
+    proportion to 1/w_t: of all noise of the same price this does the least harm. Let sigma_1 be the
+    noise of a single release at the whole budget. To first order, and in expectation, the noise of
+    all rounds together leaves an error of F = sigma_1 sqrt(2 ln d) in the sum of violations. This
+    holds for any number of rounds, but more rounds than needed add to it.
 
-    Rows soften over 4 E (elastic) or at the temperature E (dense). The step is 2 d softness/n or,
-    for a mean, d softness: the inverse curvature where half of the rows are soft and their squared
-    entries are spread evenly over the variables. T makes the error of the optimisation about E; if
-    that takes more than 2,000 rounds (300 with HiGHS), E is what these reach. There are at least
-    10. Given alpha (violation per unit of ||A_i||_2), softness and T are those at which more than s
-    rows violated by more than alpha would cost more than such an optimisation leaves.
+    *Error.* Elastic duals spread it over all rows: E = F/n for each row. Dense duals put it on M
+    rows, E = F/M, and ignore all others: where not all rows can be satisfied, they come nearer to
+    what s asks for. M = 1.75 sqrt(n F sqrt d), between s and n/3, balances E against the distance
+    between the mean of the M worst violations and the s-th one, taken to grow as M/(n sqrt d).
+
+    *Softness and step.* The weight of a row rises over violations up to 4 E (elastic), or with the
+    temperature E (dense). The step is 2 d softness/n or, for a mean, d softness. This is the
+    inverse curvature if half of the rows are soft and their squared entries are spread evenly over
+    the variables.
+
+    *Rounds.* T makes the error of the optimisation about E. If that takes more than 2,000 rounds
+    (300 with HiGHS), E is the error that these reach. There are at least 10 rounds. With alpha
+    (violation per unit of ||A_i||_2), softness and T are such that more than s rows violated by
+    more than alpha would cost more than the error of the optimisation.
 
     Attributes
     ----------
     sensitivity : float
-        Of one release, in L2.
+        L2 sensitivity of one release.
     rounds : int
         T.
     error : float
-        E: predicted violation, in units of scaled rows, if some point of the region satisfies all rows.
+        E: predicted violation, in units of scaled rows, if some point of the region satisfies all
+        rows.
     softness : float
         Violation of a scaled row over which its weight rises.
     step : float
@@ -96,20 +101,16 @@ class Descent:
         region : Region
             Where to descend.
         noise : float
-            Deviation of a single release per unit of sensitivity.
+            Deviation of a single release at the whole budget, per unit of sensitivity.
         dense : bool
             Whether duals are dense.
         rounding_of_sum : callable
             Bound on the rounding error of a sum of n rows over d directions.
         most_rounds : int
-            Where to stop without alpha.
+            Largest number of rounds without alpha.
         """
         s, alpha, n = task.density(), task.accuracy(), task.n
-        k, largest_n, size = (
-            task.public.rows_of_one_record,
-            relation.largest_n(n),
-            region.size,
-        )
+        k, largest_n, size = task.public.rows_of_one_record, relation.largest_n(n), region.size
         log_d = math.log(max(2, size))
         total = relation.sum_sensitivity(1.0, k) * noise * math.sqrt(2 * log_d)
         rows = float(n)
@@ -121,9 +122,8 @@ class Descent:
             sensitivity = relation.dense_average_sensitivity(2.0, rows, k)
             sensitivity += 2 * rounding.of_average(largest_n, size)
         width = 1.0 if dense else _SOFTNESS
-        reach = math.sqrt(
-            2 * log_d / (size * width)
-        )  # the error that T rounds leave, times T, if rows soften over `width` of it
+        # The error of T rounds is reach/T, if the weights of rows rise over `width` of it.
+        reach = math.sqrt(2 * log_d / (size * width))
         error = max(total / rows, reach / most_rounds)
         softness, rounds = width * error, max(math.ceil(reach / error), _FEWEST_ROUNDS)
         if alpha is not None:
@@ -146,7 +146,7 @@ class Descent:
     def prediction(
         self, method: str, region: Region, noise: float, objective_loss: float | None = 0.0
     ) -> Prediction:
-        """The error in units of alpha, and the noise of a round on average."""
+        """The error in units of alpha, and the average noise of a round."""
         power = 1.0 if self.density is None else 0.5
         per_round = noise * math.sqrt(self.rounds)
         return Prediction(
@@ -155,14 +155,14 @@ class Descent:
 
     @property
     def purpose(self) -> str:
-        """What its draws are for, in the words of the ledger."""
+        """The purpose of its draws, in the words of the ledger."""
         return (
             f"release the {'sum' if self.density is None else 'weighted mean'} of violated rows"
             " each round"
         )
 
     def game(self, rows: Rows[ScaledRows], player: PointPlayer) -> Game:
-        """The game of duals of this kind against a player."""
+        """The game of elastic or dense duals against a player."""
         dual: Dual
         if self.density is None:
             dual = ElasticDual(rows, player.point, self.softness)
@@ -171,8 +171,10 @@ class Descent:
         return Game(dual, player, rounds=self.rounds)
 
 
-def noise_of_one_release(task: Task, beside: Sequence[Mechanism] = ()) -> float:
-    """Deviation, per unit of sensitivity, of a single Gaussian release for the whole budget.
+def noise_of_one_release(task: Task, together_with: Sequence[Mechanism] = ()) -> float:
+    """Deviation, per unit of sensitivity, of a single Gaussian release at the whole budget.
+
+    Other mechanisms may be charged together with it.
 
     Raises
     ------
@@ -181,11 +183,12 @@ def noise_of_one_release(task: Task, beside: Sequence[Mechanism] = ()) -> float:
     """
     if task.ledger.delta == 0 and math.isfinite(task.ledger.eps):
         raise InvalidParameterError(
-            "delta must be positive with this method, whose noise is Gaussian; or use method='dmw'.",
+            "delta must be positive with this method, whose noise is Gaussian; or use"
+            " method='dmw'.",
             parameter="delta",
         )
     return task.ledger.calibrate(
-        lambda intensity: GaussianMechanism(1.0, 1 / intensity), 1, beside=beside
+        lambda intensity: GaussianMechanism(1.0, 1 / intensity), 1, together_with=together_with
     ).sigma
 
 
@@ -195,7 +198,10 @@ def requests(
     shares: Sequence[float],
     others: Sequence[ChargeRequest] = (),
 ) -> list[ChargeRequest]:
-    """What several descents charge, each its share of what other charges leave; those come first."""
+    """The charges of several descents, after those of others.
+
+    Each descent takes its share of what the other charges leave of the budget.
+    """
 
     def make(intensity: float) -> list[tuple[Mechanism, int]]:
         own = [

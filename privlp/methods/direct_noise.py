@@ -28,7 +28,7 @@ from privlp.methods.noisy_numbers import (
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Released
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import optimum
 from privlp.problem.standard_form import StandardForm
@@ -45,6 +45,11 @@ FloatArray = npt.NDArray[np.float64]
 _NO_ROUNDS = "the noisy program is solved at once"
 # Measured largest violation over the largest noise of a row: see docs/results/low_sensitivity.md.
 _TYPICAL_SHARE = 0.4
+_OPTIMAL = highspy.HighsModelStatus.kOptimal
+_CONTRADICTORY = (
+    highspy.HighsModelStatus.kInfeasible,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible,
+)
 _STATUS = {
     highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
     highspy.HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
@@ -62,9 +67,9 @@ class DirectNoise(Method):
     entries. Proof: ``docs/proofs.md``, "Direct noise".
 
     *Noisy program.* With a public `opt`, x minimises the largest violation of the noisy rows among
-    points of that objective. Without one, x minimises the objective over the noisy rows; if they
-    contradict each other, over the rows relaxed by twice the least amount, the same for all, that
-    reconciles them. Where c is private the released costs count.
+    points of that objective. Without one, x minimises the objective over the noisy rows. If these
+    contradict each other, all are relaxed by the same amount, twice the least one at which they do
+    not. Where c is private the released costs count.
 
     *Budget.* Parts of a combined relation take the shares given by `split`, or shares proportional
     to the square roots of the errors they cause.
@@ -79,7 +84,7 @@ class DirectNoise(Method):
         return True
 
     def adapted(self, task: Task) -> Task:
-        """Without alpha, which is about the rounds of other methods."""
+        """Without alpha, which sets the rounds of other methods."""
         return replace(task, alpha=None)
 
     def plan(self, task: Task) -> PlannedRun:
@@ -124,9 +129,9 @@ class DirectNoise(Method):
     def _prediction(
         self, task: Task, numbers: Sequence[PrivateNumbers], whole: Sequence[AdditiveNoise]
     ) -> Prediction:
-        """What noise of the whole budget on each part leaves.
+        """Predicted violation from noise of the whole budget on each part.
 
-        With a private A only where public numbers say how large x is.
+        Where A is private, public numbers must say how large x is.
         """
         size = _size_of_x(task) if any(part.part == "A" for part in numbers) else 1.0
         rows = max(1, task.form.n_private)
@@ -155,12 +160,12 @@ def _mechanisms(
 
 
 def _size_of_x(task: Task) -> float:
-    """A typical ||x||_2: on the simplex of a public optimum, or half of what bounds and public rows allow.
+    """A typical ||x||_2: that of a simplex of public optimum, or half of the largest possible.
 
     Raises
     ------
     UnsupportedProblemError
-        If neither says.
+        If there is no such simplex, and bounds and public rows do not bound x.
     """
     try:
         return Simplex(StandardForm.of(task.lp, every_row=True), task.opt).typical_size
@@ -211,7 +216,7 @@ def _rows_and_value(
 
 
 class NoisyProgram:
-    """One release of all private numbers, and HiGHS on what was released.
+    """One release of all private numbers, then HiGHS on the noisy program.
 
     Parameters
     ----------
@@ -221,11 +226,11 @@ class NoisyProgram:
     values : sequence of arrays
         The private numbers; private.
     draws : sequence of ChargedDraws
-        One paid draw for each.
+        One charged draw for each.
     value : float or None
         Public optimum.
     slack : float
-        How far below zero the largest violation may be pushed, against noise that hides violations.
+        How far below zero the largest violation may be minimised: noise may hide a violation.
     time_limit : float or None
         Seconds for HiGHS.
     """
@@ -252,7 +257,7 @@ class NoisyProgram:
         """Release the private numbers; only the noisy ones are kept."""
         for numbers, values, draw in zip(self._numbers, self._values, self._draws, strict=True):
             noisy = draw(values)
-            if numbers.part == "c":  # declared ranges keep the noisy program bounded
+            if numbers.part == "c":  # within its declared range the program stays bounded
                 noisy = np.clip(noisy, numbers.low, numbers.high)
             self._known = self._known.having(numbers, noisy)
             self._trace[f"noisy {numbers.part}"] = noisy
@@ -274,23 +279,8 @@ class NoisyProgram:
 
     def _solve(self) -> tuple[Status, FloatArray | None]:
         """Optimise over (x, t), every private row being relaxed by t."""
-        lp, known, d = self._form.lp, self._known, self._form.lp.shape[1]
-        public, rows = ~lp.private & (lp.sides() > 0), known.private_rows()
-        matrix, lower, upper = (
-            as_sparse(lp.A[public], sp.csc_array),
-            lp.row_lower[public],
-            lp.b[public],
-        )
-        if self._value is not None:
-            matrix, lower, upper = _rows_and_value(lp, public, self._value)
-        relaxed = np.concatenate([np.zeros(len(upper)), -np.ones(rows.shape[0])])
-        matrix = sp.csc_array(
-            sp.hstack([sp.vstack([matrix, sp.csc_array(rows)]), sp.csc_array(relaxed[:, None])])
-        )
-        lower, upper = (
-            np.concatenate([lower, np.full(rows.shape[0], -np.inf)]),
-            np.concatenate([upper, known.rhs]),
-        )
+        lp, d = self._form.lp, self._form.lp.shape[1]
+        matrix, lower, upper = self._relaxed_rows()
 
         def best_point(
             cost: FloatArray, least: float, most: float
@@ -299,21 +289,34 @@ class NoisyProgram:
             limit = {} if self._time_limit is None else {"time_limit": self._time_limit}
             return optimum(cost, matrix, lower, upper, bounds, options=limit)
 
-        cheap, tight = np.append(lp.sign * known.c, 0.0), np.append(np.zeros(d), 1.0)
-        optimal = highspy.HighsModelStatus.kOptimal
-        if self._value is None:
+        cheap, tight = np.append(lp.sign * self._known.c, 0.0), np.append(np.zeros(d), 1.0)
+        if self._value is not None:
+            status, point = best_point(tight, -self._slack, np.inf)
+        else:
             status, point = best_point(cheap, 0.0, 0.0)
-            if status in (
-                highspy.HighsModelStatus.kInfeasible,
-                highspy.HighsModelStatus.kUnboundedOrInfeasible,
-            ):
+            if status in _CONTRADICTORY:
                 status, point = best_point(tight, 0.0, np.inf)
-                if status == optimal:
+                if status == _OPTIMAL:
                     relaxed_by = 2 * float(point[-1])
                     relaxed_status, cheaper = best_point(cheap, relaxed_by, relaxed_by)
-                    point = cheaper if relaxed_status == optimal else point
-        else:
-            status, point = best_point(tight, -self._slack, np.inf)
-        if status != optimal:
+                    point = cheaper if relaxed_status == _OPTIMAL else point
+        if status != _OPTIMAL:
             return _STATUS.get(status, Status.NUMERICAL_ERROR), None
         return Status.COMPLETED, np.clip(point[:d], *lp.bounds.T)
+
+    def _relaxed_rows(self) -> tuple[sp.csc_array, FloatArray, FloatArray]:
+        """Rows lower <= A (x, t) <= upper: public ones, and noisy ones relaxed by t."""
+        lp, known = self._form.lp, self._known
+        public, rows = ~lp.private & (lp.sides() > 0), known.private_rows()
+        if self._value is None:
+            matrix = as_sparse(lp.A[public], sp.csc_array)
+            lower, upper = lp.row_lower[public], lp.b[public]
+        else:
+            matrix, lower, upper = _rows_and_value(lp, public, self._value)
+        relaxed = np.concatenate([np.zeros(len(upper)), -np.ones(rows.shape[0])])
+        stacked = sp.vstack([matrix, sp.csc_array(rows)])
+        return (
+            sp.csc_array(sp.hstack([stacked, sp.csc_array(relaxed[:, None])])),
+            np.concatenate([lower, np.full(rows.shape[0], -np.inf)]),
+            np.concatenate([upper, known.rhs]),
+        )

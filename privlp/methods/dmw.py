@@ -16,8 +16,7 @@ from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Game, SelectionPlayer
 from privlp.players.rounds import as_rounds
-from privlp.privacy import ExponentialMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, ExponentialMechanism
 from privlp.regions import rounding
 from privlp.regions.optimum import is_range
 from privlp.regions.simplex import Simplex
@@ -29,11 +28,12 @@ from privlp.rows.on_simplex import RowsOnSimplex
 # and 2.
 _DIAMETER = 2.0
 _WIDTH = 2.0
-# Spread assumed for the violations of one vertex over dual-weighted rows: see DenseWeights.
+# Assumed spread of the violations of one vertex over dual-weighted rows: see below, *Step*.
 _SPREAD = 0.2
 _MOST_DEFAULT_ROUNDS = 2_000
-# For predictions alone, measured on the family of docs/results/family.md: violation over the square
-# of its bound, in units of half the span of a row's values; and that over their Euclidean norm.
+# For predictions only, measured on the programs of docs/results/family.md: the violation over the
+# square of its bound, in units of half the span of a row's values; and this half span over the
+# Euclidean norm of the values.
 _TYPICAL_SHARE = 0.065
 _HALF_SPAN_OF_A_ROW = 0.33
 #: What the ledger calls the draws.
@@ -43,16 +43,14 @@ PURPOSE = "select a vertex each round"
 class DenseMultiplicativeWeights(Method):
     """Dense multiplicative weights with tight sensitivity and accounting.
 
-    Nothing is declared about A or b.
-
-    *Neighbours*: constraint-private, one record with k rows.
+    *Neighbours*: constraint-private, one record with k rows; nothing is declared about A or b.
 
     *Sensitivity.* Rows are shifted and scaled to span [-1, 1] on K (:mod:`privlp.rows.on_simplex`),
-    each by numbers that depend on that row alone. So every possible row vector g has ``max_j g_j -
-    min_j g_j <= 2``, any two differ by at most W = 2 in the sup norm, and each score, a dense
-    average of such vectors, changes by at most min(1, k/s)·2 between neighbours
+    each by numbers that depend on that row alone. So every possible row vector g has max_j g_j -
+    min_j g_j <= 2, and any two differ by at most W = 2 in the sup norm. Each score is a dense
+    average of such vectors, and changes by at most min(1, k/s)·2 between neighbours
     (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`), plus twice the rounding
-    error. Scores are computed without the rows' shifts, which add the same number to all of them
+    error. Scores are computed without the shifts of rows, which add the same number to all scores
     and so change no selection probability. Right-hand sides never enter a score. Proof:
     ``docs/proofs.md``, "Dense multiplicative weights".
 
@@ -60,15 +58,16 @@ class DenseMultiplicativeWeights(Method):
     delta).
 
     *Rounds.* With L = ln(n/s), T rounds leave a regret of at most 4·sqrt(L/(2T)) and a selection
-    error of at most (2·sensitivity/eps')·ln d each. Given alpha (violation per unit of ||A_i||_2,
+    error of at most (2·sensitivity/eps')·ln d each. With alpha (violation per unit of ||A_i||_2,
     at most the radius of K times the violation in units of the row's span), T makes the regret
-    alpha; else T minimises the sum of half the first, about what is seen in trials, and the second.
+    alpha. Otherwise T minimises the sum of the selection error and half the regret, about the
+    regret seen in trials.
 
-    *Step.* sqrt(2L/T)/spread per unit of violation is the best step when violations of a vertex
+    *Step.* sqrt(2L/T)/spread per unit of violation is the best step if the violations of a vertex
     have standard deviation `spread` over the dual-weighted rows. Two, the most possible, gives the
-    worst-case step of the analysis; 0.2 was near the best for covering, packing, game and
-    classification programs alike (``benchmarks/step.py``) and is used throughout. The step has no
-    part in the privacy argument.
+    worst-case step of the analysis. The value used is 0.2, which was near the best for covering,
+    packing, game and classification programs (``benchmarks/step.py``). The privacy argument does
+    not depend on the step.
     """
 
     name = "dmw"
@@ -109,7 +108,7 @@ class DenseMultiplicativeWeights(Method):
             return Game(dual, SelectionPlayer(simplex, *draws), rounds=rounds)
 
         def predict() -> Prediction:
-            """A share of the square of the bound, which is what trials show."""
+            """A share of the square of the bound, as seen in trials."""
             regret = _WIDTH * math.sqrt(log_ratio / (2 * rounds))
             bound = (
                 regret + 2 * mechanism.sensitivity * math.log(max(2, simplex.size)) / mechanism.eps
@@ -120,7 +119,7 @@ class DenseMultiplicativeWeights(Method):
         return PlannedRun([(mechanism, rounds, PURPOSE)], start, predict)
 
     def scaled(self, simplex: Simplex, block: Any) -> Any:
-        """A block of rows as the duals and the scores see them."""
+        """A block of rows, scaled for the duals and the scores."""
         return RowsOnSimplex.of_equal_range(simplex, block)
 
 

@@ -19,7 +19,7 @@ from privlp.methods.task import Task
 from privlp.methods.value_search import plan_search
 from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.game import Game
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.regions.optimum import is_range, range_of
 from privlp.regions.simplex import Entropic, Simplex
 from privlp.relations.base import NeighbourRelation
@@ -31,9 +31,9 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Mirror(Method):
-    """Minimise the smoothed sum of violations of all private rows over K = {u >= 0, cost·u = V}.
+    """Mirror descent on noisy gradients, over K = {u >= 0, cost·u = V}.
 
-    Gradients are released with noise.
+    It minimises the smoothed sum of the violations of all private rows.
 
     *Neighbours*: constraint-private, one record with k rows; nothing is declared about A or b.
 
@@ -52,12 +52,12 @@ class Mirror(Method):
     *Budget.* T Gaussian releases of d numbers, later ones with less noise
     (:class:`~privlp.privacy.WeightedGaussianMechanism`): they count more.
 
-    *Rule.* Public numbers fix everything (:class:`~privlp.methods.descent.Descent`); it is a
-    heuristic, confirmed by trial (``docs/results/family.md``).
+    *Parameters.* Public numbers fix everything (:class:`~privlp.methods.descent.Descent`), by a
+    heuristic that was confirmed by trials (``docs/results/family.md``).
 
     *Soft rows* (``penalty``): x minimises the costs plus the price of violated rows over {u >= 0,
-    cost·u <= V}; weights stay elastic. The scale of a soft row has a meaning, so `width` must
-    declare a bound on ||A_i||_2; rows beyond it count as scaled down.
+    cost·u <= V}, with elastic weights. The scale of a soft row matters, so `width` must declare a
+    bound on ||A_i||_2; rows beyond it count as scaled down.
 
     *Unknown optimum* (``opt=(low, high)``): :func:`~privlp.methods.value_search.plan_search`.
     """
@@ -84,10 +84,7 @@ class Mirror(Method):
         )
 
     def _plan_soft(self, task: Task, relation: ConstraintPrivate) -> PlannedRun:
-        """Rows priced by a penalty.
-
-        One unit is the largest price times the declared norm of a row.
-        """
+        """A run on soft rows, in units of the largest price times the declared norm of a row."""
         if task.width is None:
             raise InvalidParameterError(
                 "width is missing: how far a soft row is violated has a price, so method='mirror'"
@@ -146,7 +143,7 @@ def plan_on_simplex(
     noise: float,
     soft: tuple[float, float] | None = None,
 ) -> PlannedRun:
-    """One descent on a simplex; of soft rows, given their unit and their largest price."""
+    """One descent on a simplex. `soft` is the unit and the largest price of soft rows."""
     unit, largest_price = (None, None) if soft is None else soft
     scaled = partial(RowsOfEqualNorm, simplex=simplex, unit=unit, largest_price=largest_price)
     costs = None if soft is None else simplex.costs / (soft[1] * soft[0])
@@ -192,7 +189,7 @@ class _Simplexes:
     def stage(
         self, value: float, price: float, descent: Descent, release: ChargedDraws
     ) -> tuple[Callable[[Any], RowsOfEqualNorm], AcceleratedDescent]:
-        """What makes rows of blocks, and the player, on {low <= cost·u <= V}."""
+        """How blocks become rows of a stage on {low <= cost·u <= V}, and its player."""
         region = self._upto(value)
         mirror = Entropic(region, descent.step)
         player = AcceleratedDescent(mirror, release, region.costs / price)

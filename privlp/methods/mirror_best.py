@@ -1,4 +1,4 @@
-"""Both kinds of mirror descent at half of the budget each, and a private choice between them."""
+"""Both kinds of mirror descent, each with half of the budget, and a private choice between them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.game import Game, Released
-from privlp.privacy import ExponentialMechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, ExponentialMechanism
 from privlp.regions.optimum import is_range
 from privlp.regions.simplex import Entropic, Simplex
 from privlp.relations.base import NeighbourRelation
@@ -36,18 +35,19 @@ _SHARES = (0.5, 0.5)
 class MirrorBest(Method):
     """Mirror descent with elastic and with dense duals, and the better of the two.
 
-    Elastic duals win, up to tenfold, if some point of the region satisfies all rows; dense ones if
-    none does; and which it is, is private.
+    If some point of the region satisfies all rows, elastic duals are better, up to tenfold; if none
+    does, dense ones are. Which of these is true is private.
 
     *Neighbours*: constraint-private, one record with k rows.
 
-    *Sensitivity.* Of each descent: :func:`~privlp.methods.mirror.Mirror`. Let r_j be the least
-    integer r, negative ones included, such that candidate j's (s+1+r)-th largest violation is at
-    most the other's (s+1-r)-th: about the number of rows that would have to change for it to be as
-    good as the other. A row that is replaced, added or removed moves every order statistic by at
-    most one place, so a condition that holds at r holds at r + 1 afterwards: each r_j changes by at
-    most k, and so does the margin m = (r_1 - r_0)/2. The first candidate scores m/2, the second
-    -m/2: these change by at most k/2 each. Proof: ``docs/proofs.md``, "The better of two".
+    *Sensitivity.* That of each descent: :class:`~privlp.methods.mirror.Mirror`. That of the choice:
+    let r_j be the least integer r, negative ones included, such that candidate j's (s+1+r)-th
+    largest violation is at most the other's (s+1-r)-th. It is about the number of rows that would
+    have to change for candidate j to be as good as the other. A row that is replaced, added or
+    removed moves every order statistic by at most one place, so a condition that holds at r holds
+    at r + 1 afterwards. So each r_j changes by at most k, and so does the margin
+    m = (r_1 - r_0)/2. The first candidate scores m/2, the second -m/2: these change by at most k/2
+    each. Proof: ``docs/proofs.md``, "The better of two".
 
     *Budget.* 0.5 % of it, in squares of Gaussian parameters, for the choice (exponential
     mechanism); half of the rest for each descent.
@@ -69,7 +69,7 @@ class MirrorBest(Method):
         # eps^2/8 for a selection is 1/(2 noise^2) for a release with that noise.
         eps = 2 * math.sqrt(_SHARE_OF_THE_CHOICE) / noise if noise > 0 else math.inf
         choice = ExponentialMechanism(task.public.rows_of_one_record / 2, eps)
-        noise = noise_of_one_release(task, beside=[choice])
+        noise = noise_of_one_release(task, together_with=[choice])
         noises = [noise / math.sqrt(share) for share in _SHARES]
         descents = [
             Descent.of(task, relation, simplex, own, dense=dense)
@@ -82,7 +82,7 @@ class MirrorBest(Method):
             return BetterOfTwo(simplex, rows, s, descents, releases, choose)
 
         def predict() -> Prediction:
-            """The lesser of both errors."""
+            """The smaller of both errors."""
             best = min(descents, key=lambda descent: descent.error)
             rounds = sum(descent.rounds for descent in descents)
             return replace(best.prediction(self.name, simplex, noises[0]), rounds=rounds)
@@ -101,11 +101,11 @@ class BetterOfTwo:
     rows : Rows of RowBlock
         Private rows.
     s : int
-        Number of rows given up.
+        Number of rows that may be violated.
     descents, releases : sequences of length 2
-        What to run, and the paid draws of each.
+        What to run, and the charged draws of each.
     choose : ChargedDraws
-        One paid draw that selects.
+        One charged draw that selects.
     """
 
     def __init__(
@@ -148,9 +148,9 @@ class BetterOfTwo:
 
 
 def _margin(one: FloatArray, two: FloatArray, s: int) -> float:
-    """By about how many changed rows the first candidate is the better one.
+    """About how many rows would have to change for the second candidate to be as good as the first.
 
-    Half of an integer; negative if it is not the better one.
+    Half of an integer; negative if the second one is better.
     """
     return (_changes_needed(two, one, s) - _changes_needed(one, two, s)) / 2
 
@@ -158,7 +158,7 @@ def _margin(one: FloatArray, two: FloatArray, s: int) -> float:
 def _changes_needed(own: FloatArray, other: FloatArray, s: int) -> int:
     """The least integer r >= -s with own[s + r] <= other[s - r], largest violations first.
 
-    Beyond the ends -inf and inf.
+    Violations beyond the ends count as -inf and inf.
     """
     padding = np.full(max(0, 2 * s + 1 - len(own)), -np.inf)
     mine, theirs = (

@@ -8,30 +8,30 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
+from privlp.methods.moving_rows import MovingRows
 from privlp.methods.noisy_numbers import AdditiveNoise, deviation, low_sensitivity, quieter_noise
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Released
 from privlp.players.path import Path
 from privlp.players.rounds import as_rounds
-from privlp.privacy import ExponentialMechanism, Mechanism
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws, ExponentialMechanism, Mechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.low_sensitivity import LowSensitivity
 from privlp.rows.door import Rows
 from privlp.rows.program_rows import RowBlock
+from privlp.rows.selectable import SelectableRows
 
 FloatArray = npt.NDArray[np.float64]
 
 _NAME = "mw"
 _MOST_DEFAULT_ROUNDS = 2_000
-# Measured over bounds that put the standard deviation of a row in place of its span: see
+# Measured errors over bounds with the standard deviation of a row instead of its span: see
 # docs/results/low_sensitivity.md.
 _TYPICAL_REGRET = 0.35
 _TYPICAL_SELECTION = 0.17
@@ -47,19 +47,20 @@ class MultiplicativeWeights(Method):
     is V (`opt`).
 
     *Sensitivity.* At the public point x of a round the violations of two neighbours differ by a
-    vector that spans at most :meth:`~privlp.relations.LowSensitivity.violation_change`, a number of
-    that round: violations are scored in units of it. Where A is private, the selected row is
-    released with noise on its sensitivity after the change of variables,
-    :meth:`~privlp.relations.LowSensitivity.row_change` at v_j = V/c_j. Where only b is private the
-    row may be read. Proof: ``docs/proofs.md``, "Multiplicative weights over the variables".
+    vector that spans at most :meth:`~privlp.relations.LowSensitivity.violation_change` there.
+    Violations are scored in units of that number. Where A is private, the selected row is released
+    with noise for its sensitivity after the change of variables,
+    :meth:`~privlp.relations.LowSensitivity.row_change` at v_j = V/c_j. Where only b is private, the
+    selected row is public. Proof: ``docs/proofs.md``, "Multiplicative weights over the variables".
 
     *Budget.* T selections and, where A is private, T releases, half of the budget each.
 
-    *Step.* AdaHedge (de Rooij, van Erven, Grünwald and Koolen 2014) sets it from the released rows,
-    which is post-processing.
+    *Step.* AdaHedge (de Rooij, van Erven, Grünwald and Koolen 2014) computes it from the released
+    rows, which is post-processing.
 
     *Rounds.* With rows that span r on K, T rounds leave a regret of at most r sqrt(ln d/(2T)).
-    Given alpha (in units of A x - b), T makes that alpha; else T minimises the predicted violation.
+    With alpha (in units of A x - b), T makes the regret alpha. Otherwise T minimises the predicted
+    violation.
     """
 
     name = _NAME
@@ -81,7 +82,7 @@ class MultiplicativeWeights(Method):
             charges.append((release, rounds, "release the selected row"))
 
         def start(rows: Rows[RowBlock], draws: Sequence[ChargedDraws]) -> Hedge:
-            return Hedge(forecast.relation, forecast.simplex, rows, *draws, rounds=rounds)
+            return Hedge(forecast.rows, rows, *draws, rounds=rounds)
 
         def predict() -> Prediction:
             return Prediction(_NAME, float(forecast.error(rounds)), 0.0, rounds, 2 / select.eps)
@@ -90,7 +91,7 @@ class MultiplicativeWeights(Method):
 
 
 class Forecast:
-    """What is known before anything is spent: the region, the sensitivities, and from them rounds and noise.
+    """Rounds and noise, from public numbers.
 
     Raises
     ------
@@ -99,45 +100,22 @@ class Forecast:
     """
 
     def __init__(self, task: Task) -> None:
-        self.relation = low_sensitivity(task, _NAME)
-        task.refuse(
-            _NAME,
-            s="only constraint-private solvers give up rows",
-            width="ranges are declared by the relation",
-        )
-        task.refuse(_NAME, split="it spends on violations and rows, not on parts of the program")
-        if "c" in self.relation.private_parts:
-            raise UnsupportedProblemError(
-                "method='mw' moves on {c·x = opt}, which shows c: where c is private use"
-                " 'direct-noise'.",
-                parameter="method",
-            )
-        if not task.form.n_private:
-            raise UnsupportedProblemError(
-                "The program has no private numbers, so there is nothing to protect: use"
-                " solve_exact."
-            )
+        relation = _relation_of(task)
         self._task = task
         form = StandardForm.of(task.lp, every_row=True)
-        self.simplex = Simplex(form, task.opt)
-        vertices = self.simplex.vertices
-        self._log_d = math.log(max(2, len(vertices)))
+        simplex = Simplex(form, task.opt)
+        self.rows = MovingRows(relation, simplex)
+        self._log_d = math.log(max(2, len(simplex.vertices)))
         self._n = len(form.row)
-        change = self.relation.violation_change(form)
-        at_centre, at_vertex = change(self.simplex.centre()), change(self.simplex.farthest())
-        self.change, self._typical_change = (
+        at_centre = self.rows.violation_change(simplex.centre())
+        at_vertex = self.rows.violation_change(simplex.farthest())
+        self._change, self._typical_change = (
             max(at_centre, at_vertex),
             math.sqrt(at_centre * at_vertex),
         )
-        scale = np.zeros(task.lp.shape[1])
-        scale[form.column] = vertices
-        self._row_change = self.relation.row_change(form, scale)
-        self.span, self._spread = self._span_and_spread()
-        self._release = (
-            None
-            if self._row_change[1] == 0
-            else quieter_noise(task, *self._row_change, len(vertices))[0]
-        )
+        self.span, self._spread = self.rows.span_and_spread()
+        l1, l2 = self.rows.row_change
+        self._release = None if l2 == 0 else quieter_noise(task, l1, l2, len(simplex.vertices))[0]
 
     def rounds(self) -> int:
         """T from alpha, or the one of the least predicted error."""
@@ -148,15 +126,18 @@ class Forecast:
         return int(rounds[np.argmin(self.error(rounds))])
 
     def mechanisms(self, rounds: int) -> tuple[ExponentialMechanism, AdditiveNoise | None]:
-        """Selection, and release of a row where A is private, of which `rounds` draws each take half of the budget."""
+        """Selection, and release of a row where A is private.
+
+        `rounds` draws of each take half of the budget.
+        """
 
         def make(intensity: float) -> tuple[ExponentialMechanism, AdditiveNoise | None]:
             if self._release is None:
-                return ExponentialMechanism(self.change / 2, intensity), None
+                return ExponentialMechanism(self._change / 2, intensity), None
             # eps^2/8 for a selection is 1/(2 sigma^2) for Gaussian noise of one unit.
             eps = 2 * intensity if self._release.gaussian else intensity
-            return ExponentialMechanism(self.change / 2, eps), self._release.mechanism(
-                *self._row_change, 1.0, intensity
+            return ExponentialMechanism(self._change / 2, eps), self._release.mechanism(
+                *self.rows.row_change, 1.0, intensity
             )
 
         def with_counts(intensity: float) -> list[tuple[Mechanism, int]]:
@@ -165,7 +146,10 @@ class Forecast:
         return make(self._task.ledger.calibrate_together(with_counts))
 
     def error(self, rounds: npt.ArrayLike) -> FloatArray:
-        """Predicted largest violation after T rounds: typical shares of the regret and of the selection error, and the noise."""
+        """Predicted largest violation after T rounds.
+
+        The sum of typical shares of the regret and of the selection error, and of the noise.
+        """
         rounds = np.asarray(rounds, dtype=float)
         # T draws of eps' each cost T eps' when composed purely, and T eps'^2 / 8 otherwise.
         power = 1.0 if self._task.ledger.delta == 0 else 0.5
@@ -181,36 +165,27 @@ class Forecast:
     def _most_rounds(self) -> tuple[ExponentialMechanism, AdditiveNoise | None]:
         return self.mechanisms(_MOST_DEFAULT_ROUNDS)
 
-    def _span_and_spread(self) -> tuple[float, float]:
-        """Public bound on max_j A'_ij - min_j A'_ij over all rows i, and their typical standard deviation over j.
 
-        An entry that is private counts as if it were uniform in its declared range.
-        """
-        form, vertices = self.simplex.form, self.simplex.vertices
-        bounds = self.relation.entry_bounds(form)
-        if bounds is None:
-            raise UnsupportedProblemError(
-                "method='mw' plans its rounds from a public range of the entries of A, and none was"
-                " declared: give lower and upper to the neighbour relation, or use"
-                " method='direct-noise'.",
-                parameter="lower",
-            )
-        if bounds[0] is form.lp.A:
-            rows = RowBlock(form)
-            low, high = rows.extremes(vertices)
-            mean, square = np.zeros(len(low)), np.zeros(len(low))
-            for j, vertex in enumerate(vertices):
-                values = rows.column(j) * vertex
-                mean += values / len(vertices)
-                square += values**2 / len(vertices)
-            return float((high - low).max()), math.sqrt(
-                float(np.maximum(square - mean**2, 0.0).mean())
-            )
-        scale = form.column_sign * vertices
-        ends = [np.broadcast_to(end, form.lp.shape)[:, form.column] * scale for end in bounds]
-        low, high = np.minimum(*ends), np.maximum(*ends)
-        spread = ((low + high) / 2).var(axis=1) + ((high - low) ** 2 / 12).mean(axis=1)
-        return float((high.max(axis=1) - low.min(axis=1)).max()), math.sqrt(float(spread.mean()))
+def _relation_of(task: Task) -> LowSensitivity:
+    """The relation of a task to which the method applies."""
+    relation = low_sensitivity(task, _NAME)
+    task.refuse(
+        _NAME,
+        s="only constraint-private solvers give up rows",
+        width="ranges are declared by the relation",
+    )
+    task.refuse(_NAME, split="it spends on violations and rows, not on parts of the program")
+    if "c" in relation.private_parts:
+        raise UnsupportedProblemError(
+            "method='mw' moves on {c·x = opt}, which shows c: where c is private use"
+            " 'direct-noise'.",
+            parameter="method",
+        )
+    if not task.form.n_private:
+        raise UnsupportedProblemError(
+            "The program has no private numbers, so there is nothing to protect: use solve_exact."
+        )
+    return relation
 
 
 class Hedge:
@@ -218,24 +193,21 @@ class Hedge:
 
     Parameters
     ----------
-    relation : LowSensitivity
-        What neighbours differ in.
-    simplex : Simplex
-        Public region, with every row of the program in its form.
+    known : MovingRows
+        What is public of the rows, and the region.
     rows : Rows of RowBlock
         Private rows.
     select : ChargedDraws
-        Paid draws of an exponential mechanism over rows.
+        Charged draws of an exponential mechanism over rows.
     release : ChargedDraws, optional
-        Paid draws that release a row, where A is private.
+        Charged draws that release a row, where A is private.
     rounds : int
         Number of rounds T.
     """
 
     def __init__(
         self,
-        relation: LowSensitivity,
-        simplex: Simplex,
+        known: MovingRows,
         rows: Rows[RowBlock],
         select: ChargedDraws,
         release: ChargedDraws | None = None,
@@ -243,31 +215,24 @@ class Hedge:
         rounds: int,
     ) -> None:
         self.rounds = rounds
-        self._relation, self._simplex, self._select, self._release = (
-            relation,
-            simplex,
-            select,
-            release,
-        )
-        self._change, self._unit = (
-            relation.violation_change(simplex.form),
-            2 * select.mechanism.sensitivity,
-        )
+        self._known, self._simplex = known, known.simplex
+        self._select, self._release = select, release
+        self._unit = 2 * select.mechanism.sensitivity
         self._rows = rows.keep(SelectableRows)
-        self._weights = AdaHedge(len(simplex.vertices))
-        self._total = np.zeros(len(simplex.vertices))
+        self._weights = AdaHedge(len(self._simplex.vertices))
+        self._total = np.zeros(len(self._simplex.vertices))
         self._selected: list[int] = []
         self._path = Path()
 
     def step(self, t: int) -> None:  # noqa: ARG002 (every round is alike)
-        """Select a row that the current point violates, and move weight to variables that satisfy it."""
+        """Select a row that the point violates, and move weight to variables that satisfy it."""
         form = self._simplex.form
         share = self._weights.distribution()
         self._total += share
         self._path.add(self._average())
         x = form.undo(share * self._simplex.vertices)
         violations = np.concatenate(self._rows.map(SelectableRows.violations, x))
-        side = self._select(violations * (self._unit / self._change(x)))
+        side = self._select(violations * (self._unit / self._known.violation_change(x)))
         self._selected.append(int(form.row[side]))
         self._weights.learn(self._row(side) * form.column_sign * self._simplex.vertices)
 
@@ -284,9 +249,8 @@ class Hedge:
     def _row(self, side: int) -> FloatArray:
         """The coefficients of a ``<=`` row at the variables of the region, private ones noisy."""
         form = self._simplex.form
-        row = int(form.row[side])
         coefficients = self._rows.total(SelectableRows.coefficients, side)[form.column]
-        private = self._relation.private_entries(form, row)[form.column]
+        private = self._known.private_coefficients(int(form.row[side]))[form.column]
         if self._release is None or not private.any():
             return coefficients
         vertices = self._simplex.vertices[private]
@@ -295,34 +259,10 @@ class Hedge:
         return noisy
 
 
-class SelectableRows:
-    """All ``<=`` rows of a block, public ones among them, one of which is selected each round."""
-
-    def __init__(self, block: RowBlock) -> None:
-        lp = block.lp
-        form = StandardForm.of(lp, every_row=True)
-        self._form = form
-        self._A = sp.csr_array(lp.A) if lp.is_sparse else lp.A
-        above = form.row_sign > 0
-        self._rhs = np.where(above, lp.b[form.row], -lp.row_lower[form.row])
-        self._plain = len(form.row) == lp.shape[0] and bool(above.all())
-
-    def violations(self, x: FloatArray) -> FloatArray:
-        """Violation of each row at a released point, in the order of the form."""
-        activity = np.asarray(self._A @ x)
-        if self._plain:
-            return activity - self._rhs
-        return self._form.row_sign * activity[self._form.row] - self._rhs
-
-    def coefficients(self, side: int) -> FloatArray:
-        """The coefficients of a selected row, (d,): private where A is."""
-        row = int(self._form.row[side])
-        entries = self._A[[row]].toarray()[0] if self._form.lp.is_sparse else self._A[row]
-        return self._form.row_sign[side] * entries
-
-
 class AdaHedge:
-    """Exponential weights whose step follows from the losses (de Rooij, van Erven, Grünwald and Koolen 2014).
+    """Exponential weights whose step follows from the losses.
+
+    Source: de Rooij, van Erven, Grünwald and Koolen (2014).
 
     Parameters
     ----------
@@ -340,12 +280,13 @@ class AdaHedge:
     def distribution(self) -> FloatArray:
         """Weights of the experts, which sum to one."""
         ahead = self._losses - self._losses.min()
-        with np.errstate(over="ignore", invalid="ignore"):  # an infinite step at no lead is no lead
+        # The best experts have weight 1, also if the rate is infinite (inf * 0 would be NaN).
+        with np.errstate(over="ignore", invalid="ignore"):
             weights = np.where(ahead > 0, np.exp(-self._rate() * ahead), 1.0)
         return weights / weights.sum()
 
     def learn(self, losses: FloatArray) -> None:
-        """Take in the losses of a round."""
+        """Add the losses of a round."""
         rate, before = self._rate(), self._mixed_loss()
         expected = float(self.distribution() @ losses)
         self._losses += losses

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import highspy
 import numpy as np
@@ -12,14 +13,22 @@ import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
+from privlp.methods.bounded_noise import (
+    BoundedNoise,
+    deltas,
+    deviation,
+    gaussian_effect,
+    gaussian_noise,
+    gaussian_parts,
+    is_narrower,
+    noise_on,
+)
 from privlp.methods.noisy_numbers import NAMES, low_sensitivity, private_numbers, shares
-from privlp.methods.prediction import NoiseOnNumbers, Prediction
+from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.methods.tightened_rows import PRECISELY, TightenedRows, certain, point_inside
 from privlp.players.game import Released
-from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
-from privlp.privacy.ledger import ChargedDraws
-from privlp.privacy.mechanisms import log_odds
+from privlp.privacy import ChargedDraws, TruncatedLaplaceMechanism
 from privlp.problem.highs_model import optimum
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import require_bounded
@@ -31,11 +40,6 @@ from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]
 
-BoundedNoise = TruncatedLaplaceMechanism | TruncatedGaussianMechanism
-
-#: Share of delta that is dealt out evenly, so that no part is left without any.
-_EVEN = 1e-3
-
 
 class TruncatedLaplace(Method):
     """Release tightened numbers, solve the tightened program: its solutions satisfy the true rows.
@@ -44,20 +48,21 @@ class TruncatedLaplace(Method):
 
     *Sensitivity.* The L1 change of the numbers themselves, and the change of a single number, in
     the user's units. Each is released by :class:`~privlp.privacy.TruncatedLaplaceMechanism`, whose
-    noise has bounded support and is shifted to one side: right-hand sides only fall, coefficients
+    noise has bounded support and is shifted to one side. Right-hand sides only fall. Coefficients
     only grow where x_j >= 0 and only fall where x_j <= 0. A variable of either sign is split, and
-    its coefficient taken at both ends of the interval that holds the true one. Costs are released
-    with the same noise, centred.
+    its coefficient counts at both ends of the interval that contains the true one. Costs are
+    released with the same noise, centred.
 
-    *Budget.* Each part takes a share (eps_k, delta_k) of the budget, by public numbers: sum_k eps_k
-    <= eps and sum_k delta_k <= delta. Basic composition, outside zCDP.
+    *Budget.* Each part takes a share (eps_k, delta_k) of the budget, from public numbers:
+    sum_k eps_k <= eps and sum_k delta_k <= delta. Basic composition, outside zCDP.
 
-    *Never.* Releases are clipped to the declared public ranges, so they are never tighter than the
-    tightest program within the ranges; a point of that program, found and checked before anything
-    is spent, is public and satisfies every possible row. The solution of HiGHS, feasible to 1e-9
-    only, is moved inwards until it satisfies the released rows in exact arithmetic; should that
-    fail, the public point is the answer. Muñoz Medina et al. (2021) for b; Benvenuti et al. (2026)
-    for A and c. Proof: ``docs/proofs.md``, "Constraints that are never violated".
+    *Certainty.* Releases are clipped to the declared public ranges, so they are never tighter than
+    the tightest program within the ranges. A point of that program is found and checked before
+    anything is charged; it is public, and satisfies every possible row. The solution of HiGHS is
+    feasible to 1e-9 only. It is moved inwards until it satisfies the released rows in exact
+    arithmetic; if that fails, the result is the public point. Sources: Muñoz Medina et al. (2021)
+    for b; Benvenuti et al. (2026) for A and c. Proof: ``docs/proofs.md``, "Constraints that are
+    never violated".
     """
 
     name = "truncated-laplace"
@@ -101,9 +106,9 @@ class TruncatedLaplace(Method):
             )
 
         def predict() -> Prediction:
-            """What noise is drawn. No row is violated; what that costs is private."""
-            noise = max(_deviation(mechanism) / mechanism.sensitivity for mechanism in mechanisms)
-            on_numbers = tuple(map(_noise_on, numbers, mechanisms))
+            """The noise. No row is violated; the loss of objective is private."""
+            noise = max(deviation(mechanism) / mechanism.sensitivity for mechanism in mechanisms)
+            on_numbers = tuple(map(noise_on, numbers, mechanisms))
             return Prediction(self.name, 0.0, None, 1, noise, on_numbers=on_numbers)
 
         charges = [
@@ -132,20 +137,20 @@ class TruncatedLaplace(Method):
         self, numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float
     ) -> list[TruncatedLaplaceMechanism]:
         """Laplace noise on each part at its shares of eps and of delta."""
-        deltas = _deltas(numbers, split, eps, delta)
+        parts_of_delta = deltas(numbers, split, eps, delta)
         return [
             TruncatedLaplaceMechanism.of_budget(part.l1, share * eps, own, entry=part.entry)
-            for part, share, own in zip(numbers, split, deltas, strict=True)
+            for part, share, own in zip(numbers, split, parts_of_delta, strict=True)
         ]
 
 
 class TruncatedGaussian(TruncatedLaplace):
-    """As :class:`TruncatedLaplace`, with Gaussian noise on many numbers.
+    """As :class:`TruncatedLaplace`, with Gaussian noise where one record moves many numbers.
 
-    Where one record moves many numbers, truncated Gaussian noise
-    (:class:`~privlp.privacy.TruncatedGaussianMechanism`) is narrower than Laplace noise: its width
-    grows like the root of their number. Of several private parts, each on which it is narrower at
-    the whole budget takes it, and the others Laplace noise; if it is narrower on none, all take it.
+    There truncated Gaussian noise (:class:`~privlp.privacy.TruncatedGaussianMechanism`) is narrower
+    than Laplace noise: its width grows like the root of their number. A part gets Gaussian noise if
+    it is narrower at the whole budget, and Laplace noise otherwise. If it is narrower on no part,
+    all parts get it.
     """
 
     name = "truncated-gaussian"
@@ -154,16 +159,16 @@ class TruncatedGaussian(TruncatedLaplace):
         return gaussian_is_narrower(task)
 
     def _mechanisms(self, task: Task, numbers: list[PrivateNumbers]) -> list[BoundedNoise]:
-        """The noise on each part. Gaussian noise takes the place of Laplace noise at its price."""
-        gaussian = _gaussian_parts(task, numbers)
+        """The noise on each part: Gaussian noise instead of Laplace noise of the same price."""
+        gaussian = gaussian_parts(task, numbers)
         whole = dict(zip((part.part for part in numbers), gaussian, strict=True))
 
         def effect(part: PrivateNumbers) -> float:
-            return _gaussian_effect(task, part) if whole[part.part] else part.l1
+            return gaussian_effect(task, part) if whole[part.part] else part.l1
 
         priced = self._laplace(task, numbers, shares(task, numbers, effect))
         return [
-            _gaussian_noise(part, laplace.pure_eps, laplace.own_delta) if takes else laplace
+            gaussian_noise(part, laplace.pure_eps, laplace.own_delta) if takes else laplace
             for part, laplace, takes in zip(numbers, priced, gaussian, strict=True)
         ]
 
@@ -171,99 +176,17 @@ class TruncatedGaussian(TruncatedLaplace):
 def gaussian_is_narrower(task: Task) -> bool:
     """Whether Gaussian noise is narrower than Laplace noise on some part of the program.
 
-    Not if neither applies, which the method itself will say.
+    False if neither applies: the method itself then says why.
     """
     try:
         numbers = private_numbers(task, low_sensitivity(task, TruncatedLaplace.name))
-        return math.isfinite(task.ledger.eps) and any(_is_narrower(task, numbers))
+        return math.isfinite(task.ledger.eps) and any(is_narrower(task, numbers))
     except PrivLPError:
         return False
 
 
-def _deviation(mechanism: BoundedNoise) -> float:
-    """Standard deviation of the noise before it is truncated."""
-    return (
-        mechanism.sigma
-        if isinstance(mechanism, TruncatedGaussianMechanism)
-        else math.sqrt(2) * mechanism.scale
-    )
-
-
-def _noise_on(numbers: PrivateNumbers, mechanism: BoundedNoise) -> NoiseOnNumbers:
-    """Shifted noise has its width as median; that on costs is centred, and at most its width."""
-    declared = float(np.median(numbers.high - numbers.low))
-    if numbers.part == "c":
-        typical = (
-            mechanism.sigma
-            if isinstance(mechanism, TruncatedGaussianMechanism)
-            else mechanism.scale
-        )
-        return NoiseOnNumbers("c", min(typical, mechanism.width), mechanism.width, declared)
-    return NoiseOnNumbers(numbers.part, mechanism.width, mechanism.most, declared)
-
-
-def _gaussian_noise(part: PrivateNumbers, eps: float, delta: float) -> TruncatedGaussianMechanism:
-    return TruncatedGaussianMechanism.of_budget(
-        part.l2, eps, delta, l1=part.l1, entry=part.entry, touched=part.touched
-    )
-
-
-def _deltas(
-    numbers: list[PrivateNumbers], split: list[float], eps: float, delta: float
-) -> list[float]:
-    """Each part's share of delta, such that widths of Laplace noise are about the same in units of their scales."""
-    if len(numbers) == 1 or math.isinf(eps):
-        return [delta] * len(numbers)
-    logs = np.array(
-        [
-            log_odds(share * eps, part.l1 / part.entry)
-            for part, share in zip(numbers, split, strict=True)
-        ]
-    )
-    weights = np.exp(logs - logs.max())
-    parts = (1 - _EVEN) * weights / weights.sum() + _EVEN / len(numbers)
-    return [float(share) * delta for share in parts / parts.sum()]
-
-
-def _whole_budget(task: Task, part: PrivateNumbers) -> TruncatedLaplaceMechanism:
-    """Laplace noise on one part that takes all that is left of the budget."""
-    delta = task.ledger.delta_left
-
-    def make(eps: float) -> TruncatedLaplaceMechanism:
-        return TruncatedLaplaceMechanism.of_budget(part.l1, eps, delta, entry=part.entry)
-
-    return task.ledger.calibrate(make, 1)
-
-
-def _is_narrower(task: Task, numbers: list[PrivateNumbers]) -> list[bool]:
-    """On which parts Gaussian noise is narrower than Laplace noise, at the whole budget."""
-    laplace = [_whole_budget(task, part) for part in numbers]
-    gaussian = [
-        _gaussian_noise(part, one.pure_eps, one.own_delta)
-        for part, one in zip(numbers, laplace, strict=True)
-    ]
-    return [one.width < other.width for one, other in zip(gaussian, laplace, strict=True)]
-
-
-def _gaussian_parts(task: Task, numbers: list[PrivateNumbers]) -> list[bool]:
-    """The parts that take Gaussian noise: where it is narrower, or all if that is so nowhere."""
-    narrower = _is_narrower(task, numbers)
-    return narrower if any(narrower) else [True] * len(numbers)
-
-
-def _gaussian_effect(task: Task, part: PrivateNumbers) -> float:
-    """An L1 change at which Laplace noise would be as wide as Gaussian noise is."""
-    laplace = _whole_budget(task, part)
-    if laplace.width == 0:
-        return part.l1
-    return (
-        part.l1 * _gaussian_noise(part, laplace.pure_eps, laplace.own_delta).width / laplace.width
-    )
-
-
 def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
-    """Refuse private equalities, and numbers without a declared end on the side they are tightened to."""
-    lower, upper = form.lp.bounds.T
+    """Refuse private equalities, and numbers with no declared end on the side of the noise."""
     parts = {part.part for part in numbers}
     if (form.lp.private & (form.lp.row_lower == form.lp.b)).any() and parts != {"c"}:
         raise UnsupportedProblemError(
@@ -283,16 +206,7 @@ def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
             open_ended = ~np.isfinite(part.low)
             end = "lower (for <= rows) or upper (for >= rows)"
         else:
-            side, column = form.lp.sides()[part.at[0]], part.at[1]
-            above, below = (
-                np.isfinite(form.lp.b[part.at[0]]),
-                np.isfinite(form.lp.row_lower[part.at[0]]),
-            )
-            grows = (above & (upper[column] > 0)) | (below & (lower[column] < 0))
-            falls = (above & (lower[column] < 0)) | (below & (upper[column] > 0))
-            open_ended = (side > 0) & (
-                (grows & ~np.isfinite(part.high)) | (falls & ~np.isfinite(part.low))
-            )
+            open_ended = _open_coefficients(form, part)
             end = "upper (where growth tightens a row) or lower (where a fall does)"
         if open_ended.any():
             raise UnsupportedProblemError(
@@ -301,6 +215,16 @@ def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
                 " off the data.",
                 parameter="lower",
             )
+
+
+def _open_coefficients(form: StandardForm, part: PrivateNumbers) -> npt.NDArray[np.bool_]:
+    """Which private coefficients, (m,), have no declared end on the side that tightens a row."""
+    row, column = part.at
+    lower, upper = form.lp.bounds[column].T
+    above, below = np.isfinite(form.lp.b[row]), np.isfinite(form.lp.row_lower[row])
+    grows = (above & (upper > 0)) | (below & (lower < 0))
+    falls = (above & (lower < 0)) | (below & (upper > 0))
+    return (grows & ~np.isfinite(part.high)) | (falls & ~np.isfinite(part.low))
 
 
 def _surely_feasible(rows: TightenedRows) -> FloatArray:
@@ -324,7 +248,7 @@ def _surely_feasible(rows: TightenedRows) -> FloatArray:
 
 
 class TightenedProgram:
-    """One release of tightened numbers, HiGHS on the tightened program, and a point that certainly satisfies it.
+    """One release of tightened numbers, then HiGHS on the tightened program.
 
     Parameters
     ----------
@@ -334,7 +258,7 @@ class TightenedProgram:
     values : sequence of arrays
         The private numbers; private.
     draws : sequence of ChargedDraws
-        One paid draw of a truncated mechanism for each.
+        One charged draw of a truncated mechanism for each.
     fallback : (d,)
         Public point that satisfies every possible program.
     time_limit : float or None
@@ -361,17 +285,14 @@ class TightenedProgram:
         self._trace: dict[str, npt.NDArray[np.generic]] = {}
 
     def step(self, t: int) -> None:  # noqa: ARG002 (the only round)
-        """Release the tightened numbers, clipped to their declared ranges.
-
-        Only released ones are kept.
-        """
+        """Release the tightened numbers, clipped to their declared ranges."""
         for numbers, values, draw in zip(self._numbers, self._values, self._draws, strict=True):
             mechanism: BoundedNoise = draw.mechanism  # type: ignore[assignment]
             if numbers.part == "A":
                 largest = -draw(-values)
                 smallest = largest - mechanism.most
-                # Four roundings, of at most half a unit in the last place each, must not lift it
-                # above the true value.
+                # There are four roundings of at most half a unit in the last place. They must not
+                # lift it above the true value.
                 smallest -= (
                     4 * np.spacing(np.maximum(np.abs(largest), np.abs(smallest)))
                     if mechanism.most > 0
@@ -429,9 +350,9 @@ class TightenedProgram:
         )
 
     def _caution(self) -> str:
-        """A word on parts of the program that noise drowns, from public numbers."""
-        mechanisms: list[BoundedNoise] = [draw.mechanism for draw in self._draws]  # type: ignore[misc]
-        noises = map(_noise_on, self._numbers, mechanisms)
+        """A warning about parts whose noise is as wide as their range, from public numbers."""
+        mechanisms = [cast("BoundedNoise", draw.mechanism) for draw in self._draws]
+        noises = map(noise_on, self._numbers, mechanisms)
         drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
         return (
             f"Noise is wider than the declared range of the {drowned}: x hardly depends on them. "

@@ -1,4 +1,4 @@
-"""Release of a program's private numbers: which noise, how much of the budget for each part, and the draws."""
+"""Noise on a program's private numbers: which kind, and the share of the budget of each part."""
 
 from __future__ import annotations
 
@@ -63,25 +63,30 @@ def shares(
 ) -> list[float]:
     """Share of the budget for each part: as given by ``split``, or chosen from public numbers.
 
-    `noise` is that of the whole budget on a part. A share f makes it noise/f, so that effects
-    e_k/f_k on a row have the least sum at f_k proportional to sqrt(e_k): e is the noise on b, and
-    on A the noise times a row's part of a typical sum_j |x_j|. Costs have no effect on rows, and
-    get an equal part.
+    `noise` says how much noise the whole budget would leave on a part. With a share f of the budget
+    it is noise/f. Its effect e on a row is the noise on b, or the noise on A times a row's part of
+    a typical sum_j |x_j|. The sum of e_k/f_k is least where f_k is proportional to sqrt(e_k). Costs
+    have no effect on rows, and get an equal part.
     """
-    if task.split is None:
-        reach = {"b": 1.0, "A": _size_seen_by_a_row(task, numbers), "c": 0.0}
-        effects = np.array([noise(part) * reach[part.part] for part in numbers])
-        on_rows = effects > 0
-        weights = np.ones(len(numbers))
-        if np.isfinite(effects).all() and on_rows.any():
-            weights[on_rows] = (
-                on_rows.sum() * np.sqrt(effects[on_rows]) / np.sqrt(effects[on_rows]).sum()
-            )
-        return [float(share) for share in weights / weights.sum()]
+    if task.split is not None:
+        return _given_shares(task.split, numbers)
+    reach = {"b": 1.0, "A": _size_seen_by_a_row(task, numbers), "c": 0.0}
+    effects = np.array([noise(part) * reach[part.part] for part in numbers])
+    on_rows = effects > 0
+    weights = np.ones(len(numbers))
+    if np.isfinite(effects).all() and on_rows.any():
+        weights[on_rows] = (
+            on_rows.sum() * np.sqrt(effects[on_rows]) / np.sqrt(effects[on_rows]).sum()
+        )
+    return [float(share) for share in weights / weights.sum()]
+
+
+def _given_shares(split: Any, numbers: Sequence[PrivateNumbers]) -> list[float]:
+    """The shares of ``split``, checked and scaled to a sum of one."""
     try:
-        entries: list[Any] = list(task.split)
-    except TypeError:  # no sequence, or one that only looks like it
-        entries = [task.split]
+        entries: list[Any] = list(split)
+    except TypeError:  # not a sequence
+        entries = [split]
     given = [real(share, "split") for share in entries]
     total = sum(given)
     if (
@@ -99,7 +104,7 @@ def shares(
 
 
 def _size_seen_by_a_row(task: Task, numbers: Sequence[PrivateNumbers]) -> float:
-    """Half the largest sum_j |x_j|, times the share of the variables that have a private coefficient in a row."""
+    """Half the largest sum_j |x_j|, times the share of private coefficients in a row."""
     entries = sum(len(part) for part in numbers if part.part == "A")
     if not entries or len(numbers) == 1:
         return 1.0
@@ -132,23 +137,25 @@ def deviation(mechanism: AdditiveNoise) -> float:
 
 
 def largest_of(mechanism: AdditiveNoise, count: int) -> float:
-    """About the largest of `count` draws of the noise."""
+    """Typical largest of `count` draws of the noise."""
     if isinstance(mechanism, GaussianMechanism):
         return mechanism.sigma * math.sqrt(2 * math.log(2 * count))
     return mechanism.scale * (1 + math.log(count))
 
 
 def quieter_noise(task: Task, l1: float, l2: float, count: int) -> tuple[Noise, AdditiveNoise]:
-    """Laplace or Gaussian noise, whichever is smaller at the largest of `count` entries when it takes the whole budget."""
+    """Laplace or Gaussian noise at the whole budget, whichever has the smaller largest entry.
+
+    There are `count` entries.
+    """
     found: list[tuple[Noise, AdditiveNoise]] = []
     for kind in [Noise(False)] if task.ledger.delta == 0 else [Noise(False), Noise(True)]:
         try:
             intensity = task.ledger.calibrate_together(
                 lambda t, kind=kind: [(kind.mechanism(l1, l2, 1.0, t), 1)]  # type: ignore[misc]
             )
-        except (
-            BudgetExceededError
-        ):  # beside charges of pure eps, say, of which Gaussian noise can have no part
+        except BudgetExceededError:
+            # A budget with a limit on pure eps, say, has no room for Gaussian noise.
             if kind.gaussian and found:
                 continue
             raise

@@ -1,4 +1,4 @@
-"""What a method is expected to leave, from public numbers alone."""
+"""Predictions: the error that a method is expected to leave, from public numbers alone."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ class NoiseOnNumbers:
     part : str
         "b", "A" or "c".
     typical, most : float
-        How far noise moves one number typically and at most, in its units. It only tightens b and A; costs move both ways.
+        How far noise moves one number typically and at most, in its units. It only tightens b and
+        A; costs move both ways.
     declared : float
-        Width of the declared public range (the median over the numbers), infinite where an end was not declared.
+        Width of the declared public range (the median over the numbers), infinite where an end was
+        not declared.
     """
 
     part: str
@@ -27,15 +29,18 @@ class NoiseOnNumbers:
 
     @property
     def share(self) -> float:
-        """Typical noise over the declared range.
+        """Typical noise over the width of the declared range.
 
-        0 where that is not known, infinite where it is a point.
+        0 where no range was declared, infinite where the range is a point.
         """
         return self.typical / self.declared if self.declared > 0 else math.inf
 
     @property
     def drowns(self) -> bool:
-        """Whether noise is typically as wide as the declared range, so that a release is likely an end of it, whatever the data."""
+        """Whether noise is typically as wide as the declared range.
+
+        Then a release is likely an end of the range, whatever the data.
+        """
         return self.share >= 1
 
 
@@ -48,26 +53,30 @@ class Prediction:
     method : str
         Its name.
     violation : float
-        Largest violation to expect once s rows are given up (largest of all where no rows are), over the least possible: 0 is the
-        least if some point satisfies all private rows. Per unit of ||A_i||_2 for constraint-private programs, whose rows are taken
-        to have entries of like size; in units of A x - b for others.
+        Largest violation to expect, beyond the least possible one. Where s rows may be violated, it
+        is the largest of all other rows. The least possible one is 0 if some point satisfies all
+        private rows. Per unit of ||A_i||_2 for constraint-private programs, whose rows are taken to
+        have entries of like size; in units of A x - b for others.
     objective_loss : float or None
-        Loss of objective to expect, as a share of the public range of the optimum; 0 where the optimum is given, ``None`` where
-        it is not predicted.
+        Loss of objective to expect, as a share of the public range of the optimum; 0 where the
+        optimum is given, ``None`` where it is not predicted.
     rounds : int
-        Rounds T, each of which is paid for.
+        Rounds T, each of which is charged.
     noise : float
-        Deviation of one released number per unit of its sensitivity; for selections 2 over their eps.
+        Deviation of one released number per unit of its sensitivity; for selections 2 over their
+        eps.
     power : float
         The violation falls as n or eps to the minus this power, s growing with n.
     on_numbers : tuple of NoiseOnNumbers
-        Noise on each part of the program, of methods that never violate a row: what it costs is objective, which is not predicted.
+        For methods that never violate a row: the noise on each part of the program. It costs
+        objective, which is not predicted.
 
     Examples
     --------
     >>> import numpy as np, privlp
     >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(5000, 4))
-    >>> plan = privlp.plan(privlp.LinearProgram([1, 2, 1, 3], -needs, -np.ones(5000)), eps=1.0, delta=1e-6, s=100, opt=3.0)
+    >>> lp = privlp.LinearProgram([1, 2, 1, 3], -needs, -np.ones(5000))
+    >>> plan = privlp.plan(lp, eps=1.0, delta=1e-6, s=100, opt=3.0)
     >>> prediction = plan.predictions["dmw"]
     >>> prediction.method, 0 < prediction.violation < plan.yardstick, prediction.rounds > 1
     ('dmw', True, True)

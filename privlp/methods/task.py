@@ -1,4 +1,4 @@
-"""The request of one call of :func:`privlp.solve`, as planning sees it."""
+"""The request of one call of :func:`privlp.solve`, from which a run is planned."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.privacy.ledger import Ledger
+from privlp.privacy import Accountant, Ledger
 from privlp.problem.data import ProgramData
 from privlp.problem.linear_program import LinearProgram
 from privlp.problem.public_part import PublicPart
@@ -19,15 +19,15 @@ from privlp.relations.constraint_private import ConstraintPrivate
 
 @dataclass(frozen=True)
 class Task:
-    """One private solve before it is paid for: the public part, and what is asked for.
+    """One private solve before it is charged: the public part of the program, and the request.
 
-    Nothing here depends on private data, so neither does anything that is planned from it.
+    Nothing here depends on private data, so no plan does.
 
     Attributes
     ----------
     public : PublicPart
-        The public half of the program.
-    ledger : Ledger
+        The public part of the program.
+    ledger : Accountant
         Says what draws would cost. Only :func:`privlp.solve` charges it.
     s, alpha, opt, width, split, time_limit
         As for :func:`privlp.solve`.
@@ -42,10 +42,12 @@ class Task:
     >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
     >>> task.n, task.density(), task.relation.description
     (2, 1.0, 'constraint-private: one record (at most 1 row) replaced')
+    >>> task.lp.shape, task.form.n_private  # costs and bounds; the private rows are not in it
+    ((0, 2), 0)
     """
 
     public: PublicPart
-    ledger: Ledger
+    ledger: Accountant
     s: float | None = None
     alpha: float | None = None
     opt: Any = None
@@ -63,7 +65,7 @@ class Task:
         alpha: float | None = None,
         **asked: Any,
     ) -> Task:
-        """The request that :func:`privlp.solve` would make of a method, with a ledger of its own.
+        """The request that :func:`privlp.solve` would hand to a method, with its own ledger.
 
         Parameters
         ----------
@@ -98,7 +100,7 @@ class Task:
 
     @property
     def relation(self) -> NeighbourRelation:
-        """What its neighbours may differ in."""
+        """What neighbours of the program may differ in."""
         return self.public.relation
 
     @property
@@ -121,7 +123,7 @@ class Task:
         >>> dataclasses.replace(task, s=3).density()
         Traceback (most recent call last):
             ...
-        privlp.errors.InvalidParameterError: s must be between 1 and the number of private rows, 2; got 3.
+        privlp.errors.InvalidParameterError: s must be between 1 and the number of private rows, ...
         """
         if self.s is None:
             raise InvalidParameterError(
@@ -161,7 +163,7 @@ class Task:
         return alpha
 
     def constraint_private(self, method: str, *, soft_rows: bool = False) -> ConstraintPrivate:
-        """The relation, if it is the one under which whole constraints change and the program fits it.
+        """The relation, if whole constraints change under it and the method takes the program.
 
         Parameters
         ----------
@@ -173,7 +175,7 @@ class Task:
         Raises
         ------
         UnsupportedProblemError
-            If it is not.
+            If it is another relation, or there are no private rows, or soft ones.
 
         Examples
         --------
@@ -243,7 +245,7 @@ class Task:
         >>> task.refuse("my method", opt="it looks for the optimum")
         Traceback (most recent call last):
             ...
-        privlp.errors.InvalidParameterError: opt has no use with method='my method': it looks for the optimum. Leave it out.
+        privlp.errors.InvalidParameterError: opt has no use with method='my method': it looks ...
         """
         for name, reason in unused.items():
             if getattr(self, name) is not None:

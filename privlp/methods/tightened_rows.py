@@ -1,4 +1,4 @@
-"""Private rows at the tight ends of what is known of them, and points that certainly satisfy them."""
+"""Private rows at their tightest, given what is released, and points that satisfy them exactly."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ _MOST_REPAIRS = 5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TightenedRows:
-    """The rows that the solution must satisfy, in variables of one sign each: x_j = sum of sign_k y_k over its columns k.
+    """The rows that the solution must satisfy, in variables of one sign each.
+
+    x_j is the sum of sign_k y_k over the columns k of variable j.
 
     Attributes
     ----------
@@ -37,7 +39,7 @@ class TightenedRows:
     bounds : (k, 2)
         Bounds on y.
     A : (r, k) sparse array
-        Inequality rows A y <= rhs: private ones at their tightest within what is known, then public ones.
+        Inequality rows A y <= rhs: private ones at their tightest, then public ones.
     rhs : (r,)
     """
 
@@ -63,7 +65,7 @@ class TightenedRows:
     def of(
         cls, stated: ProgramNumbers, ends: tuple[PrivateNumbers, FloatArray, FloatArray] | None
     ) -> TightenedRows:
-        """Rows with these right-hand sides, and with coefficients between the given ends where they are private."""
+        """Rows with these right-hand sides; private coefficients lie between the given ends."""
         form, lp = stated.form, stated.form.lp
         lower, upper = lp.bounds.T
         mixed = (lower < 0) & (upper > 0) if ends is not None else np.zeros(len(lower), dtype=bool)
@@ -73,9 +75,8 @@ class TightenedRows:
         bounds = np.vstack([lp.bounds[plus], -lp.bounds[minus][:, ::-1]])
         bounds[split, 0] = 0.0
         grown, fallen = (stated.private_rows(),) * 2 if ends is None else _at_ends(stated, *ends)
-        kept = np.flatnonzero(
-            lp.row_lower[form.row] < lp.b[form.row]
-        )  # equalities whose numbers are public count as public
+        # Private equalities whose numbers are public count as public.
+        kept = np.flatnonzero(lp.row_lower[form.row] < lp.b[form.row])
         private = sp.hstack([as_sparse(grown)[kept][:, plus], -as_sparse(fallen)[kept][:, minus]])
         public = ~lp.private & (lp.row_lower < lp.b)
         above, below = (
@@ -95,7 +96,7 @@ class TightenedRows:
         )
 
     def equalities(self) -> tuple[Any, FloatArray]:
-        """Equalities, all of public numbers, which hold to the precision of HiGHS."""
+        """The equalities, all of public numbers. They hold to the precision of HiGHS."""
         lp = self.form.lp
         equal = lp.row_lower == lp.b
         return as_sparse(lp.A)[equal][:, self.column] * self.sign, lp.b[equal]
@@ -107,7 +108,7 @@ class TightenedRows:
         return violated(self.A, y, self.rhs)
 
     def point(self, y: FloatArray) -> FloatArray:
-        """The user's x behind y, within bounds, on a bound where it is within a hair of it."""
+        """The user's x behind y, within its bounds; an entry very near a bound is set to it."""
         x = np.zeros(self.form.lp.shape[1])
         np.add.at(x, self.column, self.sign * y)
         lower, upper = self.form.lp.bounds.T
@@ -119,7 +120,10 @@ class TightenedRows:
 def _at_ends(
     stated: ProgramNumbers, part: PrivateNumbers, low: FloatArray, high: FloatArray
 ) -> tuple[Any, Any]:
-    """Coefficients of the private ``<=`` rows for x_j >= 0 (the largest possible) and for x_j <= 0 (the smallest possible)."""
+    """Coefficients of the private ``<=`` rows: the largest possible, and the smallest possible.
+
+    The former count where x_j >= 0, the latter where x_j <= 0.
+    """
     largest, smallest = (stated.having(part, end).private_rows() for end in (high, low))
     above = stated.form.row_sign[:, None] > 0
     dense = [rows.toarray() if sp.issparse(rows) else rows for rows in (largest, smallest)]
@@ -127,12 +131,10 @@ def _at_ends(
 
 
 def certain(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
-    """A point near x that satisfies all rows in exact arithmetic.
+    """A point near x that satisfies all rows in exact arithmetic; None if none is found.
 
-    None if there is none to be found.
-
-    x is moved towards a point as far inside as can be of the rows that fail, by the least of a few
-    steps that will do. Rows that fail on the way join them.
+    x is moved towards the point that is farthest inside the rows that fail, by the smallest of some
+    steps that suffices. Rows that fail at the last step are added to them.
     """
     failing = rows.violated(x)
     for _ in range(_MOST_REPAIRS):
@@ -151,7 +153,10 @@ def certain(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
 
 
 def point_inside(rows: TightenedRows, chosen: npt.NDArray[np.bool_]) -> FloatArray | None:
-    """The point farthest inside the chosen rows, each measured by its largest coefficient, that HiGHS finds feasible."""
+    """The point farthest inside the chosen rows, in units of their largest coefficients.
+
+    None if HiGHS finds no feasible point.
+    """
     largest = row_sizes(rows.A)
     equal, values = rows.equalities()
     inward = np.concatenate(

@@ -1,1 +1,1 @@
-"""Primal players: they see private scores through paid draws, and answer with something released."""
+"""Primal players: they see private scores through charged draws, and give released answers."""

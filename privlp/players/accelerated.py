@@ -8,28 +8,28 @@ import numpy.typing as npt
 from privlp.players.game import Released
 from privlp.players.path import Path
 from privlp.players.rounds import weight_of_round
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.regions.mirror_map import MirrorMap
 
 FloatArray = npt.NDArray[np.float64]
 
 
 class AcceleratedDescent:
-    """Releases all scores with noise each round, and follows them by accelerated mirror descent.
+    """Releases all scores with noise each round, and moves by accelerated mirror descent.
 
-    With theta_t = 2/(t + 2): the duals see y = (1 - theta) x + theta z; z is the point to which the
-    sum of scores/theta points; x becomes (1 - theta) x + theta z (Nesterov's method with a mirror
-    map, Tseng 2008). So round t counts 1/theta_t; noise costs least with a variance in proportion
-    to theta_t.
+    This is Nesterov's method with a mirror map (Tseng 2008). With theta_t = 2/(t + 2), the duals
+    see y = (1 - theta) x + theta z, z is the mirror map of the sum of scores/theta, and x becomes
+    (1 - theta) x + theta z. So round t counts 1/theta_t. Noise of a variance in proportion to
+    theta_t does the least harm.
 
     Parameters
     ----------
     mirror : MirrorMap
         The region and how to move on it.
     release : ChargedDraws
-        Paid draws of an additive mechanism over the scores, one for each round.
+        Charged draws of an additive mechanism over the scores, one for each round.
     costs : (size,), optional
-        Public costs in units of score, taken off each release; none by default.
+        Public costs in units of score, subtracted from each release; none by default.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class AcceleratedDescent:
 
     @property
     def point(self) -> FloatArray:
-        """Where the duals look next."""
+        """The point whose violations the duals see next."""
         return self._mirror.seen((1 - self._theta) * self._average + self._theta * self._ahead)
 
     @property

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from privlp.players.game import Released
 from privlp.players.path import Path
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.regions.perturbed_leader import mean_leader
 from privlp.regions.polytope import PublicPolytope
 
@@ -23,22 +23,21 @@ _LEAST_SLOPE = 1e-7
 
 
 class LeaderOfCuts:
-    """Releases the sum of violated rows and its value each round, as a cut.
+    """Releases a cut each round: the sum of violated rows as its slope, and its value.
 
-    It then goes most of the way to where the largest of all cuts is least.
+    It then goes most of the way to the point at which the largest of all cuts is least.
 
-    All rows hold at x only if value_t + slope_t·(x - y_t) <= 0 for every round t, with the sum of
-    z_i g_i as the slope and that of z_i min(violation_i, 1) as the value (Kelley 1960; the point
-    that satisfies the cuts by most is that of Elzinga and Moore 1975). Cuts that HiGHS's last
-    vertex does not touch are dropped after some rounds. The solution is the point of least released
-    value.
+    All rows hold at x only if value_t + slope_t·(x - y_t) <= 0 for every round t. The slope is the
+    sum of z_i g_i and the value that of z_i min(violation_i, 1) (Kelley 1960). The point that
+    satisfies the cuts by most is that of Elzinga and Moore (1975). Cuts that HiGHS's last vertex
+    does not touch are dropped after some rounds. The solution is the point of least released value.
 
     Parameters
     ----------
     region : PublicPolytope
         K.
     release : ChargedDraws
-        Paid draws of an additive mechanism, one for each round.
+        Charged draws of an additive mechanism, one for each round.
     """
 
     def __init__(self, region: PublicPolytope, release: ChargedDraws) -> None:
@@ -55,7 +54,7 @@ class LeaderOfCuts:
         self._best, self._least = start, math.inf
 
     def respond(self, scores: FloatArray) -> FloatArray:
-        """Release slope and value of a cut, and move."""
+        """Release the slope and the value of a cut, and move."""
         released = self._release(scores)
         slope, value = -released[:-1], float(released[-1])
         if value < self._least:

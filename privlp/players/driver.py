@@ -13,9 +13,9 @@ from privlp.status import Status
 def drive(solver: Solver, *, progress: bool, time_limit: float | None) -> Status:
     """Play all rounds, or stop at the time limit.
 
-    The number of rounds is fixed in advance; nothing in the data ends the loop. All draws were paid
-    before the first round, so an interruption (Ctrl-C) leaves the ledger true: what was charged
-    stays charged.
+    The number of rounds is fixed in advance; nothing in the data ends the loop. All draws were
+    charged before the first round, and stay charged after an interruption (Ctrl-C): the ledger is
+    right at any time.
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
     rounds = range(solver.rounds)

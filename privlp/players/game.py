@@ -1,8 +1,8 @@
 """The game of a dual player over private rows against a private primal player.
 
-Each round the dual player weighs the private rows, the primal player answers from a noisy view of
-the weighted rows, and the dual player learns how far the answer violates each row. Only the answers
-leave; the solution is made of them.
+Each round the dual player weighs the private rows. The primal player answers to their weighted sum,
+released with noise. The dual player learns how far the answer violates each row. Only the answers
+are released; the solution is made from them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.duals.base import Dual
-from privlp.privacy.ledger import ChargedDraws
+from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import Simplex
 from privlp.status import Status
 
@@ -24,20 +24,27 @@ Trace = dict[str, npt.NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class Released:
-    """What a solver gives away.
+    """What a solver releases.
 
     Attributes
     ----------
     x : (d,) array or None
         A point in the user's variables, None if none was found.
     objective : float or None
-        Its value: of public costs, or of released ones.
+        The objective of x under public or released costs.
     trace : dict of arrays
         The released values that x was made from.
     status : Status
         How the solver ended.
     message : str
         What it did, as the beginning of a sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp.players.game import Released
+    >>> Released(np.array([2.0, 2.0]), 6.0).status.success
+    True
     """
 
     x: FloatArray | None
@@ -48,7 +55,7 @@ class Released:
 
 
 class Solver(Protocol):
-    """A run that is ready to start: everything about it was fixed and charged for before.
+    """A run that is ready to start: its rounds are fixed, and its draws are charged.
 
     Examples
     --------
@@ -62,8 +69,8 @@ class Solver(Protocol):
     ...     def released(self):
     ...         return Released(self.x, 6.0)
     >>> solver = Middle()
-    >>> drive(solver, progress=False, time_limit=None).success, solver.released().objective
-    (True, 6.0)
+    >>> drive(solver, progress=False, time_limit=None).success, solver.rounds
+    (True, 1)
     """
 
     @property
@@ -71,17 +78,47 @@ class Solver(Protocol):
         """Number of rounds, fixed before the first draw."""
 
     def step(self, t: int) -> None:
-        """Play round t."""
+        """Play round t.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> from privlp.methods import METHODS, Task
+        >>> from privlp.privacy import Randomness
+        >>> lp = privlp.LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> planned = METHODS["dmw"].plan(task)
+        >>> draws = task.ledger.charge_together(planned.charges, task.relation, Randomness(0))
+        >>> solver = planned.start(lp.rows(), draws)
+        >>> for t in range(solver.rounds):
+        ...     solver.step(t)
+        """
 
     def released(self) -> Released:
-        """The outcome after all rounds."""
+        """The outcome after all rounds.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> from privlp.methods import METHODS, Task
+        >>> from privlp.players.driver import drive
+        >>> from privlp.privacy import Randomness
+        >>> lp = privlp.LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> planned = METHODS["dmw"].plan(task)
+        >>> draws = task.ledger.charge_together(planned.charges, task.relation, Randomness(0))
+        >>> solver = planned.start(lp.rows(), draws)
+        >>> status = drive(solver, progress=False, time_limit=None)
+        >>> round(solver.released().objective, 6)  # the public optimum
+        2.5
+        """
 
 
 class Player(Protocol):
-    """A private primal player: sees private scores, answers with something released."""
+    """A private primal player: it sees private scores, and its answers are released."""
 
     def respond(self, scores: FloatArray) -> Any:
-        """Answer the scores of this round through a paid draw: by a vertex, or by a point."""
+        """Answer the scores of this round through a charged draw: a vertex, or a point."""
 
     def released(self) -> Released:
         """The outcome of all answers."""
@@ -92,11 +129,11 @@ class PointPlayer(Player, Protocol):
 
     @property
     def point(self) -> FloatArray:
-        """Where the duals look next."""
+        """The point whose violations the duals see next."""
 
     @property
     def solution(self) -> FloatArray:
-        """The point that the answers so far make, in the coordinates of :attr:`point`."""
+        """The solution so far, in the coordinates of :attr:`point`."""
 
 
 class SelectionPlayer:
@@ -107,7 +144,7 @@ class SelectionPlayer:
     simplex : Simplex
         Public region.
     select : ChargedDraws
-        Paid draws of an exponential mechanism over the vertices, one for each round.
+        Charged draws of an exponential mechanism over the vertices, one for each round.
     """
 
     def __init__(self, simplex: Simplex, select: ChargedDraws) -> None:
@@ -154,5 +191,5 @@ class Game:
         self.dual.learn(self.player.respond(self.dual.scores()))
 
     def released(self) -> Released:
-        """What the player's answers come to."""
+        """The outcome of the player's answers."""
         return self.player.released()

@@ -1,4 +1,4 @@
-"""Where a solution stood after each round."""
+"""The solution after each round."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MOST_NUMBERS = 50_000
 
 
 class Path:
-    """The points of all rounds, thinned out evenly: no more than 50,000 numbers are kept.
+    """The points after the rounds, thinned out evenly: at most 50,000 numbers are kept.
 
-    A point is made of released values alone, so all of them may be released.
+    Points are made from released values alone, so all of them may be released.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Path:
         self._round, self._stride = 0, 1
 
     def add(self, point: FloatArray) -> None:
-        """Take the point after one more round, shape (k,); it must not change afterwards."""
+        """Add the point after one more round, shape (k,); it must not change afterwards."""
         self._round += 1
         if self._round % self._stride == 0:
             self._points.append(point)

@@ -1,4 +1,4 @@
-"""How many rounds a method plays, and how much each counts, fixed in advance from public numbers."""
+"""How many rounds a method plays and how much each counts, from public numbers, in advance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def weight_of_round(t: int) -> float:
 
 @lru_cache(maxsize=64)
 def weights_of_rounds(rounds: int) -> tuple[float, ...]:
-    """How much each of so many rounds counts in accelerated descent.
+    """How much each of the given number of rounds counts in accelerated descent.
 
     Examples
     --------
@@ -34,7 +34,13 @@ def weights_of_rounds(rounds: int) -> tuple[float, ...]:
 
 
 def as_rounds(factor: float, ratio: float, alpha: float) -> int:
-    """Round factor * ratio**2 up, if it is within reason."""
+    """The number of rounds factor * ratio**2, rounded up.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is larger than 10,000,000.
+    """
     rounds = factor * ratio * ratio
     if not rounds <= _MOST_ROUNDS:
         raise InvalidParameterError(

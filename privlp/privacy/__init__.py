@@ -1,6 +1,8 @@
 """Noise and its price: mechanisms draw, ledgers and budgets are charged."""
 
+from privlp.privacy.accountant import Accountant as Accountant
 from privlp.privacy.budget import Budget as Budget
+from privlp.privacy.charged_draws import ChargedDraws as ChargedDraws
 from privlp.privacy.ledger import Ledger as Ledger
 from privlp.privacy.mechanisms import EuclideanLaplaceMechanism as EuclideanLaplaceMechanism
 from privlp.privacy.mechanisms import ExponentialMechanism as ExponentialMechanism

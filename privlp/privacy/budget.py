@@ -1,87 +1,32 @@
-"""A budget for several calls, each of which may be chosen in view of what earlier ones released.
-
-The rule
---------
-A budget of (eps, delta) pays for a call if, with it, at least one of two sums stays within its limit:
-
-* *the calls*: each is (eps_i, delta_i)-DP by itself; the eps_i add up to at most eps, and the
-  delta_i to at most nine tenths of delta;
-* *the Gaussian sum*: each draw is mu_i-Gaussian-DP; the squares of the mu_i add up to at most mu^2,
-  where mu-GDP is (eps, delta/10)-DP.
-
-Each sum by itself guards its limit however the requests are chosen, and the two shares of delta add
-up: so does their union. Proof: ``docs/proofs.md``, "A budget that is used adaptively".
-"""
+"""A budget for several calls, in memory or in a file."""
 
 from __future__ import annotations
 
-import itertools
-import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from operator import attrgetter
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 
 import numpy as np
 
-from privlp.checks import is_one_of
-from privlp.errors import BudgetExceededError, InvalidParameterError
-from privlp.privacy.gaussian_dp import eps_of, mu_of
-from privlp.privacy.ledger import Call, Charge, ChargedDraws, Ledger, Share, require_one_relation
-from privlp.privacy.partitions import few_places, largest_sum
-from privlp.privacy.prices import composed_epsilon
+from privlp.errors import InvalidParameterError
+from privlp.privacy.accountant import Accountant
+from privlp.privacy.budget_file import FileStore, opened_file
+from privlp.privacy.budget_history import BudgetEvent
+from privlp.privacy.budget_rule import BudgetRule, BudgetSums
+from privlp.privacy.call_store import CallStore, MemoryStore
+from privlp.privacy.charged_draws import ChargedDraws
+from privlp.privacy.charges import Call, Charge
+from privlp.privacy.ledger import Ledger, OpenCall
+from privlp.privacy.limits import Composition, require_composition
+from privlp.privacy.mechanisms import Mechanism
+from privlp.privacy.randomness import Randomness
 from privlp.privacy.record import LedgerEntry, PrivacyRecord
-
-if TYPE_CHECKING:
-    from privlp.privacy.budget_file import StoredBudget
-    from privlp.privacy.mechanisms import Mechanism
-    from privlp.privacy.randomness import Randomness
-    from privlp.relations import NeighbourRelation
-
-Composition: TypeAlias = Literal["adaptive", "planned", "basic"]
-
-#: What is added up over the calls.
-EPS, DELTA, SQUARE = attrgetter("eps"), attrgetter("delta"), attrgetter("square")
-#: Shares of delta for the sum of the calls and for the Gaussian sum. What is left of 1 covers the
-#: relative error of sums of floating-point numbers.
-_CALLS, _GAUSSIAN, _ROUNDING = 0.9, 0.1 - 1e-9, 1e-12
-#: For each kind of composition, the share of delta at which a call is priced.
-_SHARE_OF_CALLS: dict[str, float] = {"adaptive": _CALLS, "planned": 1.0, "basic": 1.0 - _ROUNDING}
+from privlp.privacy.relation import AccountedRelation
+from privlp.privacy.series import CallSeries
 
 
-@dataclass(frozen=True)
-class BudgetSums:
-    """What a budget compares with its limits, at the records that were used most.
-
-    Attributes
-    ----------
-    eps, delta : float
-        What the calls add up to.
-    mu, mu_limit : float
-        The root of the sum of squares of the Gaussian parameters of all draws, and its limit.
-
-    Examples
-    --------
-    >>> import os, tempfile, privlp
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), eps=1.0, delta=1e-6)
-    >>> sums = budget.sums()
-    >>> sums.eps, sums.mu, round(sums.mu_limit, 3)
-    (0.0, 0.0, 0.214)
-    >>> folder.cleanup()
-    """
-
-    eps: float
-    delta: float
-    mu: float
-    mu_limit: float
-
-
-class Budget(Ledger):
+class Budget(Accountant):
     """A privacy budget shared by several solves and fits.
 
     Pass the same ``Budget`` to each call. Each call spends at most its own (eps, delta); a call
@@ -93,10 +38,10 @@ class Budget(Ledger):
     eps, delta : float
         Total guarantee, eps in (0, inf], delta in [0, 1).
     composition : {"adaptive", "planned", "basic"}
-        How calls add up. "adaptive" (default): the rule of this module. "basic": their eps and delta add
-        up, and nothing else is tried; also adaptive, with no part of delta set aside. "planned": the
-        best known bound on all draws together. It is smaller, and holds *only* if all requests were
-        fixed before the first answer was seen.
+        How calls add up. "adaptive" (default): the rule of ``privlp.privacy.budget_rule``.
+        "basic": their eps and delta add up, and nothing else is tried; also adaptive, with no part
+        of delta set aside. "planned": the best known bound on all draws together. It is smaller,
+        and holds *only* if all requests were fixed before the first answer was seen.
 
     Examples
     --------
@@ -116,22 +61,15 @@ class Budget(Ledger):
         delta: float,
         *,
         composition: Composition = "adaptive",
-        _parent: Budget | None = None,
+        _store: CallStore | None = None,
+        _parent: CallSeries | None = None,
         _part: tuple[tuple[str, int], ...] = (),
     ) -> None:
-        super().__init__(eps, delta, _budget=_parent)
-        if not is_one_of(composition, tuple(_SHARE_OF_CALLS)):
-            raise InvalidParameterError(
-                f"composition must be 'adaptive', 'planned' or 'basic', got {composition!r}.",
-                parameter="composition",
-            )
+        super().__init__(eps, delta)
+        require_composition(composition)
         self.composition = composition
-        self._part = _part
-        self._calls: dict[str, Call] = {}
-        self._names = itertools.count()
-
-    # ------------------------------------------------------------------------------------------ for
-    # callers
+        rule = BudgetRule(self.eps, self.delta, composition)
+        self._series = CallSeries(rule, _store or MemoryStore(), _parent, _part)
 
     @classmethod
     def open(
@@ -143,7 +81,7 @@ class Budget(Ledger):
         composition: Composition | None = None,
         adopt: bool = False,
     ) -> StoredBudget:
-        """Open a budget that is kept in a file, for releases over months and from several processes.
+        """Open a budget that is kept in a file, for months of releases and several processes.
 
         Every charge is on the disk before the draw it pays for. All who have opened the file spend
         from the same budget.
@@ -157,9 +95,9 @@ class Budget(Ledger):
         composition : {"adaptive", "planned", "basic"}, optional
             Of a new file, "adaptive" by default; see :class:`privlp.Budget`.
         adopt : bool
-            Use a file that was moved from another disk or restored from a backup. A copy beside the file
-            is refused by default: two copies would spend the budget twice. The history tells of it. A copy
-            in the place of a deleted file cannot always be told from it.
+            Use a file that was moved from another disk or restored from a backup. By default a copy
+            is refused, because two copies would spend the budget twice. The history tells of it. A
+            copy that took the path of a deleted file cannot always be told from the original.
 
         Raises
         ------
@@ -180,9 +118,9 @@ class Budget(Ledger):
         0.25
         >>> folder.cleanup()
         """
-        from privlp.privacy.budget_file import open_budget  # noqa: PLC0415 (derives from this class)
+        return StoredBudget(opened_file(path, eps, delta, composition, adopt=adopt))
 
-        return open_budget(path, eps, delta, composition, adopt=adopt)
+    # --- ledgers, shares and parts
 
     def ledger(self, eps: float, delta: float) -> Ledger:
         """The ledger of one planned call of at most (eps, delta), whose charges must also fit here.
@@ -193,11 +131,13 @@ class Budget(Ledger):
         >>> from privlp.privacy import LaplaceMechanism, Randomness
         >>> budget = Budget(eps=1.0, delta=1e-6)
         >>> ledger = budget.ledger(eps=0.5, delta=0.0)
-        >>> release = ledger.charge(LaplaceMechanism.of_eps(1.0, 0.5), 1, "a count", ConstraintPrivate(), Randomness(0))
+        >>> count = LaplaceMechanism.of_eps(1.0, 0.5)
+        >>> release = ledger.charge(count, 1, "a count", ConstraintPrivate(), Randomness(0))
         >>> ledger.spent(), round(budget.spent(), 5)
         (0.5, 0.5)
         """
-        return Ledger(eps, delta, _budget=self)
+        self.refuse_elsewhere()
+        return Ledger(eps, delta, _series=self._series)
 
     def share(self, eps: float, delta: float, *, composition: Composition = "adaptive") -> Budget:
         """A budget of its own (eps, delta) whose every call must also fit here.
@@ -211,7 +151,8 @@ class Budget(Ledger):
         >>> round(part.spent(), 6), round(budget.spent(), 6)
         (0.5, 0.5)
         """
-        return Budget(eps, delta, composition=composition, _parent=self)
+        self.refuse_elsewhere()
+        return Budget(eps, delta, composition=composition, _parent=self._series)
 
     def disjoint(self, count: int) -> list[Budget]:
         """One budget for each of `count` disjoint parts of the records.
@@ -225,9 +166,9 @@ class Budget(Ledger):
         Examples
         --------
         >>> from privlp import Budget, examples, solve
-        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> budget, request = Budget(eps=1.0, delta=0.0), {"eps": 0.5, "delta": 0.0}
         >>> for seed, region in enumerate(budget.disjoint(3)):  # no supplier serves two regions
-        ...     solution = solve(examples.diet(seed), eps=0.5, delta=0.0, budget=region, rng=seed)
+        ...     solution = solve(examples.diet(seed), **request, budget=region, rng=seed)
         >>> round(budget.spent(), 6)
         0.5
         """
@@ -235,149 +176,36 @@ class Budget(Ledger):
             raise InvalidParameterError(
                 f"count must be a positive integer, got {count!r}.", parameter="count"
             )
-        partition = self._new_name()
+        self.refuse_elsewhere()
+        partition = self._series.new_name()
         return [
             Budget(
                 self.eps,
                 self.delta,
                 composition=self.composition,
-                _parent=self,
+                _parent=self._series,
                 _part=((partition, part),),
             )
             for part in range(count)
         ]
 
-    def spent(self) -> float:
-        """What all calls cost together, as eps at this budget's delta, if they were planned.
-
-        Where they were chosen in view of earlier answers, only the limit is a guarantee.
-
-        Examples
-        --------
-        >>> from privlp import Budget, examples, solve
-        >>> budget = Budget(eps=1.0, delta=0.0)
-        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
-        >>> round(budget.spent(), 6)
-        0.25
-        """
-        return self._spent(self.calls.values())
-
-    @property
-    def calls(self) -> Mapping[str, Call]:
-        """What was charged, call by call, by the identifiers of their ledgers.
-
-        Examples
-        --------
-        >>> from privlp import Budget, examples, solve
-        >>> budget = Budget(eps=1.0, delta=0.0)
-        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
-        >>> [round(call.eps, 6) for call in budget.calls.values()]
-        [0.25]
-        """
-        return MappingProxyType(self._calls)
-
-    @property
-    def entries(self) -> tuple[LedgerEntry, ...]:
-        """What was paid for, in order."""
-        return tuple(
-            replace(charge.entry, purpose=charge.entry.purpose + _of_parts(call))
-            for call in self.calls.values()
-            for charge in call.charges
-        )
-
-    def record(self) -> PrivacyRecord:
-        calls = self.calls.values()
-        relations = dict.fromkeys(text for call in calls for text in call.relations)
-        randomness = {text: seeded for call in calls for text, seeded in call.randomness.items()}
-        return replace(self._record(relations, randomness), composition=self.composition)
-
-    @property
-    def delta_left(self) -> float:
-        """What a further call with a delta of its own may take: nine tenths of all that is left, where calls are adaptive.
-
-        Examples
-        --------
-        >>> from privlp import Budget
-        >>> Budget(eps=1.0, delta=1e-6).delta_left
-        9e-07
-        """
-        return self._share_of_calls * self._delta_of_a_further_call()
+    # --- charges
 
     def charge_together(
         self,
         requests: Sequence[tuple[Mechanism, int, str]],
-        relation: NeighbourRelation,
+        relation: AccountedRelation,
         randomness: Randomness,
         *,
         description: str | None = None,
     ) -> list[ChargedDraws]:
-        return _DirectCall(self).charge_together(
+        return self._open_call().charge_together(
             requests, relation, randomness, description=description
         )
 
-    # ------------------------------------------------------------------------------------------ for
-    # ledgers
-
-    @property
-    def _share_of_calls(self) -> float:
-        """The share of its delta at which a call is priced, so that the rest is left for the Gaussian sum."""
-        own = _SHARE_OF_CALLS[self.composition]
-        return own if self._budget is None else min(own, self._budget._share_of_calls)
-
-    def _new_name(self) -> str:
-        """A name that no other call and no other partition has, here and in the budgets above."""
-        return str(next(self._names)) if self._budget is None else self._budget._new_name()
-
-    def _chain(self, call: Call) -> Iterator[tuple[Budget, Call]]:
-        """Yield this budget and those above it, each with the call as it appears there."""
-        budget: Budget | None = self
-        while budget is not None:
-            yield budget, call
-            share = call.share
-            if budget.composition != "planned":
-                share = Share(budget._identifier, budget.eps, budget.delta)
-            call = replace(call, parts=call.parts + budget._part, share=share)
-            budget = budget._budget
-
-    @property
-    def _mu_limit(self) -> float:
-        """The limit of the Gaussian sum."""
-        return 0.0 if self.composition == "basic" else _largest_mu(self.eps, _GAUSSIAN * self.delta)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Within it, nobody else changes what was charged.
-
-        What is entered is kept if it ends without an error.
-        """
-        before = self._calls.copy()
-        try:
-            yield
-        except BaseException:
-            self._calls = before
-            raise
-
-    def _require_room(self, new: Sequence[Charge], call: Call) -> None:
-        """Refuse a call that does not fit.
-
-        Raises
-        ------
-        BudgetExceededError
-            If this budget is closed, or the call would overspend it.
-        RelationMismatchError
-            If an earlier call was made under another neighbour relation.
-        """
+    def close(self) -> None:
         self.refuse_elsewhere()
-        if self._closed:
-            raise BudgetExceededError(
-                "This budget is closed: what it paid for is finished. Open a new one."
-            )
-        for earlier in self.calls.values():
-            for relation in call.relations.values():
-                require_one_relation(earlier.relations, relation)
-        calls = self._with(call)
-        if not self._fits(calls):
-            raise self._refusal(new, self._spent(calls))
+        self._series.close()
 
     def require_room_for(self, eps: float, delta: float) -> None:
         """Refuse a series of calls that add up to (eps, delta), before any of them is made.
@@ -393,26 +221,67 @@ class Budget(Ledger):
         >>> Budget(eps=1.0, delta=0.0).require_room_for(2.0, 0.0)
         Traceback (most recent call last):
             ...
-        privlp.errors.BudgetExceededError: Calls of (2, 0) in all do not fit into what is left of the budget (1, 0): ...
+        privlp.errors.BudgetExceededError: Calls of (2, 0) in all do not fit into what is left of
+        the budget (1, 0): ...
         """
-        whole = Call("", eps, delta, (), {}, {}, share=Share("", eps, delta))
-        for budget, call in self._chain(whole):
-            if not (math.isinf(budget.eps) or budget._room_for(call)):
-                sums = budget.sums()
-                raise BudgetExceededError(
-                    f"Calls of ({eps:g}, {delta:g}) in all do not fit into what is left of the"
-                    f" budget ({budget.eps:g}, {budget.delta:g}): its calls add up to"
-                    f" ({sums.eps:g}, {sums.delta:g}) so far. Nothing was drawn and nothing was"
-                    " charged. Ask for less, or give a larger Budget."
-                )
+        self._series.require_room_for(eps, delta)
 
-    def _room_for(self, call: Call) -> bool:
-        calls = self._with(call)
-        return (
-            self._spent(calls) <= self.eps
-            if self.composition == "planned"
-            else self._calls_fit(calls)
-        )
+    def calibrate_together(self, make: Callable[[float], Sequence[tuple[Mechanism, int]]]) -> float:
+        with self._series.store.view():  # a file is read once, not at each step of the search
+            return super().calibrate_together(make)
+
+    @property
+    def delta_left(self) -> float:
+        """What a further call with a delta of its own may take.
+
+        Where calls are adaptive, it is nine tenths of all that is left.
+
+        Examples
+        --------
+        >>> from privlp import Budget
+        >>> Budget(eps=1.0, delta=1e-6).delta_left
+        9e-07
+        """
+        return self._series.share_of_calls * self._series.delta_left()
+
+    def _open_call(self) -> OpenCall:
+        self.refuse_elsewhere()
+        return OpenCall(self.eps, self.delta, self._series)
+
+    def _excess_with(self, new: tuple[Charge, ...]) -> float:
+        """One where a call of these charges no longer fits, minus one where it does."""
+        return -1.0 if self._series.fits(self._open_call().call_of(new)) else 1.0
+
+    # --- what was spent
+
+    def spent(self) -> float:
+        """What all calls cost together, as eps at this budget's delta, if they were planned.
+
+        Where they were chosen in view of earlier answers, only the limit is a guarantee.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+        >>> round(budget.spent(), 6)
+        0.25
+        """
+        return self._series.spent()
+
+    @property
+    def calls(self) -> Mapping[str, Call]:
+        """What was charged, call by call, by the identifiers of their ledgers.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+        >>> [round(call.eps, 6) for call in budget.calls.values()]
+        [0.25]
+        """
+        return self._series.calls
 
     def sums(self) -> BudgetSums:
         """What is compared with the limits.
@@ -420,134 +289,91 @@ class Budget(Ledger):
         Examples
         --------
         >>> import privlp
-        >>> budget = privlp.Budget(eps=1.0, delta=1e-6)
-        >>> solution = privlp.solve(privlp.examples.diet(), eps=0.5, delta=0.0, budget=budget, rng=0)
+        >>> budget, lp = privlp.Budget(eps=1.0, delta=1e-6), privlp.examples.diet()
+        >>> solution = privlp.solve(lp, eps=0.5, delta=0.0, budget=budget, rng=0)
         >>> sums = budget.sums()
         >>> round(sums.eps, 6), sums.mu <= sums.mu_limit  # the calls pay, not the Gaussian sum
         (0.5, False)
         """
-        calls = self.calls.values()
-        eps, delta, square = (largest_sum(calls, number) for number in (EPS, DELTA, SQUARE))
-        return BudgetSums(eps, delta, math.sqrt(square), self._mu_limit)
+        return self._series.sums()
 
-    def _enter(self, call: Call) -> None:
-        """Record a call, or more charges of one that is recorded already."""
-        self._calls[call.identifier] = call
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """What was paid for, in order."""
+        return tuple(
+            replace(charge.entry, purpose=charge.entry.purpose + _of_parts(call))
+            for call in self.calls.values()
+            for charge in call.charges
+        )
 
-    # ------------------------------------------------------------------------------------------ the
-    # rule
+    def record(self) -> PrivacyRecord:
+        with self._series.store.view():
+            calls = self.calls.values()
+            relations = dict.fromkeys(text for call in calls for text in call.relations)
+            sources = {text: seeded for call in calls for text, seeded in call.randomness.items()}
+            return self._record_of(relations, sources, self.composition)
 
-    def _with(self, call: Call) -> list[Call]:
-        return list({**self.calls, call.identifier: call}.values())
 
-    def _fits(self, calls: Sequence[Call]) -> bool:
-        if math.isinf(self.eps):
-            return True
-        if self.composition == "planned":
-            return self._spent(calls) <= self.eps
-        return self._calls_fit(calls) or self._gaussian_sum_fits(calls)
+class StoredBudget(Budget):
+    """A budget in a file, as :meth:`privlp.Budget.open` returns it.
 
-    def _calls_fit(self, calls: Sequence[Call]) -> bool:
-        eps, delta = largest_sum(calls, EPS), largest_sum(calls, DELTA)
-        return eps <= self.eps and delta <= self.delta * (1 + _ROUNDING)
+    It is used like any other. Each access reads what other processes added; a charge is on the disk
+    before the draw it pays for. :meth:`close` closes this object; the file can be opened again.
 
-    def _gaussian_sum_fits(self, calls: Sequence[Call]) -> bool:
-        if self.composition == "basic" or self.delta == 0:
-            return False
-        return largest_sum(calls, SQUARE) * (1 + _ROUNDING) <= self._mu_limit**2
+    Raises
+    ------
+    BudgetFileError
+        By any access, if the file can no longer be used. Nothing was drawn then.
 
-    def _spent(self, calls: Iterable[Call]) -> float:
-        calls = list(calls)
-        if self.composition == "basic":
-            return largest_sum(calls, EPS)
-        found = few_places(calls)
-        if found is not None:
-            return max((self._planned(place) for place in found), default=0.0)
-        shares = self._shares(calls)
-        if shares:  # basic composition, at the limits of shares
-            listed = [call for call in calls if call.share not in shares]
-            eps = math.fsum(share.eps for share in shares) + largest_sum(listed, EPS)
-            delta = math.fsum(share.delta for share in shares) + largest_sum(listed, DELTA)
-            return eps if delta <= self.delta else math.inf
-        square, eps, delta = (largest_sum(calls, number) for number in (SQUARE, EPS, DELTA))
-        by_squares = eps_of(math.sqrt(square), self.delta)
-        return min(by_squares, eps) if delta <= self.delta else by_squares
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from privlp import Budget, examples, solve
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> budget = Budget.open(os.path.join(folder.name, "census.budget"), eps=1.0, delta=1e-6)
+    >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+    >>> [event.what for event in budget.history()]
+    ['made, for (1, 1e-06)', 'noise on costs c']
+    >>> round(budget.sums().eps, 6)
+    0.25
+    >>> folder.cleanup()
+    """
 
-    def _planned(self, calls: Sequence[Call]) -> float:
-        """The least eps known for planned calls: of all draws together, or call by call.
+    remedy = FileStore.remedy
 
-        Shares count as one call each (:meth:`_shares`).
+    def __init__(self, store: FileStore) -> None:
+        limits = store.limits
+        super().__init__(limits.eps, limits.delta, composition=limits.composition, _store=store)
+        self._file = store
+
+    def view(self) -> AbstractContextManager[None]:
+        """A context within which the budget is as the file was at one moment.
+
+        Examples
+        --------
+        >>> import os, tempfile, privlp
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), 1.0, 0.0)
+        >>> with budget.view():  # no other process charges in between
+        ...     budget.spent(), len(budget.calls)
+        (0.0, 0)
+        >>> folder.cleanup()
         """
-        shares = self._shares(calls)
-        listed = [call for call in calls if call.share not in shares]
-        eps, delta = (
-            math.fsum(share.eps for share in shares),
-            math.fsum(share.delta for share in shares),
-        )
-        if delta > self.delta:
-            return math.inf
-        costs = [charge.cost for call in listed for charge in call.charges]
-        together = composed_epsilon(costs, self.delta - delta) if costs else 0.0
-        if delta + math.fsum(call.delta for call in listed) <= self.delta:
-            together = min(together, math.fsum(call.eps for call in listed))
-        return eps + together
+        return self._file.view()
 
-    def _shares(self, calls: Iterable[Call]) -> set[Share]:
-        """In a planned budget, the shares that are not planned themselves: draws through them are no list.
+    def history(self) -> tuple[BudgetEvent, ...]:
+        """What happened to the file, in order.
 
-        Each counts as one call of its limits, which were fixed with it.
+        Examples
+        --------
+        >>> import os, tempfile, privlp
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), 1.0, 0.0)
+        >>> print(budget.history()[0].what)
+        made, for (1, 0)
+        >>> folder.cleanup()
         """
-        if self.composition != "planned":
-            return set()
-        return {call.share for call in calls if call.share is not None}
-
-    def _delta_of_a_further_call(self) -> float:
-        return max(0.0, self.delta - largest_sum(self.calls.values(), DELTA))
-
-    def _excess(self, charges: tuple[Charge, ...]) -> float:
-        """One where a call of these charges no longer fits, minus one where it does."""
-        direct = _DirectCall(self)
-        call = Call("", *direct._claim(charges), charges, {}, {})
-        return (
-            -1.0
-            if all(budget._fits(budget._with(its)) for budget, its in self._chain(call))
-            else 1.0
-        )
-
-    def _refusal(self, new: Sequence[Charge], total: float) -> BudgetExceededError:
-        refusal = super()._refusal(new, total)
-        if not total <= self.eps:
-            return refusal
-        sums, wanted = self.sums(), str(refusal).partition(" would ")[0]
-        return BudgetExceededError(
-            f"{wanted} would fit only if all requests had been planned. For requests that may"
-            f" follow earlier answers, neither sum has room: the calls add up to ({sums.eps:g},"
-            f" {sums.delta:g}) of ({self.eps:g}, {self.delta:g}) so far, the Gaussian parameter to"
-            f" {sums.mu:g} of {sums.mu_limit:g}. Nothing was drawn and nothing was charged. Ask for"
-            " less. If every request is fixed before the first answer, make the next budget with"
-            " composition='planned'."
-        )
-
-
-class _DirectCall(Ledger):
-    """A call that asks a budget for no (eps, delta) of its own: it may take all that is left."""
-
-    def __init__(self, budget: Budget) -> None:
-        super().__init__(budget.eps, budget.delta, _budget=budget)
-        self._left = budget._delta_of_a_further_call()
-
-    def _claim(self, charges: tuple[Charge, ...]) -> tuple[float, float]:
-        eps, delta = super()._claim(charges)
-        if delta < self.delta:
-            return eps, delta
-        assert self._budget is not None  # noqa: S101 (by construction)
-        share = self._budget._share_of_calls
-        return composed_epsilon((charge.cost for charge in charges), share * self._left), self._left
-
-
-@lru_cache(maxsize=1024)
-def _largest_mu(eps: float, delta: float) -> float:
-    return mu_of(eps, delta)
+        return self._file.history
 
 
 def _of_parts(call: Call) -> str:

@@ -68,13 +68,16 @@ def repeat(event: Event, count: int) -> Event:
 
 
 def composed_epsilon(events: Iterable[Event], delta: float) -> float:
-    """Smallest epsilon, by Rényi composition, at which the adaptive composition of ``events`` is (epsilon, ``delta``)-DP."""
+    """The least epsilon, by Rényi composition, at which all ``events`` are (epsilon, delta)-DP.
+
+    Each event may be chosen in view of earlier releases.
+    """
     return _composed_epsilon(tuple(events), delta)
 
 
 @lru_cache(maxsize=4096)
 def _composed_epsilon(events: tuple[Event, ...], delta: float) -> float:
-    """Remembered: fits on folds of equal size, say, calibrate to the same prices again and again."""
+    """As above; remembered, because fits on folds of equal size ask for the same prices again."""
     library = _dp_accounting()
     accountant = library.rdp.RdpAccountant(_RENYI_ORDERS, library.NeighboringRelation.REPLACE_ONE)
     for event in events:

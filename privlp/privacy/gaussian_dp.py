@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from scipy.optimize import brentq
 from scipy.special import erf, erfcx, ndtri_exp
 
 #: SciPy's erf and erfcx are taken to be exact but for a quarter of this, relatively; they promise
@@ -102,9 +101,7 @@ def eps_of(mu: float, delta: float) -> float:
 def least_eps(curve: Callable[[float], float], delta: float, scale: float) -> float:
     """The least eps >= 0 with ``curve(eps) <= delta`` for a decreasing curve, rounded up.
 
-    Inf if there is none.
-
-    `scale` is the size of a step of the search, for instance mu.
+    It is ``inf`` if there is none. `scale` is the size of a step of the search, for instance mu.
     """
     if math.isinf(scale) or delta <= 0:
         return 0.0 if curve(0.0) <= delta else math.inf
@@ -115,14 +112,8 @@ def least_eps(curve: Callable[[float], float], delta: float, scale: float) -> fl
         high *= 2
         if high > 1e18:
             return math.inf
-    root = float(
-        brentq(
-            lambda eps: math.log(max(curve(eps), 1e-320) / delta),
-            0.0,
-            high,
-            xtol=1e-15 * high,
-            rtol=1e-14,
-        )
+    root = _root(
+        lambda eps: math.log(max(curve(eps), 1e-320) / delta), 0.0, high, xtol=1e-15 * high
     )
     step = max(root, scale) * 1e-14
     while curve(root) > delta:
@@ -150,26 +141,28 @@ def mu_of(eps: float, delta: float) -> float:
         low, high = high, 2 * high
         if high > 1e18:
             return low
-    root = float(
-        brentq(
-            lambda mu: math.log(max(delta_of(eps, mu), 1e-320) / delta),
-            max(low, 1e-13),
-            high,
-            rtol=1e-14,
-        )
-    )
+    root = _root(lambda mu: math.log(max(delta_of(eps, mu), 1e-320) / delta), max(low, 1e-13), high)
     step = root * 1e-14
     while delta_of(eps, root) > delta:
         root, step = root - step, 2 * step
     return root
 
 
-def mu_of_pure(eps: float) -> float:
-    """The least mu such that every eps-DP mechanism is mu-GDP: 2 Phi^{-1}(1/(1 + e^-eps)), rounded up.
+def _root(
+    function: Callable[[float], float], low: float, high: float, xtol: float = 2e-12
+) -> float:
+    from scipy.optimize import brentq  # noqa: PLC0415 (slow to load)
 
-    The trade-off between errors of the first and second kind is at least that of binary randomised
-    response, two line segments from (0, 1) and (1, 0) that meet at (p, p), p = 1/(1 + e^eps). That
-    of mu-GDP is convex with the same ends and passes through (p, p): it lies below.
+    return float(brentq(function, low, high, xtol=xtol, rtol=1e-14))
+
+
+def mu_of_pure(eps: float) -> float:
+    """The least mu such that every eps-DP mechanism is mu-GDP, rounded up.
+
+    It is 2 Phi^{-1}(1/(1 + e^-eps)). The trade-off between errors of the first and second kind is
+    at least that of binary randomised response: two line segments from (0, 1) and (1, 0) that meet
+    at (p, p), p = 1/(1 + e^eps). The curve of mu-GDP is convex with the same ends and passes
+    through (p, p), so that it lies below.
 
     Examples
     --------
@@ -187,13 +180,13 @@ def mu_of_pure(eps: float) -> float:
 
 
 def mu_of_bounded_range(eps: float) -> float:
-    """The least mu such that every eps-bounded-range mechanism is mu-GDP: 2 Phi^{-1}(1/(1 + e^(-eps/2))).
+    """The least mu such that every eps-bounded-range mechanism is mu-GDP.
 
-    The trade-off of a pair whose log-ratios lie in [t - eps, t] is two line segments with their
-    corner at type I error q and type II error 1 - p, logit p = logit q + eps whatever t is. The
-    curve of mu-GDP lies below all of these corners if Phi^{-1}(p) - Phi^{-1}(q) <= mu, and the left
-    side is largest at q = 1 - p: logit(Phi(u)) is odd and, as the hazard rate of the normal law is
-    convex (Sampford 1953), convex for u > 0.
+    It is 2 Phi^{-1}(1/(1 + e^(-eps/2))). Consider a pair whose log-ratios lie in [t - eps, t]. Its
+    trade-off is two line segments with their corner at type I error q and type II error 1 - p,
+    where logit p = logit q + eps whatever t is. The curve of mu-GDP lies below all of these corners
+    if Phi^{-1}(p) - Phi^{-1}(q) <= mu. The left side is largest at q = 1 - p, because logit(Phi(u))
+    is odd and, as the hazard rate of the normal law is convex (Sampford 1953), convex for u > 0.
 
     Examples
     --------

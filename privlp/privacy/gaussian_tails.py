@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erf
 
 from privlp.privacy.gaussian_dp import log_delta_of, log_density, mills_ratio
@@ -56,11 +55,11 @@ def log_mass(start: float, length: float) -> float:
 
 
 def log_delta(eps: float, change: Change, sigma: float, width: float) -> float:
-    """Upper bound on the logarithm of the delta, at `eps`, of Gaussian noise truncated to [-width, width].
+    """Upper bound on the logarithm of the delta of truncated Gaussian noise, at `eps`.
 
-    With x = width/sigma and Z = P(-x <= X <= x) the sum of two terms: the delta of Gaussian noise
-    that is not truncated, over Z^touched, and the mass of outputs that only one of the neighbours
-    can release, over Z.
+    The noise is truncated to [-width, width]. With x = width/sigma and Z = P(-x <= X <= x), delta
+    is at most the sum of two terms: the delta of Gaussian noise that is not truncated, over
+    Z^touched, and the mass of outputs that only one of the neighbours can release, over Z.
     """
     x = width / sigma
     log_inside = math.log(float(erf(x / math.sqrt(2))))
@@ -79,10 +78,10 @@ def log_delta(eps: float, change: Change, sigma: float, width: float) -> float:
 
 @lru_cache(maxsize=256)
 def least_width(eps: float, delta: float, change: Change) -> tuple[float, float]:
-    """Standard deviation and least width at which truncated Gaussian noise spends no more than (eps, delta).
+    """Deviation and least width at which truncated Gaussian noise spends at most (eps, delta).
 
-    A search over the standard deviation, from the least at which noise that is not truncated would
-    do. A function of public numbers alone.
+    The standard deviation is searched for, from the least at which noise that is not truncated
+    would do. All of this depends on public numbers alone.
 
     Examples
     --------
@@ -90,6 +89,8 @@ def least_width(eps: float, delta: float, change: Change) -> tuple[float, float]
     >>> round(sigma, 1), round(width, 1)
     (43.4, 234.8)
     """
+    from scipy.optimize import brentq, minimize_scalar  # noqa: PLC0415 (slow to load)
+
     unit = change.l2  # solved in units of the L2 change, and then stretched
     scaled = Change(1.0, change.l1 / unit, change.entry / unit, change.touched)
     goal = math.log(delta) - 2.0**-38

@@ -1,4 +1,4 @@
-"""What calls cost a record, where some of them touch only the records of one part of a partition."""
+"""What calls cost a record, where some calls touch only the records of one part of a partition."""
 
 from __future__ import annotations
 
@@ -6,24 +6,27 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from privlp.privacy.ledger import Call
+from privlp.privacy.charges import Call
 
-_MOST_PLACES = 64
+_MOST_CHOICES = 64
 
 
 def largest_sum(calls: Iterable[Call], number: Callable[[Call], float]) -> float:
-    """The largest sum of a number of each call, over all places where a record may lie.
+    """The largest sum of a number of each call, over all records.
+
+    A record lies in one part of each partition.
 
     Examples
     --------
     >>> from operator import attrgetter
-    >>> from privlp.privacy.ledger import Call
+    >>> from privlp.privacy.charges import Call
     >>> from privlp.privacy.partitions import largest_sum
-    >>> calls = [Call("0", 0.5, 0.0, (), {}, {})]
-    >>> calls += [Call(str(part), 0.1 * part, 0.0, (), {}, {}, parts=(("a", part),)) for part in (1, 2)]
+    >>> calls = [
+    ...     Call("0", 0.5, 0.0, (), {}, {}),
+    ...     Call("1", 0.1, 0.0, (), {}, {}, parts=(("a", 1),)),
+    ...     Call("2", 0.2, 0.0, (), {}, {}, parts=(("a", 2),)),
+    ... ]
     >>> largest_sum(calls, attrgetter("eps"))
     0.7
     """
@@ -35,19 +38,20 @@ def largest_sum(calls: Iterable[Call], number: Callable[[Call], float]) -> float
     return math.fsum(sums)
 
 
-def few_places(calls: Sequence[Call]) -> list[list[Call]] | None:
-    """The calls that touch a record, for each place where a record may lie.
+def calls_by_record(calls: Sequence[Call]) -> list[list[Call]] | None:
+    """The calls that touch a record, for each choice of one part of each partition.
 
-    ``None`` if there are too many places.
-
-    A place is one part of each partition. Of parts that were charged alike, one stands for all.
+    ``None`` if there are too many choices. Of parts that were charged alike, one stands for all.
     """
-    found = list(itertools.islice(_places(calls), _MOST_PLACES + 1))
-    return found if len(found) <= _MOST_PLACES else None
+    found = list(itertools.islice(_choices(calls), _MOST_CHOICES + 1))
+    return found if len(found) <= _MOST_CHOICES else None
 
 
 def _divided(calls: Iterable[Call]) -> tuple[list[Call], dict[str, dict[int, list[Call]]]]:
-    """Calls that touch all records, and the others by outermost partition and part, with that taken off."""
+    """Calls that touch all records; the others by outermost partition and part.
+
+    The outermost part is taken off the others.
+    """
     common: list[Call] = []
     partitions: dict[str, dict[int, list[Call]]] = {}
     for call in calls:
@@ -61,7 +65,7 @@ def _divided(calls: Iterable[Call]) -> tuple[list[Call], dict[str, dict[int, lis
     return common, partitions
 
 
-def _places(calls: Sequence[Call]) -> Iterator[list[Call]]:
+def _choices(calls: Sequence[Call]) -> Iterator[list[Call]]:
     partitions: dict[str, dict[int, list[object]]] = {}
     for call in calls:
         for partition, part in call.parts:
@@ -74,5 +78,5 @@ def _places(calls: Sequence[Call]) -> Iterator[list[Call]]:
         {repr(paid): part for part, paid in of_parts.items()} for of_parts in partitions.values()
     ]
     for parts in itertools.product(*(kinds.values() for kinds in alike)):
-        place = set(zip(partitions, parts, strict=True))
-        yield [call for call in calls if place.issuperset(call.parts)]
+        chosen = set(zip(partitions, parts, strict=True))
+        yield [call for call in calls if chosen.issuperset(call.parts)]

@@ -41,8 +41,8 @@ class Price:
     shift : float
         Added to the privacy loss of the corners.
     corners : tuple of (int, float)
-        The privacy loss is at most `shift` plus the largest of several Gaussian losses: so many of them
-        with parameter mu, for each pair (number, mu); and besides them a loss of 0.
+        The privacy loss is at most `shift` plus the largest of 0 and several Gaussian losses. Each
+        pair (number, mu) stands for that number of losses with parameter mu.
 
     Examples
     --------

@@ -1,18 +1,16 @@
-"""The one source of randomness: cryptographic unless the user asks for a reproducible experiment."""
+"""The one source of randomness: cryptographic, or seeded for experiments."""
 
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from randomgen import ChaCha
 
 from privlp.errors import InvalidParameterError
+from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.unique import Unique
-
-if TYPE_CHECKING:
-    from privlp.privacy.mechanisms import Mechanism
 
 RandomSource: TypeAlias = "int | np.random.Generator | Randomness | None"
 
@@ -28,9 +26,9 @@ class Randomness(Unique):
     Parameters
     ----------
     rng : None, int or numpy.random.Generator
-        ``None`` (the default everywhere) keys the ChaCha20 stream cipher with 256 bits from the operating system.
-        An int or a Generator makes a run reproducible; results drawn from it are marked as not for release, because
-        whoever knows the seed can subtract the noise.
+        ``None`` (the default everywhere) keys the ChaCha20 stream cipher with 256 bits from the
+        operating system. An int or a Generator makes a run reproducible. Results drawn from it are
+        marked as not for release, because whoever knows the seed can subtract the noise.
 
     Raises
     ------
@@ -46,7 +44,8 @@ class Randomness(Unique):
     >>> copy.deepcopy(Randomness())
     Traceback (most recent call last):
         ...
-    privlp.errors.InvalidParameterError: A Randomness cannot be copied or pickled: a copy would draw the same noise again. ...
+    privlp.errors.InvalidParameterError: A Randomness cannot be copied or pickled: a copy would
+    draw the same noise again. ...
     """
 
     remedy = "Leave rng out, so that each call makes a source of its own."
@@ -76,7 +75,7 @@ class Randomness(Unique):
         Raises
         ------
         InvalidParameterError
-            If it belongs to another process, before anything is charged; or is no source of randomness.
+            If it is no source of randomness, or belongs to another process.
         """
         if not isinstance(rng, Randomness):
             return cls(rng)
@@ -93,8 +92,8 @@ class Randomness(Unique):
         self.refuse_elsewhere()
         return self._generator
 
-    def draw(self, mechanism: Mechanism, value: Any, purpose: str) -> Any:  # noqa: ARG002 (for tapes)
-        """The one place through which every paid draw passes, with the purpose it was paid for."""
+    def draw(self, mechanism: Mechanism, value: Any, purpose: str) -> Any:  # noqa: ARG002 (tapes)
+        """Release `value`. Every paid draw goes through here, with the purpose it was paid for."""
         return mechanism.release(value, self)
 
     @property

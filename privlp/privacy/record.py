@@ -50,7 +50,8 @@ class PrivacyRecord:
     Attributes
     ----------
     eps, delta : float
-        What was spent, composed over all entries: the result is (eps, delta)-differentially private.
+        What was spent, composed over all entries: the result is (eps, delta)-differentially
+        private.
     eps_limit, delta_limit : float
         What the caller allowed.
     entries : tuple of LedgerEntry
@@ -64,7 +65,8 @@ class PrivacyRecord:
     versions : dict
         Versions of the libraries that computed the noise and its price.
     composition : str or None
-        How a :class:`~privlp.Budget` adds up its calls; ``None`` for a single call, all of which was fixed before its first draw.
+        How a :class:`~privlp.Budget` adds up its calls; ``None`` for a single call, all of which
+        was fixed before its first draw.
 
     Examples
     --------
@@ -189,7 +191,9 @@ def require_types(thing: object, **types: type | tuple[type, ...]) -> None:
 
 
 class Statement(dict[str, Any]):
-    """A privacy guarantee: ``str(statement)`` in words, the mapping itself as data for ``json.dumps``.
+    """A privacy guarantee, in words and as data.
+
+    ``str(statement)`` gives the words. The mapping itself is data for ``json.dumps``.
 
     Examples
     --------

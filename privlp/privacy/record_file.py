@@ -2,10 +2,12 @@
 
 Contract
 --------
-* A record counts from the moment :meth:`RecordFile.writing` ends without an error. Then it is on the
-  disk, so that a crash or a power cut does not undo it. Before that moment there is no trace of it.
+* A record counts from the moment :meth:`RecordFile.writing` ends without an error. Then it is on
+  the disk, so that a crash or a power cut does not undo it. Before that moment there is no trace of
+  it.
 * One process writes at a time; the others wait. Who writes has read all that was written before.
-* A file that is not as it was left is refused: damaged, cut short, edited, copied, or of a newer format.
+* A file that is not as it was left is refused: damaged, cut short, edited, copied, or of a newer
+  format.
 
 Why it is done this way
 -----------------------
@@ -13,8 +15,8 @@ Why it is done this way
   ``synchronous=EXTRA``, because with ``FULL`` a power cut may bring back the deleted journal, which
   would undo the last record.
 * A connection for each access: none is open while a process forks, and no lock outlives an access.
-* The file is opened by SQLite alone. Closing any other handle would drop all of SQLite's locks on it
-  in this process, as POSIX wants it.
+* The file is opened by SQLite alone. Under POSIX, closing any other handle would drop all of
+  SQLite's locks on it in this process.
 """
 
 from __future__ import annotations
@@ -22,19 +24,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sqlite3
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from privlp.errors import BudgetFileError
+from privlp.privacy.file_location import FileLocation
+
+if TYPE_CHECKING:
+    import sqlite3
 
 #: Seconds to wait for another process.
 PATIENCE = 60.0
@@ -66,43 +72,15 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a file lies. A copy lies elsewhere.
-
-    Two files that exist at the same time on one device never share an inode. An inode that was
-    given up may be given again: a copy that is put in the place of a deleted file may pass. A
-    restart may number devices anew, so that path and inode together are enough; a file that was
-    renamed keeps device and inode.
-    """
-
-    device: int
-    inode: int
-    path: str
-
-    @classmethod
-    def of(cls, path: Path) -> Place:
-        """The place of an existing file."""
-        found = os.stat(path)
-        return cls(found.st_dev, found.st_ino, str(path))
-
-    def holds(self, other: Place) -> bool:
-        """Whether the file that was here may be the one that is there now."""
-        return self.inode == other.inode and (
-            self.device == other.device or self.path == other.path
-        )
-
-
 class RecordFile:
     """See the module's docstring. `path` need not exist yet; symbolic links are followed once."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(os.path.realpath(path))
         self._name = repr(os.fspath(path))
-        self._place: Place | None = None
+        self._location: FileLocation | None = None
 
-    # ------------------------------------------------------------------------------------------
-    # access
+    # --- access
 
     def create(self, body: dict[str, Any]) -> None:
         """Make the file, with a first record, unless another process makes it now."""
@@ -118,7 +96,7 @@ class RecordFile:
             connection.execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA:
                 connection.execute(statement)
-            self.append(connection, START, {**body, "place": asdict(Place.of(self.path))})
+            self.append(connection, START, {**body, "place": asdict(FileLocation.of(self.path))})
             connection.execute("COMMIT")
         _sync_folder(self.path.parent)
 
@@ -189,16 +167,15 @@ class RecordFile:
         connection.execute("UPDATE head SET number = ?, hash = ?", new)
         return body, new
 
-    # ------------------------------------------------------------------------------------------
-    # place
+    # --- location
 
-    def place(self) -> Place:
+    def location(self) -> FileLocation:
         """Where the file lies now."""
-        return Place.of(self.path)
+        return FileLocation.of(self.path)
 
-    def require_place(self, recorded: Place) -> None:
+    def require_location(self, recorded: FileLocation) -> None:
         """Refuse a file that was copied from where its records say that it lies."""
-        here = self.place()
+        here = self.location()
         if not recorded.holds(here):
             raise BudgetFileError(
                 f"{self._name} is a copy, or was moved from another disk or restored from a backup:"
@@ -207,7 +184,7 @@ class RecordFile:
                 " nothing was charged to one since, open this one by Budget.open(path, adopt=True)"
                 " or `privlp budget FILE --adopt`."
             )
-        self._place = here
+        self._location = here
 
     def check_pages(self, connection: sqlite3.Connection) -> None:
         """Refuse a file that SQLite finds damaged."""
@@ -228,8 +205,7 @@ class RecordFile:
             f" {_NOT_CHARGED} Delete it only if nothing was ever charged to it."
         )
 
-    # ------------------------------------------------------------------------------------------
-    # SQLite
+    # --- SQLite
 
     def _opened(self) -> sqlite3.Connection:
         """A connection to an existing file that nothing speaks against so far."""
@@ -255,7 +231,7 @@ class RecordFile:
                 f" look for its journal under one of them only. {_NOT_CHARGED} Delete the other"
                 " names."
             )
-        if self._place is not None and (self._place.device, self._place.inode) != (
+        if self._location is not None and (self._location.device, self._location.inode) != (
             found.st_dev,
             found.st_ino,
         ):
@@ -266,7 +242,7 @@ class RecordFile:
         return self._connection()
 
     def _connection(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
+        connection = _sqlite3().connect(
             f"{self.path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None
         )
         connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
@@ -278,10 +254,8 @@ class RecordFile:
             connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("application_id", "user_version")
         )
-        if (
-            application == written == 0 and os.stat(self.path).st_size == 0
-        ):  # after a journal was played back
-            self._refuse_as_empty()
+        if application == written == 0 and os.stat(self.path).st_size == 0:
+            self._refuse_as_empty()  # a journal was played back just now
         if application != _APPLICATION or written < 1:
             raise BudgetFileError(
                 f"{self._name} is an SQLite file of something else, not a budget."
@@ -302,15 +276,13 @@ class RecordFile:
         """SQLite's errors in words."""
         try:
             yield
-        except sqlite3.Error as error:
+        except _sqlite3().Error as error:
             code = getattr(error, "sqlite_errorname", "")
             if code.startswith("SQLITE_NOTADB"):
                 raise BudgetFileError(
                     f"{self._name} is no SQLite file, so no budget; or its beginning is damaged."
                 ) from None
-            if code.startswith(
-                "SQLITE_IOERR"
-            ):  # the only errors after which a commit may have happened
+            if code.startswith("SQLITE_IOERR"):  # only then, a commit may have happened
                 raise BudgetFileError(
                     f"{self._name} failed to be read or written ({error}). Nothing was drawn."
                     " `privlp budget` shows whether the charge is in the file. Check the disk."
@@ -321,6 +293,12 @@ class RecordFile:
             self.refuse_as_damaged(f"SQLite says {error}")
         except UnicodeDecodeError:
             self.refuse_as_damaged("it holds bytes that are no text")
+
+
+def _sqlite3() -> ModuleType:
+    import sqlite3  # noqa: PLC0415 (few programs keep a budget in a file)
+
+    return sqlite3
 
 
 @cache

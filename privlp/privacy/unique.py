@@ -1,11 +1,11 @@
-"""What must exist once: an object whose copy, in this process or in another, would make the same draws again."""
+"""Objects that must exist once: a copy, in any process, would draw or spend a second time."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Self
 
-from privlp.errors import InvalidParameterError, PrivLPError
+from privlp.errors import BudgetExceededError, InvalidParameterError, PrivLPError
 
 _forks = 0
 
@@ -20,9 +20,10 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
 
 
 def this_process() -> tuple[int, int]:
-    """What no two processes with a common ancestor share: the number of the process, and how many forks led to it.
+    """Number of the process, and how many forks led to it.
 
-    A number of a process is given again after its end; then the count of forks differs.
+    No two processes with a common ancestor share both. A number of a process is given again after
+    its end; then the count of forks differs.
 
     Examples
     --------
@@ -34,7 +35,7 @@ def this_process() -> tuple[int, int]:
 
 
 class Unique:
-    """An object that refuses to be copied, to be pickled, and to be used in a process forked off the one that made it.
+    """An object that refuses to be copied, pickled, or used in another process than its own.
 
     A class that derives from it says in :attr:`remedy` what to do instead. It calls
     :meth:`refuse_elsewhere` before it gives anything away, and :meth:`may_be_copied` says whether
@@ -49,10 +50,13 @@ class Unique:
     >>> copy.deepcopy(Key())
     Traceback (most recent call last):
         ...
-    privlp.errors.InvalidParameterError: A Key cannot be copied or pickled: a copy would draw the same noise again. Make a new Key.
+    privlp.errors.InvalidParameterError: A Key cannot be copied or pickled: a copy would draw the
+    same noise again. Make a new Key.
     """
 
-    #: What a copy would do, and what to do instead, for messages.
+    #: For messages: what the object is called (by default its class), what a copy would do, and
+    #: what to do instead.
+    called: str | None = None
     harm = "draw the same noise again"
     remedy = ""
     error: type[PrivLPError] = InvalidParameterError
@@ -86,15 +90,36 @@ class Unique:
         """
         if self._process != this_process() and not self.may_be_copied():
             raise self.error(
-                f"This {type(self).__name__} belongs to the process that made it: another one would"
+                f"This {self._called()} belongs to the process that made it: another one would"
                 f" {self.harm}. {self.remedy}"
             )
+
+    def _called(self) -> str:
+        return self.called or type(self).__name__
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """What copy, deepcopy and pickle ask for."""
         if not self.may_be_copied():
             raise self.error(
-                f"A {type(self).__name__} cannot be copied or pickled: a copy would {self.harm}."
+                f"A {self._called()} cannot be copied or pickled: a copy would {self.harm}."
                 f" {self.remedy}"
             )
         return super().__reduce_ex__(protocol)
+
+
+class SpentOnce(Unique):
+    """An object whose duplicate would spend again what was paid for once.
+
+    A copy within the process is the object itself, so that a model that holds a budget can be
+    cloned.
+    """
+
+    harm = "spend a second time what was paid for once"
+    remedy = "Give each process a Budget of its own, or use threads."
+    error = BudgetExceededError
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self

@@ -1,4 +1,4 @@
-"""What the data of a linear program are, whether they are all of it or its public part alone."""
+"""The data of a linear program: all of them, or only what is public."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class ProgramData:
-    """Fields that every program has, and what follows from them.
+    """The fields that every program has, and what follows from them.
 
     Attributes
     ----------
@@ -47,7 +47,14 @@ class ProgramData:
     name: str
 
     def changed(self, **values: Any) -> Self:
-        """The program with other values in some fields."""
+        """The program with other values in some fields.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2]).changed(b=[-3]).b
+        array([-3.])
+        """
         return replace(self, **values)  # type: ignore[type-var] # every subclass is a dataclass
 
     @property
@@ -85,7 +92,8 @@ class ProgramData:
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], penalty=[5, np.inf])  # the second row is hard
+        >>> prices = [5, np.inf]  # the second row is hard
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], penalty=prices)
         >>> lp.price_of(np.array([0.5, 0.0]))
         2.5
         """
@@ -102,7 +110,8 @@ class ProgramData:
         >>> from privlp import ConstraintPrivate, LinearProgram
         >>> LinearProgram([1, 2], [[-1, -1]], [-2], row_names=["iron"]).row_name(0)
         "row 'iron'"
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=ConstraintPrivate("add-remove", nominal_n=1)).row_name(0)
+        >>> relation = ConstraintPrivate("add-remove", nominal_n=1)
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation).row_name(0)
         'a row'
         """
         if self.neighbours.hides_rows:
@@ -115,7 +124,8 @@ class ProgramData:
         Examples
         --------
         >>> from privlp import LinearProgram
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2], variable_names=["oats", "milk"]).variable_name(1)
+        >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2], variable_names=["oats", "milk"])
+        >>> lp.variable_name(1)
         "variable 'milk'"
         """
         return (
@@ -125,13 +135,16 @@ class ProgramData:
         )
 
     def sides(self) -> npt.NDArray[np.int64]:
-        """Number of ``<=`` rows that each row becomes: 2 for an equality or range, 1 for an inequality, 0 for a free row.
+        """Number of ``<=`` rows that each row becomes.
+
+        2 for an equality or range, 1 for an inequality, 0 for a free row.
 
         Examples
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram
-        >>> LinearProgram([1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=[2, -np.inf]).sides()  # an equality and an inequality
+        >>> lower = [2, -np.inf]  # an equality and an inequality
+        >>> LinearProgram([1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=lower).sides()
         array([2, 1])
         """
         return np.isfinite(self.row_lower).astype(np.int64) + np.isfinite(self.b)
@@ -144,8 +157,9 @@ class ProgramData:
         Examples
         --------
         >>> from privlp import LinearProgram
-        >>> A = [[-1, -1], [-1, -3], [-2, -1]]
-        >>> LinearProgram([1, 2], A, [-2, -3, -1], groups=["Ann", "Bob", "Ann"]).rows_of_largest_record()
+        >>> A, b = [[-1, -1], [-1, -3], [-2, -1]], [-2, -3, -1]
+        >>> lp = LinearProgram([1, 2], A, b, groups=["Ann", "Bob", "Ann"])
+        >>> lp.rows_of_largest_record()
         2
         """
         sides = self.sides()[self.private]
@@ -159,10 +173,10 @@ class ProgramData:
 
 @dataclass(frozen=True, eq=False)
 class KnownProgram(ProgramData):
-    """A program in which fixed numbers stand in the place of private ones.
+    """A program in which fixed numbers, or no rows, stand in place of private ones.
 
     A neighbour relation makes it (:meth:`~privlp.relations.NeighbourRelation.conceal`). Nothing is
-    checked: the numbers that stand in need not keep to any range.
+    checked: the fixed numbers need not lie in the declared range.
     """
 
     c: FloatArray

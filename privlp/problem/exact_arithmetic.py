@@ -1,4 +1,7 @@
-"""Whether rows hold in exact arithmetic: floating point where its error bound decides, fractions where it does not."""
+"""Whether rows hold in exact arithmetic.
+
+Floating point decides where its error bound allows; fractions decide the rest.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def violated(A: Any, x: FloatArray, rhs: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which rows of A x <= rhs fail, every number taken for the exact value of its double.
+    """Which rows of A x <= rhs fail, each double taken as the exact number that it is.
 
     Parameters
     ----------
@@ -27,14 +30,14 @@ def violated(A: Any, x: FloatArray, rhs: FloatArray) -> npt.NDArray[np.bool_]:
     Examples
     --------
     >>> import numpy as np
-    >>> A = np.array([[0.1, 0.2], [0.25, 0.5]])  # the doubles 0.1 and 0.2 sum to more than the double 0.3
-    >>> violated(A, np.ones(2), np.array([0.3, 0.75])).tolist()
+    >>> A = np.array([[0.1, 0.2], [0.25, 0.5]])
+    >>> violated(A, np.ones(2), np.array([0.3, 0.75])).tolist()  # as doubles 0.1 + 0.2 > 0.3
     [True, False]
     """
     rows = as_sparse(A)
     total, size = rows @ x, abs(rows) @ np.abs(x)
-    # Summation of k products in any order: at most k + 1 roundings each; the last product here has
-    # one more. Doubled.
+    # A sum of k products in any order has at most k + 1 roundings of each; the last product here
+    # has one more. The bound is doubled.
     error = (
         2.0**-52 * (rows.shape[1] + 4) * (size + np.where(np.isfinite(rhs), np.abs(rhs), 0.0))
         + 1e-290

@@ -1,4 +1,4 @@
-"""The bridge to HiGHS: models in, models out. All parsing and writing of model files is HiGHS's."""
+"""Models for HiGHS and from HiGHS, which parses and writes all model files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def quiet_highs(**options: object) -> highspy.Highs:
 def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
     """Run HiGHS in a thread of its own, so that Ctrl-C stops it.
 
-    In the caller's thread it would be heeded only after the end.
+    In the caller's thread HiGHS would notice Ctrl-C only at its end.
 
     Raises
     ------
@@ -113,9 +113,9 @@ def _unused_variables(model: highspy.HighsLp) -> list[str]:
 
 
 def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]]:
-    """Read a file, and what HiGHS's log says it passed over.
+    """Read a file, and list what HiGHS's log says it ignored.
 
-    Entries too small to matter to it are no matter here either.
+    Entries that are too small for HiGHS are not listed.
     """
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
@@ -141,7 +141,7 @@ def model_of(
     *,
     sense: str = "min",
 ) -> highspy.HighsLp:
-    """Optimise cost·x subject to row_lower <= A x <= row_upper within bounds, (d, 2), as HiGHS holds it."""
+    """The model to optimise cost·x over row_lower <= A x <= row_upper within bounds, (d, 2)."""
     matrix = A if isinstance(A, sp.csc_array) else as_sparse(A, sp.csc_array)
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
@@ -175,10 +175,10 @@ def optimum(
 ) -> tuple[highspy.HighsModelStatus, FloatArray]:
     """Run HiGHS on a model of :func:`model_of`; the point is of use only if the status is optimal.
 
-    The tolerances of HiGHS are absolute. So fixed variables are taken out, rows are scaled to a
-    largest coefficient of about 1, x to about 1 where right-hand sides are of another size, and
-    costs likewise, all by powers of two; and what HiGHS leaves open it tries again without
-    presolve.
+    The tolerances of HiGHS are absolute, so the model is scaled first, by powers of two. Each row
+    gets a largest coefficient of about 1, x is measured in units of the median right-hand side, and
+    the largest cost is about 1. Fixed variables are taken out. If HiGHS reaches no conclusion, it
+    runs again without presolve.
     """
     rows, x = as_sparse(A), bounds[:, 0].copy()
     free = np.flatnonzero(bounds[:, 0] < bounds[:, 1])
@@ -262,9 +262,8 @@ def write_model(lp: ProgramData, path: str | os.PathLike[str]) -> None:
         with whole_file(path) as unfinished:
             if highs.writeModel(os.fspath(unfinished)) == highspy.HighsStatus.kError:
                 raise ReadError(refusal)
-            if unfinished.is_file() and not _has_last_line(
-                unfinished
-            ):  # HiGHS says nothing of a full disk
+            # HiGHS does not report a full disk.
+            if unfinished.is_file() and not _has_last_line(unfinished):
                 raise ReadError(
                     f"HiGHS could not write all of the model to {os.fspath(path)!r}. Is the disk"
                     " full?"
@@ -274,7 +273,7 @@ def write_model(lp: ProgramData, path: str | os.PathLike[str]) -> None:
 
 
 def _writable(names: list[str]) -> list[str]:
-    """Names as a file can hold them, or none where they would no longer be distinct: then HiGHS makes some up."""
+    """Names that a file can hold; none if they are not distinct, and HiGHS makes some up."""
     clean = [_CONTROL.sub("_", name).replace(" ", "_") for name in names]
     return clean if len(set(clean)) == len(clean) else []
 
@@ -288,6 +287,7 @@ def _has_last_line(model: Path) -> bool:
 def _with_slacks(
     lp: ProgramData, matrix: sp.csc_array
 ) -> tuple[sp.csc_array, np.ndarray, np.ndarray]:
+    """Matrix, costs and bounds with one slack column per side of each soft row."""
     identity = sp.eye_array(lp.shape[0], format="csc")
     above = np.flatnonzero(np.isfinite(lp.penalty) & np.isfinite(lp.b))
     below = np.flatnonzero(np.isfinite(lp.penalty) & np.isfinite(lp.row_lower))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import as_floats, frozen, is_one_of, positive, real
+from privlp.checks import frozen, is_one_of, positive, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.problem import validation
+from privlp.problem import row_labels, validation
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import write_model
 from privlp.problem.public_part import PublicPart
@@ -30,28 +30,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearProgram(ProgramData):
-    """Minimise c·x subject to A x <= b within bounds, some rows of which belong to private records.
+    """Minimise c·x subject to A x <= b within bounds; some rows belong to private records.
 
     Parameters
     ----------
     c : array_like, shape (d,)
         Objective; public.
     A : array, sparse array or DataFrame, shape (n, d)
-        Constraint matrix. Copied once, in column order; a sparse matrix stays sparse. A DataFrame gives its names.
+        Constraint matrix. Copied once, in column order; a sparse matrix stays sparse. A DataFrame
+        gives its names.
     b : array_like, shape (n,)
-        Right-hand sides: upper sides of A x. ``inf`` for a row that has a lower side only, such as a ``>=`` row read from a file.
+        Right-hand sides: upper sides of A x. ``inf`` for a row that has a lower side only, such as
+        a ``>=`` row read from a file.
     neighbours : NeighbourRelation or tuple of them
-        What two neighbouring programs may differ in; a tuple where one record touches several parts.
+        What two neighbouring programs may differ in; a tuple where one record touches several
+        parts.
     private : mask, indices, pattern, or sequence of names and patterns, optional
-        The private rows: all by default. A pattern is a glob over row names; several select the rows that match any.
+        The private rows: all by default. A pattern is a glob over row names; several select the
+        rows that match any.
     groups : array_like, shape (n,), optional
         Record that owns each row, for records with several rows. Only private rows count.
     bounds : pair or sequence of pairs
         Bounds on x as in :func:`scipy.optimize.linprog`; public.
     penalty : float or array_like, shape (n,), optional
-        Price per unit of violation of soft rows. A number makes every private row soft; in an array ``inf`` marks hard rows.
+        Price per unit of violation of soft rows. A number makes every private row soft; in an array
+        ``inf`` marks hard rows.
     row_lower : array_like, shape (n,), optional
-        Lower sides ``row_lower <= A x``, ``-inf`` where absent; with them `b` may hold ``inf``. Equal to b: an equality.
+        Lower sides ``row_lower <= A x``, ``-inf`` where absent; with them `b` may hold ``inf``. A
+        row with equal sides is an equality.
     sense : {"min", "max"}
         Direction of optimisation.
     offset : float
@@ -64,13 +70,15 @@ class LinearProgram(ProgramData):
     Raises
     ------
     InvalidProblemError
-        For anything malformed: shapes, NaN, infinities, contradictory bounds, an empty problem. Under ``change="add-remove"`` a
-        program without rows is none: its only record may have left. Messages then tell no number, index or name of rows.
+        For anything malformed: shapes, NaN, infinities, contradictory bounds, an empty problem.
+        Under ``change="add-remove"`` a program without rows is not empty: its only record may have
+        left. Messages then tell no number, index or name of rows.
 
     Notes
     -----
-    The program is immutable. Checks at construction read the private rows, before any privacy is claimed: a malformed
-    program is refused. Nothing after that depends on private rows without noise, except functions named not private.
+    The program is immutable. Checks at construction read the private rows, before any privacy is
+    claimed: a malformed program is refused. Nothing after that depends on private rows without
+    noise, except functions that say that they are not private.
 
     Examples
     --------
@@ -78,13 +86,14 @@ class LinearProgram(ProgramData):
     >>> from privlp import LinearProgram
     >>> lp = LinearProgram(c=[1, 2], A=-np.eye(2), b=[-1, -1])
     >>> lp
-    LinearProgram(min, 2 rows (2 private), 2 variables, dense, constraint-private: one record (at most 1 row) replaced)
+    LinearProgram(min, 2 rows (2 private), 2 variables, dense, constraint-private: one record
+    (at most 1 row) replaced)
     >>> lp.shape, lp.is_sparse, lp.sign
     ((2, 2), False, 1.0)
     >>> LinearProgram(c=[1, 2], A=np.eye(3), b=[1, 1, 1])
     Traceback (most recent call last):
         ...
-    privlp.errors.InvalidProblemError: c has shape (2,), but A asks for (3,): one cost per column of A.
+    privlp.errors.InvalidProblemError: c has shape (2,), but A asks for (3,): one cost per ...
     """
 
     c: npt.NDArray[np.float64]
@@ -104,60 +113,61 @@ class LinearProgram(ProgramData):
     name: str = ""
 
     def __post_init__(self) -> None:
-        set_field = object.__setattr__
-        if isinstance(self.neighbours, tuple | list):
-            set_field(self, "neighbours", Combined(tuple(self.neighbours)))
-        if not isinstance(self.neighbours, NeighbourRelation):
-            raise InvalidParameterError(
-                f"neighbours must be a neighbour relation, got {in_words(self.neighbours)}.",
-                parameter="neighbours",
-            )
+        self._set(neighbours=_relation(self.neighbours))
+        quote = not self.neighbours.hides_rows
         frame = self.A if hasattr(self.A, "columns") and hasattr(self.A, "index") else None
-        quote = not _hides_rows(self.neighbours)
-        set_field(
-            self,
-            "A",
-            validation.matrix(self.A, quote=quote, columns=None if quote else np.size(self.c)),
-        )
+        columns = None if quote else np.size(self.c)
+        self._set(A=validation.matrix(self.A, quote=quote, columns=columns))
+        self._check_names(frame, quote=quote)
+        self._check_numbers(quote=quote)
+        self._check_rows(quote=quote)
+        self._check_options()
+        self.neighbours.check(self)
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _check_names(self, frame: Any, *, quote: bool) -> None:
+        """Names of variables and rows: as given, or those of a DataFrame."""
         n, d = self.A.shape
-        variable_names = _or_names(self.variable_names, frame, "columns")
-        set_field(
-            self, "variable_names", validation.names(variable_names, d, "variable", quote=quote)
-        )
-        set_field(
-            self,
-            "row_names",
-            validation.names(_or_names(self.row_names, frame, "index"), n, "row", quote=quote),
-        )
-        set_field(
-            self, "c", validation.vector(self.c, d, "c", "one cost per column of A", quote=quote)
-        )
+        variables, rows = self.variable_names, self.row_names
+        if frame is not None:
+            variables = frame.columns if variables is None else variables
+            rows = frame.index if rows is None else rows
+        self._set(variable_names=row_labels.names(variables, d, "variable", quote=quote))
+        self._set(row_names=row_labels.names(rows, n, "row", quote=quote))
+
+    def _check_numbers(self, *, quote: bool) -> None:
+        """Costs, sides of the rows, and bounds."""
+        n, d = self.A.shape
+        self._set(c=validation.vector(self.c, d, "c", "one cost per column of A", quote=quote))
         if self.row_lower is None:
-            set_field(
-                self,
-                "b",
-                validation.vector(self.b, n, "b", "one right-hand side per row of A", quote=quote),
-            )
-            set_field(self, "row_lower", np.broadcast_to(-np.inf, n))
+            b = validation.vector(self.b, n, "b", "one right-hand side per row of A", quote=quote)
+            self._set(b=b, row_lower=np.broadcast_to(-np.inf, n))
         else:
             lower, upper = validation.interval_ends(
                 self.row_lower, self.b, n, self.row_name, ("row_lower", "b"), quote=quote
             )
-            set_field(self, "row_lower", lower)
-            set_field(self, "b", upper)
+            self._set(b=upper, row_lower=lower)
         bounds = validation.variable_bounds(self.bounds, d, quote=quote)
-        lower, upper = validation.interval_ends(*bounds, d, self.variable_name)
-        set_field(self, "bounds", frozen(np.column_stack([lower, upper])))
-        set_field(
-            self, "private", validation.row_mask(self.private, n, self.row_names, quote=quote)
-        )
-        set_field(self, "groups", _record_ids(self.groups, n, quote=quote))
-        set_field(self, "penalty", _penalties(self.penalty, self.private))
+        ends = validation.interval_ends(*bounds, d, self.variable_name)
+        self._set(bounds=frozen(np.column_stack(ends)))
+
+    def _check_rows(self, *, quote: bool) -> None:
+        """Which rows are private, who owns them, and what their violation costs."""
+        n = self.A.shape[0]
+        self._set(private=row_labels.row_mask(self.private, n, self.row_names, quote=quote))
+        self._set(groups=row_labels.record_ids(self.groups, n, quote=quote))
+        self._set(penalty=row_labels.penalties(self.penalty, self.private))
+
+    def _check_options(self) -> None:
+        """Sense, offset and name."""
         if not is_one_of(self.sense, ("min", "max")):
             raise InvalidParameterError(
                 f"sense must be 'min' or 'max', got {self.sense!r}.", parameter="sense"
             )
-        set_field(self, "offset", real(self.offset, "offset"))
+        self._set(offset=real(self.offset, "offset"))
         if not np.isfinite(self.offset):
             raise InvalidProblemError(
                 f"offset must be a finite number, got {self.offset!r}.", parameter="offset"
@@ -166,7 +176,6 @@ class LinearProgram(ProgramData):
             raise InvalidParameterError(
                 f"name must be a string, got {type(self.name).__name__}.", parameter="name"
             )
-        self.neighbours.check(self)
 
     @classmethod
     def from_mps(
@@ -185,9 +194,10 @@ class LinearProgram(ProgramData):
         path : path-like
             The file.
         neighbours, private, groups
-            As for :class:`LinearProgram`; `private` is usually a glob over row names such as ``"patient*"``. By default
-            inequalities are private and equalities public; under ``change="add-remove"`` every row is private by default, because
-            whether a row is an equality is itself private there. Name the private rows where equalities are public.
+            As for :class:`LinearProgram`; `private` is usually a glob over row names such as
+            ``"patient*"``. By default inequalities are private and equalities public. Under
+            ``change="add-remove"`` every row is private by default, because it is private whether a
+            row is an equality; where equalities are public, name the private rows.
         box : float, optional
             Public bound on every abs(x_j), intersected with the file's own bounds.
 
@@ -202,10 +212,12 @@ class LinearProgram(ProgramData):
         --------
         >>> import pathlib, tempfile
         >>> from privlp import LinearProgram
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, 0]], [-2, -1], row_names=["patient1", "stock"])
+        >>> names = ["patient1", "stock"]
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, 0]], [-2, -1], row_names=names)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     lp.to_mps(pathlib.Path(folder, "model.mps"))
-        ...     LinearProgram.from_mps(pathlib.Path(folder, "model.mps"), private="patient*").private
+        ...     path = pathlib.Path(folder, "model.mps")
+        ...     lp.to_mps(path)
+        ...     LinearProgram.from_mps(path, private="patient*").private
         array([ True, False])
         """
         fields = read_mps(path, quote=not _hides_rows(neighbours))
@@ -228,15 +240,15 @@ class LinearProgram(ProgramData):
     ) -> LinearProgram:
         """Take the arguments of :func:`scipy.optimize.linprog`, in its order.
 
-        Rows: first A_ub, then A_eq.
-
-        By default inequalities are private and equalities public, and under ``change="add-remove"``
-        every row is private; the options are those of :meth:`from_mps`.
+        The rows of A_ub come first, then those of A_eq. By default inequalities are private and
+        equalities public; under ``change="add-remove"`` every row is private. The options are those
+        of :meth:`from_mps`.
 
         Examples
         --------
         >>> from privlp import LinearProgram, solve_exact
-        >>> lp = LinearProgram.from_linprog([-1, 4], [[-3, 1], [1, 2]], [6, 4], bounds=[(None, None), (-3, None)])
+        >>> bounds = [(None, None), (-3, None)]
+        >>> lp = LinearProgram.from_linprog([-1, 4], [[-3, 1], [1, 2]], [6, 4], bounds=bounds)
         >>> solve_exact(lp).x
         array([10., -3.])
         """
@@ -260,8 +272,8 @@ class LinearProgram(ProgramData):
         problem : cvxpy.Problem
             Objective and constraints must be affine in the variables.
         private : list of constraints, optional
-            The private ones. By default inequalities are private and equalities public; under ``change="add-remove"`` all are
-            private.
+            The private ones. By default inequalities are private and equalities public; under
+            ``change="add-remove"`` all are private.
 
         Raises
         ------
@@ -276,7 +288,8 @@ class LinearProgram(ProgramData):
         >>> from privlp import LinearProgram, solve_exact
         >>> x = cp.Variable(2, nonneg=True)
         >>> least = x[0] + x[1] >= 2
-        >>> lp = LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(x[0] + 2 * x[1]), [least, x[0] <= 1.5]), private=[least])
+        >>> problem = cp.Problem(cp.Minimize(x[0] + 2 * x[1]), [least, x[0] <= 1.5])
+        >>> lp = LinearProgram.from_cvxpy(problem, private=[least])
         >>> solve_exact(lp).x, lp.private
         (array([1.5, 0.5]), array([ True, False]))
         """
@@ -333,29 +346,29 @@ class LinearProgram(ProgramData):
         highlight: Sequence[int] = (),
         limits: npt.ArrayLike | None = None,
     ) -> Axes:
-        """Draw a program in two variables: its rows, its feasible region and where it gets better.
+        """Draw the rows and the feasible region of a program in two variables: **not private**.
 
-        **not private**.
-
-        The picture shows the true private rows.
+        The picture shows the true private rows, and in which direction the objective improves.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             Where to draw; a new figure by default.
         points : mapping of str to solution or array_like, optional
-            What to mark, by its name in the legend: a solution, a point of shape (2,), or many points of shape (k, 2).
+            What to mark, by its name in the legend: a solution, a point of shape (2,), or many
+            points of shape (k, 2).
         highlight : sequence of int, optional
             Rows to draw heavily.
         limits : array_like, shape (2, 2), optional
-            Lower and upper end of what is shown of each variable; by default all corners of the region, and all points.
+            Lower and upper end of what is shown of each variable; by default all corners of the
+            region, and all points.
 
         Raises
         ------
         UnsupportedProblemError
             If there are not exactly two variables.
         InvalidParameterError
-            If a point, a row or a limit is none.
+            If an entry of `points`, `highlight` or `limits` is not a point, a row or a limit.
 
         Examples
         --------
@@ -370,7 +383,7 @@ class LinearProgram(ProgramData):
         return draw_program(self, points, highlight, limits, ax)
 
     def public(self) -> PublicPart:
-        """The public half: all that planning sees.
+        """What two neighbours have in common: planning sees only this.
 
         Examples
         --------
@@ -381,7 +394,7 @@ class LinearProgram(ProgramData):
         return PublicPart.of(StandardForm.of(self))
 
     def rows(self) -> ProgramRows:
-        """The private half, behind the one door to it. A run that was paid for reads it.
+        """The private rows. Only a run whose mechanisms were charged reads them.
 
         Examples
         --------
@@ -396,9 +409,8 @@ class LinearProgram(ProgramData):
         n, d = self.shape
         rows = f"{n} rows ({int(self.private.sum())} private)"
         if self.neighbours.hides_rows:
-            public = int(
-                (~self.private).sum()
-            )  # shown, so that nobody takes rows for private that no pattern matched
+            # The public rows are shown: a pattern may have matched fewer rows than was meant.
+            public = int((~self.private).sum())
             rows = (
                 f"{public} public rows, number of private rows private"
                 if public
@@ -417,41 +429,12 @@ def _hides_rows(neighbours: Any) -> bool:
     return bool(getattr(neighbours, "hides_rows", False))
 
 
-def _or_names(given: Any, frame: Any, axis: str) -> Any:
-    return getattr(frame, axis) if given is None and frame is not None else given
-
-
-def _record_ids(groups: Any, n: int, *, quote: bool) -> Any:
-    if groups is None:
-        return None
-    try:
-        ids = np.array(groups)
-        np.unique(ids)
-    except (TypeError, ValueError):
-        ids = None  # raised below, without this error as its context, which quotes a shape
-    each = f"each of the {n} rows" if quote else "each row"
-    if ids is None:
-        raise InvalidProblemError(
-            f"groups must hold one record id for {each}, all of one type.", parameter="groups"
+def _relation(given: Any) -> NeighbourRelation:
+    """The relation that the user gave: a tuple of relations holds all at once."""
+    relation = Combined(tuple(given)) if isinstance(given, tuple | list) else given
+    if not isinstance(relation, NeighbourRelation):
+        raise InvalidParameterError(
+            f"neighbours must be a neighbour relation, got {in_words(relation)}.",
+            parameter="neighbours",
         )
-    if ids.shape != (n,):
-        given = f"has shape {ids.shape}; it needs" if quote else "must hold"
-        raise InvalidProblemError(f"groups {given} one record id for {each}.")
-    return frozen(ids)
-
-
-def _penalties(penalty: Any, private: npt.NDArray[np.bool_]) -> Any:
-    if penalty is None:
-        return None
-    try:
-        prices = as_floats(penalty, "penalty")
-    except InvalidProblemError:
-        prices = np.array(np.nan)
-    prices = np.where(private, prices, np.inf) if prices.ndim == 0 else prices
-    if prices.shape != private.shape or not (prices > 0).all():
-        raise InvalidProblemError(
-            "penalty must be a positive number, or one positive number (inf for a hard row) per"
-            " row.",
-            parameter="penalty",
-        )
-    return frozen(prices)
+    return relation

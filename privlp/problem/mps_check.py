@@ -1,9 +1,9 @@
-"""Refuse MPS files that HiGHS reads over, or never comes back from.
+"""Refuse MPS files that HiGHS misreads without an error, or never finishes reading.
 
-Parsing is HiGHS's. But it drops a coefficient that is no number, ignores right-hand sides of
-unknown rows, and accepts a file cut short, all without a word; a record's constraint would then
-silently be another. And there are lines at which it loops for ever, or ends the process. This file
-only looks for such lines.
+HiGHS parses the files. But without a warning it drops a coefficient that is no number, ignores
+right-hand sides of unknown rows, and accepts a file that is cut short. A record's constraint would
+silently become another one. At some lines it loops for ever, or ends the process. This module only
+looks for such lines.
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ def check_layout(path: str, *, quote: bool = True) -> bytes:
     Returns
     -------
     bytes
-        The text with a line break before its first line; empty for anything but ``.mps`` and ``.mps.gz``. Of other files little is
-        looked at: a gzipped one must be whole, and the LP format must hold no indicator constraint.
+        The text with a line break before its first line; empty for anything but ``.mps`` and
+        ``.mps.gz``. Other files get two checks only: a gzipped one must be whole, and the LP format
+        must hold no indicator constraint.
 
     Raises
     ------
@@ -124,7 +125,10 @@ def check_layout(path: str, *, quote: bool = True) -> bytes:
 def _check_headers(
     path: str, text: bytes, headers: list[tuple[bytes, re.Match[bytes]]], *, quote: bool
 ) -> None:
-    """Known sections, each once, in an order that HiGHS can follow, with nothing else on the line (but a name or a sense)."""
+    """Refuse unknown or repeated sections, or sections in an order that HiGHS cannot follow.
+
+    Nothing else may stand on the line of a header, but a name or a sense.
+    """
     words = [word for word, _ in headers]
     if not {b"NAME", b"ROWS", b"COLUMNS"} & set(words):
         raise unreadable(path)
@@ -155,7 +159,7 @@ def _check_headers(
 
 
 def unreadable(path: str) -> ReadError:
-    """What there is to say of a file that is no model at all."""
+    """The error for a file that HiGHS cannot read as a model."""
     return ReadError(
         f"HiGHS cannot read {path!r} as a model. Check that it is an MPS or LP file (plain or .gz)"
         " and not cut short."
@@ -170,7 +174,7 @@ def check_mps(
     *,
     quote: bool = True,
 ) -> None:
-    """Look for lines that HiGHS has read over.
+    """Look for lines that HiGHS has ignored.
 
     Parameters
     ----------
@@ -181,7 +185,8 @@ def check_mps(
     row_names : sequence of str
         Names of the rows that HiGHS found.
     unused : sequence of str
-        Names of the variables without any coefficient that HiGHS found; some may come from a misspelt bound.
+        Names of the variables without any coefficient that HiGHS found; some may come from a
+        misspelt bound.
     quote : bool
         Whether errors may tell numbers of lines and names of rows.
 
@@ -202,7 +207,7 @@ def check_mps(
             " once."
         )
     if any(" " in name for name in row_names):
-        # fixed-column format with spaces inside names; its fields cannot be told apart by blanks
+        # In fixed columns names may hold spaces: blanks do not separate the fields.
         return
     invented = [
         name

@@ -1,4 +1,4 @@
-"""The public half of a program: all that planning sees."""
+"""The public part of a program: planning sees only this."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from privlp.relations.base import NeighbourRelation
 class PublicPart:
     """What neighbouring programs have in common, and public bounds on where they differ.
 
-    Two neighbours have equal public parts. Everything that is decided before a draw is decided
-    from this object: regions, predictions, mechanisms, rounds, and every refusal.
+    Two neighbours have equal public parts. Everything that is decided before a draw follows from
+    this object: regions, predictions, mechanisms, rounds, and every refusal.
 
     Attributes
     ----------
     form : StandardForm
-        Of the program that the relation makes known: fixed numbers, or no rows, stand in the place
-        of private ones (:meth:`~privlp.relations.NeighbourRelation.conceal`).
+        Standard form of the program without what is private: fixed numbers, or no rows, stand in
+        place of private ones (:meth:`~privlp.relations.NeighbourRelation.conceal`).
     relation : NeighbourRelation
         What neighbours may differ in.
     description : str
@@ -34,7 +34,7 @@ class PublicPart:
     rows_of_one_record : int
         Public bound on the private rows of one record; 0 where only numbers change.
     records : int
-        Public number of records, against which delta is held.
+        Public number of records: delta must be well below one over it.
     has_private_rows : bool
         Whether there may be private rows at all.
     largest_price : float or None
@@ -80,18 +80,18 @@ class PublicPart:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PublicPart):
             return NotImplemented
-        known = (self.form.lp, other.form.lp)
-        names = [field.name for field in fields(self) if field.name != "form"]
-        return all(getattr(self, name) == getattr(other, name) for name in names) and all(
-            _same(getattr(known[0], field.name), getattr(known[1], field.name))
-            for field in fields(KnownProgram)
-            if field.name != "neighbours"
-        )
+        return all(map(_same, self._parts(), other._parts()))
+
+    def _parts(self) -> list[Any]:
+        """Everything in which two neighbours agree."""
+        own = [getattr(self, field.name) for field in fields(self) if field.name != "form"]
+        return own + [getattr(self.form.lp, field.name) for field in fields(KnownProgram)]
 
     __hash__ = None  # type: ignore[assignment]
 
 
 def _same(one: Any, other: Any) -> bool:
+    """Whether two values, which may be dense or sparse arrays, are equal."""
     if hasattr(one, "tocsr"):
         return hasattr(other, "tocsr") and not (as_sparse(one) != as_sparse(other)).nnz
     if isinstance(one, np.ndarray):

@@ -1,4 +1,4 @@
-"""Readers: each turns a foreign model into the fields of a :class:`~privlp.LinearProgram`."""
+"""Readers: each turns another model into the fields of a :class:`~privlp.LinearProgram`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read_mps(path: str | os.PathLike[str], *, quote: bool = True) -> dict[str, A
 def _name_of(model: highspy.HighsLp) -> str:
     """Name of a model.
 
-    HiGHS's stand-in for a missing one is that of the file, which may be no text.
+    Where it has none, HiGHS takes the name of the file, which may not be text.
     """
     try:
         return model.model_name_
@@ -115,7 +115,7 @@ def read_linprog(
 
 
 def _block(matrix: Any, name: str, columns: int | None) -> Any:
-    """A matrix of rows; given the number of columns, an empty list is one without rows."""
+    """A matrix; with the number of columns given, an empty list is a matrix without rows."""
     if sp.issparse(matrix):
         return matrix
     clean = as_floats(matrix, name)
@@ -129,11 +129,11 @@ def _block(matrix: Any, name: str, columns: int | None) -> Any:
 def read_cvxpy(
     problem: cvxpy.Problem, private: Sequence[cvxpy.Constraint] | None, *, quote: bool = True
 ) -> tuple[dict[str, Any], npt.NDArray[np.bool_] | None]:
-    """Fields of a CVXPY problem with affine objective and constraints, and the mask of its private rows.
+    """Fields of an affine CVXPY problem, and the mask of its private rows.
 
-    Variables are the problem's, in its order, each flattened column by column as CVXPY does. Where
+    Variables keep the order of the problem, each flattened column by column as CVXPY does. Where
     the number of rows is private, errors may not `quote` the place of a constraint, and there may
-    be none.
+    be no constraint.
     """
     try:
         import cvxpy  # noqa: PLC0415
@@ -227,9 +227,8 @@ def _affine(
     try:
         for variable in variables:
             variable.save_value(np.zeros(variable.shape))
-        with np.errstate(
-            all="ignore"
-        ):  # what is not finite is refused later, without telling where it comes from
+        # Infinities and NaN are refused later; a warning would say where they come from.
+        with np.errstate(all="ignore"):
             value = np.atleast_1d(expression.value)
             gradients = expression.grad
     except NotImplementedError:
@@ -245,10 +244,7 @@ def _affine(
 
 
 def _jacobian(gradient: Any, size: int, variable_size: int) -> sp.csc_array:
-    """CVXPY's gradient, transposed.
-
-    It is a plain number for scalars and absent where there is none.
-    """
+    """CVXPY's gradient, transposed: a plain number for scalars, None for a zero gradient."""
     if gradient is None:
         return sp.csc_array((size, variable_size))
     return sp.csc_array(

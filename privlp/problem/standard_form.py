@@ -1,10 +1,12 @@
-"""Standard form: minimise cost·u over u >= 0, private rows A' u <= b'; and the way back.
+"""Standard form: minimise cost·u over u >= 0 with private rows A' u <= b'.
 
-Conversion is a pair: :meth:`StandardForm.of` applies it, :meth:`StandardForm.undo` brings a
-solution home. A is never copied: the standard matrix is the user's A seen through index lists
-(which row and which sign, which column and which sign). Conversion keeps who owns what: both sides
-of an equality are rows of one record; a shift by a lower bound moves private A into b'; a free
-variable shows each private A_ij in two columns. Sensitivities are taken after conversion.
+:meth:`StandardForm.of` converts a program; :meth:`StandardForm.undo` converts a solution back. A is
+never copied: the standard matrix is the user's A seen through index lists (which row and which
+sign, which column and which sign).
+
+Sensitivities are taken after conversion. Both sides of an equality are rows of one record. A shift
+by a lower bound moves private entries of A into b'. A free variable shows each private A_ij in two
+columns.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StandardForm:
-    """A linear program in the variables u >= 0, with x = shift + sum of column_sign * u over each variable's columns.
+    """A linear program in the variables u >= 0.
+
+    x_j is shift_j plus the sum of column_sign * u over the columns of variable j.
 
     Attributes
     ----------
@@ -56,7 +60,7 @@ class StandardForm:
     def of(cls, lp: ProgramData, *, every_row: bool = False) -> StandardForm:
         """Convert `lp`.
 
-        With `every_row`, public rows stand among the private ones, for solvers that treat them
+        With `every_row`, public rows stand among the private ones, for methods that treat both
         alike.
         """
         lower, upper = lp.bounds.T
@@ -94,7 +98,8 @@ class StandardForm:
     def n_private(self) -> int:
         """Number m of private ``<=`` rows.
 
-        Private itself under add/remove: formulas ask the relation instead.
+        It is itself private under add/remove: formulas use
+        :meth:`~privlp.relations.NeighbourRelation.public_rows`.
         """
         return len(self.row)
 
@@ -114,11 +119,11 @@ class StandardForm:
         return x
 
     def activity(self, x: FloatArray) -> FloatArray:
-        """A x for the user's A and x, each row by itself: its last bits do not depend on other rows."""
+        """A x for the user's A and x; the last bits of a row do not depend on other rows."""
         return row_by_row(self.lp.A, x)
 
     def row_norms(self) -> FloatArray:
-        """||A_i||_2 of the user's rows, each row by itself."""
+        """||A_i||_2 of the user's rows; the last bits do not depend on other rows."""
         A = self.lp.A
         columns = (
             A[:, [k]].toarray()[:, 0] if self.lp.is_sparse else A[:, k] for k in range(A.shape[1])
@@ -129,8 +134,8 @@ class StandardForm:
 def row_by_row(A: Any, x: FloatArray) -> FloatArray:
     """A @ x with the same order of additions in every row.
 
-    BLAS may round the last rows of a dense matrix differently from the others. Then a row's
-    right-hand side would depend on how many rows there are, and with it on other people's records.
+    BLAS may round the last rows of a dense matrix differently from the others. Then a number of one
+    row would depend on how many rows there are: on other people's records.
     """
     if sp.issparse(A):
         return np.asarray(A @ x)

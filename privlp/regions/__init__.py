@@ -1,1 +1,1 @@
-"""Public regions: where x may lie, made of public numbers alone, and ways to move on them."""
+"""Public regions: where x may lie, from public numbers only, and how a descent moves on them."""

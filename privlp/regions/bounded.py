@@ -1,4 +1,4 @@
-"""What is public about where x may lie: bounds, public rows, and directions that no private number can rule out."""
+"""Whether the public bounds and rows bound the solution, whatever the private numbers are."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _NAMED = 3
 def require_bounded(
     form: StandardForm, numbers: Sequence[PrivateNumbers], *, within_ranges: bool = False
 ) -> None:
-    """Refuse a program whose privatised version could be unbounded, or whose public rows contradict each other.
+    """Refuse a program that noise could make unbounded, or with contradictory public rows.
 
-    Uses public numbers alone. The directions in which a feasible set is unbounded depend on A and
-    on which rows have which sides, not on right-hand sides: so rows whose coefficients are public
-    count, private right-hand side or not.
+    Only public numbers are used. The directions in which a feasible set is unbounded depend on A
+    and on which sides the rows have, not on the right-hand sides. So rows with public coefficients
+    count even if their right-hand sides are private.
 
     Parameters
     ----------
@@ -38,7 +38,8 @@ def require_bounded(
     numbers : sequence of PrivateNumbers
         The private numbers; only where they stand and their declared ranges are used.
     within_ranges : bool
-        Whether released coefficients keep to their declared ranges, so that a row counts at the loosest end of them.
+        Whether released coefficients keep to their declared ranges. Then a row counts with the
+        loosest coefficients in them.
 
     Raises
     ------
@@ -67,10 +68,7 @@ def require_bounded(
 def _rows_of_directions(
     form: StandardForm, numbers: Sequence[PrivateNumbers], box: FloatArray, *, within_ranges: bool
 ) -> sp.csr_array:
-    """Rows r such that r·x <= 0 for every direction in which some possible program is unbounded.
-
-    (k, d).
-    """
+    """Rows r, (k, d), such that r·x <= 0 if a possible program is unbounded in the direction x."""
     lp = form.lp
     A, public = as_sparse(lp.A), ~lp.private
     kept = [A[public & np.isfinite(lp.b)], -A[public & np.isfinite(lp.row_lower)]]
@@ -105,30 +103,29 @@ def largest_size(lp: ProgramData) -> float:
 
 
 def _costs(lp: ProgramData, box: FloatArray, numbers: Sequence[PrivateNumbers]) -> list[FloatArray]:
-    """Objectives one of which falls without limit if that of any possible program does.
+    """Objectives: if that of any possible program falls without limit, one of these does too.
 
-    Costs at the end of their range that makes a variable's only direction best, and all directions
-    where there is no such end.
+    A variable that can move in one direction has the cost in its range that makes this direction
+    best. Where there is no such cost, random costs of either sign stand for all.
     """
     low, high = (lp.sign * lp.c for _ in range(2))
     for part in numbers:
         if part.part == "c":
             ends = np.sort(lp.sign * np.column_stack([part.low, part.high]), axis=1)
             low[part.at], high[part.at] = ends.T
-    direction = box.sum(
-        axis=1
-    )  # 1 or -1 for a variable that can grow or fall, 0 for one that can do neither or both
+    # 1 or -1 for a variable that can only grow or fall; 0 for one that can do neither or both.
+    direction = box.sum(axis=1)
     best = np.where(direction >= 0, low, high)
     both_ways = (box[:, 0] < box[:, 1]) & (direction == 0) & (low < high)
     unlimited = ~np.isfinite(best) | both_ways
-    generic = np.where(
-        unlimited, np.random.default_rng(0).normal(size=len(best)), 0.0
-    )  # orthogonal to no direction that matters
+    # Random costs are orthogonal to no direction that matters.
+    generic = np.where(unlimited, np.random.default_rng(0).normal(size=len(best)), 0.0)
     costs = [np.where(unlimited, 0.0, best), generic, -generic]
     return [cost for cost in costs if cost.any()]
 
 
 def _message(lp: ProgramData, direction: FloatArray) -> str:
+    """The error for a program that is unbounded in a direction."""
     largest = [j for j in np.argsort(-np.abs(direction))[:_NAMED] if abs(direction[j]) > _TOLERANCE]
     names = ", ".join(lp.variable_name(int(j)) for j in largest)
     return (

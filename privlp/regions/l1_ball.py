@@ -1,4 +1,4 @@
-"""The ball ||w||_1 <= R, and a mirror map on it that moves in a metric of its own."""
+"""The ball ||w||_1 <= R, and a mirror map on it with a metric of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SMALL_CHANGE = 1e-13
 class L1Ball:
     """Mirror map on ||w||_1 <= radius with Euclidean distances in the coordinates v, w = root v.
 
-    Scores are taken in the coordinates v. A total points to the minimiser of
+    Scores are taken in the coordinates v. For a total of scores the point is the minimiser of
     ||v||_2^2/2 - step v·total over the ball. One number is released for each feature, whatever its
     sign.
 
@@ -40,7 +40,7 @@ class L1Ball:
         return np.zeros(self.size)
 
     def towards(self, total: FloatArray) -> FloatArray:
-        """The point of the ball nearest to step * total, which is where the next search starts."""
+        """The point of the ball nearest to step * total. The next search starts there."""
         self._last = self._nearest(self._root @ (self._step * total))
         return self._last
 
@@ -77,7 +77,9 @@ class L1Ball:
 
 
 def onto_l1_ball(w: FloatArray, radius: float) -> FloatArray:
-    """The point of ||w||_1 <= radius nearest to w in Euclidean distance (Duchi, Shalev-Shwartz, Singer and Chandra 2008).
+    """The point of ||w||_1 <= radius nearest to w in Euclidean distance.
+
+    Source: Duchi, Shalev-Shwartz, Singer and Chandra (2008).
 
     Examples
     --------

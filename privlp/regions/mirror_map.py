@@ -11,39 +11,39 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class MirrorMap(Protocol):
-    """The point of a region to which a total of scores points."""
+    """How a descent finds the point of a region for a total of scores."""
 
     @property
     def size(self) -> int:
         """Number of scores."""
 
     def start(self) -> FloatArray:
-        """The point at a total of zero."""
+        """The point for a total of zero."""
 
     def towards(self, total: FloatArray) -> FloatArray:
-        """The point to which a total of scores, (size,), points: more where scores are larger."""
+        """The point for a total of scores, (size,): farther where scores are larger."""
 
     def seen(self, point: FloatArray) -> FloatArray:
-        """The point in the coordinates in which rows take points."""
+        """The point in the coordinates in which violations of rows are computed."""
 
     def undo(self, seen: FloatArray) -> FloatArray:
-        """A point that rows take, in the user's variables."""
+        """A point in these coordinates, in the user's variables."""
 
     def objective(self, x: FloatArray) -> float | None:
         """The objective of x in the user's variables, if there is one."""
 
 
 class Region(Protocol):
-    """What the parameters of a descent depend on."""
+    """The numbers of a region on which the parameters of a descent depend."""
 
     @property
     def size(self) -> int:
-        """Number of numbers in a release: vertices, or directions."""
+        """How many numbers a release has: vertices, or directions."""
 
     @property
     def longest(self) -> float:
-        """Euclidean norm of a row on the region per unit of ||A_i||_2, at most."""
+        """Largest Euclidean norm of a row on the region, per unit of ||A_i||_2."""
 
     @property
     def typical_norm(self) -> float:
-        """The same, typically."""
+        """Typical Euclidean norm of a row on the region, per unit of ||A_i||_2."""

@@ -1,4 +1,4 @@
-"""A public optimum: a value, or a range that holds it."""
+"""A public optimum: a value, or a range that contains it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def range_of(opt: Any) -> tuple[float, float]:
     Raises
     ------
     InvalidParameterError
-        If it is none.
+        If it is not a range of finite numbers.
     """
     low, high = (real(end, "opt") for end in opt)
     if not -math.inf < low < high < math.inf:

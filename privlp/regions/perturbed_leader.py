@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from privlp.regions.polytope import Leader, PublicPolytope
+from privlp.regions.oracle import Leader
+from privlp.regions.polytope import PublicPolytope
 
 FloatArray = npt.NDArray[np.float64]
 
 
 class PerturbedLeader:
-    """Points to the mean of vertices of K that are best under perturbations of their own.
+    """The mean of vertices of K that are best under random perturbations.
 
     Each vertex minimises -step * total - G for Gumbel noise G of its own. In expectation over G
     the mean is the gradient of a smoothed support function of K (Kalai and Vempala 2005; Abernethy,
     Lee, Sinha and Tewari 2014). On a simplex it is the point of entropic mirror descent. The
-    perturbations are public: they protect nothing, but without them a leader of exact sums jumps
-    from vertex to vertex.
+    perturbations are public and protect nothing. Without them the best vertex of the sums would
+    jump from vertex to vertex.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class PerturbedLeader:
         return self._mean(np.zeros(self.size))
 
     def towards(self, total: FloatArray) -> FloatArray:
-        """The mean of the leaders of a total."""
+        """The mean of vertices that are best for a total."""
         return self._mean(self._step * -total)
 
     def seen(self, point: FloatArray) -> FloatArray:
@@ -48,15 +49,15 @@ class PerturbedLeader:
         return point
 
     def undo(self, seen: FloatArray) -> FloatArray:
-        """The point within its bounds, which HiGHS keeps to its tolerance only."""
+        """The point, clipped to its bounds: HiGHS keeps to them within a tolerance only."""
         return np.clip(seen, *self._region.form.lp.bounds.T)
 
     def objective(self, x: FloatArray) -> float:
-        """The value of public costs."""
+        """The objective, whose costs are public."""
         return self._region.form.lp.objective(x)
 
     def _mean(self, cost: FloatArray) -> FloatArray:
-        """The mean of the best vertices; the last one where HiGHS finds none."""
+        """The mean of the best vertices; the last mean if HiGHS finds none."""
         self._last = mean_leader(self._leader, cost, self._vertices, self._rng, self._last)
         return self._last
 
@@ -66,7 +67,7 @@ def mean_leader(
 ) -> FloatArray:
     """The mean of vertices of K that are best for a cost under Gumbel perturbations.
 
-    `otherwise` where HiGHS finds none.
+    `otherwise` if HiGHS finds none.
     """
     mean = leader.mean_of_best(cost - rng.gumbel(size=(count, len(cost))))
     return otherwise if mean is None else mean

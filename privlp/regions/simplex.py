@@ -28,8 +28,8 @@ class Simplex:
     opt : float or None
         Public optimal value, in the user's units and sense.
     least : float, optional
-        Share q of V in [0, 1]: the region is {u >= 0, q V <= cost·u <= V} instead, within the simplex that has the origin as one
-        more vertex, the last.
+        Share q of V in [0, 1]: the region is {u >= 0, q V <= cost·u <= V} instead, within the
+        simplex that has the origin as one more vertex, the last.
 
     Raises
     ------
@@ -87,7 +87,10 @@ class Simplex:
         return share[: len(self.vertices)] * self.vertices
 
     def nearest(self, share: FloatArray) -> FloatArray:
-        """The shares of the region that are nearest in relative entropy to these, (size,), of the simplex: the origin's is cut."""
+        """The shares of the region that are nearest in relative entropy to shares of the simplex.
+
+        A too large share of the origin is reduced. Shapes (size,).
+        """
         if not self.origin or share[-1] <= self._most_of_origin:
             return share
         others = share[:-1] / share[:-1].sum()
@@ -98,13 +101,17 @@ class Simplex:
         return self.form.undo(self.vertices / len(self.vertices))
 
     def farthest(self) -> FloatArray:
-        """The largest vertex, in the user's variables; the mean of several alike."""
+        """The largest vertex, in the user's variables; the mean of all that are as large."""
         largest = self.vertices == self.vertices.max()
         return self.form.undo(np.where(largest, self.vertices, 0.0) / largest.sum())
 
     @property
     def typical_size(self) -> float:
-        """||x||_2 of a solution, which lies between the centre and the vertices: the geometric mean of their largest sizes."""
+        """Typical ||x||_2 of a solution.
+
+        The geometric mean of the norms of the centre and of the largest vertex, between which
+        solutions lie.
+        """
         return float(math.sqrt(np.linalg.norm(self.centre()) * np.linalg.norm(self.farthest())))
 
     @property
@@ -116,12 +123,12 @@ class Simplex:
 
     @property
     def longest(self) -> float:
-        """Euclidean norm of a row's values at the vertices per unit of ||A_i||_2, at most."""
+        """Largest Euclidean norm of a row's values at the vertices, per unit of ||A_i||_2."""
         return float(self.vertices.max())
 
     @property
     def typical_norm(self) -> float:
-        """The same, typically: the geometric mean of the vertices."""
+        """Typical Euclidean norm of a row's values: the geometric mean of the vertices."""
         return float(np.exp(np.mean(np.log(self.vertices))))
 
     @property
@@ -136,6 +143,7 @@ class Simplex:
 
 
 def _reasons_against(form: StandardForm, value: float) -> list[str]:
+    """Why the region {x >= 0, c·x = opt} is no simplex, each with its remedy."""
     lp = form.lp
     reasons = []
     if form.has_public_rows:
@@ -200,5 +208,5 @@ class Entropic:
         return self._simplex.form.undo(seen)
 
     def objective(self, x: FloatArray) -> float:
-        """The value of public costs."""
+        """The objective, whose costs are public."""
         return self._simplex.form.lp.objective(x)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from privlp.privacy.relation import AccountedRelation
 from privlp.problem.data import KnownProgram, ProgramData
 from privlp.problem.standard_form import StandardForm
 
@@ -38,18 +38,23 @@ class NeighbourRelation(ABC):
         'constraint-private: one record (at most 2 rows) replaced'
         """
 
-    #: Whether a whole row may change, so that solvers give up some of the rows.
+    #: Whether a whole row may change. Then methods let some of the rows be violated.
     changes_whole_rows: ClassVar[bool] = False
 
     @property
     def hides_rows(self) -> bool:
-        """Whether private rows come and go: then their number, places, names and kinds are private, and no message tells them.
+        """Whether a neighbour may have more or fewer private rows.
+
+        If so, the number of private rows, their places, names and kinds are private, and no message
+        tells them.
 
         Examples
         --------
         >>> from privlp import ConstraintPrivate
-        >>> ConstraintPrivate().hides_rows, ConstraintPrivate("add-remove", nominal_n=100).hides_rows
-        (False, True)
+        >>> ConstraintPrivate("replace").hides_rows
+        False
+        >>> ConstraintPrivate("add-remove", nominal_n=100).hides_rows
+        True
         """
         return False
 
@@ -65,7 +70,8 @@ class NeighbourRelation(ABC):
         Examples
         --------
         >>> from privlp import LinearProgram, ObjectivePrivate
-        >>> LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=ObjectivePrivate(0.1, lower=0, upper=1))
+        >>> relation = ObjectivePrivate(0.1, lower=0, upper=1)
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation)
         Traceback (most recent call last):
             ...
         privlp.errors.InvalidProblemError: Some of the costs c lie outside the declared range. ...
@@ -73,28 +79,30 @@ class NeighbourRelation(ABC):
 
     @abstractmethod
     def conceal(self, lp: ProgramData) -> KnownProgram:
-        """The program with fixed public numbers in place of everything that is private.
+        """The program with fixed public numbers, or nothing, in place of what is private.
 
-        Neighbours become equal. All planning sees this program alone.
+        Two neighbours become equal. Planning sees this program only.
 
         Examples
         --------
         >>> from privlp import LinearProgram, ScalarPrivate
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=ScalarPrivate(0.5))
-        >>> lp.neighbours.conceal(lp).b
+        >>> relation = ScalarPrivate(0.5)
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
+        >>> relation.conceal(lp).b
         array([1., 1.])
         """
 
     @abstractmethod
     def public_rows(self, form: StandardForm) -> int:
-        """The number of private rows that formulas may use: public by definition, whatever the data.
+        """The number of private rows that formulas use. It is the same for two neighbours.
 
         Examples
         --------
         >>> from privlp import ConstraintPrivate, LinearProgram
         >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ConstraintPrivate("add-remove", nominal_n=100)
-        >>> relation.public_rows(StandardForm.of(LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=relation)))
+        >>> lp = LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=relation)
+        >>> relation.public_rows(StandardForm.of(lp))
         100
         """
 
@@ -113,24 +121,25 @@ class NeighbourRelation(ABC):
         return 0
 
     def records(self, form: StandardForm) -> int:
-        """Public number of records, against which delta is held.
+        """Public number of records: delta must be well below one over it.
 
         Examples
         --------
         >>> from privlp import LinearProgram, ObjectivePrivate
         >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ObjectivePrivate(0.1)  # records own costs
-        >>> relation.records(StandardForm.of(LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation)))
+        >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation)
+        >>> relation.records(StandardForm.of(lp))
         2
         """
         return self.public_rows(form)
 
     @property
     def key(self) -> str | None:
-        """What one budget may account for, as plain text: relations of equal keys, and no others.
+        """A text that is equal for relations that one budget may account for together.
 
-        A budget in a file keeps this key. ``None``, the default: equal relations only, and no
-        budget in a file.
+        A budget in a file keeps this key. With ``None``, the default, a budget accounts for equal
+        relations only, and cannot be in a file.
 
         Examples
         --------
@@ -140,7 +149,7 @@ class NeighbourRelation(ABC):
         """
         return None
 
-    def compatible_with(self, other: NeighbourRelation | RecordedRelation) -> bool:
+    def compatible_with(self, other: AccountedRelation) -> bool:
         """Whether one ledger may account for both relations.
 
         Examples
@@ -157,50 +166,37 @@ class NeighbourRelation(ABC):
     def extreme_pair(
         self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
     ) -> tuple[ProgramData, ProgramData]:
-        """Two random neighbours that resemble a program, about as far apart as neighbours can be.
+        """Two random neighbours that resemble a program, for audits: **not private**.
 
-        Not private: for audits.
-
-        `rows` are worth a try where one row changes. All that the relation calls public is as in
-        the program.
+        They are about as far apart as neighbours can be. All that is public is as in the program.
+        Where one row changes, `rows` names rows that are worth a try.
 
         Raises
         ------
         InvalidProblemError
-            If what was drawn is no program of this relation: draw again.
+            If the numbers drawn do not fit the relation: draw again.
 
         Examples
         --------
         >>> import numpy as np
         >>> from privlp import LinearProgram, ScalarPrivate
         >>> from privlp.problem.standard_form import StandardForm
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=ScalarPrivate(0.5))
-        >>> one, other = lp.neighbours.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
+        >>> relation = ScalarPrivate(0.5)
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
+        >>> one, other = relation.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
         >>> abs(one.b - other.b)
         array([0.5, 0.5])
         """
 
 
-@dataclass(frozen=True)
-class RecordedRelation:
-    """A neighbour relation as a file remembers it: enough to tell whether another one is compatible."""
-
-    description: str
-    key: str
-
-    def compatible_with(self, other: NeighbourRelation | RecordedRelation) -> bool:
-        """Whether one ledger may account for both relations."""
-        return self.key == other.key
-
-
 def own_name(kind: type) -> str:
-    """The name of a class; with its module, unless it is one of ours."""
+    """The name of a class, with its module unless it belongs to this package."""
     ours = kind.__module__.partition(".")[0] == "privlp"
     return kind.__name__ if ours else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def in_words(value: object) -> str:
-    """What was given in place of a relation, for messages."""
+    """How messages call what was given instead of a relation."""
     return (
         f"the class {value.__name__} (call it: {value.__name__}(...))"
         if isinstance(value, type)

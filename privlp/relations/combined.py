@@ -1,4 +1,4 @@
-"""Several low-sensitivity relations at once, where one record touches several parts of a program."""
+"""Several low-sensitivity relations at once: one record touches several parts of a program."""
 
 from __future__ import annotations
 
@@ -6,36 +6,41 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation, in_words
-from privlp.relations.low_sensitivity import BoundedChange, FloatArray, LowSensitivity
+from privlp.relations.bounded_change import BoundedChange
+from privlp.relations.low_sensitivity import FloatArray, LowSensitivity
 from privlp.relations.private_numbers import PrivateNumbers
 
 
 @dataclass(frozen=True)
 class Combined(LowSensitivity):
-    """Neighbouring programs differ in all of the given ways together: what a tuple of relations becomes.
+    """Neighbouring programs differ in all of the given ways at once.
+
+    ``neighbours=(RowPrivate(...), ScalarPrivate(...))`` becomes this relation.
 
     Parameters
     ----------
     parts : tuple of relations
-        Two or more different ones among ScalarPrivate, RowPrivate, ColumnPrivate and ObjectivePrivate.
+        Two or more different ones among ScalarPrivate, RowPrivate, ColumnPrivate and
+        ObjectivePrivate.
 
     Notes
     -----
-    *Sensitivity.* Changes add: where two parts move the same numbers or the same violation, their bounds are summed (triangle
-    inequality); numbers of different parts are released by mechanisms of their own, whose prices add up in one ledger.
+    *Sensitivity.* Changes add. Where two parts move the same numbers or the same violation, their
+    bounds are summed (triangle inequality). Numbers of different parts are released by mechanisms
+    of their own, whose prices add up in one ledger.
 
     Examples
     --------
     >>> from privlp import LinearProgram, ObjectivePrivate, RowPrivate
-    >>> lp = LinearProgram([1, 1], [[-1, -2]], [-1], neighbours=(RowPrivate(0.1), ObjectivePrivate(0.2)))
-    >>> lp.neighbours.description
-    'all at once: row-private: one row of A changes, each entry by at most 0.1; objective-private: c changes by at most 0.2 in sum'
+    >>> both = (RowPrivate(0.1), ObjectivePrivate(0.2))
+    >>> LinearProgram([1, 1], [[-1, -2]], [-1], neighbours=both).neighbours.description
+    'all at once: row-private: one row of A changes, each entry by at most 0.1; \
+objective-private: c changes by at most 0.2 in sum'
     """
 
     parts: tuple[BoundedChange, ...]
@@ -55,7 +60,7 @@ class Combined(LowSensitivity):
 
     @property
     def private_parts(self) -> frozenset[str]:
-        """Those of every part."""
+        """The parts of the program that any relation makes private."""
         return frozenset().union(*(part.private_parts for part in self.parts))
 
     @property
@@ -68,19 +73,16 @@ class Combined(LowSensitivity):
 
     @property
     def key(self) -> str:
-        """The same step in every program of one ledger.
-
-        How far it moves each program may differ.
-        """
+        """The same kinds of change in every program of one ledger; their sizes may differ."""
         return " and ".join(sorted(part.key for part in self.parts))
 
     def check(self, lp: ProgramData) -> None:
-        """Every part must fit."""
+        """Refuse a program that one of the relations does not fit."""
         for part in self.parts:
             part.check(lp)
 
     def records(self, form: StandardForm) -> int:
-        """The fewest records that any part knows of."""
+        """The smallest number of records of any part."""
         return min(part.records(form) for part in self.parts)
 
     def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
@@ -98,43 +100,24 @@ class Combined(LowSensitivity):
     def moved(
         self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
     ) -> ProgramData:
-        """All parts at once."""
+        """A random neighbour in all ways at once."""
         for part in self.parts:
             form = type(form).of(part.moved(form, rng, rows))
         return form.lp
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
-        """Spans add."""
+        """The sum of the spans of the parts."""
         spans = [part.violation_span(form) for part in self.parts]
         return lambda x: sum(span(x) for span in spans)
 
-    def private_sizes(self) -> dict[str, float]:
-        """Every part's, the smaller where two bound the same numbers."""
-        found: dict[str, float] = {}
-        for part in self.parts:
-            for name, size in part.private_sizes().items():
-                found[name] = min(size, found.get(name, size))
-        return found
-
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
-        """Changes add."""
+        """The sum of the changes under the parts."""
         changes = [part.row_change(form, scale) for part in self.parts]
         return sum(l1 for l1, _ in changes), sum(l2 for _, l2 in changes)
 
-    def private_entries(self, form: StandardForm, row: int) -> npt.NDArray[np.bool_]:
-        """Private under any part."""
-        return np.logical_or.reduce([part.private_entries(form, row) for part in self.parts])
-
-    def entry_bounds(self, form: StandardForm) -> tuple[FloatArray, FloatArray] | None:
-        """What the parts that make A private allow together."""
-        owners = [part for part in self.parts if part.part == "A"] or list(self.parts[:1])
-        known = [pair for pair in (part.entry_bounds(form) for part in owners) if pair is not None]
-        if len(known) < 2:
-            return known[0] if known else None
-        return np.maximum(*(low for low, _ in known)), np.minimum(*(high for _, high in known))
-
 
 def _both(one: PrivateNumbers, other: PrivateNumbers) -> PrivateNumbers:
+    """The same numbers, moved by two relations: changes add, and both ranges hold."""
     if any(not np.array_equal(a, b) for a, b in zip(one.at, other.at, strict=True)):
         raise InvalidParameterError(
             "RowPrivate and ColumnPrivate must declare the same entries public, if they are"
@@ -148,4 +131,5 @@ def _both(one: PrivateNumbers, other: PrivateNumbers) -> PrivateNumbers:
         touched=min(one.touched + other.touched, len(one)),
         low=np.maximum(one.low, other.low),
         high=np.minimum(one.high, other.high),
+        size=min(one.size, other.size),
     )

@@ -20,8 +20,7 @@ from privlp.relations.extreme_rows import extreme_rows, with_rows, without_rows
 # Programs with no more coefficients than this are cheap to write anew.
 _FEW_ENTRIES = 1_000_000
 
-
-#: Larger integers are no exact floats.
+# Larger integers are not exact as floats.
 _LARGEST_COUNT = 2**53
 
 
@@ -32,18 +31,25 @@ class ConstraintPrivate(NeighbourRelation):
     Parameters
     ----------
     change : {"replace", "add-remove"}
-        Whether a neighbour replaces the record's rows by others, or adds or removes them. Under ``"replace"`` everything but the
-        numbers in the rows is public: n, row names, which rows are private, which share a record (``groups``), and which are
-        equalities, ranges or one-sided. Under ``"add-remove"`` all of that is private, and every formula uses `nominal_n`. So no
-        message tells any of it, readers take equalities for private too unless told otherwise, and a program may have no row.
+        Whether a neighbour replaces the record's rows by others, or adds or removes them.
+
+        Under ``"replace"`` only the numbers in the rows are private. Public are n, row names, which
+        rows are private, which share a record (``groups``), and which are equalities, ranges or
+        one-sided.
+
+        Under ``"add-remove"`` all of that is private, and every formula uses `nominal_n`. So no
+        message tells any of it. Readers take equalities for private too unless told otherwise. A
+        program may have no row.
     rows_per_record : int
-        Bound on the number of rows of one record. Under ``"replace"`` the program's ``groups``, where given, say it and
-        an equality or range counts twice by itself. Under ``"add-remove"`` it is the declared bound on the ``<=`` rows of
-        any record that might ever join, an equality or range counting as two.
+        Bound on the number of rows of one record.
+
+        Under ``"replace"`` the program's ``groups``, where given, say it, and an equality or range
+        counts twice by itself. Under ``"add-remove"`` it is the declared bound on the ``<=`` rows
+        of any record that might ever join, and an equality or range counts as two.
     nominal_n : int, optional
-        Public stand-in for n, required for ``"add-remove"``: a round number near the truth that would be the same without
-        any one person. Programs of more than ten times as many private rows are outside the relation and refused at
-        construction.
+        Public number in place of n, required for ``"add-remove"``: a round number near the truth
+        that would be the same without any one person. Programs with more than ten times as many
+        private rows are refused at construction.
 
     Examples
     --------
@@ -53,7 +59,7 @@ class ConstraintPrivate(NeighbourRelation):
     >>> ConstraintPrivate(change="add-remove")
     Traceback (most recent call last):
         ...
-    privlp.errors.InvalidParameterError: change='add-remove' makes the number of rows private: give a public nominal_n.
+    privlp.errors.InvalidParameterError: change='add-remove' makes the number of rows private: ...
     """
 
     change: Literal["replace", "add-remove"] = "replace"
@@ -112,7 +118,7 @@ class ConstraintPrivate(NeighbourRelation):
     def key(self) -> str:
         """Records are the same people in every program of one ledger.
 
-        How many rows they own may differ.
+        The number of rows that they own may differ.
 
         Examples
         --------
@@ -125,15 +131,18 @@ class ConstraintPrivate(NeighbourRelation):
         return f"ConstraintPrivate, {self.change}"
 
     def check(self, lp: ProgramData) -> None:
-        """Refuse records with more rows than declared (where the declaration, not the data, must be public).
+        """Under ``"add-remove"`` refuse programs beyond `nominal_n` or `rows_per_record`.
+
+        Both are declared; the data must fit them.
 
         Examples
         --------
         >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=ConstraintPrivate("add-remove", nominal_n=9))
+        >>> relation = ConstraintPrivate("add-remove", nominal_n=9)
+        >>> LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=relation)
         Traceback (most recent call last):
             ...
-        privlp.errors.InvalidProblemError: The program has more than ten times nominal_n=9 private rows. ...
+        privlp.errors.InvalidProblemError: The program has more than ten times nominal_n=9 ...
         """
         if self.nominal_n is None:
             return
@@ -180,19 +189,25 @@ class ConstraintPrivate(NeighbourRelation):
         >>> from privlp import ConstraintPrivate, LinearProgram
         >>> from privlp.problem.standard_form import StandardForm
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93))
-        >>> ConstraintPrivate().public_rows(form), ConstraintPrivate("add-remove", nominal_n=100).public_rows(form)
-        (93, 100)
+        >>> ConstraintPrivate().public_rows(form)
+        93
+        >>> ConstraintPrivate("add-remove", nominal_n=100).public_rows(form)
+        100
         """
         return form.n_private if self.nominal_n is None else self.nominal_n
 
     def largest_n(self, n: int = 0) -> int:
-        """Public bound on the number of private rows: `n` itself under ``"replace"``, ten times the nominal n otherwise.
+        """Public bound on the number of private rows.
+
+        `n` itself under ``"replace"``; ten times the nominal n under ``"add-remove"``.
 
         Examples
         --------
         >>> from privlp import ConstraintPrivate
-        >>> ConstraintPrivate().largest_n(500), ConstraintPrivate("add-remove", nominal_n=1000).largest_n()
-        (500, 10000)
+        >>> ConstraintPrivate().largest_n(500)
+        500
+        >>> ConstraintPrivate("add-remove", nominal_n=1000).largest_n()
+        10000
         """
         return n if self.nominal_n is None else 10 * self.nominal_n
 
@@ -202,7 +217,8 @@ class ConstraintPrivate(NeighbourRelation):
         Examples
         --------
         >>> from privlp import LinearProgram
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3], [-2, -1]], [-2, -3, -1], groups=["Ann", "Bob", "Ann"])
+        >>> A, b = [[-1, -1], [-1, -3], [-2, -1]], [-2, -3, -1]
+        >>> lp = LinearProgram([1, 2], A, b, groups=["Ann", "Bob", "Ann"])
         >>> lp.neighbours.rows_of_one_record(lp)
         2
         """
@@ -227,15 +243,20 @@ class ConstraintPrivate(NeighbourRelation):
         Returns
         -------
         float
-            The change of q = sum_i (Gamma_s z)_i g_i between neighbours, in the same norm, for both kinds of change.
+            The change of q = sum_i (Gamma_s z)_i g_i between neighbours, in the same norm, for both
+            kinds of change.
 
         Notes
         -----
-        Add a row: the cap multiplier can only fall, so every old weight falls, and the old rows lose exactly the mass
-        m <= 1/s that the new row takes: q' - q = m (g_new - g_mean), with g_mean a mean of old vectors; its norm is at most
-        W/s. Replace = remove, then add, with masses m <= m': (m' - m)(g' - g_mean) + m (g' - g), again at most W/s. With k
-        rows, mass at most min(1, k/s) moves. Sharpens Lemma 2 of Hsu, Roth, Roughgarden and Ullman (2014).
-        Proof: ``docs/proofs.md``, "Dense average".
+        Add a row: the cap multiplier can only fall, so every old weight falls. The old rows lose
+        exactly the mass m <= 1/s that the new row takes: q' - q = m (g_new - g_mean), with g_mean a
+        mean of old vectors. Its norm is at most W/s.
+
+        Replace a row: remove, then add, with masses m <= m'. The change is
+        (m' - m)(g' - g_mean) + m (g' - g), again of norm at most W/s.
+
+        With k rows, mass at most min(1, k/s) moves. This sharpens Lemma 2 of Hsu, Roth, Roughgarden
+        and Ullman (2014). Proof: ``docs/proofs.md``, "Dense average".
 
         Examples
         --------
@@ -248,22 +269,26 @@ class ConstraintPrivate(NeighbourRelation):
     def sum_sensitivity(
         self, largest: float, rows_of_one_record: int, largest_value: float = 0.0
     ) -> float:
-        """Sensitivity of a sum of one vector per row, each a function of that row alone and of norm at most `largest`.
+        """Sensitivity of a sum of one vector per row.
 
-        A record adds at most k vectors, k * largest when it is added or removed; when it is
-        replaced, k vectors leave and k others come: twice that.
+        Each vector is a function of its row alone, and its norm is at most `largest`. A record of k
+        rows adds at most k vectors: the sum moves by k * largest when the record is added or
+        removed. When it is replaced, k vectors leave and k others come: twice that.
 
         Each row may also add a number in [0, largest_value]. The sum of these moves by at most
-        k * largest_value, replaced or not: both the numbers that leave and those that come have a
-        sum between 0 and that. The vector and the number are different entries of one release, so
-        the squares of both bounds add. Proof: ``docs/proofs.md``, "Follow the perturbed leader".
+        k * largest_value, replaced or not: the numbers that leave have a sum between 0 and that,
+        and so have those that come. The vector and the number are different entries of one release,
+        so the squares of both bounds add. Proof: ``docs/proofs.md``, "Follow the perturbed leader".
 
         Examples
         --------
         >>> from privlp import ConstraintPrivate
-        >>> ConstraintPrivate().sum_sensitivity(1.0, 3), ConstraintPrivate("add-remove", nominal_n=500).sum_sensitivity(1.0, 3)
-        (6.0, 3.0)
-        >>> round(ConstraintPrivate().sum_sensitivity(1.0, 3, largest_value=1.0) ** 2, 6)  # 3^2 (2^2 + 1)
+        >>> ConstraintPrivate().sum_sensitivity(1.0, 3)
+        6.0
+        >>> ConstraintPrivate("add-remove", nominal_n=500).sum_sensitivity(1.0, 3)
+        3.0
+        >>> with_numbers = ConstraintPrivate().sum_sensitivity(1.0, 3, largest_value=1.0)
+        >>> round(with_numbers**2, 6)  # 3^2 (2^2 + 1)
         45.0
         """
         moved = largest * (2 if self.change == "replace" else 1)
@@ -275,12 +300,11 @@ class ConstraintPrivate(NeighbourRelation):
         rng: np.random.Generator,
         rows: Sequence[int] = (),  # noqa: ARG002 (every row may become any other)
     ) -> tuple[ProgramData, ProgramData]:
-        """One record with extreme rows.
+        """A program in which one record has extreme rows, and a neighbour of it.
 
-        And with others, opposite ones or its own, or without it under ``"add-remove"``.
-
-        Sometimes all other private rows are exchanged for extreme ones first: the guarantee holds
-        whatever they are.
+        In the neighbour the record has the opposite rows, other extreme rows, or its own rows.
+        Under ``"add-remove"`` the neighbour is without the record. Sometimes all other private rows
+        are exchanged for extreme ones first: the guarantee holds whatever they are.
 
         Examples
         --------
@@ -309,7 +333,7 @@ class ConstraintPrivate(NeighbourRelation):
         )
 
     def _rows_of_a_record(self, lp: ProgramData, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Rows that one record owns, or may own where nothing says which are its."""
+        """Rows of a random record, or any rows that one record may own where groups are absent."""
         rows = rng.permutation(np.flatnonzero(lp.private))
         if lp.groups is not None:
             owners = lp.groups[rows]

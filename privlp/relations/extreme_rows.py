@@ -1,4 +1,4 @@
-"""Whole rows as far from each other as rows can be: what an audit puts in the place of a record."""
+"""Extreme rows, which an audit gives to a record: far from those of any other record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from privlp.problem.data import ProgramData
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Entries of rows stay below the largest that HiGHS takes.
+# Entries of rows stay below the largest number that HiGHS takes.
 _LARGEST = 9e14
 
 
@@ -26,14 +26,15 @@ class ExtremeRows:
     rhs: FloatArray
 
     def opposite(self) -> ExtremeRows:
-        """Coefficients of the other sign, violated as much."""
+        """Rows with coefficients of the other sign and the same right-hand sides."""
         return ExtremeRows(-self.A, self.rhs)
 
 
 def extreme_rows(lp: ProgramData, own: IntArray, rng: np.random.Generator) -> ExtremeRows:
-    """Random rows: dense, sparse, or like those they replace; huge or tiny.
+    """Random rows in the place of the rows `own`.
 
-    Out of reach, or satisfied by all, or neither.
+    They are dense, sparse, or like those that they replace; huge or tiny; violated by all points,
+    satisfied by all points, or neither.
     """
     k, d = len(own), lp.shape[1]
     before = lp.A[own].toarray() if lp.is_sparse else lp.A[own]
@@ -62,9 +63,9 @@ def extreme_rows(lp: ProgramData, own: IntArray, rng: np.random.Generator) -> Ex
 
 
 def with_rows(lp: ProgramData, own: IntArray, rows: ExtremeRows) -> ProgramData:
-    """The program with other rows in the place of its own, each with the sides it had.
+    """The program with other rows in the place of the rows `own`.
 
-    An equality stays one.
+    Each row keeps its sides, and an equality stays an equality.
     """
     above, below = np.isfinite(lp.b[own]), np.isfinite(lp.row_lower[own])
     equal = lp.row_lower[own] == lp.b[own]

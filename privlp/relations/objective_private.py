@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,17 +10,12 @@ import numpy as np
 
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.low_sensitivity import (
-    BoundedChange,
-    FloatArray,
-    PublicMatrix,
-    split_among_few,
-)
+from privlp.relations.bounded_change import BoundedChange, FloatArray, split_among_few
 from privlp.relations.private_numbers import PrivateNumbers
 
 
 @dataclass(frozen=True)
-class ObjectivePrivate(PublicMatrix, BoundedChange):
+class ObjectivePrivate(BoundedChange):
     """Neighbouring programs differ in the costs c, by at most `sensitivity` in L1.
 
     A and b are public, private rows or not.
@@ -34,8 +29,8 @@ class ObjectivePrivate(PublicMatrix, BoundedChange):
 
     Notes
     -----
-    *Sensitivity.* ||c - c'||_2 <= ||c - c'||_1 <= D. The objective of a result is that of the released costs, c_hat·x: the true
-    c·x is private.
+    *Sensitivity.* ||c - c'||_2 <= ||c - c'||_1 <= D. The objective of a result is that of the
+    released costs, c_hat·x: the true c·x is private.
 
     An unbounded change is refused: Hsu, Roth, Roughgarden and Ullman (2014).
 
@@ -47,8 +42,7 @@ class ObjectivePrivate(PublicMatrix, BoundedChange):
     >>> ObjectivePrivate(float("inf"))
     Traceback (most recent call last):
         ...
-    privlp.errors.InvalidParameterError: sensitivity must be finite: if c may change without bound, no private solver can be \
-accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be reconstructed). Declare how far one record moves c.
+    privlp.errors.InvalidParameterError: sensitivity must be finite: if c may change ...
     """
 
     part = "c"
@@ -64,15 +58,15 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         return f"objective-private: c changes by at most {self.sensitivity:g} in sum"
 
     def records(self, form: StandardForm) -> int:
-        """Records own costs.
+        """The number of costs: each record owns some of them.
 
         Examples
         --------
         >>> from privlp import LinearProgram, ObjectivePrivate
         >>> from privlp.problem.standard_form import StandardForm
         >>> relation = ObjectivePrivate(0.25)
-        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
-        >>> relation.records(form)
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
+        >>> relation.records(StandardForm.of(lp))
         2
         """
         return form.lp.shape[1]
@@ -84,8 +78,17 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
         lower, upper, _, _ = self._range_of(form.lp)
         at = np.flatnonzero(lower < upper)
-        delta = self.sensitivity
-        return PrivateNumbers("c", lower[at], upper[at], delta, delta, delta, len(at), (at,))
+        return PrivateNumbers(
+            part="c",
+            at=(at,),
+            low=lower[at],
+            high=upper[at],
+            size=self._size(),
+            l1=self.sensitivity,
+            l2=self.sensitivity,
+            entry=self.sensitivity,
+            touched=len(at),
+        )
 
     def _steps(
         self,
@@ -94,29 +97,3 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         rows: Sequence[int],  # noqa: ARG002
     ) -> FloatArray:
         return split_among_few(self.sensitivity, len(numbers), rng)
-
-    def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:  # noqa: ARG002
-        """Rows are public.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram, ObjectivePrivate
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> relation = ObjectivePrivate(0.25)
-        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation))
-        >>> relation.violation_span(form)(np.array([1.0, 3.0]))
-        0.0
-        """
-        return lambda x: 0.0  # noqa: ARG005
-
-    def private_sizes(self) -> dict[str, float]:
-        """Neither A nor b is private.
-
-        Examples
-        --------
-        >>> from privlp import ObjectivePrivate
-        >>> ObjectivePrivate(0.25).private_sizes()
-        {}
-        """
-        return {}

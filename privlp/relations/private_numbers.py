@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PrivateNumbers:
     """Where the private numbers of one part of a program stand, and how far neighbours move them.
 
@@ -26,36 +27,81 @@ class PrivateNumbers:
     ----------
     part : {"b", "A", "c"}
         Right-hand sides (of the rows as ``<=`` rows), coefficients or costs.
+    at : tuple of index arrays, each (m,)
+        Where they stand: (side,) for "b", (row, column) for "A", (column,) for "c".
     low, high : (m,)
         Declared public range of each number, infinite where nothing was declared.
+    size : float
+        Public bound on the size of every number.
     l1, l2 : float
         Largest L1 and L2 distance between the numbers of two neighbours.
     entry : float
         Largest change of one number between two neighbours.
     touched : int
         How many numbers two neighbours differ in, at most.
-    at : tuple of index arrays
-        Where they stand: (side,) for "b", (row, column) for "A", (column,) for "c".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp import LinearProgram, RowPrivate
+    >>> from privlp.problem.standard_form import StandardForm
+    >>> relation = RowPrivate(0.1, lower=[-4, -1], upper=[0, -1])  # second entries are public
+    >>> lp = LinearProgram([1, 2], [[-2, -1], [-3, -1]], [-2, -3], neighbours=relation)
+    >>> (numbers,) = relation.private_numbers(StandardForm.of(lp))
+    >>> len(numbers), numbers.low, numbers.entry
+    (2, array([-4., -4.]), 0.1)
     """
 
     part: Literal["b", "A", "c"]
+    at: tuple[IntArray, ...]
     low: FloatArray
     high: FloatArray
+    size: float
     l1: float
     l2: float
     entry: float
     touched: int
-    at: tuple[IntArray, ...]
 
     def __len__(self) -> int:
         return len(self.low)
+
+    @property
+    def scaled_entry(self) -> float:
+        """Largest change of a number times a public scale, per unit of the scale.
+
+        The products are rounded, which adds to the change.
+        """
+        return self.entry + 2.0**-52 * self.size
+
+    def largest_row_sum(self, d: int) -> Callable[[FloatArray], float]:
+        """The largest sum of weights over the private numbers of one row.
+
+        A function of the weights of the columns, (d,). A right-hand side counts as one entry of
+        weight 1; a cost is in no row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram, RowPrivate
+        >>> from privlp.problem.standard_form import StandardForm
+        >>> lp = LinearProgram([1, 2], [[-2, -1]], [-2], neighbours=RowPrivate(0.1))
+        >>> (numbers,) = lp.neighbours.private_numbers(StandardForm.of(lp))
+        >>> numbers.largest_row_sum(2)(np.array([3.0, 4.0]))
+        7.0
+        """
+        if self.part != "A":
+            constant = 1.0 if self.part == "b" else 0.0
+            return lambda weights: constant  # noqa: ARG005 (the same for all weights)
+        n = int(self.at[0].max(initial=-1)) + 1
+        ones = sp.csr_array((np.ones(len(self)), self.at), shape=(n, d))
+        return lambda weights: float(np.max(ones @ weights, initial=0.0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProgramNumbers:
     """Costs, coefficients and right-hand sides of a program, any of which may have been exchanged.
 
-    Everything is in the user's variables. A private row reads sign·A x <= rhs.
+    Everything is in the user's variables. A private row says sign·A x <= rhs.
 
     Attributes
     ----------
@@ -129,7 +175,7 @@ class ProgramNumbers:
 def _with_entries(A: Any, at: tuple[IntArray, ...], values: FloatArray) -> Any:
     """A copy of A with other entries.
 
-    Which of them a sparse A stored before does not matter, for that may be private.
+    A sparse result stores all of them: which ones A stored before may be private.
     """
     if not sp.issparse(A):
         changed = A.copy()

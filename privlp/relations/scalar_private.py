@@ -12,19 +12,15 @@ import numpy as np
 from privlp.errors import InvalidParameterError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.low_sensitivity import (
-    BoundedChange,
-    FloatArray,
-    PublicMatrix,
-    signs,
-    split_among_few,
-)
+from privlp.relations.bounded_change import BoundedChange, FloatArray, signs, split_among_few
 from privlp.relations.private_numbers import PrivateNumbers, equal_sides
 
 
 @dataclass(frozen=True)
-class ScalarPrivate(PublicMatrix, BoundedChange):
-    """Neighbouring programs differ in the right-hand sides b of the private rows, by at most `sensitivity`; A and c are public.
+class ScalarPrivate(BoundedChange):
+    """Neighbouring programs differ in the right-hand sides b of the private rows.
+
+    They differ by at most `sensitivity`. A and c are public.
 
     Parameters
     ----------
@@ -33,20 +29,21 @@ class ScalarPrivate(PublicMatrix, BoundedChange):
     norm : {"inf", "1"}
         Whether it bounds the change of every entry, or the sum of all changes.
     lower, upper : float or array_like of shape (n,), optional
-        Declared public range of the right-hand sides, in the user's sense; needed by ``feasible="always"``. (CVXPY keeps a
-        constraint ``a >= b`` as ``-a <= -b``: declare the range of -b.)
+        Declared public range of the right-hand sides, in the user's sense; needed by
+        ``feasible="always"``. (CVXPY keeps a constraint ``a >= b`` as ``-a <= -b``: declare the
+        range of -b.)
 
     Notes
     -----
-    Public is everything but the numbers: which rows are private, which have which sides, and which are equalities (a neighbour of
-    a range has positive width).
+    Only the numbers are private. It is public which rows are private, which sides they have, and
+    which are equalities (a neighbour of a range has positive width).
 
-    *Sensitivity.* With m private numbers (one for each side of a row, one for an equality), b moves
-    by m·D in L1 and sqrt(m)·D in L2 under ``norm="inf"``, by D in both under ``norm="1"``. At a
-    public x the violation A_i x - b_i moves by as much as b_i: all changes lie in [-D, D], a span
-    of 2 D; under ``norm="1"`` they span at most D, or 2 D where a private equality shows one number
-    in two rows. Rounding of the difference is added. The change of variables u_j = c_j x_j/V leaves
-    b alone.
+    *Sensitivity.* Let m be the number of private numbers: one for each side of a row, one for an
+    equality. Under ``norm="inf"`` b moves by m·D in L1 and sqrt(m)·D in L2; under ``norm="1"`` it
+    moves by D in both. At a public x the violation A_i x - b_i moves by as much as b_i. All changes
+    lie in [-D, D], a span of 2 D. Under ``norm="1"`` they span at most D, or 2 D where a private
+    equality shows one number in two rows. Rounding of the difference is added. The change of
+    variables u_j = c_j x_j/V leaves b alone.
 
     An unbounded change is refused: Hsu, Roth, Roughgarden and Ullman (2014) show that any private
     solver would allow the data to be reconstructed.
@@ -59,8 +56,7 @@ class ScalarPrivate(PublicMatrix, BoundedChange):
     >>> ScalarPrivate(float("inf"))
     Traceback (most recent call last):
         ...
-    privlp.errors.InvalidParameterError: sensitivity must be finite: if b may change without bound, no private solver can be \
-accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be reconstructed). Declare how far one record moves b.
+    privlp.errors.InvalidParameterError: sensitivity must be finite: if b may change ...
     """
 
     norm: Literal["inf", "1"] = "inf"
@@ -97,20 +93,20 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         lower, upper = (
             np.broadcast_to(end, form.lp.shape[0])[form.row] for end in (self.lower, self.upper)
         )
-        sides = np.setdiff1d(np.flatnonzero(lower < upper), equal_sides(form)[:, 1])
+        private = form.lp.private[form.row] & (lower < upper)
+        sides = np.setdiff1d(np.flatnonzero(private), equal_sides(form)[:, 1])
         lower, upper, above = lower[sides], upper[sides], form.row_sign[sides] > 0
-        low, high = np.where(above, lower, -upper), np.where(above, upper, -lower)
         count = len(sides) if self.norm == "inf" else 1
-        delta = self.sensitivity
         return PrivateNumbers(
-            "b",
-            low,
-            high,
-            count * delta,
-            math.sqrt(count) * delta,
-            delta,
-            len(sides),
-            (sides,),
+            part="b",
+            at=(sides,),
+            low=np.where(above, lower, -upper),
+            high=np.where(above, upper, -lower),
+            size=self._size(),
+            l1=count * self.sensitivity,
+            l2=math.sqrt(count) * self.sensitivity,
+            entry=self.sensitivity,
+            touched=len(sides),
         )
 
     def _steps(
@@ -124,7 +120,7 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         return split_among_few(self.sensitivity, len(numbers), rng)
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
-        """2 D; D where sums are bounded and no equality is private.
+        """2 D, the default; D where the sum of changes is bounded and no equality is private.
 
         Examples
         --------
@@ -132,21 +128,11 @@ accurate (Hsu, Roth, Roughgarden and Ullman 2014: it would let the data be recon
         >>> from privlp import LinearProgram, ScalarPrivate
         >>> from privlp.problem.standard_form import StandardForm
         >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
+        >>> each, in_sum = ScalarPrivate(0.5), ScalarPrivate(0.5, norm="1")
         >>> x = np.array([1.0, 1.0])
-        >>> ScalarPrivate(0.5).violation_span(form)(x), ScalarPrivate(0.5, norm="1").violation_span(form)(x)
+        >>> each.violation_span(form)(x), in_sum.violation_span(form)(x)
         (1.0, 0.5)
         """
-        twice = form.lp.private[form.row[equal_sides(form)[:, 0]]].any()  # a private equality
-        span = self.sensitivity if self.norm == "1" and not twice else 2 * self.sensitivity
+        equality = form.lp.private[form.row[equal_sides(form)[:, 0]]].any()
+        span = self.sensitivity if self.norm == "1" and not equality else 2 * self.sensitivity
         return lambda x: span  # noqa: ARG005 (the same at every point)
-
-    def private_sizes(self) -> dict[str, float]:
-        """Of b.
-
-        Examples
-        --------
-        >>> from privlp import ScalarPrivate
-        >>> ScalarPrivate(0.5, lower=-8, upper=2).private_sizes()
-        {'b': 8.0}
-        """
-        return {"b": self.largest(of_points=True)}

@@ -1,1 +1,1 @@
-"""Private rows: the one door to them, where they are kept, and how a region sees them."""
+"""Private rows: the only access to them, where they are kept, and how they look on a region."""

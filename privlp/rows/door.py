@@ -1,19 +1,19 @@
-"""The one door to private data: rows stand in blocks, and what leaves is a sum over rows.
+"""The only access to private rows: they stand in blocks, and only sums over rows come back.
 
 Every release of this package is a sum over rows of a function of one row and of released values, a
 count of rows, a few order statistics, or a private choice. So rows need few operations:
 
-* make something of each block and keep it there (:meth:`Rows.keep`): scaled rows, or a weight for
-  each row;
+* compute something from each block and keep it with the block (:meth:`Rows.keep`): scaled rows, or
+  a weight for each row;
 * change what is kept, given released values (:meth:`Rows.update`);
-* add up fixed-size results (:meth:`Rows.total`), or merge the largest of them
+* add up results of fixed size (:meth:`Rows.total`), or merge the largest of them
   (:meth:`Rows.largest`).
 
 Contract, tested for every implementation (``tests/test_rows.py``):
 
-* a kernel computes the numbers of a row from that row and from its arguments alone, to the last
-  bit, so that they do not depend on the other rows of its block;
-* kernels draw no noise. Noise is drawn by the caller, on sums;
+* a kernel computes the numbers of a row from that row and from its arguments alone: to the last
+  bit they do not depend on the other rows of the block;
+* kernels draw no noise: the caller adds noise to sums;
 * an error inside a kernel carries no data: :class:`Rows` raises another one in its place.
 
 A source of rows implements :meth:`Rows._keep` and :meth:`Rows._map`, in one file.
@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 
 class Rows(ABC, Generic[BlockT_co]):
-    """Private rows in blocks; only sums over them leave.
+    """Private rows in blocks; only sums over them come back.
 
     Examples
     --------
@@ -58,12 +58,12 @@ class Rows(ABC, Generic[BlockT_co]):
         """What :meth:`map` does, errors as they come."""
 
     def keep(self, prepare: Callable[[BlockT_co], State]) -> Rows[State]:
-        """Make something of each block, and keep it where the block is.
+        """Compute something from each block, and keep it where the block is.
 
         Parameters
         ----------
         prepare : callable
-            What it makes may hold one entry for each row, and the block itself.
+            Its result may hold one entry for each row, and the block itself.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class Rows(ABC, Generic[BlockT_co]):
         Parameters
         ----------
         kernel : callable
-            A function that reads or changes what is kept. Only results of fixed size should leave.
+            A function that reads or changes what is kept. Its result should be of fixed size.
         released : Any
             Public or released values.
 
@@ -90,11 +90,11 @@ class Rows(ABC, Generic[BlockT_co]):
         return _or_an_error_without_data(lambda: self._map(kernel, *released))
 
     def update(self, kernel: Callable[..., None], *released: Any) -> None:
-        """Let the kernel change what is kept of every block."""
+        """Let the kernel change what is kept with each block."""
         self.map(kernel, *released)
 
     def total(self, kernel: Callable[..., Any], *released: Any) -> Any:
-        """The sum of what the kernel returns for each block."""
+        """The sum of the kernel's results for all blocks."""
         return reduce(add, self.map(kernel, *released))
 
     def largest(self, kernel: Callable[..., FloatArray], count: int, *released: Any) -> FloatArray:

@@ -1,6 +1,6 @@
 """Private rows on the simplex, centred and scaled to the same Euclidean norm.
 
-What is released is a sum of vectors of norm at most 1.
+A release is a sum of vectors of norm at most 1.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ class RowsOfEqualNorm:
     """Rows g_i = scale_i (a_i - mean a_i) with ||g_i||_2 <= 1.
 
     a_i holds the values A'_ij v_j at the vertices. Adding a constant to the values and the
-    right-hand side of a row, and scaling both, leaves its half-space on the region alone
-    (:mod:`privlp.rows.on_simplex`). Rows are shortest when they are centred at their mean, so that
-    scaling makes most of their violations. A row whose values vary by little of their size is not
-    stretched all the way, and a constant row contributes nothing but rounding. Scale and centre
-    are functions of that row alone. Everything is finite because programs hold no entry of 1e15 or
-    more.
+    right-hand side of a row, and scaling both, does not change its half-space on the region
+    (:mod:`privlp.rows.on_simplex`). A row is shortest when it is centred at its mean; then scaling
+    makes its violations largest. A row whose values vary by little of their size is not stretched
+    all the way, and a constant row contributes nothing but rounding. Scale and centre are functions
+    of that row alone. Everything is finite because programs hold no entry of 1e15 or more.
 
     Parameters
     ----------
@@ -33,11 +32,11 @@ class RowsOfEqualNorm:
     simplex : Simplex
         The region.
     unit : float, optional
-        For soft rows, whose scale has a meaning: rows are divided by this public number, or by
-        their own norm where that is larger.
+        For soft rows, whose scale matters: rows are divided by this public number, or by their own
+        norm where that is larger.
     largest_price : float, optional
         For soft rows: the largest price of all rows, public. A unit of violation of a row then
-        counts its own price over this one.
+        counts as its own price divided by this one.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class RowsOfEqualNorm:
 
     @property
     def count(self) -> int:
-        """Number of private rows; private under add/remove."""
+        """Number of private rows; itself private under add/remove."""
         return len(self._rhs)
 
     def scores(self, z: FloatArray) -> FloatArray:

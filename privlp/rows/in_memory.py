@@ -14,7 +14,7 @@ class InMemory(Rows[BlockT_co]):
     Parameters
     ----------
     block
-        The rows, in whatever form the kernels read.
+        The rows, in the form that the kernels read.
     """
 
     def __init__(self, block: BlockT_co) -> None:

@@ -1,6 +1,6 @@
 """Private rows on a public polytope, scaled to the same Euclidean norm.
 
-What is released is a sum of vectors of norm at most 1.
+A release is a sum of vectors of norm at most 1.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ FloatArray = npt.NDArray[np.float64]
 class RowsOnPolytope:
     """Rows g_i = scale_i P (A'_ij range_j)_j over the live variables, with ||g_i||_2 <= 1.
 
-    P takes out what public equalities make the same for all points of the region
-    (:attr:`~privlp.regions.polytope.PublicPolytope.ruled_out`). Multiplying a row and its
-    right-hand side by the positive number scale_i leaves its half-space alone. Scale and violation
-    are functions of that row and of public numbers alone; each is computed by the same additions in
-    the same order for every row.
+    P projects away the directions in which no two points of the region differ because of public
+    equalities (:attr:`~privlp.regions.polytope.PublicPolytope.ruled_out`). Multiplying a row and
+    its right-hand side by the positive number scale_i does not change its half-space. Scale and
+    violation are functions of that row and of public numbers alone; each is computed by the same
+    additions in the same order for every row.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class RowsOnPolytope:
         The region.
     with_value : bool
         Whether the score has one entry more: sum_i z_i min(max(violation_i, 0), 1) at the last
-        answer. Each row adds a number in [0, 1]. A cut needs it as well as its slope.
+        answer. Each row adds a number in [0, 1]. A cut needs this value besides its slope.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class RowsOnPolytope:
         self._violations = np.zeros(len(self._rhs))
 
     def _scales(self) -> FloatArray:
+        """The factor of each row: one over its norm after P, or less."""
         along = np.zeros((len(self._ruled_out), self.count))
         largest, square = np.zeros(self.count), np.zeros(self.count)
         for j, (k, unit) in enumerate(zip(self._at, self._unit, strict=True)):
@@ -68,7 +69,7 @@ class RowsOnPolytope:
         return scale
 
     def scores(self, z: FloatArray) -> FloatArray:
-        """-sum_i z_i g_i, one entry for each live variable; at the end the value, if asked for."""
+        """-sum_i z_i g_i, one entry for each live variable; the value comes last, if asked for."""
         total = -self._unit * self._rows.transposed_times(z * self._scale)[self._at]
         total -= self._ruled_out.T @ (self._ruled_out @ total)
         if not self._with_value:
@@ -78,7 +79,7 @@ class RowsOnPolytope:
     def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
         """Add step times the scaled violations at a point x of the region to `out`.
 
-        They are remembered for the value.
+        The value of the next scores is taken from them.
         """
         form = self._form
         u = np.maximum(form.column_sign * (answer - form.shift)[form.column], 0.0)

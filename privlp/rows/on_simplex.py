@@ -1,15 +1,15 @@
 """Private rows on the simplex, each scaled to the same range of values.
 
 On K = {u >= 0, cost·u = V} a private row is the vector of its values A'_ij v_j at the vertices.
-Two facts about a row and its half-space hold row by row, so that using them costs no privacy:
+Two changes of a row do not change its half-space on K. Each depends on that row alone, so that it
+costs no privacy:
 
-* scaling (A'_i, b'_i) by a positive number leaves the half-space alone;
-* adding a constant to A'_i v and to b'_i leaves its intersection with K alone, because
-  sum_j u_j / v_j = 1.
+* to scale (A'_i, b'_i) by a positive number;
+* to add a constant to A'_i v and to b'_i, because sum_j u_j / v_j = 1.
 
 So every private row may be shifted and scaled until its values span exactly [-1, 1] on K. Then
-nothing about A or b needs to be declared. The shift never has to be carried out: it adds the same
-number to the score of every vertex.
+nothing about A or b needs to be declared. The shift is never carried out: it adds the same number
+to the score of every vertex.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class RowsOnSimplex:
 
     @classmethod
     def of_equal_range(cls, simplex: Simplex, block: RowBlock) -> RowsOnSimplex:
-        """Rows scaled so that their values span 2 on K, right-hand sides clipped to where the half-space meets K.
+        """Rows scaled so that their values span 2 on K, with clipped right-hand sides.
 
-        A right-hand side beyond the span is one that all of K satisfies or violates; clipping it
-        bounds the violation by 2 either way. Constant rows get scale 0: no point of K is better
-        than another.
+        All of K satisfies, or violates, a right-hand side beyond the values of its row on K.
+        Clipping it to them bounds the violation by 2 in size. Constant rows get scale 0: no point
+        of K is better than another.
         """
         low, high = block.extremes(simplex.vertices)
         span, size = high - low, np.maximum(np.abs(low), np.abs(high))
@@ -65,13 +65,13 @@ class RowsOnSimplex:
 
     @property
     def count(self) -> int:
-        """Number of private rows; private under add/remove."""
+        """Number of private rows; itself private under add/remove."""
         return len(self._rhs)
 
     def scores(self, z: FloatArray) -> FloatArray:
         """Score -sum_i z_i scale_i A'_i v_j of each vertex j; larger is better.
 
-        The b' part is the same for all and left out.
+        The part of b' is the same for all vertices, and is left out.
         """
         np.multiply(z, self._scale, out=self._scratch)
         return -self._vertices * self._rows.transposed_times(self._scratch)

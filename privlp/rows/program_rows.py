@@ -15,7 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class ProgramRows(InMemory["RowBlock"]):
-    """The private half of a program in memory.
+    """The private rows of a program in memory.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class ProgramRows(InMemory["RowBlock"]):
         self._form = form
 
     def values(self, numbers: PrivateNumbers) -> FloatArray:
-        """The private numbers at the given places, (m,), for a release of them all."""
+        """The private numbers, (m,), for a release of all of them."""
         return ProgramNumbers.of(self._form).values(numbers)
 
 
@@ -36,7 +36,7 @@ class RowBlock:
     """The private rows A' u <= b' of a standard form: a matrix (m, d') and right-hand sides (m,).
 
     The matrix is the user's A seen through index lists. In the usual case, where every row is
-    private and has an upper side only, no index list is applied at all.
+    private and has an upper side only, no index list is needed.
 
     Attributes
     ----------

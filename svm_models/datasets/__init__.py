@@ -1,4 +1,4 @@
-"""Data sets on which private support vector machines are measured: two public ones and three simulations."""
+"""Data sets to measure private classifiers on: two public ones and three simulations."""
 
 from svm_models.datasets.fetch import fetch_adult, fetch_kddcup99
 from svm_models.datasets.simulations import (

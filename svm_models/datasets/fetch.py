@@ -16,17 +16,21 @@ from svm_models.datasets.sources import DataHome, read_adult, read_kddcup99
 _DESCRIPTIONS = {
     "Adult": (
         """\
-Adult (census income): 45,222 persons without missing values, of 48,842 in the US census data of 1994. Label 1: income above
+Adult (census income): 45,222 persons without missing values, of 48,842 in the US \
+census data of 1994. Label 1: income above
 50,000 dollars a year (24.78 %).
 
-B. Becker and R. Kohavi (1996). Adult. UCI Machine Learning Repository. https://doi.org/10.24432/C5XW20.
+B. Becker and R. Kohavi (1996). Adult. UCI Machine Learning Repository. \
+https://doi.org/10.24432/C5XW20.
 Licence: Creative Commons Attribution 4.0 International (CC BY 4.0)."""
     ),
     "KDD Cup 1999": (
         """\
-KDD Cup 1999, the "10 percent" file: 494,021 network connections. Label 1: normal (19.69 %); label -1: an attack.
+KDD Cup 1999, the "10 percent" file: 494,021 network connections. Label 1: normal \
+(19.69 %); label -1: an attack.
 
-S. Hettich and S. D. Bay (1999). The UCI KDD Archive. University of California, Irvine, Department of Information and
+S. Hettich and S. D. Bay (1999). The UCI KDD Archive. University of California, Irvine, \
+Department of Information and
 Computer Science. https://doi.org/10.24432/C51C7N.
 Licence: Creative Commons Attribution 4.0 International (CC BY 4.0)."""
     ),
@@ -48,8 +52,9 @@ def fetch_adult(
     Parameters
     ----------
     preprocessing : {"thesis", "unit", "public"}
-        How a record becomes a row. Every category becomes a column in {0, 1}, and every row is divided by its Euclidean norm at
-        the end. They differ in the numeric columns before that, and in the categories:
+        How a record becomes a row. Every category becomes a column in {0, 1}, and every row is
+        divided by its Euclidean norm at the end. They differ in the numeric columns before that,
+        and in the categories:
 
         - "thesis": minimum to -1 and maximum to 1, a constant column to 0; categories that occur.
           104 columns.
@@ -71,8 +76,9 @@ def fetch_adult(
     Returns
     -------
     sklearn.utils.Bunch, or tuple of two arrays
-        ``data`` of shape (45222, p), ``target`` in {-1, 1} of shape (45222,), ``feature_names`` (for example "age" and
-        "sex=Female"), ``target_names`` of -1 and 1, ``DESCR`` with citation and licence, ``preprocessing``.
+        ``data`` of shape (45222, p), ``target`` in {-1, 1} of shape (45222,), ``feature_names``
+        (for example "age" and "sex=Female"), ``target_names`` of -1 and 1, ``DESCR`` with citation
+        and licence, ``preprocessing``.
 
     Raises
     ------
@@ -102,10 +108,10 @@ def fetch_kddcup99(
     return_X_y: bool = False,
     data_home: DataHome = None,
 ) -> Any:
-    """KDD Cup 1999, the "10 percent" file: which network connections are normal, which an attack (Hettich and Bay 1999).
+    """KDD Cup 1999, the "10 percent" file: normal network connections, and attacks.
 
-    494,021 records in the order of the file; 19.69 % are normal and have label 1. All of them take
-    470 MB.
+    From Hettich and Bay (1999): 494,021 records in the order of the file; 19.69 % are normal and
+    have label 1. All of them take 470 MB.
 
     The file ``kddcup.data_10_percent``, plain or with ``.gz``, is read from the folder that the
     environment variable ``PRIVLP_DATA`` names. If it is not set, scikit-learn downloads it, once,
@@ -114,16 +120,19 @@ def fetch_kddcup99(
     Parameters
     ----------
     n : int, optional
-        Size of a random subsample without replacement, in the order of the file. All records by default.
+        Size of a random subsample without replacement, in the order of the file. All records by
+        default.
     random_state : None, int or numpy.random.Generator
         Where the subsample comes from.
     preprocessing : {"thesis", "unit", "public"}
-        As for :func:`fetch_adult`. "thesis" and "unit" give 118 columns for all records, 38 of them numeric, of which two are
-        constant; a subsample may give fewer, as its ranges and categories are its own. "public" always gives 122.
+        As for :func:`fetch_adult`. "thesis" and "unit" give 118 columns for all records, 38 of
+        them numeric, of which two are constant; a subsample may give fewer, as its ranges and
+        categories are its own. "public" always gives 122.
     return_X_y : bool
         True to return ``(data, target)`` alone.
     data_home : str or path-like, optional
-        Where scikit-learn keeps its cache, if not in its usual place. Not used with ``PRIVLP_DATA``.
+        Where scikit-learn keeps its cache, if not in its usual place. Not used with
+        ``PRIVLP_DATA``.
 
     Returns
     -------

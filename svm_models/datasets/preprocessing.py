@@ -1,4 +1,7 @@
-"""From raw records to a matrix whose rows have Euclidean norm 1: three ways, of which one is fit for private data."""
+"""From raw records to a matrix whose rows have Euclidean norm 1.
+
+One of the three ways is fit for private data.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ def check_preprocessing(preprocessing: Any) -> str:
 
 
 def encode(records: Records, schema: Schema, preprocessing: str) -> tuple[Matrix, list[str]]:
-    """Numeric columns scaled, then one column in {0, 1} per category, then every row divided by its Euclidean norm.
+    """Records as rows of Euclidean norm 1.
+
+    Numeric columns are scaled, every category becomes a column in {0, 1}, and at last every row is
+    divided by its norm.
 
     Parameters
     ----------
@@ -42,7 +48,8 @@ def encode(records: Records, schema: Schema, preprocessing: str) -> tuple[Matrix
     schema : Schema
         Their columns.
     preprocessing : {"thesis", "unit", "public"}
-        See :func:`~svm_models.datasets.fetch_adult`. With "public", a row of the result depends on its own record only.
+        See :func:`~svm_models.datasets.fetch_adult`. With "public", a row of the result depends on
+        its own record only.
 
     Returns
     -------

@@ -47,7 +47,10 @@ class Records:
         return self.take((self.codes != np.array(missing)).all(axis=1))
 
     def in_canonical_order(self, schema: Schema) -> Records:
-        """Records sorted by first column, second column, ..., label: the same for every order in which they were stored."""
+        """Records sorted by first column, second column, ..., label.
+
+        The result is the same for every order in which they were stored.
+        """
         numbers, codes = iter(self.numbers.T), iter(self.codes.T)
         numeric = set(schema.numeric)
         keys = [next(numbers) if column in numeric else next(codes) for column in schema.columns]
@@ -60,7 +63,8 @@ def from_frame(frame: Any, schema: Schema) -> Records:
     Raises
     ------
     ValueError
-        If columns are missing, a number is not one, or a category or label is empty or unknown. No message quotes data.
+        If columns are missing, a number is not one, or a category or label is empty or unknown. No
+        message quotes data.
     """
     if not set(schema.names) <= set(frame.columns):
         raise ValueError("columns are missing")

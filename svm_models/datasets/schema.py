@@ -1,4 +1,4 @@
-"""What is known of the two data sets from their documentation alone: columns, categories, labels and plausible ranges.
+"""Columns, categories, labels and plausible ranges of the two data sets, from their documentation.
 
 Nothing here was computed from the records. Ranges are what an analyst would declare who has read
 only the descriptions that come with the data; the records may exceed them, and are then clipped.

@@ -14,12 +14,12 @@ Sample = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 
 
 def make_nested_balls(n: int, *, random_state: RandomState = None) -> Sample:
-    """A ball of one class inside an annulus of the other, in five dimensions (Sarwate, Chaudhuri and Monteleoni 2009).
+    """A ball of one class inside an annulus of the other, in five dimensions.
 
-    With probability 0.45 a record is uniform in the ball of radius 0.1 and has label 1; with 0.45
-    it is uniform between the radii 0.2 and 0.5 and has label -1; with 0.1 it is uniform between 0.1
-    and 0.2 and either label is equally probable. No hyperplane separates the classes; a sphere
-    comes close.
+    From Sarwate, Chaudhuri and Monteleoni (2009). With probability 0.45 a record is uniform in the
+    ball of radius 0.1 and has label 1; with 0.45 it is uniform between the radii 0.2 and 0.5 and
+    has label -1; with 0.1 it is uniform between 0.1 and 0.2 and either label is equally probable.
+    No hyperplane separates the classes; a sphere comes close.
 
     Parameters
     ----------
@@ -112,7 +112,8 @@ def make_separable_sphere(
     mass = special.betaincc(*shape, margin**2)
     if not mass > 0.0:
         raise InvalidParameterError(
-            f"margin {margin} leaves nothing of the sphere in {d} dimensions. Take a smaller one."
+            f"margin {margin} leaves nothing of the sphere in {d} dimensions. Take a smaller one.",
+            parameter="margin",
         )
     normal = _on_sphere(rng, 1, d)[0]
     y = rng.choice([-1, 1], size=n)
@@ -133,11 +134,11 @@ def make_unseparable_ball(
     margin: float = 0.1,
     random_state: RandomState = None,
 ) -> Sample:
-    """Two classes on the surface of the unit ball, mixed near the border (Chaudhuri and Monteleoni 2008).
+    """Two classes on the surface of the unit ball, mixed near the border.
 
-    Records are uniform on the unit sphere; the label is the side of a hyperplane through the
-    origin, and within `margin` of it the other side with probability `noise`. The hyperplane is
-    random: its unit normal is drawn first, uniformly.
+    From Chaudhuri and Monteleoni (2008). Records are uniform on the unit sphere; the label is the
+    side of a hyperplane through the origin, and within `margin` of it the other side with
+    probability `noise`. The hyperplane is random: its unit normal is drawn first, uniformly.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where the raw records come from: a folder with the original files, or scikit-learn's fetchers and their cache."""
+"""Where raw records come from: a folder with the original files, or scikit-learn's fetchers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ DataHome = None | str | os.PathLike[str]
 
 
 def read_adult(data_home: DataHome) -> Records:
-    """All 48,842 records of Adult, those with missing values included, in canonical order: sources store them differently.
+    """All 48,842 records of Adult, those with missing values included.
+
+    They are put in canonical order, because sources store them differently.
 
     Raises
     ------
@@ -151,7 +153,8 @@ def _read(path: Path, schema: Schema) -> Records:
             skipinitialspace=True,
             na_filter=False,
             quoting=csv.QUOTE_NONE,
-            # pandas' quick reading of numbers is exact for integers and for two decimals: all there are
+            # pandas' quick reading of numbers is exact for integers and for two decimals, which is
+            # all there is.
         )
         return from_frame(frame, schema)
     except ValueError:

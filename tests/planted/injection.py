@@ -17,7 +17,7 @@ import numpy as np
 
 #: Inner functions: of the package, of HiGHS, of NumPy and SciPy, as the package looks them up.
 TARGETS = (
-    "privlp.privacy.ledger:ChargedDraws.__call__",
+    "privlp.privacy.charged_draws:ChargedDraws.__call__",
     "privlp.privacy.ledger:Ledger.charge_together",
     "privlp.privacy.ledger:Ledger.record",
     "privlp.problem.standard_form:StandardForm.of",
@@ -32,9 +32,10 @@ TARGETS = (
     "privlp.players.game:Game.step",
     "privlp.players.driver:time.monotonic",
     "svm_models.base:within_norm",
-    "svm_models.base:signed",
+    "svm_models.perturbed_classifiers:signed",
     "svm_models.minimise:cho_factor",
     "svm_models.minimise:RegularizedRisk.gradient",
+    "svm_models.margins:Margins.hessian",
     "numpy:exp",
     "numpy:sqrt",
     "numpy:maximum",

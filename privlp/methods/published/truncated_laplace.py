@@ -11,7 +11,7 @@ from privlp.relations.private_numbers import PrivateNumbers
 class PublishedTruncatedLaplace(TruncatedLaplace):
     """As :class:`~privlp.methods.never_violated.TruncatedLaplace`, with the published width.
 
-    It is ln(m (e^eps - 1)/delta + 1) for m numbers (Muñoz Medina et al. 2021).
+    The width is ln(m (e^eps - 1)/delta + 1) for m numbers (Muñoz Medina et al. 2021).
     """
 
     name = "truncated-laplace-published"

@@ -1,0 +1,1 @@
+"""The results that ``benchmarks.same_results`` compares, and the bytes that stand for them."""

@@ -1,0 +1,270 @@
+"""What ledgers and budgets share: charges before draws, calibration, and the statement."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from privlp.privacy import refusals
+from privlp.privacy.calibration import largest_log_intensity
+from privlp.privacy.charged_draws import ChargedDraws
+from privlp.privacy.charges import Charge
+from privlp.privacy.limits import validated_budget
+from privlp.privacy.mechanisms import Mechanism
+from privlp.privacy.randomness import Randomness
+from privlp.privacy.record import LedgerEntry, PrivacyRecord, Statement
+from privlp.privacy.relation import AccountedRelation
+from privlp.privacy.unique import SpentOnce
+
+_M = TypeVar("_M", bound=Mechanism)
+
+
+class Accountant(SpentOnce, ABC):
+    """Privacy accounting against a fixed (eps, delta): a ledger of one call, or a budget.
+
+    Contract
+    --------
+    * :meth:`charge` either raises :class:`~privlp.BudgetExceededError`, leaving everything as it
+      was, or records the whole cost and hands out the only object that can draw.
+    * What was charged stays charged: an interrupted or failed computation does not get its budget
+      back.
+    * It accounts for one neighbour relation. Mixing two raises.
+    * Threads may share it. It can be neither copied nor sent to another process, nor used in a
+      forked one.
+    """
+
+    def __init__(self, eps: float, delta: float) -> None:
+        super().__init__()
+        self.eps, self.delta = validated_budget(eps, delta)
+
+    # --- charges
+
+    def charge(
+        self,
+        mechanism: Mechanism,
+        count: int,
+        purpose: str,
+        relation: AccountedRelation,
+        randomness: Randomness,
+        *,
+        description: str | None = None,
+    ) -> ChargedDraws:
+        """Pay for `count` draws and return the right to make them.
+
+        `description` words the relation for the statement, for instance with the number of rows of
+        the largest record; by default ``relation.description``.
+
+        Raises
+        ------
+        BudgetExceededError
+            If this ledger or budget, or a budget above it, would be overspent.
+        RelationMismatchError
+            If an earlier charge was made under another neighbour relation.
+
+        Examples
+        --------
+        >>> from privlp import Budget, ConstraintPrivate
+        >>> from privlp.privacy import LaplaceMechanism, Randomness
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> count = LaplaceMechanism.of_eps(1.0, 0.5)
+        >>> release = budget.charge(count, 1, "a count", ConstraintPrivate(), Randomness(0))
+        >>> noisy_count = release(17.0)
+        >>> release.remaining, budget.spent()
+        (0, 0.5)
+        """
+        return self.charge_together(
+            [(mechanism, count, purpose)], relation, randomness, description=description
+        )[0]
+
+    @abstractmethod
+    def charge_together(
+        self,
+        requests: Sequence[tuple[Mechanism, int, str]],
+        relation: AccountedRelation,
+        randomness: Randomness,
+        *,
+        description: str | None = None,
+    ) -> list[ChargedDraws]:
+        """Pay for several (mechanism, count, purpose) at once, or for none of them.
+
+        See :meth:`charge`.
+
+        Examples
+        --------
+        >>> from privlp import Budget, ConstraintPrivate
+        >>> from privlp.privacy import LaplaceMechanism, Randomness
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> requests = [
+        ...     (LaplaceMechanism.of_eps(1.0, 0.5), 1, "a count"),
+        ...     (LaplaceMechanism.of_eps(8.0, 0.25), 2, "two sums"),
+        ... ]
+        >>> releases = budget.charge_together(requests, ConstraintPrivate(), Randomness(0))
+        >>> [release.remaining for release in releases], budget.spent()
+        ([1, 2], 1.0)
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Refuse all later charges.
+
+        Whoever still holds this object cannot spend through it any more.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> budget.close()
+        >>> solve(examples.diet(), eps=0.5, delta=0.0, budget=budget)
+        Traceback (most recent call last):
+            ...
+        privlp.errors.BudgetExceededError: This budget is closed: ...
+        """
+
+    # --- calibration
+
+    def calibrate(
+        self, make: Callable[[float], _M], count: int, *, together_with: Sequence[Mechanism] = ()
+    ) -> _M:
+        """The least noisy mechanism of a family of which `count` draws still fit.
+
+        Parameters
+        ----------
+        make : callable
+            Maps an intensity in (0, inf) to a mechanism; a larger intensity costs more.
+        count : int
+            Number of draws.
+        together_with : sequence of Mechanism
+            Mechanisms that are to be charged with it, for one draw each.
+
+        Raises
+        ------
+        BudgetExceededError
+            If nothing is left, or too little for any amount of noise.
+
+        Examples
+        --------
+        >>> from privlp import Budget
+        >>> from privlp.privacy import LaplaceMechanism
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> mechanism = budget.calibrate(lambda eps: LaplaceMechanism.of_eps(1.0, eps), count=4)
+        >>> round(mechanism.scale, 6)
+        4.0
+        """
+        return make(
+            self.calibrate_together(
+                lambda intensity: [
+                    *((mechanism, 1) for mechanism in together_with),
+                    (make(intensity), count),
+                ]
+            )
+        )
+
+    def calibrate_together(self, make: Callable[[float], Sequence[tuple[Mechanism, int]]]) -> float:
+        """The largest intensity at which several mechanisms still fit together.
+
+        `make` maps an intensity in (0, inf) to (mechanism, number of draws) pairs; a larger
+        intensity costs more. Charge them in that order.
+
+        Raises
+        ------
+        BudgetExceededError
+            If nothing is left, or too little for any amount of noise.
+
+        Examples
+        --------
+        >>> from privlp import Budget
+        >>> from privlp.privacy import LaplaceMechanism
+        >>> def counts_and_sum(eps):
+        ...     count, total = (LaplaceMechanism.of_eps(*of) for of in ((1.0, eps), (8.0, 2 * eps)))
+        ...     return [(count, 3), (total, 1)]
+        >>> round(Budget(eps=1.0, delta=0.0).calibrate_together(counts_and_sum), 6)
+        0.2
+        """
+        if math.isinf(self.eps):
+            return math.inf
+
+        def excess(log_intensity: float) -> float:
+            new = (Charge.of(*request, "") for request in make(math.exp(log_intensity)))
+            return self._excess_with(tuple(new))
+
+        found = largest_log_intensity(excess)
+        if found is None:
+            raise refusals.nothing_left(self.eps, self.delta, charged=bool(self.entries))
+        return math.exp(found)
+
+    @abstractmethod
+    def _excess_with(self, new: tuple[Charge, ...]) -> float:
+        """A number that grows with what new charges cost, positive where they do not fit."""
+
+    @property
+    @abstractmethod
+    def delta_left(self) -> float:
+        """What mechanisms with a delta of their own may take of it."""
+
+    # --- what was spent
+
+    @abstractmethod
+    def spent(self) -> float:
+        """The epsilon spent so far, at the delta of this ledger or budget."""
+
+    @property
+    @abstractmethod
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """What was paid for, in order."""
+
+    @abstractmethod
+    def record(self) -> PrivacyRecord:
+        """What was spent, as an immutable record.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+        >>> record = budget.record()
+        >>> record.eps_limit, [entry.purpose for entry in record.entries]
+        (1.0, ['noise on costs c'])
+        >>> record.relation
+        'objective-private: c changes by at most 0.2 in sum, within the declared public range'
+        """
+
+    def _record_of(
+        self, relations: Iterable[str], randomness: Mapping[str, bool], composition: str | None
+    ) -> PrivacyRecord:
+        entries = self.entries
+        return PrivacyRecord(
+            eps=self.spent(),
+            delta=self.delta if entries else 0.0,
+            eps_limit=self.eps,
+            delta_limit=self.delta,
+            entries=entries,
+            relation=" and ".join(relations) or None,
+            randomness=" and ".join(randomness) or None,
+            seeded=any(randomness.values()),
+            composition=composition,
+        )
+
+    def statement(self) -> Statement:
+        """The guarantee so far; see :meth:`privlp.privacy.PrivacyRecord.statement`.
+
+        Examples
+        --------
+        >>> from privlp import Budget, examples, solve
+        >>> budget = Budget(eps=1.0, delta=0.0)
+        >>> solution = solve(examples.diet(), eps=0.25, delta=0.0, budget=budget, rng=0)
+        >>> print(budget.statement())
+        NOT FOR RELEASE: the noise came from a seeded generator. The released values together are
+        (0.25, 0)-differentially ...
+        """
+        return self.record().statement()
+
+    def __str__(self) -> str:
+        return str(self.record())
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(eps={self.eps:g}, delta={self.delta:g},"
+            f" spent={self.spent():.6g})"
+        )

@@ -1,0 +1,30 @@
+"""Mechanisms: the only place that draws noise to protect a record.
+
+A mechanism knows its sensitivity and its noise, hence its price. It knows nothing of linear
+programs: sensitivities come from the neighbour relation (:mod:`privlp.relations`). A draw is
+obtained through :meth:`privlp.privacy.Ledger.charge`, so that it is paid for before it is made.
+"""
+
+from privlp.privacy.mechanisms.base import HasGenerator as HasGenerator
+from privlp.privacy.mechanisms.base import Mechanism as Mechanism
+from privlp.privacy.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
+from privlp.privacy.mechanisms.gaussian import GaussianMechanism as GaussianMechanism
+from privlp.privacy.mechanisms.gaussian import (
+    WeightedGaussianMechanism as WeightedGaussianMechanism,
+)
+from privlp.privacy.mechanisms.laplace import (
+    EuclideanLaplaceMechanism as EuclideanLaplaceMechanism,
+)
+from privlp.privacy.mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
+from privlp.privacy.mechanisms.objective_perturbation import (
+    GaussianObjectivePerturbation as GaussianObjectivePerturbation,
+)
+from privlp.privacy.mechanisms.objective_perturbation import (
+    ObjectivePerturbation as ObjectivePerturbation,
+)
+from privlp.privacy.mechanisms.truncated_gaussian import (
+    TruncatedGaussianMechanism as TruncatedGaussianMechanism,
+)
+from privlp.privacy.mechanisms.truncated_laplace import (
+    TruncatedLaplaceMechanism as TruncatedLaplaceMechanism,
+)

@@ -1,0 +1,121 @@
+"""Objective perturbation: a noisy linear term of an objective, whose minimiser is released."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.errors import InvalidParameterError
+from privlp.privacy.mechanisms.base import FloatArray, HasGenerator
+from privlp.privacy.mechanisms.gaussian import GaussianMechanism
+from privlp.privacy.mechanisms.laplace import EuclideanLaplaceMechanism
+from privlp.privacy.noise.laws import Law
+from privlp.privacy.noise.rounding import nearly
+from privlp.privacy.prices import Price
+
+_COVERED = (
+    "the noise is not released; its rounding error is covered by noise of its own, but for a chance"
+    " below 1e-27"
+)
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbation(EuclideanLaplaceMechanism):
+    """The linear term of a perturbed objective whose exact minimiser is released.
+
+    The term is noise of density proportional to exp(-||v||_2 / scale). `sensitivity` bounds the L2
+    change of the gradient of the summed losses between neighbours. The minimiser is a function of
+    the linear term, with a Jacobian that depends on the records. `curvature_cost` bounds the change
+    of the logarithm of its determinant. Together this is (sensitivity / scale +
+    curvature_cost)-DP. The release of the *exact* minimiser is private; the linear term itself
+    stays secret. It is drawn to within ``scale * 2**-40`` in every entry. This error is to be
+    covered together with that of the minimiser. Proof: ``docs/proofs.md``, "Objective
+    perturbation".
+
+    Parameters
+    ----------
+    sensitivity, scale : float
+        In units of the gradient of the summed losses.
+    curvature_cost : float
+        ln(1 + q R^2 / (n reg)) for curvature q, rows of norm R, and an objective of strong
+        convexity `reg`.
+    """
+
+    curvature_cost: float
+    name = "objective perturbation"
+    arithmetic = _COVERED
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_curvature_cost(self.curvature_cost)
+
+    @property
+    def pure_eps(self) -> float:
+        return super().pure_eps + self.curvature_cost
+
+    def release(self, value: npt.ArrayLike, randomness: HasGenerator) -> FloatArray:
+        return _perturbed(value, self.scale, self._law, randomness)
+
+
+@dataclass(frozen=True)
+class GaussianObjectivePerturbation(GaussianMechanism):
+    """As :class:`ObjectivePerturbation`, with Gaussian noise.
+
+    The privacy loss is at most ``curvature_cost + (b·g + ||g||^2/2) / sigma^2`` for noise b and a
+    change g of the gradient. This g *depends on b*, so that this is no Gaussian mechanism. For
+    losses of a margin, g = a x - a' x' with bounded slopes a and a'. The privacy loss is convex in
+    (a, a'), hence at most its maximum over the four corners of their range. At each corner it is
+    that of a Gaussian mechanism. So delta(eps) is at most the sum of four Gaussian curves at eps -
+    curvature_cost. Slopes of one sign make three of them smaller: one corner is 0, and two move one
+    record only. Proof: ``docs/proofs.md``, "Objective perturbation".
+
+    Parameters
+    ----------
+    sensitivity, sigma : float
+        In units of the gradient of the summed losses; `sensitivity` bounds ||a x|| + ||a' x'||.
+    curvature_cost : float
+        As for :class:`ObjectivePerturbation`.
+    one_sided : bool
+        Whether the slopes of a loss have one sign, so that a and a' lie between 0 and a bound.
+    """
+
+    curvature_cost: float
+    one_sided: bool = False
+    name = "Gaussian objective perturbation"
+    arithmetic = _COVERED
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_curvature_cost(self.curvature_cost)
+
+    @property
+    def price(self) -> Price:
+        if self.sigma == 0:
+            return Price.none()
+        mu = self.sensitivity / self.sigma
+        return Price.of_corners(
+            self.curvature_cost, ((1, mu), (2, mu / 2)) if self.one_sided else ((4, mu),)
+        )
+
+    def release(self, value: npt.ArrayLike, randomness: HasGenerator) -> FloatArray:
+        return _perturbed(value, self.sigma, self._law, randomness)
+
+
+def _require_curvature_cost(value: float) -> None:
+    if not 0 <= value < math.inf:
+        raise InvalidParameterError(
+            f"curvature_cost must be non-negative and finite, got {value!r}.",
+            parameter="curvature_cost",
+        )
+
+
+def _perturbed(
+    value: npt.ArrayLike, scale: float, law: Law, randomness: HasGenerator
+) -> FloatArray:
+    """`value` plus noise that is not rounded, because it is not released."""
+    exact = np.asarray(value, dtype=float)
+    noise = nearly(scale, law, exact.size, randomness.generator)
+    return exact + noise.reshape(exact.shape)

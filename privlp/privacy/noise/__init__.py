@@ -1,0 +1,1 @@
+"""Noise without floating-point artefacts: see :mod:`privlp.privacy.noise.rounding`."""

@@ -1,0 +1,216 @@
+"""What the relations share that bound the change of one part of a program: b, A or c."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.checks import as_floats, frozen, real
+from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.problem.data import ProgramData
+from privlp.problem.standard_form import StandardForm
+from privlp.relations.base import own_name
+from privlp.relations.low_sensitivity import LowSensitivity
+from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+
+FloatArray = npt.NDArray[np.float64]
+
+# Beyond this many times the sensitivity a number cannot carry its noise in double precision.
+_LARGEST_MULTIPLE = 2.0**36
+
+
+@dataclass(frozen=True)
+class BoundedChange(LowSensitivity):
+    """What ScalarPrivate, RowPrivate, ColumnPrivate and ObjectivePrivate have in common.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Bound on the change, positive and finite, in the units of the numbers that change.
+    lower, upper : float or array_like, optional
+        Declared public range of the private numbers, the same for every neighbour. Where both ends
+        meet, the number is public.
+    """
+
+    sensitivity: float
+    _: KW_ONLY
+    lower: Any = field(default=None, compare=False, repr=False)
+    upper: Any = field(default=None, compare=False, repr=False)
+
+    #: Which numbers change: "b", "A" or "c".
+    part: ClassVar[str]
+    #: What messages call them.
+    numbers_are: ClassVar[str]
+    #: Why no bound on their change makes the program unsolvable, and what to do.
+    unbounded: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitivity", self._checked_sensitivity())
+        object.__setattr__(self, "lower", _declared_end(self.lower, "lower", -np.inf))
+        object.__setattr__(self, "upper", _declared_end(self.upper, "upper", np.inf))
+        try:
+            contradictory = bool((self.lower > self.upper).any())
+        except ValueError:
+            raise InvalidParameterError(
+                f"lower has shape {self.lower.shape} and upper {self.upper.shape}: they must"
+                " agree.",
+                parameter="lower",
+            ) from None
+        if contradictory:
+            raise InvalidParameterError("lower must not exceed upper anywhere.", parameter="lower")
+
+    def _checked_sensitivity(self) -> float:
+        value = real(self.sensitivity, "sensitivity")
+        if value == math.inf:
+            raise InvalidParameterError(
+                f"sensitivity must be finite: {self.unbounded}", parameter="sensitivity"
+            )
+        if not value > 0:
+            raise InvalidParameterError(
+                f"sensitivity must be positive and finite, got {self.sensitivity!r}.",
+                parameter="sensitivity",
+            )
+        return value
+
+    @property
+    def private_parts(self) -> frozenset[str]:
+        """One part."""
+        return frozenset([self.part])
+
+    def describe(self, lp: ProgramData) -> str:  # noqa: ARG002
+        """The relation in words, with what was declared public."""
+        declared = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
+        return (
+            f"{self.description}, within the declared public range"
+            if declared
+            else self.description
+        )
+
+    @property
+    def key(self) -> str:
+        """The same kind of change in every program of one ledger; its size may differ."""
+        return own_name(type(self))
+
+    def private_numbers(self, form: StandardForm) -> list[PrivateNumbers]:
+        """The private numbers with their sensitivities."""
+        numbers = self._numbers(form)
+        return [numbers] if len(numbers) else []
+
+    @abstractmethod
+    def _numbers(self, form: StandardForm) -> PrivateNumbers:
+        """The private numbers with their sensitivities, or none (m = 0)."""
+
+    @abstractmethod
+    def _steps(
+        self, numbers: PrivateNumbers, rng: np.random.Generator, rows: Sequence[int]
+    ) -> FloatArray:
+        """A random change of the private numbers of the full size, (m,)."""
+
+    @abstractmethod
+    def _range_of(self, lp: ProgramData) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
+        """What :meth:`check` compares: the declared ends, the numbers, and which are private.
+
+        The first three have one shape; the last is a mask or an index of it.
+        """
+
+    def _size(self) -> float:
+        """Public bound on the size of every private number: its range, or what `check` allows.
+
+        Examples
+        --------
+        >>> from privlp import ScalarPrivate
+        >>> ScalarPrivate(0.5, lower=[0, -4, 9], upper=[2, 0, 9])._size()  # the third is public
+        4.0
+        """
+        lower, upper = np.broadcast_arrays(self.lower, self.upper)
+        size = np.maximum(np.abs(lower), np.abs(upper))[lower < upper]
+        return min(float(size.max(initial=0.0)), _LARGEST_MULTIPLE * self.sensitivity)
+
+    def check(self, lp: ProgramData) -> None:
+        """Refuse groups, numbers outside their range, and numbers that cannot carry their noise."""
+        if lp.groups is not None:
+            raise InvalidProblemError(
+                "groups has no use where numbers change a little: the sensitivity says what one"
+                " record moves. Leave it out.",
+                parameter="groups",
+            )
+        try:
+            lower, upper, values, private = self._range_of(lp)
+        except ValueError:
+            raise InvalidProblemError(
+                f"lower and upper must be numbers, or arrays of the shape of {self.numbers_are};"
+                f" got {self.lower.shape} and {self.upper.shape} for {lp.shape[0]} rows and"
+                f" {lp.shape[1]} variables.",
+                parameter="lower",
+            ) from None
+        inside = (lower <= values) & (values <= upper)
+        if not inside[private].all():
+            raise InvalidProblemError(
+                f"Some of {self.numbers_are} lie outside the declared range. Declare a public lower"
+                " and upper that hold for every neighbour; do not read them off the data.",
+                parameter="lower",
+            )
+        movable = np.broadcast_to(lower < upper, values.shape)[private]
+        if (np.abs(values[private][movable]) > _LARGEST_MULTIPLE * self.sensitivity).any():
+            raise InvalidProblemError(
+                f"Some of {self.numbers_are} exceed {_LARGEST_MULTIPLE:.3g} times the sensitivity,"
+                f" {self.sensitivity:g}: double precision cannot hold them together with their"
+                " noise. Check the sensitivity, or rescale.",
+                parameter="sensitivity",
+            )
+
+    def moved(
+        self, form: StandardForm, rng: np.random.Generator, rows: Sequence[int] = ()
+    ) -> ProgramData:
+        numbers = self._numbers(form)
+        if not len(numbers):
+            return form.lp
+        true = ProgramNumbers.of(form)
+        steps = self._steps(numbers, rng, rows)
+        moved = self._moved_values(numbers, true.values(numbers), steps)
+        return true.having(numbers, moved).program()
+
+    def _moved_values(
+        self, numbers: PrivateNumbers, values: FloatArray, steps: FloatArray
+    ) -> FloatArray:
+        """The values after these steps, or after opposite steps where these leave the range.
+
+        Rounding goes towards the old values, so that no change exceeds its step.
+        """
+        outside = (values + steps < numbers.low) | (values + steps > numbers.high)
+        moved = np.clip(values + np.where(outside, -steps, steps), numbers.low, numbers.high)
+        return np.where(np.abs(moved - values) > np.abs(steps), np.nextafter(moved, values), moved)
+
+
+def signs(size: int, rng: np.random.Generator) -> FloatArray:
+    """All 1, all -1, or any."""
+    kind = rng.integers(3)
+    return rng.choice([-1.0, 1.0], size=size) if kind == 2 else np.full(size, (1.0, -1.0)[kind])
+
+
+def split_among_few(total: float, size: int, rng: np.random.Generator) -> FloatArray:
+    """A vector of L1 norm `total`: often one entry, else two or all alike."""
+    count = min(size, int(rng.choice([1, 2, size], p=[0.6, 0.2, 0.2])))
+    steps = np.zeros(size)
+    steps[rng.permutation(size)[:count]] = total / count
+    return steps * signs(size, rng)
+
+
+def _declared_end(given: Any, name: str, absent: float) -> FloatArray:
+    """One end of a declared range as an immutable array; infinite where none was declared."""
+    dense = given.toarray() if hasattr(given, "toarray") else given
+    try:
+        end = np.array(absent) if given is None else as_floats(dense, name)
+    except InvalidProblemError as error:
+        raise InvalidParameterError(str(error), parameter=name) from None
+    if np.isnan(end).any():
+        raise InvalidParameterError(
+            f"{name} holds NaN; a declared range must be of numbers.", parameter=name
+        )
+    return frozen(end)

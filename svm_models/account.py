@@ -1,0 +1,101 @@
+"""What one fit is charged to, and where its noise comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from privlp import Budget, ConstraintPrivate, InvalidParameterError
+from privlp.privacy import (
+    Accountant,
+    ChargedDraws,
+    Ledger,
+    Mechanism,
+    PrivacyRecord,
+    Randomness,
+)
+from privlp.privacy.limits import validated_budget
+from svm_models.classes import DECLARED
+
+#: One record is one private row.
+RELATION = ConstraintPrivate()
+
+
+class Account:
+    """What one fit is charged to: its ledger, its randomness, and the neighbour relation in words.
+
+    Parameters
+    ----------
+    ledger : Accountant
+    randomness : Randomness
+    relation : str
+        What a record of privacy says about neighbours.
+    """
+
+    def __init__(
+        self, ledger: Accountant, randomness: Randomness, relation: str = DECLARED
+    ) -> None:
+        self.ledger = ledger
+        self.randomness = randomness
+        self.relation = relation
+
+    def charge(self, mechanism: Mechanism, purpose: str) -> ChargedDraws:
+        """Charge one draw."""
+        return self.charge_together([(mechanism, 1, purpose)])[0]
+
+    def charge_together(self, requests: Sequence[tuple[Mechanism, int, str]]) -> list[ChargedDraws]:
+        """Charge mechanisms, each with a number of draws and a purpose: all of them, or none."""
+        return self.ledger.charge_together(
+            requests, RELATION, self.randomness, description=self.relation
+        )
+
+    def record(self) -> PrivacyRecord:
+        """What was spent.
+
+        It says where the classes are from, even if all was charged by a linear program with words
+        of its own.
+        """
+        record = self.ledger.record()
+        if record.relation is None or self.relation in record.relation:
+            return record
+        return replace(record, relation=f"{record.relation} and {self.relation}")
+
+
+def open_ledger(eps: float, delta: float, budget: Budget | None) -> Accountant:
+    """The ledger of a planned call of (eps, delta), within `budget` if there is one."""
+    _require_budget(budget)
+    return Ledger(eps, delta) if budget is None else budget.ledger(eps, delta)
+
+
+def open_budget(eps: float, delta: float, budget: Budget | None) -> Budget:
+    """A budget of (eps, delta) for several calls whose eps and delta add up.
+
+    It lies within `budget` if there is one.
+    """
+    _require_budget(budget)
+    if budget is None:
+        return Budget(eps, delta, composition="basic")
+    # As a whole, before its first call is charged.
+    budget.require_room_for(*validated_budget(eps, delta))
+    return budget.share(eps, delta, composition="basic")
+
+
+def _require_budget(budget: Any) -> None:
+    if budget is not None and not isinstance(budget, Budget):
+        raise InvalidParameterError(
+            f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
+        )
+
+
+def as_rng(random_state: Any) -> Any:
+    """A random source of privlp.
+
+    From scikit-learn's legacy RandomState a seed is taken.
+    """
+    if isinstance(random_state, np.random.RandomState):
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    return random_state

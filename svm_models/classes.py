@@ -1,0 +1,84 @@
+"""The two classes of a classifier: declared, or read from the records."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from privlp import InvalidParameterError, InvalidProblemError, NotPrivateWarning
+
+FloatArray = npt.NDArray[np.float64]
+
+#: The neighbour relation in words.
+_RECORDS = (
+    "one record (x_i, y_i) replaced; the number of records and the two classes, which were {}, are"
+    " public"
+)
+DECLARED = _RECORDS.format("declared")
+READ = _RECORDS.format("read from the records")
+
+
+@dataclass(frozen=True, eq=False)
+class ReadClasses:
+    """Two labels that a selector read from the records, for its candidates.
+
+    The selector has warned of it.
+    """
+
+    labels: npt.NDArray[Any]
+
+
+def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], FloatArray]:
+    """The two labels in order, as declared or else as found, and y as signs."""
+    check_classification_targets(y)
+    declared = declared.labels if isinstance(declared, ReadClasses) else declared
+    classes = np.unique(y if declared is None else np.asarray(declared))
+    if declared is not None and classes.shape != (2,):
+        raise InvalidParameterError("classes must name two different labels.", parameter="classes")
+    if len(classes) == 1:
+        raise InvalidProblemError(
+            "y has one class only; give labels of two classes, or name both by classes=(a, b).",
+            parameter="y",
+        )
+    if len(classes) > 2:
+        raise InvalidProblemError(
+            "Only binary classification is supported. The type of the target is"
+            f" {type_of_target(y)}. Train one class against the rest.",
+            parameter="y",
+        )
+    if not np.isin(y, classes).all():
+        raise InvalidProblemError(
+            "Only binary classification is supported. y holds labels other than the two of"
+            " classes.",
+            parameter="y",
+        )
+    return classes, np.where(y == classes[1], 1.0, -1.0)
+
+
+def relation_in_words(classes: Any) -> str:
+    """The neighbour relation of a fit, and whether its classes were declared."""
+    return READ if classes is None or isinstance(classes, ReadClasses) else DECLARED
+
+
+def warn_of_read_classes(classes: Any, eps: Any, *, stacklevel: int = 3) -> None:
+    """Warn where a private fit is about to read its two classes from the records.
+
+    If all records but one have the same label, that one decides whether there are two classes to
+    tell apart, and so whether fit raises. The warning does not depend on the records: one that came
+    only where a single record matters would tell that it does.
+    """
+    if classes is None and not (isinstance(eps, Real) and eps == math.inf):
+        warnings.warn(
+            "The two classes are read from the records, and no budget pays for that: the label of"
+            " one record can decide whether fit raises. Pass classes=(a, b), two labels that are"
+            " known without the records.",
+            NotPrivateWarning,
+            stacklevel=stacklevel,
+        )

@@ -1,0 +1,241 @@
+"""The classifiers trained by output and objective perturbation, each for one loss or for any.
+
+Every one minimises reg/2 ||w||^2 plus the mean loss of the margins y_i x_i·w, privately
+(:mod:`svm_models.perturbation` derives the guarantees). A loss of your own is a
+:class:`~svm_models.losses.MarginLoss`; the two general classifiers take it as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp import InvalidParameterError
+from privlp.checks import positive
+from svm_models.account import Account
+from svm_models.base import PrivateLinearClassifier
+from svm_models.losses import MarginLoss, huber, logistic
+from svm_models.minimise import RegularizedRisk
+from svm_models.perturbation import perturb_objective, perturb_output
+from svm_models.records import signed
+
+FloatArray = npt.NDArray[np.float64]
+
+_PARAMETERS = """
+
+    Parameters
+    ----------{loss}
+    eps : float
+        In (0, inf]; ``inf`` adds no noise, and ``privacy_`` says so.
+    reg : float
+        Strength of ||w||^2/2 beside the *mean* loss, positive and public. Tuning it on the records
+        costs privacy: :class:`PrivateModelSelector`.
+    delta : float
+        In [0, 1); 0 for pure differential privacy, else Gaussian noise.
+    data_norm : float
+        Public bound on the Euclidean norm of a record. Longer ones are scaled down to it, and how
+        many is not told.
+    classes : pair of labels, optional
+        The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
+        says so.
+    budget : privlp.Budget, optional
+        A budget shared with other fits.
+    random_state : None, int or numpy.random.Generator
+        ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.{h}
+
+    Attributes
+    ----------
+    coef_ : (1, p) array
+    intercept_ : (1,) array
+        Zero.
+    classes_ : (2,) array
+    privacy_ : privlp.privacy.PrivacyRecord
+        What was spent on what.
+"""
+_LOSS = """
+    loss : MarginLoss
+        The loss, with bounds on its slope and curvature that the guarantee rests on; logistic by
+        default."""
+_H = """
+    h : float
+        Half-width of the quadratic part of the Huber hinge, 0 < h <= 1/2."""
+
+
+def _documented(loss: str = "", h: str = "") -> Any:
+    """Add the parameters, which all six share, to a class's docstring."""
+
+    def decorate(cls: type) -> type:
+        summary, heading, examples = (cls.__doc__ or "").partition("\n\n    Examples")
+        cls.__doc__ = f"{summary}{_PARAMETERS.format(loss=loss, h=h)}{heading[1:]}{examples}"
+        return cls
+
+    return decorate
+
+
+def _risk(model: Any, X: Any, signs: FloatArray, loss: MarginLoss) -> RegularizedRisk:
+    """What a classifier minimises, before it is perturbed."""
+    reg = positive(model.reg, "reg", finite=True)
+    return RegularizedRisk.in_memory(signed(X, signs), loss, reg, float(model.data_norm))
+
+
+def _given(loss: Any) -> MarginLoss:
+    """The loss of a general classifier."""
+    if loss is None:
+        return logistic()
+    if not isinstance(loss, MarginLoss):
+        raise InvalidParameterError(
+            f"loss must be a svm_models.MarginLoss, got {type(loss).__name__}.",
+            parameter="loss",
+        )
+    return loss
+
+
+@_documented(h=_H)
+@dataclass(eq=False, repr=False)
+class OutputPerturbationSVC(PrivateLinearClassifier):
+    """Huber support vector machine, private by noise on its weights.
+
+    Examples
+    --------
+    >>> from svm_models import OutputPerturbationSVC, make_separable_sphere
+    >>> X, y = make_separable_sphere(2000, random_state=0)
+    >>> model = OutputPerturbationSVC(
+    ...     eps=1.0, reg=1e-1, classes=(-1, 1), random_state=0
+    ... ).fit(X, y)
+    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
+    (True, 1.0)
+    """
+
+    eps: float = 1.0
+    reg: float = 1e-3
+    delta: float = 0.0
+    h: float = field(default=0.5, kw_only=True)
+
+    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
+        return perturb_output(_risk(self, X, signs, huber(self.h)), account)
+
+
+@_documented()
+@dataclass(eq=False, repr=False)
+class OutputPerturbationLogisticRegression(PrivateLinearClassifier):
+    """Logistic regression, private by noise on its weights.
+
+    Examples
+    --------
+    >>> from svm_models import OutputPerturbationLogisticRegression, make_separable_sphere
+    >>> X, y = make_separable_sphere(2000, random_state=0)
+    >>> model = OutputPerturbationLogisticRegression(
+    ...     eps=1.0, reg=1e-1, classes=(-1, 1), random_state=0
+    ... ).fit(X, y)
+    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
+    (True, 1.0)
+    """
+
+    eps: float = 1.0
+    reg: float = 1e-3
+    delta: float = 0.0
+
+    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
+        return perturb_output(_risk(self, X, signs, logistic()), account)
+
+
+@_documented(loss=_LOSS)
+@dataclass(eq=False, repr=False)
+class OutputPerturbationClassifier(PrivateLinearClassifier):
+    """A classifier for any :class:`MarginLoss`, private by noise on its weights.
+
+    Examples
+    --------
+    >>> from svm_models import OutputPerturbationClassifier, make_separable_sphere
+    >>> X, y = make_separable_sphere(2000, random_state=0)
+    >>> model = OutputPerturbationClassifier(
+    ...     eps=1.0, reg=1e-1, classes=(-1, 1), random_state=0
+    ... ).fit(X, y)
+    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
+    (True, 1.0)
+    """
+
+    loss: MarginLoss | None = None
+    eps: float = 1.0
+    reg: float = 1e-3
+    delta: float = 0.0
+
+    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
+        return perturb_output(_risk(self, X, signs, _given(self.loss)), account)
+
+
+@_documented(h=_H)
+@dataclass(eq=False, repr=False)
+class ObjectivePerturbationSVC(PrivateLinearClassifier):
+    """Huber support vector machine, private by noise in its objective.
+
+    Examples
+    --------
+    >>> from svm_models import ObjectivePerturbationSVC, make_separable_sphere
+    >>> X, y = make_separable_sphere(2000, random_state=0)
+    >>> model = ObjectivePerturbationSVC(
+    ...     eps=1.0, reg=1e-2, classes=(-1, 1), random_state=0
+    ... ).fit(X, y)
+    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
+    (True, 1.0)
+    """
+
+    eps: float = 1.0
+    reg: float = 1e-3
+    delta: float = 0.0
+    h: float = field(default=0.5, kw_only=True)
+
+    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
+        return perturb_objective(_risk(self, X, signs, huber(self.h)), account)
+
+
+@_documented()
+@dataclass(eq=False, repr=False)
+class ObjectivePerturbationLogisticRegression(PrivateLinearClassifier):
+    """Logistic regression, private by noise in its objective.
+
+    Examples
+    --------
+    >>> from svm_models import ObjectivePerturbationLogisticRegression, make_separable_sphere
+    >>> X, y = make_separable_sphere(2000, random_state=0)
+    >>> model = ObjectivePerturbationLogisticRegression(
+    ...     eps=1.0, reg=1e-2, classes=(-1, 1), random_state=0
+    ... ).fit(X, y)
+    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
+    (True, 1.0)
+    """
+
+    eps: float = 1.0
+    reg: float = 1e-3
+    delta: float = 0.0
+
+    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
+        return perturb_objective(_risk(self, X, signs, logistic()), account)
+
+
+@_documented(loss=_LOSS)
+@dataclass(eq=False, repr=False)
+class ObjectivePerturbationClassifier(PrivateLinearClassifier):
+    """A classifier for any :class:`MarginLoss`, private by noise in its objective.
+
+    Examples
+    --------
+    >>> from svm_models import ObjectivePerturbationClassifier, make_separable_sphere
+    >>> X, y = make_separable_sphere(2000, random_state=0)
+    >>> model = ObjectivePerturbationClassifier(
+    ...     eps=1.0, reg=1e-2, classes=(-1, 1), random_state=0
+    ... ).fit(X, y)
+    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
+    (True, 1.0)
+    """
+
+    loss: MarginLoss | None = None
+    eps: float = 1.0
+    reg: float = 1e-3
+    delta: float = 0.0
+
+    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
+        return perturb_objective(_risk(self, X, signs, _given(self.loss)), account)

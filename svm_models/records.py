@@ -1,0 +1,87 @@
+"""Private records made ready: none longer than its bound, each times its label.
+
+What becomes of a record depends on that record and on public numbers alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def within_norm(X: Any, data_norm: float) -> Any:
+    """A new array in which longer rows are scaled down to `data_norm`.
+
+    Entries that are not finite become zero. Duplicate entries of a sparse array are summed first,
+    so that what is measured is what is used. The caller's arrays are read only. What becomes of a
+    row depends on that row and on the shape of X alone, to the last bit.
+
+    Every row that comes out has a Euclidean norm of at most `data_norm`, in real arithmetic.
+    *Derivation*: rows are measured after division by a power of two, which is exact, so that their
+    largest entry is in [1/2, 1) and no square overflows. With u = 2^-53, the computed norm of p
+    numbers is off by less than (p + 3) u, relatively; so is one that was scaled, up to 3 u more.
+    The allowance of (p + 8) u for the comparison, and of twice as much for scaling, covers both.
+    """
+    X = _own_rows(X)
+    values = X.data if sp.issparse(X) else X
+    with np.errstate(all="ignore"):
+        values[~np.isfinite(values)] = 0.0
+        exponents = np.frexp(_of_each_row(np.maximum, np.abs(values), X))[1]
+        shape = np.ldexp(values, _along_rows(-exponents, X))
+        norms = np.sqrt(_of_each_row(np.add, np.square(shape), X))
+        allowance = (X.shape[1] + 8) * 2.0**-53
+        long = norms * (1 + allowance) > np.ldexp(data_norm, -exponents)
+        shape *= _along_rows(data_norm * (1 - 2 * allowance) / np.where(long, norms, 1.0), X)
+    np.copyto(values, shape, where=_along_rows(long, X))
+    return X
+
+
+def _own_rows(X: Any) -> Any:
+    """A copy of X: in C order, or a CSR array with columns in order and one entry for each cell."""
+    if not sp.issparse(X):
+        return np.array(X, dtype=float, order="C")
+    X = sp.csr_array(X)
+    count = X.indptr[-1]
+    columns, values = X.indices[:count], np.array(X.data[:count], dtype=float)
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    if np.any((rows[1:] == rows[:-1]) & (columns[1:] <= columns[:-1])):
+        # Stable: entries of a cell are summed in the order in which they are stored.
+        order = np.lexsort((columns, rows))
+        rows, columns, values = rows[order], columns[order], values[order]
+        first = np.flatnonzero(
+            np.append(True, (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1]))
+        )
+        with np.errstate(all="ignore"):
+            rows, columns, values = rows[first], columns[first], np.add.reduceat(values, first)
+    starts = np.searchsorted(rows, np.arange(X.shape[0] + 1)).astype(X.indptr.dtype)
+    return sp.csr_array((values, columns.copy(), starts), shape=X.shape)
+
+
+def _of_each_row(ufunc: np.ufunc, values: FloatArray, X: Any) -> FloatArray:
+    """A maximum or a sum over each row of values that are laid out as those of X.
+
+    Zero for a row without any.
+    """
+    if not sp.issparse(X):
+        return np.asarray(ufunc.reduce(values, axis=1))
+    found, filled = np.zeros(X.shape[0]), np.flatnonzero(np.diff(X.indptr))
+    if filled.size:
+        found[filled] = ufunc.reduceat(values, X.indptr[filled])
+    return found
+
+
+def _along_rows(numbers: npt.NDArray[Any], X: Any) -> npt.NDArray[Any]:
+    """One number a row, for each entry of the row."""
+    return np.repeat(numbers, np.diff(X.indptr)) if sp.issparse(X) else numbers[:, None]
+
+
+def signed(X: Any, signs: FloatArray) -> Any:
+    """Rows y_i x_i."""
+    if sp.issparse(X):
+        return sp.csr_array(sp.diags_array(signs) @ sp.csr_array(X))
+    return X * signs[:, None]
