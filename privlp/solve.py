@@ -39,46 +39,59 @@ def solve(
     progress: bool = False,
     time_limit: float | None = None,
 ) -> Solution:
-    """Solve `lp` with (eps, delta)-differential privacy for the neighbour relation ``lp.neighbours``.
+    """Solve `lp` with (eps, delta)-differential privacy for its neighbours, ``lp.neighbours``.
 
     Parameters
     ----------
     lp : LinearProgram
         The program and what its neighbours may differ in.
     eps : float
-        In (0, inf]; ``inf`` means no noise, and the result is marked as not private. ``None`` together with ``delta=None`` and a
-        budget: all that is left of it.
+        In (0, inf]; ``inf`` means no noise, and the result is marked as not private. ``None``
+        together with ``delta=None`` and a budget: all that is left of it.
     delta : float
-        In [0, 1). At or above 1/n a whole record could be published within the rules: a warning says so.
+        In [0, 1). With 1/n or more, publishing a whole record could satisfy the definition: a
+        warning says so.
     s : float
-        For constraint-private programs: number of private rows that may be violated by more than alpha; from 1 to n. Larger s, less
-        noise. Other relations have no use for it.
+        For constraint-private programs: number of private rows that may be violated by more than
+        alpha; from 1 to n. A larger s means less noise. Other relations have no use for it.
     alpha : float, optional
-        Violation that the algorithm would reach without noise; sets the number of rounds. Per unit of ||A_i||_2 with ``"dmw"``,
-        the ``"mirror..."`` methods and ``"ftpl"``, in units of A x - b with ``"dmw-published"`` and ``"mw"``. ``None`` chooses the
-        best the budget allows.
+        Violation that the algorithm would reach without noise; sets the number of rounds. Per unit
+        of ||A_i||_2 with ``"dmw"``, the ``"mirror..."`` methods and ``"ftpl"``, in units of A x - b
+        with ``"dmw-published"`` and ``"mw"``. ``None`` chooses the best that the budget allows.
     opt : float or pair of floats
-        Public optimal value, in the user's units and sense, or a public range (low, high) that holds it: then ``"mirror"`` and
-        ``"ftpl"`` look for it, within the budget; without either ``"ftpl"`` looks among all objectives of the public region, which
-        may end far from the optimum. Other methods for whole constraints, and ``"mw"``, need the value. With soft
-        rows, a public bound on c·x. With ``"direct-noise"`` x minimises the largest violation among points of that value.
+        Public optimal value, in the user's units and sense, or a public range (low, high) that
+        contains it.
+
+        With a range ``"mirror"`` and ``"ftpl"`` look for the optimum, within the budget. Without a
+        value or a range ``"ftpl"`` looks among all objectives of the public region, and may end far
+        from the optimum. Other methods for whole constraints, and ``"mw"``, need the value. With
+        soft rows it is a public bound on c·x. With ``"direct-noise"`` x minimises the largest
+        violation among points of that value.
     method : str or Method
-        ``"auto"`` takes the one of the least error predicted from public numbers (:func:`plan`), among ``"mirror-best"`` and
-        ``"dmw"`` for whole constraints, or ``"ftpl"`` where neither applies; among ``"mw"`` and ``"direct-noise"`` otherwise. Where
-        a whole constraint may change: ``"mirror-best"`` runs ``"mirror"`` (for rows that can all be satisfied) and
-        ``"mirror-dense"`` (for rows that cannot) and chooses privately; ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded
-        public region; ``"dmw-published"`` is for comparison. Where numbers move a little: ``"mw"``, ``"direct-noise"``,
-        ``"truncated-laplace"``, ``"truncated-gaussian"``, ``"truncated-laplace-published"``. With ``feasible="always"``,
-        ``"auto"`` takes Laplace or Gaussian noise, whichever is narrower. A method of your own is a
-        :class:`~privlp.methods.Method`.
+        ``"auto"`` takes the method with the least error predicted from public numbers
+        (:func:`plan`). For whole constraints it chooses among ``"mirror-best"`` and ``"dmw"``, or
+        takes ``"ftpl"`` where neither applies; otherwise it chooses among ``"mw"`` and
+        ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise, whichever
+        is narrower.
+
+        Where a whole constraint may change: ``"mirror-best"`` runs ``"mirror"`` (for rows that can
+        all be satisfied) and ``"mirror-dense"`` (for rows that cannot) and chooses privately;
+        ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public region; ``"dmw-published"`` is
+        for comparison. Where numbers change a little: ``"mw"``, ``"direct-noise"``,
+        ``"truncated-laplace"``, ``"truncated-gaussian"``, ``"truncated-laplace-published"``.
+
+        A method of your own is a :class:`~privlp.methods.Method`.
     width : float or pair, optional
-        Declared bound on entries of A and b (``"dmw-published"``), or on ||A_i||_2 of soft rows (``"mirror"``).
+        Declared bound on entries of A and b (``"dmw-published"``), or on ||A_i||_2 of soft rows
+        (``"mirror"``).
     feasible : {None, "always"}
-        ``"always"``: x satisfies every inequality row of the true program with certainty, in exact arithmetic (public equalities to
-        the precision of HiGHS). Needs ranges declared in the neighbour relation. Refused where a whole constraint may change.
+        ``"always"``: x satisfies every inequality row of the true program with certainty, in exact
+        arithmetic (public equalities to the precision of HiGHS). Needs ranges declared in the
+        neighbour relation. Refused where a whole constraint may change.
     split : sequence of float, optional
-        Where several parts of the program are private: share of the budget for each, in the order in which the relations were given
-        (b, A, c each count once). Chosen from public numbers by default.
+        Where several parts of the program are private: share of the budget for each, in the order
+        in which the relations were given (b, A, c each count once). Chosen from public numbers by
+        default.
     budget : Budget, optional
         A budget shared with other calls; this call spends at most (eps, delta) of it.
     rng : None, int or numpy.random.Generator
@@ -86,8 +99,9 @@ def solve(
     progress : bool
         Show a progress bar.
     time_limit : float, optional
-        Seconds for the rounds; what is computed before the first of them is not limited. A solve that hits it releases nothing,
-        because where it stopped depends on the machine and the data; what was charged stays charged.
+        Seconds for the rounds; what is computed before the first round is not limited. A solve that
+        reaches the limit releases nothing, because the round at which it stopped depends on the
+        machine and the data. What was charged stays charged.
 
     Returns
     -------
@@ -100,7 +114,8 @@ def solve(
     UnsupportedProblemError
         If the method cannot solve this program; the message says what it needs.
     BudgetExceededError
-        If the budget does not allow it. All errors are raised before any draw and leave the budget as it was.
+        If the budget does not allow it. All errors are raised before any draw and leave the budget
+        as it was.
 
     Warns
     -----
@@ -109,37 +124,34 @@ def solve(
 
     Notes
     -----
-    Errors and results depend on private rows through nothing but paid draws. Whether the private rows are feasible is
-    private: only :func:`solve_exact` says.
+    Errors and results depend on private rows only through charged draws. Whether the private rows
+    are feasible is private: only :func:`solve_exact` says.
 
     Where c is private, ``solution.objective`` is the value under the released costs.
 
     Examples
     --------
+    How far a unit of each supply covers each person:
+
     >>> import numpy as np, privlp
-    >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))  # how far a unit of each supply covers each person
+    >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))
     >>> lp = privlp.LinearProgram(c=[1, 2, 1, 3], A=-needs, b=-np.ones(500))
     >>> solution = privlp.solve(lp, eps=2.0, delta=1e-6, s=50, alpha=None, opt=3.0, rng=0)
     >>> solution.status, round(solution.objective, 6), solution.privacy.eps <= 2.0
     (<Status.COMPLETED: 'completed'>, 3.0, True)
 
-    Capacities that one record moves by at most 1, between 10 and 40, and that the result must never
-    exceed:
+    Capacities that one record changes by at most 1, between 10 and 40, and that the result must
+    never exceed:
 
     >>> relation = privlp.ScalarPrivate(1.0, norm="1", lower=10, upper=40)
-    >>> lp = privlp.LinearProgram(c=[3, 5], A=[[1, 2], [3, 1]], b=[20, 30], sense="max", neighbours=relation)
+    >>> lp = privlp.LinearProgram(
+    ...     c=[3, 5], A=[[1, 2], [3, 1]], b=[20, 30], sense="max", neighbours=relation
+    ... )
     >>> solution = privlp.solve(lp, eps=1.0, delta=1e-6, feasible="always", rng=0)
     >>> solution.method, bool((lp.A @ solution.x <= lp.b).all())
     ('truncated-laplace', True)
     """
-    if not isinstance(lp, LinearProgram):
-        raise InvalidParameterError(
-            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
-        )
-    if budget is not None and not isinstance(budget, Budget):
-        raise InvalidParameterError(
-            f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
-        )
+    _check_arguments(lp, budget)
     if time_limit is not None:
         time_limit = positive(time_limit, "time_limit")
     task = Task(
@@ -152,17 +164,42 @@ def solve(
         split=split,
         time_limit=time_limit,
     )
-    public, ledger, randomness = task.public, task.ledger, Randomness.of(rng)
-    methods = protecting(public.relation, feasible)
-    warn_of_large_delta(ledger.eps, ledger.delta, public.records)
+    randomness = Randomness.of(rng)
+    methods = protecting(task.relation, feasible)
+    warn_of_large_delta(task.ledger.eps, task.ledger.delta, task.public.records)
+    return _run(lp, task, method, methods, randomness, progress=progress)
+
+
+def _check_arguments(lp: Any, budget: Any) -> None:
+    if not isinstance(lp, LinearProgram):
+        raise InvalidParameterError(
+            f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
+        )
+    if budget is not None and not isinstance(budget, Budget):
+        raise InvalidParameterError(
+            f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
+        )
+
+
+def _run(
+    lp: LinearProgram,
+    task: Task,
+    method: str | Method,
+    methods: Sequence[Method],
+    randomness: Randomness,
+    *,
+    progress: bool,
+) -> Solution:
+    """Plan from public numbers, charge, start on the private rows, and play all rounds."""
+    ledger = task.ledger
     # Whether a number overflows depends on private rows; nobody may learn it from a warning.
     with np.errstate(all="ignore"):
         name, planned = _planned(task, method, methods)
         draws = ledger.charge_together(
-            planned.charges, public.relation, randomness, description=public.description
+            planned.charges, task.relation, randomness, description=task.public.description
         )
         solver = planned.start(lp.rows(), draws)
-        status = drive(solver, progress=progress, time_limit=time_limit)
+        status = drive(solver, progress=progress, time_limit=task.time_limit)
         released = solver.released() if status.success else Released(None, None, status=status)
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
@@ -201,6 +238,7 @@ def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tup
 
 
 def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Accountant:
+    """What the call is charged to: a budget, a part of it, or a ledger of its own."""
     if eps is None and delta is None and budget is not None:
         return budget
     if eps is None or delta is None:
@@ -212,6 +250,7 @@ def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Ac
 
 
 def _message(released: Released, rounds: int, ledger: Accountant) -> str:
+    """How the solve ended, in a sentence."""
     privacy = (
         "without noise: NOT PRIVATE"
         if math.isinf(ledger.eps)

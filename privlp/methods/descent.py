@@ -183,7 +183,8 @@ def noise_of_one_release(task: Task, together_with: Sequence[Mechanism] = ()) ->
     """
     if task.ledger.delta == 0 and math.isfinite(task.ledger.eps):
         raise InvalidParameterError(
-            "delta must be positive with this method, whose noise is Gaussian; or use method='dmw'.",
+            "delta must be positive with this method, whose noise is Gaussian; or use"
+            " method='dmw'.",
             parameter="delta",
         )
     return task.ledger.calibrate(

@@ -58,10 +58,10 @@ class DenseMultiplicativeWeights(Method):
     delta).
 
     *Rounds.* With L = ln(n/s), T rounds leave a regret of at most 4·sqrt(L/(2T)) and a selection
-    error of at most (2·sensitivity/eps')·ln d each. With alpha (violation per unit of ||A_i||_2, at
-    most the radius of K times the violation in units of the row's span), T makes the regret alpha.
-    Otherwise T minimises the sum of the selection error and half the regret, about the regret seen
-    in trials.
+    error of at most (2·sensitivity/eps')·ln d each. With alpha (violation per unit of ||A_i||_2,
+    at most the radius of K times the violation in units of the row's span), T makes the regret
+    alpha. Otherwise T minimises the sum of the selection error and half the regret, about the
+    regret seen in trials.
 
     *Step.* sqrt(2L/T)/spread per unit of violation is the best step if the violations of a vertex
     have standard deviation `spread` over the dual-weighted rows. Two, the most possible, gives the

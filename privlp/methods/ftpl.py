@@ -34,27 +34,24 @@ from privlp.rows.on_polytope import RowsOnPolytope
 FloatArray = npt.NDArray[np.float64]
 
 _PURPOSE = "release the sum of violated rows each round"
-# Vertices that a leader is averaged over, and about how many there are in all.
+# Number of vertices that a leader is averaged over, and about how many are computed in all.
 _FEWEST_VERTICES, _MOST_VERTICES, _ALL_VERTICES = 40, 300, 30_000
-# Cuts: rounds per variable and at most, softness, and the noise, in rows, beyond which cuts
-# mislead.
+# Cuts: rounds per variable, fewest and most rounds, softness, and the largest noise, in rows, at
+# which cuts are still reliable.
 _CUTS_PER_VARIABLE, _FEWEST_CUTS, _MOST_CUTS = 20, 500, 5_000
 _SOFTNESS_OF_CUTS = 0.01
 _LARGEST_NOISE_OF_CUTS = 0.01
-# An end of all objectives that is more than so many widths of the range away is that of loose
-# bounds.
+# An objective that is more widths of the range away than this comes from loose bounds.
 _FARTHEST = 100.0
 _LIMITS: dict[str, Any] = {"rounding_of_sum": rounding.of_sum_on_polytope, "most_rounds": 300}
 
 
 class FollowThePerturbedLeader(Method):
-    """Minimise the smoothed sum of violations over any bounded public region.
+    """Descent on noisy gradients over any bounded public region, with a linear oracle.
 
-    Gradients are released with noise.
-
-    K = {x : public rows, bounds, c·x no worse than opt}: costs of any sign, free variables,
-    equalities, ranges. HiGHS is the linear oracle over K, and sees public and released numbers
-    only.
+    It minimises the smoothed sum of violations over K = {x : public rows, bounds, c·x no worse
+    than opt}, with costs of any sign, free variables, equalities and ranges. HiGHS is the linear
+    oracle over K, and sees public and released numbers only.
 
     *Neighbours*: constraint-private, one record with k rows; nothing is declared about A or b.
 
@@ -64,23 +61,23 @@ class FollowThePerturbedLeader(Method):
     :class:`~privlp.duals.elastic.ElasticDual`). So the sum moves by at most 2k in L2 if a
     record is replaced, by k if it is added or removed
     (:meth:`~privlp.relations.ConstraintPrivate.sum_sensitivity`), plus twice the rounding error.
-    Where cuts are made, z_i min(max(violation_i, 0), 1) is released besides, a number in [0, 1] for
-    each row: replaced, a record moves the sum of these by at most k, and all numbers together by at
-    most sqrt(4 + 1) k; added or removed, by at most sqrt(2) k. Proof: ``docs/proofs.md``, "Follow
-    the perturbed leader".
+    Where cuts are made, the sum of z_i min(max(violation_i, 0), 1) is released too, a number in
+    [0, 1] for each row. If a record is replaced, this sum moves by at most k, and all numbers
+    together by at most sqrt(4 + 1) k; if it is added or removed, by at most sqrt(2) k. Proof:
+    ``docs/proofs.md``, "Follow the perturbed leader".
 
-    *Budget.* T Gaussian releases of d' numbers (of d' + 1 where cuts are made), d' the number of
-    variables that K does not fix. Rounds that follow the perturbed leader count more the later they
-    are, and bear less noise (:class:`~privlp.privacy.WeightedGaussianMechanism`); cuts all bear the
-    same.
+    *Budget.* T Gaussian releases of d' numbers (of d' + 1 where cuts are made); d' is the number of
+    variables that K does not fix. Later rounds of the perturbed leader count more, and have less
+    noise (:class:`~privlp.privacy.WeightedGaussianMechanism`). All cuts have the same noise.
 
-    *Rule.* Public numbers fix everything. The player follows the leader of the released sum under
-    perturbations of its own (:class:`~privlp.regions.perturbed_leader.PerturbedLeader`), with the numbers of
-    :class:`~privlp.methods.descent.Descent`: on a simplex it is mirror descent. Where a round has
-    noise of at most a hundredth of one row, as without any, and no alpha is given, every released
-    sum is a cut: all rows together hold on one side of it only. Then the player follows the leader
-    of the largest cut (:class:`~privlp.players.cuts.LeaderOfCuts`), which gets to the optimum on regions far larger than
-    what is feasible. s has no other use than with alpha.
+    *Parameters.* Public numbers fix everything. The player goes to the best point for the released
+    sum under random perturbations (:class:`~privlp.regions.perturbed_leader.PerturbedLeader`), with
+    the parameters of :class:`~privlp.methods.descent.Descent`. On a simplex this is mirror descent.
+
+    *Cuts.* If a round has noise of at most a hundredth of one row and no alpha is given, every
+    released sum is a cut: all rows hold on one side of it only. Then the player goes towards the
+    point at which the largest cut is least (:class:`~privlp.players.cuts.LeaderOfCuts`). It reaches
+    the optimum also if the region is far larger than the feasible set. s is used with alpha only.
 
     *Unknown optimum* (``opt=(low, high)``, or none: then all objectives of the public region):
     :func:`~privlp.methods.value_search.plan_search`.
@@ -99,7 +96,7 @@ class FollowThePerturbedLeader(Method):
         relation = task.constraint_private(self.name)
         task.refuse(self.name, width="it needs no declared bounds")
         if task.opt is None and not task.lp.c.any():
-            # Where nothing costs anything, the optimum is known.
+            # Without costs the optimum is known.
             task = replace(task, opt=task.lp.offset)
         if task.opt is None or is_range(task.opt):
             return plan_search(task, relation, _Polytopes(task), self.name, **_LIMITS)
@@ -135,7 +132,7 @@ class FollowThePerturbedLeader(Method):
             return Game(ElasticDual(scaled, player.point, _SOFTNESS_OF_CUTS), player, rounds=rounds)
 
         def predict() -> Prediction:
-            """As a descent would leave it, which is more."""
+            """The error of a descent, which is larger."""
             noise = noise_of_one_release(task)
             descent = Descent.of(task, relation, region, noise, **_LIMITS)
             return descent.prediction(self.name, region, noise)
@@ -146,7 +143,7 @@ class FollowThePerturbedLeader(Method):
 def _cuts(
     task: Task, relation: ConstraintPrivate, region: PublicPolytope
 ) -> tuple[GaussianMechanism, int] | None:
-    """Mechanism and number of rounds for cuts, if there is so little noise."""
+    """Mechanism and rounds for cuts; None if the noise is too large, or alpha is given."""
     if task.accuracy() is not None or (task.ledger.delta == 0 and math.isfinite(task.ledger.eps)):
         return None
     rounds = min(max(_CUTS_PER_VARIABLE * region.size, _FEWEST_CUTS), _MOST_CUTS)
@@ -169,8 +166,9 @@ class _Polytopes:
     """Regions {x in K: low <= size of x <= V}.
 
     The size is the distance of c·x from the best of all objectives within the public rows, as in
-    covering; or, where that is more than twice as far from the range, from the worst, as in
-    packing; or, where both are too far to tell anything, from the better end of the range.
+    covering programs. If that is more than twice as far from the range as the worst objective, the
+    size is the distance from the worst, as in packing programs. If both are too far from the range
+    to be of use, it is the distance from the better end of the range.
     """
 
     def __init__(self, task: Task) -> None:
@@ -202,16 +200,16 @@ class _Polytopes:
         return PublicPolytope(self._form, (one, other))
 
     def size(self, point: FloatArray) -> float:
-        """The distance of c·x from where sizes are measured."""
+        """The size of a point x."""
         lp = self._form.lp
         return max(0.0, self._sign * (lp.sign * float(lp.c @ point) - self._from))
 
     def stage(
         self, value: float, price: float, descent: Descent, release: ChargedDraws
     ) -> tuple[Callable[[Any], RowsOnPolytope], AcceleratedDescent]:
-        """What makes rows of blocks, and the player, on {low <= size <= V}."""
+        """How blocks become rows of a stage on {low <= size <= V}, and its player."""
         region, lp = self._upto(value), self._form.lp
-        # A descent takes costs off what it releases, in units of rows.
+        # A descent subtracts costs from what it releases, in units of rows.
         costs = lp.sign * (lp.c * region.unit)[region.live] / price
         player = AcceleratedDescent(_leader(region, descent, stages=3), release, costs)
         return partial(RowsOnPolytope, region=region), player

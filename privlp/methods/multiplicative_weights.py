@@ -31,7 +31,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _NAME = "mw"
 _MOST_DEFAULT_ROUNDS = 2_000
-# Measured over bounds that put the standard deviation of a row in place of its span: see
+# Measured errors over bounds with the standard deviation of a row instead of its span: see
 # docs/results/low_sensitivity.md.
 _TYPICAL_REGRET = 0.35
 _TYPICAL_SELECTION = 0.17
@@ -48,18 +48,19 @@ class MultiplicativeWeights(Method):
 
     *Sensitivity.* At the public point x of a round the violations of two neighbours differ by a
     vector that spans at most :meth:`~privlp.relations.LowSensitivity.violation_change` there.
-    Violations are scored in units of that number. Where A is private, the selected row is
-    released with noise on its sensitivity after the change of variables,
-    :meth:`~privlp.relations.LowSensitivity.row_change` at v_j = V/c_j. Where only b is private the
-    row may be read. Proof: ``docs/proofs.md``, "Multiplicative weights over the variables".
+    Violations are scored in units of that number. Where A is private, the selected row is released
+    with noise for its sensitivity after the change of variables,
+    :meth:`~privlp.relations.LowSensitivity.row_change` at v_j = V/c_j. Where only b is private, the
+    selected row is public. Proof: ``docs/proofs.md``, "Multiplicative weights over the variables".
 
     *Budget.* T selections and, where A is private, T releases, half of the budget each.
 
-    *Step.* AdaHedge (de Rooij, van Erven, Grünwald and Koolen 2014) sets it from the released rows,
-    which is post-processing.
+    *Step.* AdaHedge (de Rooij, van Erven, Grünwald and Koolen 2014) computes it from the released
+    rows, which is post-processing.
 
     *Rounds.* With rows that span r on K, T rounds leave a regret of at most r sqrt(ln d/(2T)).
-    Given alpha (in units of A x - b), T makes that alpha; else T minimises the predicted violation.
+    With alpha (in units of A x - b), T makes the regret alpha. Otherwise T minimises the predicted
+    violation.
     """
 
     name = _NAME
@@ -90,7 +91,7 @@ class MultiplicativeWeights(Method):
 
 
 class Forecast:
-    """What is known before a draw: the rows on the region; from them rounds and noise.
+    """Rounds and noise, from public numbers.
 
     Raises
     ------
@@ -279,13 +280,13 @@ class AdaHedge:
     def distribution(self) -> FloatArray:
         """Weights of the experts, which sum to one."""
         ahead = self._losses - self._losses.min()
-        # An expert that is not behind has weight 1, also where the rate is infinite (inf * 0 is NaN).
+        # The best experts have weight 1, also if the rate is infinite (inf * 0 would be NaN).
         with np.errstate(over="ignore", invalid="ignore"):
             weights = np.where(ahead > 0, np.exp(-self._rate() * ahead), 1.0)
         return weights / weights.sum()
 
     def learn(self, losses: FloatArray) -> None:
-        """Take in the losses of a round."""
+        """Add the losses of a round."""
         rate, before = self._rate(), self._mixed_loss()
         expected = float(self.distribution() @ losses)
         self._losses += losses

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import highspy
 import numpy as np
@@ -350,7 +351,7 @@ class TightenedProgram:
 
     def _caution(self) -> str:
         """A warning about parts whose noise is as wide as their range, from public numbers."""
-        mechanisms: list[BoundedNoise] = [draw.mechanism for draw in self._draws]  # type: ignore[misc]
+        mechanisms = [cast("BoundedNoise", draw.mechanism) for draw in self._draws]
         noises = map(noise_on, self._numbers, mechanisms)
         drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
         return (

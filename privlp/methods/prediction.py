@@ -63,7 +63,8 @@ class Prediction:
     rounds : int
         Rounds T, each of which is charged.
     noise : float
-        Deviation of one released number per unit of its sensitivity; for selections 2 over their eps.
+        Deviation of one released number per unit of its sensitivity; for selections 2 over their
+        eps.
     power : float
         The violation falls as n or eps to the minus this power, s growing with n.
     on_numbers : tuple of NoiseOnNumbers

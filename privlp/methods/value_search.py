@@ -1,4 +1,4 @@
-"""Search for an optimum that nobody knows, over regions that shrink with each released estimate."""
+"""Search for an unknown optimum, over regions that shrink with each released estimate."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from privlp.rows.door import Rows
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Shares of the budget for ranges within a factor of 1.5, within one of 40, and for all others: all
-#: stages but the last narrow it.
+#: Shares of the budget of all stages, for ranges within a factor of 1.5, within a factor of 40, and
+#: for all others. All stages but the last one narrow the range.
 _STAGES = {1.5: (1.0,), 40.0: (0.1, 0.15, 0.75), math.inf: (0.05, 0.05, 0.05, 0.1, 0.75)}
-# The price of a unit of violation is V over this share of the s rows, or over so many times the
-# noise that a stage leaves in the sum of violations, before the last stage and in it: the price
-# blurs the objective by V over that number.
+# The price of a unit of violation is V over this share of the s rows, or V over this many times the
+# noise that a stage leaves in the sum of violations, before the last stage and in it. The error of
+# the objective is the price times this noise.
 _SHARE_OF_S = 0.5
 _NOISE_OF_A_PRICE, _NOISE_OF_THE_LAST = 4.0, 2.0
 _SHARE_OF_THE_COUNTS = 0.03
-# Each stage searches up to this multiple of the value found before, or twice that where it violates
-# too many rows, and no less than this share of the range.
+# Each stage searches up to this multiple of the value found before, or up to twice that if the
+# point found violates too many rows, and no less than this share of the range.
 _MARGIN, _LARGEST_EXCESS, _LEAST_SHARE = 1.5, 2.0, 0.01
-# Violations within this multiple of the predicted error may be noise; others, and those beyond the
-# widest softness, call for a higher price.
+# Violations within this multiple of the predicted error may be noise. Larger ones, and those beyond
+# the widest softness, call for a higher price.
 _BEYOND_NOISE = 4.0
 _LARGEST_FACTOR = 64.0
-# Rows soften over no more than this share of what they vary by from vertex to vertex.
+# The softness is at most this share of the amount by which rows vary from vertex to vertex.
 _WIDEST = 0.25
-# Measured loss of objective over the predicted error of all rows together: see
+# Loss of objective over the predicted error of all rows together, as measured in
 # docs/results/covering.md.
 _TYPICAL_LOSS, _TYPICAL_OPTIMUM = 0.25, 0.1
 
@@ -64,9 +64,9 @@ class Regions(Protocol):
     def stage(
         self, value: float, price: float, descent: Descent, release: ChargedDraws
     ) -> tuple[Callable[[Any], ScaledRows], PointPlayer]:
-        """What makes rows of blocks, and the player, of a stage on the region of this V.
+        """How blocks become rows of a stage on the region of this V, and its player.
 
-        Costs are counted at this price of a unit of violation.
+        `price` is that of a unit of violation.
         """
 
     def size(self, point: FloatArray) -> float:
@@ -79,23 +79,24 @@ def plan_search(
     """Minimise costs + price (sum of violations) over regions, for an optimum in a public range.
 
     *Exact penalty.* If no dual price of a scaled row exceeds `price`, the minimum is the optimum of
-    the program. The first price is 2 V/s a unit of violation, at which giving up half of s rows
-    altogether would cost as much as all else; or, if that is less, V over four times the noise that
-    a stage leaves in the sum of violations (twice, in the last stage).
+    the program. The first price is 2 V/s for a unit of violation: at this price half of s rows,
+    violated by one unit each, would cost as much as the objective. It is V over four times the
+    noise that a stage leaves in the sum of violations (twice, in the last stage), if that is less.
 
-    *Stages.* The noise of a release, times the price, blurs the objective by a share of V. So the
-    first stage starts from the top of the range, and each later one sets V to 1.5 times what the
-    one before found, within the range. A noisy count of rows that the stage's point violates beyond
-    a public threshold tells whether the price was too low, and with it V: where the count exceeds
-    s, V is multiplied by count/s, at most 2, and the price by (count/s)^2, at most 64. The shares
-    of the budget are fixed from the range. No stage leaves the range, at either end.
+    *Stages.* The noise of a release, times the price, is an error in the objective, a share of V.
+    So the first stage takes the upper end of the range for V, and each later one 1.5 times the
+    value found before, within the range. A noisy count of the rows that the stage's point violates
+    beyond a public threshold says whether the price, and with it V, was too low. If the count
+    exceeds s, V is multiplied by count/s, at most 2, and the price by (count/s)^2, at most 64. The
+    shares of the budget follow from the range. No stage leaves the range, at either end.
 
     *Sensitivity.* Each stage is a descent with elastic duals on its own region, as in
-    :func:`~privlp.methods.mirror.Mirror` and :func:`~privlp.methods.ftpl.PerturbedLeader`. A count changes by
-    at most k, the rows of one record. Costs are public and bear no noise.
+    :class:`~privlp.methods.mirror.Mirror` and
+    :class:`~privlp.methods.ftpl.FollowThePerturbedLeader`. A count changes by at most k, the rows
+    of one record. Costs are public and have no noise.
 
-    *Budget.* One ledger: descents and counts are charged before the first draw; 3 % are for the
-    counts.
+    *Budget.* Descents and counts are charged to one ledger before the first draw; the counts take
+    3 %.
     """
     stages = _Stages.of(task, relation, regions, **options)
     counted = len(stages.descents) - 1
@@ -114,9 +115,10 @@ def plan_search(
 
 
 def _prediction(task: Task, regions: Regions, stages: _Stages, method: str) -> Prediction:
-    """The error of the last stage, and what that costs at the first price.
+    """The error of the last stage, and the loss of objective from it at the first price.
 
-    The optimum is taken to be the geometric mean of the ends, or a tenth of the upper one.
+    The optimum is taken to be the geometric mean of the ends, or a tenth of the upper end if that
+    is larger.
     """
     low, high = regions.ends
     typical, value, loss = max(math.sqrt(low * high), _TYPICAL_OPTIMUM * high), high, 0.0
@@ -158,7 +160,7 @@ class _Stages:
 
 
 class ValueSearch:
-    """Several descents, one after the other, each on the region and at the price that the one before pointed to.
+    """Several descents in a row, each on a region and at a price that follow from the one before.
 
     Parameters
     ----------
@@ -170,7 +172,7 @@ class ValueSearch:
     descents, releases : sequences
         One for each stage.
     count : ChargedDraws or None
-        Paid noisy counts, one for each stage but the last.
+        Charged noisy counts, one for each stage but the last.
     """
 
     def __init__(
@@ -194,14 +196,14 @@ class ValueSearch:
         self._player: PointPlayer
 
     def step(self, t: int) -> None:
-        """Play a round of the present stage, or of the next."""
+        """Play a round of the current stage, or of the next one."""
         if self._left == 0:
             self._begin(*self._next())
         self._game.step(t)
         self._left -= 1
 
     def released(self) -> Released:
-        """The last stage's point, how it was reached, and the regions and prices of all stages."""
+        """The point of the last stage, with the regions and prices of all stages."""
         last = self._player.released()
         trace = {
             "regions up to": np.array(self._values),
@@ -230,21 +232,22 @@ class ValueSearch:
         return value, factor
 
     def _begin(self, value: float, factor: float) -> None:
+        """Start the next stage."""
         descent, release = self._stages[len(self._values)]
         self._factor = factor
         self._values.append(value)
         last = len(self._values) == len(self._stages)
         self._prices.append(factor * value / _rows_of_a_price(self._s, self._n, descent, last=last))
-        # A higher price lets rows soften over more for the same violation; else costs would move
-        # nothing in as many rounds.
+        # At a higher price weights rise over more violation. Otherwise costs, which count less,
+        # would move nothing in as many rounds.
         widest = _WIDEST / math.sqrt(self._regions.region.size) / descent.softness
         wider = max(1.0, min(factor, widest))
         descent = replace(descent, softness=descent.softness * wider, step=descent.step * wider)
         try:
             scaled, self._player = self._regions.stage(value, self._prices[-1], descent, release)
         except PrivLPError:
-            # The region is too small for HiGHS, or for floating point. All that led there is
-            # released, so that falling back to the largest region tells nothing.
+            # The region is too small for HiGHS, or for floating point. It follows from released
+            # values, so taking the largest region instead tells nothing.
             scaled, self._player = self._regions.stage(
                 self._regions.ends[1], self._prices[-1], descent, release
             )
@@ -254,6 +257,6 @@ class ValueSearch:
 
 
 def _rows_of_a_price(s: float, n: int, descent: Descent, *, last: bool) -> float:
-    """How many units of violation cost V at a factor of one."""
+    """How many units of violation cost V, at a factor of one."""
     noise = _NOISE_OF_THE_LAST if last else _NOISE_OF_A_PRICE
     return max(_SHARE_OF_S * s, noise * descent.error * n)

@@ -1,1 +1,1 @@
-"""Published variants, kept for comparison only: each has a better counterpart in this package."""
+"""Published variants, for comparison only: each has a better counterpart in this package."""

@@ -23,7 +23,7 @@ class CountScore(DenseMultiplicativeWeights):
     """:class:`~privlp.methods.dmw.DenseMultiplicativeWeights` with the count score.
 
     A vertex is scored by the dual weight of the rows that it satisfies up to a tolerance
-    (:class:`CountedRows`). Such a score has diameter 1 in place of 2. All else is alike.
+    (:class:`CountedRows`). Such a score has diameter 1 instead of 2. Everything else is the same.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class CountScore(DenseMultiplicativeWeights):
         self._phi = real(phi, "phi")
 
     def scaled(self, simplex: Simplex, block: Any) -> Any:
-        """A block of rows that scores count."""
+        """A block of rows whose scores are counts."""
         return CountedRows(block, simplex, super().scaled(simplex, block), self._phi)
 
 
@@ -55,11 +55,11 @@ class PublishedCountScore(PublishedDenseMultiplicativeWeights):
 
 
 class CountedRows:
-    """Private rows on K that a vertex is scored by in number: the dual weight of rows it satisfies up to a tolerance.
+    """Private rows on K: the score of a vertex is the dual weight of the rows that it satisfies.
 
-    The count score of van der Reijden (2019), section 3.5: Q_j = sum_i z_i 1[A_i x_j <= b_i + phi].
-    Whether a row is satisfied depends on that row alone, and an indicator spans 1, so Q is a dense
-    average of diameter W = 1.
+    This is the count score of van der Reijden (2019), section 3.5:
+    Q_j = sum_i z_i 1[A_i x_j <= b_i + phi]. Whether a row is satisfied depends on that row alone,
+    and an indicator spans 1. So Q is a dense average of diameter W = 1.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class CountedRows:
     simplex : Simplex
         The region.
     rows : ScaledRows
-        The same rows as the dual weights learn from them.
+        The same rows, scaled for the dual weights.
     phi : float
         Tolerance, in the user's units of A x - b.
     """
@@ -82,7 +82,7 @@ class CountedRows:
 
     @property
     def count(self) -> int:
-        """Number of private rows; private under add/remove."""
+        """Number of private rows; itself private under add/remove."""
         return self._rows.count
 
     def add_violations(self, j: int, step: float, out: FloatArray) -> None:

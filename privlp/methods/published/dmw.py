@@ -27,8 +27,7 @@ from privlp.rows.program_rows import RowBlock
 # The published sensitivity covers the rounding of scores below this: docs/proofs.md, "The published
 # constants".
 _LARGEST_N_TIMES_S = 2.0**45
-# Declared bounds beyond these would overflow where they are divided by, or leave a sensitivity
-# without digits.
+# Declared bounds beyond these would overflow in divisions, or leave a sensitivity without digits.
 _SMALLEST_BOUND, _LARGEST_BOUND = 1e-100, 1e100
 
 
@@ -40,12 +39,12 @@ class PublishedDenseMultiplicativeWeights(Method):
 
     With v = max_j opt/c_j (1 in the source): width rho = a·v + a_b, T = ceil(36 rho^2 ln n /
     alpha^2), eta = sqrt(ln n / T), sensitivity 3·a·v/s (times k rows per record; twice the entry
-    bound would do), eps' = eps/sqrt(8 T ln(1/delta)). The last is the published composition
-    formula; the ledger charges what T such draws really cost, which is less. alpha is in the
-    source's units, those of A x - b.
+    bound would suffice), eps' = eps/sqrt(8 T ln(1/delta)). The last is the published composition
+    formula; the ledger charges the true cost of T such draws, which is less. alpha is in the units
+    of the source, those of A x - b.
 
-    *Rounding.* The published sensitivity is larger than the lemma's by a·v·k/s, which covers the
-    rounding of a score as long as n·s is below 2^45, n being ten times the nominal n under
+    *Rounding.* The published sensitivity is larger than that of the lemma by a·v·k/s. This covers
+    the rounding of a score if n·s is below 2^45, where n is ten times the nominal n under
     add/remove. Larger programs are refused. Proof: ``docs/proofs.md``, "The published constants".
     """
 
@@ -65,7 +64,8 @@ class PublishedDenseMultiplicativeWeights(Method):
             raise UnsupportedProblemError(
                 "method='dmw-published' needs s times the number of private rows below 2^45: beyond"
                 " it, rounding may move a score by more than the published sensitivity allows for."
-                f" Here s is {s:g}, with {count} private rows. Choose a smaller s, or method='dmw'.",
+                f" Here s is {s:g}, with {count} private rows. Choose a smaller s, or"
+                " method='dmw'.",
                 parameter="method",
             )
         if alpha is None:
@@ -83,7 +83,8 @@ class PublishedDenseMultiplicativeWeights(Method):
         rho = largest_value + rhs_bound
         if not alpha < 9 * rho:
             raise InvalidParameterError(
-                f"alpha must be below 9 rho = {9 * rho:g} for method='dmw-published', got {alpha:g}.",
+                f"alpha must be below 9 rho = {9 * rho:g} for method='dmw-published', got"
+                f" {alpha:g}.",
                 parameter="alpha",
             )
         rounds = as_rounds(36 * math.log(n), rho / alpha, alpha)
@@ -113,12 +114,12 @@ class PublishedDenseMultiplicativeWeights(Method):
 def rows_within_bounds(
     simplex: Simplex, entry_bound: float, rhs_bound: float, block: RowBlock
 ) -> RowsOnSimplex:
-    """Rows as they are; a row beyond the declared bounds is scaled down to them.
+    """Rows of the program; a row beyond the declared bounds is scaled down to them.
 
     The bounds are on abs(A'_ij) and abs(b'_i).
     """
     low, high = block.extremes(np.ones(len(simplex.form.column)))
-    # A row infinitely far beyond a tiny bound is scaled to zero, and no warning tells of it.
+    # A row that is infinitely far beyond a tiny bound is scaled to zero; no warning may tell of it.
     with np.errstate(over="ignore"):
         excess = np.maximum(
             np.maximum(np.abs(low), np.abs(high)) / entry_bound, np.abs(block.rhs) / rhs_bound
@@ -128,6 +129,7 @@ def rows_within_bounds(
 
 
 def _declared_bounds(width: Any) -> tuple[float, float]:
+    """The bounds on entries of A and of b, checked."""
     if width is None:
         raise InvalidParameterError(
             "width is missing: method='dmw-published' needs a declared public bound on every |A_ij|"

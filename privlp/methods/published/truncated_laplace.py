@@ -11,8 +11,8 @@ from privlp.relations.private_numbers import PrivateNumbers
 class PublishedTruncatedLaplace(TruncatedLaplace):
     """As :class:`~privlp.methods.never_violated.TruncatedLaplace`, with the published width.
 
-    It is ln(m (e^eps - 1)/delta + 1) for m numbers (Muñoz Medina et al. 2021), which is wider than
-    needed. Proof: ``docs/proofs.md``, "Truncated Laplace mechanism".
+    The width is ln(m (e^eps - 1)/delta + 1) for m numbers (Muñoz Medina et al. 2021).
+    Proof: ``docs/proofs.md``, "Truncated Laplace mechanism".
     """
 
     name = "truncated-laplace-published"
