@@ -12,12 +12,12 @@ import numpy as np
 from privlp import ScalarPrivate
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.low_sensitivity import BoundedChange, PublicMatrix
+from privlp.relations.bounded_change import BoundedChange
 from privlp.relations.private_numbers import PrivateNumbers
 
 
 @dataclass(frozen=True)
-class EuclideanPrivate(PublicMatrix, BoundedChange):
+class EuclideanPrivate(BoundedChange):
     """Neighbours differ in right-hand sides, by at most `sensitivity` in L2.
 
     m numbers move by at most sqrt(m) times that in L1. Two entries that move in opposite directions
@@ -58,7 +58,3 @@ class EuclideanPrivate(PublicMatrix, BoundedChange):
         """The span, at any point."""
         equality = bool((form.lp.row_lower == form.lp.b)[form.lp.private].any())
         return lambda x: (2.0 if equality else math.sqrt(2)) * self.sensitivity
-
-    def private_sizes(self) -> dict[str, float]:
-        """Of b."""
-        return {"b": self.largest(of_points=True)}
