@@ -21,6 +21,7 @@ import privlp
 from benchmarks import problems
 from benchmarks.cache import Cache
 from benchmarks.published import METHOD_STYLES, over_eps, picture, write_page
+from privlp.problem.standard_form import StandardForm
 
 FAMILIES: dict[str, Callable[[int], problems.Instance]] = {
     "covering, 2,000 x 40": lambda seed: problems.covering(seed, n=2_000, d=40),
@@ -63,7 +64,7 @@ def options_of(instance: problems.Instance, method: str) -> dict[str, Any]:
     """Arguments that only the published method needs: true bounds, and alpha for 1,000 rounds."""
     if method != "dmw-published":
         return {}
-    lp, form = instance.lp, privlp.problem.StandardForm.of(instance.lp)
+    lp, form = instance.lp, StandardForm.of(instance.lp)
     width = float(abs(lp.A).max()), float(np.abs(lp.b).max()) or 1.0
     rho = width[0] * float((form.cost_of(instance.opt) / form.cost).max()) + width[1]
     return {"width": width, "alpha": 6 * rho * np.sqrt(np.log(form.n_private) / PUBLISHED_ROUNDS)}

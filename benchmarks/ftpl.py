@@ -37,7 +37,7 @@ FIGURES = (
 )
 
 
-def netlib(name: str) -> tuple[LinearProgram, privlp.exact.ExactSolution]:
+def netlib(name: str) -> tuple[LinearProgram, privlp.ExactSolution]:
     """One of the textbook programs, with a public box, and its optimum."""
     path = PROGRAMS / f"{name}.mps"
     size = np.abs(solve_exact(LinearProgram.from_mps(path)).x).max()

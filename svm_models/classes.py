@@ -50,11 +50,14 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
     if len(classes) > 2:
         raise InvalidProblemError(
             "Only binary classification is supported. The type of the target is"
-            f" {type_of_target(y)}. Train one class against the rest."
+            f" {type_of_target(y)}. Train one class against the rest.",
+            parameter="y",
         )
     if not np.isin(y, classes).all():
         raise InvalidProblemError(
-            "Only binary classification is supported. y holds labels other than the two of classes."
+            "Only binary classification is supported. y holds labels other than the two of"
+            " classes.",
+            parameter="y",
         )
     return classes, np.where(y == classes[1], 1.0, -1.0)
 

@@ -74,7 +74,7 @@ class DualPerturbationSVC(LinearBinaryClassifier):
         eps, C = positive(self.eps, "eps"), positive(self.C, "C", finite=True)
         generator = Randomness.of(as_rng(self.random_state)).generator
         if len(np.unique(signs)) < 2:
-            raise InvalidProblemError("SMO needs records of both classes.")
+            raise InvalidProblemError("SMO needs records of both classes.", parameter="y")
         warnings.warn(
             "DualPerturbationSVC has no proof of privacy, and audits refute its claim. Do not"
             " release what it learns.",

@@ -95,5 +95,7 @@ def _signed_records(X: Any, y: npt.ArrayLike) -> Any:
             parameter="X",
         )
     if labels.dtype.kind not in "fiu" or not np.isin(labels, (-1, 1)).all():
-        raise InvalidProblemError("Labels must be -1 or 1. Map the two classes to -1 and 1 first.")
+        raise InvalidProblemError(
+            "Labels must be -1 or 1. Map the two classes to -1 and 1 first.", parameter="y"
+        )
     return sp.csc_array(sp.diags_array(labels.astype(float)) @ as_sparse(records))

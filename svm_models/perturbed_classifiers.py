@@ -2,7 +2,8 @@
 
 Every one minimises reg/2 ||w||^2 plus the mean loss of the margins y_i x_i·w, privately
 (:mod:`svm_models.perturbation` derives the guarantees). A loss of your own is a
-:class:`~svm_models.losses.MarginLoss`; the two general classifiers take it as it is.
+:class:`~svm_models.losses.MarginLoss`; the two general classifiers take it as it is. Proofs:
+``docs/proofs.md``, "Output perturbation", "Objective perturbation".
 """
 
 from __future__ import annotations

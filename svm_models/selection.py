@@ -242,17 +242,20 @@ def _check(candidates: list[Any], ledger: Accountant) -> None:
             raise InvalidParameterError(
                 f"Candidate {i} ({type(candidate).__name__}) may learn from records without paying."
                 " Give private classifiers of svm_models, or pipelines of RandomFourierFeatures"
-                " and one of them."
+                " and one of them.",
+                parameter="estimators",
             )
         if classifier.budget is not None:
             raise InvalidParameterError(
                 f"Candidate {i} has a budget of its own; leave it out and give budget to the"
-                " selector."
+                " selector.",
+                parameter="estimators",
             )
         if classifier.eps > ledger.eps or classifier.delta > ledger.delta:
             raise InvalidParameterError(
                 f"Candidate {i} asks for eps = {classifier.eps:g}, delta = {classifier.delta:g},"
-                f" more than the selector's ({ledger.eps:g}, {ledger.delta:g})."
+                f" more than the selector's ({ledger.eps:g}, {ledger.delta:g}).",
+                parameter="estimators",
             )
 
 
@@ -266,7 +269,8 @@ def _check_classes(candidates: list[Any], classes: npt.NDArray[Any]) -> None:
         if declared is not None and not np.array_equal(np.unique(np.asarray(declared)), classes):
             raise InvalidParameterError(
                 f"Candidate {i} declares other classes than the selector has; leave them out and"
-                " give classes to the selector."
+                " give classes to the selector.",
+                parameter="estimators",
             )
 
 

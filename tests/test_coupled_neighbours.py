@@ -1,4 +1,7 @@
-"""Every private method on two neighbours that see the same released numbers: what is released moves by no more than is charged.
+"""What a method releases moves by no more than it charges, on any two neighbours.
+
+One suite for every method, those of a user's own included, for rows in memory and in blocks;
+:mod:`tests.test_conformance` has the pairs that move a release the farthest.
 
 The first program is solved; its noisy numbers are played back to the second. So both walk the same
 path, and the exact numbers behind each release can be compared. All that is public, the ledger and
@@ -10,13 +13,27 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import ConstraintPrivate, LinearProgram
+from privlp import (
+    ColumnPrivate,
+    ConstraintPrivate,
+    LinearProgram,
+    ObjectivePrivate,
+    RowPrivate,
+    ScalarPrivate,
+)
 from privlp.audits.tape import Tape, changes, differences
+from privlp.methods import METHODS
+from privlp.problem.standard_form import StandardForm
 from tests.effort import examples
+from tests.programs import methods_for
+from tests.toy_method import NoisyWeights
+from tests.toy_relation import EuclideanPrivate
+from tests.toy_rows import SplitProgram
 
 COSTS = np.array([1.0, 2.0, 0.5])
 N = 9
@@ -37,58 +54,125 @@ def assert_within_what_is_charged(call, programs, *, quiet=False):
     assert one.to_json() == two.to_json()
 
 
-entries = st.one_of(st.floats(-3, 3), st.sampled_from([0.0, 1.0, -1.0, 1e8, -1e-8, 9e14, 1e-300]))
-sides = st.one_of(st.floats(-3, 3), st.sampled_from([0.0, -1e9, 9e14, -9e14, 1e-12]))
-rows = st.tuples(st.lists(entries, min_size=3, max_size=3), sides)
+entries = st.one_of(
+    st.floats(-3, 3),
+    st.sampled_from([0.0, 0.0, 1.0, -1.0, 1e8, -1e-8, 9e14, -1e14, 1e-300, -1e-300]),
+)
+sides = st.one_of(st.floats(-3, 3), st.sampled_from([0.0, -1e9, 9e14, -9e14, 1e-12, 1e-300]))
+#: A row, its right-hand side, and how far below it its lower side is, if it has one.
+rows = st.tuples(
+    st.lists(entries, min_size=3, max_size=3), sides, st.sampled_from([None, None, 0.0, 1.0])
+)
+costs = st.lists(st.sampled_from([1.0, 1.0, 2.0, 0.5, 0.01, 100.0]), min_size=3, max_size=3)
 
-METHODS = {
-    "dmw": {},
+#: How each method is asked, `size` being the largest coordinate of the region, and alpha a multiple
+#: of it, so that rounds are few; :class:`NoisyWeights` is one of a user's own.
+WHOLE = {
+    "dmw": {"alpha": 1.0},
+    "dmw-published": {"width": 3.0, "alpha": 20.0},
     "mirror": {},
     "mirror-dense": {},
     "mirror-best": {},
     "ftpl": {},
     "mirror, range": {"method": "mirror", "opt": (0.5, 9.0)},
-    "ftpl, cuts": {"method": "ftpl", "eps": 1e12},
+    "ftpl, cuts": {"method": "ftpl", "eps": 1e12, "alpha": None},
+    "one's own": {"method": NoisyWeights(), "alpha": None},
 }
 
 
-def program(records, relation, **fields):
-    A, b = np.array([row for row, _ in records]), np.array([side for _, side in records])
-    return LinearProgram(
-        COSTS, A, b, neighbours=relation, bounds=fields.pop("bounds", (0, None)), **fields
-    )
+@st.composite
+def neighbours(draw, change, *, equality):
+    """Two programs that differ in one record of one row or two, whose rows stand anywhere.
+
+    Their last row is a public equality, if that is asked for.
+    """
+    k, form = draw(st.sampled_from([1, 2])), draw(st.sampled_from(["dense", "sparse", "blocks"]))
+    common = draw(st.lists(rows, min_size=N - k, max_size=N - k))
+    one, other = (draw(st.lists(rows, min_size=k, max_size=k)) for _ in range(2))
+    options = {"rows_per_record": k if change == "replace" else 2 * k}
+    options |= {} if change == "replace" else {"nominal_n": 2 * N}
+    relation = ConstraintPrivate(change, **options)
+    c, owner = draw(costs), [*range(N - k), *[N] * k]
+    records = [[*common, *one], [*common, *other] if change == "replace" else common]
+    # A record that is replaced has as many sides as before: which rows have two is public.
+    two_sided = [low is not None for _, _, low in records[0]]
+    found = []
+    for record in records:
+        A, b = np.array([row for row, _, _ in record]), np.array([side for _, side, _ in record])
+        gaps = [low or 0.0 for _, _, low in record]
+        lower, groups = np.where(two_sided[: len(b)], b - gaps, -np.inf), owner[: len(b)]
+        fields = {"private": np.arange(len(b) + equality) < len(b), "neighbours": relation}
+        if equality:
+            A, b, lower = np.vstack([A, [1, 1, -2]]), np.append(b, 1.0), np.append(lower, 1.0)
+            fields["bounds"], groups = (0, 10), [*groups, N + 1]
+        matrix = sp.csc_array(A) if form == "sparse" else A
+        lp = LinearProgram(c, matrix, b, row_lower=lower, groups=groups, **fields)
+        found.append(SplitProgram.like(lp) if form == "blocks" else lp)
+    return found
 
 
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize(
-    "relation",
-    [ConstraintPrivate(), ConstraintPrivate("add-remove", nominal_n=2 * N)],
-    ids=["replace", "add"],
-)
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("change", ["replace", "add-remove"])
 @settings(
     deadline=None,
     max_examples=examples(12),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(
-    common=st.lists(rows, min_size=N - 1, max_size=N - 1),
-    pair=st.tuples(rows, rows),
-    s=st.sampled_from([1.0, 2.5, 4.0]),
-    quiet=st.booleans(),
-)
-def test_neighbours(name, relation, common, pair, s, quiet):
-    options = {"method": name, "eps": 1.0, "opt": 2.0, **METHODS[name]}
-    if name == "ftpl, cuts":
-        options["alpha"] = None
-    else:
-        options.setdefault("alpha", 3.0)
-    records = [[*common, pair[0]], [*common, pair[1]] if relation.change == "replace" else common]
-    programs = [program(r, relation) for r in records]
+@given(data=st.data(), s=st.sampled_from([1.0, 2.5, 4.0, 8.5]), quiet=st.booleans())
+def test_whole_constraints(name, change, data, s, quiet):
+    options = {"method": name, "eps": 1.0, "opt": 2.0, "alpha": 1.0, **WHOLE[name]}
+    on_a_polytope = name.startswith("ftpl")
+    pair = data.draw(neighbours(change, equality=on_a_polytope))
+    size = 10.0 if on_a_polytope else float((2.0 / pair[0].c).max())
+    if on_a_polytope:  # where a point within the bounds is
+        options["opt"] = pair[0].objective([2.0, 1.0, 1.0])
+    if options["alpha"] is not None:
+        options["alpha"] *= size + (name == "dmw-published")
     assert_within_what_is_charged(
-        lambda lp, tape: privlp.solve(lp, delta=1e-9, s=s, rng=tape, **options),
-        programs,
-        quiet=quiet,
+        lambda lp, tape: privlp.solve(lp, delta=1e-9, s=s, rng=tape, **options), pair, quiet=quiet
     )
+
+
+LITTLE = {
+    "b": ScalarPrivate(0.3, lower=-3, upper=-0.5),
+    "b, one's own": EuclideanPrivate(0.3, lower=-3, upper=-0.5),
+    "row": RowPrivate(0.1, lower=-1.2, upper=-0.1),
+    "column": ColumnPrivate(0.1, lower=-1.2, upper=-0.1),
+    "costs": ObjectivePrivate(0.3, lower=0, upper=4),
+    "b and column": (
+        ScalarPrivate(0.3, norm="1", lower=-3, upper=-0.5),
+        ColumnPrivate(0.1, lower=-1.2, upper=-0.1),
+    ),
+}
+
+
+def numbers_of(relation):
+    needs = np.random.default_rng(0).uniform(0.2, 1.0, (N, 3))
+    return LinearProgram(COSTS, -needs, -np.ones(N), neighbours=LITTLE[relation], bounds=(0, 20))
+
+
+@pytest.mark.parametrize(
+    ("relation", "method"),
+    [(name, method) for name in LITTLE for method in methods_for(numbers_of(name).neighbours)],
+)
+def test_numbers_that_move_a_little(relation, method):
+    lp = numbers_of(relation)
+    options = {}
+    if method == "mw":
+        lp, options = lp.changed(bounds=(0, None)), {"opt": 6.0, "alpha": 1.0}
+    rng = np.random.default_rng(1)
+    for quiet in (False, False, True):
+        pair = lp.neighbours.extreme_pair(StandardForm.of(lp), rng)
+        assert_within_what_is_charged(
+            lambda lp, tape: privlp.solve(lp, 1.0, 1e-3, method=method, rng=tape, **options),
+            pair,
+            quiet=quiet,
+        )
+
+
+def test_every_method_is_here():
+    little = {method for name in LITTLE for method in methods_for(numbers_of(name).neighbours)}
+    assert set(METHODS) <= set(WHOLE) | little
 
 
 def test_a_huge_right_hand_side_takes_no_mass_from_other_rows():

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 
 import svm_models
 from privlp import __version__
-from privlp.rows.door import Rows
 from svm_models import (
     DMWSVC,
     ObjectivePerturbationClassifier,
@@ -28,6 +27,7 @@ from svm_models.losses import huber, logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.private_lp_svc import second_moments
 from svm_models.records import signed
+from tests.toy_rows import SplitRows
 
 ROOT = Path(__file__).parent.parent
 X, Y = make_separable_sphere(300, n_features=4, margin=0.1, random_state=0)
@@ -92,23 +92,26 @@ def test_a_new_loss_is_one_file(smooth_hinge, estimator, steepness, delta):
 # records stay behind the door
 
 
-class InBlocks(Rows):
-    """Rows in several blocks, which notes the sizes of what leaves them."""
+class NotingRows(SplitRows):
+    """Rows in several blocks, which note the sizes of what leaves them."""
 
-    def __init__(self, blocks, sizes=None):
-        self.blocks, self.sizes = blocks, [] if sizes is None else sizes
+    def __init__(self, blocks, sizes):
+        super().__init__(blocks)
+        self.sizes = sizes
 
-    def keep(self, prepare):
-        return InBlocks([prepare(block) for block in self.blocks], self.sizes)
+    def _keep(self, prepare):
+        return NotingRows(map(prepare, self._blocks), self.sizes)
 
-    def map(self, kernel, *released):
-        results = [kernel(block, *released) for block in self.blocks]
+    def _map(self, kernel, *released):
+        results = super()._map(kernel, *released)
         self.sizes += [np.size(result) for result in results if result is not None]
         return results
 
 
-def in_blocks(M, count=7):
-    return InBlocks([M[rows] for rows in np.array_split(np.arange(M.shape[0]), count)])
+def in_blocks(M):
+    """Blocks of several sizes, one of them empty."""
+    rows = np.split(np.arange(M.shape[0]), [50, 50, 51, 200])
+    return NotingRows([M[of_one] for of_one in rows], [])
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -16,8 +16,6 @@ from scipy.special import rel_entr
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
-from privlp.duals.dense import SmoothedWorstRows
-from privlp.duals.elastic import ElasticDual
 from privlp.methods import METHODS, Task
 from privlp.methods.mirror_best import _changes_needed, _margin
 from privlp.regions.simplex import Simplex
@@ -27,7 +25,6 @@ from tests.programs import tight_covering
 
 COSTS = np.array([1.0, 2.0, 0.5])
 REPLACE = ConstraintPrivate()
-ADD = ConstraintPrivate("add-remove", nominal_n=5)
 
 
 def scaled_rows(lp, **options):
@@ -36,50 +33,11 @@ def scaled_rows(lp, **options):
     return simplex, lp.rows().keep(partial(RowsOfEqualNorm, simplex=simplex, **options))
 
 
-def released(A, b, relation, point=None, softness=1e-3):
-    """The sum that a round releases without noise."""
-    simplex, rows = scaled_rows(LinearProgram(COSTS, A, b, neighbours=relation))
-    share = np.full(3, 1 / 3) if point is None else point
-    return ElasticDual(rows, share * simplex.vertices, softness).scores()
-
-
-numbers = st.one_of(st.floats(-3, 3), st.sampled_from([0.0, 1.0, -1.0, 1e8, -1e-8]))
-
-
-def rows_of(count):
-    return st.lists(st.lists(numbers, min_size=4, max_size=4), min_size=count, max_size=count).map(
-        np.array
-    )
-
-
-@settings(deadline=None, max_examples=examples(200))
-@given(
-    rows_of(6),
-    rows_of(2),
-    st.lists(st.floats(0.01, 1), min_size=3, max_size=3),
-    st.sampled_from([1e-6, 0.1, 10.0]),
-)
-def test_sensitivity(common, others, weights, softness):
-    """Replacing one row moves the sum by at most 2, adding one by at most 1."""
-    point = np.array(weights) / np.sum(weights)
-    programs = [np.vstack([common, others[k]]) for k in range(2)]
-    one, two = (released(rows[:, :3], rows[:, 3], REPLACE, point, softness) for rows in programs)
-    assert np.linalg.norm(one - two) <= REPLACE.sum_sensitivity(1.0, 1) + 1e-6
-    fewer = released(common[:, :3], common[:, 3], ADD, point, softness)
-    more = released(programs[0][:, :3], programs[0][:, 3], ADD, point, softness)
-    assert np.linalg.norm(more - fewer) <= ADD.sum_sensitivity(1.0, 1) + 1e-6
-
-
 #: Opposite rows, both violated everywhere.
 OPPOSITE = [
     (np.array([[1.0, 0.5, 0.0], sign * np.array([8.0, -2.0, 1.0])]), np.array([9.0, -99.0]))
     for sign in (1, -1)
 ]
-
-
-def test_sensitivity_is_attained():
-    one, two = (released(A, b, REPLACE) for A, b in OPPOSITE)
-    assert np.linalg.norm(one - two) >= 0.9 * REPLACE.sum_sensitivity(1.0, 1)
 
 
 def test_rows_have_norm_one_or_less_and_constant_rows_none():
@@ -94,17 +52,6 @@ def test_rows_have_norm_one_or_less_and_constant_rows_none():
 def task(A, b, relation, eps, delta, **options):
     lp = LinearProgram(COSTS, A, b, neighbours=relation)
     return Task.of(lp, eps, delta, s=1.0, **{"opt": 2.0, **options})
-
-
-@pytest.mark.parametrize("records", [1, 3])
-def test_what_is_charged(records):
-    relation = ConstraintPrivate(rows_per_record=records)
-    lp = LinearProgram(COSTS, *OPPOSITE[0], neighbours=relation)
-    solution = privlp.solve(lp, 1.0, 1e-6, 1, opt=2.0, method="mirror", rng=0)
-    (entry,) = solution.privacy.entries
-    assert entry.sensitivity == pytest.approx(2 * records, rel=1e-6)
-    assert entry.draws == solution.iterations
-    assert solution.privacy.eps == pytest.approx(1.0, rel=1e-6)
 
 
 def test_it_beats_dense_multiplicative_weights_where_many_rows_are_tight():
@@ -151,36 +98,6 @@ def test_rounds_grow_with_the_budget():
     assert rounds == sorted(rounds)
     assert rounds[0] < rounds[-1]
     assert rounds_at(math.inf, 0.0) == 2000
-
-
-def released_mean(A, b, relation, point, temperature, density):
-    """The weighted mean that a round with dense duals releases without noise."""
-    simplex, rows = scaled_rows(LinearProgram(COSTS, A, b, neighbours=relation))
-    return SmoothedWorstRows(rows, point * simplex.vertices, density, temperature).scores()
-
-
-@settings(deadline=None, max_examples=examples(200))
-@given(
-    rows_of(6), rows_of(2), st.lists(st.floats(0.01, 1), min_size=3, max_size=3), st.sampled_from([1e-6, 0.1, 10.0]),
-    st.sampled_from([1.0, 2.5, 6.0]),
-)  # fmt: skip
-def test_sensitivity_of_a_dense_mean(common, others, weights, temperature, density):
-    """Replacing or adding one row moves the mean by at most W/M."""
-    point = np.array(weights) / np.sum(weights)
-    programs = [np.vstack([common, others[k]]) for k in range(2)]
-    one, two = (
-        released_mean(rows[:, :3], rows[:, 3], REPLACE, point, temperature, density)
-        for rows in programs
-    )
-    bound = REPLACE.dense_average_sensitivity(2.0, density, 1) + 1e-9
-    assert np.linalg.norm(one - two) <= bound
-    fewer = released_mean(common[:, :3], common[:, 3], ADD, point, temperature, density)
-    assert np.linalg.norm(one - fewer) <= bound
-
-
-def test_sensitivity_of_a_dense_mean_is_attained():
-    one, two = (released_mean(A, b, REPLACE, np.full(3, 1 / 3), 1e-3, 1.0) for A, b in OPPOSITE)
-    assert np.linalg.norm(one - two) >= 0.9 * REPLACE.dense_average_sensitivity(2.0, 1.0, 1)
 
 
 class TestTheBetterOfTwo:

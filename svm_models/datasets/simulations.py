@@ -112,7 +112,8 @@ def make_separable_sphere(
     mass = special.betaincc(*shape, margin**2)
     if not mass > 0.0:
         raise InvalidParameterError(
-            f"margin {margin} leaves nothing of the sphere in {d} dimensions. Take a smaller one."
+            f"margin {margin} leaves nothing of the sphere in {d} dimensions. Take a smaller one.",
+            parameter="margin",
         )
     normal = _on_sphere(rng, 1, d)[0]
     y = rng.choice([-1, 1], size=n)

@@ -12,7 +12,7 @@ class PublishedTruncatedLaplace(TruncatedLaplace):
     """As :class:`~privlp.methods.never_violated.TruncatedLaplace`, with the published width.
 
     The width is ln(m (e^eps - 1)/delta + 1) for m numbers (Muñoz Medina et al. 2021).
-    Proof: ``docs/proofs.md``, "Constraints that are never violated".
+    Proof: ``docs/proofs.md``, "Truncated Laplace mechanism".
     """
 
     name = "truncated-laplace-published"
