@@ -265,6 +265,7 @@ def test_stated_bounds_are_the_same_for_both_neighbours(name):
             assert relation.violation_change(one)(x) == relation.violation_change(other)(x)
         assert relation.public_rows(one) == relation.public_rows(other)
         assert relation.records(one) == relation.records(other)
+        assert one.lp.public() == other.lp.public()
 
     check()
 
