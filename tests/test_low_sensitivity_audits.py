@@ -32,7 +32,7 @@ from privlp import (
 from privlp.methods import METHODS, Task
 from privlp.methods.moving_rows import MovingRows
 from privlp.methods.multiplicative_weights import AdaHedge
-from privlp.methods.never_violated import TightenedProgram
+from privlp.methods.tightened_program import TightenedProgram
 from privlp.privacy import (
     ExponentialMechanism,
     GaussianMechanism,
