@@ -18,6 +18,7 @@ from privlp.players.game import Released
 from privlp.privacy import Accountant, Budget, Ledger, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.problem.linear_program import LinearProgram
+from privlp.rows.program_rows import ProgramRows
 from privlp.solution import Solution
 from privlp.status import Status
 
@@ -195,10 +196,16 @@ def _run(
     # Whether a number overflows depends on private rows; nobody may learn it from a warning.
     with np.errstate(all="ignore"):
         name, planned = _planned(task, method, methods)
+        rows = lp.rows()
+        if planned.by_place and not isinstance(rows, ProgramRows):
+            raise UnsupportedProblemError(
+                f"method={name!r} reads private numbers by their places in the program, so all of"
+                " its rows must be in memory."
+            )
         draws = ledger.charge_together(
             planned.charges, task.relation, randomness, description=task.public.description
         )
-        solver = planned.start(lp.rows(), draws)
+        solver = planned.start(rows, draws)
         status = drive(solver, progress=progress, time_limit=task.time_limit)
         released = solver.released() if status.success else Released(None, None, status=status)
     if released.status is Status.TIME_LIMIT:

@@ -249,7 +249,7 @@ def test_patterns_of_private_rows_add_up(model):
             ("--row-private", 0.1, "--objective-private", 0.1, "--box", 9),
             "All 200 rows hold private numbers.",
         ),
-        (("--objective-private", 0.1), "Costs are private; all rows are public."),
+        (("--objective-private", 0.1, "--box", 9), "Costs are private; all rows are public."),
     ],
 )
 def test_what_is_private_is_told_first(model, arguments, told):
@@ -343,7 +343,7 @@ def test_why_no_method_applies_begins_with_the_cause(tmp_path):
     message = result.stderr.split("Error: ")[1]
     assert message.startswith(
         "No method applies. The public rows and bounds contradict each other: no x satisfies them"
-        " all. mirror-best, dmw: "
+        " all. dmw, mirror-best: "
     )
     assert message.count("simplex") == 1
 

@@ -31,6 +31,9 @@ class PlannedRun:
         one for each charge. It draws nothing yet.
     predict : callable, optional
         Predicts what the run will leave, from public numbers.
+    by_place : bool
+        Whether the run reads private numbers by their places in the program. All rows must then be
+        in memory.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class PlannedRun:
     charges: Sequence[ChargeRequest]
     start: Callable[[Any, Sequence[ChargedDraws]], Solver]
     predict: Callable[[], Prediction] | None = None
+    by_place: bool = False
 
 
 class Method(ABC):
@@ -54,7 +58,8 @@ class Method(ABC):
 
     :func:`privlp.solve` asks for a plan, charges what it says to the ledger, and runs it. A method
     of your own is an object of this class, passed as ``method=``. :func:`privlp.audit_solve` looks
-    for faults in it.
+    for faults in it. The statement of a result covers what was charged: a method that charges
+    nothing must release nothing that depends on private rows, not even in an error.
 
     Attributes
     ----------

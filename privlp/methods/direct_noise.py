@@ -124,7 +124,9 @@ class DirectNoise(Method):
             for part, mechanism in zip(numbers, mechanisms, strict=True)
         ]
         whole = [mechanism for _, mechanism in kinds]
-        return PlannedRun(charges, start, lambda: self._prediction(task, numbers, whole))
+        return PlannedRun(
+            charges, start, lambda: self._prediction(task, numbers, whole), by_place=True
+        )
 
     def _prediction(
         self, task: Task, numbers: Sequence[PrivateNumbers], whole: Sequence[AdditiveNoise]

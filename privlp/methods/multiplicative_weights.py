@@ -87,7 +87,7 @@ class MultiplicativeWeights(Method):
         def predict() -> Prediction:
             return Prediction(_NAME, float(forecast.error(rounds)), 0.0, rounds, 2 / select.eps)
 
-        return PlannedRun(charges, start, predict)
+        return PlannedRun(charges, start, predict, by_place=True)
 
 
 class Forecast:

@@ -110,7 +110,7 @@ class TruncatedLaplace(Method):
             (mechanism, 1, f"tighten {NAMES[part.part]}")
             for part, mechanism in zip(numbers, mechanisms, strict=True)
         ]
-        return PlannedRun(charges, start, predict)
+        return PlannedRun(charges, start, predict, by_place=True)
 
     def _mechanisms(self, task: Task, numbers: list[PrivateNumbers]) -> list[BoundedNoise]:
         """The noise on each part."""

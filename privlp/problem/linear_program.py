@@ -391,7 +391,7 @@ class LinearProgram(ProgramData):
         >>> LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]).public().n
         2
         """
-        return PublicPart.of(StandardForm.of(self))
+        return PublicPart.of(self._standard_form())
 
     def rows(self) -> ProgramRows:
         """The private rows. Only a run whose mechanisms were charged reads them.
@@ -403,7 +403,12 @@ class LinearProgram(ProgramData):
         >>> float(lp.rows().total(lambda block: block.rhs.sum()))
         -5.0
         """
-        return ProgramRows(StandardForm.of(self))
+        return ProgramRows(self._standard_form())
+
+    def _standard_form(self) -> StandardForm:
+        # Whether a number underflows depends on private rows; nobody may learn it from a warning.
+        with np.errstate(all="ignore"):
+            return StandardForm.of(self)
 
     def __repr__(self) -> str:
         n, d = self.shape

@@ -13,6 +13,7 @@ from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation, in_words
 from privlp.relations.bounded_change import BoundedChange
 from privlp.relations.low_sensitivity import FloatArray, LowSensitivity
+from privlp.relations.matrix_private import MatrixPrivate
 from privlp.relations.private_numbers import PrivateNumbers
 
 
@@ -56,6 +57,13 @@ objective-private: c changes by at most 0.2 in sum'
         if len(self.parts) < 2 or len({type(part) for part in self.parts}) < len(self.parts):
             raise InvalidParameterError(
                 "A tuple of neighbour relations needs two or more, each of another kind."
+            )
+        # One relation would read off the zeros what another calls private.
+        if len({part.zeros for part in self.parts if isinstance(part, MatrixPrivate)}) > 1:
+            raise InvalidParameterError(
+                "RowPrivate and ColumnPrivate must agree on zeros='private' or zeros='public', if"
+                " they are combined.",
+                parameter="zeros",
             )
 
     @property

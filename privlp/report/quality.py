@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
@@ -14,10 +15,12 @@ from privlp.exact import ExactSolution
 from privlp.privacy import Budget, LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.problem.linear_program import LinearProgram
-from privlp.problem.standard_form import StandardForm
 from privlp.relations import ConstraintPrivate, RowPrivate
 from privlp.relations.low_sensitivity import LowSensitivity
+from privlp.rows.program_rows import RowBlock
 from privlp.solution import Solution, point_of
+
+FloatArray = npt.NDArray[np.float64]
 
 _CONFIDENCE = 0.95
 
@@ -148,27 +151,9 @@ def quality(
         raise InvalidParameterError(
             f"alpha must be finite and not negative, got {alpha!r}.", parameter="alpha"
         )
-    relation, form = lp.neighbours, StandardForm.of(lp)
+    relation = lp.neighbours
     counts = isinstance(relation, ConstraintPrivate | RowPrivate)
-    if not counts and not (
-        isinstance(relation, LowSensitivity) and set(relation.private_parts) & {"A", "b"}
-    ):
-        raise UnsupportedProblemError(
-            "All rows are public under this neighbour relation: lp.A @ x - lp.b says how far they"
-            " hold."
-        )
-    if not form.n_private and not (
-        isinstance(relation, ConstraintPrivate) and relation.change == "add-remove"
-    ):
-        raise UnsupportedProblemError(
-            "The program has no private rows, so there is nothing to report."
-        )
-    if isinstance(relation, ConstraintPrivate):
-        change = float(relation.rows_of_one_record(lp))
-    elif isinstance(relation, RowPrivate):
-        change = 1.0
-    else:
-        change = relation.violation_change(form)(x)
+    change = _change(lp, x, counts=counts)
     ledger = Ledger(eps, 0.0) if budget is None else budget.ledger(eps, 0.0)
     randomness = Randomness.of(rng)
     mechanism = LaplaceMechanism.of_eps(change, ledger.eps)
@@ -179,12 +164,54 @@ def quality(
     margin = mechanism.scale * math.log(1 / (1 - _CONFIDENCE))
     # Whether a number overflows depends on private rows: a warning would tell.
     with np.errstate(all="ignore"):
-        activity = form.activity(x)
-        violations = np.maximum(activity - lp.b, lp.row_lower - activity)[lp.private]
-        violated = (
-            np.count_nonzero(violations > alpha * form.row_norms()[lp.private]) if counts else 0
-        )
+        rows = lp.rows()
+        if counts:
+            exact = float(rows.total(_violated_by_more, x, alpha))
+        else:
+            exact = float(rows.largest(_largest_violation, 1, x)[0])
+    noisy = float(release(exact))
     if counts:
-        noisy = float(release(float(violated)))
         return Quality(max(0.0, float(np.round(noisy))), None, alpha, margin, ledger.record())
-    return Quality(None, float(release(float(violations.max()))), alpha, margin, ledger.record())
+    return Quality(None, noisy, alpha, margin, ledger.record())
+
+
+def _change(lp: LinearProgram, x: FloatArray, *, counts: bool) -> float:
+    """How far the number moves between neighbours.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        If the relation makes no row private, or the program has no private rows.
+    """
+    relation, public = lp.neighbours, lp.public()
+    if not counts and not (
+        isinstance(relation, LowSensitivity) and set(relation.private_parts) & {"A", "b"}
+    ):
+        raise UnsupportedProblemError(
+            "All rows are public under this neighbour relation: lp.A @ x - lp.b says how far they"
+            " hold."
+        )
+    if not public.n:
+        raise UnsupportedProblemError(
+            "The program has no private rows, so there is nothing to report."
+        )
+    if relation.changes_whole_rows:
+        return float(relation.rows_of_one_record(lp))
+    return 1.0 if counts else float(relation.violation_change(public.form)(x))
+
+
+def _violations(block: RowBlock, x: FloatArray) -> FloatArray:
+    """How far x violates each private row of a block, on the side that it violates more."""
+    lp, activity = block.lp, block.form.activity(x)
+    return np.asarray(np.maximum(activity - lp.b, lp.row_lower - activity)[lp.private])
+
+
+def _violated_by_more(block: RowBlock, x: FloatArray, alpha: float) -> int:
+    """How many rows of a block x violates by more than alpha times their norm."""
+    norms = block.form.row_norms()[block.lp.private]
+    return int(np.count_nonzero(_violations(block, x) > alpha * norms))
+
+
+def _largest_violation(block: RowBlock, count: int, x: FloatArray) -> FloatArray:
+    """The largest violations of rows of a block."""
+    return np.sort(_violations(block, x))[-count:]

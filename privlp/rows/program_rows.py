@@ -40,6 +40,7 @@ class RowBlock:
 
     Attributes
     ----------
+    form : StandardForm
     lp : ProgramData
         The program.
     rhs : (m,)
@@ -54,7 +55,7 @@ class RowBlock:
         self.price = None if form.lp.penalty is None else form.lp.penalty[form.row]
         self._A = form.lp.A
         self._A_transposed = form.lp.A.T
-        self._form = form
+        self.form = form
         self._sparse = form.lp.is_sparse
         self._plain = (
             len(form.row) == n
@@ -67,14 +68,14 @@ class RowBlock:
         """A'^T z, shape (d',)."""
         if not self._plain:
             scattered = np.zeros(self._A.shape[0])
-            np.add.at(scattered, self._form.row, self._form.row_sign * z)
+            np.add.at(scattered, self.form.row, self.form.row_sign * z)
             z = scattered
-        return self._form.column_sign * (self._A_transposed @ z)[self._form.column]
+        return self.form.column_sign * (self._A_transposed @ z)[self.form.column]
 
     def add_column(self, j: int, factor: float, scale: FloatArray, out: FloatArray) -> None:
         """Add factor * scale * A'[:, j] to `out`, touching only stored entries of a sparse A."""
-        factor = factor * self._form.column_sign[j]
-        k = self._form.column[j]
+        factor = factor * self.form.column_sign[j]
+        k = self.form.column[j]
         if self._plain and self._sparse:
             span = slice(self._A.indptr[k], self._A.indptr[k + 1])
             stored = self._A.indices[span]
@@ -84,7 +85,7 @@ class RowBlock:
 
     def column(self, j: int, *, signed: bool = True) -> FloatArray:
         """A'[:, j] as a dense vector of length m (a view where it can be)."""
-        k = self._form.column[j]
+        k = self.form.column[j]
         if self._sparse:
             entries: Any = np.zeros(self._A.shape[0])
             span = slice(self._A.indptr[k], self._A.indptr[k + 1])
@@ -92,15 +93,15 @@ class RowBlock:
         else:
             entries = self._A[:, k]
         if not self._plain:
-            entries = self._form.row_sign * entries[self._form.row]
-        return entries * self._form.column_sign[j] if signed else entries
+            entries = self.form.row_sign * entries[self.form.row]
+        return entries * self.form.column_sign[j] if signed else entries
 
     def extremes(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest entry of each row of A' diag(factors), implicit zeros included."""
         n = self._A.shape[0]
         low, high = np.full(n, np.inf), np.full(n, -np.inf)
         stored = np.zeros(n, dtype=np.int64)
-        for j, (k, sign) in enumerate(zip(self._form.column, self._form.column_sign, strict=True)):
+        for j, (k, sign) in enumerate(zip(self.form.column, self.form.column_sign, strict=True)):
             at: Any = slice(None)
             if self._sparse:
                 span = slice(self._A.indptr[k], self._A.indptr[k + 1])
@@ -117,7 +118,7 @@ class RowBlock:
             high[has_zero] = np.maximum(high[has_zero], 0.0)
         if self._plain:
             return low, high
-        low, high, above = low[self._form.row], high[self._form.row], self._form.row_sign > 0
+        low, high, above = low[self.form.row], high[self.form.row], self.form.row_sign > 0
         return np.where(above, low, -high), np.where(above, high, -low)
 
     def largest_violations(self, count: int, u: FloatArray) -> FloatArray:
@@ -130,5 +131,5 @@ class RowBlock:
     def __matmul__(self, u: FloatArray) -> FloatArray:
         """A' u, shape (m,), with the same order of additions in every row."""
         x = np.zeros(self._A.shape[1])
-        np.add.at(x, self._form.column, self._form.column_sign * u)
-        return self._form.row_sign * row_by_row(self._A, x)[self._form.row]
+        np.add.at(x, self.form.column, self.form.column_sign * u)
+        return self.form.row_sign * row_by_row(self._A, x)[self.form.row]

@@ -32,6 +32,7 @@ from privlp import (
     ScalarPrivate,
 )
 from privlp.cli import main as privlp_command
+from privlp.methods import METHODS
 from svm_models.cli import main as svm_command
 from svm_models.csv_file import read_csv_file
 from svm_models.text_format import read_training_file
@@ -407,10 +408,7 @@ _METHODS = (
     "auto",
     "",
     "simplex",
-    "truncated-laplace",
-    "truncated-gaussian",
-    *ConstraintPrivate.methods,
-    *ScalarPrivate.methods,
+    *METHODS,
 )
 
 
