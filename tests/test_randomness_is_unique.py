@@ -75,8 +75,9 @@ def holders():
                 if key != "method"
             }
             task = Task.of(given.lp, 1.0, 1e-6, **request)
-            yield f"task of {name} {method}", task
-            yield f"solver of {name} {method}", METHODS[method](task)
+            planned = METHODS[method].plan(task)
+            draws = task.ledger.charge_together(planned.charges, given.lp.neighbours, Randomness())
+            yield f"solver of {name} {method}", planned.start(given.lp.rows(), draws)
     data = programs.records()
     for kind in (
         svm_models.ObjectivePerturbationSVC,

@@ -580,7 +580,7 @@ def _command(rng: Random, folder: Path) -> list[str]:
             words += detail if rng.random() < 0.7 else ()
         known = [
             p
-            for p in privlp_command.commands[chosen].params
+            for p in privlp_command.get_command(click.Context(privlp_command), chosen).params
             if isinstance(p, click.Option) and not p.is_flag
         ]
         names = {p.opts[0] for p in known if p.nargs == 1} - {"--json", "--plot"}
