@@ -1,4 +1,4 @@
-"""Doors that were once open: each test names what would come through it."""
+"""Edges of low-sensitivity programs: points for ranges, tuples, tiny deltas, odd arguments."""
 
 import dataclasses
 import math
