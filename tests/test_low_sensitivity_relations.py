@@ -21,8 +21,10 @@ from privlp import (
     RowPrivate,
     ScalarPrivate,
 )
+from privlp.methods.moving_rows import MovingRows
 from privlp.problem.standard_form import StandardForm
-from privlp.relations import Combined
+from privlp.regions.simplex import Simplex
+from privlp.relations import Combined, LowSensitivity
 from privlp.relations.private_numbers import ProgramNumbers
 from tests.effort import examples
 from tests.programs import methods_for
@@ -214,8 +216,37 @@ def test_rows_move_no_further_than_stated(name):
         moved = np.abs((A - B) * scale)[one.lp.sides() > 0]
         assert moved.sum(axis=1).max(initial=0) <= l1 + ROUNDING * 100
         assert np.sqrt((moved**2).sum(axis=1)).max(initial=0) <= l2 + ROUNDING * 100
-        for i, row in enumerate(A - B):
-            assert relation.private_entries(one, i)[row != 0].all()
+        moved_entries = {(i, j) for i, j in np.argwhere(A != B) if one.lp.sides()[i]}
+        private = {
+            at
+            for part in relation.private_numbers(one)
+            if part.part == "A"
+            for at in zip(*part.at, strict=True)
+        }
+        assert moved_entries <= private
+
+    check()
+
+
+@relation_names
+def test_bounds_that_a_relation_need_not_state_are_no_smaller(name):
+    """The bounds that follow from the private numbers alone."""
+
+    @SETTINGS
+    @given(numbers_of_a_program())
+    def check(case):
+        program, rng = case
+        form, _ = pair(program, RELATIONS[name], rng)
+        lp, relation, x = form.lp, form.lp.neighbours, public_point(rng, len(program["c"]))
+        if not len(StandardForm.of(lp).row):
+            return
+        for form in (StandardForm.of(lp), StandardForm.of(lp, every_row=True)):
+            bounds = [
+                (kind.violation_span(relation, form)(x), *kind.row_change(relation, form, x))
+                for kind in (type(relation), LowSensitivity)
+            ]
+            stated, default = map(np.array, bounds)
+            assert (stated <= default * (1 + 1e-4)).all()  # a tuple counts roundings twice
 
     check()
 
@@ -234,6 +265,7 @@ def test_stated_bounds_are_the_same_for_both_neighbours(name):
             assert relation.violation_change(one)(x) == relation.violation_change(other)(x)
         assert relation.public_rows(one) == relation.public_rows(other)
         assert relation.records(one) == relation.records(other)
+        assert one.lp.public() == other.lp.public()
 
     check()
 
@@ -534,6 +566,11 @@ def small(neighbours, **fields):
     )
 
 
+def moving_rows(lp, opt):
+    """What multiplicative weights knows of the rows of a program."""
+    return MovingRows(lp.neighbours, Simplex(StandardForm.of(lp, every_row=True), opt))
+
+
 def numbers(neighbours, **fields):
     lp = small(neighbours, **fields)
     return lp.neighbours.private_numbers(StandardForm.of(lp))
@@ -613,7 +650,7 @@ def test_declared_zeros_are_public(kind, storage):
     (A,) = lp.neighbours.private_numbers(form)
     assert values_of(form, A).tolist() == [-1, -3]
     assert A.l1 == 0.5 * (1 if kind is RowPrivate else 2)
-    assert lp.neighbours.private_entries(form, 0).tolist() == [True, False]
+    assert list(zip(*A.at, strict=True)) == [(0, 0), (1, 0)]
     assert lp.neighbours.row_change(form, np.array([2.0, 50.0])) == pytest.approx((1.0, 1.0))
     assert lp.neighbours.violation_change(form)(np.array([0.0, 7.0])) < 1e-10
 
@@ -636,18 +673,18 @@ def test_entries_of_public_rows_need_no_range_and_do_not_count(kind):
         neighbours=kind(0.5, lower=-4, upper=0),
         private=[1],
     )
-    lower, upper = lp.neighbours.entry_bounds(StandardForm.of(lp))
+    lower, upper = moving_rows(lp, 3.0).ranges()
     assert lower.tolist() == [[-1e9, -2], [-4, -4]]
     assert upper.tolist() == [[-1e9, -2], [0, 0]]
 
 
 def test_ranges_of_coefficients_are_known_only_if_declared():
-    form = StandardForm.of(small(RowPrivate(0.5)))
-    assert form.lp.neighbours.entry_bounds(form) is None
-    form = StandardForm.of(small((ScalarPrivate(1.0), ColumnPrivate(0.5, lower=-5))))
-    assert form.lp.neighbours.entry_bounds(form) is None
-    form = StandardForm.of(small(ScalarPrivate(1.0)))
-    assert form.lp.neighbours.entry_bounds(form)[0] is form.lp.A
+    for relation in (RowPrivate(0.5), (ScalarPrivate(1.0), ColumnPrivate(0.5, lower=-5))):
+        with pytest.raises(privlp.UnsupportedProblemError, match="none was declared"):
+            moving_rows(small(relation), 3.0).span_and_spread()
+    lp = small(ScalarPrivate(1.0))
+    low, high = moving_rows(lp, 3.0).ranges()
+    assert low.tolist() == high.tolist() == lp.A.tolist()
 
 
 def test_ranges_of_a_tuple_are_intersected():
@@ -1016,12 +1053,12 @@ def test_zeros_may_be_public(kind, storage):
     values = values_of(form, numbers)
     assert sorted(values.tolist()) == [-3, -2, -1]
     assert numbers.l1 == 0.5 * 2
-    assert lp.neighbours.private_entries(form, 1).tolist() == [False, False, True]
+    assert moving_rows(lp, 3.0).private_coefficients(1).tolist() == [False, False, True]
     reach = 0.5 * 3 if kind is RowPrivate else 2 * 0.5 * 2
     assert lp.neighbours.violation_change(form)(np.array([1.0, 50.0, 2.0])) == pytest.approx(
         reach, rel=1e-6
     )
-    low, high = (np.broadcast_to(end, lp.shape) for end in lp.neighbours.entry_bounds(form))
+    low, high = moving_rows(lp, 3.0).ranges()
     assert (low[0, 1], high[0, 1], low[0, 0], high[0, 0]) == (0, 0, -4, -0.25)
     moved = ProgramNumbers.of(form).having(numbers, values - 1)
     assert sp.issparse(moved.A) == sp.issparse(A)

@@ -117,7 +117,8 @@ class Method(ABC):
         --------
         >>> from privlp import ConstraintPrivate, ScalarPrivate
         >>> from privlp.methods import METHODS
-        >>> METHODS["dmw"].protects(ConstraintPrivate()), METHODS["dmw"].protects(ScalarPrivate(1.0))
+        >>> dmw = METHODS["dmw"]
+        >>> dmw.protects(ConstraintPrivate()), dmw.protects(ScalarPrivate(1.0))
         (True, False)
         """
 
@@ -143,7 +144,7 @@ class Method(ABC):
         """
 
     def competes(self, task: Task) -> bool:  # noqa: ARG002
-        """Whether ``method="auto"`` considers it for a task; not by default.
+        """Whether ``method="auto"`` considers it for a task; False by default.
 
         Examples
         --------
@@ -157,14 +158,15 @@ class Method(ABC):
         return False
 
     def adapted(self, task: Task) -> Task:
-        """The task without arguments that only other candidates of ``"auto"`` have a use for.
+        """The task without arguments that only other candidates of ``"auto"`` use.
 
         Examples
         --------
         >>> from privlp import LinearProgram, ScalarPrivate
         >>> from privlp.methods import METHODS, Task
         >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=ScalarPrivate(0.1))
-        >>> METHODS["direct-noise"].adapted(Task.of(lp, eps=1.0, delta=0.0, alpha=0.5)).alpha is None
+        >>> task = Task.of(lp, eps=1.0, delta=0.0, alpha=0.5)
+        >>> METHODS["direct-noise"].adapted(task).alpha is None
         True
         """
         return task

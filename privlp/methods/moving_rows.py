@@ -108,7 +108,9 @@ class MovingRows:
                 )
         form = self.simplex.form
         scale = form.column_sign * self.simplex.vertices
-        ends = [end[:, form.column] * scale for end in self.ranges()]
+        # Private rows without sides constrain nothing.
+        counted = ~form.lp.private | (form.lp.sides() > 0)
+        ends = [end[counted][:, form.column] * scale for end in self.ranges()]
         low, high = np.minimum(*ends), np.maximum(*ends)
         spread = ((low + high) / 2).var(axis=1) + ((high - low) ** 2 / 12).mean(axis=1)
         return float((high.max(axis=1) - low.min(axis=1)).max()), math.sqrt(float(spread.mean()))

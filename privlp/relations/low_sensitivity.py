@@ -12,7 +12,7 @@ import numpy.typing as npt
 from privlp.problem.data import KnownProgram, ProgramData
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation
-from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers, without_entries
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -168,8 +168,14 @@ class LowSensitivity(NeighbourRelation):
     def _with(
         self, lp: ProgramData, values: Callable[[PrivateNumbers, StandardForm], FloatArray]
     ) -> KnownProgram:
-        """The program with other values in place of the private numbers."""
-        known = ProgramNumbers.of(StandardForm.of(KnownProgram.of(lp)))
+        """The program with other values in place of the private numbers.
+
+        Private rows without sides constrain nothing: their coefficients become 0.
+        """
+        A, free = lp.A, lp.private & (lp.sides() == 0)
+        if "A" in self.private_parts and free.any():
+            A = without_entries(A, free)
+        known = ProgramNumbers.of(StandardForm.of(KnownProgram.of(lp, A=A)))
         for numbers in self.private_numbers(known.form):
             known = known.having(numbers, values(numbers, known.form))
         return KnownProgram.of(known.program())

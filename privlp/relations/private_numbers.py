@@ -190,6 +190,13 @@ def _with_entries(A: Any, at: tuple[IntArray, ...], values: FloatArray) -> Any:
     return sp.csr_array((np.concatenate([old.data[kept], values]), coords), shape=A.shape)
 
 
+def without_entries(A: Any, rows: npt.NDArray[np.bool_]) -> Any:
+    """A copy of A with zeros in some rows, (n,)."""
+    if sp.issparse(A):
+        return sp.csc_array(sp.diags_array((~rows).astype(float)) @ A)
+    return np.where(rows[:, None], 0.0, A)
+
+
 def equal_sides(form: StandardForm) -> npt.NDArray[np.int64]:
     """The two ``<=`` rows (upper side, lower side) of each private equality, shape (k, 2)."""
     lp = form.lp
