@@ -1,9 +1,10 @@
 """Private estimators on neighbours whose replaced record is hostile.
 
-It is huge, denormal, stored twice, unsorted or read-only. The first data set is fitted on a tape; its releases are played back to the second. So both walk the
-same path, and the exact numbers behind each release can be compared with the sensitivity that was
-charged. All else that is told (ledger, rounds, weights, warnings) is then a function of the same
-released numbers, and must be the same. What one record holds must not change another.
+It is huge, denormal, stored twice, unsorted or read-only. The first data set is fitted on a tape;
+its releases are played back to the second. So both walk the same path, and the exact numbers behind
+each release can be compared with the sensitivity that was charged. All else that is told (ledger,
+rounds, weights, warnings) is then a function of the same released numbers, and must be the same.
+What one record holds must not change another.
 """
 
 import copy
