@@ -129,7 +129,7 @@ class Plan:
             axes.set_xticks(epsilons[::2], [f"{eps:.3g}" for eps in epsilons[::2]])
             axes.set_xticks([], minor=True)
             axes.set_title(axes.get_title() or "from public numbers alone; nothing is spent")
-            place_legend(axes, beside=ax is None)
+            place_legend(axes, outside=ax is None)
         return axes
 
     def _curves_at(self, eps: float) -> dict[tuple[str, str], float]:

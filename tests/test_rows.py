@@ -325,3 +325,17 @@ def test_an_audit_takes_rows_from_anywhere():
         found = privlp.audit_solve(lp, 1.0, 1e-9, 5, opt=OPT, method=method, pairs=6, runs=0, rng=0)
         assert found.passed, str(found)
         assert max(release.ratio for release in found.releases) > 0.9
+
+
+@pytest.mark.parametrize("method", ["mw", "direct-noise", "truncated-laplace"])
+def test_numbers_are_read_by_place_in_memory_only(method):
+    """Rows elsewhere are refused before anything is charged."""
+    relation = privlp.ScalarPrivate(0.1, lower=-9, upper=9)
+    lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation, bounds=(0, 9))
+    opt = {"opt": 3.0} if method == "mw" else {}
+    if method == "mw":
+        lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
+    budget = privlp.Budget(1.0, 1e-3)
+    with pytest.raises(privlp.UnsupportedProblemError, match="must be in memory"):
+        privlp.solve(SplitProgram.like(lp), 1.0, 1e-4, method=method, budget=budget, **opt)
+    assert budget.spent() == 0

@@ -141,7 +141,7 @@ class AuditResult:
             )
         with drawing_on(ax) as axes:
             self._draw(self.outcomes, axes)
-            place_legend(axes, beside=ax is None)
+            place_legend(axes, outside=ax is None)
         return axes
 
     def _draw(self, outcomes: Outcomes, ax: Axes) -> None:

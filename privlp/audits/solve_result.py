@@ -240,7 +240,7 @@ class SolveAudit:
         """
         with drawing_on(ax) as axes:
             self._draw(axes)
-            place_legend(axes, beside=False)
+            place_legend(axes, outside=False)
         return axes
 
     def _draw(self, ax: Axes) -> None:

@@ -149,7 +149,7 @@ class Comparison:
             axes.set_ylim(0.0, max(1.0, axes.get_ylim()[1]), auto=None)
             axes.set_title(axes.get_title() or "not private: computed from the true rows")
             if label is not None or s is not None:
-                place_legend(axes, beside=False)
+                place_legend(axes, outside=False)
         return axes
 
     def __repr__(self) -> str:

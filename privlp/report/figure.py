@@ -48,9 +48,9 @@ def label_of(names: Sequence[str] | None, j: Any) -> str:
     return f"x[{j}]" if names is None else names[j]
 
 
-def place_legend(ax: Axes, *, beside: bool) -> Legend:
+def place_legend(ax: Axes, *, outside: bool) -> Legend:
     """Put the legend to the right of the axes, where a figure of ours makes room, or inside."""
-    if beside:
+    if outside:
         return ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax.legend(loc="best", frameon=True, framealpha=0.8)
 

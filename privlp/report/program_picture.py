@@ -108,7 +108,7 @@ def draw_program(
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=labels[0], ylabel=labels[1])
         _draw_costs(axes, lp.sign * lp.c, low, high)
         axes.set_title(axes.get_title() or "not private: shows the true rows")
-        for handle in place_legend(axes, beside=ax is None).legend_handles[1:]:
+        for handle in place_legend(axes, outside=ax is None).legend_handles[1:]:
             if handle is not None:
                 handle.set_alpha(1.0)  # one point of many is too faint for a legend
     return axes

@@ -79,7 +79,7 @@ def draw_trace(solution: Traced, most: int, ax: Axes | None) -> Axes:
                 xlabel="number of the entry, in the order of the program",
                 ylabel="released value (its own units)",
             )
-        place_legend(axes, beside=ax is None)
+        place_legend(axes, outside=ax is None)
         axes.locator_params(axis="x", integer=True, min_n_ticks=1)
         axes.set_title(axes.get_title() or f"{solution.method}: {_claim(solution)}")
     return axes
