@@ -82,6 +82,8 @@ RANGES = {
 _RANGE: dict[str, Any] = {"type": float, "nargs": 2, "metavar": "LOW HIGH"}
 _STEP: dict[str, Any] = {"type": float, "metavar": "D"}
 
+RELAX = method("--relax", is_flag=True, help="Integer variables may take any value.")
+
 #: What a solve, its plan and its audit all need, besides eps.
 REQUEST = options(
     privacy(
@@ -153,6 +155,17 @@ REQUEST = options(
         type=click.Choice(["always"]),
         help="Never violate a private row (where only numbers are private).",
     ),
+    method(
+        "--penalty",
+        "penalties",
+        multiple=True,
+        metavar="[PATTERN=]PRICE",
+        help=(
+            "Price per unit by which a private row is violated: soft rows, of which none must hold."
+            " PATTERN: glob over the names of the rows; several add up."
+        ),
+    ),
+    RELAX,
     method("--box", type=float, help="Public bound on every variable's size."),
     method(
         "--width",
