@@ -17,6 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 def affine(expression: Any, variables: Sequence[Any]) -> tuple[sp.csc_array, FloatArray]:
     """Matrix M and right-hand side r with expression = M x - r, flattened column by column."""
     saved = [variable.value for variable in variables]
+    gradients = None
     try:
         for variable in variables:
             variable.save_value(np.zeros(variable.shape))
@@ -24,14 +25,16 @@ def affine(expression: Any, variables: Sequence[Any]) -> tuple[sp.csc_array, Flo
         with np.errstate(all="ignore"):
             value = np.atleast_1d(expression.value)
             gradients = expression.grad
-    except NotImplementedError:
-        atoms = ", ".join(sorted({atom.__name__ for atom in expression.atoms()}))
-        raise ReadError(
-            f"CVXPY knows no gradient of one of these: {atoms}. Write it out by sums and products."
-        ) from None
+    except (NotImplementedError, ValueError):
+        pass  # raised below: an error of CVXPY may hold numbers, and would stay as the context
     finally:
         for variable, old in zip(variables, saved, strict=True):
             variable.save_value(old)
+    if gradients is None:
+        atoms = ", ".join(sorted({atom.__name__ for atom in expression.atoms()}))
+        raise ReadError(
+            f"CVXPY knows no gradient of one of these: {atoms}. Write it out by sums and products."
+        )
     blocks = [_jacobian(gradients.get(v), expression.size, v.size) for v in variables]
     return sp.csc_array(sp.hstack(blocks, format="csc")), -value.ravel(order="F")
 
@@ -106,7 +109,8 @@ def assign(problem: Any, x: FloatArray | None, names: Sequence[str] | None) -> N
     variables = problem.variables()
     size = sum(variable.size for variable in variables)
     expected = [name for variable in variables for name in names_of(variable)]
-    if size > len(x) or (names is not None and list(names[:size]) != expected):
+    fits = size == len(x) if names is None else list(names[:size]) == expected
+    if not fits:
         raise InvalidParameterError(
             f"The solution has {len(x)} entries, which are not those of the {size} of the problem's"
             " variables. Pass the problem from which from_cvxpy made the program.",

@@ -2,7 +2,8 @@
 
 A term of private records becomes soft rows. The data of a record stand in its rows, and nowhere
 else: neither in the costs nor in the constant of the objective, which are public. Where this cannot
-be, the term is refused. Other terms become variables with public rows (their epigraph).
+be, the term is refused. Other terms become variables with public rows (their epigraph). Proof:
+``docs/proofs.md``, "Losses as soft rows".
 
 Every term is brought to one of two shapes: the largest of several expressions entry by entry
 (``maximum``), or the largest entry of one expression (``max``).
@@ -92,6 +93,7 @@ class Terms:
     marked: set[int] | None = None
     rows: list[Records | Bounds] = field(default_factory=list)
     variables: list[tuple[str, Expression]] = field(default_factory=list)
+    _by_parts: dict[frozenset[Any], list[Records]] = field(default_factory=dict)
 
     def stand_in(self, expression: Expression) -> Expression:
         """The expression with an affine stand-in for each term."""
@@ -222,9 +224,9 @@ class Terms:
         first = next((k for k, each in enumerate(sums) if each.parts), None)
         if first is None:
             return None
-        records = next(
-            (r for r in self.records() if sums[first].multiple_of(r.sum) is not None), None
-        )
+        known = self._by_parts.setdefault(frozenset(sums[first].parts), [])
+        records = next((r for r in known if sums[first].multiple_of(r.sum) is not None), None)
+        is_new = records is None
         if records is None:
             own = sums[first].times(1 / _outer_factor(sums[first], pieces[first]))
             own = WeightedSum(own.parts)
@@ -234,7 +236,8 @@ class Terms:
         slopes = [each.multiple_of(records.sum) if each.parts else 0.0 for each in sums]
         if None in slopes:
             return None
-        if records not in self.rows:
+        if is_new:
+            known.append(records)
             self.rows.append(records)
         lines = [Line(k or 0.0, each.number) for k, each in zip(slopes, sums, strict=True)]
         return records, lines

@@ -345,7 +345,7 @@ class LinearProgram(ProgramData):
         >>> w = cp.Variable(bounds=[-10, 10])
         >>> lp = LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.norm1(data[1] - data[0] * w))))
         >>> lp.shape, lp.penalty, solve_exact(lp).x
-        ((3, 1), array([1., 1., 1.]), array([2.]))
+        ((3, 1), array([1., 1., 1.]), array([1.75]))
         """
         quote = not _hides_rows(neighbours)
         fields, records = read_cvxpy(problem, private, penalty, box, quote=quote)
