@@ -374,6 +374,14 @@ def test_two_rows_of_a_record_need_a_relation_of_records():
 REFUSED = {
     "a square": (lambda m: cp.sum_squares(m.r), "quad_over_lin is no piecewise-linear term"),
     "a root": (lambda m: cp.norm2(m.r), r"Pnorm\w* is no piecewise-linear term that privlp reads"),
+    "a power of 1": (
+        lambda m: cp.sum(cp.power(cp.abs(m.r), 1)),
+        r"Power\w* is no piecewise-linear term",
+    ),
+    "an affine power": (
+        lambda m: cp.sum(cp.power(m.w, 1)),
+        r"Power\w* is no piecewise-linear term",
+    ),
     "huber": (lambda m: cp.sum(cp.huber(m.r)), "huber is no piecewise-linear term"),
     "two expressions": (
         lambda m: cp.sum(cp.maximum(m.r, m.margin)),
@@ -407,6 +415,15 @@ def test_refusals_say_what_to_write(write, message):
 def test_what_is_convex_is_not_maximised():
     with pytest.raises(ReadError, match="No linear program says that"):
         LinearProgram.from_cvxpy(cp.Problem(cp.Maximize(cp.norm1(Model().r))))
+
+
+def test_powers_in_constraints_are_not_taken_for_zeros():
+    w = cp.Variable(2, bounds=[-5, 5])
+    problem = cp.Problem(cp.Minimize(cp.sum(w)), [cp.power(w, 1) >= -3])
+    with pytest.raises(
+        ReadError, match=r"CVXPY knows no gradient of one of these: Power\w*\. Write"
+    ):
+        LinearProgram.from_cvxpy(problem)
 
 
 # --- penalties

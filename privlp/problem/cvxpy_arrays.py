@@ -17,7 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 def affine(expression: Any, variables: Sequence[Any]) -> tuple[sp.csc_array, FloatArray]:
     """Matrix M and right-hand side r with expression = M x - r, flattened column by column."""
     saved = [variable.value for variable in variables]
-    gradients = None
+    gradients, odd = None, odd_atoms(expression)
     try:
         for variable in variables:
             variable.save_value(np.zeros(variable.shape))
@@ -30,13 +30,29 @@ def affine(expression: Any, variables: Sequence[Any]) -> tuple[sp.csc_array, Flo
     finally:
         for variable, old in zip(variables, saved, strict=True):
             variable.save_value(old)
-    if gradients is None:
-        atoms = ", ".join(sorted({atom.__name__ for atom in expression.atoms()}))
+    if gradients is None or odd:
+        atoms = ", ".join(sorted(odd or {atom.__name__ for atom in expression.atoms()}))
         raise ReadError(
             f"CVXPY knows no gradient of one of these: {atoms}. Write it out by sums and products."
         )
     blocks = [_jacobian(gradients.get(v), expression.size, v.size) for v in variables]
     return sp.csc_array(sp.hstack(blocks, format="csc")), -value.ravel(order="F")
+
+
+def is_affine_atom(expression: Any) -> bool:
+    """Whether the outermost atom is affine whatever its parameters.
+
+    CVXPY's gradient of a power with exponent 1 is 0 at 0, though it calls the power affine.
+    """
+    return any(base.__name__ == "AffAtom" for base in type(expression).__mro__)
+
+
+def odd_atoms(expression: Any) -> set[str]:
+    """Names of the atoms of variables that are affine only by their parameters."""
+    if not expression.args or expression.is_constant():
+        return set()
+    found = set() if is_affine_atom(expression) else {type(expression).__name__}
+    return found.union(*map(odd_atoms, expression.args))
 
 
 def _jacobian(gradient: Any, size: int, variable_size: int) -> sp.csc_array:

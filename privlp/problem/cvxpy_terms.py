@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from privlp.errors import ReadError
+from privlp.problem.cvxpy_arrays import is_affine_atom, odd_atoms
 from privlp.problem.cvxpy_pieces import TERMS, atoms_of, not_convex, pieces_of, unknown
 from privlp.problem.cvxpy_sums import Expression, WeightedSum, factor_of, has_data
 from privlp.problem.piecewise import Line, RecordTerms
@@ -97,12 +98,12 @@ class Terms:
 
     def stand_in(self, expression: Expression) -> Expression:
         """The expression with an affine stand-in for each term."""
-        if expression.is_affine():
+        if expression.is_affine() and not odd_atoms(expression):
             return expression
         kind = type(expression).__name__
         if kind in TERMS:
             return self._term(expression, kind, private=self._is_private(expression))
-        if not expression.is_atom_affine():
+        if not is_affine_atom(expression):
             raise unknown(kind)
         return expression.copy([self.stand_in(argument) for argument in expression.args])
 
@@ -174,7 +175,7 @@ class Terms:
         kind = type(expression).__name__
         if kind in TERMS:
             return self._term(expression, kind, private=private)
-        if not expression.is_atom_affine():
+        if not is_affine_atom(expression):
             raise unknown(kind)
         return expression.copy([self._inner(part, private=private) for part in expression.args])
 
