@@ -103,11 +103,18 @@ def random_covering(
 
 
 def packing(
-    seed: int = 0, *, n: int = 20_000, d: int = 30, s: int | None = None, upper: float = 10
+    seed: int = 0,
+    *,
+    n: int = 20_000,
+    d: int = 30,
+    s: int | None = None,
+    upper: float = 1,
+    factor: float | None = None,
 ) -> Instance:
     """Earn the most within n capacities: a fifth of A is filled, 0 <= x <= `upper`. s = n/40.
 
-    The bound on x is all that is known; at the optimum x is far below it.
+    The bound on x is about 8 times the largest x at the optimum; the bound on the earnings that
+    follows is about 16 times the optimum. A `factor` adds a bound on the earnings.
     """
     rng = np.random.default_rng(seed)
     filled = rng.random((n, d)) < 0.2
@@ -120,7 +127,7 @@ def packing(
         sense="max",
         name=f"packing {n} x {d}",
     )
-    return Instance(lp, n // 40 if s is None else s)
+    return Instance(lp, n // 40 if s is None else s, factor)
 
 
 def transport(
@@ -155,23 +162,23 @@ def transport(
 
 
 def portfolio(
-    seed: int = 0, *, n: int = 10_000, d: int = 10, s: int | None = None, box: float = 2
+    seed: int = 0, *, n: int = 10_000, d: int = 10, s: int | None = None, box: float = 1
 ) -> Instance:
-    """Hold assets so that t, the return of all scenarios but the s worst, is as high as possible.
+    """Hold assets so that t, the largest loss in all scenarios but s, is as small as possible.
 
-    Variables: d weights on the simplex (a public equality) and t, free in a public box. A private
-    row: t is at most the return in a scenario (gross, around 1). s = n/20.
+    Variables: d weights on the simplex (a public equality) and t, free in a public box that is
+    about 10 times too large. A private row: the loss in a scenario is at most t. s = n/20.
     """
     rng = np.random.default_rng(seed)
-    returns = scenarios(rng, n, d) + 1
     lp = LinearProgram(
         np.append(np.zeros(d), 1.0),
-        np.vstack([np.append(np.ones(d), 0.0), np.column_stack([-returns, np.ones(n)])]),
+        np.vstack(
+            [np.append(np.ones(d), 0.0), np.column_stack([-scenarios(rng, n, d), -np.ones(n)])]
+        ),
         np.append(1.0, np.zeros(n)),
         row_lower=np.append(1.0, np.full(n, -np.inf)),
         private=np.arange(n + 1) >= 1,
         bounds=[(0, None)] * d + [(-box, box)],
-        sense="max",
         name=f"portfolio {n} x {d + 1}",
     )
     return Instance(lp, n // 20 if s is None else s)

@@ -1,4 +1,4 @@
-"""One program of a family: what is public about it, its exact optimum, and how answers are judged."""
+"""A program of a family: what is public, its exact optimum, and how answers are judged."""
 
 from __future__ import annotations
 

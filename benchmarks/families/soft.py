@@ -105,9 +105,7 @@ def cvar(
 
     def natural() -> Any:
         w, t = cp.Variable(d, name="w", nonneg=True), cp.Variable(name="t", bounds=[-box, box])
-        return cp.Problem(
-            cp.Minimize(t + cp.sum(cp.pos(-R @ w - t)) * price), [cp.sum(w) == 1]
-        )
+        return cp.Problem(cp.Minimize(t + cp.sum(cp.pos(-R @ w - t)) * price), [cp.sum(w) == 1])
 
     return Instance(lp, None, natural=natural)
 
