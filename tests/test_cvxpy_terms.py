@@ -358,6 +358,22 @@ def test_records_that_come_and_go():
         )
 
 
+def test_no_constant_tells_the_number_of_records_that_come_and_go():
+    relation = ConstraintPrivate("add-remove", rows_per_record=2, nominal_n=2 * N)
+
+    def read(write, n):
+        w = cp.Variable(D, name="w", bounds=[-10, 10])
+        problem = cp.Problem(cp.Minimize(write(Y[:n] - X[:n] @ w) / 100 + cp.norm1(w)))
+        return LinearProgram.from_cvxpy(problem, neighbours=relation)
+
+    for write in (*PINBALL.values(), cp.norm1, lambda r: cp.sum_largest(r, 4)):
+        if write is not PINBALL["plain r beside abs"]:
+            assert read(write, N).public() == read(write, N - 1).public()
+    with pytest.raises(ReadError, match="and tell the number of records"):
+        read(lambda r: cp.sum(cp.maximum(r, -r, 0.5)), N)
+    assert read(lambda r: cp.sum(cp.maximum(r - 0.5, -r - 0.5, 0)), N).shape == (N + 2 * D, 2 * D)
+
+
 def test_two_rows_of_a_record_need_a_relation_of_records():
     r = Model().r
     pinball = cp.Problem(cp.Minimize(cp.sum(cp.maximum(0.9 * r, -0.1 * r))))

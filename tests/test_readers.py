@@ -228,6 +228,12 @@ def test_names_that_highs_takes_for_headers_are_refused(write, name, old):
         LinearProgram.from_mps(write(text))
 
 
+def test_refused_names_are_not_told_where_rows_come_and_go(write):
+    relation = ConstraintPrivate("add-remove", nominal_n=50)
+    with pytest.raises(ReadError, match="a line: HiGHS reads the name of the line as the header"):
+        LinearProgram.from_mps(write(MODEL.replace("RHS total", "NAME total")), neighbours=relation)
+
+
 @pytest.mark.parametrize("name", TAKEN)
 def test_names_that_could_not_be_read_again_are_not_written(tmp_path, name):
     lp = LinearProgram([1, 2], [[1, 1]], [5], variable_names=["x", name], row_names=[name])

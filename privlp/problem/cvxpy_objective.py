@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import cvxpy
 
 FloatArray = npt.NDArray[np.float64]
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +45,17 @@ class Block:
 
 
 def read_objective(
-    problem: cvxpy.Problem, objective: cvxpy.Expression, terms: Terms, variables: list[Any]
+    problem: cvxpy.Problem,
+    objective: cvxpy.Expression,
+    terms: Terms,
+    variables: list[Any],
+    *,
+    quote: bool = True,
 ) -> tuple[FloatArray, float, list[list[Block]]]:
     """Costs, offset, and the rows of each term.
 
-    The weight of a term is the derivative of the objective by its stand-in.
+    The weight of a term is the derivative of the objective by its stand-in. Where the number of
+    rows is private (not `quote`), a term may add nothing to the constant of the objective.
     """
     stand_ins = [variable for records in terms.records() for variable in records.stand_ins()]
     gradient, rest = affine(objective, [*variables, *stand_ins])
@@ -67,6 +74,7 @@ def read_objective(
         weights = [sign * slope_of[variable.id] for variable in rows.stand_ins()]
         matrix, rhs = affine(rows.expression, variables)
         soft, least, kept = _soft(rows, weights, matrix, rhs)
+        least = least if quote else _nothing(least)
         parts.append(soft)
         costs = costs + sign * (kept @ matrix)
         offset += sign * (least - float(kept @ rhs))
@@ -74,6 +82,18 @@ def read_objective(
             linear.append(rows.expression)
     _warn_of_private_costs(terms, linear)
     return costs, offset, parts
+
+
+def _nothing(least: float) -> float:
+    """The least value of terms, which must be 0, without what rounding adds."""
+    if abs(least) > _ROUNDING:
+        raise ReadError(
+            "A piecewise-linear term of private records in the objective of the CVXPY problem has a"
+            " least value other than 0. It would be a constant of the objective, which is public,"
+            " and tell the number of records. Subtract it from every piece, as in"
+            " cp.maximum(r - 0.5, -r - 0.5, 0)."
+        )
+    return 0.0
 
 
 def _soft(

@@ -55,7 +55,7 @@ def read_cvxpy(
     every = [*variables, *(variable for _, variable in terms.variables)]
     prices = _Prices.of(penalty, problem)
     parts = [[block] for block in _constraints(problem, every, wanted, prices, quote=quote)]
-    costs, offset, of_terms = read_objective(problem, objective, terms, every)
+    costs, offset, of_terms = read_objective(problem, objective, terms, every, quote=quote)
     parts += of_terms
     if not any(parts) and quote:
         raise ReadError("The CVXPY problem has no constraints.")

@@ -327,6 +327,9 @@ class LinearProgram(ProgramData):
 
         Other terms, such as ``norm1(w)``, become variables with public rows.
 
+        Under ``change="add-remove"`` no weight may depend on the number of records: divide a sum by
+        a public number such as `nominal_n`, where ``mean`` and ``cvar`` divide by the true one.
+
         Examples
         --------
         >>> import cvxpy as cp
