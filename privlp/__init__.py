@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from privlp.errors import InvalidParameterError as InvalidParameterError
     from privlp.errors import InvalidProblemError as InvalidProblemError
     from privlp.errors import MissingDependencyError as MissingDependencyError
+    from privlp.errors import MostlyNoiseWarning as MostlyNoiseWarning
     from privlp.errors import NotPrivateWarning as NotPrivateWarning
     from privlp.errors import PrivLPError as PrivLPError
     from privlp.errors import ReadError as ReadError
@@ -66,6 +67,7 @@ _HOMES = {
         "InvalidParameterError",
         "InvalidProblemError",
         "MissingDependencyError",
+        "MostlyNoiseWarning",
         "NotPrivateWarning",
         "PrivLPError",
         "ReadError",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from privlp.checks import is_one_of, positive, warn_of_large_delta
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.errors import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError
+from privlp.methods.advice import advise
 from privlp.methods.auto import best_run, protecting
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.task import Task
@@ -21,6 +23,7 @@ from privlp.problem.linear_program import LinearProgram
 from privlp.rows.program_rows import ProgramRows
 from privlp.solution import Solution
 from privlp.status import Status
+from privlp.verdict import Verdict
 
 
 def solve(
@@ -122,6 +125,8 @@ def solve(
     -----
     NotPrivateWarning
         If delta is 1/n or more.
+    MostlyNoiseWarning
+        If public numbers say that the result will be mostly noise; see ``advice`` of the result.
 
     Notes
     -----
@@ -196,6 +201,7 @@ def _run(
     # Whether a number overflows depends on private rows; nobody may learn it from a warning.
     with np.errstate(all="ignore"):
         name, planned = _planned(task, method, methods)
+        verdict, advice = _predicted(task, planned)
         rows = lp.rows()
         if planned.by_place and not isinstance(rows, ProgramRows):
             raise UnsupportedProblemError(
@@ -220,7 +226,19 @@ def _run(
         privacy=ledger.record(),
         trace=released.trace,
         variable_names=lp.variable_names,
+        verdict=verdict,
+        advice=advice,
     )
+
+
+def _predicted(task: Task, planned: PlannedRun) -> tuple[Verdict | None, str]:
+    """The verdict on a planned run, and in words; a warning if it is mostly noise."""
+    if planned.predict is None or math.isinf(task.ledger.eps):
+        return None, ""
+    verdict, advice = advise(task, planned.predict())
+    if verdict in (Verdict.TOO_FEW_ROWS, Verdict.TOO_MUCH_NOISE):
+        warnings.warn(advice, MostlyNoiseWarning, stacklevel=4)
+    return verdict, advice
 
 
 def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
