@@ -71,14 +71,16 @@ def _advice_on_difficulty(task: Task, difficulty: float) -> tuple[Verdict, str]:
     soft = task.lp.penalty is not None
     ways = [f"eps = {eps:.2g}"] if eps <= _LARGEST_EPS else []
     if soft:
-        ways.append(f"{n:.2g} rows")
-        compared = "noise is {:.2g} of what the soft rows outweigh with a loss of about a percent"
+        ways.append(f"{about(n)} rows")
+        compared = (
+            "noise is {:.2g} times what the soft rows outweigh with a loss of about a percent"
+        )
     else:
         s = difficulty * task.density()
         if s <= task.n * LARGEST_SHARE_OF_ROWS:
-            ways.insert(0, f"s = {s:.2g}")
-        ways.append(f"{n:.2g} rows with an s that grows like them")
-        compared = "noise on all variables is {:.2g} of what s rows outweigh"
+            ways.insert(0, f"s = {about(s)}")
+        ways.append(f"{about(n)} rows with an s that grows like them")
+        compared = "noise on all variables is {:.2g} times what s rows outweigh"
     would = f" About {', or '.join(ways)}, would do."
     compared = compared.format(difficulty)
     if difficulty > HOPELESS:
@@ -94,6 +96,12 @@ def _advice_on_difficulty(task: Task, difficulty: float) -> tuple[Verdict, str]:
         else (f" Up to s = {task.density():g} rows are given up where that improves the objective.")
     )
     return Verdict.ENOUGH_ROWS, f"{Verdict.ENOUGH_ROWS}: {compared}.{given_up}"
+
+
+def about(value: float) -> str:
+    """A number of rows, rounded up to two digits."""
+    digits = 10.0 ** max(0, math.floor(math.log10(max(value, 1.0))) - 1)
+    return f"{math.ceil(value / digits) * digits:,.0f}"
 
 
 def other_relations(task: Task) -> str:

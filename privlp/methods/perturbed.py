@@ -11,7 +11,7 @@ import numpy as np
 
 from privlp.checks import positive, real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.methods.advice import HOPELESS, LARGEST_SHARE_OF_ROWS, other_relations
+from privlp.methods.advice import HOPELESS, LARGEST_SHARE_OF_ROWS, about, other_relations
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.perturbed_charges import PerturbedCharges
 from privlp.methods.perturbed_draws import Draws
@@ -163,10 +163,7 @@ def require_enough_rows(task: Task) -> None:
     UnsupportedProblemError
         With the number of rows that would be enough, and what else would.
     """
-    if (
-        not (task.public.has_private_rows and 0 < task.ledger.delta < 1)
-        or task.lp.penalty is not None
-    ):
+    if not task.public.has_private_rows or task.lp.penalty is not None or task.ledger.delta == 0:
         return
     lp, largest = task.lp, max(1.0, LARGEST_SHARE_OF_ROWS * task.n)
     free = int((lp.bounds[:, 0] < lp.bounds[:, 1]).sum())
@@ -176,9 +173,9 @@ def require_enough_rows(task: Task) -> None:
     if difficulty > HOPELESS:
         raise UnsupportedProblemError(
             f"{Verdict.TOO_FEW_ROWS}: whatever s, noise on {size} or more variables is"
-            f" {difficulty:.2g} of what {LARGEST_SHARE_OF_ROWS:.0%} of the rows outweigh. About"
-            f" {difficulty / HOPELESS * task.n:.2g} rows would be the least.{other_relations(task)}",
-            parameter="eps",
+            f" {difficulty:.2g} times what {LARGEST_SHARE_OF_ROWS:.0%} of the rows outweigh. About"
+            f" {about(difficulty / HOPELESS * task.n)} rows would be the least."
+            f"{other_relations(task)}"
         )
 
 
