@@ -20,6 +20,8 @@ _COVERED = (
     "the noise is not released; its rounding error is covered by noise of its own, but for a chance"
     " below 1e-27"
 )
+# With more vectors than this, the number of corners is no floating-point number.
+_MOST_PARTS = 1000
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ class GaussianObjectivePerturbation(GaussianMechanism):
         if self.sigma == 0:
             return Price.none()
         mu, parts = self.sensitivity / self.sigma, self.parts
+        if parts > _MOST_PARTS:
+            return Price.none()
         corners = [(2**parts, mu)]
         if self.one_sided:
             part = (self.largest_part or self.sensitivity / parts) / self.sigma
