@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from privlp.regions.quadratic import distance_to_minimum, minimum
+from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
@@ -64,23 +64,30 @@ class PerturbedProgram:
         for factor in _SOFTER:
             z = self._newton(z, self.softness * factor, min(newton_steps, _STEPS_ON_THE_WAY))
         for _ in range(newton_steps):
-            z, distance = self._certified(z)
+            z, distance = self._certified(z, tolerance)
             if distance <= tolerance:
                 return z
             z = self._newton(z, self.softness, 1)
         return self._projected_gradients(z, tolerance)
 
-    def _certified(self, z: FloatArray) -> tuple[FloatArray, float]:
-        """The point that breaks no row, next to z, and how far it is from the minimum at most.
+    def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
+        """A point that breaks no row, next to z, and how far it is from the minimum at most.
 
-        The violations are computed afresh. So their rounding does not depend on the steps so far.
+        Rows with a price are made tight. Violations are computed afresh, so that their rounding
+        does not depend on the steps so far.
         """
-        exact = self.region.exact
-        z = exact.settled(z)
-        self.rows.update(RowsInCoordinates.go_to, z)
-        near = exact.near(z)
-        gradient, slack = self._gradient(z, self.softness), exact.slack(z, near)
-        return z, distance_to_minimum(gradient, self.region.C[near], slack, self.strength)
+        exact, wanted, distance = self.region.exact, None, math.inf
+        for _ in range(2):
+            z = exact.settled(z, wanted)
+            self.rows.update(RowsInCoordinates.go_to, z)
+            near, gradient = exact.near(z), self._gradient(z, self.softness)
+            face, slack = self.region.C[near], exact.slack(z, near)
+            prices = fitted_prices(face, gradient)
+            distance = distance_to_minimum(gradient, face, slack, prices, self.strength)
+            wanted = near[(prices > 0) & (slack > 0)]
+            if distance <= tolerance or not wanted.size:
+                break
+        return z, distance
 
     def _newton(self, z: FloatArray, softness: float, steps: int) -> FloatArray:
         """The point after some steps."""
@@ -132,7 +139,7 @@ class PerturbedProgram:
         """
         identity = np.eye(len(z))
         while True:
-            z, distance = self._certified(z)
+            z, distance = self._certified(z, tolerance)
             if distance <= tolerance:
                 return z
             for _ in range(_CHECKED_EVERY):

@@ -65,20 +65,24 @@ class ExactRows:
             found[k] = math.fsum([self._f[i], *(-high).tolist(), *(-low).tolist()])
         return found
 
-    def settled(self, z: FloatArray) -> FloatArray:
+    def settled(self, z: FloatArray, wanted: IntArray | None = None) -> FloatArray:
         """A point that breaks no row, next to a point that breaks rows by little or none.
 
-        Rows that are all but tight are made so, up to the rounding of z itself. Should that fail,
-        the point moves towards the one inside, as little as will do.
+        Rows that are all but tight, and those that are wanted to be, are made so, up to the
+        rounding of z itself. Should that fail, the point moves towards the one inside, as little as
+        will do.
         """
         for number in range(_REFINEMENTS):
             rows = self.near(z)
             slack = self.slack(z, rows)
             if number and (slack >= 0).all():
                 return z
-            tight = rows[slack <= _TIGHT]
+            chosen = slack <= _TIGHT
+            if wanted is not None:
+                chosen |= np.isin(rows, wanted)
+            tight = rows[chosen]
             room = 2.0**number * _UNIT_ROUNDOFF * (self._size[tight] @ np.abs(z))
-            step = _least_step(self._C[tight].toarray(), slack[slack <= _TIGHT] - room)
+            step = _least_step(self._C[tight].toarray(), slack[chosen] - room)
             if not np.isfinite(step).all():
                 break
             z = z + step

@@ -14,6 +14,7 @@ _TOLERANCE = 1e-9
 _FEASIBLE = 1e-13
 _WRONG_SIGN = 1e-9
 _CHANGES_OF_FACE = 10
+_DEPENDENT = 1e-10
 _UNIT_ROUNDOFF = 2.0**-53
 # Covers the rounding of the last few operations of a bound.
 _UPWARDS = 1 + 1e-12
@@ -87,28 +88,47 @@ def _by_clarabel(
 def _on_face(
     hessian: FloatArray, gradient: FloatArray, tight: sp.csc_array, slack: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The minimum where the given rows are equalities, and how hard they push."""
+    """The minimum where the given rows are equalities, and how hard they push.
+
+    The step across the face follows from the rows alone, that along it from the function. So steep
+    gradients across the face do not blur it.
+    """
     p, m = len(gradient), len(slack)
     if m == 0:
         return np.asarray(np.linalg.solve(hessian, -gradient)), np.zeros(0)
-    face = tight.toarray()
-    scale = float(hessian.diagonal().max())
-    whole = np.block([[hessian / scale, face.T], [face, np.zeros((m, m))]])
-    right = np.concatenate([-gradient / scale, slack])
-    found = np.linalg.lstsq(whole, right, rcond=None)[0]
-    return found[:p], found[p:] * scale
+    u, values, v = np.linalg.svd(tight.toarray())
+    rank = int(np.count_nonzero(values > _DEPENDENT * values[0]))
+    across, along = v[:rank].T / values[:rank], v[rank:].T
+    step = across @ (u[:, :rank].T @ slack)
+    slope = along.T @ (gradient + hessian @ step)
+    step -= along @ np.linalg.solve(along.T @ hessian @ along, slope)
+    return step, -(u[:, :rank] @ (across.T @ (gradient + hessian @ step)))
+
+
+def fitted_prices(rows: sp.csr_array, gradient: FloatArray) -> FloatArray:
+    """Non-negative prices with which rows nearly cancel the gradient; 0 if none are found."""
+    if not rows.shape[0]:
+        return np.zeros(0)
+    try:
+        prices, _ = nnls(rows.toarray().T, -gradient, maxiter=30 * max(rows.shape))
+    except (RuntimeError, ValueError, np.linalg.LinAlgError):
+        return np.zeros(rows.shape[0])
+    return np.asarray(np.maximum(np.nan_to_num(prices), 0.0))
 
 
 def distance_to_minimum(
-    gradient: FloatArray, rows: sp.csr_array, slack: FloatArray, strength: float
+    gradient: FloatArray,
+    rows: sp.csr_array,
+    slack: FloatArray,
+    prices: FloatArray,
+    strength: float,
 ) -> float:
     """Bound on the distance of a point to the minimum of a strongly convex function.
 
     Let the gradient of the function at the point w be r - rows^T prices, with prices >= 0, and let
     c be prices·slack, with slack >= 0. For the minimum u*, strong convexity gives strength |w -
     u*|^2 <= r·(w - u*) + c. So the distance is at most (|r| + sqrt(|r|^2 + 4 strength c)) / (2
-    strength). Any non-negative prices will do: they are fitted by least squares. The rounding of r
-    is added to |r|; without rows, without slack, or with infinite prices the bound still holds.
+    strength), for any non-negative prices. The rounding of r is added to |r|.
 
     Parameters
     ----------
@@ -117,24 +137,14 @@ def distance_to_minimum(
         Some rows of the polytope: those that are nearly tight.
     slack : (m,)
         Their slack at the point, which breaks no row of the polytope.
+    prices : (m,)
+        See :func:`fitted_prices`.
     strength : float
     """
-    prices = np.zeros(len(slack))
     face = rows.toarray()
-    if len(slack):
-        prices = _fitted_prices(face, gradient)
     rest = gradient + face.T @ prices
     terms = np.abs(gradient) + np.abs(face.T) @ prices
     rounding = 2 * (len(slack) + 4) * _UNIT_ROUNDOFF * float(np.linalg.norm(terms))
     norm = float(np.linalg.norm(rest)) + rounding
     gap = float(prices @ slack)
     return (norm + float(np.sqrt(norm**2 + 4 * strength * gap))) / (2 * strength) * _UPWARDS
-
-
-def _fitted_prices(face: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Non-negative prices with which rows nearly cancel the gradient; 0 if none are found."""
-    try:
-        prices, _ = nnls(face.T, -gradient, maxiter=30 * max(face.shape))
-    except (RuntimeError, ValueError, np.linalg.LinAlgError):
-        return np.zeros(len(face))
-    return np.maximum(np.nan_to_num(prices), 0.0)
