@@ -117,6 +117,12 @@ class Perturbed(Method):
                 "method='perturbed' needs a finite penalty for every private row, or none for any.",
                 parameter="method",
             )
+        if np.isfinite(task.lp.penalty).any():
+            raise UnsupportedProblemError(
+                "method='perturbed' treats public rows as hard: give them the penalty inf, or write"
+                " them with slack variables.",
+                parameter="method",
+            )
         public = PublicRows(task.lp)
         region, width = ReducedPolytope(public), None
         if task.width is not None:

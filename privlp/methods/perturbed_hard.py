@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privlp.errors import UnsupportedProblemError
 from privlp.methods.perturbed_draws import Draws, NoisyCounts
 from privlp.methods.task import Task
 from privlp.players.game import Released
@@ -90,6 +91,7 @@ class HardRowSearch:
         self.rounds = 2 + 2 * len(stages)
         self._wide = wide
         self._lp, self._s, self._n = task.lp, task.density(), task.n
+        self._largest_n = task.largest_n
         self._k = task.public.rows_of_one_record
         self._rows, self._public, self._region = rows, public, region
         self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
@@ -182,7 +184,10 @@ class HardRowSearch:
         if own <= 0:
             return self._region
         cap = float(self._public.cost @ self._cheapest) + _MARGIN * own
-        region = ReducedPolytope(self._public, cap, self._weights)
+        try:
+            region = ReducedPolytope(self._public, cap, self._weights)
+        except UnsupportedProblemError:  # costs so close to the cheapest one leave no room
+            return self._region
         if not weighted:
             return region
         share = (np.abs(x - self._cheapest) * self._weights)[region.live] / region.unit
@@ -237,7 +242,7 @@ class HardRowSearch:
             softness=softness,
             shift=_INWARDS * softness,
             k=self._k,
-            n=self._n,
+            n=self._largest_n,
         )
         return region.point(z)
 
