@@ -9,7 +9,7 @@ RESOLUTION_oldest := lowest-direct
 RESOLUTION_newest := highest
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-family bench-low-sensitivity bench-svm clean
+.PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-family bench-low-sensitivity bench-unknown bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -105,6 +105,9 @@ bench-family: $(VENV)/dev  ## All constraint-private methods on families of prog
 bench-low-sensitivity: $(VENV)/dev  ## Private numbers: multiplicative weights against direct noise; rows that are never violated
 	$(BIN)/python -m benchmarks.low_sensitivity
 	$(BIN)/python -m benchmarks.never_violated
+
+bench-unknown: $(VENV)/dev  ## Programs whose optimum nobody knows: cost, rows missed, success; model files (resumable)
+	$(BIN)/python -m benchmarks.unknown
 
 bench-svm: $(VENV)/dev  ## Published tables and figures of private support vector machines, re-run (hours; resumable; needs the data)
 	for page in $(SVM_PAGES); do $(BIN)/python -m benchmarks.$$page || exit 1; done
