@@ -158,13 +158,20 @@ def read_cvxpy(
         ]
         or [np.zeros(0, dtype=bool)]
     )
-    upper = np.concatenate([rhs for _, rhs in pieces or [none]])
+    rhs = np.concatenate([rhs for _, rhs in pieces or [none]])
+    below = np.concatenate(
+        [
+            np.full(rhs.size, _is_lower_bound(k))
+            for k, (_, rhs) in zip(problem.constraints, pieces, strict=True)
+        ]
+        or [np.zeros(0, dtype=bool)]
+    )
     gradient, offset = _affine(problem.objective.args[0], variables)
     fields = {
         "c": gradient.toarray().ravel(),
         "A": sp.vstack([matrix for matrix, _ in pieces or [none]], format="csc"),
-        "b": upper,
-        "row_lower": np.where(equality, upper, -np.inf),
+        "b": np.where(below, np.inf, rhs),
+        "row_lower": np.where(equality | below, rhs, -np.inf),
         "bounds": np.vstack([_bounds(variable) for variable in variables]),
         "sense": "min" if isinstance(problem.objective, cvxpy.Minimize) else "max",
         "offset": -float(offset[0]),
@@ -210,13 +217,23 @@ def _check_affine(problem: cvxpy.Problem, variables: list[cvxpy.Variable], *, qu
 
 
 def _difference(constraint: cvxpy.Constraint) -> cvxpy.Expression:
-    """Expression e of a constraint read as e <= 0 or e == 0."""
+    """Expression e of a constraint read as e <= 0 or e == 0; as e >= 0 for a lower bound."""
     kind = type(constraint).__name__
+    if _is_lower_bound(constraint):
+        return constraint.args[1] - constraint.args[0]
     if kind in ("Inequality", "Equality"):
         return constraint.args[0] - constraint.args[1]
     if kind in ("NonPos", "Zero"):
         return constraint.args[0]
     raise ReadError(f"CVXPY constraint {kind} is not a linear inequality or equality.")
+
+
+def _is_lower_bound(constraint: cvxpy.Constraint) -> bool:
+    """Whether it says ``expression >= numbers``, which CVXPY keeps as ``numbers <= expression``."""
+    if type(constraint).__name__ != "Inequality":
+        return False
+    smaller, larger = constraint.args
+    return bool(smaller.is_constant() and not larger.is_constant())
 
 
 def _affine(

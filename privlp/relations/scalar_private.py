@@ -29,9 +29,9 @@ class ScalarPrivate(BoundedChange):
     norm : {"inf", "1"}
         Whether it bounds the change of every entry, or the sum of all changes.
     lower, upper : float or array_like of shape (n,), optional
-        Declared public range of the right-hand sides, in the user's sense; needed by
-        ``feasible="always"``. (CVXPY keeps a constraint ``a >= b`` as ``-a <= -b``: declare the
-        range of -b.)
+        Declared public range of the right-hand sides, as the user wrote them; needed by
+        ``feasible="always"``. A row ``A x >= b`` has the range of b, in CVXPY too where b is a
+        number; CVXPY keeps ``expression >= expression`` as ``<=`` with the sides exchanged.
 
     Notes
     -----
