@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from privlp.errors import InvalidProblemError as InvalidProblemError
     from privlp.errors import MissingDependencyError as MissingDependencyError
     from privlp.errors import NotPrivateWarning as NotPrivateWarning
+    from privlp.errors import NotUsefulWarning as NotUsefulWarning
     from privlp.errors import PrivLPError as PrivLPError
     from privlp.errors import ReadError as ReadError
     from privlp.errors import RelationMismatchError as RelationMismatchError
@@ -67,6 +68,7 @@ _HOMES = {
         "InvalidProblemError",
         "MissingDependencyError",
         "NotPrivateWarning",
+        "NotUsefulWarning",
         "PrivLPError",
         "ReadError",
         "RelationMismatchError",

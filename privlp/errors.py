@@ -163,3 +163,14 @@ class NotPrivateWarning(UserWarning):
     >>> print(caught[0].message)  # doctest: +ELLIPSIS
     delta = 0.5 is at least 1/n = 0.0833333: publishing one whole record at random would ...
     """
+
+
+class NotUsefulWarning(UserWarning):
+    """The result keeps its promises, but tells little of the private numbers.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> issubclass(privlp.NotUsefulWarning, UserWarning)
+    True
+    """

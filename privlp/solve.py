@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from privlp.checks import is_one_of, positive, warn_of_large_delta
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.errors import InvalidParameterError, NotUsefulWarning, UnsupportedProblemError
 from privlp.methods.auto import best_run, protecting
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.task import Task
@@ -33,7 +34,7 @@ def solve(
     opt: float | Sequence[float] | None = None,
     method: str | Method = "auto",
     width: Any = None,
-    feasible: str | None = None,
+    feasible: str | float | None = None,
     split: Sequence[float] | None = None,
     budget: Budget | None = None,
     rng: RandomSource = None,
@@ -73,22 +74,27 @@ def solve(
         (:func:`plan`). For whole constraints it chooses among ``"mirror-best"`` and ``"dmw"``, or
         takes ``"ftpl"`` where neither applies; otherwise it chooses among ``"mw"`` and
         ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise, whichever
-        is narrower.
+        is narrower; with a probability it takes ``"quantile-noise"``.
 
         Where a whole constraint may change: ``"mirror-best"`` runs ``"mirror"`` (for rows that can
         all be satisfied) and ``"mirror-dense"`` (for rows that cannot) and chooses privately;
         ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public region; ``"dmw-published"`` is
         for comparison. Where numbers change a little: ``"mw"``, ``"direct-noise"``,
-        ``"truncated-laplace"``, ``"truncated-gaussian"``, ``"truncated-laplace-published"``.
+        ``"quantile-noise"``, ``"truncated-laplace"``, ``"truncated-gaussian"``,
+        ``"truncated-laplace-published"``.
 
         A method of your own is a :class:`~privlp.methods.Method`.
     width : float or pair, optional
         Declared bound on entries of A and b (``"dmw-published"``), or on ||A_i||_2 of soft rows
         (``"mirror"``).
-    feasible : {None, "always"}
+    feasible : None, "always" or float
         ``"always"``: x satisfies every inequality row of the true program with certainty, in exact
         arithmetic (public equalities to the precision of HiGHS). Needs ranges declared in the
-        neighbour relation. Refused where a whole constraint may change.
+        neighbour relation. A probability p below 1: the inequality rows hold together with at
+        least that probability over the noise, whatever the data. It costs less objective, and
+        needs no delta and no ranges. If the tightened rows contradict each other, and no public
+        point is known from ranges, the solve ends as infeasible. Both are refused where a whole
+        constraint may change.
     split : sequence of float, optional
         Where several parts of the program are private: share of the budget for each, in the order
         in which the relations were given (b, A, c each count once). Chosen from public numbers by
@@ -122,6 +128,8 @@ def solve(
     -----
     NotPrivateWarning
         If delta is 1/n or more.
+    NotUsefulWarning
+        If rows are to hold, but x had to be taken from public numbers, in whole or in part.
 
     Notes
     -----
@@ -164,6 +172,7 @@ def solve(
         width=width,
         split=split,
         time_limit=time_limit,
+        feasible=feasible,
     )
     randomness = Randomness.of(rng)
     methods = protecting(task.relation, feasible)
@@ -210,6 +219,8 @@ def _run(
         released = solver.released() if status.success else Released(None, None, status=status)
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
+    if released.warning:
+        warnings.warn(released.warning, NotUsefulWarning, stacklevel=3)
     return Solution(
         x=released.x,
         objective=released.objective,

@@ -878,13 +878,11 @@ def test_cvxpy_rows_names_and_order():
 
 def test_cvxpy_rows_keep_the_side_that_the_user_wrote():
     x = cp.Variable(2, name="x")
-    rows = [x[0] - 1 >= 3, 2 <= x[1], 7 >= x[0], x[0] + 1 <= 9, x[0] >= x[1], cp.sum(x) - 1 >= 0]
+    rows = [x[0] - 1 >= 3, x[1] >= 2, x[0] <= 7, x[0] + 1 <= 9, x[0] >= x[1], cp.sum(x) - 1 >= 0]
     lp = LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(x)), rows))
     np.testing.assert_array_equal(lp.row_lower, [4, 2, -INF, -INF, -INF, 1])
     np.testing.assert_array_equal(lp.b, [INF, INF, 7, 8, 0, INF])
-    np.testing.assert_array_equal(
-        lp.A.toarray(), [[1, 0], [0, 1], [1, 0], [1, 0], [-1, 1], [1, 1]]
-    )
+    np.testing.assert_array_equal(lp.A.toarray(), [[1, 0], [0, 1], [1, 0], [1, 0], [-1, 1], [1, 1]])
 
 
 def _pair():

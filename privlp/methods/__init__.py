@@ -13,6 +13,7 @@ from privlp.methods.never_violated import TruncatedGaussian, TruncatedLaplace
 from privlp.methods.prediction import Prediction as Prediction
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
 from privlp.methods.published.truncated_laplace import PublishedTruncatedLaplace
+from privlp.methods.quantile_noise import QuantileNoise
 from privlp.methods.task import Task as Task
 
 #: Every method, by the name under which users ask for it.
@@ -27,6 +28,7 @@ METHODS: dict[str, Method] = {
         FollowThePerturbedLeader(),
         MultiplicativeWeights(),
         DirectNoise(),
+        QuantileNoise(),
         TruncatedLaplace(),
         TruncatedGaussian(),
         PublishedTruncatedLaplace(),
