@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import highspy
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +16,12 @@ FloatArray = npt.NDArray[np.float64]
 
 _LEAST_SIZE = 1e-9
 _MOST_REPAIRS = 5
+_MOST_POINTS = 4
 _STEPS = np.geomspace(2.0**-50, 0.25, 25)
 #: Shares of the precision by which equalities may be left, and rounding errors, of nudges.
 _NUDGES = ((0.0, 2.0**-48), (0.25, 2.0**-48), (0.25, 2.0**-51))
-#: In units of the precision of HiGHS.
-_PLENTY = 1e6
+#: Longest nudge, in units of the largest shift that a row needs.
+_PLENTY = 1e3
 #: Steps of at most 2^-26: they cost next to nothing of the objective.
 _SHORT = 13
 
@@ -37,10 +40,10 @@ def certain_near(
 ) -> tuple[FloatArray | None, float]:
     """A point that satisfies all rows in exact arithmetic, and the share of the way to `inside`.
 
-    Short steps into the rows that fail come first: they cost nothing. Then x is nudged by about
-    1e-9, so that every row holds with some room for rounding. Then x moves towards `inside`, a
-    point strictly inside all rows that leave room: by convexity every step fails by less than the
-    one before. At last longer steps into the rows that fail are tried.
+    Short steps into the rows that fail come first: they cost nothing. Then x is nudged by a few
+    rounding errors, so that every row holds with some room for rounding. Then x moves towards
+    `inside`, a point strictly inside all rows that leave room: by convexity every step fails by
+    less than the one before. At last longer steps into the rows that fail are tried.
 
     Parameters
     ----------
@@ -102,10 +105,12 @@ def _nudged(
     """
     y, (equal, _) = rows.split(x), rows.equalities()
     size = abs(rows.A) @ np.abs(y) + np.abs(rows.rhs)
-    room = np.minimum((rows.slack(x) - rounding * size) / PRECISION, _PLENTY)
-    apart = equalities * np.maximum(row_sizes(equal), _LEAST_SIZE)
+    room = rows.slack(x) - rounding * size
+    unit = float(-room.min(initial=-np.finfo(float).tiny))  # the largest shift that a row needs
+    room = np.minimum(room / unit, _PLENTY)
+    apart = np.minimum(equalities * PRECISION / unit * row_sizes(equal), _PLENTY)
     up, down = (
-        np.clip((end - y) * sign / PRECISION, 0.0, _PLENTY)
+        np.clip((end - y) * sign / unit, 0.0, _PLENTY)
         for end, sign in zip(rows.bounds.T[::-1], (1, -1), strict=True)
     )
     matrix = sp.vstack([rows.A, equal])
@@ -120,7 +125,7 @@ def _nudged(
     if status != highspy.HighsModelStatus.kOptimal:
         return None
     moved = x.copy()
-    np.add.at(moved, rows.column, rows.sign * PRECISION * (nudge[: len(y)] - nudge[len(y) :]))
+    np.add.at(moved, rows.column, rows.sign * unit * (nudge[: len(y)] - nudge[len(y) :]))
     moved = np.clip(moved, *rows.form.lp.bounds.T)
     return None if rows.violated(moved).any() else moved
 
@@ -149,16 +154,30 @@ def point_inside(rows: TightenedRows, chosen: npt.NDArray[np.bool_]) -> FloatArr
 
 
 def strictly_inside(rows: TightenedRows) -> FloatArray | None:
-    """A point strictly inside every row that any feasible point is strictly inside of.
+    """A point strictly inside the rows that leave room, as far as it is found; public if they are.
 
-    It has the largest sum of slacks, each in units of the row's largest coefficient and at most 1.
-    None if HiGHS finds no feasible point. Source: Freund, Roundy and Todd (1985).
+    The mean of several points. Each has the largest sum of slacks over the rows that the mean of
+    those before is not strictly inside of; a slack counts in units of the row's largest
+    coefficient, and at most 1. By convexity no slack is lost but for the factor of the mean. None
+    if HiGHS finds no feasible point.
     """
-    found = _pushed_in(rows, sp.diags_array(np.maximum(row_sizes(rows.A), _LEAST_SIZE)))
-    return None if found is None else rows.point(found[: len(rows.column)])
+    sizes = np.maximum(row_sizes(rows.A), _LEAST_SIZE)
+    tight, found = np.ones(len(sizes), dtype=bool), []
+    for _ in range(_MOST_POINTS):
+        point = _pushed_in(
+            rows, sp.diags_array(np.where(tight, sizes, 0.0), format="csr")[:, tight]
+        )
+        if point is None:
+            break
+        found.append(rows.point(point[: len(rows.column)]))
+        still = rows.slack(np.mean(found, axis=0)) <= _LEAST_SIZE * sizes
+        if not still.any() or (len(found) > 1 and still.sum() == tight.sum()):
+            break
+        tight = still
+    return np.mean(found, axis=0) if found else None
 
 
-def _pushed_in(rows: TightenedRows, inward: sp.sparray) -> FloatArray | None:
+def _pushed_in(rows: TightenedRows, inward: Any) -> FloatArray | None:
     """The optimum over (y, t), 0 <= t <= 1, of the sum of t, with rows A y + inward t <= rhs."""
     equal, values = rows.equalities()
     (count, depths), width = inward.shape, len(rows.column)

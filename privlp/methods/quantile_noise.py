@@ -47,6 +47,8 @@ FloatArray = npt.NDArray[np.float64]
 
 #: The probability where this method is asked for by name, without ``feasible``.
 _PROBABILITY = 0.99
+#: Share of the allowed failures that margins use; the rest is a reserve.
+_USED = 0.5
 _ENLARGED = 1 + 1e-12
 
 
@@ -127,8 +129,10 @@ class QuantileNoise(Method):
     truncation, so ``delta=0`` will do.
 
     *Probability.* Let m be the number of private right-hand sides and coefficients that a row
-    depends on. Their noise is independent, so that each lies within its margin with probability
-    p^(1/m), and all of them with probability p. A right-hand side is tightened by that quantile of
+    depends on, and q = (1 + p)/2. Their noise is independent, so that each lies within its margin
+    with probability q^(1/m), and all of them with probability q. Between q and p lies a reserve:
+    rows that are all tight fail in just 1 - q of all draws, and so in less than 1 - p of any
+    thousand draws. A right-hand side is tightened by that quantile of
     its noise. So is a coefficient, on the one side that tightens rows; where both sides do, by the
     quantile of the noise's size. If all lie within their margins, every x that satisfies the
     tightened rows satisfies the true ones. So it does not matter that x depends on the noise, nor
@@ -163,7 +167,7 @@ class QuantileNoise(Method):
         require_bounded(task.form, numbers, within_ranges=True)
         worst, note = _worst_case(task.form, numbers)
         probability = _PROBABILITY if task.feasible is None else float(task.feasible)
-        margins = Margins.of(task.form, numbers, probability)
+        margins = Margins.of(task.form, numbers, 1 - _USED * (1 - probability))
         mechanisms = _mechanisms(task, numbers, margins)
         on_numbers = tuple(
             _noise_on(part, mechanism, margins)
