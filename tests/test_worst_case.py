@@ -219,3 +219,88 @@ def test_without_noise_the_optimum_is_exact():
 def test_a_name_is_told_only_where_rows_are_public():
     lp = replace(floor_and_roof(), neighbours=privlp.ConstraintPrivate())
     assert lp.public().form.lp.row_names is None
+
+
+# ----------------------------------------------------------------------------------------------
+# right-hand sides that are zero for everyone
+
+
+def balance(b=(4.0, 0.0, 7.0), row_lower=(-INF, -INF, 0.0), **declared):
+    """A limit, a balance row x1 <= x2, and a range whose lower side is zero."""
+    fields = {"lower": [1.0, 5.0, 3.0], "upper": [9.0, 6.0, 9.0], "zeros": "public", **declared}
+    return LinearProgram(
+        [1.0, 2.0],
+        [[1, 1], [1, -1], [1, 0]],
+        b,
+        row_lower=row_lower,
+        sense="max",
+        bounds=(0, 20),
+        neighbours=ScalarPrivate(0.1, **fields),
+    )
+
+
+def test_zeros_need_no_range_and_no_noise():
+    lp = balance()
+    (numbers,) = lp.neighbours.private_numbers(StandardForm.of(lp))
+    assert (len(numbers), numbers.l1, numbers.touched) == (2, pytest.approx(0.2), 2)
+    for feasible in (None, 0.99, "always"):
+        solution = privlp.solve(lp, 5.0, 1e-3, feasible=feasible, rng=0)
+        (released,) = solution.trace.values()
+        assert released.shape == (2,)
+        assert solution.x[0] <= solution.x[1] + 1e-9
+    assert lp.neighbours.describe(lp).endswith("; 2 right-hand sides are declared to be 0")
+
+
+def test_without_zeros_the_range_must_hold_for_them():
+    with pytest.raises(
+        privlp.InvalidProblemError, match=r"outside the declared range.*zeros='public' .*--zeros-p"
+    ):
+        balance(zeros="private")
+    with pytest.raises(privlp.InvalidParameterError, match="zeros must be 'private' or 'public'"):
+        balance(zeros="none")
+    lp = balance(lower=None, upper=None)
+    with pytest.raises(privlp.UnsupportedProblemError, match=r"needs a declared.*zeros='public'"):
+        privlp.solve(lp, 1.0, 1e-3, feasible="always")
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=50)
+def test_neighbours_keep_zeros_and_have_one_public_part(seed):
+    rng = np.random.default_rng(seed)
+    lp = balance(b=(rng.choice([0.05, 0.1, 4.0]), 0.0, 7.0), lower=-1, upper=9)
+    _, moved = lp.neighbours.extreme_pair(StandardForm.of(lp), rng)
+    assert ((moved.b == 0) == (lp.b == 0)).all()
+    assert ((moved.row_lower == 0) == (lp.row_lower == 0)).all()
+    assert np.abs(moved.b - lp.b).max() <= 0.1
+    one, two = (lp.neighbours.conceal(program) for program in (lp, moved))
+    assert np.array_equal(one.b, two.b)
+    assert np.array_equal(one.row_lower, two.row_lower)
+    for program in (one, two):
+        (numbers,) = lp.neighbours.private_numbers(StandardForm.of(program))
+        assert numbers.at[0].tolist() == [0, 2]
+        assert (program.row_lower < program.b).all()
+
+
+def test_a_private_equality_of_zero_is_public():
+    lp = balance(b=(4.0, 0.0, 7.0), row_lower=(-INF, 0.0, -INF))
+    assert privlp.solve(lp, 5.0, 1e-3, feasible="always", rng=0).success
+    public = lp.public().form.lp
+    assert (public.b[1], public.row_lower[1]) == (0, 0)
+
+
+def test_an_audit_of_zeros_passes():
+    result = privlp.audit_solve(balance(), 1.0, 1e-3, feasible="always", pairs=4, runs=200, rng=0)
+    assert result.passed, str(result)
+
+
+def test_zeros_read_off_the_data_are_caught(monkeypatch):
+    """A twin whose neighbours may reach zero: their public parts differ."""
+    monkeypatch.setattr(
+        ScalarPrivate,
+        "_moved_values",
+        lambda self, numbers, values, steps: np.where(values == 0.1, 0.0, values),
+    )
+    lp = balance(b=(0.1, 0.0, 7.0), lower=-1, upper=9)
+    _, moved = lp.neighbours.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
+    one, two = (lp.neighbours.conceal(program) for program in (lp, moved))
+    assert not np.array_equal(one.b, two.b)

@@ -73,7 +73,7 @@ def _entries(file: str) -> Iterator[RowRange]:
                     name, low, high = cells
                     yield name, _end(low, -math.inf), _end(high, math.inf)
                 except ValueError:
-                    if number == 1:
+                    if number == 1 and len(cells) == 3 and not any(map(_is_end, cells[1:])):
                         continue
                     raise InvalidParameterError(
                         f"--b-ranges: line {number} of {file!r} must be a row name, a lower end and"
@@ -81,6 +81,14 @@ def _entries(file: str) -> Iterator[RowRange]:
                     ) from None
         except (UnicodeDecodeError, csv.Error):
             raise InvalidParameterError(f"--b-ranges: {file!r} is not a CSV file.") from None
+
+
+def _is_end(cell: str) -> bool:
+    try:
+        _end(cell, 0.0)
+    except ValueError:
+        return False
+    return True
 
 
 def _end(cell: str, absent: float) -> float:
