@@ -243,6 +243,14 @@ def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tup
                 f" {task.relation.description}.",
                 parameter="method",
             )
+        asked = task.feasible
+        enough = ("always",) if is_one_of(asked, ("always",)) else ("probably", "always")
+        if asked is not None and method.rows_hold not in enough:
+            raise InvalidParameterError(
+                f"method={method.name!r} does not promise feasible={task.feasible!r}: its rows hold"
+                f" {method.rows_hold}.",
+                parameter="feasible",
+            )
         return method.name, method.plan(task)
     if is_one_of(method, ("auto",)):
         return best_run(task, methods)

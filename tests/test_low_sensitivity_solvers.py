@@ -980,6 +980,10 @@ NEVER = {
 }
 
 
+#: Programs that are infeasible but for rounding may have no point near their optimum.
+MAY_FALL_BACK = pytest.mark.filterwarnings("ignore::privlp.NotUsefulWarning")
+
+
 def check_never(name, entries, sensitivities, tries, least_solved):
     kinds, relation = NEVER[name]
     counts = {True: 0, False: 0}
@@ -998,11 +1002,13 @@ def check_never(name, entries, sensitivities, tries, least_solved):
 
 
 @pytest.mark.parametrize("name", NEVER)
+@MAY_FALL_BACK
 def test_true_rows_are_never_violated(name):
     check_never(name, uniform, [1e-3, 0.05, 1.0], examples(80), 0.2)
 
 
 @pytest.mark.parametrize("name", ["b", "row", "column", "row and b"])
+@MAY_FALL_BACK
 def test_true_rows_are_never_violated_however_they_are_scaled(name):
     check_never(name, ill_scaled, [1e-3, 1.0, 1e3], examples(60), 0.1)
 

@@ -323,3 +323,19 @@ def test_an_audit_of_solve_passes():
         examples.advertising(private="both"), 1.0, 0.0, feasible=0.99, pairs=3, runs=200, rng=0
     )
     assert result.passed, str(result)
+
+
+def test_a_method_of_your_own_must_promise_what_is_asked_for():
+    lp = examples.advertising()
+    for name, feasible, promise in (
+        ("direct-noise", 0.99, "nearly"),
+        ("direct-noise", "always", "nearly"),
+        ("quantile-noise", "always", "probably"),
+    ):
+        with pytest.raises(
+            privlp.InvalidParameterError,
+            match=f"method='{name}' does not promise feasible=.*: its rows hold {promise}",
+        ):
+            privlp.solve(lp, 1.0, 1e-3, method=METHODS[name], feasible=feasible)
+    for name in ("quantile-noise", "truncated-laplace"):
+        assert privlp.solve(lp, 1.0, 1e-3, method=METHODS[name], feasible=0.9, rng=0).success

@@ -131,6 +131,20 @@ def test_a_long_move_comes_with_a_warning(monkeypatch):
     assert "x was moved by 0.05 of the way" in solution.message
 
 
+def test_an_only_point_is_an_optimum():
+    """x >= 2 by a row whose numbers leave no double next to the bound x <= 2."""
+    lp = LinearProgram(
+        [-0.13],
+        [[-0.46042657]],
+        [-0.92085314],
+        bounds=(0, 2),
+        neighbours=ScalarPrivate(0.1, lower=-0.92085314, upper=5),
+    )
+    solution = privlp.solve(lp, 0.05, 1e-4, feasible="always", rng=0)
+    assert solution.x[0] == 2
+    assert solution.message.startswith("Noise is wider than")
+
+
 def test_a_long_move_gives_way_to_a_better_public_point(monkeypatch):
     lp = floor_and_roof()
     monkeypatch.setattr(tightened_program, "certain_near", lambda *_: (np.array([2.0, 0.4]), 1.0))

@@ -60,8 +60,7 @@ def certain_near(
         How far the point was moved, as a share of the way; 0 for short steps and nudges.
     """
     found = _repaired(rows, x, tuple(_STEPS[:_SHORT]))
-    for equalities, rounding in _NUDGES:
-        found = _nudged(rows, x, equalities, rounding) if found is None else found
+    found = nudged(rows, x) if found is None else found
     if found is not None:
         return found, 0.0
     inside = strictly_inside(rows) if inside is None else inside
@@ -85,6 +84,17 @@ def _repaired(rows: TightenedRows, x: FloatArray, steps: tuple[float, ...]) -> F
         if moved is not None:
             return moved
         failing |= still
+    return None
+
+
+def nudged(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
+    """A point that satisfies all rows in exact arithmetic, next to x; None if none is found."""
+    if not rows.violated(x).any():
+        return x
+    for equalities, rounding in _NUDGES:
+        found = _nudged(rows, x, equalities, rounding)
+        if found is not None:
+            return found
     return None
 
 

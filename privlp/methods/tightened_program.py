@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import highspy
@@ -24,6 +25,8 @@ Ends = Callable[[PrivateNumbers, ChargedDraws, FloatArray], tuple[FloatArray, Fl
 CERTAINLY = "x satisfies every inequality row with certainty"
 # As a share of the way to a point inside: more than that costs objective that is worth a warning.
 _FAR = 0.01
+# The optimum is known no better than that.
+_PRECISION = 1e-6
 _INFEASIBLE = (
     highspy.HighsModelStatus.kInfeasible,
     highspy.HighsModelStatus.kUnboundedOrInfeasible,
@@ -108,15 +111,27 @@ class TightenedProgram:
                 None, None, self._trace, Status.TIME_LIMIT, "HiGHS reached the time limit"
             )
         if status == highspy.HighsModelStatus.kOptimal:
-            x, share = certain_near(rows, rows.point(point), self._inside)
-            if x is not None and not (share > _FAR and self._is_worse(x)):
+            optimum = rows.point(point)
+            x, share = certain_near(rows, optimum, self._inside)
+            if x is not None and share <= _FAR:
+                return self._found(x, share)
+            loss = self._loss_of_fallback(optimum)
+            if self._fallback is not None and loss <= _PRECISION:
+                return self._found(self._fallback, 0.0)  # the only point, say
+            if x is not None and self._loss_of_fallback(x) >= 0:
                 return self._found(x, share)
         return self._without_optimum(contradictory=status in _INFEASIBLE)
 
-    def _is_worse(self, x: FloatArray) -> bool:
-        """Whether the public point has a better objective, by the released costs."""
+    def _loss_of_fallback(self, x: FloatArray) -> float:
+        """What the public point loses against x, by the released costs, as a share of their size.
+
+        Infinite if there is no such point.
+        """
+        if self._fallback is None:
+            return math.inf
         cost = self._form.lp.sign * self._known.c
-        return self._fallback is not None and float(cost @ self._fallback) < float(cost @ x)
+        size = float(np.abs(cost) @ np.abs(x)) + np.finfo(float).tiny
+        return float(cost @ (self._fallback - x)) / size
 
     def _found(self, x: FloatArray, share: float) -> Released:
         """The optimum of the tightened program, after a move by this share."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import highspy
 import numpy as np
@@ -10,7 +11,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
-from privlp.methods.certain_point import certain, certain_near, point_inside, strictly_inside
+from privlp.methods.certain_point import (
+    certain,
+    certain_near,
+    nudged,
+    point_inside,
+    strictly_inside,
+)
 from privlp.methods.tightened_rows import PRECISELY, TightenedRows
 from privlp.methods.tightening import rows_with
 from privlp.problem.highs_model import optimum, row_sizes
@@ -60,6 +67,12 @@ class WorstCase:
         UnsupportedProblemError
             If there is none. The message names rows that stand in the way.
         """
+        if form not in _KNOWN:  # a plan asks once for each method
+            _KNOWN[form] = cls._found(form, numbers)
+        return _KNOWN[form]
+
+    @classmethod
+    def _found(cls, form: StandardForm, numbers: list[PrivateNumbers]) -> WorstCase:
         rows = TightenedRows.tightest(form, numbers)
         inside = strictly_inside(rows)
         sure = None if inside is None else certain(rows, inside)
@@ -88,13 +101,19 @@ class WorstCase:
         return " ".join(notes)
 
 
+#: Worst cases of the programs that are in use. Their private numbers follow from the relation.
+_KNOWN: WeakKeyDictionary[StandardForm, WorstCase] = WeakKeyDictionary()
+
+
 def _optimum(rows: TightenedRows, cost: FloatArray, inside: FloatArray) -> FloatArray:
     """The certified optimum of the tightest program; `inside` if HiGHS or the repair fails."""
     status, point = rows.optimum(cost, PRECISELY)
     if status != highspy.HighsModelStatus.kOptimal:
         return inside
-    found, _ = certain_near(rows, rows.point(point), inside)
-    return inside if found is None else found
+    x = nudged(rows, rows.point(point))
+    if x is None:
+        x, _ = certain_near(rows, rows.point(point), inside)
+    return inside if x is None else x
 
 
 def _without_room(rows: TightenedRows, inside: FloatArray) -> tuple[str, ...]:
