@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import highspy
 import numpy as np
@@ -12,9 +12,13 @@ import numpy.typing as npt
 
 from privlp.checks import positive
 from privlp.errors import InvalidParameterError
+from privlp.problem.cvxpy_arrays import assign
 from privlp.problem.highs_model import quiet_highs, run, to_highs
 from privlp.problem.linear_program import LinearProgram
 from privlp.status import Status
+
+if TYPE_CHECKING:
+    import cvxpy
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -110,6 +114,22 @@ class ExactSolution:
             key: None if isinstance(value, float) and math.isnan(value) else value
             for key, value in plain.items()
         }
+
+    def assign(self, problem: cvxpy.Problem) -> None:
+        """Write x into the variables of the CVXPY problem from which the program was made.
+
+        As :meth:`Solution.assign <privlp.Solution.assign>`, but **not private**.
+
+        Examples
+        --------
+        >>> import cvxpy as cp, privlp
+        >>> x = cp.Variable(2, nonneg=True)
+        >>> problem = cp.Problem(cp.Minimize(x[0] + 2 * x[1]), [x[0] + x[1] >= 2, x[0] <= 1.5])
+        >>> privlp.solve_exact(privlp.LinearProgram.from_cvxpy(problem)).assign(problem)
+        >>> x.value
+        array([1.5, 0.5])
+        """
+        assign(problem, self.x, self.variable_names)
 
     @property
     def success(self) -> bool:

@@ -15,10 +15,12 @@ import numpy.typing as npt
 from privlp.errors import InvalidParameterError, ReadError
 from privlp.files import write_whole
 from privlp.privacy.record import PrivacyRecord, require_types
+from privlp.problem.cvxpy_arrays import assign
 from privlp.report.trace_picture import draw_trace
 from privlp.status import Status
 
 if TYPE_CHECKING:
+    import cvxpy
     from matplotlib.axes import Axes
 
     from privlp.problem.linear_program import LinearProgram
@@ -84,6 +86,29 @@ class Solution:
     def success(self) -> bool:
         """Whether the solve played all its rounds."""
         return self.status.success
+
+    def assign(self, problem: cvxpy.Problem) -> None:
+        """Write x into the variables of the CVXPY problem from which the program was made.
+
+        Variables that reading has added, for terms of the objective, are left out.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is no x, or the problem has other variables.
+
+        Examples
+        --------
+        >>> import cvxpy as cp, privlp
+        >>> x = cp.Variable(2, nonneg=True)
+        >>> problem = cp.Problem(cp.Minimize(x[0] + 2 * x[1]), [x[0] + x[1] >= 2, x <= 9])
+        >>> lp = privlp.LinearProgram.from_cvxpy(problem)
+        >>> solution = privlp.solve(lp, eps=float("inf"), delta=0, s=1, opt=2.0)
+        >>> solution.assign(problem)
+        >>> bool((x.value == solution.x).all())
+        True
+        """
+        assign(problem, self.x, self.variable_names)
 
     def plot_trace(self, ax: Axes | None = None, *, most: int = 8) -> Axes:
         """Draw how the solution was made, from released values alone.

@@ -390,6 +390,14 @@ def test_warnings_are_one_line(model):
             "--box or --opt or --opt-range: No method applies.",
         ),
         (("solve", "MODEL", *SOLVE, "--private", "nobody*"), "No row name matches"),
+        (
+            ("solve", "MODEL", *SOLVE, "--penalty", "a lot"),
+            "--penalty must be one number, or PATTERN=PRICE as often as needed; got 'a lot'",
+        ),
+        (("plan", "MODEL", *SOLVE, "--penalty", 1, "--penalty", 2), "--penalty must be one number"),
+        (("plan", "MODEL", *SOLVE, "--penalty", "=1"), "--penalty must be one number"),
+        (("plan", "MODEL", *SOLVE, "--penalty", 0), "--penalty must be a positive number"),
+        (("plan", "MODEL", *SOLVE, "--penalty", "no*=1"), "--penalty: No row name matches penalty"),
         (("solve", "MODEL", *SOLVE, "--method", "simplex"), "--method must be"),
         (
             ("solve", "MODEL", *SOLVE, "--rows-per-record", 0),
@@ -407,6 +415,46 @@ def test_mistakes_are_told_in_one_line_and_exit_with_two(model, arguments, messa
     assert result.exit_code == 2
     assert message in result.output
     assert "Traceback" not in result.output
+
+
+def test_prices_of_rows_on_the_command_line(model):
+    soft = ("--width", 3, "--method", "mirror", "--seed", 0)
+    result = call("solve", model, *SOLVE, *soft, "--penalty", "person*=0.05", "--json", "-")
+    assert result.exit_code == 0
+    assert "soft rows" in call("plan", model, *SOLVE, "--width", 3, "--penalty", 0.05).output
+    program = privlp.LinearProgram.from_mps(model, penalty=0.05)
+    same = privlp.solve(program, 1, 1e-6, s=20, opt=5, width=3, method="mirror", rng=0)
+    np.testing.assert_array_equal(json.loads(result.stdout)["x"], same.x)
+    two = call("plan", model, *SOLVE, "--width", 3, "--penalty", "p*=1", "--penalty", "*1=2")
+    assert two.exit_code == 0
+
+
+def test_integer_variables_are_relaxed_on_request(tmp_path):
+    path = tmp_path / "knapsack.mps"
+    path.write_text(
+        "NAME k\nROWS\n N cost\n L size\nCOLUMNS\n x cost -2 size 2\n y cost -3 size 4\n"
+        "RHS\n R size 5\nBOUNDS\n BV B x\n BV B y\nENDATA\n"
+    )
+    refused = call("exact", path)
+    assert refused.exit_code == 2
+    assert "or --relax, lets them take any value" in refused.output
+    assert "objective        -4.25" in call("exact", path, "--relax").output
+    assert "All 1 rows are private." in call("plan", path, *SOLVE, "--relax").output
+
+
+def test_a_model_of_equalities_has_no_private_rows_by_default(tmp_path):
+    path = tmp_path / "flow.mps"
+    rows = {"row_lower": [1.0, 2.0], "row_names": ["in", "out"]}
+    privlp.LinearProgram([1, 2], [[1, 1], [1, 3]], [1, 2], **rows).to_mps(path)
+    message = (
+        "--private: The program has no private rows, so there is nothing to protect: use"
+        " solve_exact. Where a model is read, equalities are public by default; name the private"
+        " rows by private=...."
+    )
+    for command in ("solve", "plan"):
+        result = call(command, path, "--eps", 1, "--delta", 1e-6, "--s", 1, "--opt", 1, "--box", 9)
+        assert result.exit_code == 2
+        assert message in " ".join(result.output.split())
 
 
 def test_an_interruption_exits_with_130(model, monkeypatch):

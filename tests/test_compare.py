@@ -215,7 +215,7 @@ def test_n_violated_by_default_counts_every_violated_row():
     assert comparison_of([0.0, 0.0]).n_violated() == 0
 
 
-@pytest.mark.parametrize("alpha", [np.nan, "none", None])
+@pytest.mark.parametrize("alpha", [np.nan, "none"])
 def test_n_violated_refuses_what_is_no_number(alpha):
     with pytest.raises(InvalidParameterError, match="alpha must "):
         comparison_of([1.0]).n_violated(alpha)
@@ -271,7 +271,8 @@ def test_a_comparison_says_that_it_is_not_private():
     comparison = compare(LinearProgram(**PROGRAM), X)
     assert (
         repr(comparison)
-        == "Comparison(NOT PRIVATE: objective_gap=+3, rows violated=3 of 5, worst violation=13)"
+        == "Comparison(NOT PRIVATE: objective_gap=+3, rows violated=3 of 5 beyond tolerance 1e-06,"
+        " worst violation=13)"
     )
     assert "Not private" in Comparison.__doc__
     assert "not private" in compare.__doc__
@@ -280,11 +281,34 @@ def test_a_comparison_says_that_it_is_not_private():
 def test_rows_that_may_be_given_up_are_shown_if_they_are_told(pyplot):
     comparison = compare(LinearProgram(**PROGRAM), X, s=1)
     assert repr(comparison).endswith(
-        "rows violated=3 of 5 (s=1), worst violation=13 (beyond s rows: 10))"
+        "rows violated=3 of 5 (s=1) beyond tolerance 1e-06, worst violation=13 (beyond s rows: 10))"
     )
     assert [text.get_text() for text in comparison.plot().get_legend().get_texts()] == [
         "s = 1 rows given up"
     ]
+
+
+def test_violations_within_the_tolerance_are_rounding():
+    lp = LinearProgram([1.0, 1.0], [[-3.0, -4.0]] * 3, [-1.0, -1.0 - 4e-6, -1.0 - 6e-6])
+    found = compare(lp, [1 / 3, 0.0])
+    assert (found.n_violated(), found.n_violated(0.0), found.tolerance) == (1, 2, 1e-6)
+    assert compare(lp, [1 / 3, 0.0], tolerance=0).n_violated() == 2
+    wide = compare(lp, [1 / 3, 0.0], tolerance=0.01)
+    assert wide.n_violated() == 0
+    assert "rows violated=0 of 3 beyond tolerance 0.01" in repr(wide)
+
+
+def test_an_exact_solution_violates_no_row():
+    rng = np.random.default_rng(0)
+    lp = LinearProgram(rng.uniform(1, 2, 5), -rng.uniform(0, 1, (80, 5)), -np.ones(80))
+    assert compare(lp, solve_exact(lp)).n_violated() == 0
+
+
+@pytest.mark.parametrize("tolerance", [-1, np.nan, np.inf, "none", None])
+def test_tolerances_that_are_refused(tolerance):
+    with pytest.raises(InvalidParameterError, match="tolerance must ") as caught:
+        compare(LinearProgram(**PROGRAM), X, tolerance=tolerance)
+    assert caught.value.parameter == "tolerance"
 
 
 @pytest.mark.parametrize("s", [-1, np.nan, "all"])

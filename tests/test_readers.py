@@ -178,7 +178,8 @@ def test_mps_integer_variables_are_refused(write, kind):
     with pytest.raises(
         ReadError,
         match=(
-            r"'.*model\.mps' has integer variables; privlp solves linear programs only\. Relax them"
+            r"'.*model\.mps' has integer variables; privlp solves linear programs only\. Relax them:"
+            r" from_mps\(\.\.\., relax=True\), or --relax, lets them take any value"
         ),
     ):
         LinearProgram.from_mps(path)
@@ -188,6 +189,80 @@ def test_mps_integer_markers_are_refused(write):
     text = MODEL.replace(" z total 1\n", " M 'MARKER' 'INTORG'\n z total 1\n M 'MARKER' 'INTEND'\n")
     with pytest.raises(ReadError, match="has integer variables"):
         LinearProgram.from_mps(write(text))
+
+
+@pytest.mark.parametrize(
+    ("line", "bounds"),
+    [
+        ("UI BND z 5", [0, 5]),
+        ("LI BND z 1", [1, INF]),
+        ("BV BND z", [0, 1]),
+        ("SC BND z 5", [0, 5]),
+        ("LO BND z 2\n SC BND z 5", [0, 5]),
+    ],
+)
+def test_integer_variables_are_relaxed_on_request(write, line, bounds):
+    lp = LinearProgram.from_mps(write(MODEL.replace("UP BND z 5", line)), relax=True)
+    np.testing.assert_array_equal(lp.bounds, [[0, INF], [0, INF], bounds])
+    assert solve_exact(lp).success
+    plain = LinearProgram.from_mps(write(MODEL), relax=True)
+    np.testing.assert_array_equal(plain.bounds[2], [0, 5])
+
+
+TAKEN = ["NAME", "OBJSENSE", "objsense", "QSECTION", "QCMATRIX", "CSECTION"]
+
+
+@pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.parametrize(
+    "old", [" y cost 2", " RHS total 2", " RHS patient1 4 need 1", " RNG total 1"]
+)
+def test_names_that_highs_takes_for_headers_are_refused(write, name, old):
+    text = MODEL.replace("BOUNDS", "RANGES\n RNG total 1\nBOUNDS")
+    new = f" {name} {old.split(maxsplit=1)[1]}"
+    text = text.replace(old, new)
+    line = text[: text.index(new)].count("\n") + 1
+    with pytest.raises(
+        ReadError,
+        match=rf"line {line}: HiGHS reads the name {name} as the header of a section, and would pass",
+    ):
+        LinearProgram.from_mps(write(text))
+
+
+def test_refused_names_are_not_told_where_rows_come_and_go(write):
+    relation = ConstraintPrivate("add-remove", nominal_n=50)
+    with pytest.raises(ReadError, match="a line: HiGHS reads the name of the line as the header"):
+        LinearProgram.from_mps(write(MODEL.replace("RHS total", "NAME total")), neighbours=relation)
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_names_that_could_not_be_read_again_are_not_written(tmp_path, name):
+    lp = LinearProgram([1, 2], [[1, 1]], [5], variable_names=["x", name], row_names=[name])
+    with pytest.raises(ReadError, match=rf"HiGHS reads the variable name '{name}' in a file"):
+        lp.to_mps(tmp_path / "model.mps")
+    assert not (tmp_path / "model.mps").exists()
+
+
+def test_names_of_rows_are_never_headers(tmp_path):
+    lp = LinearProgram([1, 2], [[1, 1]] * len(TAKEN), [5] * len(TAKEN), row_names=TAKEN)
+    lp.to_mps(tmp_path / "model.mps")
+    assert LinearProgram.from_mps(tmp_path / "model.mps").row_names == tuple(TAKEN)
+
+
+@pytest.mark.parametrize(
+    "old",
+    [" y cost 2 patient1 1", " RHS total 2", " UP BND z 5", " L patient2", " x patient2 -1 need 3"],
+)
+def test_comments_after_a_dollar_are_named(write, old):
+    with pytest.raises(
+        ReadError,
+        match=r"HiGHS knows no comment after \$ on a line, only whole lines that begin with \*",
+    ):
+        LinearProgram.from_mps(write(MODEL.replace(old, f"{old} $ a comment")))
+
+
+def test_names_with_a_dollar_are_names(write):
+    text = MODEL.replace("patient1", "$one").replace(" y ", " $y ")
+    assert LinearProgram.from_mps(write(text)).variable_names == ("x", "$y", "z")
 
 
 def test_mps_quadratic_objectives_are_refused(write):
@@ -647,6 +722,48 @@ def test_linprog_order_of_arguments():
     np.testing.assert_array_equal(lp.private, [True, False])
 
 
+def test_prices_of_rows_that_are_read(write):
+    soft = LinearProgram.from_linprog([1, 2], [[1, 1]], [5], [[1, -1]], [2], penalty=3)
+    np.testing.assert_array_equal(soft.penalty, [3, INF])
+    named = {"patient*": 2, "patient2": 5.5}
+    lp = LinearProgram.from_mps(write(MODEL), penalty=named)
+    np.testing.assert_array_equal(lp.penalty, [2, 5.5, INF, INF])
+    every = LinearProgram.from_mps(write(MODEL), penalty=4, private="patient*")
+    np.testing.assert_array_equal(every.penalty, [4, 4, INF, INF])
+    both = LinearProgram.from_mps(write(MODEL), penalty={"*": 1}, private=["need", "total"])
+    np.testing.assert_array_equal(both.penalty, [INF, INF, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("penalty", "message"),
+    [
+        (
+            {"doctor*": 1},
+            r"No row name matches penalty='doctor\*'. The first row names are: patient1",
+        ),
+        (
+            {"total": 1},
+            "The rows that match penalty='total' are public.*equalities are public by default",
+        ),
+        ({"need": 0}, "The penalty of 'need' must be a positive finite number, got 0"),
+        ({"need": "a"}, "The penalty of 'need' must be a positive finite number, got 'a'"),
+        ({"need": np.inf}, "must be a positive finite number, got inf"),
+        ({1: 2.0}, "dict from patterns over row names to prices; a key is of type int"),
+        (-1, "penalty must be a positive number"),
+    ],
+)
+def test_bad_prices_of_rows(write, penalty, message):
+    with pytest.raises(InvalidProblemError, match=message) as caught:
+        LinearProgram.from_mps(write(MODEL), penalty=penalty)
+    assert caught.value.parameter == "penalty"
+
+
+def test_prices_of_rows_that_come_and_go_tell_no_name(write):
+    relation = ConstraintPrivate("add-remove", 2, nominal_n=50)
+    lp = LinearProgram.from_mps(write(MODEL), penalty={"nobody": 1}, neighbours=relation)
+    np.testing.assert_array_equal(lp.penalty, [INF] * 4)
+
+
 def test_linprog_options():
     relation = ConstraintPrivate("add-remove", 2, nominal_n=9)
     lp = LinearProgram.from_linprog(
@@ -952,6 +1069,10 @@ def _foreign(**attributes):
     return cp.Problem(cp.Minimize(cp.sum(cp.real(x))), [cp.real(x) <= 1])
 
 
+TERM = (
+    r"The objective of the CVXPY problem is not affine, and quad_over_lin is no piecewise-linear term"
+    r" that privlp reads\. privlp reads sums, means and positive multiples of abs, maximum, "
+)
 AFFINE = (
     r"is not affine\. privlp needs every private row as one linear inequality: write abs, max and"
     r" norm1 out"
@@ -965,14 +1086,7 @@ _s = cp.Variable(name="s")
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        (
-            cp.Problem(cp.Minimize(cp.sum_squares(_x)), [_x >= 1]),
-            f"The objective of the CVXPY problem {AFFINE}",
-        ),
-        (
-            cp.Problem(cp.Minimize(cp.norm1(_x)), [_x >= 1]),
-            f"The objective of the CVXPY problem {AFFINE}",
-        ),
+        (cp.Problem(cp.Minimize(cp.sum_squares(_x)), [_x >= 1]), TERM),
         (
             cp.Problem(cp.Minimize(cp.sum(_x)), [_x >= 0, cp.abs(_x) <= 1]),
             f"The constraint 1 of the CVXPY problem {AFFINE}",

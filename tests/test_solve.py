@@ -333,7 +333,7 @@ BAD_PROGRAMS = {
     ),
     "no private rows": (
         lambda: covering(private=[]),
-        "no private rows|between 1 and the number of private rows, 0",
+        "no private rows.*equalities are public by default; name the private rows by private=",
     ),
     "costs of wild size": (
         lambda: privlp.LinearProgram([1, 1e-200], -np.ones((300, 2)), -np.ones(300)),

@@ -22,16 +22,17 @@ from privlp.problem.linear_program import LinearProgram
 )
 @click.argument("model", type=click.Path())
 @click.option("--time-limit", type=float, help="Seconds.")
+@click.option("--relax", is_flag=True, help="Integer variables may take any value.")
 @click.option(
     "--json",
     "json_file",
     help="Write the result as JSON to this file, or to standard output for '-'.",
 )
 @plain_errors
-def command(model: str, time_limit: float | None, json_file: str | None) -> None:
+def command(model: str, time_limit: float | None, relax: bool, json_file: str | None) -> None:
     """Solve MODEL (an MPS or LP file) exactly with HiGHS. Not private."""
     require_folder(json_file)
-    lp = LinearProgram.from_mps(model)
+    lp = LinearProgram.from_mps(model, relax=relax)
     exact = solve_exact(lp, time_limit=time_limit)
     document = json.dumps(exact.to_dict(), indent=1)
     if json_file == "-":

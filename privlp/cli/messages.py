@@ -63,6 +63,7 @@ _OPTIONS_OF = {
     "bounds": ("box", "opt", "opt_range"),
     "change": ("nominal_n",),
     "opt": ("opt", "opt_range"),
+    "penalty": ("penalties",),
     "private": ("patterns",),
     "random_state": ("seed",),
     "rng": ("seed",),

@@ -92,6 +92,8 @@ RANGES = {
 _RANGE: dict[str, Any] = {"type": float, "nargs": 2, "metavar": "LOW HIGH"}
 _STEP: dict[str, Any] = {"type": float, "metavar": "D"}
 
+RELAX = method("--relax", is_flag=True, help="Integer variables may take any value.")
+
 #: What a solve, its plan and its audit all need, besides eps.
 REQUEST = options(
     privacy(
@@ -180,6 +182,17 @@ REQUEST = options(
             " that all rows hold, such as 0.99."
         ),
     ),
+    method(
+        "--penalty",
+        "penalties",
+        multiple=True,
+        metavar="[PATTERN=]PRICE",
+        help=(
+            "Price per unit by which a private row is violated: soft rows, of which none must hold."
+            " PATTERN: glob over the names of the rows; several add up."
+        ),
+    ),
+    RELAX,
     method("--box", type=float, help="Public bound on every variable's size."),
     method(
         "--width",

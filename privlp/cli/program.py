@@ -57,9 +57,32 @@ def program(model: str, given: dict[str, Any]) -> tuple[LinearProgram, dict[str,
         if rest["opt"] is not None:
             raise InvalidParameterError("Give --opt or --opt-range, not both.")
         rest["opt"] = opt_range
-    lp = LinearProgram.from_mps(model, neighbours=relation, private=private, box=rest.pop("box"))
+    lp = LinearProgram.from_mps(
+        model,
+        neighbours=relation,
+        private=private,
+        box=rest.pop("box"),
+        penalty=_penalty(rest.pop("penalties")),
+        relax=rest.pop("relax"),
+    )
     click.echo(what_is_private(lp), err=True)
     return lp, rest
+
+
+def _penalty(given: tuple[str, ...]) -> float | dict[str, float] | None:
+    """The prices of --penalty: one number, or numbers by pattern."""
+    try:
+        if len(given) < 2 and "=" not in "".join(given):
+            return float(given[0]) if given else None
+        pairs = [text.rpartition("=") for text in given]
+        if not all(pattern for pattern, _, _ in pairs):
+            raise ValueError
+        return {pattern: float(price) for pattern, _, price in pairs}
+    except ValueError:
+        raise InvalidParameterError(
+            "--penalty must be one number, or PATTERN=PRICE as often as needed; got"
+            f" {', '.join(map(repr, given))}."
+        ) from None
 
 
 def what_is_private(lp: LinearProgram) -> str:

@@ -10,6 +10,7 @@ from privlp.methods.mirror import Mirror, MirrorDense
 from privlp.methods.mirror_best import MirrorBest
 from privlp.methods.multiplicative_weights import MultiplicativeWeights
 from privlp.methods.never_violated import TruncatedGaussian, TruncatedLaplace
+from privlp.methods.perturbed import Perturbed
 from privlp.methods.prediction import Prediction as Prediction
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
 from privlp.methods.published.truncated_laplace import PublishedTruncatedLaplace
@@ -26,6 +27,7 @@ METHODS: dict[str, Method] = {
         MirrorDense(),
         MirrorBest(),
         FollowThePerturbedLeader(),
+        Perturbed(),
         MultiplicativeWeights(),
         DirectNoise(),
         QuantileNoise(),

@@ -67,6 +67,8 @@ class Prediction:
         eps.
     power : float
         The violation falls as n or eps to the minus this power, s growing with n.
+    difficulty : float or None
+        For perturbed programs: variables times noise over s, 1 where most draws still succeed.
     on_numbers : tuple of NoiseOnNumbers
         For methods that tighten the private numbers: the noise on each part of the program. It
         costs objective, which is not predicted.
@@ -90,5 +92,6 @@ class Prediction:
     rounds: int
     noise: float
     power: float = 1.0
+    difficulty: float | None = None
     on_numbers: tuple[NoiseOnNumbers, ...] = ()
     note: str = ""

@@ -126,6 +126,7 @@ class Task:
             ...
         privlp.errors.InvalidParameterError: s must be between 1 and the number of private rows, ...
         """
+        self._require_private_rows()
         if self.s is None:
             raise InvalidParameterError(
                 "s is missing: the number of private rows that the solution may violate by more"
@@ -194,13 +195,19 @@ class Task:
                 parameter="method",
             )
         self.refuse(method, split="one part of the program is private")
-        if not self.public.has_private_rows:
-            raise UnsupportedProblemError(
-                "The program has no private rows, so there is nothing to protect: use solve_exact."
-            )
+        self._require_private_rows()
         if not soft_rows:
             self.refuse_soft_rows(method)
         return self.relation
+
+    def _require_private_rows(self) -> None:
+        if not self.public.has_private_rows:
+            raise UnsupportedProblemError(
+                "The program has no private rows, so there is nothing to protect: use solve_exact."
+                " Where a model is read, equalities are public by default; name the private rows by"
+                " private=....",
+                parameter="private",
+            )
 
     def refuse_soft_rows(self, method: str) -> None:
         """Refuse a program with a penalty.

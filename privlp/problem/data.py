@@ -171,6 +171,51 @@ class ProgramData:
         return int(np.bincount(record, weights=sides).max())
 
 
+@dataclass(frozen=True)
+class SoftPrices:
+    """Prices of the private rows of a program, where all of them are soft.
+
+    Attributes
+    ----------
+    largest : float
+        The largest price; ``inf`` if a row is hard.
+    of_record : float
+        Largest sum of the prices of one record's rows, rows with two sides counted once.
+    rows : int
+        Largest number of these rows.
+    two_sided : bool
+        Whether any of them has two sides.
+    """
+
+    largest: float
+    of_record: float
+    rows: int
+    two_sided: bool
+
+    @classmethod
+    def of(cls, lp: ProgramData, rows_per_record: int) -> SoftPrices:
+        """The prices of a program; without groups a record owns any `rows_per_record` rows.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.problem.data import SoftPrices
+        >>> lp = LinearProgram([0], [[1], [2], [1]], [3, 4, 5], penalty=[1, 2, 4], groups=[0, 0, 1])
+        >>> SoftPrices.of(lp, 1)
+        SoftPrices(largest=4.0, of_record=4.0, rows=2, two_sided=False)
+        """
+        own = lp.private & (lp.sides() > 0)
+        price, two_sided = lp.penalty[own], bool((lp.sides()[own] == 2).any())
+        largest = float(price.max(initial=0.0))
+        if lp.groups is None:
+            most = np.sort(price)[-rows_per_record:]
+            return cls(largest, float(most.sum()), min(rows_per_record, len(price)), two_sided)
+        _, record = np.unique(lp.groups[own], return_inverse=True)
+        sums = np.bincount(record, weights=price)
+        rows = int(np.bincount(record).max(initial=0))
+        return cls(largest, float(sums.max(initial=0.0)), rows, two_sided)
+
+
 @dataclass(frozen=True, eq=False)
 class KnownProgram(ProgramData):
     """A program in which fixed numbers, or no rows, stand in place of private ones.

@@ -19,7 +19,7 @@ from privlp.checks import as_sparse
 from privlp.errors import ReadError
 from privlp.files import whole_file
 from privlp.problem.data import ProgramData
-from privlp.problem.mps_check import check_layout, check_mps, unreadable
+from privlp.problem.mps_check import TAKEN_NAMES, check_layout, check_mps, unreadable
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -57,8 +57,12 @@ def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
     return status
 
 
-def read_model(path: str | os.PathLike[str], *, quote: bool = True) -> highspy.HighsLp:
+def read_model(
+    path: str | os.PathLike[str], *, relax: bool = False, quote: bool = True
+) -> highspy.HighsLp:
     """Parse a model file. Errors may `quote` numbers of lines and names of rows, or not.
+
+    With `relax`, integer and semi-continuous variables may take any value within their bounds.
 
     Raises
     ------
@@ -94,11 +98,27 @@ def read_model(path: str | os.PathLike[str], *, quote: bool = True) -> highspy.H
             " stand together."
         )
     if any(kind != highspy.HighsVarType.kContinuous for kind in model.integrality_):
-        raise ReadError(
-            f"{location!r} has integer variables; privlp solves linear programs only. Relax them"
-            " first."
-        )
+        if not relax:
+            raise ReadError(
+                f"{location!r} has integer variables; privlp solves linear programs only. Relax"
+                " them: from_mps(..., relax=True), or --relax, lets them take any value within"
+                " their bounds.",
+            )
+        _relax(model)
     return model
+
+
+def _relax(model: highspy.HighsLp) -> None:
+    """Let all variables take any value within their bounds.
+
+    A semi-continuous variable is 0 or within its bounds: between them all values are allowed.
+    """
+    from_zero = (highspy.HighsVarType.kSemiContinuous, highspy.HighsVarType.kSemiInteger)
+    apart = np.array([kind in from_zero for kind in model.integrality_])
+    lower, upper = np.asarray(model.col_lower_), np.asarray(model.col_upper_)
+    model.col_lower_ = np.where(apart, np.minimum(lower, 0.0), lower)
+    model.col_upper_ = np.where(apart, np.maximum(upper, 0.0), upper)
+    model.integrality_ = []
 
 
 def _unused_variables(model: highspy.HighsLp) -> list[str]:
@@ -247,8 +267,14 @@ def write_model(lp: ProgramData, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ReadError
-        If HiGHS cannot write there, or not all of it.
+        If HiGHS cannot write there, or not all of it, or could not read a name of a variable again.
     """
+    taken = [name for name in lp.variable_names or () if name.upper() in TAKEN_NAMES]
+    if taken:
+        raise ReadError(
+            f"HiGHS reads the variable name {taken[0]!r} in a file as the header of a section."
+            " Rename the variable."
+        )
     highs = quiet_highs()
     model = to_highs(lp)
     model.model_name_ = _CONTROL.sub("_", lp.name)

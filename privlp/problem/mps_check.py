@@ -71,6 +71,12 @@ _NOTHING = _lines()
 #: At an empty line between fixed columns HiGHS loops for ever.
 _EMPTY = re.compile(rb"\n[ \t\r]*+\n")
 _HEADER = re.compile(rb"\n([^\s*]\S*)[ \t]*([^\r\n]*)")
+#: HiGHS takes a line that begins with one of these for the header of a section, also where it is
+#: indented, and passes over the rest of the section.
+TAKEN_NAMES = ("NAME", "OBJSENSE", "QSECTION", "QCMATRIX", "CSECTION")
+_TAKEN = re.compile(
+    rb"\n[ \t]++(" + "|".join(TAKEN_NAMES).encode() + rb")(?=[ \t\r\n])", re.IGNORECASE
+)
 _QUADRATIC = (b"QUADOBJ", b"QMATRIX", b"QSECTION")
 
 
@@ -104,6 +110,7 @@ def check_layout(path: str, *, quote: bool = True) -> bytes:
         return b""
     headers = [(match.group(1).upper(), match) for match in _HEADER.finditer(text)]
     _check_headers(path, text, headers, quote=quote)
+    _check_first_names(path, text, headers, quote=quote)
     starts = {word: text.find(b"\n", match.end()) + 1 for word, match in headers}
     sense = starts.pop(b"OBJSENSE", None)
     if sense is not None and not _SENSE.match(text, sense):
@@ -156,6 +163,24 @@ def _check_headers(
     order = [word for word in words if word not in (b"NAME", b"OBJSENSE")]
     if order[:2] != [b"ROWS", b"COLUMNS"] or words[-1] != b"ENDATA":
         raise ReadError(f"{path!r}: sections must come in the order ROWS, COLUMNS, others, ENDATA.")
+
+
+def _check_first_names(
+    path: str, text: bytes, headers: list[tuple[bytes, re.Match[bytes]]], *, quote: bool
+) -> None:
+    """Refuse a name at the beginning of a line that HiGHS would read as a header."""
+    columns = next(match.end() for word, match in headers if word == b"COLUMNS")
+    found = _TAKEN.search(text, columns)
+    if found is not None:
+        name = found.group(1).decode() if quote else "of the line"
+        raise _line_error(
+            path,
+            text,
+            found.start() + 1,
+            f"HiGHS reads the name {name} as the header of a section, and would pass over what"
+            " follows. Rename it",
+            quote=quote,
+        )
 
 
 def unreadable(path: str) -> ReadError:
@@ -254,13 +279,13 @@ def _lines_of(
     """The lines of a section, all of which must be understood."""
     end = _end(text, start, understood)
     if text[end : end + 1].isspace():
-        raise _line_error(
-            path,
-            text,
-            end,
-            f"not a line of section {section.decode()} with names and finite numbers",
-            quote=quote,
-        )
+        what = f"not a line of section {section.decode()} with names and finite numbers"
+        if re.match(rb"[^\n]*?[ \t]\$", text[end : text.find(b"\n", end + 1)]):
+            what += (
+                ". HiGHS knows no comment after $ on a line, only whole lines that begin with *;"
+                " remove it"
+            )
+        raise _line_error(path, text, end, what, quote=quote)
     return text[start:end]
 
 

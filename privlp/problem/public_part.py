@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from privlp.checks import as_sparse
-from privlp.problem.data import KnownProgram
+from privlp.problem.data import KnownProgram, SoftPrices
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation
 
@@ -37,8 +37,8 @@ class PublicPart:
         Public number of records: delta must be well below one over it.
     has_private_rows : bool
         Whether there may be private rows at all.
-    largest_price : float or None
-        Largest price of a private soft row, where prices are public; ``inf`` if one is hard.
+    prices : SoftPrices or None
+        Prices of private soft rows, where they are public.
 
     Examples
     --------
@@ -56,16 +56,13 @@ class PublicPart:
     rows_of_one_record: int
     records: int
     has_private_rows: bool
-    largest_price: float | None
+    prices: SoftPrices | None
 
     @classmethod
     def of(cls, form: StandardForm) -> PublicPart:
         """The public part of a program in standard form."""
         lp = form.lp
         relation: NeighbourRelation = lp.neighbours
-        price = None
-        if lp.penalty is not None and len(form.row) and not relation.hides_rows:
-            price = float(lp.penalty[form.row].max())
         return cls(
             form=StandardForm.of(relation.conceal(lp)),
             relation=relation,
@@ -74,8 +71,13 @@ class PublicPart:
             rows_of_one_record=relation.rows_of_one_record(lp),
             records=relation.records(form),
             has_private_rows=relation.hides_rows or bool(lp.private.any()),
-            largest_price=price,
+            prices=relation.soft_prices(lp),
         )
+
+    @property
+    def largest_price(self) -> float | None:
+        """Largest price of a private soft row, where prices are public; ``inf`` if one is hard."""
+        return None if self.prices is None else self.prices.largest
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PublicPart):

@@ -7,8 +7,9 @@ is private.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -116,20 +117,25 @@ def _indexed(rows: npt.NDArray[Any], size: int, *, quote: bool) -> BoolArray:
 
 
 def _matching(
-    pattern: str, size: int, row_names: Sequence[str] | None, *, quote: bool
+    pattern: str,
+    size: int,
+    row_names: Sequence[str] | None,
+    argument: str = "private",
+    *,
+    quote: bool,
 ) -> BoolArray:
     """Which rows have names that match a pattern."""
     if row_names is None and (size or quote):
         raise InvalidProblemError(
-            f"private={pattern!r} is a pattern over row names, but the rows have no names.",
-            parameter="private",
+            f"{argument}={pattern!r} is a pattern over row names, but the rows have no names.",
+            parameter=argument,
         )
     mask = np.array([fnmatchcase(name, pattern) for name in row_names or ()], dtype=bool)
     if quote and row_names is not None and not mask.any():
         raise InvalidProblemError(
-            f"No row name matches private={pattern!r}. The first row names are:"
+            f"No row name matches {argument}={pattern!r}. The first row names are:"
             f" {', '.join(row_names[:5])}.",
-            parameter="private",
+            parameter=argument,
         )
     return mask
 
@@ -154,13 +160,19 @@ def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:
     return frozen(ids)
 
 
-def penalties(penalty: Any, private: BoolArray) -> npt.NDArray[np.float64] | None:
+def penalties(
+    penalty: Any, private: BoolArray, row_names: Sequence[str] | None = None, *, quote: bool = True
+) -> npt.NDArray[np.float64] | None:
     """Price of violation of each row, (n,), infinite for hard rows, or None.
 
-    One number is the price of every private row.
+    One number is the price of every private row. A mapping gives prices to the private rows whose
+    names match its patterns; of several patterns that match a row, the last counts. Where errors
+    may not `quote`, a pattern may match no row.
     """
     if penalty is None:
         return None
+    if isinstance(penalty, Mapping):
+        return frozen(_by_name(penalty, private, row_names, quote=quote))
     try:
         prices = as_floats(penalty, "penalty")
     except InvalidProblemError:
@@ -173,3 +185,35 @@ def penalties(penalty: Any, private: BoolArray) -> npt.NDArray[np.float64] | Non
             parameter="penalty",
         )
     return frozen(prices)
+
+
+def _by_name(
+    penalty: Mapping[Any, Any],
+    private: BoolArray,
+    row_names: Sequence[str] | None,
+    *,
+    quote: bool,
+) -> npt.NDArray[np.float64]:
+    prices = np.full(private.shape, np.inf)
+    for pattern, price in penalty.items():
+        if not isinstance(pattern, str):
+            raise InvalidProblemError(
+                "penalty must be a positive number, or a dict from patterns over row names to"
+                f" prices; a key is of type {type(pattern).__name__}.",
+                parameter="penalty",
+            )
+        number = price if isinstance(price, Real) and not isinstance(price, bool) else np.nan
+        if not 0 < float(number) < np.inf:
+            raise InvalidProblemError(
+                f"The penalty of {pattern!r} must be a positive finite number, got {price!r}.",
+                parameter="penalty",
+            )
+        matching = _matching(pattern, private.size, row_names, "penalty", quote=quote) & private
+        if quote and not matching.any():
+            raise InvalidProblemError(
+                f"The rows that match penalty={pattern!r} are public. Soft rows are private:"
+                " equalities are public by default; name the private rows by private=....",
+                parameter="penalty",
+            )
+        prices[matching] = float(number)
+    return prices

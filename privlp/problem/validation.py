@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import as_floats, frozen, real_dtype
+from privlp.checks import as_floats, frozen, positive, real_dtype
 from privlp.errors import InvalidProblemError
 
 FloatArray = npt.NDArray[np.float64]
@@ -159,6 +159,14 @@ def _interval_end(
             " sign."
         )
     return clean
+
+
+def boxed(bounds: FloatArray, box: Any) -> FloatArray:
+    """Bounds, shape (d, 2), intersected with [-box, box]; None: no box."""
+    if box is None:
+        return bounds
+    size = positive(box, "box", finite=True)
+    return np.column_stack([np.maximum(bounds[:, 0], -size), np.minimum(bounds[:, 1], size)])
 
 
 def variable_bounds(bounds: Any, size: int, *, quote: bool = True) -> tuple[Any, Any]:

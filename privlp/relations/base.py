@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from privlp.privacy.relation import AccountedRelation
-from privlp.problem.data import KnownProgram, ProgramData
+from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
 from privlp.problem.standard_form import StandardForm
 
 
@@ -105,6 +105,18 @@ class NeighbourRelation(ABC):
         >>> relation.public_rows(StandardForm.of(lp))
         100
         """
+
+    def soft_prices(self, lp: ProgramData) -> SoftPrices | None:  # noqa: ARG002
+        """Prices of the private soft rows, where they are public; None by default.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, LinearProgram
+        >>> lp = LinearProgram([0], [[1], [2]], [3, 4], penalty=[1, 2])
+        >>> ConstraintPrivate().soft_prices(lp)
+        SoftPrices(largest=2.0, of_record=2.0, rows=1, two_sided=False)
+        """
+        return None
 
     def rows_of_one_record(self, lp: ProgramData) -> int:  # noqa: ARG002
         """Public bound on the private ``<=`` rows that one record owns.

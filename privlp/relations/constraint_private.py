@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from privlp.checks import is_one_of
 from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.problem.data import KnownProgram, ProgramData
+from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.extreme_rows import extreme_rows, with_rows, without_rows
@@ -225,6 +225,21 @@ class ConstraintPrivate(NeighbourRelation):
         if self.change == "add-remove":
             return self.rows_per_record
         return max(self.rows_per_record, lp.rows_of_largest_record(self.rows_per_record))
+
+    def soft_prices(self, lp: ProgramData) -> SoftPrices | None:
+        """Prices of the private soft rows: public where records are replaced.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, LinearProgram
+        >>> coming = ConstraintPrivate("add-remove", nominal_n=2)
+        >>> lp = LinearProgram([0], [[1], [2]], [3, 4], penalty=[1, 2], neighbours=coming)
+        >>> coming.soft_prices(lp) is None
+        True
+        """
+        if lp.penalty is None or self.hides_rows or not lp.private.any():
+            return None
+        return SoftPrices.of(lp, self.rows_per_record)
 
     def dense_average_sensitivity(
         self, diameter: float, s: float, rows_of_one_record: int

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
+#: What HiGHS may violate a row by at an optimum, with a margin.
+TOLERANCE = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -38,6 +41,8 @@ class Comparison:
         The same per unit of ||A_i||_2, the units of alpha.
     s : float or None
         Number of rows that may be given up, if it was told.
+    tolerance : float
+        Violations up to this, per unit of ||A_i||_2, do not count: solvers round.
 
     Examples
     --------
@@ -47,7 +52,7 @@ class Comparison:
     >>> comparison.violation_at(0), comparison.violation_at(1), round(comparison.objective_gap, 3)
     (1.0, 0.0, -0.333)
     >>> comparison
-    Comparison(NOT PRIVATE: objective_gap=-0.333, rows violated=1 of 2 (s=1), worst violation=1 ...
+    Comparison(NOT PRIVATE: objective_gap=-0.333, rows violated=1 of 2 (s=1) beyond tolerance ...
     """
 
     objective: float
@@ -55,6 +60,7 @@ class Comparison:
     violations: FloatArray
     scaled_violations: FloatArray
     s: float | None = None
+    tolerance: float = TOLERANCE
 
     @property
     def objective_gap(self) -> float | None:
@@ -84,8 +90,10 @@ class Comparison:
         rank = int(s) + 1
         return float(np.partition(self.violations, -rank)[-rank])
 
-    def n_violated(self, alpha: float = 0.0) -> int:
+    def n_violated(self, alpha: float | None = None) -> int:
         """Number of rows violated by more than alpha per unit of ||A_i||_2.
+
+        By default alpha is :attr:`tolerance`.
 
         Examples
         --------
@@ -97,6 +105,7 @@ class Comparison:
         >>> comparison.n_violated(), comparison.n_violated(alpha=0.5)
         (2, 1)
         """
+        alpha = self.tolerance if alpha is None else alpha
         if np.isnan(real(alpha, "alpha")):
             raise InvalidParameterError("alpha must be a number, got nan.", parameter="alpha")
         return int(np.count_nonzero(self.scaled_violations > alpha))
@@ -160,8 +169,8 @@ class Comparison:
             rows += f" (s={self.s:g})"
             beyond = f" (beyond s rows: {self.violation_at(self.s):.3g})"
         return (
-            f"Comparison(NOT PRIVATE: objective_gap={gap}, rows violated={rows}, worst"
-            f" violation={worst:.3g}{beyond})"
+            f"Comparison(NOT PRIVATE: objective_gap={gap}, rows violated={rows} beyond tolerance"
+            f" {self.tolerance:g}, worst violation={worst:.3g}{beyond})"
         )
 
 
@@ -171,6 +180,7 @@ def compare(
     exact: ExactSolution | None = None,
     *,
     s: float | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Comparison:
     """Compare a solution, or any point, with the exact optimum and with every row: **not private**.
 
@@ -185,6 +195,8 @@ def compare(
     s : float, optional
         Number of rows that may be given up, as for :func:`solve`; shown next to the number of
         violated rows.
+    tolerance : float
+        Violations up to this, per unit of ||A_i||_2, are not counted.
 
     Examples
     --------
@@ -204,6 +216,11 @@ def compare(
         )
     if s is not None:
         _rows_given_up(s)
+    if not 0 <= real(tolerance, "tolerance") < np.inf:
+        raise InvalidParameterError(
+            f"tolerance must be a finite number of at least 0, got {tolerance!r}.",
+            parameter="tolerance",
+        )
     x = point_of(lp, solution)
     exact = solve_exact(lp) if exact is None else exact
     activity = lp.A @ x
@@ -217,7 +234,12 @@ def compare(
         violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0
     )
     return Comparison(
-        lp.objective(x) + lp.price_of(violations), exact.objective, violations, scaled, s
+        lp.objective(x) + lp.price_of(violations),
+        exact.objective,
+        violations,
+        scaled,
+        s,
+        float(tolerance),
     )
 
 

@@ -70,7 +70,6 @@ def from_linprog(rng: Random, folder: Path) -> None:
     }
     c = _perhaps_twisted(rng, odd.numbers(rng, d))
     options = _program_options(rng, n + m if len(given) == 4 else n, d) | {"box": odd.number(rng)}
-    options.pop("penalty")
     _use(rng, LinearProgram.from_linprog(c, **arrays, **_some(rng, 2, options)), folder)
 
 
@@ -83,6 +82,7 @@ def from_cvxpy(rng: Random, folder: Path) -> None:
         "neighbours": _relation(rng, 2, 2),
         "groups": _groups(rng, 2),
         "box": odd.number(rng),
+        "penalty": rng.choice((odd.number(rng), {}, odd.thing(rng))),
     }
     _use(rng, LinearProgram.from_cvxpy(problem, private=private, **_some(rng, 1, options)), folder)
 
@@ -277,9 +277,28 @@ def _cvxpy_problem(rng: Random) -> tuple[Any, Any]:
         return rng.choice(ways)()
 
     constraints = [constraint() for _ in range(rng.randint(0, 3))]
-    objective = rng.choice((cp.Minimize, cp.Maximize))(
-        cp.sum(affine()) if rng.random() < 0.9 else rng.choice((constant(()), 0))
-    )
+
+    def term() -> Any:
+        e = affine()
+        return rng.choice(
+            (
+                lambda: cp.norm1(e),
+                lambda: cp.sum(cp.maximum(0.9 * e, -0.1 * e)),
+                lambda: cp.mean(cp.pos(e - constant(()))) + cp.sum(e),
+                lambda: cp.max(cp.abs(e)) - cp.min(e),
+                lambda: cp.sum_largest(e, 1),
+                lambda: cp.sum(cp.maximum(e, affine())),
+                lambda: -cp.sum(cp.minimum(e, 0)),
+                lambda: constant(()) * cp.norm(e, rng.choice((1, 2, "inf"))),
+                lambda: constant(e.shape) @ cp.neg(e),
+            )
+        )()
+
+    total = cp.sum(affine()) if rng.random() < 0.9 else rng.choice((constant(()), 0))
+    for _ in range(rng.choice((0, 0, 1, 2))):
+        total = total + term()
+    least = rng.random() < 0.7
+    objective = cp.Minimize(total) if least else cp.Maximize(rng.choice((-1, -1, 1)) * total)
     problem = cp.Problem(objective, constraints) if rng.random() < 0.97 else odd.thing(rng)
     private = rng.choice((None, constraints[:1], constraints, [x[0] >= 0], (), odd.thing(rng)))
     return problem, private

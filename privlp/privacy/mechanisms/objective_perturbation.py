@@ -84,6 +84,8 @@ class GaussianObjectivePerturbation(GaussianMechanism):
 
     curvature_cost: float
     one_sided: bool = False
+    parts: int = 2
+    largest_part: float | None = None
     name = "Gaussian objective perturbation"
     arithmetic = _COVERED
 
@@ -95,10 +97,12 @@ class GaussianObjectivePerturbation(GaussianMechanism):
     def price(self) -> Price:
         if self.sigma == 0:
             return Price.none()
-        mu = self.sensitivity / self.sigma
-        return Price.of_corners(
-            self.curvature_cost, ((1, mu), (2, mu / 2)) if self.one_sided else ((4, mu),)
-        )
+        mu, parts = self.sensitivity / self.sigma, self.parts
+        corners = [(2**parts, mu)]
+        if self.one_sided:
+            part = (self.largest_part or self.sensitivity / parts) / self.sigma
+            corners = [(math.comb(parts, m), min(m * part, mu)) for m in range(parts, 0, -1)]
+        return Price.of_corners(self.curvature_cost, corners)
 
     def release(self, value: npt.ArrayLike, randomness: HasGenerator) -> FloatArray:
         return _perturbed(value, self.sigma, self._law, randomness)

@@ -1,0 +1,101 @@
+"""A program of a family: what is public, its exact optimum, and how answers are judged."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp import LinearProgram, solve_exact
+from svm_models.evaluation import ResultStore
+
+_STORE = Path(__file__).parents[1] / ".cache" / "optima.jsonl"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A program, and what its owner may say about it in public.
+
+    Attributes
+    ----------
+    lp : LinearProgram
+    s : int or None
+        Rows that may be missed; None for a program whose private rows are all soft.
+    factor : float or None
+        The public bound on the objective is so many times the optimum; None where bounds on
+        variables are all that is known.
+    natural : callable, optional
+        The same program as one writes it in CVXPY: returns a fresh ``cvxpy.Problem``. Constraints
+        are public, the data in the objective are private.
+    """
+
+    lp: LinearProgram
+    s: int | None
+    factor: float | None = None
+    natural: Callable[[], Any] | None = None
+
+    @cached_property
+    def opt(self) -> float:
+        """The exact optimum by HiGHS with every row met, penalties included; kept on disk."""
+        settings, store = {"program": _fingerprint(self.lp)}, ResultStore(_STORE)
+        if settings not in store:
+            exact = solve_exact(self.lp)
+            if exact.objective is None:
+                raise RuntimeError(f"{self.lp.name}: {exact.message}")
+            store.add(settings, exact.objective)
+        return float(store[settings])
+
+    @property
+    def cost_bound(self) -> float | None:
+        """Public bound on the objective, None where there is none."""
+        return None if self.factor is None else self.factor * self.opt
+
+    @property
+    def hint(self) -> tuple[float, float] | None:
+        """The public bound as the range ``opt`` of ``privlp.solve``, None where there is none."""
+        bound = self.cost_bound
+        return None if bound is None else (0.0, bound)
+
+
+def missed(lp: LinearProgram, x: npt.ArrayLike, *, tolerance: float = 0.01) -> int:
+    """Number of hard private rows that x misses by more than `tolerance` times abs(side).
+
+    Where the side is 0, by more than `tolerance` times abs(A_i)·abs(x).
+    """
+    point = np.asarray(x, dtype=float)
+    activity, size = lp.A @ point, abs(lp.A) @ np.abs(point)
+    bad = np.zeros(len(activity), dtype=bool)
+    for side, over in ((lp.b, activity - lp.b), (lp.row_lower, lp.row_lower - activity)):
+        scale = np.where(side == 0, size, np.abs(side))
+        bad |= np.isfinite(side) & (over > tolerance * np.where(np.isfinite(side), scale, 0))
+    hard = lp.private if lp.penalty is None else lp.private & np.isinf(lp.penalty)
+    return int((bad & hard).sum())
+
+
+def ratio(lp: LinearProgram, x: npt.ArrayLike, optimum: float) -> float:
+    """Objective at x over the optimum: small is good for "min", large for "max"."""
+    return lp.objective(x) / optimum
+
+
+def loss(lp: LinearProgram, x: npt.ArrayLike) -> float:
+    """Objective at x, the price of violated soft rows included."""
+    activity = lp.A @ np.asarray(x, dtype=float)
+    violation = np.maximum(0, np.maximum(activity - lp.b, lp.row_lower - activity))
+    return lp.objective(x) + lp.price_of(violation)
+
+
+def _fingerprint(lp: LinearProgram) -> str:
+    """Digest of all numbers of a program."""
+    digest = hashlib.sha256(repr((lp.shape, lp.sense, lp.offset)).encode())
+    matrix = sp.coo_array(lp.A)
+    parts = (lp.c, lp.b, lp.row_lower, lp.bounds, lp.penalty, *matrix.coords, matrix.data)
+    for part in parts:
+        digest.update(b"none" if part is None else np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,169 @@
+"""One perturbed convex program, for any public polytope and with no optimum known beforehand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from privlp.checks import positive, real
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.methods.base import Method, PlannedRun
+from privlp.methods.perturbed_charges import PerturbedCharges
+from privlp.methods.perturbed_draws import Draws
+from privlp.methods.perturbed_hard import HardRowSearch
+from privlp.methods.perturbed_soft import SoftRowSearch
+from privlp.methods.prediction import Prediction
+from privlp.methods.task import Task
+from privlp.privacy import ChargedDraws
+from privlp.regions.optimum import is_range, range_of
+from privlp.regions.reduced import PublicRows, ReducedPolytope, UnboundedRegionError
+from privlp.relations.base import NeighbourRelation
+from privlp.rows.door import Rows
+
+# A bounded region for the search where only the cost bounds it: this many times the value given, or
+# variables of up to this size.
+_BEYOND_HINT, _FARTHEST = 8.0, 1e9
+# Variables times noise, over s or over the number of soft rows, up to which most draws succeed: see
+# docs/results/unknown.md.
+_DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.05
+# What such a draw leaves of the amount by which a row varies.
+_USEFUL = 0.1
+
+
+class Perturbed(Method):
+    """Minimise costs + price (smoothed violations) + a secret linear term + a small quadratic.
+
+    Nothing is iterated privately: HiGHS and Clarabel do the work. Three stages find the scale,
+    centre the quadratic and solve; noisy counts of missed rows set the scale after each.
+
+    *Neighbours*: constraint-private, one record with k rows.
+
+    *Sensitivity.* The gradient of a row's smoothed violation is s_i g_i with |g_i| <= 1 and s_i in
+    [0, 1]. The minimum and the secret term determine each other. Between neighbours the Jacobians
+    of this map differ by a factor of at most e^kappa, kappa = r ln(1 + k/(r h Lambda)), with r =
+    min(k, p) for p coordinates, softness h and strength Lambda of the quadratic. The secret term
+    moves by a sum of 2k such vectors (of k for add/remove). So the privacy loss is at most kappa
+    plus the largest of several Gaussian losses. Counts move by at most k. Proof:
+    ``docs/proofs.md``, "One perturbed convex program".
+
+    *Budget.* All counts, secret terms and covers are charged together before the first draw.
+
+    Published idea: objective perturbation (Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and
+    Thakurta 2012), here over a polytope and with exact Gaussian prices.
+    """
+
+    name = "perturbed"
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return relation.changes_whole_rows
+
+    def competes(self, task: Task) -> bool:
+        return task.ledger.delta > 0 or math.isinf(task.ledger.eps)
+
+    def plan(self, task: Task) -> PlannedRun:
+        task.constraint_private(self.name, soft_rows=True)
+        if task.ledger.delta == 0 and math.isfinite(task.ledger.eps):
+            raise InvalidParameterError(
+                "delta must be positive with this method, whose noise is Gaussian; or use"
+                " method='dmw'.",
+                parameter="delta",
+            )
+        return self._plan_hard(task) if task.lp.penalty is None else self._plan_soft(task)
+
+    def _plan_hard(self, task: Task) -> PlannedRun:
+        task.refuse(self.name, width="it needs no declared bounds")
+        s, _ = task.density(), task.accuracy()
+        public = PublicRows(task.lp)
+        region, wide = _search_region(task, public)
+        charges = PerturbedCharges.hard(task, s)
+
+        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> HardRowSearch:
+            first, scale, *rest = draws
+            return HardRowSearch(task, rows, public, region, first, scale, _stages(rest), wide=wide)
+
+        return PlannedRun(
+            charges.requests,
+            start,
+            lambda: self._prediction(region, charges, s * _DIFFICULT),
+        )
+
+    def _plan_soft(self, task: Task) -> PlannedRun:
+        reason = "every violation of a soft row has its price"
+        task.refuse(self.name, s=reason, alpha=reason, opt="the bounds of variables are enough")
+        price = task.public.largest_price
+        if task.relation.hides_rows or price is None:
+            raise UnsupportedProblemError(
+                "method='perturbed' takes soft rows where records are replaced: prices of rows are"
+                " public.",
+                parameter="method",
+            )
+        if not math.isfinite(price):
+            raise UnsupportedProblemError(
+                "method='perturbed' needs a finite penalty for every private row, or none for any.",
+                parameter="method",
+            )
+        public = PublicRows(task.lp)
+        region, width = ReducedPolytope(public), None
+        if task.width is not None:
+            width = positive(task.width, "width", finite=True)
+        charges = PerturbedCharges.soft(task, clipped=width is None)
+
+        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> SoftRowSearch:
+            shares, *rest = draws
+            bound = rest.pop(0) if width is None else width
+            return SoftRowSearch(task, rows, public, region, shares, bound, _stages(rest))
+
+        return PlannedRun(
+            charges.requests,
+            start,
+            lambda: self._prediction(region, charges, task.n * _SOFT_DIFFICULT),
+        )
+
+    def _prediction(
+        self, region: ReducedPolytope, charges: PerturbedCharges, easy: float
+    ) -> Prediction:
+        """The error, as a share of what rows vary by: it grows with variables times noise."""
+        difficulty = region.size * charges.sigma / easy
+        typical = float(np.exp(np.mean(np.log(region.unit)))) / math.sqrt(region.size)
+        rounds = sum(number for _, number, _ in charges.requests)
+        violation = _USEFUL * difficulty * typical
+        return Prediction(self.name, violation, None, rounds, charges.sigma, difficulty=difficulty)
+
+
+def _stages(draws: Sequence[ChargedDraws]) -> list[Draws]:
+    """The draws of each stage: secret term, cover and counts."""
+    return [Draws(*draws[k : k + 3]) for k in range(0, len(draws), 3)]
+
+
+def _search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, bool]:
+    """The bounded region in which a search starts, and whether nothing is known of its size.
+
+    The bounds and public rows, if they bound all variables. Otherwise costs are bounded by a
+    multiple of the hint; or by a very large number, if there is none.
+    """
+    hint = _largest_cost(task)
+    try:
+        return ReducedPolytope(public), False
+    except UnboundedRegionError:
+        cheapest = public.best(public.cost)
+        if cheapest is None:
+            raise
+        least = float(public.cost @ cheapest)
+        if hint is not None and hint > least:
+            return ReducedPolytope(public, least + _BEYOND_HINT * (hint - least)), False
+        return ReducedPolytope(public, least + _FARTHEST * float(np.abs(public.cost).sum())), True
+
+
+def _largest_cost(task: Task) -> float | None:
+    """The larger end of the hint, to minimise and without offset."""
+    if task.opt is None:
+        return None
+    ends = range_of(task.opt) if is_range(task.opt) else (real(task.opt, "opt"),)
+    if not all(map(math.isfinite, ends)):
+        raise InvalidParameterError(
+            f"opt must be a finite number, got {task.opt!r}.", parameter="opt"
+        )
+    return max(task.lp.sign * (end - task.lp.offset) for end in ends)

@@ -1,0 +1,134 @@
+"""What a run of perturbed programs charges: all of it follows from public numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from privlp.methods.base import ChargeRequest
+from privlp.methods.task import Task
+from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
+from privlp.regions import rounding
+
+# Shares of the stages, of what counts leave of the budget (its square, as a Gaussian parameter).
+_STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.15, 0.25, 0.6)
+# Share of eps that the curvature of all stages takes, and the largest such part.
+_CURVATURE, _MOST_CURVATURE = 0.2, 30.0
+# Share of a stage that covers the error of its computed minimum.
+_COVER = 0.005
+# Numbers of counts, and their shares: at the start, to find the scale of rows, after each stage.
+_START_COUNTS, _SCALE_COUNTS, _COUNTS = 8, 7, 6
+_START, _SCALE, _BETWEEN = 0.02, 0.02, 0.03
+# The last counts: their deviation is this share of s, as far as the share of the budget allows.
+_LAST_COUNTS, _LAST_ACCURACY, _LEAST_LAST, _MOST_LAST = 7, 0.25, 0.05, 0.35
+# Soft rows: counts for the bound on norms, and for the size of violations before each stage.
+_SHARES, _NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 0.03, 10, 0.04, 7, 0.015
+_OF_SHARES = "sum each variable's share of the norm of rows"
+
+#: A share of the budget, a number of counts, and what they are for.
+Counts = tuple[float, int, str]
+
+
+@dataclass(frozen=True)
+class PerturbedCharges:
+    """The mechanisms of a run.
+
+    Attributes
+    ----------
+    requests : list of (Mechanism, int, str)
+        In the order in which they are charged: counts before the stages; then for each stage the
+        secret term, the cover of its error, and counts.
+    intensity : float
+        Gaussian parameter of all of them together, but for the curvature.
+    sigma : float
+        Deviation of the secret term of the last stage, for rows of norm 1.
+    """
+
+    requests: list[ChargeRequest]
+    intensity: float
+    sigma: float
+
+    @classmethod
+    def hard(cls, task: Task, s: float) -> PerturbedCharges:
+        """For hard rows."""
+        before = [
+            (_START, _START_COUNTS, "count missed rows on a public ray"),
+            (_SCALE, _SCALE_COUNTS, "count rows by the size of their right-hand sides"),
+        ]
+        between = (_BETWEEN, _COUNTS, "count missed rows")
+        draft = cls._of(task, before, [between] * len(_STAGES), _STAGES)
+        k = task.public.rows_of_one_record
+        share = _LAST_COUNTS * (k / (_LAST_ACCURACY * draft.intensity * s)) ** 2
+        last = (min(max(share, _LEAST_LAST), _MOST_LAST), _LAST_COUNTS, "count missed rows")
+        return cls._of(task, before, [between] * (len(_STAGES) - 1) + [last], _STAGES)
+
+    @classmethod
+    def soft(cls, task: Task, *, clipped: bool) -> PerturbedCharges:
+        """For soft rows."""
+        before: list[Counts] = [(_SHARES, 1, _OF_SHARES)]
+        if clipped:
+            before.append((_NORM, _NORM_COUNTS, "count rows by their norm"))
+        size = (_SIZE, _SIZE_COUNTS, "count rows by the size of their violation")
+        return cls._of(task, before, [size] * len(_SOFT_STAGES), _SOFT_STAGES)
+
+    @classmethod
+    def _of(
+        cls, task: Task, before: Sequence[Counts], after: Sequence[Counts], stages: Sequence[float]
+    ) -> PerturbedCharges:
+        left = 1 - math.fsum(share for share, _, _ in (*before, *after))
+        curvature = min(_CURVATURE * task.ledger.eps, _MOST_CURVATURE) / len(stages)
+
+        def make(intensity: float) -> list[ChargeRequest]:
+            found = [_counts(task, intensity, *counts) for counts in before]
+            for own, counts in zip(stages, after, strict=True):
+                mu = intensity * math.sqrt(own * left)
+                cover = GaussianMechanism(2.0, 2.0 / (mu * math.sqrt(_COVER)))
+                found += [
+                    (secret_term(task, mu, curvature), 1, "perturb the convex program"),
+                    (cover, 1, "cover the error of the computed minimum"),
+                    _counts(task, intensity, *counts),
+                ]
+            return found
+
+        intensity = task.ledger.calibrate_together(
+            lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
+        )
+        last = secret_term(task, intensity * math.sqrt(stages[-1] * left), curvature)
+        return cls(make(intensity), intensity, last.sigma)
+
+
+def _counts(task: Task, intensity: float, share: float, number: int, purpose: str) -> ChargeRequest:
+    """Counts of rows, each of which one record changes by at most k.
+
+    The sums of shares are not negative, and those of one record have a norm of at most k. So two
+    records' differ by at most sqrt(2) k, and a little for rounding.
+    """
+    k = float(task.public.rows_of_one_record)
+    if purpose == _OF_SHARES:
+        k = math.sqrt(2) * k + 2 * rounding.of_sum(task.n, len(task.lp.c))
+    return GaussianMechanism(k, k * math.sqrt(number / share) / intensity), number, purpose
+
+
+def secret_term(task: Task, mu: float, curvature: float) -> GaussianObjectivePerturbation:
+    """The secret linear term of a program, whose largest Gaussian loss has the parameter mu.
+
+    The gradient of one record's smoothed violations is a sum of s_i g_i over its rows. If the
+    record is replaced, its vectors leave and others come. Each has a norm of at most the price of
+    its row, in units of the largest price. A row with two sides has s_i in [-1, 1], because its
+    sides are not violated at once; other rows have s_i in [0, 1].
+    """
+    rows, public = task.public.rows_of_one_record, task.public
+    price, one_sided = float(rows), True
+    if public.prices is not None:
+        rows, price = public.prices.rows, public.prices.of_record / public.prices.largest
+        one_sided = not public.prices.two_sided
+    times = 1 if task.relation.hides_rows else 2
+    return GaussianObjectivePerturbation(
+        times * price,
+        times * price / mu,
+        curvature,
+        one_sided=one_sided,
+        parts=times * rows,
+        largest_part=1.0,
+    )

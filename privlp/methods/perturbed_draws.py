@@ -1,0 +1,120 @@
+"""The draws of a perturbed program: a secret term, the cover of its error, and noisy counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.players.perturbed import PerturbedProgram
+from privlp.privacy import ChargedDraws
+from privlp.regions.reduced import ReducedPolytope
+from privlp.rows.door import Rows
+from privlp.rows.in_coordinates import RowsInCoordinates
+
+FloatArray = npt.NDArray[np.float64]
+
+_LEAST_TOLERANCE = 2.0**-20
+_UNIT_ROUNDOFF = 2.0**-53
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The charged draws of one stage: the secret term, the cover of its error, and counts."""
+
+    perturbation: ChargedDraws
+    cover: ChargedDraws
+    counts: ChargedDraws
+
+    @property
+    def sigma(self) -> float:
+        """Deviation of the secret term."""
+        return float(self.perturbation.mechanism.sigma)  # type: ignore[attr-defined]
+
+    def strength(self, softness: float, rank: int, k: int) -> float:
+        """Strength of the quadratic at which the curvature costs what was charged."""
+        cost: float = self.perturbation.mechanism.curvature_cost  # type: ignore[attr-defined]
+        r = min(rank, k)
+        return k / (r * softness * math.expm1(cost / r)) * (1 + 1e-12)
+
+    def minimum(
+        self,
+        rows: Rows[RowsInCoordinates],
+        region: ReducedPolytope,
+        cost: FloatArray,
+        centre: FloatArray,
+        *,
+        softness: float,
+        shift: float,
+        k: int,
+        n: int,
+    ) -> FloatArray:
+        """The released minimum of a perturbed program, as a point z of the region.
+
+        The secret term is drawn once. The point is computed to a certified distance, and noise of
+        its own covers that distance.
+        """
+        strength = self.strength(softness, region.size, k)
+        secret = np.asarray(self.perturbation(np.zeros(region.size)))
+        program = PerturbedProgram(
+            rows=rows,
+            region=region,
+            linear=cost + secret,
+            centre=centre,
+            strength=strength,
+            softness=softness,
+            shift=shift,
+            smoothness=strength + n / softness,
+        )
+        tolerance = max(
+            _LEAST_TOLERANCE, _rounding(n, region.size, softness, self.sigma, cost) / strength
+        )
+        # The computed point is within half the tolerance of that of the rounded secret term.
+        z = program.minimise(tolerance / 2)
+        return region.within(tolerance * np.asarray(self.cover(z / tolerance)))
+
+
+def _rounding(n: int, size: int, softness: float, sigma: float, cost: FloatArray) -> float:
+    """Bound on the error of a computed gradient, twice: public.
+
+    A violation is a product of p terms and is rounded by 4 p u at most, within the region's ranges;
+    beyond them its slope is 0 or 1. The slope of a row is then off by that over the softness; the
+    sum of n rows by n u times their number, and the secret term by 2^-40 of its deviation.
+    """
+    rows = n * (n + size + 64 + 8 * size**1.5 / softness) * _UNIT_ROUNDOFF
+    secret = 2.0**-40 * size * sigma
+    return 4 * (math.sqrt(size) * rows + secret + 2.0**-48 * float(np.linalg.norm(cost)))
+
+
+class NoisyCounts:
+    """Counts of rows with a property, each released by a charged draw."""
+
+    def __init__(self, rows: Rows[Any], kernel: Callable[..., int], draw: ChargedDraws) -> None:
+        self._rows, self._kernel, self._draw = rows, kernel, draw
+        self.sigma = float(draw.mechanism.sigma)  # type: ignore[attr-defined]
+        self.left = draw.remaining
+
+    def __call__(self, *released: Any) -> float:
+        self.left -= 1
+        return float(self._draw(float(self._rows.total(self._kernel, *released))))
+
+    def first_below(
+        self, target: float, path: Callable[[float], Any], low: float, high: float
+    ) -> tuple[float, bool]:
+        """About the least t at which the count is at most the target, by bisection.
+
+        All counts that are left are made. The end of the path is taken to be good, whether any
+        count was below the target or not; the second result says that.
+        """
+        seen = False
+        while self.left:
+            middle = 0.5 * (low + high)
+            if self(path(middle)) <= target:
+                high, seen = middle, True
+            else:
+                low = middle
+        return high, seen

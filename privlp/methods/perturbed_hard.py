@@ -1,0 +1,293 @@
+"""Stages of perturbed programs on hard rows, each from the point that the one before released."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.methods.perturbed_draws import Draws, NoisyCounts
+from privlp.methods.task import Task
+from privlp.players.game import Released
+from privlp.privacy import ChargedDraws
+from privlp.regions.reduced import PublicRows, ReducedPolytope
+from privlp.rows.door import Rows
+from privlp.rows.in_coordinates import RowsInCoordinates, norms
+from privlp.rows.missed import MeasuredRows
+from privlp.rows.program_rows import RowBlock
+
+FloatArray = npt.NDArray[np.float64]
+Path = Callable[[float], FloatArray]
+
+# Softness of violations, as a share of the typical right-hand side, before the last stage and in
+# it; and how far rows are moved inwards, in units of the softness.
+_SOFTNESS, _LAST_SOFTNESS = 0.4, 0.2
+_INWARDS = 0.5
+# Price of the scale of the cost: these many rows of typical violation for each of the s rows; more
+# where noise is larger, but at most a share of the violation of all rows.
+_ROWS_OF_A_PRICE, _NOISE_OF_A_PRICE, _SHARE_OF_ALL_ROWS, _LEAST_NOISE = 4.0, 6.0, 0.4, 1.5
+# The price is divided by this number if the stage's point is far from few missed rows.
+_LOWER_PRICE = 1.4
+# The next region ends at this multiple of the cost found.
+_MARGIN = 1.15
+# Variables count by this power of their share of the largest one, and no less than the floor.
+_POWER_OF_SHARE, _LEAST_SHARE = 0.5, 0.1
+# Search on paths: how far back towards the cheapest point, and forward where no point is known.
+_BACK, _FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.75, 0.95, 1.5
+# Logarithm of odds, along the way from the cheapest point, between which the start is searched.
+_ODDS, _WIDE_ODDS = 9.0, 45.0
+# Binary logarithms between which the scale is searched.
+_LOW_SCALE, _HIGH_SCALE = -20.0, 6.0
+
+
+class HardRowSearch:
+    """Stages for hard rows: start on a public ray, find the scale, then solve three times.
+
+    Parameters
+    ----------
+    task : Task
+    rows : Rows
+    public : PublicRows
+    region : ReducedPolytope
+        Where the search starts.
+    start, scale : ChargedDraws
+        Counts for the start, and for the scale of the rows.
+    stages : sequence of Draws
+    wide : bool
+        Whether nothing is known of the size of the variables.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        rows: Rows[Any],
+        public: PublicRows,
+        region: ReducedPolytope,
+        start: ChargedDraws,
+        scale: ChargedDraws,
+        stages: Sequence[Draws],
+        *,
+        wide: bool,
+    ) -> None:
+        self.rounds = 2 + 2 * len(stages)
+        self._wide = wide
+        self._lp, self._s, self._n = task.lp, task.density(), task.n
+        self._k = task.public.rows_of_one_record
+        self._rows, self._public, self._region = rows, public, region
+        self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
+        self._start, self._scale, self._stages = start, scale, stages
+        self._cheapest = self._cheapest_point()
+        self._trace: dict[str, list[Any]] = {}
+        self._x = self._cheapest
+        self._steps = self._play()
+
+    def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
+        """Make the next counts, or solve the next program."""
+        next(self._steps)
+
+    def released(self) -> Released:
+        """The last point, with the points and costs of all stages."""
+        trace = {name: np.array(values) for name, values in self._trace.items()}
+        return Released(self._x, self._lp.objective(self._x), trace)
+
+    def _cheapest_point(self) -> FloatArray:
+        """The best public point; one inside the region if HiGHS finds none."""
+        best = self._public.best(self._public.cost)
+        return self._region.point(self._region.inside) if best is None else best
+
+    def _cost(self, x: FloatArray) -> float:
+        """Cost of a point above the cheapest one."""
+        return float(self._public.cost @ (x - self._cheapest))
+
+    def _play(self) -> Iterator[None]:
+        x, far, good = self._started()
+        yield
+        region = self._region_at(x, weighted=False) if good else self._region
+        typical = self._typical_side(region, x)
+        yield
+        unit = float(np.mean(region.unit**2))
+        lower = 1.0
+        for number, draws in enumerate(self._stages):
+            last = number == len(self._stages) - 1
+            region = self._region_at(x, weighted=number > 0) if good else self._region
+            side = typical * math.sqrt(unit / float(np.mean(region.unit**2)))
+            found = self._solved(draws, region, x, far, side, lower, last=last)
+            self._note("x", found)
+            yield
+            x, good, further = self._calibrated(draws, found, x if good else None, far, last=last)
+            lower = lower / _LOWER_PRICE if further else lower
+            self._note("calibrated x", x)
+            self._x = x
+            yield
+
+    def _note(self, name: str, value: Any) -> None:
+        self._trace.setdefault(name, []).append(value)
+
+    def _started(self) -> tuple[FloatArray, FloatArray, bool]:
+        """A point with few missed rows on a public ray, the ray's end, and whether it was found."""
+        region = self._region
+        towards = region.inside - region.coordinates(self._cheapest)
+        reach = min(region.reach(region.inside, towards), 1e6)
+        ends = [region.point(region.within(region.inside + reach * towards))]
+        worst = self._public.best(-self._public.cost)
+        if worst is not None:
+            ends.append(worst)
+        counts = NoisyCounts(self._measured, MeasuredRows.missed, self._start)
+        target = max(self._s - 2 * counts.sigma, 2 * counts.sigma)
+        found = [counts(end) for end in ends]
+        far = ends[int(np.argmin(found))]
+
+        def ray(log_odds: float) -> FloatArray:
+            return self._cheapest + (far - self._cheapest) / (1 + math.exp(-log_odds))
+
+        odds = (-_WIDE_ODDS, 0.0) if self._wide else (-_ODDS, _ODDS)
+        t, seen = counts.first_below(target, ray, *odds)
+        good = seen or min(found) <= target
+        x = ray(t) if seen else far
+        self._note("start", x)
+        return x, far, good
+
+    def _typical_side(self, region: ReducedPolytope, x: FloatArray) -> float:
+        """A noisy median of the scaled right-hand sides."""
+        sides = self._rows.keep(partial(ScaledSides, region=region, x=x))
+        counts = NoisyCounts(sides, ScaledSides.above, self._scale)
+        middle = self._n / 2
+        level, _ = counts.first_below(middle, lambda t: 2.0**t, _LOW_SCALE, _HIGH_SCALE)
+        return float(2.0**level)
+
+    def _region_at(self, x: FloatArray, *, weighted: bool) -> ReducedPolytope:
+        """The region of costs up to a little more than that of x, scaled to the size of x."""
+        own = self._cost(x)
+        if own <= 0:
+            return self._region
+        cap = float(self._public.cost @ self._cheapest) + _MARGIN * own
+        region = ReducedPolytope(self._public, cap)
+        if not weighted:
+            return region
+        share = np.abs(x - self._cheapest)[region.live] / region.unit
+        weights = np.ones(len(x))
+        weights[region.live] = (
+            np.maximum(share / max(float(share.max()), 1e-300), _LEAST_SHARE) ** _POWER_OF_SHARE
+        )
+        return ReducedPolytope(self._public, cap, weights)
+
+    def _scale_of_cost(self, x: FloatArray, far: FloatArray) -> float:
+        """The cost that is at stake at x: above the cheapest point, or below the far one."""
+        own, above = self._cost(x), self._cost(far) - self._cost(x)
+        return max(min(own, above) if above > 0 else own, 1e-12 * (1 + abs(self._cost(far))))
+
+    def _solved(
+        self,
+        draws: Draws,
+        region: ReducedPolytope,
+        x: FloatArray,
+        far: FloatArray,
+        side: float,
+        lower: float,
+        *,
+        last: bool,
+    ) -> FloatArray:
+        """The released minimum of a perturbed program around x."""
+        softness = (_LAST_SOFTNESS if last else _SOFTNESS) * side
+        noise = _NOISE_OF_A_PRICE * draws.sigma
+        price = max(
+            _ROWS_OF_A_PRICE * self._s * side, min(noise, _SHARE_OF_ALL_ROWS * self._n * side)
+        )
+        price = min(price, max(price * lower, _LEAST_NOISE * draws.sigma))
+        cost = region.cost(self._public.cost) * (price / self._scale_of_cost(x, far))
+        z = draws.minimum(
+            self._rows.keep(partial(RowsInCoordinates, region=region)),
+            region,
+            cost,
+            region.within(region.coordinates(x)),
+            softness=softness,
+            shift=_INWARDS * softness,
+            k=self._k,
+            n=self._n,
+        )
+        return region.point(z)
+
+    def _calibrated(
+        self,
+        draws: Draws,
+        x: FloatArray,
+        good: FloatArray | None,
+        far: FloatArray,
+        *,
+        last: bool,
+    ) -> tuple[FloatArray, bool, bool]:
+        """The cheapest point with few missed rows on a path through x.
+
+        Also whether such a point is known, and whether it lies far from x.
+        """
+        counts = NoisyCounts(self._measured, MeasuredRows.missed, draws.counts)
+        least = self._s / 4 if last else 2 * counts.sigma
+        target = max(self._s - 2 * counts.sigma, least)
+        unit, own = self._scale_of_cost(x, far), max(self._cost(x), 1e-300)
+        paths = self._paths(x, good, far, unit)
+        top = _FORWARD
+        if good is not None:
+            top = max((self._cost(good) - self._cost(x)) / unit, 0.02)
+        probe = top / 2
+        found = [counts(path(probe)) for path in paths]
+        path = paths[int(np.argmin(found))]
+        if last:
+            top = max(_BEYOND * top, 0.3)
+        low = -_BACK if good is not None else -_ALL_THE_WAY * own / unit
+        t, seen = counts.first_below(target, path, low, top)
+        below = seen or min(found) <= target
+        further = good is not None and (not below or t > top / 2)
+        if seen:
+            return path(t), True, further
+        if below:
+            return path(probe), True, further
+        if last:
+            return path(top), False, further
+        return (x, False, further) if good is None else (good, True, further)
+
+    def _paths(
+        self, x: FloatArray, good: FloatArray | None, far: FloatArray, unit: float
+    ) -> list[Path]:
+        """Paths through x; on each, t is a change of cost in the unit. Backwards they are alike."""
+        own = max(self._cost(x), 1e-300)
+        away = x - self._cheapest
+
+        def path_to(end: FloatArray) -> Path:
+            length = max((self._cost(end) - self._cost(x)) / unit, 1e-3)
+
+            def path(t: float) -> FloatArray:
+                if t < 0:
+                    return x + max(t * unit / own, -1.0) * away
+                return x + min(1.0, t / length) * (end - x)
+
+            return path
+
+        z, region = self._region.coordinates(x), self._region
+        reach = min(region.reach(z, z - region.coordinates(self._cheapest)), 1.0)
+        ends = [x + reach * away] if reach > 0.01 else []
+        if good is not None:
+            ends.append(good)
+        if good is None or (len(ends) < 2 and self._cost(far) > self._cost(x)):
+            ends.append(far)
+        return [path_to(end) for end in ends]
+
+
+class ScaledSides:
+    """Sizes of right-hand sides of rows scaled to norm 1 in the coordinates of a region.
+
+    Where a side is 0, the size of A_i x at a released point x stands for it. Each number is
+    computed from its row alone.
+    """
+
+    def __init__(self, block: RowBlock, region: ReducedPolytope, x: FloatArray) -> None:
+        norm, _ = norms(block, region)
+        sizes = MeasuredRows(block).sizes(x)
+        self._ratio = np.divide(sizes, norm, out=np.zeros_like(norm), where=norm > 0)
+
+    def above(self, level: float) -> int:
+        """Number of rows above a level."""
+        return int(np.count_nonzero(self._ratio > level))

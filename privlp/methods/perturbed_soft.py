@@ -1,0 +1,137 @@
+"""Stages of perturbed programs on soft rows, whose prices are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.methods.perturbed_draws import Draws, NoisyCounts
+from privlp.methods.task import Task
+from privlp.players.game import Released
+from privlp.privacy import ChargedDraws
+from privlp.regions.reduced import PublicRows, ReducedPolytope
+from privlp.rows.door import Rows
+from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm
+from privlp.rows.program_rows import RowBlock
+
+FloatArray = npt.NDArray[np.float64]
+
+# Softness of violations, as a share of their typical size, before the last stage and in it.
+_SOFTNESS, _LAST_SOFTNESS = 0.8, 0.4
+# Binary logarithms between which sizes and norms are searched.
+_LOW_SCALE, _HIGH_SCALE = -20.0, 6.0
+_NORMS = (-40.0, 40.0)
+
+
+class SoftRowSearch:
+    """Stages for soft rows: their prices are given, so nothing but the programs is solved.
+
+    The first counts find a number that bounds the norms of almost all rows, unless the user
+    declared one: longer rows are scaled down. Before each stage counts find the typical size of a
+    violation at the point before.
+
+    Parameters
+    ----------
+    task : Task
+    rows : Rows
+    public : PublicRows
+    region : ReducedPolytope
+    shares : ChargedDraws
+        For the sum of each variable's share of the norm of rows.
+    bound : float or ChargedDraws
+        Declared bound on ||A_i||_2, or the counts that find a bound on the norms of most rows.
+    stages : sequence of Draws
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        rows: Rows[Any],
+        public: PublicRows,
+        region: ReducedPolytope,
+        shares: ChargedDraws,
+        bound: float | ChargedDraws,
+        stages: Sequence[Draws],
+    ) -> None:
+        self.rounds = 1 + len(stages)
+        self._shares, self._bound = shares, bound
+        self._lp, self._n, self._k = task.lp, task.n, task.public.rows_of_one_record
+        self._price = task.public.largest_price
+        self._rows, self._public, self._region = rows, public, region
+        self._stages = stages
+        self._x = region.point(region.inside)
+        self._trace: dict[str, list[Any]] = {}
+        self._steps = self._play()
+
+    def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
+        """Make the first counts, or solve the next program."""
+        next(self._steps)
+
+    def released(self) -> Released:
+        """The last point, with those of all stages."""
+        trace = {name: np.array(values) for name, values in self._trace.items()}
+        return Released(self._x, self._lp.objective(self._x), trace)
+
+    def _play(self) -> Iterator[None]:
+        price = self._price
+        region = self._equalised()
+        if isinstance(self._bound, ChargedDraws):
+            unit = self._norm_of_most_rows(region, self._bound)
+        else:
+            unit = self._bound * float(region.unit.max())
+        self._trace["norm bound"] = [unit]
+        yield
+        kept = self._rows.keep(
+            partial(RowsInCoordinates, region=region, unit=unit, largest_price=price)
+        )
+        cost = region.cost(self._public.cost) / (price * unit)
+        z = region.within(region.coordinates(self._x))
+        for number, draws in enumerate(self._stages):
+            last = number == len(self._stages) - 1
+            kept.update(RowsInCoordinates.go_to, z)
+            counts = NoisyCounts(kept, RowsInCoordinates.farther_than, draws.counts)
+            level, _ = counts.first_below(self._n / 2, lambda t: 2.0**t, _LOW_SCALE, _HIGH_SCALE)
+            softness = (_LAST_SOFTNESS if last else _SOFTNESS) * 2.0**level
+            z = draws.minimum(
+                kept, region, cost, z, softness=softness, shift=softness / 2, k=self._k, n=self._n
+            )
+            self._x = region.point(z)
+            self._trace.setdefault("x", []).append(self._x)
+            self._trace.setdefault("softness", []).append(softness)
+            yield
+
+    def _equalised(self) -> ReducedPolytope:
+        """The region in units in which variables have equal shares of the norms of rows.
+
+        Noise hides small shares, so no unit grows beyond what noise allows.
+        """
+        total = self._rows.total(shares_of_norm, self._region)
+        noisy = np.asarray(self._shares(total))
+        least = 2 * float(self._shares.mechanism.sigma)  # type: ignore[attr-defined]
+        largest = max(float(noisy.max()), least)
+        weights = np.ones(len(self._public.cost))
+        weights[self._region.live] = np.sqrt(largest / np.maximum(noisy, least))
+        self._trace["weights"] = [weights]
+        return ReducedPolytope(self._public, weights=weights)
+
+    def _norm_of_most_rows(self, region: ReducedPolytope, clip: ChargedDraws) -> float:
+        """A number that no more rows exceed than noise could hide."""
+        found = self._rows.keep(partial(Norms, region=region))
+        counts = NoisyCounts(found, Norms.above, clip)
+        level, _ = counts.first_below(3 * counts.sigma, lambda t: 2.0**t, *_NORMS)
+        return float(2.0**level)
+
+
+class Norms:
+    """Norms of rows in the coordinates of a region, each computed from its row alone."""
+
+    def __init__(self, block: RowBlock, region: ReducedPolytope) -> None:
+        self._norm, _ = norms(block, region)
+
+    def above(self, level: float) -> int:
+        """Number of rows above a level."""
+        return int(np.count_nonzero(self._norm > level))

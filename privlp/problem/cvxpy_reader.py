@@ -1,0 +1,292 @@
+"""The reader of CVXPY problems with affine constraints and piecewise-linear objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.checks import as_floats
+from privlp.errors import InvalidProblemError, MissingDependencyError, ReadError
+from privlp.problem import validation
+from privlp.problem.cvxpy_arrays import affine, bounds_of, names_of, range_of
+from privlp.problem.cvxpy_objective import Block, read_objective
+from privlp.problem.cvxpy_pieces import atoms_of
+from privlp.problem.cvxpy_terms import Bounds, Terms
+
+if TYPE_CHECKING:
+    import cvxpy
+
+FloatArray = npt.NDArray[np.float64]
+_STRUCTURED = ("symmetric", "diag", "PSD", "NSD", "hermitian", "sparsity")
+
+
+def read_cvxpy(
+    problem: cvxpy.Problem,
+    private: Sequence[Any] | None,
+    penalty: Any = None,
+    box: float | None = None,
+    *,
+    quote: bool = True,
+) -> tuple[dict[str, Any], npt.NDArray[np.int64] | None]:
+    """Fields of a program, and the record of each row where a record has several (else None).
+
+    Variables keep the order of the problem, each flattened column by column as CVXPY does. Those
+    that terms of the objective need come last. Rows of constraints come first, then those of the
+    terms. Where the number of rows is private, errors may not `quote` the place of a constraint,
+    there may be no constraint, and all constraints are private by default.
+    """
+    cp = _cvxpy()
+    if not isinstance(problem, cp.Problem):
+        raise ReadError(f"from_cvxpy takes a cvxpy.Problem, got {type(problem).__name__}.")
+    variables = problem.variables()
+    if not variables:
+        raise ReadError("The CVXPY problem has no variables.")
+    _check(problem, variables, quote=quote)
+    wanted, marked = (None, None) if private is None else _chosen(cp, private, problem)
+    terms = Terms(cp, marked)
+    with np.errstate(all="ignore"):  # CVXPY multiplies infinite bounds by zeros of private data
+        objective = terms.with_linear_terms(terms.stand_in(problem.objective.args[0]))
+    every = [*variables, *(variable for _, variable in terms.variables)]
+    prices = _Prices.of(penalty, problem)
+    parts = [[block] for block in _constraints(problem, every, wanted, prices, quote=quote)]
+    costs, offset, of_terms = read_objective(problem, objective, terms, every, quote=quote)
+    parts += of_terms
+    if not any(parts) and quote:
+        raise ReadError("The CVXPY problem has no constraints.")
+    blocks = [block for part in parts for block in part] or [_no_rows(len(costs))]
+    lower, upper, mask, price = (
+        np.concatenate([getattr(block, name) for block in blocks])
+        for name in ("lower", "upper", "private", "price")
+    )
+    fields = {
+        "c": costs,
+        "A": sp.vstack([block.A for block in blocks], format="csc"),
+        "b": upper,
+        "row_lower": lower,
+        "private": mask,
+        "bounds": _bounds(terms, variables, every, box),
+        "sense": "min" if isinstance(problem.objective, cp.Minimize) else "max",
+        "offset": offset,
+        "penalty": price if np.isfinite(price).any() else None,
+        "variable_names": [name for v in variables for name in names_of(v)]
+        + [name for own, v in terms.variables for name in names_of(v, own)],
+    }
+    return fields, _groups(parts)
+
+
+def _cvxpy() -> ModuleType:
+    try:
+        import cvxpy  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingDependencyError(
+            "from_cvxpy needs CVXPY: install it by pip install 'privlp[cvxpy]'."
+        ) from error
+    return cvxpy
+
+
+def _check(problem: cvxpy.Problem, variables: list[cvxpy.Variable], *, quote: bool) -> None:
+    """Refuse parameters, structured and integer variables, and constraints that are not affine."""
+    if problem.parameters():
+        raise ReadError("The CVXPY problem has parameters; substitute their values first.")
+    for variable in variables:
+        structure = [name for name in _STRUCTURED if variable.attributes.get(name)]
+        if structure:
+            raise ReadError(
+                f"CVXPY variable {variable.name()!r} is declared {structure[0]}; state that by"
+                " constraints on a plain variable."
+            )
+        if (
+            variable.attributes["integer"]
+            or variable.attributes["boolean"]
+            or variable.is_complex()
+        ):
+            raise ReadError(
+                f"CVXPY variable {variable.name()!r} is integer, boolean or complex; privlp solves"
+                " linear programs only."
+            )
+    for k, constraint in enumerate(problem.constraints):
+        if not all(argument.is_affine() for argument in constraint.args):
+            what = f"The constraint {k}" if quote else "A constraint"
+            raise ReadError(
+                f"{what} of the CVXPY problem is not affine. privlp needs every private row as one"
+                " linear inequality: write abs, max and norm1 out with auxiliary variables."
+            )
+
+
+def _chosen(cp: ModuleType, private: Any, problem: cvxpy.Problem) -> tuple[set[Any], set[int]]:
+    """Ids of the private constraints, and identities of the private atoms of the objective."""
+    if not isinstance(private, list | tuple) or not all(
+        isinstance(entry, cp.constraints.constraint.Constraint | cp.Expression) for entry in private
+    ):
+        raise ReadError(
+            "private must be a list of constraints of the CVXPY problem, and of terms of its"
+            " objective.",
+            parameter="private",
+        )
+    terms = [entry for entry in private if isinstance(entry, cp.Expression)]
+    wanted = {entry.id for entry in private if not isinstance(entry, cp.Expression)}
+    if not wanted <= {constraint.id for constraint in problem.constraints}:
+        raise ReadError(
+            "private lists a CVXPY constraint that is not a constraint of the problem.",
+            parameter="private",
+        )
+    known = {id(atom) for atom in atoms_of(problem.objective.args[0])}
+    marked = [{id(atom) for atom in atoms_of(term)} for term in terms]
+    if not all(atoms and atoms <= known for atoms in marked):
+        raise ReadError(
+            "private lists a CVXPY expression that is no piecewise-linear term of the objective."
+            " List the very objects of which the objective is made, such as loss = cp.pos(1 - m)."
+            " An affine term has no rows: its coefficients are costs, which are public.",
+            parameter="private",
+        )
+    return wanted, set().union(*marked)
+
+
+@dataclass(frozen=True, eq=False)
+class _Prices:
+    """The prices of violation of constraints: one number, or by the id of a constraint."""
+
+    number: Any
+    of_constraint: dict[Any, Any]
+
+    @classmethod
+    def of(cls, penalty: Any, problem: cvxpy.Problem) -> _Prices:
+        if not isinstance(penalty, Mapping):
+            return cls(np.inf if penalty is None else _price(penalty, 1)[0], {})
+        prices = {getattr(constraint, "id", None): price for constraint, price in penalty.items()}
+        if not prices.keys() <= {constraint.id for constraint in problem.constraints}:
+            raise InvalidProblemError(
+                "penalty names what is no constraint of the CVXPY problem. Terms of the objective"
+                " have their own prices.",
+                parameter="penalty",
+            )
+        return cls(np.inf, prices)
+
+    def rows(self, constraint: cvxpy.Constraint, private: npt.NDArray[np.bool_]) -> FloatArray:
+        """The prices of the rows of a constraint."""
+        if constraint.id not in self.of_constraint:
+            return np.where(private, self.number, np.inf)
+        if not private.all():
+            raise InvalidProblemError(
+                "penalty names a public constraint of the CVXPY problem; soft rows are private."
+                " Equalities are public by default: list the private constraints in private.",
+                parameter="penalty",
+            )
+        return _price(self.of_constraint[constraint.id], private.size)
+
+
+def _price(given: Any, size: int) -> FloatArray:
+    try:
+        prices = np.ravel(as_floats(given, "penalty"), order="F")
+    except InvalidProblemError:
+        prices = np.array([np.nan])
+    if prices.size not in (1, size) or not (prices > 0).all():
+        raise InvalidProblemError(
+            "penalty must be a positive number, or a dict from constraints to prices: a positive"
+            " number, or one for each row of the constraint.",
+            parameter="penalty",
+        )
+    return np.broadcast_to(prices, size)
+
+
+def _constraints(
+    problem: cvxpy.Problem,
+    variables: list[cvxpy.Variable],
+    wanted: set[Any] | None,
+    prices: _Prices,
+    *,
+    quote: bool,
+) -> Iterator[Block]:
+    """The rows of each constraint."""
+    for constraint in problem.constraints:
+        matrix, rhs = affine(_difference(constraint), variables)
+        equality = type(constraint).__name__ in ("Equality", "Zero")
+        chosen = (not equality or not quote) if wanted is None else constraint.id in wanted
+        private = np.full(rhs.size, chosen)
+        below, none = _is_lower_bound(constraint), np.full(rhs.size, np.inf)
+        lower, upper = rhs if equality or below else -none, none if below else rhs
+        price = prices.rows(constraint, private)
+        yield Block(matrix, lower, upper, private, price, np.arange(rhs.size))
+
+
+def _difference(constraint: cvxpy.Constraint) -> cvxpy.Expression:
+    """Expression e of a constraint read as e <= 0 or e == 0; as e >= 0 for a lower bound."""
+    kind = type(constraint).__name__
+    if _is_lower_bound(constraint):
+        return constraint.args[1] - constraint.args[0]
+    if kind in ("Inequality", "Equality"):
+        return constraint.args[0] - constraint.args[1]
+    if kind in ("NonPos", "Zero"):
+        return constraint.args[0]
+    raise ReadError(f"CVXPY constraint {kind} is not a linear inequality or equality.")
+
+
+def _is_lower_bound(constraint: cvxpy.Constraint) -> bool:
+    """Whether it says ``expression >= numbers``, which CVXPY keeps as ``numbers <= expression``."""
+    if type(constraint).__name__ != "Inequality":
+        return False
+    smaller, larger = constraint.args
+    return bool(smaller.is_constant() and not larger.is_constant())
+
+
+def _no_rows(columns: int) -> Block:
+    none = np.zeros(0)
+    whole = none.astype(np.int64)
+    return Block(sp.csc_array((0, columns)), none, none, none.astype(bool), none, whole)
+
+
+def _groups(parts: list[list[Block]]) -> npt.NDArray[np.int64] | None:
+    """The record of each row, from 0 on, if a record has several rows of one term; else None."""
+    groups, first, several = [], 0, False
+    for blocks in parts:
+        if not blocks:
+            continue
+        records = np.concatenate([block.record for block in blocks])
+        private = bool(blocks[0].private.all())
+        several |= private and len(np.unique(records)) < len(records)
+        groups.append(first + records)
+        first += int(records.max(initial=-1)) + 1
+    return np.concatenate(groups) if several else None
+
+
+def _bounds(
+    terms: Terms, variables: list[cvxpy.Variable], every: list[cvxpy.Variable], box: float | None
+) -> FloatArray:
+    """Bounds on all variables, intersected with the box.
+
+    A variable that stands for a public term lies where the term does. One that stands for private
+    terms lies in the box.
+    """
+    start = {v.id: k for v, k in zip(every, _starts(every), strict=True)}
+    bounds = np.vstack([bounds_of(variable) for variable in every])
+    d = sum(variable.size for variable in variables)
+    bounds[:d] = validation.boxed(bounds[:d], box)
+    for rows in terms.rows:
+        if not isinstance(rows, Bounds):
+            continue
+        variable = rows.variable
+        own = slice(start[variable.id], start[variable.id] + variable.size)
+        if rows.private:
+            bounds[own] = validation.boxed(bounds[own], box)
+            continue
+        ranges = [range_of(*affine(piece, every), bounds) for piece in rows.pieces]
+        if variable.size == 1:
+            ranges = [np.vstack(ranges)]
+            least = ranges[0][:, 0].max() if rows.written else ranges[0][:, 0].min()
+            ends = np.array([[least, ranges[0][:, 1].max()]])
+        else:
+            wide = [np.broadcast_to(each, (variable.size, 2)) for each in ranges]
+            ends = np.max(wide, axis=0)
+        bounds[own, 0] = np.maximum(bounds[own, 0], ends[:, 0])
+        bounds[own, 1] = np.minimum(bounds[own, 1], ends[:, 1])
+    return bounds
+
+
+def _starts(variables: list[cvxpy.Variable]) -> list[int]:
+    return [0, *np.cumsum([variable.size for variable in variables])[:-1].tolist()]

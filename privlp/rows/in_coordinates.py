@@ -1,0 +1,169 @@
+"""Private rows in the coordinates of a public polytope, each with a smoothed price of violation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.problem.standard_form import row_by_row
+from privlp.regions.reduced import ReducedPolytope
+from privlp.regions.rounding import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
+from privlp.rows.program_rows import RowBlock
+
+FloatArray = npt.NDArray[np.float64]
+
+# Norms are computed within this share; rows are scaled to stay below their bound.
+_BELOW = 1 - 1e-12
+
+
+class RowsInCoordinates:
+    """Rows scale_i (a_i·x - b_i) = g_i·z - r_i in the coordinates z of a region, with |g_i| <= 1.
+
+    Hard rows are scaled to norm 1, which leaves their half-spaces alone. Soft rows are divided by
+    one released number, or by their own norm where that is larger. Each number is computed from its
+    row alone, by the same operations in the same order for every row.
+
+    Parameters
+    ----------
+    block : RowBlock
+    region : ReducedPolytope
+    unit : float, optional
+        The number that soft rows are divided by.
+    largest_price : float, optional
+        The price of a soft row that counts as 1.
+
+    Attributes
+    ----------
+    G : (m, p)
+        Rows g_i, sparse or dense.
+    r : (m,)
+        Right-hand sides r_i.
+    scale, weight : (m,)
+        Factor of each row, and its price of violation between 0 and 1.
+    """
+
+    def __init__(
+        self,
+        block: RowBlock,
+        region: ReducedPolytope,
+        unit: float | None = None,
+        largest_price: float | None = None,
+    ) -> None:
+        form = block.form
+        sign = form.row_sign.astype(float)
+        side = np.where(sign > 0, form.lp.b[form.row], -form.lp.row_lower[form.row])
+        norm, largest = norms(block, region)
+        divisor = np.maximum(norm, LARGEST_OF_EQUAL_NORM**-1 * largest)
+        if unit is not None:
+            divisor = np.maximum(divisor, unit)
+        self.scale = np.zeros(len(norm))
+        varies = norm > CONSTANT_ROW
+        self.scale[varies] = _BELOW / divisor[varies]
+        self.r = self.scale * (side - sign * form.activity(region.origin)[form.row])
+        self.G: Any = _coefficients(block, region, sign * self.scale)
+        self.weight = np.ones(len(norm))
+        if largest_price is not None and block.price is not None:
+            self.weight = block.price / largest_price
+        self.v = np.zeros(len(norm))
+        self.change = np.zeros(len(norm))
+
+    def go_to(self, z: FloatArray) -> None:
+        """Remember the violations at z, each computed from its row alone."""
+        self.v = row_by_row(self.G, z) - self.r
+
+    def farther_than(self, distance: float) -> int:
+        """Number of rows whose violation, or slack, is larger than a distance."""
+        return int(np.count_nonzero(np.abs(self.v) > distance))
+
+    def aim(self, step: FloatArray) -> None:
+        """Remember how violations change along a step."""
+        self.change = self.G @ step
+
+    def move(self, length: float) -> None:
+        """Take a part of the step."""
+        self.v += length * self.change
+
+    def gradient(self, softness: float, shift: float) -> FloatArray:
+        """Gradient of the sum of smoothed violations, (p,)."""
+        return np.asarray(self.G.T @ (self.weight * np.clip((self.v + shift) / softness, 0.0, 1.0)))
+
+    def hessian(self, softness: float, shift: float) -> FloatArray:
+        """Second derivatives of the sum, (p, p)."""
+        v = self.v + shift
+        band = np.flatnonzero((v > 0) & (v < softness) & (self.weight > 0))
+        rows, weight = self.G[band], self.weight[band] / softness
+        if sp.issparse(rows):
+            return np.asarray((rows.T @ sp.diags_array(weight) @ rows).toarray())
+        return np.asarray(rows.T @ (weight[:, None] * rows))
+
+    def slope(self, length: float, softness: float, shift: float) -> float:
+        """Derivative of the sum along the step, at a part of it."""
+        v = self.v + shift + length * self.change
+        return float((self.weight * np.clip(v / softness, 0.0, 1.0)) @ self.change)
+
+
+def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatArray]:
+    """Euclidean norm of each row in the coordinates, and its largest entry before equalities."""
+    form = block.form
+    square, largest = np.zeros(len(form.row)), np.zeros(len(form.row))
+    for j, unit in zip(region.live.tolist(), region.unit, strict=True):
+        np.maximum(largest, np.abs(_column(block, j) * unit), out=largest)
+    if region.basis is None:
+        for j, unit in zip(region.live.tolist(), region.unit, strict=True):
+            square += (_column(block, j) * unit) ** 2
+        return np.sqrt(square), largest
+    for direction in (region.unit[:, None] * region.basis).T:
+        x = np.zeros(form.lp.shape[1])
+        x[region.live] = direction
+        square += (form.row_sign * row_by_row(form.lp.A, x)[form.row]) ** 2
+    return np.sqrt(square), largest
+
+
+def shares_of_norm(block: RowBlock, region: ReducedPolytope) -> FloatArray:
+    """Sum over rows of each variable's share of a row's squared norm, (d',).
+
+    Norms are counted in units of the ranges, and before equalities. The shares of a row add up to
+    1, and are computed from that row alone.
+    """
+    columns = list(zip(region.live.tolist(), region.unit, strict=True))
+    square = np.zeros(len(block.form.row))
+    for j, unit in columns:
+        square += (_column(block, j) * unit) ** 2
+    square = np.maximum(square, CONSTANT_ROW)
+    return np.array(
+        [float(((_column(block, j) * unit) ** 2 / square).sum()) for j, unit in columns]
+    )
+
+
+def _column(block: RowBlock, j: int) -> FloatArray:
+    """One column of the rows, without signs."""
+    form, A = block.form, block.form.lp.A
+    if not sp.issparse(A):
+        return np.asarray(A[form.row, j])
+    entries = np.zeros(A.shape[0])
+    span = slice(A.indptr[j], A.indptr[j + 1])
+    entries[A.indices[span]] = A.data[span]
+    return entries[form.row]
+
+
+def _coefficients(block: RowBlock, region: ReducedPolytope, factor: FloatArray) -> Any:
+    """Rows factor_i a_i in the coordinates, (m, p)."""
+    form, A = block.form, block.form.lp.A
+    if region.basis is None:
+        live = A[:, region.live]
+        if sp.issparse(A):
+            scaled = sp.csr_array(sp.csr_array(live) @ sp.diags_array(region.unit))[form.row]
+            return sp.csr_array(sp.diags_array(factor) @ scaled)
+        return np.ascontiguousarray(factor[:, None] * (live[form.row] * region.unit))
+    directions = np.zeros((form.lp.shape[1], region.size))
+    directions[region.live] = region.unit[:, None] * region.basis
+    if sp.issparse(A):
+        found = np.asarray(sp.csr_array(A) @ directions)[form.row]
+    else:
+        found = np.zeros((len(form.row), region.size))
+        for j in region.live.tolist():
+            found += A[form.row, j][:, None] * directions[j]
+    return factor[:, None] * found
