@@ -12,7 +12,7 @@ import numpy as np
 from tabulate import tabulate
 
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.methods.advice import advise, region_of
+from privlp.methods.advice import advise
 from privlp.methods.auto import Proposals, candidates, in_short, protecting
 from privlp.methods.base import Method
 from privlp.methods.noisy_numbers import NAMES
@@ -292,14 +292,13 @@ def plan(
     if best in reasons:
         raise reasons[best]
     ordered = dict(sorted(found.items(), key=lambda item: item[1].violation))
-    region = region_of(task)
-    yardstick = None if region is None else region.typical_norm / math.sqrt(region.size)
-    verdict, advice = advise(task, ordered.get(best), region, yardstick)
+    prediction = ordered.get(best)
+    verdict, advice = advise(task, prediction)
     return Plan(
         best=best,
         predictions=ordered,
         not_applicable={method: str(reason) for method, reason in reasons.items()},
-        yardstick=yardstick,
+        yardstick=None if prediction is None else prediction.yardstick,
         verdict=verdict,
         advice=advice,
         unit="per ‖Aᵢ‖₂" if task.relation.changes_whole_rows else "in units of A x − b",

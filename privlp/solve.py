@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from privlp.checks import is_one_of, positive, warn_of_large_delta
-from privlp.errors import InvalidParameterError, NotUsefulWarning, UnsupportedProblemError
+from privlp.errors import (
+    InvalidParameterError,
+    MostlyNoiseWarning,
+    PublicPointWarning,
+    UnsupportedProblemError,
+)
+from privlp.methods.advice import advise
 from privlp.methods.auto import best_run, protecting
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.task import Task
@@ -22,6 +28,7 @@ from privlp.problem.linear_program import LinearProgram
 from privlp.rows.program_rows import ProgramRows
 from privlp.solution import Solution
 from privlp.status import Status
+from privlp.verdict import Verdict
 
 
 def solve(
@@ -128,8 +135,10 @@ def solve(
     -----
     NotPrivateWarning
         If delta is 1/n or more.
-    NotUsefulWarning
+    PublicPointWarning
         If rows are to hold, but x had to be taken from public numbers, in whole or in part.
+    MostlyNoiseWarning
+        If public numbers say that the result will be mostly noise; see ``advice`` of the result.
 
     Notes
     -----
@@ -205,6 +214,7 @@ def _run(
     # Whether a number overflows depends on private rows; nobody may learn it from a warning.
     with np.errstate(all="ignore"):
         name, planned = _planned(task, method, methods)
+        verdict, advice = _predicted(task, planned)
         rows = lp.rows()
         if planned.by_place and not isinstance(rows, ProgramRows):
             raise UnsupportedProblemError(
@@ -220,7 +230,7 @@ def _run(
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
     if released.warning:
-        warnings.warn(released.warning, NotUsefulWarning, stacklevel=3)
+        warnings.warn(released.warning, PublicPointWarning, stacklevel=3)
     return Solution(
         x=released.x,
         objective=released.objective,
@@ -231,7 +241,19 @@ def _run(
         privacy=ledger.record(),
         trace=released.trace,
         variable_names=lp.variable_names,
+        verdict=verdict,
+        advice=advice,
     )
+
+
+def _predicted(task: Task, planned: PlannedRun) -> tuple[Verdict | None, str]:
+    """The verdict on a planned run, and in words; a warning if it is mostly noise."""
+    if planned.predict is None or math.isinf(task.ledger.eps):
+        return None, ""
+    verdict, advice = advise(task, planned.predict())
+    if verdict in (Verdict.TOO_FEW_ROWS, Verdict.TOO_MUCH_NOISE):
+        warnings.warn(advice, MostlyNoiseWarning, stacklevel=4)
+    return verdict, advice
 
 
 def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tuple[str, PlannedRun]:

@@ -937,7 +937,7 @@ def test_private_solves_are_honest_about_failures_of_highs(failing, failure, met
         assert budget.entries == ()
         return
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", privlp.NotUsefulWarning)
+        warnings.simplefilter("always", privlp.PublicPointWarning)
         solution = solve(budget)
     assert budget.spent() > 0.4
     assert solution.privacy.entries == budget.entries

@@ -981,7 +981,7 @@ NEVER = {
 
 
 #: Programs that are infeasible but for rounding may have no point near their optimum.
-MAY_FALL_BACK = pytest.mark.filterwarnings("ignore::privlp.NotUsefulWarning")
+MAY_FALL_BACK = pytest.mark.filterwarnings("ignore::privlp.PublicPointWarning")
 
 
 def check_never(name, entries, sensitivities, tries, least_solved):

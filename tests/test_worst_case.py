@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import Budget, LinearProgram, NotUsefulWarning, RowPrivate, ScalarPrivate, examples
+from privlp import Budget, LinearProgram, PublicPointWarning, RowPrivate, ScalarPrivate, examples
 from privlp.methods import certain_point, tightened_program
 from privlp.methods.certain_point import certain_near, strictly_inside
 from privlp.methods.tightened_rows import PRECISELY, TightenedRows
@@ -115,7 +115,9 @@ def test_at_most_three_rows_are_named():
 def test_the_public_point_comes_with_a_warning(monkeypatch):
     lp = floor_and_roof()
     monkeypatch.setattr(tightened_program, "certain_near", lambda *_: (None, 1.0))
-    with pytest.warns(NotUsefulWarning, match="x is a public point that satisfies every possible"):
+    with pytest.warns(
+        PublicPointWarning, match="x is a public point that satisfies every possible"
+    ):
         solution = privlp.solve(lp, 1.0, 1e-3, feasible="always", rng=0)
     assert solution.objective == pytest.approx(worst_case(lp).objective)
     assert "x is a public point that satisfies every possible row" in solution.message
@@ -126,7 +128,7 @@ def test_a_long_move_comes_with_a_warning(monkeypatch):
     monkeypatch.setattr(
         tightened_program, "certain_near", lambda _, x, inside: (x + 0.05 * (inside - x), 0.05)
     )
-    with pytest.warns(NotUsefulWarning, match="x was moved by 0.05 of the way towards a point"):
+    with pytest.warns(PublicPointWarning, match="x was moved by 0.05 of the way towards a point"):
         solution = privlp.solve(lp, 1.0, 1e-3, feasible="always", rng=0)
     assert "x was moved by 0.05 of the way" in solution.message
 
@@ -148,7 +150,7 @@ def test_an_only_point_is_an_optimum():
 def test_a_long_move_gives_way_to_a_better_public_point(monkeypatch):
     lp = floor_and_roof()
     monkeypatch.setattr(tightened_program, "certain_near", lambda *_: (np.array([2.0, 0.4]), 1.0))
-    with pytest.warns(NotUsefulWarning, match="x is a public point"):
+    with pytest.warns(PublicPointWarning, match="x is a public point"):
         solution = privlp.solve(lp, 1.0, 1e-3, feasible="always", rng=0)
     assert solution.objective == pytest.approx(1.5)
 

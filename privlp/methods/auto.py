@@ -8,8 +8,10 @@ from privlp.checks import is_one_of, is_probability
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.methods import METHODS
 from privlp.methods.base import Method, PlannedRun
+from privlp.methods.perturbed import require_enough_rows
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
+from privlp.regions.optimum import is_range
 from privlp.relations.base import NeighbourRelation
 
 
@@ -32,7 +34,7 @@ class Proposals:
     """
 
     def __init__(self, task: Task, methods: Sequence[Method]) -> None:
-        self._methods = methods
+        self._task = task
         self.planned: dict[str, PlannedRun] = {}
         self.predictions: dict[str, Prediction] = {}
         self.reasons: dict[str, PrivLPError] = {}
@@ -53,6 +55,10 @@ class Proposals:
             If none can be planned, with the reasons.
         """
         found = [method for method in candidates if method.name in self.predictions]
+        for method in found:
+            difficulty = self.predictions[method.name].difficulty
+            if difficulty is not None and (difficulty <= 1 or not self._given_optimum()):
+                return method.name
         # HiGHS takes many times longer than closed formulas: it is for regions without them.
         closed = [method for method in found if not method.needs_oracle] or found
         if closed:
@@ -61,6 +67,10 @@ class Proposals:
             if method.name in self.planned:
                 return method.name
         raise self._refusal(candidates)
+
+    def _given_optimum(self) -> bool:
+        """Whether the request holds an optimal value, which other methods build on."""
+        return self._task.opt is not None and not is_range(self._task.opt)
 
     def _refusal(self, candidates: Sequence[Method]) -> PrivLPError:
         """Why none of the candidates can be planned."""
@@ -118,7 +128,9 @@ def candidates(task: Task, methods: Sequence[Method]) -> list[Method]:
     InvalidParameterError
         If `s` or `alpha` is outside its domain.
     """
-    if task.relation.changes_whole_rows:
+    if task.relation.changes_whole_rows and task.lp.penalty is None:
+        if task.s is None:
+            require_enough_rows(task)
         task.density(), task.accuracy()
     offered = [method for method in methods if method.rows_hold == "nearly"]
     if len(offered) > 1:

@@ -67,6 +67,9 @@ class Prediction:
         eps.
     power : float
         The violation falls as n or eps to the minus this power, s growing with n.
+    yardstick : float or None
+        The amount by which a row typically varies over the public region, in the same units, where
+        it is known.
     difficulty : float or None
         For perturbed programs: variables times noise over s, 1 where most draws still succeed.
     on_numbers : tuple of NoiseOnNumbers
@@ -92,6 +95,7 @@ class Prediction:
     rounds: int
     noise: float
     power: float = 1.0
+    yardstick: float | None = None
     difficulty: float | None = None
     on_numbers: tuple[NoiseOnNumbers, ...] = ()
     note: str = ""
