@@ -15,7 +15,7 @@ from privlp.methods.advice import HOPELESS, LARGEST_SHARE_OF_ROWS, about, other_
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.perturbed_charges import PerturbedCharges
 from privlp.methods.perturbed_draws import Draws
-from privlp.methods.perturbed_hard import HardRowSearch
+from privlp.methods.perturbed_hard import BeforeStages, HardRowSearch
 from privlp.methods.perturbed_soft import SoftRowSearch
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
@@ -93,8 +93,8 @@ class Perturbed(Method):
         charges = PerturbedCharges.hard(task, s)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> HardRowSearch:
-            first, scale, *rest = draws
-            return HardRowSearch(task, rows, public, region, first, scale, _stages(rest), wide=wide)
+            before, rest = BeforeStages(*draws[:3]), _stages(draws[3:])
+            return HardRowSearch(task, rows, public, region, before, rest, wide=wide)
 
         return PlannedRun(
             charges.requests,
@@ -115,6 +115,12 @@ class Perturbed(Method):
         if not math.isfinite(price):
             raise UnsupportedProblemError(
                 "method='perturbed' needs a finite penalty for every private row, or none for any.",
+                parameter="method",
+            )
+        if np.isfinite(task.lp.penalty).any():
+            raise UnsupportedProblemError(
+                "method='perturbed' treats public rows as hard: give them the penalty inf, or write"
+                " them with slack variables.",
                 parameter="method",
             )
         public = PublicRows(task.lp)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from privlp.errors import UnsupportedProblemError
 from privlp.methods.perturbed_draws import Draws, NoisyCounts
 from privlp.methods.task import Task
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
 from privlp.regions.reduced import PublicRows, ReducedPolytope
 from privlp.rows.door import Rows
-from privlp.rows.in_coordinates import RowsInCoordinates, norms
+from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm
 from privlp.rows.missed import MeasuredRows
 from privlp.rows.program_rows import RowBlock
 
@@ -38,10 +40,25 @@ _MARGIN = 1.15
 _POWER_OF_SHARE, _LEAST_SHARE = 0.5, 0.1
 # Search on paths: how far back towards the cheapest point, and forward where no point is known.
 _BACK, _FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.75, 0.95, 1.5
+# Shares of the rows' norms within this ratio count as even.
+_EVEN = 10.0
 # Logarithm of odds, along the way from the cheapest point, between which the start is searched.
 _ODDS, _WIDE_ODDS = 9.0, 45.0
 # Binary logarithms between which the scale is searched.
 _LOW_SCALE, _HIGH_SCALE = -20.0, 6.0
+
+
+@dataclass(frozen=True)
+class BeforeStages:
+    """The charged draws before the stages.
+
+    Counts for the start; the sum of each variable's share of the norm of rows; and counts for the
+    scale of rows.
+    """
+
+    start: ChargedDraws
+    shares: ChargedDraws
+    scale: ChargedDraws
 
 
 class HardRowSearch:
@@ -54,8 +71,7 @@ class HardRowSearch:
     public : PublicRows
     region : ReducedPolytope
         Where the search starts.
-    start, scale : ChargedDraws
-        Counts for the start, and for the scale of the rows.
+    before : BeforeStages
     stages : sequence of Draws
     wide : bool
         Whether nothing is known of the size of the variables.
@@ -67,8 +83,7 @@ class HardRowSearch:
         rows: Rows[Any],
         public: PublicRows,
         region: ReducedPolytope,
-        start: ChargedDraws,
-        scale: ChargedDraws,
+        before: BeforeStages,
         stages: Sequence[Draws],
         *,
         wide: bool,
@@ -76,10 +91,12 @@ class HardRowSearch:
         self.rounds = 2 + 2 * len(stages)
         self._wide = wide
         self._lp, self._s, self._n = task.lp, task.density(), task.n
+        self._largest_n = task.largest_n
         self._k = task.public.rows_of_one_record
         self._rows, self._public, self._region = rows, public, region
         self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
-        self._start, self._scale, self._stages = start, scale, stages
+        self._before, self._stages = before, stages
+        self._weights = np.ones(len(public.cost))
         self._cheapest = self._cheapest_point()
         self._trace: dict[str, list[Any]] = {}
         self._x = self._cheapest
@@ -107,6 +124,8 @@ class HardRowSearch:
         x, far, good = self._started()
         yield
         region = self._region_at(x, weighted=False) if good else self._region
+        self._weights = self._uneven(region)
+        region = ReducedPolytope(self._public, region.cap, self._weights)
         typical = self._typical_side(region, x)
         yield
         unit = float(np.mean(region.unit**2))
@@ -136,7 +155,7 @@ class HardRowSearch:
         worst = self._public.best(-self._public.cost)
         if worst is not None:
             ends.append(worst)
-        counts = NoisyCounts(self._measured, MeasuredRows.missed, self._start)
+        counts = NoisyCounts(self._measured, MeasuredRows.missed, self._before.start)
         target = max(self._s - 2 * counts.sigma, 2 * counts.sigma)
         found = [counts(end) for end in ends]
         far = ends[int(np.argmin(found))]
@@ -154,7 +173,7 @@ class HardRowSearch:
     def _typical_side(self, region: ReducedPolytope, x: FloatArray) -> float:
         """A noisy median of the scaled right-hand sides."""
         sides = self._rows.keep(partial(ScaledSides, region=region, x=x))
-        counts = NoisyCounts(sides, ScaledSides.above, self._scale)
+        counts = NoisyCounts(sides, ScaledSides.above, self._before.scale)
         middle = self._n / 2
         level, _ = counts.first_below(middle, lambda t: 2.0**t, _LOW_SCALE, _HIGH_SCALE)
         return float(2.0**level)
@@ -165,15 +184,31 @@ class HardRowSearch:
         if own <= 0:
             return self._region
         cap = float(self._public.cost @ self._cheapest) + _MARGIN * own
-        region = ReducedPolytope(self._public, cap)
+        try:
+            region = ReducedPolytope(self._public, cap, self._weights)
+        except UnsupportedProblemError:  # costs so close to the cheapest one leave no room
+            return self._region
         if not weighted:
             return region
-        share = np.abs(x - self._cheapest)[region.live] / region.unit
-        weights = np.ones(len(x))
-        weights[region.live] = (
+        share = (np.abs(x - self._cheapest) * self._weights)[region.live] / region.unit
+        weights = self._weights.copy()
+        weights[region.live] *= (
             np.maximum(share / max(float(share.max()), 1e-300), _LEAST_SHARE) ** _POWER_OF_SHARE
         )
         return ReducedPolytope(self._public, cap, weights)
+
+    def _uneven(self, region: ReducedPolytope) -> FloatArray:
+        """Larger units for variables with far smaller shares of the rows' norms than others, (d,).
+
+        Noise hides small shares, so no unit grows beyond what noise allows.
+        """
+        draw = self._before.shares
+        noisy = np.asarray(draw(self._rows.total(shares_of_norm, region)))
+        least = 2 * float(draw.mechanism.sigma)  # type: ignore[attr-defined]
+        ratio = max(float(noisy.max()), least) / np.maximum(noisy, least)
+        weights = np.ones(len(self._public.cost))
+        weights[region.live] = np.sqrt(np.maximum(ratio / _EVEN, 1.0))
+        return weights
 
     def _scale_of_cost(self, x: FloatArray, far: FloatArray) -> float:
         """The cost that is at stake at x: above the cheapest point, or below the far one."""
@@ -207,7 +242,7 @@ class HardRowSearch:
             softness=softness,
             shift=_INWARDS * softness,
             k=self._k,
-            n=self._n,
+            n=self._largest_n,
         )
         return region.point(z)
 

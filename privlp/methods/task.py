@@ -109,6 +109,23 @@ class Task:
         """Public number of private rows."""
         return self.public.n
 
+    @property
+    def largest_n(self) -> int:
+        """Public bound on the number of private rows: n where records are replaced.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, LinearProgram
+        >>> from privlp.methods import Task
+        >>> relation = ConstraintPrivate("add-remove", nominal_n=100)
+        >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation)
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> task.n, task.largest_n
+        (100, 1000)
+        """
+        relation = self.relation
+        return relation.largest_n(self.n) if isinstance(relation, ConstraintPrivate) else self.n
+
     def density(self) -> float:
         """The parameter s, checked against the public number of rows.
 

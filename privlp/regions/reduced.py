@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import highspy
 import numpy as np
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 from privlp.errors import UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import optimum
+from privlp.regions.exact_rows import ExactRows
 from privlp.regions.ranges import tightened
 
 FloatArray = npt.NDArray[np.float64]
@@ -93,7 +95,7 @@ class ReducedPolytope:
         low, high = _by_programs(public.lp, (A, lower, upper), low, high)
         fixed = high - low <= _FIXED * np.maximum(1.0, np.maximum(abs(low), abs(high)))
         self.live = np.flatnonzero(~fixed)
-        self.unit = (high - low)[self.live]
+        self.unit = self._range = (high - low)[self.live]
         if weights is not None:
             self.unit = self.unit * weights[self.live]
         self.origin = low.copy()
@@ -113,6 +115,17 @@ class ReducedPolytope:
     def size(self) -> int:
         """Number p of coordinates."""
         return len(self.inside)
+
+    @cached_property
+    def exact(self) -> ExactRows:
+        """The rows of K in exact arithmetic."""
+        return ExactRows(self.C, self.f, self.inside)
+
+    @cached_property
+    def radius(self) -> float:
+        """Bound on |z| in K, from the ranges of the variables."""
+        ranges = (self._range / self.unit).max() * math.sqrt(len(self.live))
+        return float(np.linalg.norm(self.inside)) + 2 * float(ranges)
 
     def point(self, z: FloatArray) -> FloatArray:
         """The x of a z."""
