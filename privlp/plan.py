@@ -221,16 +221,17 @@ def plan(
     *,
     opt: float | Sequence[float] | None = None,
     width: Any = None,
-    feasible: str | None = None,
+    feasible: str | float | None = None,
 ) -> Plan:
     """Predict what :func:`solve` would reach with each method, before spending anything.
 
     Parameters
     ----------
     lp, eps, delta, s, alpha, opt, width, feasible
-        As for :func:`solve`. With ``feasible="always"`` no row is violated. The loss of objective
-        from that depends on private numbers, so the plan says how wide the noise on them is, in
-        their units, and how wide their declared range is.
+        As for :func:`solve`. With ``feasible="always"`` or a probability private numbers are
+        tightened. The loss of objective from that depends on them, so the plan says how wide the
+        noise on them is, in their units, and how wide their declared range is; where costs are
+        public, also the worst objective that noise can lead to.
 
     Returns
     -------
@@ -275,7 +276,7 @@ def plan(
         raise InvalidParameterError(
             f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
         )
-    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width)
+    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width, feasible=feasible)
     if math.isinf(task.ledger.eps):
         raise InvalidParameterError(
             "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use"
@@ -284,7 +285,7 @@ def plan(
         )
     methods = protecting(task.relation, feasible)
     if feasible is None:
-        methods = [method for method in methods if not method.never_violates]
+        methods = [method for method in methods if method.rows_hold == "nearly"]
     methods = [method for method in methods if method.listed]
     competing = candidates(task, methods)
     proposals = Proposals(task, methods)
