@@ -165,17 +165,18 @@ class NoisyCounts:
 
     def first_below(
         self, target: float, path: Callable[[float], Any], low: float, high: float
-    ) -> tuple[float, bool]:
-        """About the least t at which the count is at most the target, by bisection.
+    ) -> tuple[float, float]:
+        """About the least t at which the count is at most the target, and the count there.
 
-        All counts that are left are made. The end of the path is taken to be good, whether any
-        count was below the target or not; the second result says that.
+        All counts that are left are made, by bisection. The end of the path is taken to be good;
+        where no count was at most the target, it is returned with an infinite count.
         """
-        seen = False
+        found = math.inf
         while self.left:
             middle = 0.5 * (low + high)
-            if self(path(middle)) <= target:
-                high, seen = middle, True
+            count = self(path(middle))
+            if count <= target:
+                high, found = middle, count
             else:
                 low = middle
-        return high, seen
+        return high, found

@@ -41,7 +41,11 @@ _MARGIN = 1.15
 # Variables count by this power of their share of the largest one, and no less than the floor.
 _POWER_OF_SHARE, _LEAST_SHARE = 0.5, 0.1
 # Search on paths: how far back towards the cheapest point, and forward where no point is known.
-_BACK, _FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.75, 0.95, 1.5
+_BACK, _FAR_BACK, _FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.6, 0.75, 0.95, 1.5
+# So many deviations of noise are hardly ever exceeded: a count below that may be 0.
+_SURE = 3.0
+# The last point is to have this many deviations fewer than s missed rows.
+_BELOW_S = 2.0
 # Shares of the rows' norms within this ratio count as even.
 _EVEN = 10.0
 # Logarithm of odds, along the way from the cheapest point, between which the start is searched.
@@ -102,6 +106,8 @@ class HardRowSearch:
         self._cheapest = self._cheapest_point()
         self._trace: dict[str, list[Any]] = {}
         self._x = self._cheapest
+        # Noisy counts of missed rows, with the points that have few.
+        self._known: list[tuple[float, FloatArray]] = []
         self._steps = self._play()
 
     def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
@@ -123,9 +129,9 @@ class HardRowSearch:
         return float(self._public.cost @ (x - self._cheapest))
 
     def _play(self) -> Iterator[None]:
-        x, far, good = self._started()
+        x, far = self._started()
         yield
-        region = self._region_at(x, weighted=False) if good else self._region
+        region = self._region_at(x, weighted=False) if self._known else self._region
         self._weights = self._uneven(region)
         region = ReducedPolytope(self._public, region.cap, self._weights)
         typical = self._typical_side(region, x)
@@ -135,13 +141,16 @@ class HardRowSearch:
         for number, draws in enumerate(self._stages):
             last = number == len(self._stages) - 1
             region = self._region
-            if good and draws.sigma > 0:
+            if self._known and draws.sigma > 0:
                 region = self._region_at(x, weighted=number > 0)
             side = typical * math.sqrt(unit / float(np.mean(region.unit**2)))
             found = self._solved(draws, region, x, far, side, lower, last=last)
             self._note("x", found)
             yield
-            x, good, further = self._calibrated(draws, found, x if good else None, far, last=last)
+            good = None
+            if self._known:
+                good = self._safest() if last else x
+            x, further = self._calibrated(draws, found, good, far, last=last)
             lower = lower / _LOWER_PRICE if further else lower
             self._note("calibrated x", x)
             self._x = x
@@ -150,8 +159,12 @@ class HardRowSearch:
     def _note(self, name: str, value: Any) -> None:
         self._trace.setdefault(name, []).append(value)
 
-    def _started(self) -> tuple[FloatArray, FloatArray, bool]:
-        """A point with few missed rows on a public ray, the ray's end, and whether it was found."""
+    def _safest(self) -> FloatArray:
+        """Of the points with few missed rows, that of the lowest noisy count."""
+        return min(self._known, key=lambda known: known[0])[1]
+
+    def _started(self) -> tuple[FloatArray, FloatArray]:
+        """A point with few missed rows on a public ray, if there is one, and the ray's end."""
         region = self._region
         towards = region.inside - region.coordinates(self._cheapest)
         reach = min(region.reach(region.inside, towards), 1e6)
@@ -160,7 +173,7 @@ class HardRowSearch:
         if worst is not None:
             ends.append(worst)
         counts = NoisyCounts(self._measured, MeasuredRows.missed, self._before.start)
-        target = max(self._s - 2 * counts.sigma, 2 * counts.sigma)
+        target = max(self._s - 2 * counts.sigma, _SURE * counts.sigma)
         found = [counts(end) for end in ends]
         far = ends[int(np.argmin(found))]
 
@@ -168,11 +181,12 @@ class HardRowSearch:
             return self._cheapest + (far - self._cheapest) / (1 + math.exp(-log_odds))
 
         odds = (-_WIDE_ODDS, 0.0) if self._wide else (-_ODDS, _ODDS)
-        t, seen = counts.first_below(target, ray, *odds)
-        good = seen or min(found) <= target
-        x = ray(t) if seen else far
+        t, count = counts.first_below(target, ray, *odds)
+        x = far if math.isinf(count) else ray(t)
+        if min(count, *found) <= target:
+            self._known.append((min(count, *found), x))
         self._note("start", x)
-        return x, far, good
+        return x, far
 
     def _typical_side(self, region: ReducedPolytope, x: FloatArray) -> float:
         """A noisy median of the scaled right-hand sides."""
@@ -261,16 +275,16 @@ class HardRowSearch:
         far: FloatArray,
         *,
         last: bool,
-    ) -> tuple[FloatArray, bool, bool]:
-        """The cheapest point with few missed rows on a path through x.
+    ) -> tuple[FloatArray, bool]:
+        """The cheapest point with few missed rows on a path through x, and whether it lies far off.
 
-        Also whether such a point is known, and whether it lies far from x.
+        If none is found, the good point given, or x; after the last stage the end of the path.
         """
         if draws.sigma == 0:
-            return x, True, False
+            return x, False
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draws.counts)
-        least = self._s / 4 if last else 2 * counts.sigma
-        target = max(self._s - 2 * counts.sigma, least)
+        least = self._s / 4 if last else _SURE * counts.sigma
+        target = max(self._s - _BELOW_S * counts.sigma, least)
         unit, own = self._scale_of_cost(x, far), max(self._cost(x), 1e-300)
         paths = self._paths(x, good, far, unit)
         top = _FORWARD
@@ -281,17 +295,17 @@ class HardRowSearch:
         path = paths[int(np.argmin(found))]
         if last:
             top = max(_BEYOND * top, 0.3)
-        low = -_BACK if good is not None else -_ALL_THE_WAY * own / unit
-        t, seen = counts.first_below(target, path, low, top)
-        below = seen or min(found) <= target
-        further = good is not None and (not below or t > top / 2)
-        if seen:
-            return path(t), True, further
-        if below:
-            return path(probe), True, further
-        if last:
-            return path(top), False, further
-        return (x, False, further) if good is None else (good, True, further)
+        low = -(_BACK if last else _FAR_BACK) if good is not None else -_ALL_THE_WAY * own / unit
+        t, count = counts.first_below(target, path, low, top)
+        if math.isinf(count):
+            t, count = probe, min(found)
+        further = good is not None and (count > target or t > top / 2)
+        if count <= target:
+            self._known.append((count, path(t)))
+            return path(t), further
+        if good is None:
+            return (path(top) if last else x), further
+        return good, further
 
     def _paths(
         self, x: FloatArray, good: FloatArray | None, far: FloatArray, unit: float
