@@ -12,7 +12,7 @@ from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
 from privlp.regions import rounding
 
 # Shares of the stages, of what counts leave of the budget (its square, as a Gaussian parameter).
-_STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.15, 0.25, 0.6)
+_STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.04, 0.06, 0.1, 0.2, 0.6)
 # Share of eps that the curvature of all stages takes, and the largest such part.
 _CURVATURE, _MOST_CURVATURE = 0.2, 30.0
 # Share of a stage that covers the error of its computed minimum.
@@ -23,7 +23,9 @@ _START, _SCALE, _BETWEEN = 0.02, 0.02, 0.03
 # The last counts: their deviation is this share of s, as far as the share of the budget allows.
 _LAST_COUNTS, _LAST_ACCURACY, _LEAST_LAST, _MOST_LAST = 7, 0.25, 0.05, 0.35
 # Soft rows: counts for the bound on norms, and for the size of violations before each stage.
-_SHARES, _NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 0.03, 10, 0.04, 7, 0.015
+_SHARES, _ROUNDS, _NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 0.05, 3, 10, 0.04, 7, 0.015
+_SOFT_CURVATURE = 0.3
+_KAPPAS = (0.1, 0.1, 0.15, 0.25, 0.4)
 _OF_SHARES = "sum each variable's share of the norm of rows"
 
 #: A share of the budget, a number of counts, and what they are for.
@@ -66,26 +68,27 @@ class PerturbedCharges:
     @classmethod
     def soft(cls, task: Task, *, clipped: bool) -> PerturbedCharges:
         """For soft rows."""
-        before: list[Counts] = [(_SHARES, 1, _OF_SHARES)]
+        before: list[Counts] = [(_SHARES, _ROUNDS, _OF_SHARES)]
         if clipped:
             before.append((_NORM, _NORM_COUNTS, "count rows by their norm"))
         size = (_SIZE, _SIZE_COUNTS, "count rows by the size of their violation")
-        return cls._of(task, before, [size] * len(_SOFT_STAGES), _SOFT_STAGES)
+        return cls._of(task, before, [size] * len(_SOFT_STAGES), _SOFT_STAGES, _SOFT_CURVATURE)
 
     @classmethod
     def _of(
-        cls, task: Task, before: Sequence[Counts], after: Sequence[Counts], stages: Sequence[float]
+        cls, task: Task, before: Sequence[Counts], after: Sequence[Counts], stages: Sequence[float], ofc=_CURVATURE
     ) -> PerturbedCharges:
         left = 1 - math.fsum(share for share, _, _ in (*before, *after))
-        curvature = min(_CURVATURE * task.ledger.eps, _MOST_CURVATURE) / len(stages)
+        curvature = min(ofc * task.ledger.eps, _MOST_CURVATURE)
+        of_stages = _KAPPAS if len(stages) == len(_KAPPAS) else [1 / len(stages)] * len(stages)
 
         def make(intensity: float) -> list[ChargeRequest]:
             found = [_counts(task, intensity, *counts) for counts in before]
-            for own, counts in zip(stages, after, strict=True):
+            for own, counts, kap in zip(stages, after, of_stages, strict=True):
                 mu = intensity * math.sqrt(own * left)
                 cover = GaussianMechanism(2.0, 2.0 / (mu * math.sqrt(_COVER)))
                 found += [
-                    (secret_term(task, mu, curvature), 1, "perturb the convex program"),
+                    (secret_term(task, mu, curvature * kap), 1, "perturb the convex program"),
                     (cover, 1, "cover the error of the computed minimum"),
                     _counts(task, intensity, *counts),
                 ]
@@ -94,7 +97,7 @@ class PerturbedCharges:
         intensity = task.ledger.calibrate_together(
             lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
         )
-        last = secret_term(task, intensity * math.sqrt(stages[-1] * left), curvature)
+        last = secret_term(task, intensity * math.sqrt(stages[-1] * left), curvature * of_stages[-1])
         return cls(make(intensity), intensity, last.sigma)
 
 

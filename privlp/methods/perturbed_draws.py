@@ -18,7 +18,10 @@ from privlp.rows.in_coordinates import RowsInCoordinates
 
 FloatArray = npt.NDArray[np.float64]
 
-_LEAST_TOLERANCE = 2.0**-20
+_LEAST_TOLERANCE = 2.0**-24
+# The quadratic is at least this strong, in units of the secret term's deviation: a weaker one
+# would let rounding, which the cover has to hide, move the minimum far.
+_LEAST_STRENGTH = 0.1
 _UNIT_ROUNDOFF = 2.0**-53
 
 
@@ -58,7 +61,7 @@ class Draws:
         The secret term is drawn once. The point is computed to a certified distance, and noise of
         its own covers that distance.
         """
-        strength = self.strength(softness, region.size, k)
+        strength = max(self.strength(softness, region.size, k), _LEAST_STRENGTH * self.sigma)
         secret = np.asarray(self.perturbation(np.zeros(region.size)))
         program = PerturbedProgram(
             rows=rows,
@@ -75,7 +78,7 @@ class Draws:
         )
         # The computed point is within half the tolerance of that of the rounded secret term.
         z = program.minimise(tolerance / 2)
-        return region.within(tolerance * np.asarray(self.cover(z / tolerance)))
+        return region.nearest(tolerance * np.asarray(self.cover(z / tolerance)))
 
 
 def _rounding(n: int, size: int, softness: float, sigma: float, cost: FloatArray) -> float:

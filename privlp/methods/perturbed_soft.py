@@ -24,6 +24,8 @@ FloatArray = npt.NDArray[np.float64]
 _SOFTNESS, _LAST_SOFTNESS = 0.8, 0.4
 # Binary logarithms between which sizes and norms are searched.
 _LOW_SCALE, _HIGH_SCALE = -20.0, 6.0
+_SOFTS = (0.6, 0.6, 0.6, 0.6, 0.5)
+_CLIPPED = 0.1
 _NORMS = (-40.0, 40.0)
 
 
@@ -95,7 +97,7 @@ class SoftRowSearch:
             kept.update(RowsInCoordinates.go_to, z)
             counts = NoisyCounts(kept, RowsInCoordinates.farther_than, draws.counts)
             level, _ = counts.first_below(self._n / 2, lambda t: 2.0**t, _LOW_SCALE, _HIGH_SCALE)
-            softness = (_LAST_SOFTNESS if last else _SOFTNESS) * 2.0**level
+            softness = _SOFTS[number] * 2.0**level
             z = draws.minimum(
                 kept, region, cost, z, softness=softness, shift=softness / 2, k=self._k, n=self._n
             )
@@ -109,20 +111,21 @@ class SoftRowSearch:
 
         Noise hides small shares, so no unit grows beyond what noise allows.
         """
-        total = self._rows.total(shares_of_norm, self._region)
-        noisy = np.asarray(self._shares(total))
         least = 2 * float(self._shares.mechanism.sigma)  # type: ignore[attr-defined]
-        largest = max(float(noisy.max()), least)
-        weights = np.ones(len(self._public.cost))
-        weights[self._region.live] = np.sqrt(largest / np.maximum(noisy, least))
-        self._trace["weights"] = [weights]
-        return ReducedPolytope(self._public, weights=weights)
+        region, weights = self._region, np.ones(len(self._public.cost))
+        while self._shares.remaining:
+            noisy = np.asarray(self._shares(self._rows.total(shares_of_norm, region)))
+            largest = max(float(noisy.max()), least)
+            weights[region.live] *= np.sqrt(largest / np.maximum(noisy, least))
+            self._trace.setdefault("weights", []).append(weights.copy())
+            region = ReducedPolytope(self._public, weights=weights)
+        return region
 
     def _norm_of_most_rows(self, region: ReducedPolytope, clip: ChargedDraws) -> float:
         """A number that no more rows exceed than noise could hide."""
         found = self._rows.keep(partial(Norms, region=region))
         counts = NoisyCounts(found, Norms.above, clip)
-        level, _ = counts.first_below(3 * counts.sigma, lambda t: 2.0**t, *_NORMS)
+        level, _ = counts.first_below(max(3 * counts.sigma, _CLIPPED * self._n), lambda t: 2.0**t, *_NORMS)
         return float(2.0**level)
 
 

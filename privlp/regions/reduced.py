@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from privlp.errors import UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import optimum
+from privlp.regions.quadratic import minimum
 from privlp.regions.ranges import tightened
 
 FloatArray = npt.NDArray[np.float64]
@@ -140,6 +141,16 @@ class ReducedPolytope:
         growing = change > 0
         length = float(np.min(slack[growing] / change[growing], initial=1.0))
         return self.inside + min(1.0, length * (1 - 1e-15)) * (z - self.inside)
+
+    def nearest(self, z: FloatArray) -> FloatArray:
+        """The point of K nearest to z.
+
+        Not :meth:`within`, which draws all coordinates towards the interior point: where K is flat
+        in one direction and wide in another, a small step out of K would cost a long one within.
+        """
+        base = self.within(z)
+        step = minimum(np.eye(self.size), base - z, self.C, np.maximum(self.slack(base), 0.0))
+        return self.within(base + step)
 
     def reach(self, z: FloatArray, direction: FloatArray) -> float:
         """How far one can go from z in a direction, in units of the direction."""
