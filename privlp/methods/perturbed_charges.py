@@ -12,7 +12,7 @@ from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
 from privlp.regions import rounding
 
 # Shares of the stages, of what counts leave of the budget (its square, as a Gaussian parameter).
-_STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.04, 0.06, 0.1, 0.2, 0.6)
+_STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.05, 0.1, 0.25, 0.6)
 # Share of eps that the curvature of all stages takes, and the largest such part.
 _CURVATURE, _MOST_CURVATURE = 0.2, 30.0
 # Share of a stage that covers the error of its computed minimum.
@@ -24,8 +24,8 @@ _START, _SCALE, _BETWEEN = 0.02, 0.02, 0.03
 _LAST_COUNTS, _LAST_ACCURACY, _LEAST_LAST, _MOST_LAST = 7, 0.25, 0.05, 0.35
 # Soft rows: counts for the bound on norms, and for the size of violations before each stage.
 _SHARES, _ROUNDS, _NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 0.05, 3, 10, 0.04, 7, 0.015
-_SOFT_CURVATURE = 0.3
-_KAPPAS = (0.1, 0.1, 0.15, 0.25, 0.4)
+_SOFT_CURVATURE = 0.2
+_KAPPAS = (0.15, 0.2, 0.25, 0.4)
 _OF_SHARES = "sum each variable's share of the norm of rows"
 
 #: A share of the budget, a number of counts, and what they are for.

@@ -38,11 +38,11 @@ class Draws:
         """Deviation of the secret term."""
         return float(self.perturbation.mechanism.sigma)  # type: ignore[attr-defined]
 
-    def strength(self, softness: float, rank: int, k: int) -> float:
+    def strength(self, softness: float, rank: int, k: int, trace=None, rows=None) -> float:
         """Strength of the quadratic at which the curvature costs what was charged."""
         cost: float = self.perturbation.mechanism.curvature_cost  # type: ignore[attr-defined]
-        r = min(rank, k)
-        return k / (r * softness * math.expm1(cost / r)) * (1 + 1e-12)
+        r = min(rank, k if rows is None else rows)
+        return (k if trace is None else trace) / (r * softness * math.expm1(cost / r)) * (1 + 1e-12)
 
     def minimum(
         self,
@@ -55,13 +55,15 @@ class Draws:
         shift: float,
         k: int,
         n: int,
+        trace=None,
+        r=None,
     ) -> FloatArray:
         """The released minimum of a perturbed program, as a point z of the region.
 
         The secret term is drawn once. The point is computed to a certified distance, and noise of
         its own covers that distance.
         """
-        strength = max(self.strength(softness, region.size, k), _LEAST_STRENGTH * self.sigma)
+        strength = max(self.strength(softness, region.size, k, trace, r), _LEAST_STRENGTH * self.sigma)
         secret = np.asarray(self.perturbation(np.zeros(region.size)))
         program = PerturbedProgram(
             rows=rows,

@@ -24,8 +24,8 @@ FloatArray = npt.NDArray[np.float64]
 _SOFTNESS, _LAST_SOFTNESS = 0.8, 0.4
 # Binary logarithms between which sizes and norms are searched.
 _LOW_SCALE, _HIGH_SCALE = -20.0, 6.0
-_SOFTS = (0.6, 0.6, 0.6, 0.6, 0.5)
-_CLIPPED = 0.1
+_CH, _MOST, _EARLY = 45.0, 0.6, 0.4
+_CC, _MC = 60.0, 0.6
 _NORMS = (-40.0, 40.0)
 
 
@@ -66,6 +66,9 @@ class SoftRowSearch:
         self._rows, self._public, self._region = rows, public, region
         self._stages = stages
         self._x = region.point(region.inside)
+        pr = task.public.prices
+        self._bend = pr.of_record / pr.largest * (2 if pr.two_sided else 1)
+        self._rr = pr.rows
         self._trace: dict[str, list[Any]] = {}
         self._steps = self._play()
 
@@ -97,9 +100,13 @@ class SoftRowSearch:
             kept.update(RowsInCoordinates.go_to, z)
             counts = NoisyCounts(kept, RowsInCoordinates.farther_than, draws.counts)
             level, _ = counts.first_below(self._n / 2, lambda t: 2.0**t, _LOW_SCALE, _HIGH_SCALE)
-            softness = _SOFTS[number] * 2.0**level
+            kap = draws.perturbation.mechanism.curvature_cost
+            f = min(_MOST, max(1e-3, _CH * self._k * np.sqrt(self._region.size) / (self._n * kap)))
+            if not last:
+                f = _EARLY
+            softness = f * 2.0**level
             z = draws.minimum(
-                kept, region, cost, z, softness=softness, shift=softness / 2, k=self._k, n=self._n
+                kept, region, cost, z, softness=softness, shift=softness / 2, k=self._k, n=self._n, trace=self._bend, r=self._rr
             )
             self._x = region.point(z)
             self._trace.setdefault("x", []).append(self._x)
@@ -125,7 +132,7 @@ class SoftRowSearch:
         """A number that no more rows exceed than noise could hide."""
         found = self._rows.keep(partial(Norms, region=region))
         counts = NoisyCounts(found, Norms.above, clip)
-        level, _ = counts.first_below(max(3 * counts.sigma, _CLIPPED * self._n), lambda t: 2.0**t, *_NORMS)
+        level, _ = counts.first_below(min(_MC * self._n, max(3 * counts.sigma, _CC * self._stages[-1].sigma * np.sqrt(region.size))), lambda t: 2.0**t, *_NORMS)
         return float(2.0**level)
 
 
