@@ -109,12 +109,12 @@ class Perturbed(Method):
         region, width = ReducedPolytope(public), None
         if task.width is not None:
             width = positive(task.width, "width", finite=True)
-        charges = PerturbedCharges.soft(task, clipped=width is None)
+        charges = PerturbedCharges.soft(task, region.size, clipped=width is None)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> SoftRowSearch:
-            shares, *rest = draws
+            shares, moments, *rest = draws
             bound = rest.pop(0) if width is None else width
-            return SoftRowSearch(task, rows, public, region, shares, bound, _stages(rest))
+            return SoftRowSearch(task, rows, public, region, shares, moments, bound, _stages(rest))
 
         return PlannedRun(
             charges.requests,

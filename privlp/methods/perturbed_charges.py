@@ -23,9 +23,11 @@ _START, _SCALE, _BETWEEN = 0.02, 0.02, 0.03
 # The last counts: their deviation is this share of s, as far as the share of the budget allows.
 _LAST_COUNTS, _LAST_ACCURACY, _LEAST_LAST, _MOST_LAST = 7, 0.25, 0.05, 0.35
 # Soft rows: counts for the bound on norms, and for the size of violations before each stage.
-_SHARES, _ROUNDS, _NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 0.05, 3, 10, 0.04, 7, 0.015
-_SOFT_CURVATURE = 0.2
+_SHARES, _ROUNDS, _NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 0.03, 3, 10, 0.03, 7, 0.01
+_SOFT_CURVATURE = 0.18
 _KAPPAS = (0.15, 0.2, 0.25, 0.4)
+_MOMENTS, _TURNS = 0.03, 2
+_OF_MOMENTS = "sum the second moments of rows scaled to norm 1"
 _OF_SHARES = "sum each variable's share of the norm of rows"
 
 #: A share of the budget, a number of counts, and what they are for.
@@ -66,9 +68,9 @@ class PerturbedCharges:
         return cls._of(task, before, [between] * (len(_STAGES) - 1) + [last], _STAGES)
 
     @classmethod
-    def soft(cls, task: Task, *, clipped: bool) -> PerturbedCharges:
+    def soft(cls, task: Task, size: int, *, clipped: bool) -> PerturbedCharges:
         """For soft rows."""
-        before: list[Counts] = [(_SHARES, _ROUNDS, _OF_SHARES)]
+        before: list[Counts] = [(_SHARES, _ROUNDS, _OF_SHARES), (_MOMENTS, _TURNS, _OF_MOMENTS)]
         if clipped:
             before.append((_NORM, _NORM_COUNTS, "count rows by their norm"))
         size = (_SIZE, _SIZE_COUNTS, "count rows by the size of their violation")
@@ -108,8 +110,8 @@ def _counts(task: Task, intensity: float, share: float, number: int, purpose: st
     records' differ by at most sqrt(2) k, and a little for rounding.
     """
     k = float(task.public.rows_of_one_record)
-    if purpose == _OF_SHARES:
-        k = math.sqrt(2) * k + 2 * rounding.of_sum(task.n, len(task.lp.c))
+    if purpose in (_OF_SHARES, _OF_MOMENTS):
+        k = math.sqrt(2) * k + 2 * rounding.of_sum(task.n, len(task.lp.c) ** 2)
     return GaussianMechanism(k, k * math.sqrt(number / share) / intensity), number, purpose
 
 

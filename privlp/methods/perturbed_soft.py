@@ -24,8 +24,9 @@ FloatArray = npt.NDArray[np.float64]
 _SOFTNESS, _LAST_SOFTNESS = 0.8, 0.4
 # Binary logarithms between which sizes and norms are searched.
 _LOW_SCALE, _HIGH_SCALE = -20.0, 6.0
-_CH, _MOST, _EARLY = 45.0, 0.6, 0.4
-_CC, _MC = 60.0, 0.6
+_AVG = 0.0
+_CH, _MOST, _EARLY = 40.0, 0.6, (0.4, 0.35, 0.3)
+_CC, _MC = 120.0, 0.7
 _NORMS = (-40.0, 40.0)
 
 
@@ -56,11 +57,12 @@ class SoftRowSearch:
         public: PublicRows,
         region: ReducedPolytope,
         shares: ChargedDraws,
+        moments: ChargedDraws,
         bound: float | ChargedDraws,
         stages: Sequence[Draws],
     ) -> None:
         self.rounds = 1 + len(stages)
-        self._shares, self._bound = shares, bound
+        self._shares, self._moments, self._bound = shares, moments, bound
         self._lp, self._n, self._k = task.lp, task.n, task.public.rows_of_one_record
         self._price = task.public.largest_price
         self._rows, self._public, self._region = rows, public, region
@@ -103,12 +105,15 @@ class SoftRowSearch:
             kap = draws.perturbation.mechanism.curvature_cost
             f = min(_MOST, max(1e-3, _CH * self._k * np.sqrt(self._region.size) / (self._n * kap)))
             if not last:
-                f = _EARLY
+                f = _EARLY[number]
             softness = f * 2.0**level
             z = draws.minimum(
                 kept, region, cost, z, softness=softness, shift=softness / 2, k=self._k, n=self._n, trace=self._bend, r=self._rr
             )
             self._x = region.point(z)
+            if last and _AVG:
+                a = _AVG * self._stages[-2].sigma ** -2; b = draws.sigma ** -2
+                self._x = (a * self._trace["x"][-1] + b * self._x) / (a + b)
             self._trace.setdefault("x", []).append(self._x)
             self._trace.setdefault("softness", []).append(softness)
             yield
@@ -126,7 +131,25 @@ class SoftRowSearch:
             weights[region.live] *= np.sqrt(largest / np.maximum(noisy, least))
             self._trace.setdefault("weights", []).append(weights.copy())
             region = ReducedPolytope(self._public, weights=weights)
+        while self._moments.remaining:
+            region = self._whitened(region)
         return region
+
+    def _whitened(self, region: ReducedPolytope) -> ReducedPolytope:
+        """The region in coordinates in which rows vary alike in all directions.
+
+        Noise of deviation sigma in a symmetric matrix has eigenvalues of up to sigma sqrt(2 p). It
+        hides smaller moments, so no direction is stretched beyond what noise allows.
+        """
+        kept = self._rows.keep(partial(RowsInCoordinates, region=region))
+        noisy = np.asarray(self._moments(kept.total(RowsInCoordinates.second_moments)))
+        upper = np.triu_indices(region.size)
+        matrix = np.zeros((region.size, region.size))
+        matrix[upper] = noisy / np.where(upper[0] == upper[1], 1.0, np.sqrt(2))
+        least = float(self._moments.mechanism.sigma) * np.sqrt(2 * region.size)  # type: ignore[attr-defined]
+        moments, directions = np.linalg.eigh(matrix, UPLO="U")
+        moments = np.maximum(moments, least)
+        return region.turned((directions * np.sqrt(moments.max() / moments)) @ directions.T)
 
     def _norm_of_most_rows(self, region: ReducedPolytope, clip: ChargedDraws) -> float:
         """A number that no more rows exceed than noise could hide."""
