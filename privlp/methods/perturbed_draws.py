@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from privlp.players.perturbed import PerturbedProgram
 from privlp.privacy import ChargedDraws
+from privlp.problem.data import SoftPrices
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
@@ -23,6 +24,29 @@ _LEAST_TOLERANCE = 2.0**-24
 # would let rounding, which the cover has to hide, move the minimum far.
 _LEAST_STRENGTH = 0.1
 _UNIT_ROUNDOFF = 2.0**-53
+
+
+@dataclass(frozen=True)
+class Bend:
+    """The curvature of one record's smoothed violations, times the softness.
+
+    Attributes
+    ----------
+    total : float
+        Sum of the prices of its rows, in units of the largest price. Both sides of a row count: a
+        row shifted inwards may be within the softness of both.
+    rows : int
+        Its rows; the two sides of a row, of one direction, count once.
+    """
+
+    total: float
+    rows: int
+
+    @classmethod
+    def of_prices(cls, prices: SoftPrices) -> Bend:
+        """That of soft rows with public prices."""
+        sides = 2 if prices.two_sided else 1
+        return cls(sides * prices.of_record / prices.largest, prices.rows)
 
 
 @dataclass(frozen=True)
@@ -38,11 +62,20 @@ class Draws:
         """Deviation of the secret term."""
         return float(self.perturbation.mechanism.sigma)  # type: ignore[attr-defined]
 
-    def strength(self, softness: float, rank: int, k: int, trace=None, rows=None) -> float:
-        """Strength of the quadratic at which the curvature costs what was charged."""
-        cost: float = self.perturbation.mechanism.curvature_cost  # type: ignore[attr-defined]
-        r = min(rank, k if rows is None else rows)
-        return (k if trace is None else trace) / (r * softness * math.expm1(cost / r)) * (1 + 1e-12)
+    @property
+    def curvature(self) -> float:
+        """What the curvature of smoothed violations costs."""
+        return float(self.perturbation.mechanism.curvature_cost)  # type: ignore[attr-defined]
+
+    def strength(self, softness: float, rank: int, bend: Bend) -> float:
+        """Strength of the quadratic at which the curvature costs what was charged.
+
+        With W = `bend.total` and r rows in rank dimensions, the Hessian of a record's part is a sum
+        of r terms of rank 1 and trace W/softness. So the logarithm of the Jacobian changes by at
+        most r ln(1 + W / (r softness strength)).
+        """
+        r = min(rank, bend.rows)
+        return bend.total / (r * softness * math.expm1(self.curvature / r)) * (1 + 1e-12)
 
     def minimum(
         self,
@@ -53,17 +86,15 @@ class Draws:
         *,
         softness: float,
         shift: float,
-        k: int,
+        bend: Bend,
         n: int,
-        trace=None,
-        r=None,
     ) -> FloatArray:
         """The released minimum of a perturbed program, as a point z of the region.
 
         The secret term is drawn once. The point is computed to a certified distance, and noise of
         its own covers that distance.
         """
-        strength = max(self.strength(softness, region.size, k, trace, r), _LEAST_STRENGTH * self.sigma)
+        strength = max(self.strength(softness, region.size, bend), _LEAST_STRENGTH * self.sigma)
         secret = np.asarray(self.perturbation(np.zeros(region.size)))
         program = PerturbedProgram(
             rows=rows,

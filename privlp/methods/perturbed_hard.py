@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.methods.perturbed_draws import Draws, NoisyCounts
+from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
 from privlp.methods.task import Task
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
@@ -206,7 +206,7 @@ class HardRowSearch:
             region.within(region.coordinates(x)),
             softness=softness,
             shift=_INWARDS * softness,
-            k=self._k,
+            bend=Bend(self._k, self._k),
             n=self._n,
         )
         return region.point(z)

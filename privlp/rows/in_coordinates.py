@@ -16,8 +16,9 @@ from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
-# Norms are computed within this share; rows are scaled to stay below their bound.
-_BELOW = 1 - 1e-12
+# Norms are computed within this share, in turned coordinates too, whose directions cancel out where
+# they are 10^4 times longer than a unit. Rows are scaled to stay below their bound.
+_BELOW = 1 - 1e-8
 
 
 class RowsInCoordinates:
