@@ -163,7 +163,8 @@ class ReducedPolytope:
         scale : (p, p)
             Symmetric, its eigenvalues 1 or larger. So no distance in z' is longer than in z.
         """
-        new, inverse = copy.copy(self), np.linalg.inv(scale)
+        new = copy.copy(self)
+        inverse: FloatArray = np.asarray(np.linalg.inv(scale), dtype=float)
         new.basis = scale if self.basis is None else self.basis @ scale
         new.dual = inverse if self.dual is None else inverse @ self.dual
         new.C, new.inside = sp.csc_array(self.C @ scale), inverse @ self.inside
@@ -202,7 +203,8 @@ class ReducedPolytope:
                 )
             E, e = sp.csr_array(sp.vstack([E, rows[flat]])), np.concatenate([e, sides[flat]])
             rows, sides = rows[~flat], sides[~flat]
-        self.basis = self.dual = None
+        self.basis: FloatArray | None = None
+        self.dual: FloatArray | None = None
         if E.shape[0]:
             self.basis = _null_space(E.toarray())
             if not self.basis.shape[1]:
