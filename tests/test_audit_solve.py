@@ -67,6 +67,7 @@ WHOLE = {
     "mirror-dense": {},
     "mirror-best": {},
     "ftpl": {"pairs": 2},
+    "perturbed": {"pairs": 4, "delta": 1e-6},
     "mirror, range": {"method": "mirror", "opt": (0.5, 9.0)},
     "ftpl, range": {"method": "ftpl", "opt": (2.0, 4.0), "pairs": 1},
 }
@@ -113,6 +114,7 @@ LITTLE = {
 LITTLE_METHODS = {
     "mw": {"opt": 5.0, "alpha": 1.0},
     "direct-noise": {},
+    "quantile-noise": {},
     "truncated-laplace": {},
     "truncated-gaussian": {},
     "truncated-laplace-published": {},

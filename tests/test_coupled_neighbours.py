@@ -74,6 +74,7 @@ WHOLE = {
     "mirror-dense": {},
     "mirror-best": {},
     "ftpl": {},
+    "perturbed": {"delta": 1e-6},
     "mirror, range": {"method": "mirror", "opt": (0.5, 9.0)},
     "ftpl, cuts": {"method": "ftpl", "eps": 1e12, "alpha": None},
     "one's own": {"method": NoisyWeights(), "alpha": None},
@@ -120,8 +121,8 @@ def neighbours(draw, change, *, equality):
 )
 @given(data=st.data(), s=st.sampled_from([1.0, 2.5, 4.0, 8.5]), quiet=st.booleans())
 def test_whole_constraints(name, change, data, s, quiet):
-    options = {"method": name, "eps": 1.0, "opt": 2.0, "alpha": 1.0, **WHOLE[name]}
-    on_a_polytope = name.startswith("ftpl")
+    options = {"method": name, "eps": 1.0, "opt": 2.0, "alpha": 1.0, "delta": 1e-9, **WHOLE[name]}
+    on_a_polytope = name.startswith(("ftpl", "perturbed"))
     pair = data.draw(neighbours(change, equality=on_a_polytope))
     size = 10.0 if on_a_polytope else float((2.0 / pair[0].c).max())
     if on_a_polytope:  # where a point within the bounds is
@@ -129,7 +130,7 @@ def test_whole_constraints(name, change, data, s, quiet):
     if options["alpha"] is not None:
         options["alpha"] *= size + (name == "dmw-published")
     assert_within_what_is_charged(
-        lambda lp, tape: privlp.solve(lp, delta=1e-9, s=s, rng=tape, **options), pair, quiet=quiet
+        lambda lp, tape: privlp.solve(lp, s=s, rng=tape, **options), pair, quiet=quiet
     )
 
 

@@ -13,12 +13,17 @@ from privlp.privacy.randomness import Randomness
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """One draw: the exact private value, and what was released. Not private."""
+    """One draw: the exact private value, and what was released. Not private.
+
+    `hidden` is the value itself where it is drawn for an objective, which is perturbed by noise
+    that stays secret.
+    """
 
     mechanism: Mechanism
     purpose: str
     exact: Any
     released: Any
+    hidden: Any = None
 
 
 class Tape(Randomness):
@@ -29,6 +34,11 @@ class Tape(Randomness):
     A proof of adaptive composition compares two neighbours that see the same released numbers. Each
     release then has two exact values, one on each neighbour. They may lie no farther apart than the
     sensitivity that was charged. To check this, numbers are compared; no statistics are needed.
+
+    Noise in an objective stays secret, and its minimum is released. Two neighbours that see the
+    same minimum have different noise: it differs by the gradients of their rows there. So a value
+    that has a method `at`, this gradient, and an attribute `minimum` is moved by the difference,
+    which then stands for the exact value.
 
     Parameters
     ----------
@@ -75,11 +85,27 @@ class Tape(Randomness):
 
     def draw(self, mechanism: Mechanism, value: Any, purpose: str) -> Any:
         exact = np.array(value, dtype=float)
+        released, hidden = self._output(mechanism, exact), None
+        if hasattr(value, "at"):
+            hidden, moved = value, self._moved(mechanism, value, exact)
+            exact, released = exact + moved, released - moved
         exact.setflags(write=False)
-        self.releases.append(Release(mechanism, purpose, exact, self._output(mechanism, exact)))
+        self.releases.append(Release(mechanism, purpose, exact, released, hidden))
         self._states[len(self.releases) - 1] = self.generator.bit_generator.state
         released = self.releases[-1].released
         return released if isinstance(released, int) else released.copy()
+
+    def _moved(self, mechanism: Mechanism, value: Any, exact: Any) -> Any:
+        """How far a hidden gradient is from that of the replayed run, at the minimum of the latter."""
+        number = len(self.releases)
+        if self._replay is None or number >= len(self._replay.releases):
+            return np.zeros_like(exact)
+        planned = self._replay.releases[number]
+        same = planned.mechanism == mechanism and planned.exact.shape == exact.shape
+        if not same or planned.hidden is None or planned.hidden.minimum is None:
+            return np.zeros_like(exact)
+        point = planned.hidden.minimum
+        return value.at(point) - planned.hidden.at(point)
 
     def _output(self, mechanism: Mechanism, exact: Any) -> Any:
         number = len(self.releases)

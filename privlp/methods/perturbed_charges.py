@@ -21,7 +21,7 @@ _SOFT_CURVATURE, _OF_CURVATURE = 0.18, (0.15, 0.2, 0.25, 0.4)
 _COVER = 0.005
 # Numbers of counts, and their shares: at the start, to find the scale of rows, after each stage.
 _START_COUNTS, _SCALE_COUNTS, _COUNTS = 8, 7, 6
-_START, _SCALE, _BETWEEN = 0.02, 0.02, 0.03
+_START, _SCALE, _BETWEEN, _HARD_SHARES = 0.02, 0.02, 0.03, 0.02
 # The last counts: their deviation is this share of s, as far as the share of the budget allows.
 _LAST_COUNTS, _LAST_ACCURACY, _LEAST_LAST, _MOST_LAST = 7, 0.25, 0.05, 0.35
 # Soft rows: sums of shares and of moments, counts for the bound on norms, and counts for the size
@@ -59,6 +59,7 @@ class PerturbedCharges:
         """For hard rows."""
         before = [
             (_START, _START_COUNTS, "count missed rows on a public ray"),
+            (_HARD_SHARES, 1, _OF_SHARES),
             (_SCALE, _SCALE_COUNTS, "count rows by the size of their right-hand sides"),
         ]
         between = (_BETWEEN, _COUNTS, "count missed rows")

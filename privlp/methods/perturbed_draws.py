@@ -24,6 +24,8 @@ _LEAST_TOLERANCE = 2.0**-24
 # would let rounding, which the cover has to hide, move the minimum far.
 _LEAST_STRENGTH = 0.1
 _UNIT_ROUNDOFF = 2.0**-53
+# Strength of the quadratic without noise, for eps = inf, in units of a row's gradient.
+_WEAK = 1e-3
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class Draws:
         of r terms of rank 1 and trace W/softness. So the logarithm of the Jacobian changes by at
         most r ln(1 + W / (r softness strength)).
         """
+        if self.sigma == 0:
+            return _WEAK
         r = min(rank, bend.rows)
         return bend.total / (r * softness * math.expm1(self.curvature / r)) * (1 + 1e-12)
 
@@ -92,10 +96,11 @@ class Draws:
         """The released minimum of a perturbed program, as a point z of the region.
 
         The secret term is drawn once. The point is computed to a certified distance, and noise of
-        its own covers that distance.
+        its own covers that distance. `n` bounds the number of rows; it is public.
         """
         strength = max(self.strength(softness, region.size, bend), _LEAST_STRENGTH * self.sigma)
-        secret = np.asarray(self.perturbation(np.zeros(region.size)))
+        hidden = HiddenGradient(rows, region.size, softness, shift)
+        secret = np.asarray(self.perturbation(hidden))
         program = PerturbedProgram(
             rows=rows,
             region=region,
@@ -106,24 +111,80 @@ class Draws:
             shift=shift,
             smoothness=strength + n / softness,
         )
+        gradient = _rounding(n, region, softness, shift, self.sigma, cost)
+        rounding = gradient / strength + 2.0**-49 * region.radius
+        steepest = n + float(np.linalg.norm(cost)) + 8 * self.sigma * math.sqrt(region.size)
         tolerance = max(
-            _LEAST_TOLERANCE, _rounding(n, region.size, softness, self.sigma, cost) / strength
+            _LEAST_TOLERANCE, 4 * rounding, _attainable(steepest, strength, region.size)
         )
-        # The computed point is within half the tolerance of that of the rounded secret term.
+        # The certificate takes half the tolerance. The other half covers twice the rounding: of the
+        # gradient, of the secret term and the quadratic's, and of z / tolerance.
         z = program.minimise(tolerance / 2)
+        hidden.minimum = z
         return region.nearest(tolerance * np.asarray(self.cover(z / tolerance)))
 
 
-def _rounding(n: int, size: int, softness: float, sigma: float, cost: FloatArray) -> float:
-    """Bound on the error of a computed gradient, twice: public.
+class HiddenGradient:
+    """What a secret term hides: the gradient of the rows at the minimum.
 
-    A violation is a product of p terms and is rounded by 4 p u at most, within the region's ranges;
-    beyond them its slope is 0 or 1. The slope of a row is then off by that over the softness; the
-    sum of n rows by n u times their number, and the secret term by 2^-40 of its deviation.
+    As a value to release it is 0, because the secret term itself is drawn. An audit shows two
+    neighbours the same minimum. To that end it moves the secret term of one of them by the
+    difference of their gradients there, which is what the mechanism was charged for.
+
+    Attributes
+    ----------
+    minimum : (p,) or None
+        The computed minimum, once it is known.
     """
-    rows = n * (n + size + 64 + 8 * size**1.5 / softness) * _UNIT_ROUNDOFF
-    secret = 2.0**-40 * size * sigma
-    return 4 * (math.sqrt(size) * rows + secret + 2.0**-48 * float(np.linalg.norm(cost)))
+
+    def __init__(
+        self, rows: Rows[RowsInCoordinates], size: int, softness: float, shift: float
+    ) -> None:
+        self._rows, self._size, self._bend = rows, size, (softness, shift)
+        self.minimum: FloatArray | None = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
+        return np.zeros(self._size, dtype=dtype)
+
+    def at(self, z: FloatArray) -> FloatArray:
+        """The gradient of the summed violations at a point. Not private: for audits."""
+        self._rows.update(RowsInCoordinates.go_to, z)
+        return np.asarray(self._rows.total(RowsInCoordinates.gradient, *self._bend))
+
+
+def _attainable(steepest: float, strength: float, size: int) -> float:
+    """A tolerance that can be certified although a point is rounded: public.
+
+    Rows that are tight keep a slack of about u. Their prices add up to sqrt(p) times the steepest
+    gradient, or little more. A certificate takes the root of their product over the strength. If
+    this were too small, the search would go on for ever; privacy does not depend on it.
+    """
+    return 8 * math.sqrt(math.sqrt(size) * steepest * _UNIT_ROUNDOFF / strength)
+
+
+def _rounding(
+    n: int,
+    region: ReducedPolytope,
+    softness: float,
+    shift: float,
+    sigma: float,
+    cost: FloatArray,
+) -> float:
+    """Bound on the error of a computed gradient of the linear terms and of n rows: public.
+
+    In units of the unit roundoff u: a violation g·z - r is rounded by (p + 2)(|z| + |r|), with |g|
+    <= 1. If |r| is larger than twice |z| + softness + shift, the slope is 0 or 1 without doubt. So
+    the violation is off by no more than (p + 4) times three times that sum, and a slope by this
+    over the softness, and 4 for its own operations. The sum of n rows adds (n + 2) n in any order,
+    and other sums of length n and operations 8 n. The secret term is off by 2^-40 sigma sqrt(p) in
+    each entry. It stays below 2^12 sigma sqrt(p) but for a chance below 1e-27, and adding the cost
+    to it rounds by u of both. All of this is doubled.
+    """
+    reach = region.radius + softness + abs(shift)
+    slope = 3 * (region.size + 4) * reach / softness + 4
+    rows = n * (slope + n + 16)
+    secret = 2.0**-40 * region.size * sigma
+    return 2 * (_UNIT_ROUNDOFF * (rows + 4 * float(np.linalg.norm(cost))) + secret)
 
 
 class NoisyCounts:

@@ -93,7 +93,7 @@ class SoftRowSearch:
         return Released(self._x, self._lp.objective(self._x), trace)
 
     def _play(self) -> Iterator[None]:
-        price = self._price
+        price = float(self._price or 1.0)
         region = self._equalised()
         if isinstance(self._bound, ChargedDraws):
             unit = self._norm_of_most_rows(region, self._bound)

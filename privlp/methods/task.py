@@ -29,7 +29,7 @@ class Task:
         The public part of the program.
     ledger : Accountant
         Says what draws would cost. Only :func:`privlp.solve` charges it.
-    s, alpha, opt, width, split, time_limit
+    s, alpha, opt, width, split, time_limit, feasible
         As for :func:`privlp.solve`.
 
     Examples
@@ -54,6 +54,7 @@ class Task:
     width: Any = None
     split: Sequence[float] | None = None
     time_limit: float | None = None
+    feasible: str | float | None = None
 
     @classmethod
     def of(
@@ -107,6 +108,23 @@ class Task:
     def n(self) -> int:
         """Public number of private rows."""
         return self.public.n
+
+    @property
+    def largest_n(self) -> int:
+        """Public bound on the number of private rows: n where records are replaced.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, LinearProgram
+        >>> from privlp.methods import Task
+        >>> relation = ConstraintPrivate("add-remove", nominal_n=100)
+        >>> lp = LinearProgram([1, 2], [[-1, -1]], [-2], neighbours=relation)
+        >>> task = Task.of(lp, eps=1.0, delta=1e-6, s=1, opt=2.5)
+        >>> task.n, task.largest_n
+        (100, 1000)
+        """
+        relation = self.relation
+        return relation.largest_n(self.n) if isinstance(relation, ConstraintPrivate) else self.n
 
     def density(self) -> float:
         """The parameter s, checked against the public number of rows.

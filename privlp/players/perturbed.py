@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from privlp.regions.quadratic import distance_to_minimum, minimum
+from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
@@ -62,22 +62,37 @@ class PerturbedProgram:
         z = self.region.within(self.centre)
         self.rows.update(RowsInCoordinates.go_to, z)
         for factor in _SOFTER:
-            steps = min(newton_steps, _STEPS_ON_THE_WAY)
-            z, _ = self._newton(z, self.softness * factor, tolerance, steps)
-        z, distance = self._newton(z, self.softness, tolerance, newton_steps)
-        if distance > tolerance:
-            z = self._projected_gradients(z, tolerance)
-        return z
+            z = self._newton(z, self.softness * factor, min(newton_steps, _STEPS_ON_THE_WAY))
+        for _ in range(newton_steps):
+            z, distance = self._certified(z, tolerance)
+            if distance <= tolerance:
+                return z
+            z = self._newton(z, self.softness, 1)
+        return self._projected_gradients(z, tolerance)
 
-    def _newton(
-        self, z: FloatArray, softness: float, tolerance: float, steps: int
-    ) -> tuple[FloatArray, float]:
-        """A point after some steps, and how far it is from the minimum at most."""
+    def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
+        """A point that breaks no row, next to z, and how far it is from the minimum at most.
+
+        Rows with a price are made tight. Violations are computed afresh, so that their rounding
+        does not depend on the steps so far.
+        """
+        exact, wanted, distance = self.region.exact, None, math.inf
+        for _ in range(2):
+            z = exact.settled(z, wanted)
+            self.rows.update(RowsInCoordinates.go_to, z)
+            near, gradient = exact.near(z), self._gradient(z, self.softness)
+            face, slack = self.region.C[near], exact.slack(z, near)
+            prices = fitted_prices(face, gradient)
+            distance = distance_to_minimum(gradient, face, slack, prices, self.strength)
+            wanted = near[(prices > 0) & (slack > 0)]
+            if distance <= tolerance or not wanted.size:
+                break
+        return z, distance
+
+    def _newton(self, z: FloatArray, softness: float, steps: int) -> FloatArray:
+        """The point after some steps."""
         for _ in range(steps):
             gradient, slack = self._gradient(z, softness), self.region.slack(z)
-            distance = distance_to_minimum(gradient, self.region.C, slack, self.strength)
-            if distance <= tolerance:
-                return z, distance
             hessian = self.rows.total(RowsInCoordinates.hessian, softness, self.shift)
             hessian[np.diag_indices_from(hessian)] += self.strength
             step = minimum(hessian, gradient, self.region.C, np.maximum(slack, 0.0))
@@ -86,7 +101,7 @@ class PerturbedProgram:
             length = self._length(z, step, softness)
             self.rows.update(RowsInCoordinates.move, length)
             z = z + length * step
-        return z, math.inf
+        return z
 
     def _gradient(self, z: FloatArray, softness: float) -> FloatArray:
         total: FloatArray = self.rows.total(RowsInCoordinates.gradient, softness, self.shift)
@@ -122,14 +137,14 @@ class PerturbedProgram:
         Each step divides the distance by 1/(1 - strength/smoothness) or more (Nesterov 2004,
         Theorem 2.2.8), so that this ends.
         """
-        identity, k = np.eye(len(z)), 0
+        identity = np.eye(len(z))
         while True:
-            self.rows.update(RowsInCoordinates.go_to, z)
-            gradient, slack = self._gradient(z, self.softness), self.region.slack(z)
-            if k % _CHECKED_EVERY == 0:
-                distance = distance_to_minimum(gradient, self.region.C, slack, self.strength)
-                if distance <= tolerance:
-                    return z
-            room = np.maximum(slack, 0.0)
-            step = minimum(identity, gradient / self.smoothness, self.region.C, room)
-            z, k = self.region.within(z + step), k + 1
+            z, distance = self._certified(z, tolerance)
+            if distance <= tolerance:
+                return z
+            for _ in range(_CHECKED_EVERY):
+                self.rows.update(RowsInCoordinates.go_to, z)
+                gradient, slack = self._gradient(z, self.softness), self.region.slack(z)
+                room = np.maximum(slack, 0.0)
+                step = minimum(identity, gradient / self.smoothness, self.region.C, room)
+                z = self.region.within(z + step)

@@ -11,11 +11,13 @@ from scipy.optimize import nnls
 FloatArray = npt.NDArray[np.float64]
 
 _TOLERANCE = 1e-9
-# A row with less slack than this touches the polytope's boundary, in units of the region.
-_TOUCHING = 1e-9
 _FEASIBLE = 1e-13
 _WRONG_SIGN = 1e-9
 _CHANGES_OF_FACE = 10
+_DEPENDENT = 1e-10
+_UNIT_ROUNDOFF = 2.0**-53
+# Covers the rounding of the last few operations of a bound.
+_UPWARDS = 1 + 1e-12
 
 
 def minimum(
@@ -25,7 +27,8 @@ def minimum(
 
     Clarabel finds which rows are tight. Then systems of linear equations give the step to working
     precision: rows that it breaks are added to the tight ones, rows that push the wrong way are
-    dropped. The result may break rows by rounding, or by Clarabel's tolerance.
+    dropped. The result may break rows by rounding, or by Clarabel's tolerance. It is the step 0
+    where a library gives up: an error would tell something about the function, which is private.
 
     Parameters
     ----------
@@ -36,20 +39,21 @@ def minimum(
     slack : (m,)
         Non-negative: the step 0 is feasible.
     """
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
-    settings.max_threads = 1
+    try:
+        step = _minimum(hessian, gradient, rows, slack)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # a panic of Clarabel is no Exception
+        return np.zeros_like(gradient)
+    return step if np.isfinite(step).all() else np.zeros_like(gradient)
+
+
+def _minimum(
+    hessian: FloatArray, gradient: FloatArray, rows: sp.csc_array, slack: FloatArray
+) -> FloatArray:
+    """The step, as far as the libraries find it."""
     size = max(float(np.abs(gradient).max()), float(hessian.diagonal().max()), 1e-300)
-    solution = clarabel.DefaultSolver(
-        sp.csc_matrix(sp.triu(sp.csc_matrix(hessian / size))),
-        gradient / size,
-        sp.csc_matrix(rows),
-        slack,
-        [clarabel.NonnegativeConeT(len(slack))],
-        settings,
-    ).solve()
-    step, prices = np.array(solution.x), np.array(solution.z)
+    step, prices = _by_clarabel(hessian / size, gradient / size, rows, slack)
     tight = prices > np.maximum(slack - rows @ step, 0.0)
     for _ in range(_CHANGES_OF_FACE):
         polished, pushes = _on_face(hessian, gradient, rows[np.flatnonzero(tight)], slack[tight])
@@ -59,41 +63,88 @@ def minimum(
             return polished
         tight[np.flatnonzero(tight)[wrong]] = False
         tight |= broken
-    return step if np.isfinite(step).all() else np.zeros_like(gradient)
+    return step
+
+
+def _by_clarabel(
+    hessian: FloatArray, gradient: FloatArray, rows: sp.csc_array, slack: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The step, and the prices of the rows."""
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
+    settings.max_threads = 1
+    solution = clarabel.DefaultSolver(
+        sp.csc_matrix(sp.triu(sp.csc_matrix(hessian))),
+        gradient,
+        sp.csc_matrix(rows),
+        slack,
+        [clarabel.NonnegativeConeT(len(slack))],
+        settings,
+    ).solve()
+    return np.array(solution.x), np.array(solution.z)
 
 
 def _on_face(
     hessian: FloatArray, gradient: FloatArray, tight: sp.csc_array, slack: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The minimum where the given rows are equalities, and how hard they push."""
+    """The minimum where the given rows are equalities, and how hard they push.
+
+    The step across the face follows from the rows alone, that along it from the function. So steep
+    gradients across the face do not blur it.
+    """
     p, m = len(gradient), len(slack)
     if m == 0:
         return np.asarray(np.linalg.solve(hessian, -gradient)), np.zeros(0)
-    face = tight.toarray()
-    scale = float(hessian.diagonal().max())
-    whole = np.block([[hessian / scale, face.T], [face, np.zeros((m, m))]])
-    right = np.concatenate([-gradient / scale, slack])
-    found = np.linalg.lstsq(whole, right, rcond=None)[0]
-    return found[:p], found[p:] * scale
+    u, values, v = np.linalg.svd(tight.toarray())
+    rank = int(np.count_nonzero(values > _DEPENDENT * values[0]))
+    across, along = v[:rank].T / values[:rank], v[rank:].T
+    step = across @ (u[:, :rank].T @ slack)
+    slope = along.T @ (gradient + hessian @ step)
+    step -= along @ np.linalg.solve(along.T @ hessian @ along, slope)
+    return step, -(u[:, :rank] @ (across.T @ (gradient + hessian @ step)))
+
+
+def fitted_prices(rows: sp.csr_array, gradient: FloatArray) -> FloatArray:
+    """Non-negative prices with which rows nearly cancel the gradient; 0 if none are found."""
+    if not rows.shape[0]:
+        return np.zeros(0)
+    try:
+        prices, _ = nnls(rows.toarray().T, -gradient, maxiter=30 * max(rows.shape))
+    except (RuntimeError, ValueError, np.linalg.LinAlgError):
+        return np.zeros(rows.shape[0])
+    return np.asarray(np.maximum(np.nan_to_num(prices), 0.0))
 
 
 def distance_to_minimum(
-    gradient: FloatArray, rows: sp.csc_array, slack: FloatArray, strength: float
+    gradient: FloatArray,
+    rows: sp.csr_array,
+    slack: FloatArray,
+    prices: FloatArray,
+    strength: float,
 ) -> float:
-    """Bound on the distance of a feasible point to the minimum of a strongly convex function.
+    """Bound on the distance of a point to the minimum of a strongly convex function.
 
-    Let the gradient of the function at the point be r - rows^T prices, with prices >= 0, and let c
-    be prices·slack. For the minimum u*, strong convexity gives strength |w - u*|^2 <=
-    r·(w - u*) + c. So the distance is at most (|r| + sqrt(|r|^2 + 4 strength c)) / (2 strength).
-    Any non-negative prices will do: those of the tight rows are fitted by least squares.
+    Let the gradient of the function at the point w be r - rows^T prices, with prices >= 0, and let
+    c be prices·slack, with slack >= 0. For the minimum u*, strong convexity gives strength |w -
+    u*|^2 <= r·(w - u*) + c. So the distance is at most (|r| + sqrt(|r|^2 + 4 strength c)) / (2
+    strength), for any non-negative prices. The rounding of r is added to |r|.
+
+    Parameters
+    ----------
+    gradient : (p,)
+    rows : (m, p)
+        Some rows of the polytope: those that are nearly tight.
+    slack : (m,)
+        Their slack at the point, which breaks no row of the polytope.
+    prices : (m,)
+        See :func:`fitted_prices`.
+    strength : float
     """
-    tight = np.flatnonzero(slack <= _TOUCHING)
-    prices = np.zeros(0)
-    rest = gradient
-    if len(tight):
-        face = rows[tight].toarray()
-        prices, _ = nnls(face.T, -gradient, maxiter=30 * max(face.shape))
-        rest = gradient + face.T @ prices
-    norm = float(np.linalg.norm(rest))
-    gap = float(prices @ np.maximum(slack[tight], 0.0))
-    return (norm + float(np.sqrt(norm**2 + 4 * strength * gap))) / (2 * strength)
+    face = rows.toarray()
+    rest = gradient + face.T @ prices
+    terms = np.abs(gradient) + np.abs(face.T) @ prices
+    rounding = 2 * (len(slack) + 4) * _UNIT_ROUNDOFF * float(np.linalg.norm(terms))
+    norm = float(np.linalg.norm(rest)) + rounding
+    gap = float(prices @ slack)
+    return (norm + float(np.sqrt(norm**2 + 4 * strength * gap))) / (2 * strength) * _UPWARDS

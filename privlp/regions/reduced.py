@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from functools import cached_property
 
 import highspy
 import numpy as np
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 from privlp.errors import UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import optimum
+from privlp.regions.exact_rows import ExactRows
 from privlp.regions.quadratic import minimum
 from privlp.regions.ranges import tightened
 
@@ -97,7 +99,7 @@ class ReducedPolytope:
         low, high = _by_programs(public.lp, (A, lower, upper), low, high)
         fixed = high - low <= _FIXED * np.maximum(1.0, np.maximum(abs(low), abs(high)))
         self.live = np.flatnonzero(~fixed)
-        self.unit = (high - low)[self.live]
+        self.unit = self._range = (high - low)[self.live]
         if weights is not None:
             self.unit = self.unit * weights[self.live]
         self.origin = low.copy()
@@ -117,6 +119,17 @@ class ReducedPolytope:
     def size(self) -> int:
         """Number p of coordinates."""
         return len(self.inside)
+
+    @cached_property
+    def exact(self) -> ExactRows:
+        """The rows of K in exact arithmetic."""
+        return ExactRows(self.C, self.f, self.inside)
+
+    @cached_property
+    def radius(self) -> float:
+        """Bound on |z| in K, from the ranges of the variables."""
+        ranges = (self._range / self.unit).max() * math.sqrt(len(self.live))
+        return float(np.linalg.norm(self.inside)) + 2 * float(ranges)
 
     def point(self, z: FloatArray) -> FloatArray:
         """The x of a z."""
@@ -164,6 +177,8 @@ class ReducedPolytope:
             Symmetric, its eigenvalues 1 or larger. So no distance in z' is longer than in z.
         """
         new = copy.copy(self)
+        for cached in ("exact", "radius"):
+            new.__dict__.pop(cached, None)
         inverse: FloatArray = np.asarray(np.linalg.inv(scale), dtype=float)
         new.basis = scale if self.basis is None else self.basis @ scale
         new.dual = inverse if self.dual is None else inverse @ self.dual

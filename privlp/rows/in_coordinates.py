@@ -16,9 +16,8 @@ from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
-# Norms are computed within this share, in turned coordinates too, whose directions cancel out where
-# they are 10^4 times longer than a unit. Rows are scaled to stay below their bound.
-_BELOW = 1 - 1e-8
+# Norms are computed within this share, and this number of units in the last place for each entry.
+_NORMS_WITHIN, _OF_AN_ENTRY = 1e-12, 2.0**-51
 
 
 class RowsInCoordinates:
@@ -63,9 +62,14 @@ class RowsInCoordinates:
             divisor = np.maximum(divisor, unit)
         self.scale = np.zeros(len(norm))
         varies = norm > CONSTANT_ROW
-        self.scale[varies] = _BELOW / divisor[varies]
-        self.r = self.scale * (side - sign * form.activity(region.origin)[form.row])
+        below = 1 - _NORMS_WITHIN - _OF_AN_ENTRY * len(region.live)
+        self.scale[varies] = below / divisor[varies]
         self.G: Any = _coefficients(block, region, sign * self.scale)
+        if region.basis is not None:  # what the equalities leave may be little but rounding
+            excess = np.maximum(1.0, _norms_of(self.G) / below)
+            self.scale /= excess
+            self.G = self.G / excess[:, None]
+        self.r = self.scale * (side - sign * form.activity(region.origin)[form.row])
         self.weight = np.ones(len(norm))
         if largest_price is not None and block.price is not None:
             self.weight = block.price / largest_price
@@ -132,6 +136,14 @@ def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatAr
         x[region.live] = direction
         square += (form.row_sign * row_by_row(form.lp.A, x)[form.row]) ** 2
     return np.sqrt(square), largest
+
+
+def _norms_of(G: FloatArray) -> FloatArray:
+    """Euclidean norm of each row, entry by entry in the same order."""
+    square = np.zeros(len(G))
+    for j in range(G.shape[1]):
+        square += G[:, j] ** 2
+    return np.sqrt(square)
 
 
 def shares_of_norm(block: RowBlock, region: ReducedPolytope) -> FloatArray:

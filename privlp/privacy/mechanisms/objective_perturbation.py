@@ -20,6 +20,8 @@ _COVERED = (
     "the noise is not released; its rounding error is covered by noise of its own, but for a chance"
     " below 1e-27"
 )
+# With more vectors than this, the number of corners is no floating-point number.
+_MOST_PARTS = 1000
 
 
 @dataclass(frozen=True)
@@ -72,14 +74,33 @@ class GaussianObjectivePerturbation(GaussianMechanism):
     curvature_cost. Slopes of one sign make three of them smaller: one corner is 0, and two move one
     record only. Proof: ``docs/proofs.md``, "Objective perturbation".
 
+    A record of several rows changes g by a sum of several vectors, its *parts*, each with a bounded
+    slope of its own. The loss is convex in all slopes, so there are 2^parts corners. With slopes of
+    one sign a corner chooses m parts. There are C(parts, m) such choices, and g is then no longer
+    than m times the largest part, nor than all parts together. Proof: ``docs/proofs.md``, "One
+    perturbed convex program".
+
     Parameters
     ----------
     sensitivity, sigma : float
-        In units of the gradient of the summed losses; `sensitivity` bounds ||a x|| + ||a' x'||.
+        In units of the gradient of the summed losses; `sensitivity` bounds the sum of the norms of
+        all parts: ||a x|| + ||a' x'|| where a record has one row.
     curvature_cost : float
         As for :class:`ObjectivePerturbation`.
     one_sided : bool
         Whether the slopes of a loss have one sign, so that a and a' lie between 0 and a bound.
+    parts : int
+        Number of vectors by which the gradient changes: 2 where a record of one row is replaced.
+        Beyond 1,000 no price is known.
+    largest_part : float, optional
+        Bound on the norm of each of them, `sensitivity` / `parts` if left out.
+
+    Examples
+    --------
+    >>> from privlp.privacy import GaussianObjectivePerturbation
+    >>> two_rows = GaussianObjectivePerturbation(4, 8, 0.1, one_sided=True, parts=4, largest_part=1)
+    >>> two_rows.price.corners
+    ((1, 0.5), (4, 0.375), (6, 0.25), (4, 0.125))
     """
 
     curvature_cost: float
@@ -98,6 +119,8 @@ class GaussianObjectivePerturbation(GaussianMechanism):
         if self.sigma == 0:
             return Price.none()
         mu, parts = self.sensitivity / self.sigma, self.parts
+        if parts > _MOST_PARTS:
+            return Price.none()
         corners = [(2**parts, mu)]
         if self.one_sided:
             part = (self.largest_part or self.sensitivity / parts) / self.sigma
