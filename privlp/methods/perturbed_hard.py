@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import UnsupportedProblemError
-from privlp.methods.perturbed_draws import Draws, NoisyCounts
+from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
 from privlp.methods.task import Task
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
@@ -262,7 +262,7 @@ class HardRowSearch:
             region.within(region.coordinates(x)),
             softness=softness,
             shift=inwards,
-            k=self._k,
+            bend=Bend(self._k, self._k),
             n=self._largest_n,
         )
         return region.point(z)
