@@ -99,7 +99,9 @@ class Plan:
         ('ε', 'log')
         >>> plt.close(ax.figure)
         """
-        shown = [curve for curve, value in _curves(self.predictions).items() if value > 0]
+        shown = [
+            curve for curve, value in _curves(self.predictions).items() if 0 < value < math.inf
+        ]
         if not shown:
             raise UnsupportedProblemError(
                 "There is nothing to draw: neither violations nor noise as a share of a finite"
@@ -172,7 +174,7 @@ class Plan:
         rows: list[tuple[Any, ...]] = [
             (
                 self._name(method),
-                f"{p.violation:.3g}",
+                f"{p.violation:.3g}" if math.isfinite(p.violation) else "unknown",
                 f"{p.objective_loss or 0:.2%}",
                 p.rounds,
                 f"{p.noise:.3g}",

@@ -99,7 +99,7 @@ class Perturbed(Method):
         return PlannedRun(
             charges.requests,
             start,
-            lambda: self._prediction(region, charges, s * _DIFFICULT),
+            lambda: self._prediction(region, charges, s * _DIFFICULT, wide=wide),
         )
 
     def _plan_soft(self, task: Task) -> PlannedRun:
@@ -141,13 +141,23 @@ class Perturbed(Method):
         )
 
     def _prediction(
-        self, region: ReducedPolytope, charges: PerturbedCharges, easy: float
+        self,
+        region: ReducedPolytope,
+        charges: PerturbedCharges,
+        easy: float,
+        *,
+        wide: bool = False,
     ) -> Prediction:
-        """The error, as a share of what rows vary by: it grows with variables times noise."""
+        """The error, as a share of what rows vary by: it grows with variables times noise.
+
+        Where nothing is known of the size of the region, that is unknown.
+        """
         difficulty = region.size * charges.sigma / easy
-        typical = float(np.exp(np.mean(np.log(region.unit)))) / math.sqrt(region.size)
+        typical = None
+        if not wide:
+            typical = float(np.exp(np.mean(np.log(region.unit)))) / math.sqrt(region.size)
         rounds = sum(number for _, number, _ in charges.requests)
-        violation = _USEFUL * difficulty * typical  # as a descent that leaves a tenth
+        violation = math.inf if typical is None else _USEFUL * difficulty * typical
         return Prediction(
             self.name,
             violation,

@@ -20,6 +20,8 @@ FloatArray = npt.NDArray[np.float64]
 
 _LEAST_TOLERANCE = 2.0**-20
 _UNIT_ROUNDOFF = 2.0**-53
+# Strength of the quadratic without noise, for eps = inf, in units of a row's gradient.
+_WEAK = 1e-3
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Draws:
 
     def strength(self, softness: float, rank: int, k: int) -> float:
         """Strength of the quadratic at which the curvature costs what was charged."""
+        if self.sigma == 0:
+            return _WEAK
         cost: float = self.perturbation.mechanism.curvature_cost  # type: ignore[attr-defined]
         r = min(rank, k)
         return k / (r * softness * math.expm1(cost / r)) * (1 + 1e-12)
@@ -103,7 +107,7 @@ class HiddenGradient:
         self._rows, self._size, self._bend = rows, size, (softness, shift)
         self.minimum: FloatArray | None = None
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:  # noqa: ARG002
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         return np.zeros(self._size, dtype=dtype)
 
     def at(self, z: FloatArray) -> FloatArray:

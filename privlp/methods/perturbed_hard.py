@@ -29,6 +29,8 @@ Path = Callable[[float], FloatArray]
 # it; and how far rows are moved inwards, in units of the softness.
 _SOFTNESS, _LAST_SOFTNESS = 0.4, 0.2
 _INWARDS = 0.5
+# Price of the scale of the cost in rows, and the softness, without noise.
+_EXACT_PRICE, _SHARP = 0.1, 1e-6
 # Price of the scale of the cost: these many rows of typical violation for each of the s rows; more
 # where noise is larger, but at most a share of the violation of all rows.
 _ROWS_OF_A_PRICE, _NOISE_OF_A_PRICE, _SHARE_OF_ALL_ROWS, _LEAST_NOISE = 4.0, 6.0, 0.4, 1.5
@@ -132,7 +134,9 @@ class HardRowSearch:
         lower = 1.0
         for number, draws in enumerate(self._stages):
             last = number == len(self._stages) - 1
-            region = self._region_at(x, weighted=number > 0) if good else self._region
+            region = self._region
+            if good and draws.sigma > 0:
+                region = self._region_at(x, weighted=number > 0)
             side = typical * math.sqrt(unit / float(np.mean(region.unit**2)))
             found = self._solved(draws, region, x, far, side, lower, last=last)
             self._note("x", found)
@@ -228,11 +232,14 @@ class HardRowSearch:
     ) -> FloatArray:
         """The released minimum of a perturbed program around x."""
         softness = (_LAST_SOFTNESS if last else _SOFTNESS) * side
+        inwards = _INWARDS * softness
         noise = _NOISE_OF_A_PRICE * draws.sigma
         price = max(
             _ROWS_OF_A_PRICE * self._s * side, min(noise, _SHARE_OF_ALL_ROWS * self._n * side)
         )
         price = min(price, max(price * lower, _LEAST_NOISE * draws.sigma))
+        if draws.sigma == 0:  # an exact penalty, for eps = inf
+            price, softness, inwards = _EXACT_PRICE * side, _SHARP * side, 0.0
         cost = region.cost(self._public.cost) * (price / self._scale_of_cost(x, far))
         z = draws.minimum(
             self._rows.keep(partial(RowsInCoordinates, region=region)),
@@ -240,7 +247,7 @@ class HardRowSearch:
             cost,
             region.within(region.coordinates(x)),
             softness=softness,
-            shift=_INWARDS * softness,
+            shift=inwards,
             k=self._k,
             n=self._largest_n,
         )
@@ -259,6 +266,8 @@ class HardRowSearch:
 
         Also whether such a point is known, and whether it lies far from x.
         """
+        if draws.sigma == 0:
+            return x, True, False
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draws.counts)
         least = self._s / 4 if last else 2 * counts.sigma
         target = max(self._s - 2 * counts.sigma, least)
