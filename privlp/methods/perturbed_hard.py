@@ -45,7 +45,7 @@ _BACK, _FAR_BACK, _FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.6, 0.75, 0.95, 1.5
 # So many deviations of noise are hardly ever exceeded: a count below that may be 0.
 _SURE = 3.0
 # The last point is to have this many deviations fewer than s missed rows.
-_BELOW_S = 2.0
+_BELOW_S = 1.8
 # Shares of the rows' norms within this ratio count as even.
 _EVEN = 10.0
 # Logarithm of odds, along the way from the cheapest point, between which the start is searched.
@@ -106,7 +106,7 @@ class HardRowSearch:
         self._cheapest = self._cheapest_point()
         self._trace: dict[str, list[Any]] = {}
         self._x = self._cheapest
-        # Noisy counts of missed rows, with the points that have few.
+        # Points with few missed rows, and how many they hardly ever exceed.
         self._known: list[tuple[float, FloatArray]] = []
         self._steps = self._play()
 
@@ -147,9 +147,7 @@ class HardRowSearch:
             found = self._solved(draws, region, x, far, side, lower, last=last)
             self._note("x", found)
             yield
-            good = None
-            if self._known:
-                good = self._safest() if last else x
+            good = x if self._known else None
             x, further = self._calibrated(draws, found, good, far, last=last)
             lower = lower / _LOWER_PRICE if further else lower
             self._note("calibrated x", x)
@@ -160,7 +158,7 @@ class HardRowSearch:
         self._trace.setdefault(name, []).append(value)
 
     def _safest(self) -> FloatArray:
-        """Of the points with few missed rows, that of the lowest noisy count."""
+        """Of the points with few missed rows, that which hardly ever misses more than so few."""
         return min(self._known, key=lambda known: known[0])[1]
 
     def _started(self) -> tuple[FloatArray, FloatArray]:
@@ -184,7 +182,7 @@ class HardRowSearch:
         t, count = counts.first_below(target, ray, *odds)
         x = far if math.isinf(count) else ray(t)
         if min(count, *found) <= target:
-            self._known.append((min(count, *found), x))
+            self._known.append((min(count, *found) + 2 * counts.sigma, x))
         self._note("start", x)
         return x, far
 
@@ -278,7 +276,8 @@ class HardRowSearch:
     ) -> tuple[FloatArray, bool]:
         """The cheapest point with few missed rows on a path through x, and whether it lies far off.
 
-        If none is found, the good point given, or x; after the last stage the end of the path.
+        If none is found: the good point given, if any, and x otherwise. After the last stage: the
+        point of the fewest counted so far, if any, and the end of the path otherwise.
         """
         if draws.sigma == 0:
             return x, False
@@ -290,22 +289,27 @@ class HardRowSearch:
         top = _FORWARD
         if good is not None:
             top = max((self._cost(good) - self._cost(x)) / unit, 0.02)
-        probe = top / 2
+        low, probe = -(_BACK if last else _FAR_BACK), top / 2
+        if good is None:
+            count = counts(x)
+            if count <= target:
+                self._known.append((count + 2 * counts.sigma, x))
+                paths, probe, top = paths[:1], 0.0, 0.0
+            low = -_ALL_THE_WAY * own / unit if count <= target else 0.0
         found = [counts(path(probe)) for path in paths]
         path = paths[int(np.argmin(found))]
         if last:
             top = max(_BEYOND * top, 0.3)
-        low = -(_BACK if last else _FAR_BACK) if good is not None else -_ALL_THE_WAY * own / unit
         t, count = counts.first_below(target, path, low, top)
         if math.isinf(count):
             t, count = probe, min(found)
         further = good is not None and (count > target or t > top / 2)
         if count <= target:
-            self._known.append((count, path(t)))
+            self._known.append((count + 2 * counts.sigma, path(t)))
             return path(t), further
         if good is None:
             return (path(top) if last else x), further
-        return good, further
+        return (self._safest() if last else good), further
 
     def _paths(
         self, x: FloatArray, good: FloatArray | None, far: FloatArray, unit: float
