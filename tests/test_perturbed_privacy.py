@@ -80,7 +80,6 @@ def mechanism(*, mu, curvature, parts, total=None, one_sided=True):
     )
 
 
-
 def record_of(stage, kind, rng):
     """Two versions of one record."""
     if kind == "replace":

@@ -1,5 +1,6 @@
 """Perturbed programs: regions, exact slacks, certificates and rows in coordinates, by properties."""
 
+import dataclasses
 from fractions import Fraction
 
 import cvxpy as cp
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlp import LinearProgram, UnsupportedProblemError, solve_exact
+from privlp.methods.perturbed_draws import _attainable
 from privlp.players.perturbed import PerturbedProgram
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.exact_rows import ExactRows
@@ -67,9 +69,7 @@ class TestReducedPolytope:
             np.testing.assert_allclose((lp.A @ x)[:equalities], lp.b[:equalities], atol=1e-8)
             np.testing.assert_allclose(region.coordinates(x), z, atol=1e-9)
             assert np.linalg.norm(z) <= region.radius
-            assert lp.c @ x == pytest.approx(
-                lp.c @ region.origin + region.cost(lp.c) @ z, abs=1e-9
-            )
+            assert lp.c @ x == pytest.approx(lp.c @ region.origin + region.cost(lp.c) @ z, abs=1e-9)
         inside = region.coordinates(point)
         np.testing.assert_allclose(region.point(inside), point, atol=1e-7)
 
@@ -80,7 +80,9 @@ class TestReducedPolytope:
         region = ReducedPolytope(PublicRows(lp))
         for j in range(3):
             ends = [
-                solve_exact(lp.changed(c=sign * np.eye(3)[j], private=np.ones(len(lp.b), bool))).x[j]
+                solve_exact(lp.changed(c=sign * np.eye(3)[j], private=np.ones(len(lp.b), bool))).x[
+                    j
+                ]
                 for sign in (1.0, -1.0)
             ]
             assert ends[1] - ends[0] <= region.unit[j] + 1e-7
@@ -89,7 +91,7 @@ class TestReducedPolytope:
     def test_a_cap_on_the_cost(self):
         lp = public([[1.0, 1.0]], [2.0], c=[1.0, 2.0], bounds=(0, None))
         region = ReducedPolytope(PublicRows(lp), 1.0)
-        assert lp.c @ region.point(region.within(region.inside + [9.0, 9.0])) <= 1 + 1e-12
+        assert lp.c @ region.point(region.within(region.inside + 9.0)) <= 1 + 1e-12
 
     def test_contradictory_rows(self):
         with pytest.raises(UnsupportedProblemError, match="contradict each other"):
@@ -103,10 +105,8 @@ class TestReducedPolytope:
             ReducedPolytope(PublicRows(public([[1.0, 1.0]], [0.0])))
 
     def test_an_unbounded_region(self):
-        lp = public(
-            [[1.0, -1.0]], [1.0], bounds=(0, None), variable_names=["oats", "milk"]
-        )
-        with pytest.raises(UnboundedRegionError, match="put no limit on .*'milk'"):
+        lp = public([[1.0, -1.0]], [1.0], bounds=(0, None), variable_names=["oats", "milk"])
+        with pytest.raises(UnboundedRegionError, match=r"put no limit on .*'milk'"):
             ReducedPolytope(PublicRows(lp))
 
 
@@ -132,7 +132,8 @@ def test_ranges_contain_those_of_linear_programs(seed, free):
 
 def exact_slack(C, f, z):
     return [
-        Fraction(f_i) - sum((Fraction(a) * Fraction(b) for a, b in zip(row, z, strict=True)), Fraction())
+        Fraction(f_i)
+        - sum((Fraction(a) * Fraction(b) for a, b in zip(row, z, strict=True)), Fraction())
         for row, f_i in zip(C.tolist(), f.tolist(), strict=True)
     ]
 
@@ -166,9 +167,9 @@ class TestExactRows:
     def test_what_is_wanted_becomes_tight(self):
         rows = ExactRows(sp.csc_array(-np.eye(2)), np.zeros(2), np.ones(2))
         np.testing.assert_array_equal(rows.settled(np.array([3e-10, 0.5])), [3e-10, 0.5])
-        np.testing.assert_array_equal(
-            rows.settled(np.array([3e-10, 0.5]), np.array([0])), [0.0, 0.5]
-        )
+        settled = rows.settled(np.array([3e-10, 0.5]), np.array([0]))
+        assert 0 <= settled[0] <= 1e-24
+        assert settled[1] == 0.5
 
     def test_far_outside(self):
         rows = ExactRows(sp.csc_array(np.eye(2)), np.ones(2), np.zeros(2))
@@ -228,9 +229,7 @@ def block_of(lp):
     return RowBlock(StandardForm.of(lp))
 
 
-ENTRIES = st.one_of(
-    st.floats(-3, 3), st.sampled_from([0.0, 1e8, -1e-8, 9e14, 1e-300, 1e-160, 1.0])
-)
+ENTRIES = st.one_of(st.floats(-3, 3), st.sampled_from([0.0, 1e8, -1e-8, 9e14, 1e-300, 1e-160, 1.0]))
 
 
 @st.composite
@@ -254,7 +253,9 @@ def programs(draw, *, equality):
 def without_row(lp, i):
     keep = np.arange(lp.shape[0]) != i
     return lp.changed(
-        A=lp.A[np.flatnonzero(keep)], b=lp.b[keep], row_lower=lp.row_lower[keep],
+        A=lp.A[np.flatnonzero(keep)],
+        b=lp.b[keep],
+        row_lower=lp.row_lower[keep],
         private=lp.private[keep],
     )
 
@@ -366,9 +367,7 @@ def test_minima(seed, newton_steps):
     A = np.vstack([rng.normal(size=(40, 4)), np.ones(4)])
     b = np.append(A[:-1] @ np.full(4, 0.6) + rng.normal(size=40), 2.4)
     lower = np.where(np.arange(41) == 40, 2.4 if seed % 2 else -np.inf, -np.inf)
-    lp = LinearProgram(
-        np.ones(4), A, b, row_lower=lower, bounds=(0, 1), private=np.arange(41) < 40
-    )
+    lp = LinearProgram(np.ones(4), A, b, row_lower=lower, bounds=(0, 1), private=np.arange(41) < 40)
     program, G, r = perturbed(rng, lp, softness=0.2, strength=5.0)
     found = program.minimise(1e-6, newton_steps=newton_steps)
     assert np.linalg.norm(found - by_cvxpy(program, G, r)) <= 2e-5
@@ -376,13 +375,12 @@ def test_minima(seed, newton_steps):
 
 
 def test_a_corner_at_a_price_of_a_million():
-    """Costs far above the rows: the corner is found exactly, however steep."""
+    """Costs far above the rows: the corner is found exactly, however steep they are."""
     lp = LinearProgram(
         np.ones(3), -np.ones((4, 3)), -np.ones(4), bounds=(0, 3), private=np.ones(4, bool)
     )
-    rng = np.random.default_rng(0)
-    program, _, _ = perturbed(rng, lp, softness=0.1, strength=1.0)
+    program, _, _ = perturbed(np.random.default_rng(0), lp, softness=0.1, strength=1.0)
     for steep in (1e6, 1e12):
-        steeper = PerturbedProgram(**{**vars(program), "linear": np.full(3, steep)})
-        assert np.abs(steeper.minimise(1e-6)).max() <= 1e-12
-
+        steeper = dataclasses.replace(program, linear=np.full(3, steep))
+        tolerance = _attainable(2 * steep, 1.0, 3)
+        assert np.abs(steeper.minimise(tolerance / 2)).max() <= 1e-12
