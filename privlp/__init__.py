@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from privlp.errors import InvalidParameterError as InvalidParameterError
     from privlp.errors import InvalidProblemError as InvalidProblemError
     from privlp.errors import MissingDependencyError as MissingDependencyError
+    from privlp.errors import MostlyNoiseWarning as MostlyNoiseWarning
     from privlp.errors import NotPrivateWarning as NotPrivateWarning
     from privlp.errors import PrivLPError as PrivLPError
+    from privlp.errors import PublicPointWarning as PublicPointWarning
     from privlp.errors import ReadError as ReadError
     from privlp.errors import RelationMismatchError as RelationMismatchError
     from privlp.errors import UnsupportedProblemError as UnsupportedProblemError
@@ -66,7 +68,9 @@ _HOMES = {
         "InvalidParameterError",
         "InvalidProblemError",
         "MissingDependencyError",
+        "MostlyNoiseWarning",
         "NotPrivateWarning",
+        "PublicPointWarning",
         "PrivLPError",
         "ReadError",
         "RelationMismatchError",

@@ -148,6 +148,22 @@ class MissingDependencyError(PrivLPError, ImportError):
     """
 
 
+class MostlyNoiseWarning(UserWarning):
+    """The prediction, from public numbers, says that the result will be mostly noise.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from privlp import LinearProgram, solve
+    >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], bounds=(0, 9))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = solve(lp, eps=1.0, delta=1e-6, s=1, rng=0)
+    >>> print(caught[0].message)  # doctest: +ELLIPSIS
+    Too few rows for this eps: ...
+    """
+
+
 class NotPrivateWarning(UserWarning):
     """The parameters are accepted, but their guarantee is too weak to be called private.
 
@@ -162,4 +178,17 @@ class NotPrivateWarning(UserWarning):
     ...     _ = solve(examples.hospital_capacities(), eps=1.0, delta=0.5, rng=0)
     >>> print(caught[0].message)  # doctest: +ELLIPSIS
     delta = 0.5 is at least 1/n = 0.0833333: publishing one whole record at random would ...
+    """
+
+
+class PublicPointWarning(UserWarning):
+    """Rows hold as promised, but x was taken from public numbers, in whole or in part.
+
+    HiGHS failed, or rounding errors could not be repaired.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> issubclass(privlp.PublicPointWarning, UserWarning)
+    True
     """

@@ -12,7 +12,7 @@ import numpy as np
 from tabulate import tabulate
 
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.methods.advice import advise, region_of
+from privlp.methods.advice import advise
 from privlp.methods.auto import Proposals, candidates, in_short, protecting
 from privlp.methods.base import Method
 from privlp.methods.noisy_numbers import NAMES
@@ -99,7 +99,9 @@ class Plan:
         ('ε', 'log')
         >>> plt.close(ax.figure)
         """
-        shown = [curve for curve, value in _curves(self.predictions).items() if value > 0]
+        shown = [
+            curve for curve, value in _curves(self.predictions).items() if 0 < value < math.inf
+        ]
         if not shown:
             raise UnsupportedProblemError(
                 "There is nothing to draw: neither violations nor noise as a share of a finite"
@@ -172,7 +174,7 @@ class Plan:
         rows: list[tuple[Any, ...]] = [
             (
                 self._name(method),
-                f"{p.violation:.3g}",
+                f"{p.violation:.3g}" if math.isfinite(p.violation) else "unknown",
                 f"{p.objective_loss or 0:.2%}",
                 p.rounds,
                 f"{p.noise:.3g}",
@@ -219,16 +221,17 @@ def plan(
     *,
     opt: float | Sequence[float] | None = None,
     width: Any = None,
-    feasible: str | None = None,
+    feasible: str | float | None = None,
 ) -> Plan:
     """Predict what :func:`solve` would reach with each method, before spending anything.
 
     Parameters
     ----------
     lp, eps, delta, s, alpha, opt, width, feasible
-        As for :func:`solve`. With ``feasible="always"`` no row is violated. The loss of objective
-        from that depends on private numbers, so the plan says how wide the noise on them is, in
-        their units, and how wide their declared range is.
+        As for :func:`solve`. With ``feasible="always"`` or a probability private numbers are
+        tightened. The loss of objective from that depends on them, so the plan says how wide the
+        noise on them is, in their units, and how wide their declared range is; where costs are
+        public, also the worst objective that noise can lead to.
 
     Returns
     -------
@@ -273,7 +276,7 @@ def plan(
         raise InvalidParameterError(
             f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
         )
-    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width)
+    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width, feasible=feasible)
     if math.isinf(task.ledger.eps):
         raise InvalidParameterError(
             "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use"
@@ -282,7 +285,7 @@ def plan(
         )
     methods = protecting(task.relation, feasible)
     if feasible is None:
-        methods = [method for method in methods if not method.never_violates]
+        methods = [method for method in methods if method.rows_hold == "nearly"]
     methods = [method for method in methods if method.listed]
     competing = candidates(task, methods)
     proposals = Proposals(task, methods)
@@ -291,14 +294,13 @@ def plan(
     if best in reasons:
         raise reasons[best]
     ordered = dict(sorted(found.items(), key=lambda item: item[1].violation))
-    region = region_of(task)
-    yardstick = None if region is None else region.typical_norm / math.sqrt(region.size)
-    verdict, advice = advise(task, ordered.get(best), region, yardstick)
+    prediction = ordered.get(best)
+    verdict, advice = advise(task, prediction)
     return Plan(
         best=best,
         predictions=ordered,
         not_applicable={method: str(reason) for method, reason in reasons.items()},
-        yardstick=yardstick,
+        yardstick=None if prediction is None else prediction.yardstick,
         verdict=verdict,
         advice=advice,
         unit="per ‖Aᵢ‖₂" if task.relation.changes_whole_rows else "in units of A x − b",

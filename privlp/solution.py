@@ -18,6 +18,7 @@ from privlp.privacy.record import PrivacyRecord, require_types
 from privlp.problem.cvxpy_arrays import assign
 from privlp.report.trace_picture import draw_trace
 from privlp.status import Status
+from privlp.verdict import Verdict
 
 if TYPE_CHECKING:
     import cvxpy
@@ -52,6 +53,11 @@ class Solution:
         Released values the solution was made from, such as the variable selected in each round.
     variable_names : tuple of str or None
         Names of the entries of x.
+    verdict : Verdict or None
+        What was predicted from public numbers before the solve, in one word; ``None`` without a
+        prediction.
+    advice : str
+        The same in a sentence or two, with what would be enough.
 
     Examples
     --------
@@ -81,6 +87,8 @@ class Solution:
     privacy: PrivacyRecord
     trace: dict[str, npt.NDArray[np.generic]] = field(default_factory=dict, repr=False)
     variable_names: tuple[str, ...] | None = field(default=None, repr=False)
+    verdict: Verdict | None = None
+    advice: str = field(default="", repr=False)
 
     @property
     def success(self) -> bool:
@@ -164,6 +172,8 @@ class Solution:
             "privacy": self.privacy.to_dict(),
             "trace": {name: values.tolist() for name, values in self.trace.items()},
             "variable_names": self.variable_names,
+            "verdict": None if self.verdict is None else self.verdict.value,
+            "advice": self.advice,
         }
         return json.dumps(document, indent=1)
 
@@ -209,6 +219,8 @@ class Solution:
             document["x"] = None if document["x"] is None else np.array(document["x"], dtype=float)
             document["status"] = Status(document["status"])
             document["privacy"] = PrivacyRecord.from_dict(document["privacy"])
+            verdict = document.get("verdict")  # absent in files of the first version
+            document["verdict"] = None if verdict is None else Verdict(verdict)
             names = document["variable_names"]
             document["variable_names"] = None if names is None else tuple(names)
             document["trace"] = {
@@ -216,7 +228,12 @@ class Solution:
             }
             solution = cls(**document)
             require_types(
-                solution, objective=(float, int, NoneType), method=str, iterations=int, message=str
+                solution,
+                objective=(float, int, NoneType),
+                method=str,
+                iterations=int,
+                message=str,
+                advice=str,
             )
             if solution.x is not None and not (
                 solution.x.ndim == 1 and np.isfinite(solution.x).all()

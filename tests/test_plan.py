@@ -215,7 +215,8 @@ def test_what_a_plan_that_never_violates_rows_refuses():
     with pytest.raises(privlp.UnsupportedProblemError, match="feasible must be None here"):
         plan(feasible="always")
     with pytest.raises(
-        privlp.InvalidParameterError, match="feasible must be None or 'always', got 'never'"
+        privlp.InvalidParameterError,
+        match=r"feasible must be None, 'always' or a prob.*; got 'never'",
     ):
         plan(feasible="never")
     with pytest.raises(

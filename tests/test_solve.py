@@ -82,7 +82,7 @@ def test_without_noise_every_method_approaches_the_exact_optimum(method, name):
     if method == "ftpl":  # whose region holds better objectives too
         assert lp.sign * (solution.objective - exact.objective) <= 1e-6
     assert solution.objective == pytest.approx(
-        exact.objective, rel=5e-3 if method == "ftpl" else 1e-9
+        exact.objective, rel={"ftpl": 5e-3, "perturbed": 1e-6}.get(method, 1e-9)
     )
     assert comparison.violation_at(0) < {"dmw": 0.005, "dmw-published": 0.12, "mirror": 0.02}.get(
         method, 0.06

@@ -11,20 +11,13 @@ from privlp.cli import options
 from privlp.cli.messages import plain_errors
 from privlp.cli.output import require_folder, variables_table
 from privlp.cli.program import program, shares
-from privlp.errors import PrivLPError
 from privlp.exact import solve_exact
-from privlp.methods import METHODS
-from privlp.plan import plan
 from privlp.privacy import Budget
 from privlp.problem.linear_program import LinearProgram
 from privlp.report.compare import compare
 from privlp.solution import Solution
 from privlp.solve import solve
-
-# A plan of a larger program may take far longer than its solve: it bounds each variable by linear
-# programs.
-_MOST_VARIABLES_PLANNED = 500
-_PLANNED = ("eps", "delta", "s", "alpha", "opt", "width", "feasible")
+from privlp.verdict import Verdict
 
 
 @click.command(
@@ -97,8 +90,8 @@ def command(
         click.echo(solution.to_json())
     else:
         _print_solution(lp, solution)
-    if solution.success:
-        _note_if_little_is_expected(lp, request)
+    if solution.verdict is Verdict.ROUGH:
+        click.echo(f"Note: {solution.advice}", err=True)
     if compared:
         _print_comparison(lp, solution, request)
     sys.exit(0 if solution.success else 1)
@@ -112,22 +105,6 @@ def _print_solution(lp: LinearProgram, solution: Solution) -> None:
     click.echo(f"\nPrivacy\n{solution.privacy}")
     if solution.privacy.seeded:
         click.echo("Seeded noise: an experiment, not for release.")
-
-
-def _note_if_little_is_expected(lp: LinearProgram, request: dict[str, Any]) -> None:
-    """Print what a plan of the same request says, if it is bad news; from public numbers."""
-    listed = [method.name for method in METHODS.values() if method.listed]
-    if request["method"] not in ("auto", *listed) or lp.shape[1] > _MOST_VARIABLES_PLANNED:
-        return
-    try:
-        planned = plan(lp, **{name: request[name] for name in _PLANNED})
-    except PrivLPError:  # such as a solve without noise
-        return
-    if planned.verdict.worrying:
-        click.echo(
-            f"Note, as `privlp plan` predicts for method {planned.best}: {planned.advice}",
-            err=True,
-        )
 
 
 def _print_comparison(lp: LinearProgram, solution: Solution, request: dict[str, Any]) -> None:

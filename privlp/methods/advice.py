@@ -4,57 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
-from privlp.errors import PrivLPError
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.prediction import NoiseOnNumbers, Prediction
 from privlp.methods.task import Task
-from privlp.regions.mirror_map import Region
 from privlp.regions.optimum import is_range, range_of
-from privlp.regions.polytope import PublicPolytope
-from privlp.regions.simplex import Simplex
 from privlp.verdict import Verdict
 
 # Predicted violations, as shares of the amount by which a row typically varies over the region: one
 # above the first is useless, one below the second is useful.
 _USELESS, _USEFUL = 0.5, 0.1
+#: Difficulty of perturbed programs beyond which results are mostly noise, and the share of rows up
+#: to which a larger s is worth naming.
+HOPELESS, LARGEST_SHARE_OF_ROWS = 3.0, 0.2
+_LARGEST_EPS = 20.0
 
 
-def region_of(task: Task) -> Region | None:
-    """The public region of a program whose whole rows change.
-
-    From vertex to vertex a row of norm 1 with entries of like size varies by the yardstick.
-    """
-    if not task.relation.changes_whole_rows:
-        return None
-    ranged = is_range(task.opt)
-    try:
-        return Simplex(task.form, max(task.opt, key=abs) if ranged else task.opt)
-    except PrivLPError:
-        try:
-            return PublicPolytope(task.form, range_of(task.opt) if ranged else task.opt)
-        except PrivLPError:
-            return None
-
-
-def advise(
-    task: Task, prediction: Prediction | None, region: Region | None, yardstick: float | None
-) -> tuple[Verdict, str]:
+def advise(task: Task, prediction: Prediction | None) -> tuple[Verdict, str]:
     """Whether rows and eps are enough, and in words what would be."""
     if prediction is not None and prediction.on_numbers:
-        return _advice_on_noise(prediction.on_numbers)
+        verdict, advice = _advice_on_noise(task, prediction.on_numbers)
+        return verdict, f"{advice} {prediction.note}".rstrip()
     if prediction is not None and prediction.violation == 0:
         return Verdict.ROWS_HOLD, (
             f"{Verdict.ROWS_HOLD}: the rows hold. What noise on costs loses of the objective is not"
             " predicted."
         )
-    if prediction is None or yardstick is None:
+    if prediction is not None and prediction.difficulty is not None:
+        return _advice_on_difficulty(task, prediction.difficulty)
+    if prediction is None or prediction.yardstick is None:
         return Verdict.UNKNOWN, (
             "Whether these violations are small is for you to say: what rows vary by over the"
             " region is not known publicly."
         )
-    share = prediction.violation / yardstick
+    return _advice_on_violation(task, prediction, prediction.violation / prediction.yardstick)
+
+
+def _advice_on_violation(task: Task, prediction: Prediction, share: float) -> tuple[Verdict, str]:
+    """Whether violations are small beside what a row varies by."""
     times = (share / _USEFUL) ** (1 / prediction.power)
     n, eps = times * task.n, times * task.ledger.eps
     more = (
@@ -64,8 +53,6 @@ def advise(
     compared = (
         f"the predicted violation is {share:.2g} of what a row typically varies by over the region"
     )
-    if isinstance(region, PublicPolytope):
-        compared += " within the public bounds (the looser these are, the smaller this share)"
     on_search = _advice_on_search(task)
     if share > _USELESS:
         return Verdict.TOO_FEW_ROWS, (
@@ -77,6 +64,56 @@ def advise(
     return Verdict.ENOUGH_ROWS, (
         f"{Verdict.ENOUGH_ROWS}: {compared}, if all rows can be satisfied; else that is what"
         f" noise adds to the least possible.{on_search}"
+    )
+
+
+def _advice_on_difficulty(task: Task, difficulty: float) -> tuple[Verdict, str]:
+    """Whether s rows, or all soft rows, outweigh the noise on all variables."""
+    eps, n = difficulty * task.ledger.eps, difficulty * task.n
+    soft = task.lp.penalty is not None
+    ways = [f"eps = {eps:.2g}"] if eps <= _LARGEST_EPS else []
+    if soft:
+        ways.append(f"{about(n)} rows")
+        compared = (
+            "noise is {:.2g} times what the soft rows outweigh with a loss of about a percent"
+        )
+    else:
+        s = difficulty * task.density()
+        if s <= task.n * LARGEST_SHARE_OF_ROWS:
+            ways.insert(0, f"s = {about(s)}")
+        ways.append(f"{about(n)} rows with an s that grows like them")
+        compared = "noise on all variables is {:.2g} times what s rows outweigh"
+    would = f" About {', or '.join(ways)}, would do."
+    compared = compared.format(difficulty)
+    if difficulty > HOPELESS:
+        return Verdict.TOO_FEW_ROWS, (
+            f"{Verdict.TOO_FEW_ROWS}: {compared}, so the result would be mostly noise.{would}"
+            f"{other_relations(task)}"
+        )
+    if difficulty > 1:
+        return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}.{would}"
+    given_up = (
+        ""
+        if soft
+        else (f" Up to s = {task.density():g} rows are given up where that improves the objective.")
+    )
+    return Verdict.ENOUGH_ROWS, f"{Verdict.ENOUGH_ROWS}: {compared}.{given_up}"
+
+
+def about(value: float) -> str:
+    """A number of rows, rounded up to two digits."""
+    digits = 10.0 ** max(0, math.floor(math.log10(max(value, 1.0))) - 1)
+    return f"{math.ceil(value / digits) * digits:,.0f}"
+
+
+def other_relations(task: Task) -> str:
+    """What works for few rows."""
+    if task.relation.hides_rows:
+        return ""
+    return (
+        " If one record only moves some numbers by a known amount, and does not own a whole row,"
+        " declare that (ScalarPrivate, RowPrivate, ...; on the command line --scalar-private D):"
+        ' few rows are enough for it, with feasible=0.99 or feasible="always" none is violated.'
     )
 
 
@@ -110,7 +147,7 @@ def _is_wide(opt: Any) -> bool:
     return high - low > min(abs(low), abs(high)) / 2
 
 
-def _advice_on_noise(noises: Sequence[NoiseOnNumbers]) -> tuple[Verdict, str]:
+def _advice_on_noise(task: Task, noises: Sequence[NoiseOnNumbers]) -> tuple[Verdict, str]:
     """Whether the noise on private numbers is smaller than their declared ranges."""
     drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
     if drowned:
@@ -127,7 +164,7 @@ def _advice_on_noise(noises: Sequence[NoiseOnNumbers]) -> tuple[Verdict, str]:
     compared = (
         f" Typically it takes up this share of the declared range: {shares}." if shares else ""
     )
-    return Verdict.NEVER_VIOLATED, (
-        f"{Verdict.NEVER_VIOLATED}.{compared} What that costs in objective depends on"
-        " the private numbers."
+    verdict = Verdict.PROBABLY_HOLD if isinstance(task.feasible, Real) else Verdict.NEVER_VIOLATED
+    return verdict, (
+        f"{verdict}.{compared} What that costs in objective depends on the private numbers."
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from privlp.checks import is_one_of
+from privlp.checks import is_one_of, is_probability
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.methods import METHODS
 from privlp.methods.base import Method, PlannedRun
+from privlp.methods.perturbed import require_enough_rows
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
+from privlp.regions.optimum import is_range
 from privlp.relations.base import NeighbourRelation
 
 
@@ -32,7 +34,7 @@ class Proposals:
     """
 
     def __init__(self, task: Task, methods: Sequence[Method]) -> None:
-        self._methods = methods
+        self._task = task
         self.planned: dict[str, PlannedRun] = {}
         self.predictions: dict[str, Prediction] = {}
         self.reasons: dict[str, PrivLPError] = {}
@@ -53,6 +55,10 @@ class Proposals:
             If none can be planned, with the reasons.
         """
         found = [method for method in candidates if method.name in self.predictions]
+        for method in found:
+            difficulty = self.predictions[method.name].difficulty
+            if difficulty is not None and (difficulty <= 1 or not self._given_optimum()):
+                return method.name
         # HiGHS takes many times longer than closed formulas: it is for regions without them.
         closed = [method for method in found if not method.needs_oracle] or found
         if closed:
@@ -61,6 +67,10 @@ class Proposals:
             if method.name in self.planned:
                 return method.name
         raise self._refusal(candidates)
+
+    def _given_optimum(self) -> bool:
+        """Whether the request holds an optimal value, which other methods build on."""
+        return self._task.opt is not None and not is_range(self._task.opt)
 
     def _refusal(self, candidates: Sequence[Method]) -> PrivLPError:
         """Why none of the candidates can be planned."""
@@ -75,32 +85,39 @@ class Proposals:
         )
 
 
-def protecting(relation: NeighbourRelation, feasible: str | None) -> list[Method]:
+def protecting(relation: NeighbourRelation, feasible: str | float | None) -> list[Method]:
     """The methods that protect a relation and can promise what `feasible` asks for.
 
-    Methods that never violate a row come last.
+    Methods that promise nothing of the rows come first, those that never violate one come last.
 
     Raises
     ------
     InvalidParameterError, UnsupportedProblemError
-        If `feasible` is neither None nor "always", or no method can promise it.
+        If `feasible` is not None, "always" or a probability, or no method can promise it.
     """
     found = [method for method in METHODS.values() if method.protects(relation)]
-    never = [method for method in found if method.never_violates]
+    nearly, probably, always = (
+        [method for method in found if method.rows_hold == promise]
+        for promise in ("nearly", "probably", "always")
+    )
     if feasible is None:
-        return [method for method in found if not method.never_violates] + never
-    if not is_one_of(feasible, ("always",)):
+        return nearly + probably + always
+    certain = is_one_of(feasible, ("always",))
+    if not certain and not is_probability(feasible):
         raise InvalidParameterError(
-            f"feasible must be None or 'always', got {feasible!r}.", parameter="feasible"
+            "feasible must be None, 'always' or a probability between 0 and 1, such as 0.99; got"
+            f" {feasible!r}.",
+            parameter="feasible",
         )
-    if not never:
+    promising = always if certain else probably
+    if not promising:
         raise UnsupportedProblemError(
             "feasible must be None here: when a whole constraint may change, no private solution"
             " can satisfy every private row with certainty. The parameters s and alpha say how many"
             " may be violated, and by how much.",
             parameter="feasible",
         )
-    return never
+    return promising
 
 
 def candidates(task: Task, methods: Sequence[Method]) -> list[Method]:
@@ -111,9 +128,11 @@ def candidates(task: Task, methods: Sequence[Method]) -> list[Method]:
     InvalidParameterError
         If `s` or `alpha` is outside its domain.
     """
-    if task.relation.changes_whole_rows:
+    if task.relation.changes_whole_rows and task.lp.penalty is None:
+        if task.s is None:
+            require_enough_rows(task)
         task.density(), task.accuracy()
-    offered = [method for method in methods if not method.never_violates]
+    offered = [method for method in methods if method.rows_hold == "nearly"]
     if len(offered) > 1:
         task.accuracy()
     return [method for method in offered or methods if method.competes(task)]

@@ -150,7 +150,13 @@ class Descent:
         power = 1.0 if self.density is None else 0.5
         per_round = noise * math.sqrt(self.rounds)
         return Prediction(
-            method, self.error * region.typical_norm, objective_loss, self.rounds, per_round, power
+            method,
+            self.error * region.typical_norm,
+            objective_loss,
+            self.rounds,
+            per_round,
+            power,
+            yardstick=region.typical_norm / math.sqrt(region.size),
         )
 
     @property

@@ -114,7 +114,10 @@ class DenseMultiplicativeWeights(Method):
                 regret + 2 * mechanism.sensitivity * math.log(max(2, simplex.size)) / mechanism.eps
             )
             violation = _TYPICAL_SHARE * bound**2 * _HALF_SPAN_OF_A_ROW * simplex.typical_norm
-            return Prediction(self.name, violation, 0.0, rounds, 2 / mechanism.eps)
+            yardstick = simplex.typical_norm / math.sqrt(simplex.size)
+            return Prediction(
+                self.name, violation, 0.0, rounds, 2 / mechanism.eps, yardstick=yardstick
+            )
 
         return PlannedRun([(mechanism, rounds, PURPOSE)], start, predict)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from privlp.checks import positive, real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.methods.advice import HOPELESS, LARGEST_SHARE_OF_ROWS, about, other_relations
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.perturbed_charges import PerturbedCharges
 from privlp.methods.perturbed_draws import Draws
-from privlp.methods.perturbed_hard import HardRowSearch
+from privlp.methods.perturbed_hard import BeforeStages, HardRowSearch
 from privlp.methods.perturbed_soft import SoftRowSearch
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
@@ -22,6 +24,7 @@ from privlp.regions.optimum import is_range, range_of
 from privlp.regions.reduced import PublicRows, ReducedPolytope, UnboundedRegionError
 from privlp.relations.base import NeighbourRelation
 from privlp.rows.door import Rows
+from privlp.verdict import Verdict
 
 # A bounded region for the search where only the cost bounds it: this many times the value given, or
 # variables of up to this size.
@@ -63,6 +66,11 @@ class Perturbed(Method):
     def competes(self, task: Task) -> bool:
         return task.ledger.delta > 0 or math.isinf(task.ledger.eps)
 
+    def adapted(self, task: Task) -> Task:
+        if task.lp.penalty is None:
+            return replace(task, width=None)
+        return replace(task, s=None, alpha=None, opt=None)
+
     def plan(self, task: Task) -> PlannedRun:
         task.constraint_private(self.name, soft_rows=True)
         if task.ledger.delta == 0 and math.isfinite(task.ledger.eps):
@@ -77,30 +85,34 @@ class Perturbed(Method):
         task.refuse(self.name, width="it needs no declared bounds")
         s, _ = task.density(), task.accuracy()
         public = PublicRows(task.lp)
-        region, wide = _search_region(task, public)
+        try:
+            region, wide = _search_region(task, public)
+        except UnsupportedProblemError:
+            require_enough_rows(task)
+            raise
         charges = PerturbedCharges.hard(task, s)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> HardRowSearch:
-            first, scale, *rest = draws
-            return HardRowSearch(task, rows, public, region, first, scale, _stages(rest), wide=wide)
+            before, rest = BeforeStages(*draws[:3]), _stages(draws[3:])
+            return HardRowSearch(task, rows, public, region, before, rest, wide=wide)
 
         return PlannedRun(
             charges.requests,
             start,
-            lambda: self._prediction(region, charges, s * _DIFFICULT),
+            lambda: self._prediction(region, charges, s * _DIFFICULT, wide=wide),
         )
 
     def _plan_soft(self, task: Task) -> PlannedRun:
         reason = "every violation of a soft row has its price"
         task.refuse(self.name, s=reason, alpha=reason, opt="the bounds of variables are enough")
-        price = task.public.largest_price
-        if task.relation.hides_rows or price is None:
+        prices = task.public.prices
+        if task.relation.hides_rows or prices is None:
             raise UnsupportedProblemError(
                 "method='perturbed' takes soft rows where records are replaced: prices of rows are"
                 " public.",
                 parameter="method",
             )
-        if not math.isfinite(price):
+        if not math.isfinite(prices.largest):
             raise UnsupportedProblemError(
                 "method='perturbed' needs a finite penalty for every private row, or none for any.",
                 parameter="method",
@@ -118,9 +130,11 @@ class Perturbed(Method):
         charges = PerturbedCharges.soft(task, clipped=width is None)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> SoftRowSearch:
-            shares, *rest = draws
+            shares, moments, *rest = draws
             bound = rest.pop(0) if width is None else width
-            return SoftRowSearch(task, rows, public, region, shares, bound, _stages(rest))
+            return SoftRowSearch(
+                task, rows, public, region, prices, shares, moments, bound, _stages(rest)
+            )
 
         return PlannedRun(
             charges.requests,
@@ -129,14 +143,58 @@ class Perturbed(Method):
         )
 
     def _prediction(
-        self, region: ReducedPolytope, charges: PerturbedCharges, easy: float
+        self,
+        region: ReducedPolytope,
+        charges: PerturbedCharges,
+        easy: float,
+        *,
+        wide: bool = False,
     ) -> Prediction:
-        """The error, as a share of what rows vary by: it grows with variables times noise."""
+        """The error, as a share of what rows vary by: it grows with variables times noise.
+
+        Where nothing is known of the size of the region, that is unknown.
+        """
         difficulty = region.size * charges.sigma / easy
-        typical = float(np.exp(np.mean(np.log(region.unit)))) / math.sqrt(region.size)
+        typical = None
+        if not wide:
+            typical = float(np.exp(np.mean(np.log(region.unit)))) / math.sqrt(region.size)
         rounds = sum(number for _, number, _ in charges.requests)
-        violation = _USEFUL * difficulty * typical
-        return Prediction(self.name, violation, None, rounds, charges.sigma, difficulty=difficulty)
+        violation = math.inf if typical is None else _USEFUL * difficulty * typical
+        return Prediction(
+            self.name,
+            violation,
+            None,
+            rounds,
+            charges.sigma,
+            yardstick=typical,
+            difficulty=difficulty,
+        )
+
+
+def require_enough_rows(task: Task) -> None:
+    """Refuse a program with so few rows that no s helps, whatever else is known of it.
+
+    The number of coordinates is taken to be as small as the public equalities may make it.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        With the number of rows that would be enough, and what else would.
+    """
+    if not task.public.has_private_rows or task.lp.penalty is not None or task.ledger.delta == 0:
+        return
+    lp, largest = task.lp, max(1.0, LARGEST_SHARE_OF_ROWS * task.n)
+    free = int((lp.bounds[:, 0] < lp.bounds[:, 1]).sum())
+    size = max(1, free - int((~lp.private & (lp.row_lower == lp.b)).sum()))
+    sigma = PerturbedCharges.hard(task, min(largest, float(task.n))).sigma
+    difficulty = size * sigma / largest / _DIFFICULT
+    if difficulty > HOPELESS:
+        raise UnsupportedProblemError(
+            f"{Verdict.TOO_FEW_ROWS}: whatever s, noise on {size} or more variables is"
+            f" {difficulty:.2g} times what {LARGEST_SHARE_OF_ROWS:.0%} of the rows outweigh. About"
+            f" {about(difficulty / HOPELESS * task.n)} rows would be the least."
+            f"{other_relations(task)}"
+        )
 
 
 def _stages(draws: Sequence[ChargedDraws]) -> list[Draws]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import UnsupportedProblemError
-from privlp.methods.perturbed_draws import Draws, NoisyCounts
+from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
 from privlp.methods.task import Task
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
 from privlp.regions.reduced import PublicRows, ReducedPolytope
 from privlp.rows.door import Rows
-from privlp.rows.in_coordinates import RowsInCoordinates, norms
+from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm
 from privlp.rows.missed import MeasuredRows
 from privlp.rows.program_rows import RowBlock
 
@@ -28,6 +29,8 @@ Path = Callable[[float], FloatArray]
 # it; and how far rows are moved inwards, in units of the softness.
 _SOFTNESS, _LAST_SOFTNESS = 0.4, 0.2
 _INWARDS = 0.5
+# Price of the scale of the cost in rows, and the softness, without noise.
+_EXACT_PRICE, _SHARP = 0.1, 1e-6
 # Price of the scale of the cost: these many rows of typical violation for each of the s rows; more
 # where noise is larger, but at most a share of the violation of all rows.
 _ROWS_OF_A_PRICE, _NOISE_OF_A_PRICE, _SHARE_OF_ALL_ROWS, _LEAST_NOISE = 4.0, 6.0, 0.4, 1.5
@@ -38,11 +41,30 @@ _MARGIN = 1.15
 # Variables count by this power of their share of the largest one, and no less than the floor.
 _POWER_OF_SHARE, _LEAST_SHARE = 0.5, 0.1
 # Search on paths: how far back towards the cheapest point, and forward where no point is known.
-_BACK, _FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.75, 0.95, 1.5
+_BACK, _FAR_BACK, _FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.6, 0.75, 0.95, 1.5
+# So many deviations of noise are hardly ever exceeded: a count below that may be 0.
+_SURE = 3.0
+# The last point is to have this many deviations fewer than s missed rows.
+_BELOW_S = 2.0
+# Shares of the rows' norms within this ratio count as even.
+_EVEN = 10.0
 # Logarithm of odds, along the way from the cheapest point, between which the start is searched.
 _ODDS, _WIDE_ODDS = 9.0, 45.0
 # Binary logarithms between which the scale is searched.
 _LOW_SCALE, _HIGH_SCALE = -20.0, 6.0
+
+
+@dataclass(frozen=True)
+class BeforeStages:
+    """The charged draws before the stages.
+
+    Counts for the start; the sum of each variable's share of the norm of rows; and counts for the
+    scale of rows.
+    """
+
+    start: ChargedDraws
+    shares: ChargedDraws
+    scale: ChargedDraws
 
 
 class HardRowSearch:
@@ -55,8 +77,7 @@ class HardRowSearch:
     public : PublicRows
     region : ReducedPolytope
         Where the search starts.
-    start, scale : ChargedDraws
-        Counts for the start, and for the scale of the rows.
+    before : BeforeStages
     stages : sequence of Draws
     wide : bool
         Whether nothing is known of the size of the variables.
@@ -68,8 +89,7 @@ class HardRowSearch:
         rows: Rows[Any],
         public: PublicRows,
         region: ReducedPolytope,
-        start: ChargedDraws,
-        scale: ChargedDraws,
+        before: BeforeStages,
         stages: Sequence[Draws],
         *,
         wide: bool,
@@ -81,10 +101,13 @@ class HardRowSearch:
         self._k = task.public.rows_of_one_record
         self._rows, self._public, self._region = rows, public, region
         self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
-        self._start, self._scale, self._stages = start, scale, stages
+        self._before, self._stages = before, stages
+        self._weights = np.ones(len(public.cost))
         self._cheapest = self._cheapest_point()
         self._trace: dict[str, list[Any]] = {}
         self._x = self._cheapest
+        # Noisy counts of missed rows, with the points that have few.
+        self._known: list[tuple[float, FloatArray]] = []
         self._steps = self._play()
 
     def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
@@ -106,21 +129,28 @@ class HardRowSearch:
         return float(self._public.cost @ (x - self._cheapest))
 
     def _play(self) -> Iterator[None]:
-        x, far, good = self._started()
+        x, far = self._started()
         yield
-        region = self._region_at(x, weighted=False) if good else self._region
+        region = self._region_at(x, weighted=False) if self._known else self._region
+        self._weights = self._uneven(region)
+        region = ReducedPolytope(self._public, region.cap, self._weights)
         typical = self._typical_side(region, x)
         yield
         unit = float(np.mean(region.unit**2))
         lower = 1.0
         for number, draws in enumerate(self._stages):
             last = number == len(self._stages) - 1
-            region = self._region_at(x, weighted=number > 0) if good else self._region
+            region = self._region
+            if self._known and draws.sigma > 0:
+                region = self._region_at(x, weighted=number > 0)
             side = typical * math.sqrt(unit / float(np.mean(region.unit**2)))
             found = self._solved(draws, region, x, far, side, lower, last=last)
             self._note("x", found)
             yield
-            x, good, further = self._calibrated(draws, found, x if good else None, far, last=last)
+            good = None
+            if self._known:
+                good = self._safest() if last else x
+            x, further = self._calibrated(draws, found, good, far, last=last)
             lower = lower / _LOWER_PRICE if further else lower
             self._note("calibrated x", x)
             self._x = x
@@ -129,8 +159,12 @@ class HardRowSearch:
     def _note(self, name: str, value: Any) -> None:
         self._trace.setdefault(name, []).append(value)
 
-    def _started(self) -> tuple[FloatArray, FloatArray, bool]:
-        """A point with few missed rows on a public ray, the ray's end, and whether it was found."""
+    def _safest(self) -> FloatArray:
+        """Of the points with few missed rows, that of the lowest noisy count."""
+        return min(self._known, key=lambda known: known[0])[1]
+
+    def _started(self) -> tuple[FloatArray, FloatArray]:
+        """A point with few missed rows on a public ray, if there is one, and the ray's end."""
         region = self._region
         towards = region.inside - region.coordinates(self._cheapest)
         reach = min(region.reach(region.inside, towards), 1e6)
@@ -138,8 +172,8 @@ class HardRowSearch:
         worst = self._public.best(-self._public.cost)
         if worst is not None:
             ends.append(worst)
-        counts = NoisyCounts(self._measured, MeasuredRows.missed, self._start)
-        target = max(self._s - 2 * counts.sigma, 2 * counts.sigma)
+        counts = NoisyCounts(self._measured, MeasuredRows.missed, self._before.start)
+        target = max(self._s - 2 * counts.sigma, _SURE * counts.sigma)
         found = [counts(end) for end in ends]
         far = ends[int(np.argmin(found))]
 
@@ -147,16 +181,17 @@ class HardRowSearch:
             return self._cheapest + (far - self._cheapest) / (1 + math.exp(-log_odds))
 
         odds = (-_WIDE_ODDS, 0.0) if self._wide else (-_ODDS, _ODDS)
-        t, seen = counts.first_below(target, ray, *odds)
-        good = seen or min(found) <= target
-        x = ray(t) if seen else far
+        t, count = counts.first_below(target, ray, *odds)
+        x = far if math.isinf(count) else ray(t)
+        if min(count, *found) <= target:
+            self._known.append((min(count, *found), x))
         self._note("start", x)
-        return x, far, good
+        return x, far
 
     def _typical_side(self, region: ReducedPolytope, x: FloatArray) -> float:
         """A noisy median of the scaled right-hand sides."""
         sides = self._rows.keep(partial(ScaledSides, region=region, x=x))
-        counts = NoisyCounts(sides, ScaledSides.above, self._scale)
+        counts = NoisyCounts(sides, ScaledSides.above, self._before.scale)
         middle = self._n / 2
         level, _ = counts.first_below(middle, lambda t: 2.0**t, _LOW_SCALE, _HIGH_SCALE)
         return float(2.0**level)
@@ -168,17 +203,30 @@ class HardRowSearch:
             return self._region
         cap = float(self._public.cost @ self._cheapest) + _MARGIN * own
         try:
-            region = ReducedPolytope(self._public, cap)
+            region = ReducedPolytope(self._public, cap, self._weights)
         except UnsupportedProblemError:  # costs so close to the cheapest one leave no room
             return self._region
         if not weighted:
             return region
-        share = np.abs(x - self._cheapest)[region.live] / region.unit
-        weights = np.ones(len(x))
-        weights[region.live] = (
+        share = (np.abs(x - self._cheapest) * self._weights)[region.live] / region.unit
+        weights = self._weights.copy()
+        weights[region.live] *= (
             np.maximum(share / max(float(share.max()), 1e-300), _LEAST_SHARE) ** _POWER_OF_SHARE
         )
         return ReducedPolytope(self._public, cap, weights)
+
+    def _uneven(self, region: ReducedPolytope) -> FloatArray:
+        """Larger units for variables with far smaller shares of the rows' norms than others, (d,).
+
+        Noise hides small shares, so no unit grows beyond what noise allows.
+        """
+        draw = self._before.shares
+        noisy = np.asarray(draw(self._rows.total(shares_of_norm, region)))
+        least = 2 * float(draw.mechanism.sigma)  # type: ignore[attr-defined]
+        ratio = max(float(noisy.max()), least) / np.maximum(noisy, least)
+        weights = np.ones(len(self._public.cost))
+        weights[region.live] = np.sqrt(np.maximum(ratio / _EVEN, 1.0))
+        return weights
 
     def _scale_of_cost(self, x: FloatArray, far: FloatArray) -> float:
         """The cost that is at stake at x: above the cheapest point, or below the far one."""
@@ -198,11 +246,14 @@ class HardRowSearch:
     ) -> FloatArray:
         """The released minimum of a perturbed program around x."""
         softness = (_LAST_SOFTNESS if last else _SOFTNESS) * side
+        inwards = _INWARDS * softness
         noise = _NOISE_OF_A_PRICE * draws.sigma
         price = max(
             _ROWS_OF_A_PRICE * self._s * side, min(noise, _SHARE_OF_ALL_ROWS * self._n * side)
         )
         price = min(price, max(price * lower, _LEAST_NOISE * draws.sigma))
+        if draws.sigma == 0:  # an exact penalty, for eps = inf
+            price, softness, inwards = _EXACT_PRICE * side, _SHARP * side, 0.0
         cost = region.cost(self._public.cost) * (price / self._scale_of_cost(x, far))
         z = draws.minimum(
             self._rows.keep(partial(RowsInCoordinates, region=region)),
@@ -210,8 +261,8 @@ class HardRowSearch:
             cost,
             region.within(region.coordinates(x)),
             softness=softness,
-            shift=_INWARDS * softness,
-            k=self._k,
+            shift=inwards,
+            bend=Bend(self._k, self._k),
             n=self._largest_n,
         )
         return region.point(z)
@@ -224,14 +275,16 @@ class HardRowSearch:
         far: FloatArray,
         *,
         last: bool,
-    ) -> tuple[FloatArray, bool, bool]:
-        """The cheapest point with few missed rows on a path through x.
+    ) -> tuple[FloatArray, bool]:
+        """The cheapest point with few missed rows on a path through x, and whether it lies far off.
 
-        Also whether such a point is known, and whether it lies far from x.
+        If none is found, the good point given, or x; after the last stage the end of the path.
         """
+        if draws.sigma == 0:
+            return x, False
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draws.counts)
-        least = self._s / 4 if last else 2 * counts.sigma
-        target = max(self._s - 2 * counts.sigma, least)
+        least = self._s / 4 if last else _SURE * counts.sigma
+        target = max(self._s - _BELOW_S * counts.sigma, least)
         unit, own = self._scale_of_cost(x, far), max(self._cost(x), 1e-300)
         paths = self._paths(x, good, far, unit)
         top = _FORWARD
@@ -242,17 +295,17 @@ class HardRowSearch:
         path = paths[int(np.argmin(found))]
         if last:
             top = max(_BEYOND * top, 0.3)
-        low = -_BACK if good is not None else -_ALL_THE_WAY * own / unit
-        t, seen = counts.first_below(target, path, low, top)
-        below = seen or min(found) <= target
-        further = good is not None and (not below or t > top / 2)
-        if seen:
-            return path(t), True, further
-        if below:
-            return path(probe), True, further
-        if last:
-            return path(top), False, further
-        return (x, False, further) if good is None else (good, True, further)
+        low = -(_BACK if last else _FAR_BACK) if good is not None else -_ALL_THE_WAY * own / unit
+        t, count = counts.first_below(target, path, low, top)
+        if math.isinf(count):
+            t, count = probe, min(found)
+        further = good is not None and (count > target or t > top / 2)
+        if count <= target:
+            self._known.append((count, path(t)))
+            return path(t), further
+        if good is None:
+            return (path(top) if last else x), further
+        return good, further
 
     def _paths(
         self, x: FloatArray, good: FloatArray | None, far: FloatArray, unit: float

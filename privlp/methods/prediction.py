@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class NoiseOnNumbers:
-    """Noise of bounded support on the private numbers of one part of a program.
+    """Noise on the private numbers of one part of a program, which tightens them.
 
     Attributes
     ----------
@@ -16,7 +16,7 @@ class NoiseOnNumbers:
         "b", "A" or "c".
     typical, most : float
         How far noise moves one number typically and at most, in its units. It only tightens b and
-        A; costs move both ways.
+        A; costs move both ways. Infinite for noise of unbounded support.
     declared : float
         Width of the declared public range (the median over the numbers), infinite where an end was
         not declared.
@@ -67,11 +67,16 @@ class Prediction:
         eps.
     power : float
         The violation falls as n or eps to the minus this power, s growing with n.
+    yardstick : float or None
+        The amount by which a row typically varies over the public region, in the same units, where
+        it is known.
     difficulty : float or None
         For perturbed programs: variables times noise over s, 1 where most draws still succeed.
     on_numbers : tuple of NoiseOnNumbers
-        For methods that never violate a row: the noise on each part of the program. It costs
-        objective, which is not predicted.
+        For methods that tighten the private numbers: the noise on each part of the program. It
+        costs objective, which is not predicted.
+    note : str
+        What else public numbers say, in sentences for the advice.
 
     Examples
     --------
@@ -90,5 +95,7 @@ class Prediction:
     rounds: int
     noise: float
     power: float = 1.0
+    yardstick: float | None = None
     difficulty: float | None = None
     on_numbers: tuple[NoiseOnNumbers, ...] = ()
+    note: str = ""
