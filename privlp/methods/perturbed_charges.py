@@ -123,7 +123,8 @@ def _counts(task: Task, intensity: float, share: float, number: int, purpose: st
     """
     k = float(task.public.rows_of_one_record)
     if purpose in (_OF_SHARES, _OF_MOMENTS):
-        k = math.sqrt(2) * k + 2 * rounding.of_sum(task.n, len(task.lp.c) ** 2)
+        entries = len(task.lp.c) ** (2 if purpose == _OF_MOMENTS else 1)
+        k = math.sqrt(2) * k + 2 * rounding.of_sum(task.largest_n, entries)
     return GaussianMechanism(k, k * math.sqrt(number / share) / intensity), number, purpose
 
 
@@ -132,8 +133,9 @@ def secret_term(task: Task, mu: float, curvature: float) -> GaussianObjectivePer
 
     The gradient of one record's smoothed violations is a sum of s_i g_i over its rows. If the
     record is replaced, its vectors leave and others come. Each has a norm of at most the price of
-    its row, in units of the largest price. A row with two sides has s_i in [-1, 1], because its
-    sides are not violated at once; other rows have s_i in [0, 1].
+    its row, in units of the largest price. A soft row with two sides is one vector with s_i in [-1,
+    1], the difference of two slopes, whether or not both sides are within their softness at once.
+    Other rows have s_i in [0, 1].
     """
     rows, public = task.public.rows_of_one_record, task.public
     price, one_sided = float(rows), True

@@ -156,10 +156,12 @@ def _attainable(steepest: float, strength: float, size: int) -> float:
     """A tolerance that can be certified although a point is rounded: public.
 
     Rows that are tight keep a slack of about u. Their prices add up to sqrt(p) times the steepest
-    gradient, or little more. A certificate takes the root of their product over the strength. If
-    this were too small, the search would go on for ever; privacy does not depend on it.
+    gradient, or little more. A certificate takes the root of their product over the strength, and
+    what is left of the gradient is rounded as a sum of p terms. If this were too small, the search
+    would go on for ever; privacy does not depend on it.
     """
-    return 8 * math.sqrt(math.sqrt(size) * steepest * _UNIT_ROUNDOFF / strength)
+    unit = steepest * _UNIT_ROUNDOFF / strength
+    return 8 * math.sqrt(math.sqrt(size) * unit) + 16 * size * unit
 
 
 def _rounding(

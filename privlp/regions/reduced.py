@@ -104,7 +104,9 @@ class ReducedPolytope:
             self.unit = self.unit * weights[self.live]
         self.origin = low.copy()
         if not self.live.size:
-            raise UnsupportedProblemError(_SINGLE_POINT)
+            size = 1e-7 * (1 + abs(A) @ np.abs(low))
+            broken = (A @ low > upper + size) | (A @ low < lower - size)
+            raise UnsupportedProblemError(_CONTRADICTION if broken.any() else _SINGLE_POINT)
         rest = A[:, np.flatnonzero(fixed)] @ low[fixed]
         at_low = rest + A[:, self.live] @ low[self.live]
         B = sp.csr_array(A[:, self.live] @ sp.diags_array(self.unit))
