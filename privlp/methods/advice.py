@@ -30,13 +30,13 @@ def advise(task: Task, prediction: Prediction | None) -> tuple[Verdict, str]:
             f"{Verdict.ROWS_HOLD}: the rows hold. What noise on costs loses of the objective is not"
             " predicted."
         )
+    if prediction is not None and prediction.difficulty is not None:
+        return _advice_on_difficulty(task, prediction.difficulty)
     if prediction is None or prediction.yardstick is None:
         return Verdict.UNKNOWN, (
             "Whether these violations are small is for you to say: what rows vary by over the"
             " region is not known publicly."
         )
-    if prediction.difficulty is not None:
-        return _advice_on_difficulty(task, prediction.difficulty)
     return _advice_on_violation(task, prediction, prediction.violation / prediction.yardstick)
 
 

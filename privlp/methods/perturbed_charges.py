@@ -49,6 +49,11 @@ class PerturbedCharges:
     intensity: float
     sigma: float
 
+    @property
+    def stages(self) -> int:
+        """Number of perturbed programs."""
+        return sum(isinstance(found, GaussianObjectivePerturbation) for found, *_ in self.requests)
+
     @classmethod
     def hard(cls, task: Task, s: float) -> PerturbedCharges:
         """For hard rows."""
