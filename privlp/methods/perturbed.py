@@ -101,7 +101,7 @@ class Perturbed(Method):
             charges.requests,
             start,
             lambda: self._prediction(
-                region.size, charges, s * _DIFFICULT, typical, 2 + 2 * charges.stages
+                region.size, charges, s * _DIFFICULT, typical, 2 + 2 * len(charges.terms)
             ),
         )
 
@@ -145,7 +145,7 @@ class Perturbed(Method):
                 charges,
                 task.n * _SOFT_DIFFICULT,
                 _typical(region),
-                1 + charges.stages,
+                1 + len(charges.terms),
             ),
         )
 
@@ -154,12 +154,13 @@ class Perturbed(Method):
     ) -> Prediction:
         """The error, as a share of what rows vary by: it grows with variables times noise."""
         difficulty = size * charges.sigma / easy
+        last = charges.terms[-1]
         return Prediction(
             self.name,
             _USEFUL * difficulty * typical,  # as a descent that leaves a tenth
             None,
             rounds,
-            charges.sigma,
+            last.sigma / last.sensitivity,
             yardstick=None if math.isnan(typical) else typical,
             difficulty=difficulty,
         )

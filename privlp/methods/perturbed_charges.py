@@ -50,9 +50,11 @@ class PerturbedCharges:
     sigma: float
 
     @property
-    def stages(self) -> int:
-        """Number of perturbed programs."""
-        return sum(isinstance(found, GaussianObjectivePerturbation) for found, *_ in self.requests)
+    def terms(self) -> list[GaussianObjectivePerturbation]:
+        """The secret term of each stage."""
+        return [
+            found for found, *_ in self.requests if isinstance(found, GaussianObjectivePerturbation)
+        ]
 
     @classmethod
     def hard(cls, task: Task, s: float) -> PerturbedCharges:
