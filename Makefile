@@ -105,6 +105,7 @@ bench-family: $(VENV)/dev  ## All constraint-private methods on families of prog
 bench-low-sensitivity: $(VENV)/dev  ## Private numbers: multiplicative weights against direct noise; rows that are never violated
 	$(BIN)/python -m benchmarks.low_sensitivity
 	$(BIN)/python -m benchmarks.never_violated
+	$(BIN)/python -m benchmarks.feasible
 
 bench-svm: $(VENV)/dev  ## Published tables and figures of private support vector machines, re-run (hours; resumable; needs the data)
 	for page in $(SVM_PAGES); do $(BIN)/python -m benchmarks.$$page || exit 1; done

@@ -513,6 +513,7 @@ SMALL_CHANGES: list[Subject] = [
     *(_on_numbers("truncated-laplace", part, 2.0, 0.1) for part in "bAc"),
     *(_one_number("truncated-gaussian", part, 2.0, 0.1) for part in "bAc"),
     _on_numbers("truncated-laplace-published", "b", 2.0, 0.2),
+    *(_on_numbers("quantile-noise", part, 2.0, 0.0) for part in "bAc"),
     Played(
         "mw: selection, b private",
         frozenset(["mw"]),

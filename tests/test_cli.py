@@ -625,3 +625,91 @@ def test_plan_refuses_a_picture_of_no_known_kind(model):
     result = call("plan", model, *SOLVE, "--plot", "plan.doc")
     assert result.exit_code == 2
     assert "must be a .png, .pdf or .svg file" in result.output
+
+
+# ----------------------------------------------------------------------------------------------
+# ranges row by row, and rows that hold with a probability
+
+
+@pytest.fixture
+def wards(tmp_path):
+    """Beds of two wards, a floor and a balance row."""
+    path = tmp_path / "wards.mps"
+    privlp.LinearProgram(
+        [1.0, 2.0],
+        [[1, 0], [0, 1], [1, 1], [1, -1]],
+        [20.0, 90.0, np.inf, 0.0],
+        row_lower=[-np.inf, -np.inf, 30.0, -np.inf],
+        row_names=["beds_1", "beds_2", "patients", "balance"],
+    ).to_mps(path)
+    return path
+
+
+SCALAR = ("--eps", 5, "--delta", 1e-3, "--scalar-private", 0.1, "--norm", 1, "--zeros-public")
+
+
+def test_ranges_row_by_row_from_a_file_and_from_options(wards, tmp_path):
+    table = tmp_path / "ranges.csv"
+    table.write_text("row,low,high\nbeds_*,15,25\npatients,,35\n")
+    request = ("plan", wards, *SCALAR, "--feasible", "always", "--b-ranges", table)
+    result = call(*request, "--b-range-of", "beds_2", 80, 100)
+    assert result.exit_code == 0, result.output
+    assert "the objective is at most 55." in " ".join(result.output.split())
+    result = call(*request)  # the file's range does not hold for the second ward
+    assert result.exit_code == 2
+    assert "Some of the right-hand sides of the private rows lie outside" in result.stderr
+
+
+def test_the_row_in_the_way_is_named_in_the_sign_of_the_file(wards):
+    result = call(
+        "solve",
+        wards,
+        *SCALAR,
+        *("--feasible", "always", "--b-range", 15, 100, "--b-range-of", "patients", 25, 180),
+    )
+    assert result.exit_code == 2
+    assert re.search(r"In the way: row '(patients' \(upper end 180|beds)", result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("beds_1,15\n", "--b-ranges: line 1 of .* must be a row name|no row"),
+        ("row,low,high\nbeds_1,few,25\n", "--b-ranges: line 2 of .* must be a row name, a lower"),
+        ("nobody,1,2\n", "--b-ranges: the model has no row 'nobody'"),
+        ("beds_1,9,2\n", "--b-ranges: the lower end of row 'beds_1' exceeds its upper end"),
+        ("beds_1,nan,2\n", "--b-ranges: the lower end of row 'beds_1' exceeds .* is no number"),
+        ("beds_1,1,2\n\xff", "no row|is not a CSV file|must be a row name"),
+    ],
+)
+def test_bad_files_of_ranges(wards, tmp_path, text, message):
+    table = tmp_path / "ranges.csv"
+    table.write_bytes(text.encode("latin-1"))
+    result = call("plan", wards, *SCALAR, "--b-ranges", table)
+    assert result.exit_code == 2
+    assert re.search(message, result.stderr), result.stderr
+
+
+def test_a_file_of_ranges_that_is_not_there(wards, tmp_path):
+    result = call("plan", wards, *SCALAR, "--b-ranges", tmp_path / "none.csv")
+    assert (result.exit_code, "none.csv: No such file" in result.stderr) == (2, True)
+
+
+def test_ranges_of_rows_need_private_right_hand_sides(wards):
+    result = call(
+        "plan", wards, "--eps", 1, "--delta", 0, "--row-private", 1, "--b-range-of", "beds_1", 1, 2
+    )
+    assert result.exit_code == 2
+    assert "--b-range-of has no use without --scalar-private." in result.stderr
+
+
+def test_rows_that_hold_with_a_probability(wards):
+    result = call("solve", wards, *SCALAR, "--feasible", 0.99, "--seed", 0)
+    assert result.exit_code == 0, result.output
+    assert "hold together with probability at least 0.99" in result.output
+    for wrong, message in (
+        ("1.5", "--feasible must be None, 'always' or a probability between 0 and 1"),
+        ("often", "'often' is neither 'always' nor a probability."),
+    ):
+        result = call("solve", wards, *SCALAR, "--feasible", wrong)
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr

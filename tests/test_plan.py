@@ -161,7 +161,7 @@ def test_yardsticks_of_all_methods_are_of_one_size():
 
 def test_a_violation_is_unknown_where_nothing_is_known_of_the_variables():
     unknown = plan(opt=None)
-    assert math.isnan(unknown.predictions["perturbed"].violation)
+    assert math.isinf(unknown.predictions["perturbed"].violation)
     assert (unknown.yardstick, unknown.verdict) == (None, Verdict.ROUGH)
     assert re.search(r"perturbed \(auto\) +unknown ", str(unknown))
     with pytest.raises(privlp.UnsupportedProblemError, match="There is nothing to draw"):
@@ -258,7 +258,8 @@ def test_what_a_plan_that_never_violates_rows_refuses():
     with pytest.raises(privlp.UnsupportedProblemError, match="feasible must be None here"):
         plan(feasible="always")
     with pytest.raises(
-        privlp.InvalidParameterError, match="feasible must be None or 'always', got 'never'"
+        privlp.InvalidParameterError,
+        match=r"feasible must be None, 'always' or a prob.*; got 'never'",
     ):
         plan(feasible="never")
     with pytest.raises(

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from privlp.cli.options import RANGES, flag
-from privlp.errors import NotPrivateWarning, PrivLPError
+from privlp.errors import NotPrivateWarning, PrivLPError, PublicPointWarning
 
 _STAYS_CHARGED = (
     "Nothing was released but what is printed above or saved; what was charged stays charged."
@@ -36,6 +36,7 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", NotPrivateWarning)
+            warnings.simplefilter("always", PublicPointWarning)
             try:
                 return command(*args, **kwargs)
             except PrivLPError as error:

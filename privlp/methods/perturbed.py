@@ -94,7 +94,7 @@ class Perturbed(Method):
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> HardRowSearch:
             before, rest = BeforeStages(*draws[:3]), _stages(draws[3:])
-            wide = math.isnan(typical)
+            wide = math.isinf(typical)
             return HardRowSearch(task, rows, public, region, before, rest, wide=wide)
 
         return PlannedRun(
@@ -161,7 +161,7 @@ class Perturbed(Method):
             None,
             rounds,
             last.sigma / last.sensitivity,
-            yardstick=None if math.isnan(typical) else typical,
+            yardstick=None if math.isinf(typical) else typical,
             difficulty=difficulty,
         )
 
@@ -207,7 +207,7 @@ def _search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, flo
 
     The bounds and public rows, if they bound all variables. Otherwise costs are bounded by a
     multiple of the hint. What rows vary by is then that of costs up to the hint itself. Without a
-    hint, costs are bounded by a very large number, and what rows vary by is not known: NaN.
+    hint, costs are bounded by a very large number, and what rows vary by is not known: infinite.
     """
     hint = _largest_cost(task)
     try:
@@ -222,7 +222,7 @@ def _search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, flo
             region = ReducedPolytope(public, least + _BEYOND_HINT * (hint - least))
             return region, _typical(region) / _BEYOND_HINT
         far = _FARTHEST * float(np.abs(public.cost).sum())
-        return ReducedPolytope(public, least + far), math.nan
+        return ReducedPolytope(public, least + far), math.inf
 
 
 def _largest_cost(task: Task) -> float | None:

@@ -107,7 +107,7 @@ class HiddenGradient:
         self._rows, self._size, self._bend = rows, size, (softness, shift)
         self.minimum: FloatArray | None = None
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:  # noqa: ARG002
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         return np.zeros(self._size, dtype=dtype)
 
     def at(self, z: FloatArray) -> FloatArray:
