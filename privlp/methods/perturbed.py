@@ -87,7 +87,7 @@ class Perturbed(Method):
         public = PublicRows(task.lp)
         try:
             region, typical = _search_region(task, public)
-        except UnsupportedProblemError:
+        except UnboundedRegionError:
             require_enough_rows(task)
             raise
         charges = PerturbedCharges.hard(task, s)
