@@ -89,6 +89,7 @@ def test_without_noise_every_method_approaches_the_exact_optimum(method, name):
     )
 
 
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "perturbed"])
 def test_without_noise_smaller_alpha_means_smaller_violation_and_alpha_is_kept(method):
     lp = covering()
     opt = privlp.solve_exact(lp).objective
@@ -101,6 +102,15 @@ def test_without_noise_smaller_alpha_means_smaller_violation_and_alpha_is_kept(m
     worst = [np.sort(v)[-4] for v in left]
     assert worst[0] >= worst[-1]
     assert all(w <= a for w, a in zip(worst, alphas, strict=True))
+
+
+def test_without_noise_perturbed_programs_have_no_use_for_alpha_s_or_opt():
+    lp = covering()
+    exact = privlp.solve_exact(lp)
+    for change in ({}, {"alpha": 2.0}, {"s": 100}, {"opt": None}, {"opt": exact.objective / 2}):
+        found = run(lp, "perturbed", eps=INF, delta=0, **{"s": 3, "alpha": None, **change})
+        assert found.objective == pytest.approx(exact.objective, rel=1e-6)
+        assert privlp.compare(lp, found, exact).violation_at(0) < 1e-6
 
 
 def test_result_without_noise_is_marked(method):
