@@ -40,7 +40,7 @@ class Plan:
     best : str
         The method that ``method="auto"`` takes.
     predictions : dict of str to Prediction
-        Of each method that applies and has one, best first.
+        Of each method that applies and has one: the best first, the others by their violation.
     not_applicable : dict of str to str
         Why other methods do not apply, and what to do about it; printed in short.
     yardstick : float or None
@@ -293,7 +293,7 @@ def plan(
     found, reasons = proposals.predictions, proposals.reasons
     if best in reasons:
         raise reasons[best]
-    ordered = dict(sorted(found.items(), key=lambda item: item[1].violation))
+    ordered = dict(sorted(found.items(), key=lambda item: (item[0] != best, item[1].violation)))
     prediction = ordered.get(best)
     verdict, advice = advise(task, prediction)
     return Plan(

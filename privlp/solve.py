@@ -250,7 +250,10 @@ def _predicted(task: Task, planned: PlannedRun) -> tuple[Verdict | None, str]:
     """The verdict on a planned run, and in words; a warning if it is mostly noise."""
     if planned.predict is None or math.isinf(task.ledger.eps):
         return None, ""
-    verdict, advice = advise(task, planned.predict())
+    try:
+        verdict, advice = advise(task, planned.predict())
+    except (InvalidParameterError, UnsupportedProblemError):  # nothing public says what to expect
+        return None, ""
     if verdict in (Verdict.TOO_FEW_ROWS, Verdict.TOO_MUCH_NOISE):
         warnings.warn(advice, MostlyNoiseWarning, stacklevel=4)
     return verdict, advice

@@ -77,7 +77,8 @@ class Proposals:
         reasons = {method.name: self.reasons[method.name] for method in candidates}
         # The last candidate has the fewest requirements.
         cause = reasons.pop(candidates[-1].name)
-        if not candidates[-1].needs_oracle or not set(map(str, reasons.values())) - {str(cause)}:
+        several = self._task.relation.changes_whole_rows
+        if not several or not set(map(str, reasons.values())) - {str(cause)}:
             return cause
         return UnsupportedProblemError(
             " ".join(["No method applies.", str(cause), *in_short(reasons)]),

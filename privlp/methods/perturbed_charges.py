@@ -54,6 +54,13 @@ class PerturbedCharges:
     intensity: float
     sigma: float
 
+    @property
+    def terms(self) -> list[GaussianObjectivePerturbation]:
+        """The secret term of each stage."""
+        return [
+            found for found, *_ in self.requests if isinstance(found, GaussianObjectivePerturbation)
+        ]
+
     @classmethod
     def hard(cls, task: Task, s: float) -> PerturbedCharges:
         """For hard rows."""

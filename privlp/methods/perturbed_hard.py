@@ -36,8 +36,9 @@ _EXACT_PRICE, _SHARP = 0.1, 1e-6
 _ROWS_OF_A_PRICE, _NOISE_OF_A_PRICE, _SHARE_OF_ALL_ROWS, _LEAST_NOISE = 4.0, 6.0, 0.4, 1.5
 # The price is divided by this number if the stage's point is far from few missed rows.
 _LOWER_PRICE = 1.4
-# The next region ends at this multiple of the cost found.
-_MARGIN = 1.15
+# The next region ends at this multiple of the cost found; without noise, where nothing was known of
+# the size of the variables, at the second.
+_MARGIN, _WIDE_MARGIN = 1.15, 100.0
 # Variables count by this power of their share of the largest one, and no less than the floor.
 _POWER_OF_SHARE, _LEAST_SHARE = 0.5, 0.1
 # Search on paths: how far back towards the cheapest point, and forward where no point is known.
@@ -117,7 +118,8 @@ class HardRowSearch:
     def released(self) -> Released:
         """The last point, with the points and costs of all stages."""
         trace = {name: np.array(values) for name, values in self._trace.items()}
-        return Released(self._x, self._lp.objective(self._x), trace)
+        x = np.clip(self._x, *self._public.bounds.T)  # rounded coordinates may leave them by an ulp
+        return Released(x, self._lp.objective(x), trace)
 
     def _cheapest_point(self) -> FloatArray:
         """The best public point; one inside the region if HiGHS finds none."""
@@ -143,6 +145,8 @@ class HardRowSearch:
             region = self._region
             if self._known and draws.sigma > 0:
                 region = self._region_at(x, weighted=number > 0)
+            elif good and self._wide:
+                region = self._region_at(x, weighted=False, margin=_WIDE_MARGIN)
             side = typical * math.sqrt(unit / float(np.mean(region.unit**2)))
             found = self._solved(draws, region, x, far, side, lower, last=last)
             self._note("x", found)
@@ -194,12 +198,14 @@ class HardRowSearch:
         level, _ = counts.first_below(middle, lambda t: 2.0**t, _LOW_SCALE, _HIGH_SCALE)
         return float(2.0**level)
 
-    def _region_at(self, x: FloatArray, *, weighted: bool) -> ReducedPolytope:
+    def _region_at(
+        self, x: FloatArray, *, weighted: bool, margin: float = _MARGIN
+    ) -> ReducedPolytope:
         """The region of costs up to a little more than that of x, scaled to the size of x."""
         own = self._cost(x)
         if own <= 0:
             return self._region
-        cap = float(self._public.cost @ self._cheapest) + _MARGIN * own
+        cap = float(self._public.cost @ self._cheapest) + margin * own
         try:
             region = ReducedPolytope(self._public, cap, self._weights)
         except UnsupportedProblemError:  # costs so close to the cheapest one leave no room

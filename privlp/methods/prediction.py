@@ -56,7 +56,8 @@ class Prediction:
         Largest violation to expect, beyond the least possible one. Where s rows may be violated, it
         is the largest of all other rows. The least possible one is 0 if some point satisfies all
         private rows. Per unit of ||A_i||_2 for constraint-private programs, whose rows are taken to
-        have entries of like size; in units of A x - b for others.
+        have entries of like size; in units of A x - b for others. Infinite where
+        nothing is known of the size of the variables.
     objective_loss : float or None
         Loss of objective to expect, as a share of the public range of the optimum; 0 where the
         optimum is given, ``None`` where it is not predicted.

@@ -24,6 +24,8 @@ FloatArray = npt.NDArray[np.float64]
 # A variable whose range is a smaller share of its size, or of 1, counts as fixed.
 _FIXED = 1e-9
 _DEPENDENT = 1e-9
+# A wider range, and its square is no number.
+_WIDEST = 1e100
 # Less slack than this, in units of the ranges, and a row counts as an equality.
 _FLAT = 1e-7
 _NAMED = 3
@@ -33,6 +35,10 @@ _CONTRADICTION = "The public rows and bounds contradict each other: no x satisfi
 _SINGLE_POINT = (
     "The public rows and bounds leave a single point: solve_exact, without the private rows, finds"
     " it."
+)
+_TOO_WIDE = (
+    "The public rows and bounds (and opt, if given) let a variable range over more than"
+    f" {_WIDEST:g}: rescale the costs or the bounds, so that variables are of like size."
 )
 
 
@@ -99,6 +105,8 @@ class ReducedPolytope:
         low, high = _by_programs(public.lp, (A, lower, upper), low, high)
         fixed = high - low <= _FIXED * np.maximum(1.0, np.maximum(abs(low), abs(high)))
         self.live = np.flatnonzero(~fixed)
+        if (high - low > _WIDEST).any():
+            raise UnsupportedProblemError(_TOO_WIDE)
         self.unit = self._range = (high - low)[self.live]
         if weights is not None:
             self.unit = self.unit * weights[self.live]
