@@ -145,7 +145,7 @@ class HardRowSearch:
             region = self._region
             if self._known and draws.sigma > 0:
                 region = self._region_at(x, weighted=number > 0)
-            elif good and self._wide:
+            elif self._known and self._wide:
                 region = self._region_at(x, weighted=False, margin=_WIDE_MARGIN)
             side = typical * math.sqrt(unit / float(np.mean(region.unit**2)))
             found = self._solved(draws, region, x, far, side, lower, last=last)
