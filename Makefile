@@ -105,6 +105,7 @@ bench-family: $(VENV)/dev  ## All constraint-private methods on families of prog
 bench-low-sensitivity: $(VENV)/dev  ## Private numbers: multiplicative weights against direct noise; rows that are never violated
 	$(BIN)/python -m benchmarks.low_sensitivity
 	$(BIN)/python -m benchmarks.never_violated
+	$(BIN)/python -m benchmarks.feasible
 
 bench-unknown: $(VENV)/dev  ## Programs whose optimum nobody knows: cost, rows missed, success; model files (resumable)
 	$(BIN)/python -m benchmarks.unknown

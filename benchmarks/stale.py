@@ -82,6 +82,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         *DESCENT_CLASSIFIER,
         *SELECTION_CLASSIFIER,
     ),
+    "feasible": (*PRIVACY, *SOLVERS, "privlp/examples.py"),
     "never_violated": (*PRIVACY, *SOLVERS, "privlp/examples.py"),
     "planted": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "tests/planted/*.py"),
     "private_lp_svc": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from privlp.errors import MostlyNoiseWarning as MostlyNoiseWarning
     from privlp.errors import NotPrivateWarning as NotPrivateWarning
     from privlp.errors import PrivLPError as PrivLPError
+    from privlp.errors import PublicPointWarning as PublicPointWarning
     from privlp.errors import ReadError as ReadError
     from privlp.errors import RelationMismatchError as RelationMismatchError
     from privlp.errors import UnsupportedProblemError as UnsupportedProblemError
@@ -69,6 +70,7 @@ _HOMES = {
         "MissingDependencyError",
         "MostlyNoiseWarning",
         "NotPrivateWarning",
+        "PublicPointWarning",
         "PrivLPError",
         "ReadError",
         "RelationMismatchError",

@@ -67,6 +67,11 @@ def is_one_of(value: Any, options: Collection[str]) -> bool:
     return isinstance(value, str) and value in options
 
 
+def is_probability(value: Any) -> bool:
+    """Whether a value is a number strictly between 0 and 1."""
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1
+
+
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Make an array read-only and return it."""
     array.setflags(write=False)

@@ -179,3 +179,16 @@ class NotPrivateWarning(UserWarning):
     >>> print(caught[0].message)  # doctest: +ELLIPSIS
     delta = 0.5 is at least 1/n = 0.0833333: publishing one whole record at random would ...
     """
+
+
+class PublicPointWarning(UserWarning):
+    """Rows hold as promised, but x was taken from public numbers, in whole or in part.
+
+    HiGHS failed, or rounding errors could not be repaired.
+
+    Examples
+    --------
+    >>> import privlp
+    >>> issubclass(privlp.PublicPointWarning, UserWarning)
+    True
+    """

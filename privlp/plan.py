@@ -40,7 +40,7 @@ class Plan:
     best : str
         The method that ``method="auto"`` takes.
     predictions : dict of str to Prediction
-        Of each method that applies and has one, best first.
+        Of each method that applies and has one: the best first, the others by their violation.
     not_applicable : dict of str to str
         Why other methods do not apply, and what to do about it; printed in short.
     yardstick : float or None
@@ -99,7 +99,9 @@ class Plan:
         ('ε', 'log')
         >>> plt.close(ax.figure)
         """
-        shown = [curve for curve, value in _curves(self.predictions).items() if value > 0]
+        shown = [
+            curve for curve, value in _curves(self.predictions).items() if 0 < value < math.inf
+        ]
         if not shown:
             raise UnsupportedProblemError(
                 "There is nothing to draw: neither violations nor noise as a share of a finite"
@@ -172,8 +174,8 @@ class Plan:
         rows: list[tuple[Any, ...]] = [
             (
                 self._name(method),
-                f"{p.violation:.3g}",
-                f"{p.objective_loss or 0:.2%}",
+                f"{p.violation:.3g}" if math.isfinite(p.violation) else "unknown",
+                "unknown" if p.objective_loss is None else f"{p.objective_loss:.2%}",
                 p.rounds,
                 f"{p.noise:.3g}",
             )
@@ -219,16 +221,17 @@ def plan(
     *,
     opt: float | Sequence[float] | None = None,
     width: Any = None,
-    feasible: str | None = None,
+    feasible: str | float | None = None,
 ) -> Plan:
     """Predict what :func:`solve` would reach with each method, before spending anything.
 
     Parameters
     ----------
     lp, eps, delta, s, alpha, opt, width, feasible
-        As for :func:`solve`. With ``feasible="always"`` no row is violated. The loss of objective
-        from that depends on private numbers, so the plan says how wide the noise on them is, in
-        their units, and how wide their declared range is.
+        As for :func:`solve`. With ``feasible="always"`` or a probability private numbers are
+        tightened. The loss of objective from that depends on them, so the plan says how wide the
+        noise on them is, in their units, and how wide their declared range is; where costs are
+        public, also the worst objective that noise can lead to.
 
     Returns
     -------
@@ -273,7 +276,7 @@ def plan(
         raise InvalidParameterError(
             f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
         )
-    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width)
+    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width, feasible=feasible)
     if math.isinf(task.ledger.eps):
         raise InvalidParameterError(
             "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use"
@@ -282,7 +285,7 @@ def plan(
         )
     methods = protecting(task.relation, feasible)
     if feasible is None:
-        methods = [method for method in methods if not method.never_violates]
+        methods = [method for method in methods if method.rows_hold == "nearly"]
     methods = [method for method in methods if method.listed]
     competing = candidates(task, methods)
     proposals = Proposals(task, methods)
@@ -290,7 +293,7 @@ def plan(
     found, reasons = proposals.predictions, proposals.reasons
     if best in reasons:
         raise reasons[best]
-    ordered = dict(sorted(found.items(), key=lambda item: item[1].violation))
+    ordered = dict(sorted(found.items(), key=lambda item: (item[0] != best, item[1].violation)))
     prediction = ordered.get(best)
     verdict, advice = advise(task, prediction)
     return Plan(

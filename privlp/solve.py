@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 
 from privlp.checks import is_one_of, positive, warn_of_large_delta
-from privlp.errors import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError
+from privlp.errors import (
+    InvalidParameterError,
+    MostlyNoiseWarning,
+    PublicPointWarning,
+    UnsupportedProblemError,
+)
 from privlp.methods.advice import advise
 from privlp.methods.auto import best_run, protecting
 from privlp.methods.base import Method, PlannedRun
@@ -36,7 +41,7 @@ def solve(
     opt: float | Sequence[float] | None = None,
     method: str | Method = "auto",
     width: Any = None,
-    feasible: str | None = None,
+    feasible: str | float | None = None,
     split: Sequence[float] | None = None,
     budget: Budget | None = None,
     rng: RandomSource = None,
@@ -76,22 +81,27 @@ def solve(
         (:func:`plan`). For whole constraints it chooses among ``"mirror-best"`` and ``"dmw"``, or
         takes ``"ftpl"`` where neither applies; otherwise it chooses among ``"mw"`` and
         ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise, whichever
-        is narrower.
+        is narrower; with a probability it takes ``"quantile-noise"``.
 
         Where a whole constraint may change: ``"mirror-best"`` runs ``"mirror"`` (for rows that can
         all be satisfied) and ``"mirror-dense"`` (for rows that cannot) and chooses privately;
         ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public region; ``"dmw-published"`` is
         for comparison. Where numbers change a little: ``"mw"``, ``"direct-noise"``,
-        ``"truncated-laplace"``, ``"truncated-gaussian"``, ``"truncated-laplace-published"``.
+        ``"quantile-noise"``, ``"truncated-laplace"``, ``"truncated-gaussian"``,
+        ``"truncated-laplace-published"``.
 
         A method of your own is a :class:`~privlp.methods.Method`.
     width : float or pair, optional
         Declared bound on entries of A and b (``"dmw-published"``), or on ||A_i||_2 of soft rows
         (``"mirror"``).
-    feasible : {None, "always"}
+    feasible : None, "always" or float
         ``"always"``: x satisfies every inequality row of the true program with certainty, in exact
         arithmetic (public equalities to the precision of HiGHS). Needs ranges declared in the
-        neighbour relation. Refused where a whole constraint may change.
+        neighbour relation. A probability p below 1: the inequality rows hold together with at
+        least that probability over the noise, whatever the data. It costs less objective, and
+        needs no delta and no ranges. If the tightened rows contradict each other, and no public
+        point is known from ranges, the solve ends as infeasible. Both are refused where a whole
+        constraint may change.
     split : sequence of float, optional
         Where several parts of the program are private: share of the budget for each, in the order
         in which the relations were given (b, A, c each count once). Chosen from public numbers by
@@ -125,6 +135,8 @@ def solve(
     -----
     NotPrivateWarning
         If delta is 1/n or more.
+    PublicPointWarning
+        If rows are to hold, but x had to be taken from public numbers, in whole or in part.
     MostlyNoiseWarning
         If public numbers say that the result will be mostly noise; see ``advice`` of the result.
 
@@ -169,6 +181,7 @@ def solve(
         width=width,
         split=split,
         time_limit=time_limit,
+        feasible=feasible,
     )
     randomness = Randomness.of(rng)
     methods = protecting(task.relation, feasible)
@@ -216,6 +229,8 @@ def _run(
         released = solver.released() if status.success else Released(None, None, status=status)
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
+    if released.warning:
+        warnings.warn(released.warning, PublicPointWarning, stacklevel=3)
     return Solution(
         x=released.x,
         objective=released.objective,
@@ -235,7 +250,10 @@ def _predicted(task: Task, planned: PlannedRun) -> tuple[Verdict | None, str]:
     """The verdict on a planned run, and in words; a warning if it is mostly noise."""
     if planned.predict is None or math.isinf(task.ledger.eps):
         return None, ""
-    verdict, advice = advise(task, planned.predict())
+    try:
+        verdict, advice = advise(task, planned.predict())
+    except (InvalidParameterError, UnsupportedProblemError):  # nothing public says what to expect
+        return None, ""
     if verdict in (Verdict.TOO_FEW_ROWS, Verdict.TOO_MUCH_NOISE):
         warnings.warn(advice, MostlyNoiseWarning, stacklevel=4)
     return verdict, advice
@@ -249,6 +267,14 @@ def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tup
                 f"method={method.name!r} does not protect this neighbour relation:"
                 f" {task.relation.description}.",
                 parameter="method",
+            )
+        asked = task.feasible
+        enough = ("always",) if is_one_of(asked, ("always",)) else ("probably", "always")
+        if asked is not None and method.rows_hold not in enough:
+            raise InvalidParameterError(
+                f"method={method.name!r} does not promise feasible={task.feasible!r}: its rows hold"
+                f" {method.rows_hold}.",
+                parameter="feasible",
             )
         return method.name, method.plan(task)
     if is_one_of(method, ("auto",)):

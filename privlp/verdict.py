@@ -26,7 +26,9 @@ class Verdict(StrEnum):
     ROWS_HOLD = "Only costs are private"
     #: ``feasible="always"``: noise tightens the private numbers, within their declared range.
     NEVER_VIOLATED = "Every row holds, whatever the noise"
-    #: ``feasible="always"``: the noise is wider than the declared range.
+    #: ``feasible=p``: numbers are tightened by quantiles of the noise.
+    PROBABLY_HOLD = "All rows hold together with the probability asked for"
+    #: ``feasible="always"`` or ``feasible=p``: the noise is wider than the declared range.
     TOO_MUCH_NOISE = "Too much noise for the declared range"
 
     @property

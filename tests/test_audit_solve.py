@@ -114,6 +114,7 @@ LITTLE = {
 LITTLE_METHODS = {
     "mw": {"opt": 5.0, "alpha": 1.0},
     "direct-noise": {},
+    "quantile-noise": {},
     "truncated-laplace": {},
     "truncated-gaussian": {},
     "truncated-laplace-published": {},

@@ -96,7 +96,14 @@ def test_commands_are_listed_with_a_line_each():
             "--nominal-n: The program has more than ten times nominal_n=3 private rows",
         ),
         (("--s", 20, "--opt", 5, "--time-limit", -1), "--time-limit must be a positive number"),
-        (("--s", 20), "--box or --opt or --opt-range: No method applies."),
+        (
+            ("--s", 20, "--method", "ftpl"),
+            "--box or --opt or --opt-range: The public region is unbounded, or HiGHS cannot",
+        ),
+        (
+            ("--s", 20, "--penalty", 1, "--width", 3),
+            "--box or --opt or --opt-range: No method applies. The public region is unbounded",
+        ),
         (
             ("--s", 20, "--opt-range", 2, 5, "--method", "dmw"),
             "--opt or --opt-range: opt must be a number with this method, got a sequence.",
@@ -263,15 +270,14 @@ def test_what_is_private_is_told_first(model, arguments, told):
 def test_a_solve_that_its_plan_calls_poor_says_so(model):
     request = ("solve", model, "--delta", 1e-6, "--s", 20, "--opt", 5, "--seed", 1)
     poor = call(*request, "--eps", 0.1)
-    assert re.search(
-        r"\nNote, as `privlp plan` predicts for method \S+: Too few rows for this eps: ",
-        poor.stderr,
-    )
-    assert poor.output.index("spent eps") < poor.output.index("Note, ")
-    assert (
-        ": Rough: the predicted violation is"
-        in call(*request, "--eps", 1, "--method", "mirror").stderr
-    )
+    assert "\nWarning: Too few rows for this eps: the predicted violation is" in poor.stderr
+    assert poor.output.index("spent eps") < poor.output.index("Warning: ")
+    assert "Note" not in poor.output
+    rough = call(*request, "--eps", 1, "--method", "mirror").stderr
+    assert "\nNote: Rough: the predicted violation is" in rough
+    assert "Warning" not in rough
+    unknown = call("solve", model, "--delta", 1e-6, "--s", 20, "--eps", 1, "--seed", 1)
+    assert "\nNote: Rough: noise on all variables is 2.7 times" in unknown.stderr
     never = (
         "--scalar-private",
         0.1,
@@ -284,7 +290,7 @@ def test_a_solve_that_its_plan_calls_poor_says_so(model):
         -0.99,
     )
     assert (
-        ": Too much noise for the declared"
+        "\nWarning: Too much noise for the declared"
         in call("solve", model, "--eps", 1, "--delta", 1e-6, *never).stderr
     )
 
@@ -295,7 +301,7 @@ def test_a_solve_that_its_plan_calls_poor_says_so(model):
         ("--eps", 100),
         ("--eps", "inf"),
         ("--eps", 0.1, "--method", "dmw-published", "--width", 1, "--alpha", 50),
-        ("--eps", 0.1, "--time-limit", 1e-9),
+        ("--eps", 1, "--time-limit", 1e-9),
     ],
     ids=["enough rows", "no noise", "no prediction", "no solution"],
 )
@@ -303,6 +309,18 @@ def test_there_is_no_note_where_nothing_is_to_be_said(model, arguments):
     result = call("solve", model, "--delta", 1e-6, "--s", 20, "--opt", 5, "--seed", 1, *arguments)
     assert "Privacy" in result.stdout
     assert "Note" not in result.output
+    assert "Warning" not in result.output
+
+
+def test_a_file_with_few_rows_is_told_at_once(model):
+    """Whether s is given or not, and before anything is charged."""
+    for command in ("solve", "plan"):
+        result = call(command, model, "--eps", 0.1, "--delta", 1e-6)
+        assert result.exit_code == 2
+        assert "Error: Too few rows for this eps: whatever s, noise on 4 or more" in result.stderr
+        assert "--scalar-private D" in result.stderr
+    enough = call("solve", model, "--eps", 1, "--delta", 1e-6)
+    assert "Error: --s is missing" in enough.stderr
 
 
 def test_compare_is_for_the_eyes_only(model, tmp_path):
@@ -355,9 +373,14 @@ def test_solve_at_the_time_limit_exits_with_one(model):
 
 
 def test_public_rows_need_no_simplex(model):
-    result = call("solve", model, *SOLVE, "--private", "person1*", "--seed", 1)
-    assert result.exit_code == 0
-    assert "release the sum of violated rows each round" in result.output
+    request = ("solve", model, *SOLVE, "--private", "person1*", "--seed", 1)
+    for method, purpose in (
+        ("auto", "perturb the convex program"),
+        ("ftpl", "release the sum of violated rows each round"),
+    ):
+        result = call(*request, "--method", method)
+        assert result.exit_code == 0
+        assert purpose in result.output
 
 
 def test_warnings_are_one_line(model):
@@ -386,8 +409,8 @@ def test_warnings_are_one_line(model):
             "Error: --s must be between 1",
         ),
         (
-            ("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20),
-            "--box or --opt or --opt-range: No method applies.",
+            ("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20, "--method", "mirror"),
+            "Error: --opt or --opt-range: opt is missing.",
         ),
         (("solve", "MODEL", *SOLVE, "--private", "nobody*"), "No row name matches"),
         (
@@ -612,10 +635,13 @@ def test_plan_takes_the_relations_of_solve(model):
 
 def test_range_of_the_optimum(model):
     request = ("--eps", 4, "--delta", 1e-6, "--s", 20, "--opt-range", 2, 9)
+    searched = call("solve", model, *request, "--seed", 1, "--method", "mirror")
+    assert searched.exit_code == 0
+    assert "count violated rows" in searched.output
     result = call("solve", model, *request, "--seed", 1)
     assert result.exit_code == 0
-    assert "count violated rows" in result.output
-    assert "mirror (auto)" in call("plan", model, *request).output
+    assert "count missed rows on a public ray" in result.output
+    assert "perturbed (auto)" in call("plan", model, *request).output
     both = call("solve", model, *request, "--opt", 5)
     assert both.exit_code == 2
     assert "Give --opt or --opt-range, not both" in both.output
@@ -625,3 +651,91 @@ def test_plan_refuses_a_picture_of_no_known_kind(model):
     result = call("plan", model, *SOLVE, "--plot", "plan.doc")
     assert result.exit_code == 2
     assert "must be a .png, .pdf or .svg file" in result.output
+
+
+# ----------------------------------------------------------------------------------------------
+# ranges row by row, and rows that hold with a probability
+
+
+@pytest.fixture
+def wards(tmp_path):
+    """Beds of two wards, a floor and a balance row."""
+    path = tmp_path / "wards.mps"
+    privlp.LinearProgram(
+        [1.0, 2.0],
+        [[1, 0], [0, 1], [1, 1], [1, -1]],
+        [20.0, 90.0, np.inf, 0.0],
+        row_lower=[-np.inf, -np.inf, 30.0, -np.inf],
+        row_names=["beds_1", "beds_2", "patients", "balance"],
+    ).to_mps(path)
+    return path
+
+
+SCALAR = ("--eps", 5, "--delta", 1e-3, "--scalar-private", 0.1, "--norm", 1, "--zeros-public")
+
+
+def test_ranges_row_by_row_from_a_file_and_from_options(wards, tmp_path):
+    table = tmp_path / "ranges.csv"
+    table.write_text("row,low,high\nbeds_*,15,25\npatients,,35\n")
+    request = ("plan", wards, *SCALAR, "--feasible", "always", "--b-ranges", table)
+    result = call(*request, "--b-range-of", "beds_2", 80, 100)
+    assert result.exit_code == 0, result.output
+    assert "the objective is at most 55." in " ".join(result.output.split())
+    result = call(*request)  # the file's range does not hold for the second ward
+    assert result.exit_code == 2
+    assert "Some of the right-hand sides of the private rows lie outside" in result.stderr
+
+
+def test_the_row_in_the_way_is_named_in_the_sign_of_the_file(wards):
+    result = call(
+        "solve",
+        wards,
+        *SCALAR,
+        *("--feasible", "always", "--b-range", 15, 100, "--b-range-of", "patients", 25, 180),
+    )
+    assert result.exit_code == 2
+    assert re.search(r"In the way: row '(patients' \(upper end 180|beds)", result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("beds_1,15\n", "--b-ranges: line 1 of .* must be a row name|no row"),
+        ("row,low,high\nbeds_1,few,25\n", "--b-ranges: line 2 of .* must be a row name, a lower"),
+        ("nobody,1,2\n", "--b-ranges: the model has no row 'nobody'"),
+        ("beds_1,9,2\n", "--b-ranges: the lower end of row 'beds_1' exceeds its upper end"),
+        ("beds_1,nan,2\n", "--b-ranges: the lower end of row 'beds_1' exceeds .* is no number"),
+        ("beds_1,1,2\n\xff", "no row|is not a CSV file|must be a row name"),
+    ],
+)
+def test_bad_files_of_ranges(wards, tmp_path, text, message):
+    table = tmp_path / "ranges.csv"
+    table.write_bytes(text.encode("latin-1"))
+    result = call("plan", wards, *SCALAR, "--b-ranges", table)
+    assert result.exit_code == 2
+    assert re.search(message, result.stderr), result.stderr
+
+
+def test_a_file_of_ranges_that_is_not_there(wards, tmp_path):
+    result = call("plan", wards, *SCALAR, "--b-ranges", tmp_path / "none.csv")
+    assert (result.exit_code, "none.csv: No such file" in result.stderr) == (2, True)
+
+
+def test_ranges_of_rows_need_private_right_hand_sides(wards):
+    result = call(
+        "plan", wards, "--eps", 1, "--delta", 0, "--row-private", 1, "--b-range-of", "beds_1", 1, 2
+    )
+    assert result.exit_code == 2
+    assert "--b-range-of has no use without --scalar-private." in result.stderr
+
+
+def test_rows_that_hold_with_a_probability(wards):
+    result = call("solve", wards, *SCALAR, "--feasible", 0.99, "--seed", 0)
+    assert result.exit_code == 0, result.output
+    assert "hold together with probability at least 0.99" in result.output
+    for wrong, message in (
+        ("1.5", "--feasible must be None, 'always' or a probability between 0 and 1"),
+        ("often", "'often' is neither 'always' nor a probability."),
+    ):
+        result = call("solve", wards, *SCALAR, "--feasible", wrong)
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr

@@ -458,7 +458,7 @@ def test_a_time_limit_within_highs_releases_nothing(options, monkeypatch):
             (HighsModelStatus.kTimeLimit, x) if options and "time_limit" in options else (status, x)
         )
 
-    for module in ("direct_noise", "tightened_program"):
+    for module in ("direct_noise", "tightened_rows"):
         monkeypatch.setattr(f"privlp.methods.{module}.optimum", limited)
     solution = solve(lp, 1.0, 1e-3, rng=0, time_limit=60, **options)
     assert (solution.status, solution.x, solution.trace) == (privlp.Status.TIME_LIMIT, None, {})

@@ -931,6 +931,7 @@ class TestTuples:
         assert {*methods_for(rows)} - {"truncated-laplace-published"} == {
             "mw",
             "direct-noise",
+            "quantile-noise",
             *truncated,
         }
         costs = Combined((ObjectivePrivate(0.5), ScalarPrivate(1.0)))

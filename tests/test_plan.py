@@ -1,12 +1,15 @@
 """Plans: what is predicted, from what, and what is said when it is not enough."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 import privlp
 from privlp import examples
+from privlp.methods import METHODS, Task
+from privlp.methods.advice import advise
 from privlp.rows.program_rows import RowBlock
 from privlp.verdict import Verdict
 from tests.programs import tight_covering
@@ -29,9 +32,11 @@ def test_best_comes_first_and_more_budget_is_never_worse():
     for method in plans[0].predictions:
         violations = [p.predictions[method].violation for p in plans]
         assert violations == sorted(violations, reverse=True)
-    assert [p.violation for p in plans[0].predictions.values()] == sorted(
-        p.violation for p in plans[0].predictions.values()
-    )
+    for found in plans:
+        first, *others = found.predictions
+        assert first == found.best
+        assert others == sorted(others, key=lambda method: found.predictions[method].violation)
+    assert {found.best for found in plans} == {"mirror-best", "perturbed"}
 
 
 def test_rounds_and_noise_are_those_of_the_solve():
@@ -41,7 +46,10 @@ def test_rounds_and_noise_are_those_of_the_solve():
         entry = (
             solution.privacy.entries[-1] if method != "mirror-best" else solution.privacy.entries[1]
         )
-        kind, value = entry.parameter.split(" = ")
+        if method == "perturbed":  # whose last secret term comes before a cover and counts
+            entry = solution.privacy.entries[-3]
+            assert entry.purpose == "perturb the convex program"
+        kind, value = entry.parameter.split(",")[0].split(" = ")
         value = float(value.split()[0])  # "sigma = 3.2 on average, ..."
         noise = value / entry.sensitivity if kind == "sigma" else 2 / value
         if method != "mirror-best":  # whose noise differs between its two descents
@@ -58,8 +66,8 @@ def test_predictions_are_of_the_right_size(eps):
     predicted = plan(eps=eps).predictions
     norms = np.linalg.norm(LP.A, axis=1)
     for method, prediction in predicted.items():
-        if method == "ftpl":
-            continue  # mirror descent here, slowly
+        if method in ("ftpl", "perturbed"):
+            continue  # mirror descent here, slowly; and rows missed are counted, see below
         draws = [
             privlp.solve(LP, eps, 1e-6, 100, opt=OPT, method=method, rng=k).x for k in range(4)
         ]
@@ -67,6 +75,17 @@ def test_predictions_are_of_the_right_size(eps):
         assert 1 / 3 < prediction.violation / measured < (4 if method == "mirror-dense" else 3), (
             method
         )
+
+
+@pytest.mark.statistical
+def test_enough_rows_for_perturbed_programs_are_enough():
+    """At most s rows missed by more than a percent, cost at most 1.05 OPT, in 5 of 5 draws."""
+    predicted = plan(eps=4.0)
+    assert (predicted.best, predicted.verdict) == ("perturbed", Verdict.ENOUGH_ROWS)
+    for k in range(5):
+        x = privlp.solve(LP, 4.0, 1e-6, 100, opt=OPT, rng=k).x
+        assert np.sum(LP.A @ x - LP.b > 0.01) <= 100
+        assert LP.c @ x <= 1.05 * OPT
 
 
 def test_private_rows_have_no_part_in_it(monkeypatch):
@@ -105,8 +124,8 @@ def test_methods_that_do_not_apply_say_why():
     assert pure.best == "dmw"
     assert "delta must be positive" in pure.not_applicable["mirror"]
     assert (
-        "  mirror, mirror-dense, mirror-best, ftpl: delta must be positive with this method"
-        in str(pure)
+        "  mirror, mirror-dense, mirror-best, ftpl, perturbed: delta must be positive with this"
+        " method" in str(pure)
     )
 
 
@@ -117,21 +136,45 @@ def test_it_reads_well_on_a_terminal_of_100_columns(options):
     assert max(map(len, str(plan(**options)).splitlines())) < 100
 
 
-def test_a_yardstick_that_comes_from_bounds_says_so():
-    words = "within the public bounds (the looser these are, the smaller this share)"
-    assert words in plan(tight_covering(bounds=(0, 10))).advice
-    assert words not in plan().advice
+def test_auto_takes_perturbed_programs_where_s_rows_outweigh_noise():
+    """Else, with an optimum, the method of the least predicted violation."""
+    for eps in (0.1, 1.0, 1.5, 4.0):
+        found = plan(eps=eps)
+        difficulty = found.predictions["perturbed"].difficulty
+        others = [p.violation for p in found.predictions.values() if p.method != "perturbed"]
+        assert (found.best == "perturbed") == (difficulty <= 1), eps
+        assert found.predictions["perturbed"].violation > min(others)
+        assert found.yardstick == found.predictions[found.best].yardstick
+    for opt in (None, (OPT / 3, OPT * 3)):
+        assert plan(opt=opt).best == "perturbed"
+        assert plan(opt=opt).predictions["perturbed"].difficulty > 1
+
+
+def test_yardsticks_of_all_methods_are_of_one_size():
+    """The hint bounds what a row varies by, not the larger region of the search."""
+    sizes = {round(p.yardstick, 9) for p in plan().predictions.values()}
+    assert len(sizes) == 1
     loose, tight = (plan(tight_covering(bounds=(0, end)), opt=None) for end in (100, 10))
-    assert loose.yardstick > tight.yardstick
+    assert loose.yardstick == pytest.approx(10 * tight.yardstick)
+    assert loose.advice == tight.advice
+
+
+def test_a_violation_is_unknown_where_nothing_is_known_of_the_variables():
+    unknown = plan(opt=None)
+    assert math.isinf(unknown.predictions["perturbed"].violation)
+    assert (unknown.yardstick, unknown.verdict) == (None, Verdict.ROUGH)
+    assert re.search(r"perturbed \(auto\) +unknown ", str(unknown))
+    with pytest.raises(privlp.UnsupportedProblemError, match="There is nothing to draw"):
+        unknown.plot()
 
 
 def test_a_range_of_the_optimum():
-    ranged = plan(opt=(OPT / 3, OPT * 3))
-    assert ranged.best == "mirror"
+    ranged = plan(opt=(OPT / 3, OPT * 3), s=200)
+    assert (ranged.best, ranged.verdict) == ("perturbed", Verdict.ENOUGH_ROWS)
     assert ranged.predictions["mirror"].objective_loss > 0
     assert ranged.predictions["mirror"].violation > plan().predictions["mirror"].violation
     assert "objective loss" in str(ranged)
-    assert "Up to s = 100 rows are given up where that improves the objective" in ranged.advice
+    assert "Up to s = 200 rows are given up where that improves the objective" in ranged.advice
     assert "given up" not in plan().advice
 
 
@@ -215,7 +258,8 @@ def test_what_a_plan_that_never_violates_rows_refuses():
     with pytest.raises(privlp.UnsupportedProblemError, match="feasible must be None here"):
         plan(feasible="always")
     with pytest.raises(
-        privlp.InvalidParameterError, match="feasible must be None or 'always', got 'never'"
+        privlp.InvalidParameterError,
+        match=r"feasible must be None, 'always' or a prob.*; got 'never'",
     ):
         plan(feasible="never")
     with pytest.raises(
@@ -281,10 +325,20 @@ def test_an_optimum_that_solve_refuses_is_refused(opt):
 
 @pytest.mark.parametrize(("ends", "wide"), [((0.9, 1.2), False), ((0.3, 3.0), True)], ids=str)
 def test_a_wide_range_of_the_optimum_is_pointed_out(ends, wide):
-    assert ("This range is wide" in plan(opt=tuple(end * OPT for end in ends)).advice) == wide
+    """To those who ask for a method that searches it; perturbed programs do not."""
+    opt = tuple(end * OPT for end in ends)
+    assert "wide" not in plan(opt=opt).advice
+    task = Task.of(LP, 1.0, 1e-6, 100, opt=opt)
+    _, advice = advise(task, METHODS["mirror"].plan(task).predict())
+    assert ("This range is wide" in advice) == wide
+    assert "Up to s = 100 rows are given up" in advice
 
 
-def test_a_missing_optimum_is_pointed_out():
+def test_a_missing_optimum_is_pointed_out_where_a_method_searches_it():
     lp = tight_covering(500, bounds=(0, 9))
-    assert "Without opt that is the range of all objectives" in plan(lp, eps=4.0, opt=None).advice
-    assert "Without opt" not in plan(lp, eps=4.0, opt=OPT).advice
+    assert "Without opt" not in plan(lp, eps=4.0, opt=None).advice
+    for opt in (None, OPT):
+        task = Task.of(lp, 4.0, 1e-6, 100, opt=opt)
+        _, advice = advise(task, METHODS["ftpl"].plan(task).predict())
+        missing = "Without opt that is the range of all objectives" in advice
+        assert missing == (opt is None)

@@ -986,11 +986,20 @@ def test_cvxpy_rows_names_and_order():
     assert lp.variable_names == ("x[0]", "x[1]", "y")
     assert lp.is_sparse
     np.testing.assert_array_equal(lp.c, [1, 1, 3])
-    np.testing.assert_array_equal(lp.A.toarray(), [[-1, 0, -1], [1, 0, 0], [0, 1, 0]])
-    np.testing.assert_array_equal(lp.b, [-1, 2, 3])
-    np.testing.assert_array_equal(lp.row_lower, [-INF, 2, 3])
+    np.testing.assert_array_equal(lp.A.toarray(), [[1, 0, 1], [1, 0, 0], [0, 1, 0]])
+    np.testing.assert_array_equal(lp.b, [INF, 2, 3])
+    np.testing.assert_array_equal(lp.row_lower, [1, 2, 3])
     np.testing.assert_array_equal(lp.bounds, [[0, INF], [0, INF], [-INF, INF]])
     np.testing.assert_array_equal(lp.private, [True, False, False])
+
+
+def test_cvxpy_rows_keep_the_side_that_the_user_wrote():
+    x = cp.Variable(2, name="x")
+    rows = [x[0] - 1 >= 3, x[1] >= 2, x[0] <= 7, x[0] + 1 <= 9, x[0] >= x[1], cp.sum(x) - 1 >= 0]
+    lp = LinearProgram.from_cvxpy(cp.Problem(cp.Minimize(cp.sum(x)), rows))
+    np.testing.assert_array_equal(lp.row_lower, [4, 2, -INF, -INF, -INF, 1])
+    np.testing.assert_array_equal(lp.b, [INF, INF, 7, 8, 0, INF])
+    np.testing.assert_array_equal(lp.A.toarray(), [[1, 0], [0, 1], [1, 0], [1, 0], [-1, 1], [1, 1]])
 
 
 def _pair():

@@ -48,7 +48,7 @@ def audit_solve(
     opt: float | Sequence[float] | None = None,
     method: str | Method = "auto",
     width: Any = None,
-    feasible: str | None = None,
+    feasible: str | float | None = None,
     split: Sequence[float] | None = None,
     pairs: int = 50,
     runs: int = 2_000,

@@ -27,6 +27,16 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def _feasible(value: str | float) -> str | float:
+    """The word ``always``, or a number."""
+    if value == "always" or isinstance(value, float):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither 'always' nor a probability.") from None
+
+
 class _GroupedOption(click.Option):
     def __init__(self, *arguments: Any, group: str, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -135,13 +145,26 @@ REQUEST = options(
         ),
     ),
     _numbers("--b-range", **_RANGE, help="Declared public range of private right-hand sides."),
+    _numbers(
+        "--b-range-of",
+        type=(str, float, float),
+        multiple=True,
+        metavar="ROW LOW HIGH",
+        help="The range of one row, or of rows by a glob; several add up.",
+    ),
+    _numbers(
+        "--b-ranges",
+        type=click.Path(),
+        metavar="FILE",
+        help="Ranges row by row: a CSV file of row name, low, high.",
+    ),
     _numbers("--a-range", **_RANGE, help="Declared public range of private coefficients."),
     _numbers("--c-range", **_RANGE, help="Declared public range of private costs."),
     _numbers(
         "--zeros-public",
         is_flag=True,
         default=None,
-        help="Coefficients that the file leaves out are zero for everyone.",
+        help="Coefficients and right-hand sides that the file leaves out are zero for everyone.",
     ),
     method("--opt", type=float, help="Public optimal value, in the model's units and sense."),
     method("--opt-range", **_RANGE, help="Public range of the optimal value, in place of --opt."),
@@ -152,8 +175,12 @@ REQUEST = options(
     ),
     method(
         "--feasible",
-        type=click.Choice(["always"]),
-        help="Never violate a private row (where only numbers are private).",
+        type=_feasible,
+        metavar="always|P",
+        help=(
+            "Where only numbers are private: always, to never violate a row, or the probability"
+            " that all rows hold, such as 0.99."
+        ),
     ),
     method(
         "--penalty",

@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from privlp.cli.options import RANGES, flag
+from privlp.cli.row_ranges import row_ranges
 from privlp.errors import InvalidParameterError
 from privlp.problem.linear_program import LinearProgram
+from privlp.problem.readers import read_mps
 from privlp.relations import (
     ColumnPrivate,
     ConstraintPrivate,
@@ -29,8 +31,10 @@ _RELATIONS: dict[str, Callable[..., Any]] = {
 _DETAILS = {
     "norm": ("scalar_private",),
     "b_range": ("scalar_private",),
+    "b_range_of": ("scalar_private",),
+    "b_ranges": ("scalar_private",),
     "a_range": ("row_private", "column_private"),
-    "zeros_public": ("row_private", "column_private"),
+    "zeros_public": ("scalar_private", "row_private", "column_private"),
     "c_range": ("objective_private",),
 }
 _LOW_SENSITIVITY_OPTIONS = (*_RELATIONS, *_DETAILS)
@@ -44,7 +48,10 @@ def program(model: str, given: dict[str, Any]) -> tuple[LinearProgram, dict[str,
     rest = dict(given)
     private = list(rest.pop("patterns")) or None
     low_sensitivity = {name: rest.pop(name) for name in _LOW_SENSITIVITY_OPTIONS}
-    relation = _neighbours(rest.pop("rows_per_record"), rest.pop("nominal_n"), low_sensitivity)
+    low_sensitivity["b_range_of"] = low_sensitivity["b_range_of"] or None
+    relation = _neighbours(
+        model, rest.pop("rows_per_record"), rest.pop("nominal_n"), low_sensitivity
+    )
     opt_range = rest.pop("opt_range")
     if opt_range is not None:
         if rest["opt"] is not None:
@@ -102,7 +109,9 @@ def what_is_private(lp: LinearProgram) -> str:
     return f"{n - len(public)} of {n} rows {hold}; public: {', '.join(names)}{more}."
 
 
-def _neighbours(rows_per_record: int, nominal_n: int | None, given: dict[str, Any]) -> Any:
+def _neighbours(
+    model: str, rows_per_record: int, nominal_n: int | None, given: dict[str, Any]
+) -> Any:
     """The neighbour relation that the options describe; options without use for it are refused."""
     touched = [name for name in _RELATIONS if given[name] is not None]
     for detail, owners in _DETAILS.items():
@@ -119,17 +128,20 @@ def _neighbours(rows_per_record: int, nominal_n: int | None, given: dict[str, An
         raise InvalidParameterError(
             f"{unused} has no use with {flag(touched[0])}, where the rows are public. Leave it out."
         )
-    relations = [_relation(name, given) for name in touched]
+    relations = [_relation(model, name, given) for name in touched]
     return relations[0] if len(relations) == 1 else tuple(relations)
 
 
-def _relation(name: str, given: dict[str, Any]) -> Any:
+def _relation(model: str, name: str, given: dict[str, Any]) -> Any:
     details: dict[str, Any] = (
         {"norm": given["norm"]} if name == "scalar_private" and given["norm"] else {}
     )
     if given["zeros_public"] and name in _DETAILS["zeros_public"]:
         details["zeros"] = "public"
     ends = given[RANGES[name]]
+    by_row = given["b_ranges"], given["b_range_of"]
+    if name == "scalar_private" and by_row != (None, None):
+        ends = row_ranges(read_mps(model)["row_names"] or (), ends, by_row[0], by_row[1] or ())
     details |= {} if ends is None else dict(zip(("lower", "upper"), ends, strict=True))
     try:
         return _RELATIONS[name](given[name], **details)

@@ -14,6 +14,7 @@ from privlp.methods.perturbed import Perturbed
 from privlp.methods.prediction import Prediction as Prediction
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
 from privlp.methods.published.truncated_laplace import PublishedTruncatedLaplace
+from privlp.methods.quantile_noise import QuantileNoise
 from privlp.methods.task import Task as Task
 
 #: Every method, by the name under which users ask for it.
@@ -29,6 +30,7 @@ METHODS: dict[str, Method] = {
         Perturbed(),
         MultiplicativeWeights(),
         DirectNoise(),
+        QuantileNoise(),
         TruncatedLaplace(),
         TruncatedGaussian(),
         PublishedTruncatedLaplace(),

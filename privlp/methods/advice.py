@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 from privlp.methods.noisy_numbers import NAMES
@@ -24,19 +25,20 @@ _LARGEST_EPS = 20.0
 def advise(task: Task, prediction: Prediction | None) -> tuple[Verdict, str]:
     """Whether rows and eps are enough, and in words what would be."""
     if prediction is not None and prediction.on_numbers:
-        return _advice_on_noise(prediction.on_numbers)
+        verdict, advice = _advice_on_noise(task, prediction.on_numbers)
+        return verdict, f"{advice} {prediction.note}".rstrip()
     if prediction is not None and prediction.violation == 0:
         return Verdict.ROWS_HOLD, (
             f"{Verdict.ROWS_HOLD}: the rows hold. What noise on costs loses of the objective is not"
             " predicted."
         )
+    if prediction is not None and prediction.difficulty is not None:
+        return _advice_on_difficulty(task, prediction.difficulty)
     if prediction is None or prediction.yardstick is None:
         return Verdict.UNKNOWN, (
             "Whether these violations are small is for you to say: what rows vary by over the"
             " region is not known publicly."
         )
-    if prediction.difficulty is not None:
-        return _advice_on_difficulty(task, prediction.difficulty)
     return _advice_on_violation(task, prediction, prediction.violation / prediction.yardstick)
 
 
@@ -145,7 +147,7 @@ def _is_wide(opt: Any) -> bool:
     return high - low > min(abs(low), abs(high)) / 2
 
 
-def _advice_on_noise(noises: Sequence[NoiseOnNumbers]) -> tuple[Verdict, str]:
+def _advice_on_noise(task: Task, noises: Sequence[NoiseOnNumbers]) -> tuple[Verdict, str]:
     """Whether the noise on private numbers is smaller than their declared ranges."""
     drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
     if drowned:
@@ -162,7 +164,7 @@ def _advice_on_noise(noises: Sequence[NoiseOnNumbers]) -> tuple[Verdict, str]:
     compared = (
         f" Typically it takes up this share of the declared range: {shares}." if shares else ""
     )
-    return Verdict.NEVER_VIOLATED, (
-        f"{Verdict.NEVER_VIOLATED}.{compared} What that costs in objective depends on"
-        " the private numbers."
+    verdict = Verdict.PROBABLY_HOLD if isinstance(task.feasible, Real) else Verdict.NEVER_VIOLATED
+    return verdict, (
+        f"{verdict}.{compared} What that costs in objective depends on the private numbers."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from privlp.checks import is_one_of
+from privlp.checks import is_one_of, is_probability
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.methods import METHODS
 from privlp.methods.base import Method, PlannedRun
@@ -77,7 +77,8 @@ class Proposals:
         reasons = {method.name: self.reasons[method.name] for method in candidates}
         # The last candidate has the fewest requirements.
         cause = reasons.pop(candidates[-1].name)
-        if not candidates[-1].needs_oracle or not set(map(str, reasons.values())) - {str(cause)}:
+        several = self._task.relation.changes_whole_rows
+        if not several or not set(map(str, reasons.values())) - {str(cause)}:
             return cause
         return UnsupportedProblemError(
             " ".join(["No method applies.", str(cause), *in_short(reasons)]),
@@ -85,32 +86,39 @@ class Proposals:
         )
 
 
-def protecting(relation: NeighbourRelation, feasible: str | None) -> list[Method]:
+def protecting(relation: NeighbourRelation, feasible: str | float | None) -> list[Method]:
     """The methods that protect a relation and can promise what `feasible` asks for.
 
-    Methods that never violate a row come last.
+    Methods that promise nothing of the rows come first, those that never violate one come last.
 
     Raises
     ------
     InvalidParameterError, UnsupportedProblemError
-        If `feasible` is neither None nor "always", or no method can promise it.
+        If `feasible` is not None, "always" or a probability, or no method can promise it.
     """
     found = [method for method in METHODS.values() if method.protects(relation)]
-    never = [method for method in found if method.never_violates]
+    nearly, probably, always = (
+        [method for method in found if method.rows_hold == promise]
+        for promise in ("nearly", "probably", "always")
+    )
     if feasible is None:
-        return [method for method in found if not method.never_violates] + never
-    if not is_one_of(feasible, ("always",)):
+        return nearly + probably + always
+    certain = is_one_of(feasible, ("always",))
+    if not certain and not is_probability(feasible):
         raise InvalidParameterError(
-            f"feasible must be None or 'always', got {feasible!r}.", parameter="feasible"
+            "feasible must be None, 'always' or a probability between 0 and 1, such as 0.99; got"
+            f" {feasible!r}.",
+            parameter="feasible",
         )
-    if not never:
+    promising = always if certain else probably
+    if not promising:
         raise UnsupportedProblemError(
             "feasible must be None here: when a whole constraint may change, no private solution"
             " can satisfy every private row with certainty. The parameters s and alpha say how many"
             " may be violated, and by how much.",
             parameter="feasible",
         )
-    return never
+    return promising
 
 
 def candidates(task: Task, methods: Sequence[Method]) -> list[Method]:
@@ -125,7 +133,7 @@ def candidates(task: Task, methods: Sequence[Method]) -> list[Method]:
         if task.s is None:
             require_enough_rows(task)
         task.density(), task.accuracy()
-    offered = [method for method in methods if not method.never_violates]
+    offered = [method for method in methods if method.rows_hold == "nearly"]
     if len(offered) > 1:
         task.accuracy()
     return [method for method in offered or methods if method.competes(task)]

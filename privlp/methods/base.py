@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
@@ -65,8 +65,9 @@ class Method(ABC):
     ----------
     name : str
         The name by which users ask for it.
-    never_violates : bool
-        Whether its solutions satisfy every row with certainty (``feasible="always"``).
+    rows_hold : {"nearly", "probably", "always"}
+        What it promises of the rows: nothing, that all of them hold together with the probability
+        ``task.feasible``, or with certainty (``feasible="always"``).
     listed : bool
         Whether :func:`privlp.plan` lists it.
     needs_oracle : bool
@@ -110,7 +111,7 @@ class Method(ABC):
     """
 
     name: ClassVar[str]
-    never_violates: ClassVar[bool] = False
+    rows_hold: ClassVar[Literal["nearly", "probably", "always"]] = "nearly"
     listed: ClassVar[bool] = True
     needs_oracle: ClassVar[bool] = False
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
+from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.prediction import NoiseOnNumbers
 from privlp.methods.task import Task
-from privlp.privacy import TruncatedGaussianMechanism, TruncatedLaplaceMechanism
+from privlp.privacy import ChargedDraws, TruncatedGaussianMechanism, TruncatedLaplaceMechanism
 from privlp.privacy.mechanisms.truncated_laplace import log_odds
 from privlp.relations.private_numbers import PrivateNumbers
 
+FloatArray = npt.NDArray[np.float64]
 BoundedNoise = TruncatedLaplaceMechanism | TruncatedGaussianMechanism
 
 # Share of delta that is split evenly, so that every part has some.
@@ -42,6 +47,38 @@ def noise_on(numbers: PrivateNumbers, mechanism: BoundedNoise) -> NoiseOnNumbers
         )
         return NoiseOnNumbers("c", min(typical, mechanism.width), mechanism.width, declared)
     return NoiseOnNumbers(numbers.part, mechanism.width, mechanism.most, declared)
+
+
+def certain_ends(
+    numbers: PrivateNumbers, draw: ChargedDraws, values: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Draw once; an interval that holds each number with certainty.
+
+    For costs both ends are the released cost, with centred noise.
+    """
+    mechanism = cast("BoundedNoise", draw.mechanism)
+    if numbers.part == "A":
+        largest = -draw(-values)
+        smallest = largest - mechanism.most
+        # There are four roundings of at most half a unit in the last place. They must not lift it
+        # above the true value.
+        if mechanism.most > 0:
+            smallest -= 4 * np.spacing(np.maximum(np.abs(largest), np.abs(smallest)))
+        return smallest, largest
+    if numbers.part == "b":
+        return draw(values), np.full(len(values), np.inf)
+    released = draw(values) + mechanism.width
+    return released, released
+
+
+def caution(noises: Sequence[NoiseOnNumbers]) -> str:
+    """A sentence on parts whose noise is as wide as their range, from public numbers."""
+    drowned = " and ".join(NAMES[noise.part] for noise in noises if noise.drowns)
+    return (
+        f"Noise is wider than the declared range of the {drowned}: x hardly depends on them. "
+        if drowned
+        else ""
+    )
 
 
 def gaussian_noise(part: PrivateNumbers, eps: float, delta: float) -> TruncatedGaussianMechanism:

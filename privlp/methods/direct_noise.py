@@ -17,12 +17,12 @@ from privlp.methods.base import Method, PlannedRun
 from privlp.methods.noisy_numbers import (
     NAMES,
     AdditiveNoise,
-    Noise,
     deviation,
     largest_of,
     low_sensitivity,
+    mechanisms_of,
     private_numbers,
-    quieter_noise,
+    quieter_noise_on,
     shares,
 )
 from privlp.methods.prediction import Prediction
@@ -99,13 +99,13 @@ class DirectNoise(Method):
         value = _public_optimum(task, costs_are_private=any(p.part == "c" for p in numbers))
         if value is None:
             require_bounded(task.form, numbers)
-        kinds = [quieter_noise(task, part.l1, part.l2, len(part)) for part in numbers]
+        kinds = [quieter_noise_on(task, part) for part in numbers]
         noise = {
             part.part: largest_of(mechanism, len(part))
             for part, (_, mechanism) in zip(numbers, kinds, strict=True)
         }
         split = shares(task, numbers, lambda part: noise[part.part])
-        mechanisms = _mechanisms(task, numbers, [kind for kind, _ in kinds], split)
+        mechanisms = mechanisms_of(task, numbers, [kind for kind, _ in kinds], split)
         slack = max(map(largest_of, mechanisms, map(len, numbers)))
 
         def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> NoisyProgram:
@@ -145,20 +145,6 @@ class DirectNoise(Method):
                 total += _TYPICAL_SHARE * reach * largest_of(mechanism, rows)
         objective_loss = 0.0 if task.opt is not None else None
         return Prediction(self.name, total, objective_loss, 1, noise)
-
-
-def _mechanisms(
-    task: Task, numbers: Sequence[PrivateNumbers], kinds: Sequence[Noise], split: Sequence[float]
-) -> list[AdditiveNoise]:
-    """The noise on each part, at its share of the budget."""
-
-    def make(intensity: float) -> list[AdditiveNoise]:
-        return [
-            kind.mechanism(part.l1, part.l2, share, intensity)
-            for part, kind, share in zip(numbers, kinds, split, strict=True)
-        ]
-
-    return make(task.ledger.calibrate_together(lambda t: [(mechanism, 1) for mechanism in make(t)]))
 
 
 def _size_of_x(task: Task) -> float:
@@ -262,6 +248,8 @@ class NoisyProgram:
             if numbers.part == "c":  # within its declared range the program stays bounded
                 noisy = np.clip(noisy, numbers.low, numbers.high)
             self._known = self._known.having(numbers, noisy)
+            if numbers.part == "b":  # as the user wrote them
+                noisy = noisy * self._form.row_sign[numbers.at]
             self._trace[f"noisy {numbers.part}"] = noisy
 
     def released(self) -> Released:

@@ -12,7 +12,13 @@ import numpy.typing as npt
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.moving_rows import MovingRows
-from privlp.methods.noisy_numbers import AdditiveNoise, deviation, low_sensitivity, quieter_noise
+from privlp.methods.noisy_numbers import (
+    AdditiveNoise,
+    deviation,
+    largest_of,
+    low_sensitivity,
+    quieter_noise,
+)
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Released
@@ -115,7 +121,13 @@ class Forecast:
         )
         self.span, self._spread = self.rows.span_and_spread()
         l1, l2 = self.rows.row_change
-        self._release = None if l2 == 0 else quieter_noise(task, l1, l2, len(simplex.vertices))[0]
+        self._release = (
+            None
+            if l2 == 0
+            else quieter_noise(
+                task, l1, l2, lambda noise: largest_of(noise, len(simplex.vertices))
+            )[0]
+        )
 
     def rounds(self) -> int:
         """T from alpha, or the one of the least predicted error."""

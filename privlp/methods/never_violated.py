@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.bounded_noise import (
     BoundedNoise,
+    caution,
     deltas,
     deviation,
     gaussian_effect,
@@ -24,16 +22,16 @@ from privlp.methods.noisy_numbers import NAMES, low_sensitivity, private_numbers
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.methods.tightened_program import TightenedProgram
-from privlp.methods.tightened_rows import TightenedRows, certain, point_inside
+from privlp.methods.tightening import open_ended, require_inequalities, require_one_end
+from privlp.methods.worst_case import WorstCase
 from privlp.privacy import ChargedDraws, TruncatedLaplaceMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import require_bounded
 from privlp.relations.base import NeighbourRelation
+from privlp.relations.bounded_change import ABOUT_ZEROS
 from privlp.relations.low_sensitivity import LowSensitivity
 from privlp.relations.private_numbers import PrivateNumbers
 from privlp.rows.program_rows import ProgramRows
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class TruncatedLaplace(Method):
@@ -55,13 +53,14 @@ class TruncatedLaplace(Method):
     the tightest program within the ranges. A point of that program is found and checked before
     anything is charged; it is public, and satisfies every possible row. The solution of HiGHS is
     feasible to 1e-9 only. It is moved inwards until it satisfies the released rows in exact
-    arithmetic; if that fails, the result is the public point. Sources: Muñoz Medina et al. (2021)
-    for b; Benvenuti et al. (2026) for A and c. Proof: ``docs/proofs.md``, "Constraints that are
-    never violated".
+    arithmetic. If that fails, the result is the public point, with a warning. Where costs are
+    public that point is the optimum of the tightest program, so the plan can state its objective.
+    Sources: Muñoz Medina et al. (2021) for b; Benvenuti et al. (2026) for A and c. Proof:
+    ``docs/proofs.md``, "Constraints that are never violated".
     """
 
     name = "truncated-laplace"
-    never_violates = True
+    rows_hold = "always"
 
     def protects(self, relation: NeighbourRelation) -> bool:
         return isinstance(relation, LowSensitivity)
@@ -87,8 +86,9 @@ class TruncatedLaplace(Method):
         numbers = private_numbers(task, relation)
         _require_ranges(task.form, numbers)
         require_bounded(task.form, numbers, within_ranges=True)
-        fallback = _surely_feasible(TightenedRows.tightest(task.form, numbers))
+        worst = WorstCase.of(task.form, numbers)
         mechanisms = self._mechanisms(task, numbers)
+        on_numbers = tuple(map(noise_on, numbers, mechanisms))
 
         def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> TightenedProgram:
             return TightenedProgram(
@@ -96,15 +96,17 @@ class TruncatedLaplace(Method):
                 numbers,
                 [rows.values(part) for part in numbers],
                 draws,
-                fallback=fallback,
+                fallback=worst.point,
+                inside=worst.inside,
                 time_limit=task.time_limit,
+                caution=caution(on_numbers),
             )
 
         def predict() -> Prediction:
             """The noise. No row is violated; the loss of objective is private."""
             noise = max(deviation(mechanism) / mechanism.sensitivity for mechanism in mechanisms)
-            on_numbers = tuple(map(noise_on, numbers, mechanisms))
-            return Prediction(self.name, 0.0, None, 1, noise, on_numbers=on_numbers)
+            note = worst.note(task.lp.sense)
+            return Prediction(self.name, 0.0, None, 1, noise, on_numbers=on_numbers, note=note)
 
         charges = [
             (mechanism, 1, f"tighten {NAMES[part.part]}")
@@ -182,61 +184,18 @@ def gaussian_is_narrower(task: Task) -> bool:
 
 def _require_ranges(form: StandardForm, numbers: list[PrivateNumbers]) -> None:
     """Refuse private equalities, and numbers with no declared end on the side of the noise."""
-    parts = {part.part for part in numbers}
-    if (form.lp.private & (form.lp.row_lower == form.lp.b)).any() and parts != {"c"}:
-        raise UnsupportedProblemError(
-            "A private equality cannot be tightened, so it cannot be satisfied with certainty. Make"
-            " it public (private=...), or state the inequality that matters."
-        )
-    if "b" in parts and (form.lp.sides()[form.lp.private] > 1).any():
-        raise UnsupportedProblemError(
-            "A private range lower <= A x <= upper has one declared interval for both of its ends,"
-            " which leaves nothing between them in the worst case. Write it as two rows, with an"
-            " interval for each end."
-        )
+    require_inequalities(form, numbers)
+    require_one_end(form, numbers)
     for part in numbers:
-        if part.part == "c":
-            continue
-        if part.part == "b":
-            open_ended = ~np.isfinite(part.low)
-            end = "lower (for <= rows) or upper (for >= rows)"
-        else:
-            open_ended = _open_coefficients(form, part)
-            end = "upper (where growth tightens a row) or lower (where a fall does)"
-        if open_ended.any():
+        if part.part != "c" and open_ended(form, part):
+            end = (
+                "lower (for <= rows) or upper (for >= rows)"
+                if part.part == "b"
+                else "upper (where growth tightens a row) or lower (where a fall does)"
+            )
             raise UnsupportedProblemError(
                 f"feasible='always' needs a declared public range of the {NAMES[part.part]}: give"
                 f" the neighbour relation a finite {end}, the same for every neighbour and not read"
-                " off the data.",
+                f" off the data. {ABOUT_ZEROS}",
                 parameter="lower",
             )
-
-
-def _open_coefficients(form: StandardForm, part: PrivateNumbers) -> npt.NDArray[np.bool_]:
-    """Which private coefficients, (m,), have no declared end on the side that tightens a row."""
-    row, column = part.at
-    lower, upper = form.lp.bounds[column].T
-    above, below = np.isfinite(form.lp.b[row]), np.isfinite(form.lp.row_lower[row])
-    grows = (above & (upper > 0)) | (below & (lower < 0))
-    falls = (above & (lower < 0)) | (below & (upper > 0))
-    return (grows & ~np.isfinite(part.high)) | (falls & ~np.isfinite(part.low))
-
-
-def _surely_feasible(rows: TightenedRows) -> FloatArray:
-    """A point of the tightest program, certified in exact arithmetic. Public.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        If there is none.
-    """
-    deepest = point_inside(rows, np.ones(len(rows.rhs), dtype=bool))
-    x = None if deepest is None else certain(rows, deepest)
-    if x is None:
-        raise UnsupportedProblemError(
-            "The tightened worst case has no feasible point: with every private number at the tight"
-            " end of its declared range, no x satisfies all rows (or none that double precision can"
-            " certify). Declare narrower ranges, or leave out feasible='always'. Nothing was drawn"
-            " and nothing was charged."
-        )
-    return x

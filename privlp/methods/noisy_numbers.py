@@ -143,11 +143,10 @@ def largest_of(mechanism: AdditiveNoise, count: int) -> float:
     return mechanism.scale * (1 + math.log(count))
 
 
-def quieter_noise(task: Task, l1: float, l2: float, count: int) -> tuple[Noise, AdditiveNoise]:
-    """Laplace or Gaussian noise at the whole budget, whichever has the smaller largest entry.
-
-    There are `count` entries.
-    """
+def quieter_noise(
+    task: Task, l1: float, l2: float, size: Callable[[AdditiveNoise], float]
+) -> tuple[Noise, AdditiveNoise]:
+    """Laplace or Gaussian noise at the whole budget, whichever has the smaller size."""
     found: list[tuple[Noise, AdditiveNoise]] = []
     for kind in [Noise(False)] if task.ledger.delta == 0 else [Noise(False), Noise(True)]:
         try:
@@ -160,4 +159,23 @@ def quieter_noise(task: Task, l1: float, l2: float, count: int) -> tuple[Noise, 
                 continue
             raise
         found.append((kind, kind.mechanism(l1, l2, 1.0, intensity)))
-    return min(found, key=lambda pair: largest_of(pair[1], count))
+    return min(found, key=lambda pair: size(pair[1]))
+
+
+def quieter_noise_on(task: Task, part: PrivateNumbers) -> tuple[Noise, AdditiveNoise]:
+    """Laplace or Gaussian noise on one part, whichever has the smaller largest entry."""
+    return quieter_noise(task, part.l1, part.l2, lambda noise: largest_of(noise, len(part)))
+
+
+def mechanisms_of(
+    task: Task, numbers: Sequence[PrivateNumbers], kinds: Sequence[Noise], split: Sequence[float]
+) -> list[AdditiveNoise]:
+    """The noise on each part, at its share of the budget."""
+
+    def make(intensity: float) -> list[AdditiveNoise]:
+        return [
+            kind.mechanism(part.l1, part.l2, share, intensity)
+            for part, kind, share in zip(numbers, kinds, split, strict=True)
+        ]
+
+    return make(task.ledger.calibrate_together(lambda t: [(mechanism, 1) for mechanism in make(t)]))

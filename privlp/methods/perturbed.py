@@ -86,33 +86,36 @@ class Perturbed(Method):
         s, _ = task.density(), task.accuracy()
         public = PublicRows(task.lp)
         try:
-            region, wide = _search_region(task, public)
-        except UnsupportedProblemError:
+            region, typical = _search_region(task, public)
+        except UnboundedRegionError:
             require_enough_rows(task)
             raise
         charges = PerturbedCharges.hard(task, s)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> HardRowSearch:
             before, rest = BeforeStages(*draws[:3]), _stages(draws[3:])
+            wide = math.isinf(typical)
             return HardRowSearch(task, rows, public, region, before, rest, wide=wide)
 
         return PlannedRun(
             charges.requests,
             start,
-            lambda: self._prediction(region, charges, s * _DIFFICULT),
+            lambda: self._prediction(
+                region.size, charges, s * _DIFFICULT, typical, 2 + 2 * len(charges.terms)
+            ),
         )
 
     def _plan_soft(self, task: Task) -> PlannedRun:
         reason = "every violation of a soft row has its price"
         task.refuse(self.name, s=reason, alpha=reason, opt="the bounds of variables are enough")
-        price = task.public.largest_price
-        if task.relation.hides_rows or price is None:
+        prices = task.public.prices
+        if task.relation.hides_rows or prices is None:
             raise UnsupportedProblemError(
                 "method='perturbed' takes soft rows where records are replaced: prices of rows are"
                 " public.",
                 parameter="method",
             )
-        if not math.isfinite(price):
+        if not math.isfinite(prices.largest):
             raise UnsupportedProblemError(
                 "method='perturbed' needs a finite penalty for every private row, or none for any.",
                 parameter="method",
@@ -130,31 +133,37 @@ class Perturbed(Method):
         charges = PerturbedCharges.soft(task, clipped=width is None)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> SoftRowSearch:
-            shares, *rest = draws
+            shares, moments, *rest = draws
             bound = rest.pop(0) if width is None else width
-            return SoftRowSearch(task, rows, public, region, shares, bound, _stages(rest))
+            return SoftRowSearch(
+                task, rows, public, region, prices, shares, moments, bound, _stages(rest)
+            )
 
         return PlannedRun(
             charges.requests,
             start,
-            lambda: self._prediction(region, charges, task.n * _SOFT_DIFFICULT),
+            lambda: self._prediction(
+                region.size,
+                charges,
+                task.n * _SOFT_DIFFICULT,
+                _typical(region),
+                1 + len(charges.terms),
+            ),
         )
 
     def _prediction(
-        self, region: ReducedPolytope, charges: PerturbedCharges, easy: float
+        self, size: int, charges: PerturbedCharges, easy: float, typical: float, rounds: int
     ) -> Prediction:
         """The error, as a share of what rows vary by: it grows with variables times noise."""
-        difficulty = region.size * charges.sigma / easy
-        typical = float(np.exp(np.mean(np.log(region.unit)))) / math.sqrt(region.size)
-        rounds = sum(number for _, number, _ in charges.requests)
-        violation = _USEFUL * difficulty * typical  # as a descent that leaves a tenth
+        difficulty = size * charges.sigma / easy
+        last = charges.terms[-1]
         return Prediction(
             self.name,
-            violation,
+            _USEFUL * difficulty * typical,  # as a descent that leaves a tenth
             None,
             rounds,
-            charges.sigma,
-            yardstick=typical,
+            last.sigma / last.sensitivity,
+            yardstick=None if math.isinf(typical) else typical,
             difficulty=difficulty,
         )
 
@@ -190,23 +199,32 @@ def _stages(draws: Sequence[ChargedDraws]) -> list[Draws]:
     return [Draws(*draws[k : k + 3]) for k in range(0, len(draws), 3)]
 
 
-def _search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, bool]:
-    """The bounded region in which a search starts, and whether nothing is known of its size.
+def _typical(region: ReducedPolytope) -> float:
+    """What a row of norm 1 typically varies by over the region."""
+    return float(np.exp(np.mean(np.log(region.unit)))) / math.sqrt(region.size)
+
+
+def _search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, float]:
+    """The bounded region in which a search starts, and what a row typically varies by.
 
     The bounds and public rows, if they bound all variables. Otherwise costs are bounded by a
-    multiple of the hint; or by a very large number, if there is none.
+    multiple of the hint. What rows vary by is then that of costs up to the hint itself. Without a
+    hint, costs are bounded by a very large number, and what rows vary by is not known: infinite.
     """
     hint = _largest_cost(task)
     try:
-        return ReducedPolytope(public), False
+        region = ReducedPolytope(public)
+        return region, _typical(region)
     except UnboundedRegionError:
         cheapest = public.best(public.cost)
         if cheapest is None:
             raise
         least = float(public.cost @ cheapest)
         if hint is not None and hint > least:
-            return ReducedPolytope(public, least + _BEYOND_HINT * (hint - least)), False
-        return ReducedPolytope(public, least + _FARTHEST * float(np.abs(public.cost).sum())), True
+            region = ReducedPolytope(public, least + _BEYOND_HINT * (hint - least))
+            return region, _typical(region) / _BEYOND_HINT
+        far = _FARTHEST * float(np.abs(public.cost).sum())
+        return ReducedPolytope(public, least + far), math.inf
 
 
 def _largest_cost(task: Task) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class NoiseOnNumbers:
-    """Noise of bounded support on the private numbers of one part of a program.
+    """Noise on the private numbers of one part of a program, which tightens them.
 
     Attributes
     ----------
@@ -16,7 +16,7 @@ class NoiseOnNumbers:
         "b", "A" or "c".
     typical, most : float
         How far noise moves one number typically and at most, in its units. It only tightens b and
-        A; costs move both ways.
+        A; costs move both ways. Infinite for noise of unbounded support.
     declared : float
         Width of the declared public range (the median over the numbers), infinite where an end was
         not declared.
@@ -56,7 +56,8 @@ class Prediction:
         Largest violation to expect, beyond the least possible one. Where s rows may be violated, it
         is the largest of all other rows. The least possible one is 0 if some point satisfies all
         private rows. Per unit of ||A_i||_2 for constraint-private programs, whose rows are taken to
-        have entries of like size; in units of A x - b for others.
+        have entries of like size; in units of A x - b for others. Infinite where
+        nothing is known of the size of the variables.
     objective_loss : float or None
         Loss of objective to expect, as a share of the public range of the optimum; 0 where the
         optimum is given, ``None`` where it is not predicted.
@@ -73,8 +74,10 @@ class Prediction:
     difficulty : float or None
         For perturbed programs: variables times noise over s, 1 where most draws still succeed.
     on_numbers : tuple of NoiseOnNumbers
-        For methods that never violate a row: the noise on each part of the program. It costs
-        objective, which is not predicted.
+        For methods that tighten the private numbers: the noise on each part of the program. It
+        costs objective, which is not predicted.
+    note : str
+        What else public numbers say, in sentences for the advice.
 
     Examples
     --------
@@ -96,3 +99,4 @@ class Prediction:
     yardstick: float | None = None
     difficulty: float | None = None
     on_numbers: tuple[NoiseOnNumbers, ...] = ()
+    note: str = ""

@@ -29,7 +29,7 @@ class Task:
         The public part of the program.
     ledger : Accountant
         Says what draws would cost. Only :func:`privlp.solve` charges it.
-    s, alpha, opt, width, split, time_limit
+    s, alpha, opt, width, split, time_limit, feasible
         As for :func:`privlp.solve`.
 
     Examples
@@ -54,6 +54,7 @@ class Task:
     width: Any = None
     split: Sequence[float] | None = None
     time_limit: float | None = None
+    feasible: str | float | None = None
 
     @classmethod
     def of(

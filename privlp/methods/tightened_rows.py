@@ -1,7 +1,8 @@
-"""Private rows at their tightest, given what is released, and points that satisfy them exactly."""
+"""Private rows at their tightest, given what is released."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +13,17 @@ import scipy.sparse as sp
 
 from privlp.checks import as_sparse
 from privlp.problem.exact_arithmetic import violated
-from privlp.problem.highs_model import optimum, row_sizes
+from privlp.problem.highs_model import optimum
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
 
 FloatArray = npt.NDArray[np.float64]
 
-_PRECISION = 1e-9
+#: How far HiGHS may leave rows and bounds, in the units of its scaled model.
+PRECISION = 1e-9
 #: Options for HiGHS.
-PRECISELY = {"primal_feasibility_tolerance": _PRECISION, "dual_feasibility_tolerance": _PRECISION}
+PRECISELY = {"primal_feasibility_tolerance": PRECISION, "dual_feasibility_tolerance": PRECISION}
 _SNAP = 1e-9
-_MOST_REPAIRS = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +42,10 @@ class TightenedRows:
     A : (r, k) sparse array
         Inequality rows A y <= rhs: private ones at their tightest, then public ones.
     rhs : (r,)
+    side : (p,)
+        The private side (``form.row``) behind each of the first p rows.
+    owner : (r,)
+        The user's row behind each row.
     """
 
     form: StandardForm
@@ -49,6 +54,8 @@ class TightenedRows:
     bounds: FloatArray
     A: sp.csr_array
     rhs: FloatArray
+    side: npt.NDArray[np.int64]
+    owner: npt.NDArray[np.int64]
 
     @classmethod
     def tightest(cls, form: StandardForm, numbers: list[PrivateNumbers]) -> TightenedRows:
@@ -93,6 +100,8 @@ class TightenedRows:
             bounds=bounds,
             A=sp.csr_array(sp.vstack([private, known])),
             rhs=np.concatenate([stated.rhs[kept], lp.b[above], -lp.row_lower[below]]),
+            side=kept,
+            owner=np.concatenate([form.row[kept], above, below]),
         )
 
     def equalities(self) -> tuple[Any, FloatArray]:
@@ -101,11 +110,33 @@ class TightenedRows:
         equal = lp.row_lower == lp.b
         return as_sparse(lp.A)[equal][:, self.column] * self.sign, lp.b[equal]
 
+    def optimum(
+        self, cost: FloatArray, options: Mapping[str, Any]
+    ) -> tuple[highspy.HighsModelStatus, FloatArray]:
+        """Run HiGHS on these rows with costs in the user's sense; the point is y."""
+        equal, values = self.equalities()
+        return optimum(
+            cost[self.column] * self.sign,
+            sp.vstack([self.A, equal]),
+            np.concatenate([np.full(len(self.rhs), -np.inf), values]),
+            np.concatenate([self.rhs, values]),
+            self.bounds,
+            sense=self.form.lp.sense,
+            options=options,
+        )
+
     def violated(self, x: FloatArray) -> npt.NDArray[np.bool_]:
         """Which inequality rows x violates in exact arithmetic, (r,)."""
+        return violated(self.A, self.split(x), self.rhs)
+
+    def slack(self, x: FloatArray) -> FloatArray:
+        """How far x is inside each inequality row, (r,), in double precision."""
+        return self.rhs - self.A @ self.split(x)
+
+    def split(self, x: FloatArray) -> FloatArray:
+        """The y of a point."""
         y = self.sign * x[self.column]
-        y = np.maximum(y, 0.0) if len(np.unique(self.column)) < len(self.column) else y
-        return violated(self.A, y, self.rhs)
+        return np.maximum(y, 0.0) if len(np.unique(self.column)) < len(self.column) else y
 
     def point(self, y: FloatArray) -> FloatArray:
         """The user's x behind y, within its bounds; an entry very near a bound is set to it."""
@@ -128,45 +159,3 @@ def _at_ends(
     above = stated.form.row_sign[:, None] > 0
     dense = [rows.toarray() if sp.issparse(rows) else rows for rows in (largest, smallest)]
     return np.where(above, *dense), np.where(above, *dense[::-1])
-
-
-def certain(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
-    """A point near x that satisfies all rows in exact arithmetic; None if none is found.
-
-    x is moved towards the point that is farthest inside the rows that fail, by the smallest of some
-    steps that suffices. Rows that fail at the last step are added to them.
-    """
-    failing = rows.violated(x)
-    for _ in range(_MOST_REPAIRS):
-        if not failing.any():
-            return x
-        inside = point_inside(rows, failing)
-        if inside is None:
-            return None
-        for step in (*np.geomspace(2.0**-50, 0.25, 25), 1.0):
-            moved = np.clip(x + step * (inside - x), *rows.form.lp.bounds.T)
-            still = rows.violated(moved)
-            if not still.any():
-                return moved
-        failing |= still
-    return None
-
-
-def point_inside(rows: TightenedRows, chosen: npt.NDArray[np.bool_]) -> FloatArray | None:
-    """The point farthest inside the chosen rows, in units of their largest coefficients.
-
-    None if HiGHS finds no feasible point.
-    """
-    largest = row_sizes(rows.A)
-    equal, values = rows.equalities()
-    inward = np.concatenate(
-        [np.where(chosen, np.maximum(largest, 1e-9), 0.0), np.zeros(len(values))]
-    )
-    matrix = sp.hstack([sp.vstack([rows.A, equal]), sp.csr_array(inward[:, None])])
-    cost = np.append(np.zeros(len(rows.column)), -1.0)
-    lower = np.concatenate([np.full(len(largest), -np.inf), values])
-    bounds = np.vstack([rows.bounds, [0.0, 1.0]])
-    status, point = optimum(
-        cost, matrix, lower, np.concatenate([rows.rhs, values]), bounds, options=PRECISELY
-    )
-    return rows.point(point[:-1]) if status == highspy.HighsModelStatus.kOptimal else None

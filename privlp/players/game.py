@@ -38,6 +38,8 @@ class Released:
         How the solver ended.
     message : str
         What it did, as the beginning of a sentence.
+    warning : str
+        What to warn of, from released values; empty for nothing.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class Released:
     trace: Trace = field(default_factory=dict)
     status: Status = Status.COMPLETED
     message: str = ""
+    warning: str = ""
 
 
 class Solver(Protocol):

@@ -209,19 +209,30 @@ def _constraints(
         equality = type(constraint).__name__ in ("Equality", "Zero")
         chosen = (not equality or not quote) if wanted is None else constraint.id in wanted
         private = np.full(rhs.size, chosen)
-        lower = rhs if equality else np.full(rhs.size, -np.inf)
+        below, none = _is_lower_bound(constraint), np.full(rhs.size, np.inf)
+        lower, upper = rhs if equality or below else -none, none if below else rhs
         price = prices.rows(constraint, private)
-        yield Block(matrix, lower, rhs, private, price, np.arange(rhs.size))
+        yield Block(matrix, lower, upper, private, price, np.arange(rhs.size))
 
 
 def _difference(constraint: cvxpy.Constraint) -> cvxpy.Expression:
-    """Expression e of a constraint read as e <= 0 or e == 0."""
+    """Expression e of a constraint read as e <= 0 or e == 0; as e >= 0 for a lower bound."""
     kind = type(constraint).__name__
+    if _is_lower_bound(constraint):
+        return constraint.args[1] - constraint.args[0]
     if kind in ("Inequality", "Equality"):
         return constraint.args[0] - constraint.args[1]
     if kind in ("NonPos", "Zero"):
         return constraint.args[0]
     raise ReadError(f"CVXPY constraint {kind} is not a linear inequality or equality.")
+
+
+def _is_lower_bound(constraint: cvxpy.Constraint) -> bool:
+    """Whether it says ``expression >= numbers``, which CVXPY keeps as ``numbers <= expression``."""
+    if type(constraint).__name__ != "Inequality":
+        return False
+    smaller, larger = constraint.args
+    return bool(smaller.is_constant() and not larger.is_constant())
 
 
 def _no_rows(columns: int) -> Block:

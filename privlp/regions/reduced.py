@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from privlp.errors import UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import optimum
 from privlp.regions.exact_rows import ExactRows
+from privlp.regions.quadratic import minimum
 from privlp.regions.ranges import tightened
 
 FloatArray = npt.NDArray[np.float64]
@@ -22,6 +24,8 @@ FloatArray = npt.NDArray[np.float64]
 # A variable whose range is a smaller share of its size, or of 1, counts as fixed.
 _FIXED = 1e-9
 _DEPENDENT = 1e-9
+# A wider range, and its square is no number.
+_WIDEST = 1e100
 # Less slack than this, in units of the ranges, and a row counts as an equality.
 _FLAT = 1e-7
 _NAMED = 3
@@ -31,6 +35,10 @@ _CONTRADICTION = "The public rows and bounds contradict each other: no x satisfi
 _SINGLE_POINT = (
     "The public rows and bounds leave a single point: solve_exact, without the private rows, finds"
     " it."
+)
+_TOO_WIDE = (
+    "The public rows and bounds (and opt, if given) let a variable range over more than"
+    f" {_WIDEST:g}: rescale the costs or the bounds, so that variables are of like size."
 )
 
 
@@ -74,7 +82,9 @@ class ReducedPolytope:
     unit : (d',)
         Length of each that counts as 1.
     basis : (d', p) or None
-        Orthonormal; ``None`` for the identity.
+        Orthonormal unless turned; ``None`` for the identity.
+    dual : (p, d') or None
+        Its inverse from the left, which is 0 on directions that equalities rule out.
     origin : (d,)
         x at z = 0.
     C, f : (m, p), (m,)
@@ -95,12 +105,16 @@ class ReducedPolytope:
         low, high = _by_programs(public.lp, (A, lower, upper), low, high)
         fixed = high - low <= _FIXED * np.maximum(1.0, np.maximum(abs(low), abs(high)))
         self.live = np.flatnonzero(~fixed)
+        if (high - low > _WIDEST).any():
+            raise UnsupportedProblemError(_TOO_WIDE)
         self.unit = self._range = (high - low)[self.live]
         if weights is not None:
             self.unit = self.unit * weights[self.live]
         self.origin = low.copy()
         if not self.live.size:
-            raise UnsupportedProblemError(_SINGLE_POINT)
+            size = 1e-7 * (1 + abs(A) @ np.abs(low))
+            broken = (A @ low > upper + size) | (A @ low < lower - size)
+            raise UnsupportedProblemError(_CONTRADICTION if broken.any() else _SINGLE_POINT)
         rest = A[:, np.flatnonzero(fixed)] @ low[fixed]
         at_low = rest + A[:, self.live] @ low[self.live]
         B = sp.csr_array(A[:, self.live] @ sp.diags_array(self.unit))
@@ -136,7 +150,7 @@ class ReducedPolytope:
     def coordinates(self, x: FloatArray) -> FloatArray:
         """The z of the nearest x within the equalities, in units of the ranges."""
         u = (x - self.origin)[self.live] / self.unit
-        return u if self.basis is None else self.basis.T @ u
+        return u if self.dual is None else self.dual @ u
 
     def cost(self, cost: FloatArray) -> FloatArray:
         """The slope of cost·x in z."""
@@ -153,6 +167,33 @@ class ReducedPolytope:
         growing = change > 0
         length = float(np.min(slack[growing] / change[growing], initial=1.0))
         return self.inside + min(1.0, length * (1 - 1e-15)) * (z - self.inside)
+
+    def nearest(self, z: FloatArray) -> FloatArray:
+        """The point of K nearest to z.
+
+        Not :meth:`within`, which draws all coordinates towards the interior point: where K is flat
+        in one direction and wide in another, a small step out of K would cost a long one within.
+        """
+        base = self.within(z)
+        step = minimum(np.eye(self.size), base - z, self.C, np.maximum(self.slack(base), 0.0))
+        return self.within(base + step)
+
+    def turned(self, scale: FloatArray) -> ReducedPolytope:
+        """The same polytope in coordinates z' with z = scale z'.
+
+        Parameters
+        ----------
+        scale : (p, p)
+            Symmetric, its eigenvalues 1 or larger. So no distance in z' is longer than in z.
+        """
+        new = copy.copy(self)
+        for cached in ("exact", "radius"):
+            new.__dict__.pop(cached, None)
+        inverse: FloatArray = np.asarray(np.linalg.inv(scale), dtype=float)
+        new.basis = scale if self.basis is None else self.basis @ scale
+        new.dual = inverse if self.dual is None else inverse @ self.dual
+        new.C, new.inside = sp.csc_array(self.C @ scale), inverse @ self.inside
+        return new
 
     def reach(self, z: FloatArray, direction: FloatArray) -> float:
         """How far one can go from z in a direction, in units of the direction."""
@@ -187,11 +228,13 @@ class ReducedPolytope:
                 )
             E, e = sp.csr_array(sp.vstack([E, rows[flat]])), np.concatenate([e, sides[flat]])
             rows, sides = rows[~flat], sides[~flat]
-        self.basis = None
+        self.basis: FloatArray | None = None
+        self.dual: FloatArray | None = None
         if E.shape[0]:
             self.basis = _null_space(E.toarray())
             if not self.basis.shape[1]:
                 raise UnsupportedProblemError(_SINGLE_POINT)
+            self.dual = self.basis.T
             self.origin[self.live] += self.unit * u
             self.f = sides - rows @ u
             self.C = sp.csc_array(rows @ self.basis)
@@ -274,21 +317,22 @@ def _by_programs(
             if status != _OPTIMAL:
                 unbounded.append(int(j))
                 if len(unbounded) == _NAMED:
-                    raise UnboundedRegionError(lp, unbounded)
+                    raise _unbounded(lp, unbounded)
             found[j] = x[j]
     if unbounded:
-        raise UnboundedRegionError(lp, unbounded)
+        raise _unbounded(lp, unbounded)
     return low, high
 
 
 class UnboundedRegionError(UnsupportedProblemError):
     """The public region does not bound some variables."""
 
-    def __init__(self, lp: ProgramData, variables: list[int]) -> None:
-        names = ", ".join(lp.variable_name(j) for j in dict.fromkeys(variables))
-        super().__init__(
-            "The public region is unbounded, or HiGHS cannot bound it: its rows and bounds"
-            f" (and opt, if given) put no limit on {names}. Give such variables finite bounds"
-            " (bounds=..., or box=... in the readers), or give opt or a range.",
-            parameter="bounds",
-        )
+
+def _unbounded(lp: ProgramData, variables: list[int]) -> UnboundedRegionError:
+    names = ", ".join(lp.variable_name(j) for j in dict.fromkeys(variables))
+    return UnboundedRegionError(
+        "The public region is unbounded, or HiGHS cannot bound it: its rows and bounds"
+        f" (and opt, if given) put no limit on {names}. Give such variables finite bounds"
+        " (bounds=..., or box=... in the readers), or give opt or a range.",
+        parameter="bounds",
+    )

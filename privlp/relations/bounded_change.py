@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import as_floats, frozen, real
+from privlp.checks import as_floats, frozen, is_one_of, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
@@ -23,6 +23,12 @@ FloatArray = npt.NDArray[np.float64]
 
 # Beyond this many times the sensitivity a number cannot carry its noise in double precision.
 _LARGEST_MULTIPLE = 2.0**36
+
+#: What messages about missing or wrong ranges say besides.
+ABOUT_ZEROS = (
+    "Zeros that belong to the model, not to its data, need no range with zeros='public' (on the"
+    " command line --zeros-public)."
+)
 
 
 @dataclass(frozen=True)
@@ -151,9 +157,10 @@ class BoundedChange(LowSensitivity):
             ) from None
         inside = (lower <= values) & (values <= upper)
         if not inside[private].all():
+            zeros = "" if self.part == "c" else f" {ABOUT_ZEROS}"
             raise InvalidProblemError(
                 f"Some of {self.numbers_are} lie outside the declared range. Declare a public lower"
-                " and upper that hold for every neighbour; do not read them off the data.",
+                f" and upper that hold for every neighbour; do not read them off the data.{zeros}",
                 parameter="lower",
             )
         movable = np.broadcast_to(lower < upper, values.shape)[private]
@@ -185,7 +192,23 @@ class BoundedChange(LowSensitivity):
         """
         outside = (values + steps < numbers.low) | (values + steps > numbers.high)
         moved = np.clip(values + np.where(outside, -steps, steps), numbers.low, numbers.high)
-        return np.where(np.abs(moved - values) > np.abs(steps), np.nextafter(moved, values), moved)
+        moved = np.where(np.abs(moved - values) > np.abs(steps), np.nextafter(moved, values), moved)
+        # Which numbers are zero stays as it is, where that is public.
+        return np.where((moved == 0) & numbers.nonzero, values / 2, moved)
+
+
+def require_zeros(zeros: Any) -> None:
+    """Refuse what is neither ``"private"`` nor ``"public"``.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else.
+    """
+    if not is_one_of(zeros, ("private", "public")):
+        raise InvalidParameterError(
+            f"zeros must be 'private' or 'public', got {zeros!r}.", parameter="zeros"
+        )
 
 
 def signs(size: int, rng: np.random.Generator) -> FloatArray:

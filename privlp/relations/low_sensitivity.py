@@ -153,7 +153,9 @@ class LowSensitivity(NeighbourRelation):
         """The program with fixed numbers in place of the private ones.
 
         A coefficient or a cost becomes 1. The upper side of a row becomes 1 and the lower side 0;
-        both sides of an equality become 0. So the kinds of the rows stay as they are.
+        both sides of an equality become 0. So the kinds of the rows stay as they are. Where zeros
+        are public no side may become 0: the lower side becomes -1, and an equality 1. Names of rows
+        are public.
         """
 
         def stand_ins(numbers: PrivateNumbers, form: StandardForm) -> FloatArray:
@@ -161,7 +163,7 @@ class LowSensitivity(NeighbourRelation):
                 return np.ones(len(numbers))
             side, row = numbers.at[0], form.row[numbers.at[0]]
             one = (form.row_sign[side] > 0) & (lp.row_lower[row] < lp.b[row])
-            return np.where(one, 1.0, 0.0)
+            return np.where(one | numbers.nonzero, 1.0, 0.0)
 
         return self._with(lp, stand_ins)
 
@@ -178,7 +180,7 @@ class LowSensitivity(NeighbourRelation):
         known = ProgramNumbers.of(StandardForm.of(KnownProgram.of(lp, A=A)))
         for numbers in self.private_numbers(known.form):
             known = known.having(numbers, values(numbers, known.form))
-        return KnownProgram.of(known.program())
+        return KnownProgram.of(known.program(), row_names=lp.row_names)
 
     def _sizes(self, form: StandardForm) -> tuple[float, float]:
         """Public bounds on the size of the entries of A and b.

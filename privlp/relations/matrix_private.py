@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import is_one_of
-from privlp.errors import InvalidParameterError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.bounded_change import BoundedChange, FloatArray
+from privlp.relations.bounded_change import BoundedChange, FloatArray, require_zeros
 from privlp.relations.private_numbers import PrivateNumbers
 
 BoolArray = npt.NDArray[np.bool_]
@@ -39,10 +37,7 @@ class MatrixPrivate(BoundedChange):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not is_one_of(self.zeros, ("private", "public")):
-            raise InvalidParameterError(
-                f"zeros must be 'private' or 'public', got {self.zeros!r}.", parameter="zeros"
-            )
+        require_zeros(self.zeros)
 
     def describe(self, lp: ProgramData) -> str:
         """The relation in words, with what was declared public."""
@@ -83,19 +78,12 @@ class MatrixPrivate(BoundedChange):
             l2=math.sqrt(count) * self.sensitivity,
             entry=self.sensitivity,
             touched=count,
+            nonzero=self.zeros == "public",
         )
 
     @abstractmethod
     def _most_changes(self, private: BoolArray) -> int:
         """How many of the private entries, (n, d), change together, at most."""
-
-    def _moved_values(
-        self, numbers: PrivateNumbers, values: FloatArray, steps: FloatArray
-    ) -> FloatArray:
-        moved = super()._moved_values(numbers, values, steps)
-        if self.zeros == "public":  # which entries are zero stays as it is
-            moved = np.where(moved == 0, values / 2, moved)
-        return moved
 
     def _range_of(self, lp: ProgramData) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
         if sp.issparse(lp.A) and self.lower.ndim == self.upper.ndim == 0:

@@ -39,6 +39,8 @@ class PrivateNumbers:
         Largest change of one number between two neighbours.
     touched : int
         How many numbers two neighbours differ in, at most.
+    nonzero : bool
+        Whether zeros are public, so that no private number is zero.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class PrivateNumbers:
     l2: float
     entry: float
     touched: int
+    nonzero: bool = False
 
     def __len__(self) -> int:
         return len(self.low)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.bounded_change import BoundedChange, FloatArray, signs, split_among_few
+from privlp.relations.bounded_change import (
+    BoundedChange,
+    FloatArray,
+    require_zeros,
+    signs,
+    split_among_few,
+)
 from privlp.relations.private_numbers import PrivateNumbers, equal_sides
 
 
@@ -29,9 +36,13 @@ class ScalarPrivate(BoundedChange):
     norm : {"inf", "1"}
         Whether it bounds the change of every entry, or the sum of all changes.
     lower, upper : float or array_like of shape (n,), optional
-        Declared public range of the right-hand sides, in the user's sense; needed by
-        ``feasible="always"``. (CVXPY keeps a constraint ``a >= b`` as ``-a <= -b``: declare the
-        range of -b.)
+        Declared public range of the right-hand sides, as the user wrote them; needed by
+        ``feasible="always"``. A row ``A x >= b`` has the range of b, in CVXPY too where b is a
+        number; CVXPY keeps ``expression >= expression`` as ``<=`` with the sides exchanged.
+    zeros : {"private", "public"}
+        ``"public"``: right-hand sides that are 0 are 0 in every neighbouring program, as in balance
+        rows ``inflow - outflow <= 0``, and all others are never 0. They get no noise and need no
+        range. That is yours to declare; it is never decided from the data.
 
     Notes
     -----
@@ -60,6 +71,7 @@ class ScalarPrivate(BoundedChange):
     """
 
     norm: Literal["inf", "1"] = "inf"
+    zeros: Literal["private", "public"] = field(default="private", kw_only=True)
 
     part = "b"
     numbers_are = "the right-hand sides of the private rows"
@@ -77,23 +89,37 @@ class ScalarPrivate(BoundedChange):
                 f"norm must be 'inf' or '1', got {self.norm!r}.", parameter="norm"
             )
         object.__setattr__(self, "norm", name)
+        require_zeros(self.zeros)
 
     @property
     def description(self) -> str:
         each = "each" if self.norm == "inf" else "in sum"
         return f"scalar-private: b changes by at most {self.sensitivity:g} {each}"
 
+    def describe(self, lp: ProgramData) -> str:
+        """The relation in words, with what was declared public."""
+        words = super().describe(lp)
+        if self.zeros == "private":
+            return words
+        ends = np.concatenate([lp.b[lp.private], lp.row_lower[lp.private]])
+        return f"{words}; {np.count_nonzero(ends == 0)} right-hand sides are declared to be 0"
+
     def _range_of(self, lp: ProgramData) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
         n = lp.shape[0]
         values = np.concatenate([lp.b, lp.row_lower])
         lower, upper = (np.tile(np.broadcast_to(end, n), 2) for end in (self.lower, self.upper))
-        return lower, upper, values, np.tile(lp.private, 2) & np.isfinite(values)
+        return lower, upper, values, np.tile(lp.private, 2) & self._may_move(values)
+
+    def _may_move(self, values: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which sides are numbers that are not declared to be zero."""
+        return np.isfinite(values) & ((values != 0) | (self.zeros == "private"))
 
     def _numbers(self, form: StandardForm) -> PrivateNumbers:
         lower, upper = (
             np.broadcast_to(end, form.lp.shape[0])[form.row] for end in (self.lower, self.upper)
         )
-        private = form.lp.private[form.row] & (lower < upper)
+        values = np.where(form.row_sign > 0, form.lp.b[form.row], form.lp.row_lower[form.row])
+        private = form.lp.private[form.row] & (lower < upper) & self._may_move(values)
         sides = np.setdiff1d(np.flatnonzero(private), equal_sides(form)[:, 1])
         lower, upper, above = lower[sides], upper[sides], form.row_sign[sides] > 0
         count = len(sides) if self.norm == "inf" else 1
@@ -107,6 +133,7 @@ class ScalarPrivate(BoundedChange):
             l2=math.sqrt(count) * self.sensitivity,
             entry=self.sensitivity,
             touched=len(sides),
+            nonzero=self.zeros == "public",
         )
 
     def _steps(

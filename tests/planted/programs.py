@@ -323,7 +323,12 @@ _OF_METHOD: dict[str, dict[str, Any]] = {
 }
 #: Programs that one method takes.
 _ONLY = {"soft": "mirror", "mixed": "ftpl"}
-_NO_OPT = ("truncated-laplace", "truncated-gaussian", "truncated-laplace-published")
+_NO_OPT = (
+    "quantile-noise",
+    "truncated-laplace",
+    "truncated-gaussian",
+    "truncated-laplace-published",
+)
 
 
 #: Private numbers of rows, and what is near them.

@@ -1,0 +1,234 @@
+"""Rows that hold nearly, with a probability, or always: what each promise costs.
+
+Staffing with private demands, a flow of least cost with private capacities, and advertising with
+private budgets, each at three eps; then right-hand sides of a real file.
+
+Run with ``python -m benchmarks.feasible --mps ../shared/data/lp/25fv47.mps``; about 10 minutes of
+one core.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+import numpy as np
+import scipy.sparse as sp
+from tqdm import tqdm
+
+import privlp
+from benchmarks.published import over_eps, picture, write_page
+from privlp import ConstraintPrivate, LinearProgram, ScalarPrivate
+from privlp.examples import advertising
+from privlp.problem.exact_arithmetic import violated
+from privlp.problem.standard_form import StandardForm
+from privlp.report.style import MARKERS
+
+EPSILONS = (0.5, 1.0, 4.0)
+DELTA = 1e-6
+PROBABILITY = 0.99
+PROMISES: dict[str, str | float | None] = {
+    "None": None,
+    f"{PROBABILITY:g}": PROBABILITY,
+    '"always"': "always",
+}
+FILE_EPSILONS = (1.0, 10.0)
+_SPREAD = 0.1
+
+
+def staffing(seed: int = 0, *, hours: int = 168, shift: int = 8) -> LinearProgram:
+    """Start shifts at the least cost, so that each hour of a week has enough people.
+
+    Demands are private: one customer's visits move them by at most 1 in sum. They lie in a public
+    range of [5, 120].
+    """
+    rng = np.random.default_rng(seed)
+    clock = np.arange(hours)
+    on_duty = (clock[:, None] - clock[None, :]) % hours < shift
+    demand = 45 + 25 * np.sin((clock % 24 - 8) / 24 * 2 * np.pi) + rng.normal(0, 6, hours)
+    night = np.where((clock % 24 < 5) | (clock % 24 > 20), 1.4, 1.0)
+    return LinearProgram(
+        night * rng.uniform(0.95, 1.05, hours),
+        sp.csr_array(on_duty.astype(float)),
+        np.full(hours, np.inf),
+        row_lower=np.round(demand.clip(8, 110)),
+        bounds=(0, 200),
+        neighbours=ScalarPrivate(1.0, norm="1", lower=5, upper=120),
+        name="staffing",
+    )
+
+
+def flow(seed: int = 0, *, nodes: int = 24, amount: float = 100.0) -> LinearProgram:
+    """Send an amount through a network at the least cost; capacities of its arcs are private.
+
+    One record moves one capacity by at most 1, in a public range of [20, 150]. Arcs lead from each
+    node to the next six. Conservation of flow is public.
+    """
+    rng = np.random.default_rng(seed)
+    arcs = [(i, j) for i in range(nodes) for j in range(i + 1, min(i + 7, nodes))]
+    balance = np.zeros((nodes, len(arcs)))
+    for k, (i, j) in enumerate(arcs):
+        balance[i, k], balance[j, k] = 1.0, -1.0
+    supply = np.zeros(nodes)
+    supply[0], supply[-1] = amount, -amount
+    length = np.array([j - i for i, j in arcs])
+    capacity = rng.uniform(30, 60, len(arcs)).round()
+    return LinearProgram(
+        length ** rng.uniform(0.7, 1.3, len(arcs)),
+        sp.csr_array(np.vstack([balance, np.eye(len(arcs))])),
+        np.concatenate([supply, capacity]),
+        row_lower=np.concatenate([supply, np.full(len(arcs), -np.inf)]),
+        private=np.arange(nodes + len(arcs)) >= nodes,
+        neighbours=ScalarPrivate(1.0, norm="1", lower=20, upper=150),
+        name="flow",
+    )
+
+
+PROGRAMS: dict[str, tuple[Callable[[], LinearProgram], str]] = {
+    "staffing": (staffing, "168 private demands (norm 1), 168 starts of shifts"),
+    "min-cost flow": (flow, "123 private capacities (norm 1), public conservation at 24 nodes"),
+    "advertising": (advertising, "5 private budgets (norm 1, 0.1), 10 public pages"),
+}
+
+
+def violates(lp: LinearProgram) -> Callable[[np.ndarray], bool]:
+    """Whether x violates an inequality row of the true program, in exact arithmetic."""
+    rows = np.flatnonzero(lp.row_lower < lp.b)
+    form = StandardForm.of(
+        replace(lp, private=np.isin(np.arange(lp.shape[0]), rows), neighbours=ConstraintPrivate())
+    )
+    A = sp.csr_array(sp.diags_array(form.row_sign.astype(float)) @ sp.csr_array(lp.A)[form.row])
+    rhs = np.where(form.row_sign > 0, lp.b[form.row], -lp.row_lower[form.row])
+    return lambda x: bool(violated(A, x, rhs).any())
+
+
+def measure(lp: LinearProgram, eps: float, promise: Any, draws: int) -> tuple[np.ndarray, int]:
+    """The cost of each draw as a share of the optimum, and in how many draws some row fails."""
+    best, fails = privlp.solve_exact(lp).objective, violates(lp)
+    found = [
+        privlp.solve(lp, eps, DELTA, feasible=promise, rng=seed).x
+        for seed in tqdm(range(draws), desc=f"{lp.name}, {promise}, {eps:g}", leave=False)
+    ]
+    return np.array([lp.objective(x) / best for x in found]), sum(map(fails, found))
+
+
+def with_private_sides(lp: LinearProgram) -> LinearProgram:
+    """A file's inequalities, with non-zero right-hand sides private within a tenth of them."""
+    side = np.where(np.isfinite(lp.b), lp.b, lp.row_lower)
+    ends = np.where(np.isfinite(side), side, 0.0)
+    room = _SPREAD * np.abs(ends)
+    relation = ScalarPrivate(0.01, norm="1", lower=ends - room, upper=ends + room, zeros="public")
+    return replace(lp, private=lp.row_lower < lp.b, neighbours=relation)
+
+
+def real_file(path: str, seeds: int) -> list[Any]:
+    """The part of the page on a file."""
+    lp = with_private_sides(LinearProgram.from_mps(path))
+    best, fails = privlp.solve_exact(lp).objective, violates(lp)
+    private = len(lp.neighbours.private_numbers(StandardForm.of(lp))[0])
+    rows = []
+    for promise in (PROBABILITY, "always"):
+        for eps in FILE_EPSILONS:
+            plan = privlp.plan(lp, eps, DELTA, feasible=promise)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = [
+                    privlp.solve(lp, eps, DELTA, feasible=promise, rng=seed)
+                    for seed in tqdm(range(seeds), desc=f"{promise}, {eps:g}", leave=False)
+                ]
+            cost = np.array([lp.objective(solution.x) / best for solution in found])
+            rows.append(
+                (
+                    promise,
+                    f"{eps:g}",
+                    f"{cost.mean():.5f}",
+                    f"{cost.max():.5f}",
+                    sum(fails(solution.x) for solution in found),
+                    sum("public point" in solution.message for solution in found),
+                    len(caught),
+                    plan.best,
+                )
+            )
+    n, d = lp.shape
+    return [
+        f"## A real file: {lp.name or '25fv47'}",
+        (
+            f"{n} rows, {d} variables; {private} inequalities have a right-hand side that is not"
+            ' zero, which is private; zeros are declared public (`zeros="public"`). One record'
+            f" moves one of them by at most 0.01, in a range of ± {_SPREAD:.0%}. {seeds} seeds."
+        ),
+        (
+            (
+                "feasible",
+                "ε",
+                "mean cost / optimum",
+                "worst",
+                "draws in which a row fails",
+                "falls back to a public point",
+                "warnings",
+                "method",
+            ),
+            rows,
+        ),
+    ]
+
+
+@click.command()
+@click.option("--draws", default=1000, show_default=True, help="Draws with a probability.")
+@click.option("--draws-of-others", default=200, show_default=True, help="Draws of None and always.")
+@click.option("--mps", help="A model file whose right-hand sides to make private, such as 25fv47.")
+@click.option("--seeds", default=20, show_default=True, help="Draws of the model file.")
+def main(draws: int, draws_of_others: int, mps: str | None, seeds: int) -> None:
+    """Measure, write the page, and draw the picture."""
+    headers = (
+        "ε",
+        *(f"feasible={name}: {what}" for name in PROMISES for what in ("cost", "fails")),
+    )
+    parts: list[Any] = [
+        (
+            f"What it costs that rows hold: δ = {DELTA:g}; seeds 0, 1, 2, ..."
+            " Cost: mean of objective/optimum, ± standard error (advertising maximises, so less is"
+            " worse). Fails: draws in which some inequality row of the true program is violated, in"
+            " exact arithmetic."
+        )
+    ]
+    curves: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for program, (make, words) in PROGRAMS.items():
+        lp, rows = make(), []
+        curves[program] = {name: [] for name in PROMISES}
+        for eps in EPSILONS:
+            row: list[Any] = [f"{eps:g}"]
+            for name, promise in PROMISES.items():
+                count = draws if promise == PROBABILITY else draws_of_others
+                cost, failed = measure(lp, eps, promise, count)
+                error = float(cost.std(ddof=1) / np.sqrt(count))
+                curves[program][name].append((float(cost.mean()), error))
+                row += [f"{cost.mean():.4f} ± {error:.4f}", f"{failed} of {count}"]
+            rows.append(row)
+        parts += [f"## {program[0].upper()}{program[1:]}", f"{words}.", (headers, rows)]
+    _draw(curves)
+    parts.append("![Cost over ε](feasible.png)")
+    parts += real_file(mps, seeds) if mps else []
+    write_page("feasible", "Between nothing and always", parts)
+
+
+def _draw(curves: dict[str, dict[str, Sequence[tuple[float, float]]]]) -> None:
+    with picture("feasible", len(curves)) as axes:
+        for axis, (program, of_promises) in zip(axes, curves.items(), strict=True):
+            for (name, points), marker in zip(of_promises.items(), MARKERS, strict=False):
+                axis.errorbar(
+                    EPSILONS,
+                    *zip(*points, strict=True),
+                    marker=marker,
+                    label=f"feasible={name}",
+                )
+            over_eps(axis, EPSILONS)
+            axis.set(title=program)
+        axes[0].set_ylabel("mean objective / optimum")
+
+
+if __name__ == "__main__":
+    main()

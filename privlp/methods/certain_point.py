@@ -1,0 +1,208 @@
+"""Points that satisfy tightened rows in exact arithmetic, near a point that nearly does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.methods.tightened_rows import PRECISELY, PRECISION, TightenedRows
+from privlp.problem.highs_model import optimum, row_sizes
+
+FloatArray = npt.NDArray[np.float64]
+
+_LEAST_SIZE = 1e-9
+_MOST_REPAIRS = 5
+_MOST_POINTS = 4
+_STEPS = np.geomspace(2.0**-50, 0.25, 25)
+#: Shares of the precision by which equalities may be left, and rounding errors, of nudges.
+_NUDGES = ((0.0, 2.0**-48), (0.25, 2.0**-48), (0.25, 2.0**-51))
+#: Longest nudge, in units of the largest shift that a row needs.
+_PLENTY = 1e3
+#: Steps of at most 2^-26: they cost next to nothing of the objective.
+_SHORT = 13
+
+
+def certain(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
+    """A point that satisfies all rows in exact arithmetic, as near to x as found; None if none is.
+
+    x is moved towards the point that is farthest inside the rows that fail, by the smallest of some
+    steps that suffices. Rows that fail at the last step are added to them.
+    """
+    return _repaired(rows, x, (*_STEPS, 1.0))
+
+
+def certain_near(
+    rows: TightenedRows, x: FloatArray, inside: FloatArray | None
+) -> tuple[FloatArray | None, float]:
+    """A point that satisfies all rows in exact arithmetic, and the share of the way to `inside`.
+
+    Short steps into the rows that fail come first: they cost nothing. Then x is nudged by a few
+    rounding errors, so that every row holds with some room for rounding. Then x moves towards
+    `inside`, a point strictly inside all rows that leave room: by convexity every step fails by
+    less than the one before. At last longer steps into the rows that fail are tried.
+
+    Parameters
+    ----------
+    rows : TightenedRows
+    x : (d,)
+        Satisfies the rows to the precision of HiGHS.
+    inside : (d,) or None
+        By default it is computed from the rows.
+
+    Returns
+    -------
+    point : (d,) or None
+    share : float
+        How far the point was moved, as a share of the way; 0 for short steps and nudges.
+    """
+    found = _repaired(rows, x, tuple(_STEPS[:_SHORT]))
+    found = nudged(rows, x) if found is None else found
+    if found is not None:
+        return found, 0.0
+    inside = strictly_inside(rows) if inside is None else inside
+    if inside is not None:
+        moved, step, _ = _towards(rows, x, inside, tuple(_STEPS))
+        if moved is not None:
+            return moved, step
+    return certain(rows, x), 1.0
+
+
+def _repaired(rows: TightenedRows, x: FloatArray, steps: tuple[float, ...]) -> FloatArray | None:
+    """Move x into the rows that fail, by one of the steps."""
+    failing = rows.violated(x)
+    for _ in range(_MOST_REPAIRS):
+        if not failing.any():
+            return x
+        inside = point_inside(rows, failing)
+        if inside is None:
+            return None
+        moved, _, still = _towards(rows, x, inside, steps)
+        if moved is not None:
+            return moved
+        failing |= still
+    return None
+
+
+def nudged(rows: TightenedRows, x: FloatArray) -> FloatArray | None:
+    """A point that satisfies all rows in exact arithmetic, next to x; None if none is found."""
+    if not rows.violated(x).any():
+        return x
+    for equalities, rounding in _NUDGES:
+        found = _nudged(rows, x, equalities, rounding)
+        if found is not None:
+            return found
+    return None
+
+
+def _nudged(
+    rows: TightenedRows, x: FloatArray, equalities: float, rounding: float
+) -> FloatArray | None:
+    """The point after the smallest nudge of x that leaves every row room for rounding.
+
+    Parameters
+    ----------
+    rows : TightenedRows
+    x : (d,)
+    equalities : float
+        How far equalities may be left, as a share of the precision of HiGHS. Rows that follow from
+        equalities leave no other room.
+    rounding : float
+        Relative rounding error of a row to leave room for.
+    """
+    y, (equal, _) = rows.split(x), rows.equalities()
+    size = abs(rows.A) @ np.abs(y) + np.abs(rows.rhs)
+    room = rows.slack(x) - rounding * size
+    unit = float(-room.min(initial=-np.finfo(float).tiny))  # the largest shift that a row needs
+    room = np.minimum(room / unit, _PLENTY)
+    apart = np.minimum(equalities * PRECISION / unit * row_sizes(equal), _PLENTY)
+    up, down = (
+        np.clip((end - y) * sign / unit, 0.0, _PLENTY)
+        for end, sign in zip(rows.bounds.T[::-1], (1, -1), strict=True)
+    )
+    matrix = sp.vstack([rows.A, equal])
+    status, nudge = optimum(
+        np.ones(2 * len(y)),
+        sp.hstack([matrix, -matrix]),
+        np.concatenate([np.full(len(room), -np.inf), -apart]),
+        np.concatenate([room, apart]),
+        np.column_stack([np.zeros(2 * len(y)), np.concatenate([up, down])]),
+        options=PRECISELY,
+    )
+    if status != highspy.HighsModelStatus.kOptimal:
+        return None
+    moved = x.copy()
+    np.add.at(moved, rows.column, rows.sign * unit * (nudge[: len(y)] - nudge[len(y) :]))
+    moved = np.clip(moved, *rows.form.lp.bounds.T)
+    return None if rows.violated(moved).any() else moved
+
+
+def _towards(
+    rows: TightenedRows, x: FloatArray, inside: FloatArray, steps: tuple[float, ...]
+) -> tuple[FloatArray | None, float, npt.NDArray[np.bool_]]:
+    """The first step at which all rows hold, and the rows that fail at the last one tried."""
+    still = np.ones(len(rows.rhs), dtype=bool)
+    for step in steps:
+        moved = np.clip(x + step * (inside - x), *rows.form.lp.bounds.T)
+        still = rows.violated(moved)
+        if not still.any():
+            return moved, step, still
+    return None, 1.0, still
+
+
+def point_inside(rows: TightenedRows, chosen: npt.NDArray[np.bool_]) -> FloatArray | None:
+    """The point farthest inside the chosen rows, in units of their largest coefficients.
+
+    None if HiGHS finds no feasible point.
+    """
+    inward = np.where(chosen, np.maximum(row_sizes(rows.A), _LEAST_SIZE), 0.0)
+    found = _pushed_in(rows, sp.csr_array(inward[:, None]))
+    return None if found is None else rows.point(found[:-1])
+
+
+def strictly_inside(rows: TightenedRows) -> FloatArray | None:
+    """A point strictly inside the rows that leave room, as far as it is found; public if they are.
+
+    The mean of several points. Each has the largest sum of slacks over the rows that the mean of
+    those before is not strictly inside of; a slack counts in units of the row's largest
+    coefficient, and at most 1. By convexity no slack is lost but for the factor of the mean. None
+    if HiGHS finds no feasible point.
+    """
+    sizes = np.maximum(row_sizes(rows.A), _LEAST_SIZE)
+    tight, found = np.ones(len(sizes), dtype=bool), []
+    for _ in range(_MOST_POINTS):
+        point = _pushed_in(
+            rows, sp.diags_array(np.where(tight, sizes, 0.0), format="csr")[:, tight]
+        )
+        if point is None:
+            break
+        found.append(rows.point(point[: len(rows.column)]))
+        still = rows.slack(np.mean(found, axis=0)) <= _LEAST_SIZE * sizes
+        if not still.any() or (len(found) > 1 and still.sum() == tight.sum()):
+            break
+        tight = still
+    return np.mean(found, axis=0) if found else None
+
+
+def _pushed_in(rows: TightenedRows, inward: Any) -> FloatArray | None:
+    """The optimum over (y, t), 0 <= t <= 1, of the sum of t, with rows A y + inward t <= rhs."""
+    equal, values = rows.equalities()
+    (count, depths), width = inward.shape, len(rows.column)
+    matrix = sp.vstack(
+        [
+            sp.hstack([rows.A, inward]),
+            sp.hstack([equal, sp.csr_array((len(values), depths))]),
+        ]
+    )
+    status, point = optimum(
+        np.append(np.zeros(width), -np.ones(depths)),
+        matrix,
+        np.concatenate([np.full(count, -np.inf), values]),
+        np.concatenate([rows.rhs, values]),
+        np.vstack([rows.bounds, np.tile([0.0, 1.0], (depths, 1))]),
+        options=PRECISELY,
+    )
+    return point if status == highspy.HighsModelStatus.kOptimal else None

@@ -1,0 +1,248 @@
+"""Rows that hold together with a given probability: noise, and margins of its quantiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.errors import UnsupportedProblemError
+from privlp.methods.base import Method, PlannedRun
+from privlp.methods.bounded_noise import caution
+from privlp.methods.noisy_numbers import (
+    NAMES,
+    AdditiveNoise,
+    deviation,
+    largest_of,
+    low_sensitivity,
+    mechanisms_of,
+    private_numbers,
+    quieter_noise,
+    shares,
+)
+from privlp.methods.prediction import NoiseOnNumbers, Prediction
+from privlp.methods.task import Task
+from privlp.methods.tightened_program import TightenedProgram
+from privlp.methods.tightening import (
+    needed_ends,
+    open_ended,
+    require_inequalities,
+    require_one_end,
+)
+from privlp.methods.worst_case import WorstCase
+from privlp.privacy import ChargedDraws, GaussianMechanism
+from privlp.privacy.noise.rounding import grid
+from privlp.problem.standard_form import StandardForm
+from privlp.regions.bounded import require_bounded
+from privlp.relations.base import NeighbourRelation
+from privlp.relations.low_sensitivity import LowSensitivity
+from privlp.relations.private_numbers import PrivateNumbers
+from privlp.rows.program_rows import ProgramRows
+
+FloatArray = npt.NDArray[np.float64]
+
+#: The probability where this method is asked for by name, without ``feasible``.
+_PROBABILITY = 0.99
+#: Share of the allowed failures that margins use; the rest is a reserve.
+_USED = 0.5
+_ENLARGED = 1 + 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """By how much each released number is tightened, so that all rows hold together.
+
+    Attributes
+    ----------
+    probability : float
+        That all private numbers lie within their margins, in (0, 1).
+    tail : float
+        Probability with which one number may lie outside: 1 - probability^(1/m) for m numbers.
+    both : dict of str to (m,) array
+        By part, which numbers need a lower and an upper end.
+    """
+
+    probability: float
+    tail: float
+    both: dict[str, npt.NDArray[np.bool_]]
+
+    @classmethod
+    def of(
+        cls, form: StandardForm, numbers: Sequence[PrivateNumbers], probability: float
+    ) -> Margins:
+        """Margins for the private numbers that a row depends on."""
+        needed = {part.part: needed_ends(form, part) for part in numbers}
+        count = sum(int((lower | upper).sum()) for lower, upper in needed.values())
+        tail = -math.expm1(math.log(probability) / max(count, 1)) * (1 - 1e-12)
+        return cls(
+            probability, tail, {part: lower & upper for part, (lower, upper) in needed.items()}
+        )
+
+    def on(self, part: PrivateNumbers, mechanism: AdditiveNoise) -> FloatArray:
+        """The margin of each number of a part, (m,); 0 for costs and without noise."""
+        scale = mechanism.sigma if isinstance(mechanism, GaussianMechanism) else mechanism.scale
+        if part.part == "c" or scale == 0:
+            return np.zeros(len(part))
+        one, two = (
+            max(_upper_quantile(mechanism, tail), 0.0) for tail in (self.tail, self.tail / 2)
+        )
+        return np.where(self.both[part.part], two, one) * _ENLARGED + grid(scale)
+
+    def ends(
+        self, part: PrivateNumbers, draw: ChargedDraws, values: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw once; an interval for each number, and all hold with the probability.
+
+        For costs both ends are the released cost.
+        """
+        margin, released = self.on(part, cast("AdditiveNoise", draw.mechanism)), draw(values)
+        if part.part == "c" or not margin.any():
+            return released, released
+        # Roundings of the release and of the two ends: each at most half a unit in the last place.
+        margin = margin + 4 * np.spacing(np.abs(released) + margin)
+        return released - margin, released + margin
+
+
+def _upper_quantile(mechanism: AdditiveNoise, tail: float) -> float:
+    """The number that the noise exceeds with this probability."""
+    if isinstance(mechanism, GaussianMechanism):
+        from scipy.special import ndtri  # noqa: PLC0415 (slow to load)
+
+        return -mechanism.sigma * float(ndtri(tail))
+    return -mechanism.scale * math.log(2 * tail) if tail <= 0.5 else 0.0
+
+
+class QuantileNoise(Method):
+    """Release noisy numbers, tightened by quantiles of their noise, and solve that program.
+
+    The true rows hold together with the probability ``feasible=p`` over the noise.
+
+    *Neighbours*: scalar-, row-, column- or objective-private, or several at once.
+
+    *Sensitivity and budget.* As for :class:`~privlp.methods.direct_noise.DirectNoise`: Laplace
+    noise on the L1 sensitivity or Gaussian noise on the L2 sensitivity of each part, whichever
+    needs the smaller margin. Parts share the budget by the margins they cause. No delta is spent on
+    truncation, so ``delta=0`` will do.
+
+    *Probability.* Let m be the number of private right-hand sides and coefficients that a row
+    depends on, and q = (1 + p)/2. Their noise is independent, so that each lies within its margin
+    with probability q^(1/m), and all of them with probability q. Between q and p lies a reserve:
+    rows that are all tight fail in just 1 - q of all draws, and so in less than 1 - p of any
+    thousand draws. A right-hand side is tightened by that quantile of
+    its noise. So is a coefficient, on the one side that tightens rows; where both sides do, by the
+    quantile of the noise's size. If all lie within their margins, every x that satisfies the
+    tightened rows satisfies the true ones. So it does not matter that x depends on the noise, nor
+    what the data are. Costs violate nothing.
+
+    *Ranges* are of use but not needed. Releases are clipped to them, which only brings tightened
+    numbers nearer to the truth. If some x satisfies all rows at the tight ends of the ranges, the
+    tightened rows never contradict each other. Otherwise they may; then the solve ends as
+    infeasible, without x. Proof: ``docs/proofs.md``, "Constraints that hold with a probability".
+    """
+
+    name = "quantile-noise"
+    rows_hold = "probably"
+
+    def protects(self, relation: NeighbourRelation) -> bool:
+        return isinstance(relation, LowSensitivity)
+
+    def competes(self, task: Task) -> bool:  # noqa: ARG002
+        return True
+
+    def plan(self, task: Task) -> PlannedRun:
+        relation = low_sensitivity(task, self.name)
+        task.refuse(
+            self.name,
+            s="no row is given up",
+            alpha="no row is violated, but with a small probability",
+            width="margins follow from the noise",
+            opt="the tightened program is solved for its own optimum",
+        )
+        numbers = private_numbers(task, relation)
+        require_inequalities(task.form, numbers)
+        require_bounded(task.form, numbers, within_ranges=True)
+        worst, note = _worst_case(task.form, numbers)
+        probability = _PROBABILITY if task.feasible is None else float(task.feasible)
+        margins = Margins.of(task.form, numbers, 1 - _USED * (1 - probability))
+        mechanisms = _mechanisms(task, numbers, margins)
+        on_numbers = tuple(
+            _noise_on(part, mechanism, margins)
+            for part, mechanism in zip(numbers, mechanisms, strict=True)
+        )
+
+        def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> TightenedProgram:
+            return TightenedProgram(
+                task.form,
+                numbers,
+                [rows.values(part) for part in numbers],
+                draws,
+                fallback=None if worst is None else worst.point,
+                inside=None if worst is None else worst.inside,
+                time_limit=task.time_limit,
+                ends=margins.ends,
+                promise=(
+                    "all true inequality rows hold together with probability at least"
+                    f" {probability:g} over the noise"
+                ),
+                caution=caution(on_numbers),
+            )
+
+        def predict() -> Prediction:
+            """The margins. The loss of objective is private."""
+            noise = max(deviation(mechanism) / mechanism.sensitivity for mechanism in mechanisms)
+            return Prediction(self.name, 0.0, None, 1, noise, on_numbers=on_numbers, note=note)
+
+        charges = [
+            (mechanism, 1, f"noise on {NAMES[part.part]}")
+            for part, mechanism in zip(numbers, mechanisms, strict=True)
+        ]
+        return PlannedRun(charges, start, predict, by_place=True)
+
+
+def _worst_case(form: StandardForm, numbers: list[PrivateNumbers]) -> tuple[WorstCase | None, str]:
+    """The worst case within the declared ranges, if it has a point, and what a plan says of it."""
+    may_end = (
+        "So the tightened rows may contradict each other; then the solve ends as infeasible, and"
+        " the budget is spent."
+    )
+    if any(open_ended(form, part) for part in numbers):
+        return None, f"No range is declared for some private numbers. {may_end}"
+    try:
+        require_one_end(form, numbers)
+        worst = WorstCase.of(form, numbers)
+    except UnsupportedProblemError as error:
+        reason, _, _ = str(error).partition(" Declare")
+        return None, f"{reason} {may_end}"
+    return worst, worst.note(form.lp.sense)
+
+
+def _mechanisms(task: Task, numbers: list[PrivateNumbers], margins: Margins) -> list[AdditiveNoise]:
+    """Laplace or Gaussian noise on each part, whichever needs the smaller margin."""
+
+    def size(part: PrivateNumbers, mechanism: AdditiveNoise) -> float:
+        if part.part == "c":
+            return largest_of(mechanism, len(part))
+        return float(margins.on(part, mechanism).max(initial=0.0))
+
+    found = [
+        quieter_noise(task, part.l1, part.l2, lambda noise, part=part: size(part, noise))  # type: ignore[misc]
+        for part in numbers
+    ]
+    whole = {part.part: size(part, noise) for part, (_, noise) in zip(numbers, found, strict=True)}
+    split = shares(task, numbers, lambda part: whole[part.part])
+    return mechanisms_of(task, numbers, [kind for kind, _ in found], split)
+
+
+def _noise_on(part: PrivateNumbers, mechanism: AdditiveNoise, margins: Margins) -> NoiseOnNumbers:
+    """The margin of a number, or the typical noise on a cost."""
+    declared = float(np.median(part.high - part.low))
+    if part.part == "c":
+        scale = mechanism.sigma if isinstance(mechanism, GaussianMechanism) else mechanism.scale
+        return NoiseOnNumbers("c", scale, math.inf, declared)
+    return NoiseOnNumbers(
+        part.part, float(np.median(margins.on(part, mechanism))), math.inf, declared
+    )

@@ -1,0 +1,192 @@
+"""The tightest program within the declared ranges: a public point that satisfies every row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.errors import UnsupportedProblemError
+from privlp.methods.certain_point import (
+    certain,
+    certain_near,
+    nudged,
+    point_inside,
+    strictly_inside,
+)
+from privlp.methods.tightened_rows import PRECISELY, TightenedRows
+from privlp.methods.tightening import rows_with
+from privlp.problem.highs_model import optimum, row_sizes
+from privlp.problem.standard_form import StandardForm
+from privlp.relations.private_numbers import PrivateNumbers
+
+FloatArray = npt.NDArray[np.float64]
+
+_NAMED = 3
+# Of a row's largest coefficient: less slack than that is none.
+_NO_ROOM = 1e-7
+_NO_POINT = (
+    "The tightened worst case has no feasible point: with every private number at the tight end of"
+    " its declared range, no x satisfies all rows (or none that double precision can certify)."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstCase:
+    """What is known of the tightest program. All of it is public.
+
+    Attributes
+    ----------
+    point : (d,)
+        Satisfies every program within the declared ranges, in exact arithmetic. Where costs are
+        public it is the optimum of the tightest program: no released program is tighter, so none
+        has a worse optimum.
+    inside : (d,)
+        Satisfies them too, and is strictly inside every row that leaves room.
+    objective : float or None
+        That of `point`, ``None`` where costs are private.
+    cramped : tuple of str
+        Names of inequality rows that leave no room in the worst case.
+    """
+
+    point: FloatArray
+    inside: FloatArray
+    objective: float | None
+    cramped: tuple[str, ...]
+
+    @classmethod
+    def of(cls, form: StandardForm, numbers: list[PrivateNumbers]) -> WorstCase:
+        """Solve the tightest program, and certify a point of it.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            If there is none. The message names rows that stand in the way.
+        """
+        if form not in _KNOWN:  # a plan asks once for each method
+            _KNOWN[form] = cls._found(form, numbers)
+        return _KNOWN[form]
+
+    @classmethod
+    def _found(cls, form: StandardForm, numbers: list[PrivateNumbers]) -> WorstCase:
+        rows = TightenedRows.tightest(form, numbers)
+        inside = strictly_inside(rows)
+        sure = None if inside is None else certain(rows, inside)
+        if sure is None:
+            deepest = point_inside(rows, np.ones(len(rows.rhs), dtype=bool))
+            sure = None if deepest is None else certain(rows, deepest)
+        if sure is None:
+            raise UnsupportedProblemError(_contradiction(rows, numbers))
+        cramped = _without_room(rows, sure)
+        if any(part.part == "c" for part in numbers):
+            return cls(sure, sure, None, cramped)
+        point = _optimum(rows, form.lp.c, sure)
+        return cls(point, sure, form.lp.objective(point), cramped)
+
+    def note(self, sense: str) -> str:
+        """What a plan says about it."""
+        notes = []
+        if self.objective is not None:
+            most = "at most" if sense == "min" else "at least"
+            notes.append(f"Whatever the noise, the objective is {most} {self.objective:.6g}.")
+        if self.cramped:
+            notes.append(
+                f"In the worst case no x is strictly inside {_listed(self.cramped)}: if rounding"
+                " errors there cannot be repaired, the result is a public point, with a warning."
+            )
+        return " ".join(notes)
+
+
+#: Worst cases of the programs that are in use. Their private numbers follow from the relation.
+_KNOWN: WeakKeyDictionary[StandardForm, WorstCase] = WeakKeyDictionary()
+
+
+def _optimum(rows: TightenedRows, cost: FloatArray, inside: FloatArray) -> FloatArray:
+    """The certified optimum of the tightest program; `inside` if HiGHS or the repair fails."""
+    status, point = rows.optimum(cost, PRECISELY)
+    if status != highspy.HighsModelStatus.kOptimal:
+        return inside
+    x = nudged(rows, rows.point(point))
+    if x is None:
+        x, _ = certain_near(rows, rows.point(point), inside)
+    return inside if x is None else x
+
+
+def _without_room(rows: TightenedRows, inside: FloatArray) -> tuple[str, ...]:
+    """Names of the rows that `inside` is not strictly inside of."""
+    slack = rows.slack(inside)
+    tight = slack <= _NO_ROOM * np.maximum(row_sizes(rows.A), _NO_ROOM)
+    return tuple(rows.form.lp.row_name(int(i)) for i in np.unique(rows.owner[tight]))
+
+
+def _contradiction(rows: TightenedRows, numbers: list[PrivateNumbers]) -> str:
+    """The message for a worst case without a feasible point."""
+    found = _in_the_way(rows, numbers)
+    named = f" In the way: {_listed(found)}." if found else ""
+    return (
+        f"{_NO_POINT}{named} Declare narrower ranges, ask for a probability such as feasible=0.99,"
+        " or leave out feasible='always'. Nothing was drawn and nothing was charged."
+    )
+
+
+def _in_the_way(rows: TightenedRows, numbers: list[PrivateNumbers]) -> tuple[str, ...]:
+    """Private rows that have to give way, and how far, so that the others hold.
+
+    They make the sum of relaxations least, each in units of the declared range of its right-hand
+    side (of its largest coefficient where that is public): few rows, as in elastic programming.
+    """
+    sizes = np.maximum(row_sizes(rows.A), _NO_ROOM)
+    width = _declared_widths(rows, numbers)
+    unit = np.where(width > 0, width, sizes)
+    soft = np.flatnonzero(np.isin(rows.owner, rows_with(rows.form, numbers)))
+    (count, columns), more = rows.A.shape, len(soft)
+    relaxed = sp.csr_array((-unit[soft], (soft, np.arange(more))), shape=(count, more))
+    equal, values = rows.equalities()
+    status, found = optimum(
+        np.append(np.zeros(columns), np.ones(more)),
+        sp.vstack(
+            [sp.hstack([rows.A, relaxed]), sp.hstack([equal, sp.csr_array((len(values), more))])]
+        ),
+        np.concatenate([np.full(count, -np.inf), values]),
+        np.concatenate([rows.rhs, values]),
+        np.vstack([rows.bounds, np.tile([0.0, np.inf], (more, 1))]),
+    )
+    if status != highspy.HighsModelStatus.kOptimal:
+        return ()
+    given = found[columns:]
+    largest = [k for k in np.argsort(-given) if given[k] > _NO_ROOM]
+    return tuple(
+        _words(rows, int(i), float(given[k] * unit[i]), ends=bool(width[i] > 0))
+        for k, i in ((k, soft[k]) for k in largest)
+    )
+
+
+def _declared_widths(rows: TightenedRows, numbers: list[PrivateNumbers]) -> FloatArray:
+    """Width of the declared range of each row's right-hand side, (r,); 0 where it has none."""
+    sides = np.zeros(len(rows.form.row))
+    for part in numbers:
+        if part.part == "b":
+            sides[part.at] = np.where(np.isfinite(part.high), part.high - part.low, 0.0)
+    widths = np.zeros(len(rows.rhs))
+    widths[: len(rows.side)] = sides[rows.side]
+    return widths
+
+
+def _words(rows: TightenedRows, i: int, by: float, *, ends: bool) -> str:
+    """A row's name, and the declared end that would do, in the user's sign."""
+    name = rows.form.lp.row_name(int(rows.owner[i]))
+    if not ends:
+        return name
+    sign, end = int(rows.form.row_sign[rows.side[i]]), float(rows.rhs[i])
+    side = "lower" if sign > 0 else "upper"
+    return f"{name} ({side} end {sign * end:.6g}; about {sign * (end + by):.6g} would do)"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -1,0 +1,341 @@
+"""Rows hold together with the probability asked for, and twins of the margins are caught.
+
+A count of runs in which some row fails is compared with a binomial law: a bound of confidence
+0.9999 on either side. Seeds are fixed. So over the choice of seed a test here fails without cause
+at a rate below 0.0002, and a twin is missed at a rate below 0.01.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import privlp
+from privlp import (
+    Budget,
+    ColumnPrivate,
+    LinearProgram,
+    ObjectivePrivate,
+    RowPrivate,
+    ScalarPrivate,
+    examples,
+)
+from privlp.methods import METHODS, Task
+from privlp.methods.quantile_noise import Margins
+from privlp.methods.tightening import needed_ends
+from privlp.privacy import GaussianMechanism, LaplaceMechanism, Randomness
+from privlp.problem.exact_arithmetic import violated
+from tests.effort import runs
+
+INF = float("inf")
+ONCE_IN = 1e-4
+
+
+def at_most(failures, count, share):
+    """Whether so many failures agree with a failure rate of at most `share`."""
+    return bool(binom.sf(failures - 1, count, share) > ONCE_IN)
+
+
+def at_least(failures, count, share):
+    return bool(binom.cdf(failures, count, share) > ONCE_IN)
+
+
+def planned(lp, eps, delta, probability):
+    """The private numbers of a program, their noise, and the margins."""
+    task = Task.of(lp, eps, delta, feasible=probability)
+    numbers = task.relation.private_numbers(task.form)
+    run = METHODS["quantile-noise"].plan(task)
+    mechanisms = [mechanism for mechanism, _, _ in run.charges]
+    return task.form, numbers, mechanisms, Margins.of(task.form, numbers, probability)
+
+
+class Draw:
+    """A draw that is made again in every run."""
+
+    def __init__(self, mechanism, seed):
+        self.mechanism, self.randomness = mechanism, Randomness(seed)
+
+    def __call__(self, values):
+        return self.mechanism.release(values, self.randomness)
+
+
+def outside(lp, eps, delta, probability, count, margins_of=lambda margins: margins):
+    """In how many of `count` releases some private number lies outside what it was tightened to."""
+    form, numbers, mechanisms, margins = planned(lp, eps, delta, probability)
+    margins, failing = margins_of(margins), np.zeros(count, dtype=bool)
+    for place, (part, mechanism) in enumerate(zip(numbers, mechanisms, strict=True)):
+        values = np.tile(lp.rows().values(part), (count, 1))
+        draw = Draw(mechanism, 7 + place)
+        margin = margins.on(part, mechanism)
+        released = draw(values)
+        lower, upper = needed_ends(form, part)
+        failing |= ((released - margin > values) & lower).any(axis=1)
+        failing |= ((released + margin < values) & upper).any(axis=1)
+    return int(failing.sum())
+
+
+def boxes(m, relation, **fields):
+    """Maximise a sum of m variables, each with a bound as a row: every row is tight."""
+    return LinearProgram(
+        np.ones(m), np.eye(m), np.full(m, 50.0), sense="max", neighbours=relation, **fields
+    )
+
+
+OPEN = {"lower": -INF, "upper": INF}
+PROGRAMS = {
+    "b, Laplace": (boxes(20, ScalarPrivate(1.0, norm="1")), 1.0, 0.0, LaplaceMechanism),
+    "b, Gaussian": (boxes(60, ScalarPrivate(1.0)), 1.0, 1e-6, GaussianMechanism),
+    "one b": (boxes(1, ScalarPrivate(1.0)), 1.0, 0.0, LaplaceMechanism),
+    "A": (
+        boxes(4, RowPrivate(0.01, lower=0, upper=2), bounds=(0, 90)),
+        1.0,
+        0.0,
+        LaplaceMechanism,
+    ),
+    "A, x of either sign": (
+        boxes(3, ColumnPrivate(0.01), bounds=(-90, 90)),
+        1.0,
+        0.0,
+        LaplaceMechanism,
+    ),
+    "A, b and c": (
+        boxes(
+            3,
+            (RowPrivate(0.01), ScalarPrivate(0.1), ObjectivePrivate(0.1, lower=0, upper=2)),
+            bounds=(-90, 90),
+        ),
+        2.0,
+        0.0,
+        LaplaceMechanism,
+    ),
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("probability", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_numbers_lie_within_their_margins_with_just_the_probability(name, probability):
+    """Jointly exact: neither less often than promised, nor more often."""
+    lp, eps, delta, kind = PROGRAMS[name]
+    assert any(isinstance(m, kind) for m in planned(lp, eps, delta, probability)[2])
+    failures = outside(lp, eps, delta, probability, 20_000)
+    assert at_most(failures, 20_000, 1 - probability)
+    assert at_least(failures, 20_000, 1 - probability)
+
+
+TWINS = {
+    "each number with the probability": lambda margins: replace(
+        margins, tail=1 - margins.probability
+    ),
+    "one end where both are needed": lambda margins: replace(
+        margins, both={part: np.zeros_like(both) for part, both in margins.both.items()}
+    ),
+    "each part with the probability": lambda margins: Margins(
+        margins.probability,
+        -math.expm1(
+            math.log(margins.probability) / max(len(both) for both in margins.both.values())
+        ),
+        margins.both,
+    ),
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("twin", TWINS)
+def test_margins_that_are_too_small_are_caught(twin):
+    """Miss rate below 0.01."""
+    lp, eps, delta, _ = PROGRAMS["A, b and c"]
+    assert not at_most(outside(lp, eps, delta, 0.9, 20_000, TWINS[twin]), 20_000, 0.1)
+
+
+def true_rows_fail(lp, x):
+    form = privlp.problem.standard_form.StandardForm.of(lp, every_row=True)
+    rows = form.row_sign[:, None] * np.asarray(lp.A)[form.row]
+    rhs = np.where(form.row_sign > 0, lp.b[form.row], -lp.row_lower[form.row])
+    return bool(violated(rows, x, rhs).any())
+
+
+def failures_of_solutions(lp, probability, count, **options):
+    """In how many solves some true row fails, in exact arithmetic."""
+    found = [
+        privlp.solve(lp, 1.0, 0.0, feasible=probability, rng=seed, **options)
+        for seed in range(count)
+    ]
+    assert {solution.method for solution in found} == {"quantile-noise"}
+    return sum(true_rows_fail(lp, solution.x) for solution in found)
+
+
+def lower_sides(m):
+    """Rows A x >= b of private b, with x of either sign."""
+    return LinearProgram(
+        np.ones(m),
+        np.eye(m),
+        np.full(m, INF),
+        row_lower=np.full(m, -3.0),
+        bounds=(-90, 90),
+        neighbours=ScalarPrivate(0.5, norm="1"),
+    )
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "lp",
+    [
+        pytest.param(boxes(6, ScalarPrivate(1.0, norm="1")), id="upper sides"),
+        pytest.param(lower_sides(6), id="lower sides"),
+        pytest.param(boxes(6, ScalarPrivate(1.0, norm="1", lower=49, upper=51)), id="clipped"),
+        pytest.param(boxes(3, RowPrivate(0.01), bounds=(-90, 90)), id="A"),
+        pytest.param(examples.advertising(private="both"), id="advertising"),
+    ],
+)
+def test_true_rows_hold_with_the_probability(lp):
+    count = runs(1_000, 250)
+    failures = failures_of_solutions(lp, 0.8, count)
+    assert at_most(failures, count, 0.2)
+
+
+@pytest.mark.statistical
+def test_solutions_without_joint_margins_are_caught(monkeypatch):
+    """Miss rate below 0.01: the true rate is 1 - 0.9^6 = 0.47."""
+    right = Margins.of
+
+    def twin(form, numbers, probability):
+        return replace(right(form, numbers, probability), tail=1 - probability)
+
+    monkeypatch.setattr(Margins, "of", twin)
+    failures = failures_of_solutions(boxes(6, ScalarPrivate(1.0, norm="1")), 0.8, 100)
+    assert not at_most(failures, 100, 0.2)
+
+
+@pytest.mark.statistical
+def test_solutions_are_as_bold_as_the_probability_allows():
+    """Where every row is tight and nothing is clipped, they fail half as often as allowed."""
+    count = runs(1_000, 250)
+    lp = boxes(6, ScalarPrivate(1.0, norm="1"))
+    assert at_least(failures_of_solutions(lp, 0.8, count), count, 0.1)
+
+
+# ----------------------------------------------------------------------------------------------
+# what it costs, and what it needs
+
+
+def test_cost_lies_between_none_and_always():
+    lp = examples.advertising()
+    best = privlp.solve_exact(lp).objective
+    for eps in (0.5, 1.0, 4.0):
+        nearly, probably, always = (
+            np.mean(
+                [
+                    privlp.solve(lp, eps, 1e-6, feasible=feasible, rng=seed).objective / best
+                    for seed in range(10)
+                ]
+            )
+            for feasible in (None, 0.99, "always")
+        )
+        assert always < probably < nearly
+
+
+def test_a_lower_probability_costs_less():
+    lp = examples.hospital_capacities()
+    typical = [
+        privlp.plan(lp, 1.0, 0.0, feasible=p).predictions["quantile-noise"].on_numbers[0].typical
+        for p in (0.5, 0.9, 0.99, 0.999999)
+    ]
+    assert typical == sorted(typical)
+    # Laplace noise of scale 1 on 12 numbers, half of the failures: ln(12/(2 * 0.005)), nearly.
+    assert typical[2] == pytest.approx(math.log(1 / (2 * -math.expm1(math.log(0.995) / 12))))
+
+
+def test_by_name_the_probability_is_99_per_cent():
+    lp = examples.advertising()
+    one, two = (
+        privlp.solve(lp, 1.0, 0.0, rng=0, **options)
+        for options in ({"method": "quantile-noise"}, {"feasible": 0.99})
+    )
+    assert np.array_equal(one.x, two.x)
+    assert one.message == two.message
+    assert "hold together with probability at least 0.99 over the noise within eps" in one.message
+
+
+def test_the_plan_names_the_margin_and_the_worst_objective():
+    lp = examples.advertising()
+    plan = privlp.plan(lp, 1.0, 0.0, feasible=0.99)
+    assert plan.best == "quantile-noise"
+    assert plan.verdict is privlp.Verdict.PROBABLY_HOLD
+    assert not plan.verdict.worrying
+    assert "Whatever the noise, the objective is at least 10" in plan.advice
+    objectives = [
+        privlp.solve(lp, 0.05, 0.0, feasible=0.99, rng=seed).objective for seed in range(5)
+    ]
+    assert min(objectives) >= 10 - 1e-6
+
+
+def test_noise_wider_than_the_range_is_said():
+    lp = examples.advertising()
+    assert privlp.plan(lp, 0.01, 0.0, feasible=0.99).verdict is privlp.Verdict.TOO_MUCH_NOISE
+    message = privlp.solve(lp, 0.01, 0.0, feasible=0.99, rng=0).message
+    assert message.startswith("Noise is wider than the declared range of the right-hand sides b:")
+
+
+def test_without_ranges_contradictory_rows_end_as_infeasible():
+    lp = LinearProgram(
+        [1.0], [[1.0], [1.0]], [2.0, INF], row_lower=[-INF, 1.0], neighbours=ScalarPrivate(1.0)
+    )
+    plan = privlp.plan(lp, 0.1, 0.0, feasible=0.99)
+    assert "may contradict each other; then the solve ends as infeasible" in plan.advice
+    budget = Budget(1.0, 0.0)
+    solution = privlp.solve(lp, 0.1, 0.0, feasible=0.99, budget=budget, rng=0)
+    assert (solution.status, solution.x, solution.success) == (
+        privlp.Status.INFEASIBLE,
+        None,
+        False,
+    )
+    assert solution.message.startswith("The tightened rows contradict each other, so no x is")
+    assert budget.spent() == pytest.approx(0.1)
+
+
+def test_ranges_within_which_rows_contradict_each_other_are_named_by_the_plan():
+    lp = LinearProgram(
+        [1.0],
+        [[1.0], [1.0]],
+        [3.0, INF],
+        row_lower=[-INF, 1.0],
+        row_names=["roof", "floor"],
+        neighbours=ScalarPrivate(0.1, lower=[1.5, 0.5], upper=[4.0, 2.0]),
+    )
+    advice = privlp.plan(lp, 1.0, 0.0, feasible=0.99).advice
+    assert "In the way: row 'roof' (lower end 1.5; about 2 would do)." in advice
+    assert privlp.solve(lp, 9.0, 0.0, feasible=0.99, rng=0).success
+
+
+def test_whole_constraints_and_private_equalities_are_refused():
+    with pytest.raises(privlp.UnsupportedProblemError, match="feasible must be None here"):
+        privlp.solve(LinearProgram([1], [[-1]], [-2]), 1.0, 1e-6, feasible=0.99)
+    lp = LinearProgram([1], [[1]], [2], row_lower=[2], private=[0], neighbours=ScalarPrivate(1.0))
+    with pytest.raises(privlp.UnsupportedProblemError, match="A private equality cannot be tight"):
+        privlp.solve(lp, 1.0, 0.0, feasible=0.99)
+
+
+def test_an_audit_of_solve_passes():
+    result = privlp.audit_solve(
+        examples.advertising(private="both"), 1.0, 0.0, feasible=0.99, pairs=3, runs=200, rng=0
+    )
+    assert result.passed, str(result)
+
+
+def test_a_method_of_your_own_must_promise_what_is_asked_for():
+    lp = examples.advertising()
+    for name, feasible, promise in (
+        ("direct-noise", 0.99, "nearly"),
+        ("direct-noise", "always", "nearly"),
+        ("quantile-noise", "always", "probably"),
+    ):
+        with pytest.raises(
+            privlp.InvalidParameterError,
+            match=f"method='{name}' does not promise feasible=.*: its rows hold {promise}",
+        ):
+            privlp.solve(lp, 1.0, 1e-3, method=METHODS[name], feasible=feasible)
+    for name in ("quantile-noise", "truncated-laplace"):
+        assert privlp.solve(lp, 1.0, 1e-3, method=METHODS[name], feasible=0.9, rng=0).success
