@@ -176,10 +176,9 @@ class Script(Tape):
 
     def draw(self, mechanism: Mechanism, value: Any, purpose: str) -> Any:
         if self._answer is not None and self._replay is None:
-            exact = np.array(value, dtype=float)
-            self.releases.append(
-                Release(mechanism, purpose, exact, self._answer(mechanism, exact, purpose))
-            )
+            exact, hidden = np.array(value, dtype=float), value if hasattr(value, "at") else None
+            answer = self._answer(mechanism, exact, purpose)
+            self.releases.append(Release(mechanism, purpose, exact, answer, hidden))
             return self.releases[-1].released
         return super().draw(mechanism, value, purpose)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -36,6 +37,7 @@ from privlp.privacy import (
     WeightedGaussianMechanism,
 )
 from privlp.rows.equal_norm import RowsOfEqualNorm
+from privlp.rows.in_coordinates import RowsInCoordinates
 from privlp.rows.on_polytope import RowsOnPolytope
 from privlp.rows.on_simplex import RowsOnSimplex
 from privlp.status import Status
@@ -381,6 +383,64 @@ WHOLE_CONSTRAINTS: list[Subject] = [
 
 
 # ----------------------------------------------------------------------------------------------
+# perturbed programs
+
+_PERTURBED = partial(_solve, "perturbed", 1.0, 1e-6)
+_PERTURB, _CHARGES = "perturb the convex program", import_module("privlp.methods.perturbed_charges")
+_SECRET_TERM, _ROWS_ARE_SCALED = _CHARGES.secret_term, RowsInCoordinates.__init__
+
+
+def _secret_term_of_removed_records(*request: Any) -> Any:
+    found = _SECRET_TERM(*request)
+    return replace(
+        found, sensitivity=found.sensitivity / 2, sigma=found.sigma / 2, parts=found.parts // 2
+    )
+
+
+def _as_they_are_in_coordinates(self: Any, *args: Any, **options: Any) -> None:
+    _ROWS_ARE_SCALED(self, *args, **options)
+    times = 1 / np.where(self.scale > 0, self.scale, 1.0)
+    self.G, self.r = times[:, None] * self.G, times * self.r
+
+
+_OF_PERTURBED = _faults(
+    SCALE=Patch(replaced(RowsInCoordinates, "__init__", _as_they_are_in_coordinates)),
+    RELATION=Patch(replaced(_CHARGES, "secret_term", _secret_term_of_removed_records)),
+    STOP=_STOPS_IN_A_BOX,
+    MINIMISER="its error is covered by a draw of its own: tests/test_perturbed_privacy.py",
+)
+PERTURBED: list[Subject] = [
+    Played(
+        "perturbed: secret term",
+        frozenset(["perturbed"]),
+        _PERTURBED(2.0),
+        _flipped(bounds=(0, 1)),
+        _PERTURB,
+        _OF_PERTURBED,
+    ),
+    Played(
+        "perturbed, soft rows: secret term",
+        frozenset(["perturbed"]),
+        _PERTURBED(width=_LONG * math.sqrt(2)),
+        _flipped(bounds=(0, 1), penalty=1.0),
+        _PERTURB,
+        {
+            **_OF_PERTURBED,
+            Bug.STOP: "the stages are those of the row above",
+            Bug.COUNT: "only counts are drawn several times, for a small share of the price",
+        },
+    ),
+    Played(
+        "perturbed: count",
+        frozenset(["perturbed"]),
+        _PERTURBED(2.0),
+        _satisfied_or_not(bounds=(0, 1)),
+        "count missed rows",
+        _faults(SCALE="a count does not see how long rows are", STOP=_STOPS_IN_A_BOX),
+    ),
+]
+
+# ----------------------------------------------------------------------------------------------
 # numbers that move a little
 
 _D = 0.5
@@ -594,4 +654,4 @@ REPORTS: list[Subject] = [
     ),
 ]
 
-SUBJECTS = [*MECHANISMS, *WHOLE_CONSTRAINTS, *SMALL_CHANGES, *REPORTS]
+SUBJECTS = [*MECHANISMS, *WHOLE_CONSTRAINTS, *PERTURBED, *SMALL_CHANGES, *REPORTS]

@@ -164,6 +164,7 @@ TIGHTEST = {
     "mirror-dense": ({"alpha": 0.1, "s": 1}, 0.06),
     "mirror-best": ({"alpha": 0.1, "s": 1}, 0.06),
     "ftpl": ({"alpha": 0.1, "s": 1}, 0.06),
+    "perturbed": ({"s": 1}, math.inf),
     "mw": ({"alpha": 0.2}, 0.2),
     "direct-noise": ({}, 1e-6),
     "truncated-laplace": ({}, 1e-6),
@@ -206,10 +207,14 @@ def test_without_noise_a_method_approaches_the_exact_optimum(name, method):
     solution = privlp.solve(lp, INF, 0.0, method=method, rng=0, **opt, **request)
     found = privlp.compare(lp, solution, exact)
     assert found.violation_at(0) <= violation
+    assert not solution.privacy.private
+    if method == "perturbed":  # gives up s rows where that is cheaper
+        assert found.violation_at(1) <= 0.01
+        assert solution.objective <= exact.objective
+        return
     assert solution.objective == pytest.approx(
         exact.objective, rel=5e-3 if method == "ftpl" else 1e-6
     )
-    assert not solution.privacy.private
 
 
 X = np.random.default_rng(0).normal(size=(60, 2))

@@ -96,7 +96,7 @@ class Tape(Randomness):
         return released if isinstance(released, int) else released.copy()
 
     def _moved(self, mechanism: Mechanism, value: Any, exact: Any) -> Any:
-        """How far a hidden gradient is from that of the replayed run, at the minimum of the latter."""
+        """How far a hidden gradient is from that of the replayed run, at the latter's minimum."""
         number = len(self.releases)
         if self._replay is None or number >= len(self._replay.releases):
             return np.zeros_like(exact)

@@ -108,14 +108,14 @@ class Perturbed(Method):
     def _plan_soft(self, task: Task) -> PlannedRun:
         reason = "every violation of a soft row has its price"
         task.refuse(self.name, s=reason, alpha=reason, opt="the bounds of variables are enough")
-        price = task.public.largest_price
-        if task.relation.hides_rows or price is None:
+        prices = task.public.prices
+        if task.relation.hides_rows or prices is None:
             raise UnsupportedProblemError(
                 "method='perturbed' takes soft rows where records are replaced: prices of rows are"
                 " public.",
                 parameter="method",
             )
-        if not math.isfinite(price):
+        if not math.isfinite(prices.largest):
             raise UnsupportedProblemError(
                 "method='perturbed' needs a finite penalty for every private row, or none for any.",
                 parameter="method",
@@ -133,9 +133,11 @@ class Perturbed(Method):
         charges = PerturbedCharges.soft(task, clipped=width is None)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> SoftRowSearch:
-            shares, *rest = draws
+            shares, moments, *rest = draws
             bound = rest.pop(0) if width is None else width
-            return SoftRowSearch(task, rows, public, region, shares, bound, _stages(rest))
+            return SoftRowSearch(
+                task, rows, public, region, prices, shares, moments, bound, _stages(rest)
+            )
 
         return PlannedRun(
             charges.requests,

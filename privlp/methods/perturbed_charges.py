@@ -12,9 +12,11 @@ from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
 from privlp.regions import rounding
 
 # Shares of the stages, of what counts leave of the budget (its square, as a Gaussian parameter).
-_STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.15, 0.25, 0.6)
+_STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.05, 0.1, 0.25, 0.6)
 # Share of eps that the curvature of all stages takes, and the largest such part.
 _CURVATURE, _MOST_CURVATURE = 0.2, 30.0
+# Soft rows: that share of eps, and the parts of it that the stages take.
+_SOFT_CURVATURE, _OF_CURVATURE = 0.18, (0.15, 0.2, 0.25, 0.4)
 # Share of a stage that covers the error of its computed minimum.
 _COVER = 0.005
 # Numbers of counts, and their shares: at the start, to find the scale of rows, after each stage.
@@ -22,9 +24,12 @@ _START_COUNTS, _SCALE_COUNTS, _COUNTS = 8, 7, 6
 _START, _SCALE, _BETWEEN, _HARD_SHARES = 0.02, 0.02, 0.03, 0.02
 # The last counts: their deviation is this share of s, as far as the share of the budget allows.
 _LAST_COUNTS, _LAST_ACCURACY, _LEAST_LAST, _MOST_LAST = 7, 0.25, 0.05, 0.35
-# Soft rows: counts for the bound on norms, and for the size of violations before each stage.
-_SHARES, _NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 0.03, 10, 0.04, 7, 0.015
+# Soft rows: sums of shares and of moments, counts for the bound on norms, and counts for the size
+# of violations before each stage.
+_SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.02, 3, 0.03, 2
+_NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 10, 0.03, 7, 0.01
 _OF_SHARES = "sum each variable's share of the norm of rows"
+_OF_MOMENTS = "sum the second moments of rows scaled to norm 1"
 
 #: A share of the budget, a number of counts, and what they are for.
 Counts = tuple[float, int, str]
@@ -74,22 +79,31 @@ class PerturbedCharges:
     @classmethod
     def soft(cls, task: Task, *, clipped: bool) -> PerturbedCharges:
         """For soft rows."""
-        before: list[Counts] = [(_SHARES, 1, _OF_SHARES)]
+        before: list[Counts] = [(_SHARES, _ROUNDS, _OF_SHARES), (_MOMENTS, _TURNS, _OF_MOMENTS)]
         if clipped:
             before.append((_NORM, _NORM_COUNTS, "count rows by their norm"))
         size = (_SIZE, _SIZE_COUNTS, "count rows by the size of their violation")
-        return cls._of(task, before, [size] * len(_SOFT_STAGES), _SOFT_STAGES)
+        return cls._of(task, before, [size] * len(_SOFT_STAGES), _SOFT_STAGES, soft=True)
 
     @classmethod
     def _of(
-        cls, task: Task, before: Sequence[Counts], after: Sequence[Counts], stages: Sequence[float]
+        cls,
+        task: Task,
+        before: Sequence[Counts],
+        after: Sequence[Counts],
+        stages: Sequence[float],
+        *,
+        soft: bool = False,
     ) -> PerturbedCharges:
         left = 1 - math.fsum(share for share, _, _ in (*before, *after))
-        curvature = min(_CURVATURE * task.ledger.eps, _MOST_CURVATURE) / len(stages)
+        share = _SOFT_CURVATURE if soft else _CURVATURE
+        whole = min(share * task.ledger.eps, _MOST_CURVATURE)
+        parts = _OF_CURVATURE if soft else [1 / len(stages)] * len(stages)
+        curvatures = [whole * part for part in parts]
 
         def make(intensity: float) -> list[ChargeRequest]:
             found = [_counts(task, intensity, *counts) for counts in before]
-            for own, counts in zip(stages, after, strict=True):
+            for own, counts, curvature in zip(stages, after, curvatures, strict=True):
                 mu = intensity * math.sqrt(own * left)
                 cover = GaussianMechanism(2.0, 2.0 / (mu * math.sqrt(_COVER)))
                 found += [
@@ -102,19 +116,22 @@ class PerturbedCharges:
         intensity = task.ledger.calibrate_together(
             lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
         )
-        last = secret_term(task, intensity * math.sqrt(stages[-1] * left), curvature)
+        last = secret_term(task, intensity * math.sqrt(stages[-1] * left), curvatures[-1])
         return cls(make(intensity), intensity, last.sigma)
 
 
 def _counts(task: Task, intensity: float, share: float, number: int, purpose: str) -> ChargeRequest:
     """Counts of rows, each of which one record changes by at most k.
 
-    The sums of shares are not negative, and those of one record have a norm of at most k. So two
-    records' differ by at most sqrt(2) k, and a little for rounding.
+    The sums of shares are not negative, and those of one record have a norm of at most k. Second
+    moments are positive semidefinite matrices g g^T with |g| <= 1, of Frobenius norm 1 at most; the
+    inner product of two such is (g·h)^2 >= 0. So in both cases two records' sums differ by at most
+    sqrt(2) k, and a little for rounding.
     """
     k = float(task.public.rows_of_one_record)
-    if purpose == _OF_SHARES:
-        k = math.sqrt(2) * k + 2 * rounding.of_sum(task.n, len(task.lp.c))
+    if purpose in (_OF_SHARES, _OF_MOMENTS):
+        entries = len(task.lp.c) ** (2 if purpose == _OF_MOMENTS else 1)
+        k = math.sqrt(2) * k + 2 * rounding.of_sum(task.largest_n, entries)
     return GaussianMechanism(k, k * math.sqrt(number / share) / intensity), number, purpose
 
 
@@ -123,8 +140,9 @@ def secret_term(task: Task, mu: float, curvature: float) -> GaussianObjectivePer
 
     The gradient of one record's smoothed violations is a sum of s_i g_i over its rows. If the
     record is replaced, its vectors leave and others come. Each has a norm of at most the price of
-    its row, in units of the largest price. A row with two sides has s_i in [-1, 1], because its
-    sides are not violated at once; other rows have s_i in [0, 1].
+    its row, in units of the largest price. A soft row with two sides is one vector with s_i in [-1,
+    1], the difference of two slopes, whether or not both sides are within their softness at once.
+    Other rows have s_i in [0, 1].
     """
     rows, public = task.public.rows_of_one_record, task.public
     price, one_sided = float(rows), True

@@ -12,16 +12,43 @@ import numpy.typing as npt
 
 from privlp.players.perturbed import PerturbedProgram
 from privlp.privacy import ChargedDraws
+from privlp.problem.data import SoftPrices
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
 
 FloatArray = npt.NDArray[np.float64]
 
-_LEAST_TOLERANCE = 2.0**-20
+_LEAST_TOLERANCE = 2.0**-24
+# The quadratic is at least this strong, in units of the secret term's deviation: a weaker one
+# would let rounding, which the cover has to hide, move the minimum far.
+_LEAST_STRENGTH = 0.1
 _UNIT_ROUNDOFF = 2.0**-53
 # Strength of the quadratic without noise, for eps = inf, in units of a row's gradient.
 _WEAK = 1e-3
+
+
+@dataclass(frozen=True)
+class Bend:
+    """The curvature of one record's smoothed violations, times the softness.
+
+    Attributes
+    ----------
+    total : float
+        Sum of the prices of its rows, in units of the largest price. Both sides of a row count: a
+        row shifted inwards may be within the softness of both.
+    rows : int
+        Its rows; the two sides of a row, of one direction, count once.
+    """
+
+    total: float
+    rows: int
+
+    @classmethod
+    def of_prices(cls, prices: SoftPrices) -> Bend:
+        """That of soft rows with public prices."""
+        sides = 2 if prices.two_sided else 1
+        return cls(sides * prices.of_record / prices.largest, prices.rows)
 
 
 @dataclass(frozen=True)
@@ -37,13 +64,22 @@ class Draws:
         """Deviation of the secret term."""
         return float(self.perturbation.mechanism.sigma)  # type: ignore[attr-defined]
 
-    def strength(self, softness: float, rank: int, k: int) -> float:
-        """Strength of the quadratic at which the curvature costs what was charged."""
+    @property
+    def curvature(self) -> float:
+        """What the curvature of smoothed violations costs."""
+        return float(self.perturbation.mechanism.curvature_cost)  # type: ignore[attr-defined]
+
+    def strength(self, softness: float, rank: int, bend: Bend) -> float:
+        """Strength of the quadratic at which the curvature costs what was charged.
+
+        With W = `bend.total` and r rows in rank dimensions, the Hessian of a record's part is a sum
+        of r terms of rank 1 and trace W/softness. So the logarithm of the Jacobian changes by at
+        most r ln(1 + W / (r softness strength)).
+        """
         if self.sigma == 0:
             return _WEAK
-        cost: float = self.perturbation.mechanism.curvature_cost  # type: ignore[attr-defined]
-        r = min(rank, k)
-        return k / (r * softness * math.expm1(cost / r)) * (1 + 1e-12)
+        r = min(rank, bend.rows)
+        return bend.total / (r * softness * math.expm1(self.curvature / r)) * (1 + 1e-12)
 
     def minimum(
         self,
@@ -54,7 +90,7 @@ class Draws:
         *,
         softness: float,
         shift: float,
-        k: int,
+        bend: Bend,
         n: int,
     ) -> FloatArray:
         """The released minimum of a perturbed program, as a point z of the region.
@@ -62,7 +98,7 @@ class Draws:
         The secret term is drawn once. The point is computed to a certified distance, and noise of
         its own covers that distance. `n` bounds the number of rows; it is public.
         """
-        strength = self.strength(softness, region.size, k)
+        strength = max(self.strength(softness, region.size, bend), _LEAST_STRENGTH * self.sigma)
         hidden = HiddenGradient(rows, region.size, softness, shift)
         secret = np.asarray(self.perturbation(hidden))
         program = PerturbedProgram(
@@ -85,7 +121,7 @@ class Draws:
         # gradient, of the secret term and the quadratic's, and of z / tolerance.
         z = program.minimise(tolerance / 2)
         hidden.minimum = z
-        return region.within(tolerance * np.asarray(self.cover(z / tolerance)))
+        return region.nearest(tolerance * np.asarray(self.cover(z / tolerance)))
 
 
 class HiddenGradient:
@@ -120,10 +156,12 @@ def _attainable(steepest: float, strength: float, size: int) -> float:
     """A tolerance that can be certified although a point is rounded: public.
 
     Rows that are tight keep a slack of about u. Their prices add up to sqrt(p) times the steepest
-    gradient, or little more. A certificate takes the root of their product over the strength. If
-    this were too small, the search would go on for ever; privacy does not depend on it.
+    gradient, or little more. A certificate takes the root of their product over the strength, and
+    what is left of the gradient is rounded as a sum of p terms. If this were too small, the search
+    would go on for ever; privacy does not depend on it.
     """
-    return 8 * math.sqrt(math.sqrt(size) * steepest * _UNIT_ROUNDOFF / strength)
+    unit = steepest * _UNIT_ROUNDOFF / strength
+    return 8 * math.sqrt(math.sqrt(size) * unit) + 16 * size * unit
 
 
 def _rounding(
@@ -165,17 +203,18 @@ class NoisyCounts:
 
     def first_below(
         self, target: float, path: Callable[[float], Any], low: float, high: float
-    ) -> tuple[float, bool]:
-        """About the least t at which the count is at most the target, by bisection.
+    ) -> tuple[float, float]:
+        """About the least t at which the count is at most the target, and the count there.
 
-        All counts that are left are made. The end of the path is taken to be good, whether any
-        count was below the target or not; the second result says that.
+        All counts that are left are made, by bisection. The end of the path is taken to be good;
+        where no count was at most the target, it is returned with an infinite count.
         """
-        seen = False
+        found = math.inf
         while self.left:
             middle = 0.5 * (low + high)
-            if self(path(middle)) <= target:
-                high, seen = middle, True
+            count = self(path(middle))
+            if count <= target:
+                high, found = middle, count
             else:
                 low = middle
-        return high, seen
+        return high, found

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import UnsupportedProblemError
-from privlp.methods.perturbed_draws import Draws, NoisyCounts
+from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
 from privlp.methods.task import Task
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
@@ -42,7 +42,11 @@ _MARGIN, _WIDE_MARGIN = 1.15, 100.0
 # Variables count by this power of their share of the largest one, and no less than the floor.
 _POWER_OF_SHARE, _LEAST_SHARE = 0.5, 0.1
 # Search on paths: how far back towards the cheapest point, and forward where no point is known.
-_BACK, _FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.75, 0.95, 1.5
+_BACK, _FAR_BACK, _FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.6, 0.75, 0.95, 1.5
+# So many deviations of noise are hardly ever exceeded: a count below that may be 0.
+_SURE = 3.0
+# The last point is to have this many deviations fewer than s missed rows.
+_BELOW_S = 1.8
 # Shares of the rows' norms within this ratio count as even.
 _EVEN = 10.0
 # Logarithm of odds, along the way from the cheapest point, between which the start is searched.
@@ -103,6 +107,8 @@ class HardRowSearch:
         self._cheapest = self._cheapest_point()
         self._trace: dict[str, list[Any]] = {}
         self._x = self._cheapest
+        # Points with few missed rows, and how many they hardly ever exceed.
+        self._known: list[tuple[float, FloatArray]] = []
         self._steps = self._play()
 
     def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
@@ -125,9 +131,9 @@ class HardRowSearch:
         return float(self._public.cost @ (x - self._cheapest))
 
     def _play(self) -> Iterator[None]:
-        x, far, good = self._started()
+        x, far = self._started()
         yield
-        region = self._region_at(x, weighted=False) if good else self._region
+        region = self._region_at(x, weighted=False) if self._known else self._region
         self._weights = self._uneven(region)
         region = ReducedPolytope(self._public, region.cap, self._weights)
         typical = self._typical_side(region, x)
@@ -137,15 +143,16 @@ class HardRowSearch:
         for number, draws in enumerate(self._stages):
             last = number == len(self._stages) - 1
             region = self._region
-            if good and draws.sigma > 0:
+            if self._known and draws.sigma > 0:
                 region = self._region_at(x, weighted=number > 0)
-            elif good and self._wide:
+            elif self._known and self._wide:
                 region = self._region_at(x, weighted=False, margin=_WIDE_MARGIN)
             side = typical * math.sqrt(unit / float(np.mean(region.unit**2)))
             found = self._solved(draws, region, x, far, side, lower, last=last)
             self._note("x", found)
             yield
-            x, good, further = self._calibrated(draws, found, x if good else None, far, last=last)
+            good = x if self._known else None
+            x, further = self._calibrated(draws, found, good, far, last=last)
             lower = lower / _LOWER_PRICE if further else lower
             self._note("calibrated x", x)
             self._x = x
@@ -154,8 +161,12 @@ class HardRowSearch:
     def _note(self, name: str, value: Any) -> None:
         self._trace.setdefault(name, []).append(value)
 
-    def _started(self) -> tuple[FloatArray, FloatArray, bool]:
-        """A point with few missed rows on a public ray, the ray's end, and whether it was found."""
+    def _safest(self) -> FloatArray:
+        """Of the points with few missed rows, that which hardly ever misses more than so few."""
+        return min(self._known, key=lambda known: known[0])[1]
+
+    def _started(self) -> tuple[FloatArray, FloatArray]:
+        """A point with few missed rows on a public ray, if there is one, and the ray's end."""
         region = self._region
         towards = region.inside - region.coordinates(self._cheapest)
         reach = min(region.reach(region.inside, towards), 1e6)
@@ -164,7 +175,7 @@ class HardRowSearch:
         if worst is not None:
             ends.append(worst)
         counts = NoisyCounts(self._measured, MeasuredRows.missed, self._before.start)
-        target = max(self._s - 2 * counts.sigma, 2 * counts.sigma)
+        target = max(self._s - 2 * counts.sigma, _SURE * counts.sigma)
         found = [counts(end) for end in ends]
         far = ends[int(np.argmin(found))]
 
@@ -172,11 +183,12 @@ class HardRowSearch:
             return self._cheapest + (far - self._cheapest) / (1 + math.exp(-log_odds))
 
         odds = (-_WIDE_ODDS, 0.0) if self._wide else (-_ODDS, _ODDS)
-        t, seen = counts.first_below(target, ray, *odds)
-        good = seen or min(found) <= target
-        x = ray(t) if seen else far
+        t, count = counts.first_below(target, ray, *odds)
+        x = far if math.isinf(count) else ray(t)
+        if min(count, *found) <= target:
+            self._known.append((min(count, *found) + 2 * counts.sigma, x))
         self._note("start", x)
-        return x, far, good
+        return x, far
 
     def _typical_side(self, region: ReducedPolytope, x: FloatArray) -> float:
         """A noisy median of the scaled right-hand sides."""
@@ -254,7 +266,7 @@ class HardRowSearch:
             region.within(region.coordinates(x)),
             softness=softness,
             shift=inwards,
-            k=self._k,
+            bend=Bend(self._k, self._k),
             n=self._largest_n,
         )
         return region.point(z)
@@ -267,37 +279,43 @@ class HardRowSearch:
         far: FloatArray,
         *,
         last: bool,
-    ) -> tuple[FloatArray, bool, bool]:
-        """The cheapest point with few missed rows on a path through x.
+    ) -> tuple[FloatArray, bool]:
+        """The cheapest point with few missed rows on a path through x, and whether it lies far off.
 
-        Also whether such a point is known, and whether it lies far from x.
+        If none is found: the good point given, if any, and x otherwise. After the last stage: the
+        point of the fewest counted so far, if any, and the end of the path otherwise.
         """
         if draws.sigma == 0:
-            return x, True, False
+            return x, False
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draws.counts)
-        least = self._s / 4 if last else 2 * counts.sigma
-        target = max(self._s - 2 * counts.sigma, least)
+        least = self._s / 4 if last else _SURE * counts.sigma
+        target = max(self._s - _BELOW_S * counts.sigma, least)
         unit, own = self._scale_of_cost(x, far), max(self._cost(x), 1e-300)
         paths = self._paths(x, good, far, unit)
         top = _FORWARD
         if good is not None:
             top = max((self._cost(good) - self._cost(x)) / unit, 0.02)
-        probe = top / 2
+        low, probe = -(_BACK if last else _FAR_BACK), top / 2
+        if good is None:
+            count = counts(x)
+            if count <= target:
+                self._known.append((count + 2 * counts.sigma, x))
+                paths, probe, top = paths[:1], 0.0, 0.0
+            low = -_ALL_THE_WAY * own / unit if count <= target else 0.0
         found = [counts(path(probe)) for path in paths]
         path = paths[int(np.argmin(found))]
         if last:
             top = max(_BEYOND * top, 0.3)
-        low = -_BACK if good is not None else -_ALL_THE_WAY * own / unit
-        t, seen = counts.first_below(target, path, low, top)
-        below = seen or min(found) <= target
-        further = good is not None and (not below or t > top / 2)
-        if seen:
-            return path(t), True, further
-        if below:
-            return path(probe), True, further
-        if last:
-            return path(top), False, further
-        return (x, False, further) if good is None else (good, True, further)
+        t, count = counts.first_below(target, path, low, top)
+        if math.isinf(count):
+            t, count = probe, min(found)
+        further = good is not None and (count > target or t > top / 2)
+        if count <= target:
+            self._known.append((count + 2 * counts.sigma, path(t)))
+            return path(t), further
+        if good is None:
+            return (path(top) if last else x), further
+        return (self._safest() if last else good), further
 
     def _paths(
         self, x: FloatArray, good: FloatArray | None, far: FloatArray, unit: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.methods.perturbed_draws import Draws, NoisyCounts
+from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
 from privlp.methods.task import Task
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
+from privlp.problem.data import SoftPrices
 from privlp.regions.reduced import PublicRows, ReducedPolytope
 from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm
@@ -20,8 +22,14 @@ from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
-# Softness of violations, as a share of their typical size, before the last stage and in it.
-_SOFTNESS, _LAST_SOFTNESS = 0.8, 0.4
+# Softness of violations, as a share of their typical size: before the last stage; and in it, where
+# it grows with sqrt(p) over the number of records and over e^kappa - 1, up to the largest share.
+_SOFTNESS, _PER_CURVATURE, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.3, 60.0, 1e-3, 1.0
+# Rows that may be longer than the bound: this many times the norm of the last secret term, up to a
+# share of all rows. Scaling rows down biases little, and noise is in proportion to the bound.
+_CLIPPED, _MOST_CLIPPED = 120.0, 0.7
+# Moments below this share of a row's are not told apart, however small the noise.
+_LEAST_MOMENT = 1e-4
 # Binary logarithms between which sizes and norms are searched.
 _LOW_SCALE, _HIGH_SCALE = -20.0, 6.0
 _NORMS = (-40.0, 40.0)
@@ -30,9 +38,10 @@ _NORMS = (-40.0, 40.0)
 class SoftRowSearch:
     """Stages for soft rows: their prices are given, so nothing but the programs is solved.
 
-    The first counts find a number that bounds the norms of almost all rows, unless the user
-    declared one: longer rows are scaled down. Before each stage counts find the typical size of a
-    violation at the point before.
+    First, noisy second moments of rows of norm 1 give coordinates in which rows vary alike in all
+    directions. Counts find a number that bounds the norms of many rows, unless the user declared
+    one: longer rows are scaled down. Before each stage counts find the typical size of a violation
+    at the point before.
 
     Parameters
     ----------
@@ -40,8 +49,12 @@ class SoftRowSearch:
     rows : Rows
     public : PublicRows
     region : ReducedPolytope
+    prices : SoftPrices
+        All of them finite.
     shares : ChargedDraws
-        For the sum of each variable's share of the norm of rows.
+        For sums of each variable's share of the norm of rows.
+    moments : ChargedDraws
+        For sums of second moments of rows.
     bound : float or ChargedDraws
         Declared bound on ||A_i||_2, or the counts that find a bound on the norms of most rows.
     stages : sequence of Draws
@@ -53,14 +66,17 @@ class SoftRowSearch:
         rows: Rows[Any],
         public: PublicRows,
         region: ReducedPolytope,
+        prices: SoftPrices,
         shares: ChargedDraws,
+        moments: ChargedDraws,
         bound: float | ChargedDraws,
         stages: Sequence[Draws],
     ) -> None:
         self.rounds = 1 + len(stages)
-        self._shares, self._bound = shares, bound
+        self._shares, self._moments, self._bound = shares, moments, bound
         self._lp, self._n, self._k = task.lp, task.n, task.public.rows_of_one_record
-        self._price = task.public.largest_price
+        self._price = prices.largest
+        self._bend = Bend.of_prices(prices)
         self._rows, self._public, self._region = rows, public, region
         self._stages = stages
         self._x = region.point(region.inside)
@@ -95,35 +111,83 @@ class SoftRowSearch:
             kept.update(RowsInCoordinates.go_to, z)
             counts = NoisyCounts(kept, RowsInCoordinates.farther_than, draws.counts)
             level, _ = counts.first_below(self._n / 2, lambda t: 2.0**t, _LOW_SCALE, _HIGH_SCALE)
-            softness = (_LAST_SOFTNESS if last else _SOFTNESS) * 2.0**level
+            softness = 2.0**level * (self._last_softness(draws) if last else _SOFTNESS)
             z = draws.minimum(
-                kept, region, cost, z, softness=softness, shift=softness / 2, k=self._k, n=self._n
+                kept,
+                region,
+                cost,
+                z,
+                softness=softness,
+                shift=softness / 2,
+                bend=self._bend,
+                n=self._n,
             )
             self._x = region.point(z)
             self._trace.setdefault("x", []).append(self._x)
             self._trace.setdefault("softness", []).append(softness)
             yield
 
+    def _last_softness(self, draws: Draws) -> float:
+        """The softness of the last stage, as a share of the typical violation.
+
+        The strength of the quadratic is about 1/(softness (e^kappa - 1)). A smaller softness makes
+        the quadratic stronger than the sum over rows needs; more rows bear a stronger one.
+        """
+        records = self._n / self._k
+        share = math.sqrt(self._region.size) / (records * math.expm1(draws.curvature))
+        return min(max(_PER_CURVATURE * share, _LEAST_SOFTNESS), _MOST_SOFTNESS)
+
     def _equalised(self) -> ReducedPolytope:
         """The region in units in which variables have equal shares of the norms of rows.
 
-        Noise hides small shares, so no unit grows beyond what noise allows.
+        Noise hides small shares, so no unit grows beyond what noise allows: several rounds bring
+        units together that are far apart.
         """
-        total = self._rows.total(shares_of_norm, self._region)
-        noisy = np.asarray(self._shares(total))
-        least = 2 * float(self._shares.mechanism.sigma)  # type: ignore[attr-defined]
-        largest = max(float(noisy.max()), least)
-        weights = np.ones(len(self._public.cost))
-        weights[self._region.live] = np.sqrt(largest / np.maximum(noisy, least))
+        least = max(2 * _sigma(self._shares), _LEAST_MOMENT * self._n)
+        region, weights = self._region, np.ones(len(self._public.cost))
+        while self._shares.remaining:
+            noisy = np.asarray(self._shares(self._rows.total(shares_of_norm, region)))
+            noisy = np.maximum(noisy, least)
+            weights[region.live] *= np.sqrt(noisy.max() / noisy)
+            region = ReducedPolytope(self._public, weights=weights)
         self._trace["weights"] = [weights]
-        return ReducedPolytope(self._public, weights=weights)
+        while self._moments.remaining:
+            region = self._whitened(region)
+        return region
+
+    def _whitened(self, region: ReducedPolytope) -> ReducedPolytope:
+        """The region in coordinates in which rows vary alike in all directions.
+
+        Noise of deviation sigma in a symmetric matrix has eigenvalues of up to sigma sqrt(2 p). It
+        hides smaller moments, so no direction is stretched beyond what noise allows.
+        """
+        kept = self._rows.keep(partial(RowsInCoordinates, region=region))
+        noisy = np.asarray(self._moments(kept.total(RowsInCoordinates.second_moments)))
+        upper = np.triu_indices(region.size)
+        matrix = np.zeros((region.size, region.size))
+        matrix[upper] = noisy / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+        hidden = _sigma(self._moments) * math.sqrt(2 * region.size)
+        least = max(hidden, _LEAST_MOMENT * self._n)
+        moments, directions = np.linalg.eigh(matrix, UPLO="U")
+        moments = np.maximum(moments, least)
+        return region.turned((directions * np.sqrt(moments.max() / moments)) @ directions.T)
 
     def _norm_of_most_rows(self, region: ReducedPolytope, clip: ChargedDraws) -> float:
-        """A number that no more rows exceed than noise could hide."""
+        """A bound on norms that a public number of rows may exceed.
+
+        The secret term has the norm sigma sqrt(p) times the bound, and the rows that are scaled
+        down change the gradient by at most their number times the bound.
+        """
         found = self._rows.keep(partial(Norms, region=region))
         counts = NoisyCounts(found, Norms.above, clip)
-        level, _ = counts.first_below(3 * counts.sigma, lambda t: 2.0**t, *_NORMS)
+        longer = _CLIPPED * self._stages[-1].sigma * math.sqrt(region.size)
+        target = min(max(3 * counts.sigma, longer), _MOST_CLIPPED * self._n)
+        level, _ = counts.first_below(target, lambda t: 2.0**t, *_NORMS)
         return float(2.0**level)
+
+
+def _sigma(draws: ChargedDraws) -> float:
+    return float(draws.mechanism.sigma)  # type: ignore[attr-defined]
 
 
 class Norms:

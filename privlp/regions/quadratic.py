@@ -93,8 +93,7 @@ def _on_face(
     The step across the face follows from the rows alone, that along it from the function. So steep
     gradients across the face do not blur it.
     """
-    p, m = len(gradient), len(slack)
-    if m == 0:
+    if not len(slack):
         return np.asarray(np.linalg.solve(hessian, -gradient)), np.zeros(0)
     u, values, v = np.linalg.svd(tight.toarray())
     rank = int(np.count_nonzero(values > _DEPENDENT * values[0]))
@@ -144,7 +143,8 @@ def distance_to_minimum(
     face = rows.toarray()
     rest = gradient + face.T @ prices
     terms = np.abs(gradient) + np.abs(face.T) @ prices
-    rounding = 2 * (len(slack) + 4) * _UNIT_ROUNDOFF * float(np.linalg.norm(terms))
+    terms_of_a_sum = 1 + int(np.count_nonzero(prices))
+    rounding = 2 * (terms_of_a_sum + 4) * _UNIT_ROUNDOFF * float(np.linalg.norm(terms))
     norm = float(np.linalg.norm(rest)) + rounding
     gap = float(prices @ slack)
     return (norm + float(np.sqrt(norm**2 + 4 * strength * gap))) / (2 * strength) * _UPWARDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from privlp.errors import UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import optimum
 from privlp.regions.exact_rows import ExactRows
+from privlp.regions.quadratic import minimum
 from privlp.regions.ranges import tightened
 
 FloatArray = npt.NDArray[np.float64]
@@ -80,7 +82,9 @@ class ReducedPolytope:
     unit : (d',)
         Length of each that counts as 1.
     basis : (d', p) or None
-        Orthonormal; ``None`` for the identity.
+        Orthonormal unless turned; ``None`` for the identity.
+    dual : (p, d') or None
+        Its inverse from the left, which is 0 on directions that equalities rule out.
     origin : (d,)
         x at z = 0.
     C, f : (m, p), (m,)
@@ -108,7 +112,9 @@ class ReducedPolytope:
             self.unit = self.unit * weights[self.live]
         self.origin = low.copy()
         if not self.live.size:
-            raise UnsupportedProblemError(_SINGLE_POINT)
+            size = 1e-7 * (1 + abs(A) @ np.abs(low))
+            broken = (A @ low > upper + size) | (A @ low < lower - size)
+            raise UnsupportedProblemError(_CONTRADICTION if broken.any() else _SINGLE_POINT)
         rest = A[:, np.flatnonzero(fixed)] @ low[fixed]
         at_low = rest + A[:, self.live] @ low[self.live]
         B = sp.csr_array(A[:, self.live] @ sp.diags_array(self.unit))
@@ -144,7 +150,7 @@ class ReducedPolytope:
     def coordinates(self, x: FloatArray) -> FloatArray:
         """The z of the nearest x within the equalities, in units of the ranges."""
         u = (x - self.origin)[self.live] / self.unit
-        return u if self.basis is None else self.basis.T @ u
+        return u if self.dual is None else self.dual @ u
 
     def cost(self, cost: FloatArray) -> FloatArray:
         """The slope of cost·x in z."""
@@ -161,6 +167,33 @@ class ReducedPolytope:
         growing = change > 0
         length = float(np.min(slack[growing] / change[growing], initial=1.0))
         return self.inside + min(1.0, length * (1 - 1e-15)) * (z - self.inside)
+
+    def nearest(self, z: FloatArray) -> FloatArray:
+        """The point of K nearest to z.
+
+        Not :meth:`within`, which draws all coordinates towards the interior point: where K is flat
+        in one direction and wide in another, a small step out of K would cost a long one within.
+        """
+        base = self.within(z)
+        step = minimum(np.eye(self.size), base - z, self.C, np.maximum(self.slack(base), 0.0))
+        return self.within(base + step)
+
+    def turned(self, scale: FloatArray) -> ReducedPolytope:
+        """The same polytope in coordinates z' with z = scale z'.
+
+        Parameters
+        ----------
+        scale : (p, p)
+            Symmetric, its eigenvalues 1 or larger. So no distance in z' is longer than in z.
+        """
+        new = copy.copy(self)
+        for cached in ("exact", "radius"):
+            new.__dict__.pop(cached, None)
+        inverse: FloatArray = np.asarray(np.linalg.inv(scale), dtype=float)
+        new.basis = scale if self.basis is None else self.basis @ scale
+        new.dual = inverse if self.dual is None else inverse @ self.dual
+        new.C, new.inside = sp.csc_array(self.C @ scale), inverse @ self.inside
+        return new
 
     def reach(self, z: FloatArray, direction: FloatArray) -> float:
         """How far one can go from z in a direction, in units of the direction."""
@@ -195,11 +228,13 @@ class ReducedPolytope:
                 )
             E, e = sp.csr_array(sp.vstack([E, rows[flat]])), np.concatenate([e, sides[flat]])
             rows, sides = rows[~flat], sides[~flat]
-        self.basis = None
+        self.basis: FloatArray | None = None
+        self.dual: FloatArray | None = None
         if E.shape[0]:
             self.basis = _null_space(E.toarray())
             if not self.basis.shape[1]:
                 raise UnsupportedProblemError(_SINGLE_POINT)
+            self.dual = self.basis.T
             self.origin[self.live] += self.unit * u
             self.f = sides - rows @ u
             self.C = sp.csc_array(rows @ self.basis)

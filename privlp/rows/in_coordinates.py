@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,16 @@ class RowsInCoordinates:
         if sp.issparse(rows):
             return np.asarray((rows.T @ sp.diags_array(weight) @ rows).toarray())
         return np.asarray(rows.T @ (weight[:, None] * rows))
+
+    def second_moments(self) -> FloatArray:
+        """Upper triangle of the sum of g_i g_i^T, off the diagonal times sqrt(2).
+
+        So the Euclidean norm of a row's part is |g_i|^2, which is at most 1.
+        """
+        found = self.G.T @ self.G
+        dense = np.asarray(found.toarray() if sp.issparse(found) else found)
+        upper = np.triu_indices(len(dense))
+        return np.asarray(dense[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))
 
     def slope(self, length: float, softness: float, shift: float) -> float:
         """Derivative of the sum along the step, at a part of it."""

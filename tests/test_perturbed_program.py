@@ -1,0 +1,386 @@
+"""Perturbed programs: regions, exact slacks, certificates and rows in coordinates, by properties."""
+
+import dataclasses
+from fractions import Fraction
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privlp import LinearProgram, UnsupportedProblemError, solve_exact
+from privlp.methods.perturbed_draws import _attainable
+from privlp.players.perturbed import PerturbedProgram
+from privlp.problem.standard_form import StandardForm
+from privlp.regions.exact_rows import ExactRows
+from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
+from privlp.regions.ranges import tightened
+from privlp.regions.reduced import PublicRows, ReducedPolytope, UnboundedRegionError
+from privlp.rows.in_coordinates import RowsInCoordinates, shares_of_norm
+from privlp.rows.in_memory import InMemory
+from privlp.rows.missed import MeasuredRows
+from privlp.rows.program_rows import RowBlock
+from tests.effort import examples
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def public(A, upper, lower=None, **fields):
+    """The public rows of a program without private ones."""
+    n = len(upper)
+    fields = {"bounds": (0, 3), **fields}
+    lower = np.full(n, -np.inf) if lower is None else lower
+    c = fields.pop("c", np.ones(np.shape(A)[1]))
+    return LinearProgram(c, A, upper, row_lower=lower, private=np.zeros(n, bool), **fields)
+
+
+def random_polytope(rng, d=5, *, equalities=0, implied=False):
+    """Around a point of the box, with slack; equalities hold there; an implied one is a pair."""
+    point = rng.uniform(0.5, 2.5, d)
+    A = rng.normal(size=(4 + equalities, d))
+    upper = A @ point + rng.uniform(0.1, 2, len(A))
+    lower = np.full(len(A), -np.inf)
+    upper[:equalities] = lower[:equalities] = (A @ point)[:equalities]
+    if implied:
+        pair = rng.normal(size=d)
+        A, upper = np.vstack([A, pair, -pair]), np.append(upper, [pair @ point, -pair @ point])
+        lower = np.append(lower, [-np.inf, -np.inf])
+    return public(A, upper, lower, c=rng.normal(size=d)), point
+
+
+class TestReducedPolytope:
+    @settings(max_examples=examples(60), deadline=None)
+    @given(seed=seeds, equalities=st.integers(0, 3), implied=st.booleans(), weighted=st.booleans())
+    def test_points_and_coordinates(self, seed, equalities, implied, weighted):
+        rng = np.random.default_rng(seed)
+        lp, point = random_polytope(rng, equalities=equalities, implied=implied)
+        weights = rng.uniform(0.3, 3, 5) if weighted else None
+        region = ReducedPolytope(PublicRows(lp), weights=weights)
+        assert region.size == 5 - equalities - implied
+        assert (region.slack(region.inside) > 0).all()
+        for _ in range(5):
+            z = region.within(region.inside + rng.normal(size=region.size) * 3)
+            x = region.point(z)
+            assert (lp.A @ x <= lp.b + 1e-8).all()
+            assert (x >= -1e-8).all()
+            assert (x <= 3 + 1e-8).all()
+            np.testing.assert_allclose((lp.A @ x)[:equalities], lp.b[:equalities], atol=1e-8)
+            np.testing.assert_allclose(region.coordinates(x), z, atol=1e-9)
+            assert np.linalg.norm(z) <= region.radius
+            assert lp.c @ x == pytest.approx(lp.c @ region.origin + region.cost(lp.c) @ z, abs=1e-9)
+        inside = region.coordinates(point)
+        np.testing.assert_allclose(region.point(inside), point, atol=1e-7)
+
+    @settings(max_examples=examples(40), deadline=None)
+    @given(seed=seeds)
+    def test_units_contain_the_ranges(self, seed):
+        lp, _ = random_polytope(np.random.default_rng(seed), d=3)
+        region = ReducedPolytope(PublicRows(lp))
+        for j in range(3):
+            ends = [
+                solve_exact(lp.changed(c=sign * np.eye(3)[j], private=np.ones(len(lp.b), bool))).x[
+                    j
+                ]
+                for sign in (1.0, -1.0)
+            ]
+            assert ends[1] - ends[0] <= region.unit[j] + 1e-7
+            assert ends[0] >= region.origin[j] - 1e-7
+
+    def test_a_cap_on_the_cost(self):
+        lp = public([[1.0, 1.0]], [2.0], c=[1.0, 2.0], bounds=(0, None))
+        region = ReducedPolytope(PublicRows(lp), 1.0)
+        assert lp.c @ region.point(region.within(region.inside + 9.0)) <= 1 + 1e-12
+
+    def test_contradictory_rows(self):
+        with pytest.raises(UnsupportedProblemError, match="contradict each other"):
+            ReducedPolytope(PublicRows(public([[1.0, 1.0], [-1.0, -1.0]], [1.0, -2.0])))
+
+    def test_a_single_point(self):
+        lp = public([[1.0, 1.0], [1.0, -1.0]], [2.0, 0.0], [2.0, 0.0])
+        with pytest.raises(UnsupportedProblemError, match="leave a single point"):
+            ReducedPolytope(PublicRows(lp))
+        with pytest.raises(UnsupportedProblemError, match="leave a single point"):
+            ReducedPolytope(PublicRows(public([[1.0, 1.0]], [0.0])))
+
+    def test_an_unbounded_region(self):
+        lp = public([[1.0, -1.0]], [1.0], bounds=(0, None), variable_names=["oats", "milk"])
+        with pytest.raises(UnboundedRegionError, match=r"put no limit on .*'milk'"):
+            ReducedPolytope(PublicRows(lp))
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(seed=seeds, free=st.booleans())
+def test_ranges_contain_those_of_linear_programs(seed, free):
+    rng = np.random.default_rng(seed)
+    lp, point = random_polytope(rng, d=3, equalities=1)
+    bounds = np.array([[-np.inf, np.inf]] * 3) if free else lp.bounds
+    low, high = tightened(sp.csr_array(lp.A), lp.row_lower, lp.b, bounds)
+    assert (low <= point + 1e-9).all()
+    assert (point <= high + 1e-9).all()
+    everything = lp.changed(bounds=bounds, private=np.ones(len(lp.b), bool))
+    for j in range(3):
+        for sign, end in ((1.0, low[j]), (-1.0, high[j])):
+            exact = solve_exact(everything.changed(c=sign * np.eye(3)[j]))
+            if exact.x is not None:
+                assert sign * end <= sign * exact.x[j] + 1e-7
+
+
+# ------------------------------------------------------------------------------------ exact rows
+
+
+def exact_slack(C, f, z):
+    return [
+        Fraction(f_i)
+        - sum((Fraction(a) * Fraction(b) for a, b in zip(row, z, strict=True)), Fraction())
+        for row, f_i in zip(C.tolist(), f.tolist(), strict=True)
+    ]
+
+
+class TestExactRows:
+    @settings(max_examples=examples(100), deadline=None)
+    @given(seed=seeds, size=st.sampled_from([1e-9, 1.0, 1e6]))
+    def test_slacks_are_rounded_once(self, seed, size):
+        rng = np.random.default_rng(seed)
+        C, z = rng.normal(size=(6, 4)), rng.normal(size=4) * size
+        f = C @ z + rng.choice([0.0, 1e-16, -1e-16, 1e-9], 6)
+        found = ExactRows(sp.csc_array(C), f, np.zeros(4)).slack(z, np.arange(6))
+        assert found.tolist() == [float(value) for value in exact_slack(C, f, z)]
+
+    @settings(max_examples=examples(60), deadline=None)
+    @given(seed=seeds, off=st.sampled_from([0.0, 1e-16, 1e-14, 1e-12]), repeated=st.booleans())
+    def test_settled_points_break_no_row(self, seed, off, repeated):
+        """Corners where many rows meet, and rows that say the same twice."""
+        rng = np.random.default_rng(seed)
+        C = rng.normal(size=(3, 3))
+        corner = rng.uniform(-1, 1, 3)
+        if repeated:
+            C = np.vstack([C, C[0] + C[1], 3 * C[2], (C[0] + C[2]) / 7])
+        f = C @ corner
+        inside = corner - np.linalg.solve(C[:3], np.ones(3))
+        z = corner + off * rng.normal(size=3)
+        settled = ExactRows(sp.csc_array(C), f, inside).settled(z)
+        assert min(exact_slack(C, f, settled)) >= 0
+        assert np.linalg.norm(settled - z) <= (1e-12 + 10 * off) * 1e3
+
+    def test_what_is_wanted_becomes_tight(self):
+        rows = ExactRows(sp.csc_array(-np.eye(2)), np.zeros(2), np.ones(2))
+        np.testing.assert_array_equal(rows.settled(np.array([3e-10, 0.5])), [3e-10, 0.5])
+        settled = rows.settled(np.array([3e-10, 0.5]), np.array([0]))
+        assert 0 <= settled[0] <= 1e-24
+        assert settled[1] == 0.5
+
+    def test_far_outside(self):
+        rows = ExactRows(sp.csc_array(np.eye(2)), np.ones(2), np.zeros(2))
+        assert rows.settled(np.array([5.0, 0.3])).max() <= 1
+
+
+# ------------------------------------------------------------------------------------- quadratics
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(seed=seeds, steep=st.sampled_from([1.0, 1e3, 1e12]))
+def test_quadratic_programs(seed, steep):
+    """Against optimality: the step breaks nothing, and prices cancel the gradient."""
+    rng = np.random.default_rng(seed)
+    p = 4
+    root = rng.normal(size=(p, p))
+    hessian = root @ root.T + 0.1 * np.eye(p)
+    C = sp.csc_array(np.vstack([np.eye(p), -np.eye(p), rng.normal(size=(3, p))]))
+    slack = rng.uniform(0, 1, C.shape[0]) * (rng.random(C.shape[0]) > 0.3)
+    gradient = steep * rng.normal(size=p)
+    step = minimum(hessian, gradient, C, slack)
+    left = slack - C @ step
+    assert left.min() >= -1e-8
+    near = np.flatnonzero(left <= 1e-7)
+    slope = gradient + hessian @ step
+    rest = slope + C[near].T @ fitted_prices(sp.csr_array(C[near]), slope)
+    assert np.linalg.norm(rest) <= 1e-6 * (steep + np.abs(hessian).max())
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(seed=seeds)
+def test_certificates_bound_the_distance(seed):
+    """At any point of K, whatever the prices. The minimum over a box is known."""
+    rng = np.random.default_rng(seed)
+    p, strength = 3, float(rng.uniform(0.1, 10))
+    target = rng.normal(size=p) * 2
+    u = np.clip(target, 0, 1)
+    w = np.clip(u + rng.choice([0, 1e-9, 1e-3, 1.0]) * rng.normal(size=p), 0, 1)
+    C, f = sp.csr_array(np.vstack([np.eye(p), -np.eye(p)])), np.repeat([1.0, 0.0], p)
+    gradient = strength * (w - target)
+    for prices in (fitted_prices(C, gradient), rng.uniform(0, 3, 2 * p), np.zeros(2 * p)):
+        found = distance_to_minimum(gradient, C, f - C @ w, prices, strength)
+        assert found >= np.linalg.norm(w - u)
+    at_minimum = strength * (u - target)
+    near = np.flatnonzero(f - C @ u <= 0)
+    face = C[near]
+    found = distance_to_minimum(
+        at_minimum, face, np.zeros(len(near)), fitted_prices(face, at_minimum), strength
+    )
+    assert found <= 1e-12
+
+
+# --------------------------------------------------------------------------- rows in coordinates
+
+
+def block_of(lp):
+    return RowBlock(StandardForm.of(lp))
+
+
+ENTRIES = st.one_of(st.floats(-3, 3), st.sampled_from([0.0, 1e8, -1e-8, 9e14, 1e-300, 1e-160, 1.0]))
+
+
+@st.composite
+def programs(draw, *, equality):
+    """Private rows with any entries; the last row is a public equality, if asked for."""
+    n, d = 7, 4
+    A = np.array(draw(st.lists(st.lists(ENTRIES, min_size=d, max_size=d), min_size=n, max_size=n)))
+    b = np.array(draw(st.lists(st.floats(-3, 3), min_size=n, max_size=n)))
+    lower = np.where(draw(st.lists(st.booleans(), min_size=n, max_size=n)), b - 1, -np.inf)
+    if equality:
+        spanned = draw(st.booleans())  # a private row that the equality makes constant
+        A[-1], b[-1] = [1.0, 0.3, 0.7, 1.1], 2.0
+        lower[-1] = 2.0
+        if spanned:
+            A[0] = 0.1 * A[-1]
+    matrix = sp.csc_array(A) if draw(st.booleans()) else A
+    private = np.arange(n) < n - equality
+    return LinearProgram(np.ones(d), matrix, b, row_lower=lower, bounds=(0, 3), private=private)
+
+
+def without_row(lp, i):
+    keep = np.arange(lp.shape[0]) != i
+    return lp.changed(
+        A=lp.A[np.flatnonzero(keep)],
+        b=lp.b[keep],
+        row_lower=lp.row_lower[keep],
+        private=lp.private[keep],
+    )
+
+
+def numbers(lp, region, x, **options):
+    """Everything that is computed for each row, and the user's row behind it."""
+    block = block_of(lp)
+    rows = RowsInCoordinates(block, region, **options)
+    rows.go_to(region.inside)
+    G = rows.G.toarray() if sp.issparse(rows.G) else rows.G
+    measured = MeasuredRows(block)
+    beyond = measured.sign * block.form.activity(x)[block.form.row] - measured.side
+    return np.column_stack([G, rows.r, rows.v, rows.scale, measured.sizes(x), beyond]), block.form
+
+
+class TestRowsInCoordinates:
+    @settings(max_examples=examples(100), deadline=None)
+    @given(data=st.data(), equality=st.booleans(), unit=st.sampled_from([None, 1e-3, 5.0]))
+    def test_norms_are_at_most_one_exactly(self, data, equality, unit):
+        lp = data.draw(programs(equality=equality))
+        region = ReducedPolytope(PublicRows(lp))
+        G = RowsInCoordinates(block_of(lp), region, unit=unit).G
+        for row in (G.toarray() if sp.issparse(G) else G).tolist():
+            assert sum(Fraction(entry) ** 2 for entry in row) <= 1
+
+    @settings(max_examples=examples(100), deadline=None)
+    @given(data=st.data(), equality=st.booleans(), unit=st.sampled_from([None, 1.0]))
+    def test_no_number_of_a_row_depends_on_another_row(self, data, equality, unit):
+        lp = data.draw(programs(equality=equality))
+        region = ReducedPolytope(PublicRows(lp))
+        x = region.point(region.inside) + 0.1
+        whole, form = numbers(lp, region, x, unit=unit)
+        for i in range(lp.shape[0] - equality):
+            fewer, rest = numbers(without_row(lp, i), region, x, unit=unit)
+            kept = form.row != i
+            np.testing.assert_array_equal(fewer, whole[kept])
+            np.testing.assert_array_equal(rest.row_sign, form.row_sign[kept])
+
+    @settings(max_examples=examples(60), deadline=None)
+    @given(data=st.data())
+    def test_shares_of_norms(self, data):
+        lp = data.draw(programs(equality=False))
+        region, block = ReducedPolytope(PublicRows(lp)), block_of(lp)
+        total = shares_of_norm(block, region)
+        assert (total >= 0).all()
+        assert total.sum() <= len(block.form.row) * (1 + 1e-12)
+
+    def test_dense_rows_of_many_columns(self):
+        """BLAS rounds the last rows of a matrix differently."""
+        rng = np.random.default_rng(0)
+        lp = LinearProgram(np.ones(300), rng.normal(size=(41, 300)), np.ones(41), bounds=(0, 1))
+        region = ReducedPolytope(PublicRows(lp))
+        x = rng.uniform(size=300)
+        whole, form = numbers(lp, region, x)
+        for i in (0, 7, 40):
+            fewer, _ = numbers(without_row(lp, i), region, x)
+            np.testing.assert_array_equal(fewer, whole[form.row != i])
+
+
+def test_missed_rows():
+    """By hand: 1 % of |b|; where b is 0, 1 % of the terms; or alpha times the norm."""
+    A = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, -1.0], [1.0, -1.0], [0.0, 0.0]])
+    b = np.array([1.0, 1.2, 0.0, 0.3, 0.0])
+    lp = LinearProgram([1, 1], A, b, bounds=(0, 9))
+    measured = MeasuredRows(block_of(lp))
+    assert measured.missed(np.array([1.009, 1.0])) == 0
+    assert measured.missed(np.array([1.011, 1.0])) == 1
+    assert measured.missed(np.array([1.1, 1.0])) == 2
+    assert MeasuredRows(block_of(lp), alpha=0.2).missed(np.array([1.25, 1.0])) == 1
+
+
+# -------------------------------------------------------------------------------------- programs
+
+
+def perturbed(rng, lp, softness, strength):
+    region = ReducedPolytope(PublicRows(lp))
+    rows = InMemory(block_of(lp)).keep(lambda block: RowsInCoordinates(block, region))
+    program = PerturbedProgram(
+        rows=rows,
+        region=region,
+        linear=rng.normal(size=region.size) * 3,
+        centre=region.within(region.inside + rng.normal(size=region.size)),
+        strength=strength,
+        softness=softness,
+        shift=softness / 2,
+        smoothness=strength + 40 / softness,
+    )
+    return program, rows.total(lambda own: own.G), rows.total(lambda own: own.r)
+
+
+def by_cvxpy(program, G, r):
+    z = cp.Variable(program.region.size)
+    v = cp.pos(G @ z - r + program.shift)
+    smoothed = cp.sum(cp.huber(v, program.softness)) / (2 * program.softness)
+    quadratic = program.strength / 2 * cp.sum_squares(z - program.centre)
+    problem = cp.Problem(
+        cp.Minimize(smoothed + program.linear @ z + quadratic),
+        [program.region.C @ z <= program.region.f],
+    )
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    return z.value
+
+
+@pytest.mark.parametrize("newton_steps", [60, 0])
+@pytest.mark.parametrize("seed", range(6))
+def test_minima(seed, newton_steps):
+    """By Newton's method, and by projected gradients alone."""
+    rng = np.random.default_rng(seed)
+    A = np.vstack([rng.normal(size=(40, 4)), np.ones(4)])
+    b = np.append(A[:-1] @ np.full(4, 0.6) + rng.normal(size=40), 2.4)
+    lower = np.where(np.arange(41) == 40, 2.4 if seed % 2 else -np.inf, -np.inf)
+    lp = LinearProgram(np.ones(4), A, b, row_lower=lower, bounds=(0, 1), private=np.arange(41) < 40)
+    program, G, r = perturbed(rng, lp, softness=0.2, strength=5.0)
+    found = program.minimise(1e-6, newton_steps=newton_steps)
+    assert np.linalg.norm(found - by_cvxpy(program, G, r)) <= 2e-5
+    assert min(exact_slack(program.region.C.toarray(), program.region.f, found)) >= 0
+
+
+def test_a_corner_at_a_price_of_a_million():
+    """Costs far above the rows: the corner is found exactly, however steep they are."""
+    lp = LinearProgram(
+        np.ones(3), -np.ones((4, 3)), -np.ones(4), bounds=(0, 3), private=np.ones(4, bool)
+    )
+    program, _, _ = perturbed(np.random.default_rng(0), lp, softness=0.1, strength=1.0)
+    for steep in (1e6, 1e12):
+        steeper = dataclasses.replace(program, linear=np.full(3, steep))
+        tolerance = _attainable(2 * steep, 1.0, 3)
+        assert np.abs(steeper.minimise(tolerance / 2)).max() <= 1e-12

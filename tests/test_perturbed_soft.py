@@ -1,0 +1,209 @@
+"""The perturbed program on soft rows: known answers without noise, and what a plan refuses."""
+
+import math
+
+import numpy as np
+import pytest
+
+from privlp import ConstraintPrivate, LinearProgram, solve, solve_exact
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.methods.perturbed import Perturbed
+from privlp.methods.perturbed_draws import Bend
+from privlp.problem.data import SoftPrices
+from privlp.problem.standard_form import StandardForm
+from privlp.regions.reduced import PublicRows, ReducedPolytope
+from privlp.rows.in_coordinates import RowsInCoordinates
+from privlp.rows.program_rows import RowBlock
+
+N, D = 300, 3
+
+
+def data(seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.ones(N), rng.uniform(-1, 1, (N, D - 1))])
+    return X, X @ rng.uniform(-1, 1, D) + rng.laplace(0, 0.3, N)
+
+
+def l1(seed=0, bounds=(-3, 12), **more):
+    X, y = data(seed)
+    return LinearProgram(np.zeros(D), X, y, row_lower=y, penalty=1 / N, bounds=bounds, **more)
+
+
+def quantile(seed=0):
+    X, y = data(seed)
+    return LinearProgram(
+        np.zeros(D),
+        np.vstack([-X, X]),
+        np.append(-y, y),
+        penalty=np.repeat([0.9 / N, 0.1 / N], N),
+        groups=np.tile(np.arange(N), 2),
+        neighbours=ConstraintPrivate(rows_per_record=2),
+        bounds=(-3, 12),
+    )
+
+
+def hinge(seed=0):
+    X, y = data(seed)
+    signed = np.where(y > np.median(y), 1, -1)[:, None] * X
+    return LinearProgram(np.zeros(D), -signed, -np.ones(N), penalty=1 / N, bounds=(-3, 12))
+
+
+def cvar(seed=0):
+    rng = np.random.default_rng(seed)
+    R = 0.1 * rng.standard_t(4, (N, D)) + [0.01, 0.02, 0.03]
+    return LinearProgram(
+        np.append(np.zeros(D), 1.0),
+        np.vstack([np.append(np.ones(D), 0.0), np.column_stack([-R, -np.ones(N)])]),
+        np.append(1.0, np.zeros(N)),
+        row_lower=np.append(1.0, np.full(N, -np.inf)),
+        private=np.arange(N + 1) >= 1,
+        penalty=np.append(np.inf, np.full(N, 1 / (0.1 * N))),
+        bounds=[(0, None)] * D + [(-0.2, 1.8)],
+    )
+
+
+def unequal_prices(seed=0):
+    X, y = data(seed)
+    prices = np.random.default_rng(seed).uniform(0.2, 1, N) / N
+    return LinearProgram(np.zeros(D), X, y, row_lower=y, penalty=prices, bounds=(-3, 12))
+
+
+def objective(lp, x):
+    activity = lp.A @ x
+    missed = np.maximum(0, np.maximum(activity - lp.b, lp.row_lower - activity))
+    return lp.objective(x) + lp.price_of(missed)
+
+
+def private(lp, eps, delta=1e-6, *, rng=0, **more):
+    return solve(lp, eps, delta, method=Perturbed(), rng=rng, **more)
+
+
+@pytest.mark.parametrize("family", [l1, quantile, hinge, cvar, unequal_prices])
+def test_without_noise_the_exact_optimum_is_found(family):
+    lp = family()
+    best = objective(lp, solve_exact(lp).x)
+    found = private(lp, math.inf)
+    assert best * (1 - 1e-9) <= objective(lp, found.x) <= best * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("bounds", [(-30, 120), (-120, 30)])
+def test_the_start_is_not_taken_for_the_optimum(bounds):
+    lp = l1(bounds=bounds)
+    best = objective(lp, solve_exact(lp).x)
+    assert objective(lp, private(lp, math.inf).x) <= best * (1 + 1e-3)
+
+
+def test_features_that_vary_together_are_told_apart():
+    """One direction has 1/3000 of the variance: without turned coordinates the error is 130 %."""
+    rng = np.random.default_rng(1)
+    n = 5000
+    X = 3 + rng.normal(size=(n, 1)) + 0.3 * rng.normal(size=(n, 5))
+    y = X @ rng.uniform(-1, 1, 5) + rng.laplace(0, 0.4, n)
+    lp = LinearProgram(np.zeros(5), X, y, row_lower=y, penalty=1 / n, bounds=(-3, 12))
+    best = objective(lp, solve_exact(lp).x)
+    assert objective(lp, private(lp, 4).x) <= 1.01 * best
+
+
+REASON = "every violation of a soft row has its price"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [({"s": 5}, REASON), ({"alpha": 0.1}, REASON), ({"opt": 1.0}, "bounds of variables")],
+)
+def test_numbers_that_prices_replace_are_refused(more, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        private(l1(), 1.0, **more)
+
+
+@pytest.mark.parametrize("width", [-1.0, 0.0, math.inf])
+def test_a_width_must_be_a_positive_finite_number(width):
+    with pytest.raises(InvalidParameterError, match="width must be"):
+        private(l1(), 1.0, width=width)
+
+
+def test_records_that_come_and_go_are_refused():
+    lp = l1(neighbours=ConstraintPrivate("add-remove", nominal_n=N, rows_per_record=2))
+    with pytest.raises(UnsupportedProblemError, match="where records are replaced"):
+        private(lp, 1.0)
+
+
+def test_hard_rows_among_soft_ones_are_refused():
+    X, y = data()
+    penalty = np.full(N, 1 / N)
+    penalty[3] = np.inf
+    lp = LinearProgram(np.zeros(D), X, y, penalty=penalty, bounds=(-3, 12))
+    with pytest.raises(UnsupportedProblemError, match="finite penalty for every private row"):
+        private(lp, 1.0)
+
+
+def test_pure_privacy_is_refused():
+    with pytest.raises(InvalidParameterError, match="delta must be positive"):
+        private(l1(), 1.0, 0.0)
+
+
+@pytest.mark.parametrize("width", [None, 2.0])
+def test_other_rows_have_the_same_charges(width):
+    one, other = l1(0), l1(1)
+    entries = [private(lp, 1.0, width=width).privacy.entries for lp in (one, other)]
+    assert entries[0] == entries[1]
+
+
+def test_a_declared_width_replaces_the_counts_of_norms():
+    def purposes(**more):
+        return [entry.purpose for entry in private(l1(), 1.0, **more).privacy.entries]
+
+    assert "count rows by their norm" in purposes()
+    assert "count rows by their norm" not in purposes(width=2.0)
+
+
+def test_the_curvature_of_a_record_counts_both_sides_and_prices():
+    two_sided = SoftPrices(largest=2.0, of_record=2.0, rows=1, two_sided=True)
+    assert Bend.of_prices(two_sided) == Bend(2.0, 1)
+    pinball = SoftPrices(largest=0.9, of_record=1.0, rows=2, two_sided=False)
+    assert Bend.of_prices(pinball) == Bend(pytest.approx(1 / 0.9), 2)
+
+
+def test_a_turned_region_has_the_same_points():
+    region = ReducedPolytope(PublicRows(cvar()))
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(region.size, region.size))
+    turned = region.turned(np.eye(region.size) + root @ root.T)
+    assert np.allclose(turned.point(turned.inside), region.point(region.inside))
+    x = region.point(region.within(rng.normal(size=region.size)))
+    z = turned.coordinates(x)
+    assert np.allclose(turned.point(z), x)
+    assert np.allclose(turned.slack(z), region.slack(region.coordinates(x)))
+    cost = rng.normal(size=len(x))
+    assert turned.cost(cost) @ (z - turned.inside) == pytest.approx(
+        cost @ (x - turned.point(turned.inside))
+    )
+
+
+def test_the_nearest_point_is_nearer_than_the_one_on_the_way_inwards():
+    region = ReducedPolytope(PublicRows(cvar()))
+    rng = np.random.default_rng(0)
+    for z in rng.normal(size=(20, region.size)):
+        near = region.nearest(z)
+        assert region.slack(near).min() >= -1e-12
+        for other in rng.normal(size=(20, region.size)):
+            point = region.within(other)
+            assert (z - near) @ (point - near) <= 1e-9
+
+
+def test_second_moments_of_one_row_change_the_sum_by_at_most_the_root_of_two():
+    """The largest change, of two orthogonal rows, is reached: the bound is not loose."""
+    A = np.vstack([np.eye(2), [[3.0, 4.0], [0.0, 1e-8]]])
+    lp = LinearProgram(np.zeros(2), A, np.ones(4), penalty=1.0, bounds=(0, 1))
+    region = ReducedPolytope(PublicRows(lp)).turned(np.eye(2))
+
+    def moments(k):
+        one = LinearProgram(np.zeros(2), A[[k]], np.ones(1), penalty=1.0, bounds=(0, 1))
+        return RowsInCoordinates(RowBlock(StandardForm.of(one)), region).second_moments()
+
+    apart = [np.linalg.norm(moments(i) - moments(j)) for i in range(4) for j in range(i)]
+    assert max(np.linalg.norm(moments(i)) for i in range(4)) <= 1
+    assert max(apart) == pytest.approx(math.sqrt(2))
+    assert max(apart) <= math.sqrt(2)
+    every = RowsInCoordinates(RowBlock(StandardForm.of(lp)), region).second_moments()
+    assert np.allclose(every, sum(moments(i) for i in range(4)))
