@@ -407,9 +407,7 @@ class TestUnknownOptimum:
 
     def test_everything_is_paid_before_the_first_draw(self):
         budget = privlp.Budget(1.0, 1e-6)
-        solution = privlp.solve(
-            self.program(), 1.0, 1e-6, 10, method="ftpl", budget=budget, rng=0
-        )
+        solution = privlp.solve(self.program(), 1.0, 1e-6, 10, method="ftpl", budget=budget, rng=0)
         assert [entry.purpose for entry in budget.entries] == [
             "count violated rows",
             *[_RELEASES] * 5,
