@@ -175,7 +175,7 @@ class Plan:
             (
                 self._name(method),
                 f"{p.violation:.3g}" if math.isfinite(p.violation) else "unknown",
-                f"{p.objective_loss or 0:.2%}",
+                "unknown" if p.objective_loss is None else f"{p.objective_loss:.2%}",
                 p.rounds,
                 f"{p.noise:.3g}",
             )

@@ -96,7 +96,14 @@ def test_commands_are_listed_with_a_line_each():
             "--nominal-n: The program has more than ten times nominal_n=3 private rows",
         ),
         (("--s", 20, "--opt", 5, "--time-limit", -1), "--time-limit must be a positive number"),
-        (("--s", 20), "--box or --opt or --opt-range: No method applies."),
+        (
+            ("--s", 20, "--method", "ftpl"),
+            "--box or --opt or --opt-range: The public region is unbounded, or HiGHS cannot",
+        ),
+        (
+            ("--s", 20, "--penalty", 1, "--width", 3),
+            "--box or --opt or --opt-range: No method applies. The public region is unbounded",
+        ),
         (
             ("--s", 20, "--opt-range", 2, 5, "--method", "dmw"),
             "--opt or --opt-range: opt must be a number with this method, got a sequence.",
@@ -263,15 +270,14 @@ def test_what_is_private_is_told_first(model, arguments, told):
 def test_a_solve_that_its_plan_calls_poor_says_so(model):
     request = ("solve", model, "--delta", 1e-6, "--s", 20, "--opt", 5, "--seed", 1)
     poor = call(*request, "--eps", 0.1)
-    assert re.search(
-        r"\nNote, as `privlp plan` predicts for method \S+: Too few rows for this eps: ",
-        poor.stderr,
-    )
-    assert poor.output.index("spent eps") < poor.output.index("Note, ")
-    assert (
-        ": Rough: the predicted violation is"
-        in call(*request, "--eps", 1, "--method", "mirror").stderr
-    )
+    assert "\nWarning: Too few rows for this eps: the predicted violation is" in poor.stderr
+    assert poor.output.index("spent eps") < poor.output.index("Warning: ")
+    assert "Note" not in poor.output
+    rough = call(*request, "--eps", 1, "--method", "mirror").stderr
+    assert "\nNote: Rough: the predicted violation is" in rough
+    assert "Warning" not in rough
+    unknown = call("solve", model, "--delta", 1e-6, "--s", 20, "--eps", 1, "--seed", 1)
+    assert "\nNote: Rough: noise on all variables is 2.7 times" in unknown.stderr
     never = (
         "--scalar-private",
         0.1,
@@ -284,7 +290,7 @@ def test_a_solve_that_its_plan_calls_poor_says_so(model):
         -0.99,
     )
     assert (
-        ": Too much noise for the declared"
+        "\nWarning: Too much noise for the declared"
         in call("solve", model, "--eps", 1, "--delta", 1e-6, *never).stderr
     )
 
@@ -295,7 +301,7 @@ def test_a_solve_that_its_plan_calls_poor_says_so(model):
         ("--eps", 100),
         ("--eps", "inf"),
         ("--eps", 0.1, "--method", "dmw-published", "--width", 1, "--alpha", 50),
-        ("--eps", 0.1, "--time-limit", 1e-9),
+        ("--eps", 1, "--time-limit", 1e-9),
     ],
     ids=["enough rows", "no noise", "no prediction", "no solution"],
 )
@@ -303,6 +309,18 @@ def test_there_is_no_note_where_nothing_is_to_be_said(model, arguments):
     result = call("solve", model, "--delta", 1e-6, "--s", 20, "--opt", 5, "--seed", 1, *arguments)
     assert "Privacy" in result.stdout
     assert "Note" not in result.output
+    assert "Warning" not in result.output
+
+
+def test_a_file_with_few_rows_is_told_at_once(model):
+    """Whether s is given or not, and before anything is charged."""
+    for command in ("solve", "plan"):
+        result = call(command, model, "--eps", 0.1, "--delta", 1e-6)
+        assert result.exit_code == 2
+        assert "Error: Too few rows for this eps: whatever s, noise on 4 or more" in result.stderr
+        assert "--scalar-private D" in result.stderr
+    enough = call("solve", model, "--eps", 1, "--delta", 1e-6)
+    assert "Error: --s is missing" in enough.stderr
 
 
 def test_compare_is_for_the_eyes_only(model, tmp_path):
@@ -355,9 +373,14 @@ def test_solve_at_the_time_limit_exits_with_one(model):
 
 
 def test_public_rows_need_no_simplex(model):
-    result = call("solve", model, *SOLVE, "--private", "person1*", "--seed", 1)
-    assert result.exit_code == 0
-    assert "release the sum of violated rows each round" in result.output
+    request = ("solve", model, *SOLVE, "--private", "person1*", "--seed", 1)
+    for method, purpose in (
+        ("auto", "perturb the convex program"),
+        ("ftpl", "release the sum of violated rows each round"),
+    ):
+        result = call(*request, "--method", method)
+        assert result.exit_code == 0
+        assert purpose in result.output
 
 
 def test_warnings_are_one_line(model):
@@ -386,8 +409,8 @@ def test_warnings_are_one_line(model):
             "Error: --s must be between 1",
         ),
         (
-            ("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20),
-            "--box or --opt or --opt-range: No method applies.",
+            ("solve", "MODEL", "--eps", 1, "--delta", 1e-6, "--s", 20, "--method", "mirror"),
+            "Error: --opt or --opt-range: opt is missing.",
         ),
         (("solve", "MODEL", *SOLVE, "--private", "nobody*"), "No row name matches"),
         (
@@ -612,10 +635,13 @@ def test_plan_takes_the_relations_of_solve(model):
 
 def test_range_of_the_optimum(model):
     request = ("--eps", 4, "--delta", 1e-6, "--s", 20, "--opt-range", 2, 9)
+    searched = call("solve", model, *request, "--seed", 1, "--method", "mirror")
+    assert searched.exit_code == 0
+    assert "count violated rows" in searched.output
     result = call("solve", model, *request, "--seed", 1)
     assert result.exit_code == 0
-    assert "count violated rows" in result.output
-    assert "mirror (auto)" in call("plan", model, *request).output
+    assert "count missed rows on a public ray" in result.output
+    assert "perturbed (auto)" in call("plan", model, *request).output
     both = call("solve", model, *request, "--opt", 5)
     assert both.exit_code == 2
     assert "Give --opt or --opt-range, not both" in both.output

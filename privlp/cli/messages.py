@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from privlp.cli.options import RANGES, flag
-from privlp.errors import NotPrivateWarning, PrivLPError, PublicPointWarning
+from privlp.errors import MostlyNoiseWarning, NotPrivateWarning, PrivLPError, PublicPointWarning
 
 _STAYS_CHARGED = (
     "Nothing was released but what is printed above or saved; what was charged stays charged."
@@ -35,8 +35,8 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
         with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", NotPrivateWarning)
-            warnings.simplefilter("always", PublicPointWarning)
+            for category in (NotPrivateWarning, MostlyNoiseWarning, PublicPointWarning):
+                warnings.simplefilter("always", category)
             try:
                 return command(*args, **kwargs)
             except PrivLPError as error:

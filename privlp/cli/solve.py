@@ -90,7 +90,7 @@ def command(
         click.echo(solution.to_json())
     else:
         _print_solution(lp, solution)
-    if solution.verdict is Verdict.ROUGH:
+    if solution.success and solution.verdict is Verdict.ROUGH:
         click.echo(f"Note: {solution.advice}", err=True)
     if compared:
         _print_comparison(lp, solution, request)

@@ -317,21 +317,22 @@ def _by_programs(
             if status != _OPTIMAL:
                 unbounded.append(int(j))
                 if len(unbounded) == _NAMED:
-                    raise UnboundedRegionError(lp, unbounded)
+                    raise _unbounded(lp, unbounded)
             found[j] = x[j]
     if unbounded:
-        raise UnboundedRegionError(lp, unbounded)
+        raise _unbounded(lp, unbounded)
     return low, high
 
 
 class UnboundedRegionError(UnsupportedProblemError):
     """The public region does not bound some variables."""
 
-    def __init__(self, lp: ProgramData, variables: list[int]) -> None:
-        names = ", ".join(lp.variable_name(j) for j in dict.fromkeys(variables))
-        super().__init__(
-            "The public region is unbounded, or HiGHS cannot bound it: its rows and bounds"
-            f" (and opt, if given) put no limit on {names}. Give such variables finite bounds"
-            " (bounds=..., or box=... in the readers), or give opt or a range.",
-            parameter="bounds",
-        )
+
+def _unbounded(lp: ProgramData, variables: list[int]) -> UnboundedRegionError:
+    names = ", ".join(lp.variable_name(j) for j in dict.fromkeys(variables))
+    return UnboundedRegionError(
+        "The public region is unbounded, or HiGHS cannot bound it: its rows and bounds"
+        f" (and opt, if given) put no limit on {names}. Give such variables finite bounds"
+        " (bounds=..., or box=... in the readers), or give opt or a range.",
+        parameter="bounds",
+    )
