@@ -64,7 +64,8 @@ class PerturbedProgram:
     ) -> FloatArray:
         """A point of K within `tolerance` of the minimum, (p,).
 
-        `sharp` says that violations are hardly softened.
+        `sharp` says that violations are hardly softened, as without noise. Then there is nothing to
+        cover, and the last point of Newton's method is taken, certified or not.
         """
         z = self.region.within(self.centre)
         self.rows.update(RowsInCoordinates.go_to, z)
@@ -75,7 +76,7 @@ class PerturbedProgram:
             if distance <= tolerance:
                 return z
             z = self._newton(z, self.softness, 1)
-        return self._projected_gradients(z, tolerance)
+        return z if sharp else self._projected_gradients(z, tolerance)
 
     def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
         """A point that breaks no row, next to z, and how far it is from the minimum at most.
