@@ -107,6 +107,16 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "thesis_figures": (*PRIVACY, *THESIS, *CLASSIFIERS, *SELECTION_CLASSIFIER),
     "thesis_table1": (*PRIVACY, *THESIS, *SELECTION_CLASSIFIER),
     "trust": (*PRIVACY, *SOLVERS, *CLASSIFIERS, *AUDITS),
+    "unknown": (
+        *PRIVACY,
+        *SOLVERS,
+        "privlp/plan.py",
+        "privlp/verdict.py",
+        "privlp/cli/program.py",
+        "privlp/cli/solve.py",
+        "benchmarks/families/*.py",
+        "benchmarks/unknown_tables/*.py",
+    ),
 }
 
 _STAMP = re.compile(

@@ -1,0 +1,1 @@
+"""Tables of the page on programs whose optimum nobody knows beforehand, one a file."""
