@@ -62,7 +62,8 @@ def solve(
         warning says so.
     s : float
         For constraint-private programs: number of private rows that may be violated by more than
-        alpha; from 1 to n. A larger s means less noise. Other relations have no use for it.
+        alpha; from 1 to n. A larger s means less noise. Soft rows and other relations have no use
+        for it.
     alpha : float, optional
         Violation that the algorithm would reach without noise; sets the number of rounds. Per unit
         of ||A_i||_2 with ``"dmw"``, the ``"mirror..."`` methods and ``"ftpl"``, in units of A x - b
@@ -71,20 +72,24 @@ def solve(
         Public optimal value, in the user's units and sense, or a public range (low, high) that
         contains it.
 
-        With a range ``"mirror"`` and ``"ftpl"`` look for the optimum, within the budget. Without a
-        value or a range ``"ftpl"`` looks among all objectives of the public region, and may end far
-        from the optimum. Other methods for whole constraints, and ``"mw"``, need the value. With
-        soft rows it is a public bound on c·x. With ``"direct-noise"`` x minimises the largest
-        violation among points of that value.
+        For ``"perturbed"`` it is a hint: none is needed, and c·x may end above or below it. With a
+        range ``"mirror"`` and ``"ftpl"`` look for the optimum, within the budget. Without a value
+        or a range ``"ftpl"`` looks among all objectives of the public region, and may end far from
+        the optimum. Other methods for whole constraints, and ``"mw"``, need the value. With soft
+        rows it is a public bound on c·x (``"mirror"``). With ``"direct-noise"`` x minimises the
+        largest violation among points of that value.
     method : str or Method
         ``"auto"`` takes the method with the least error predicted from public numbers
-        (:func:`plan`). For whole constraints it chooses among ``"mirror-best"`` and ``"dmw"``, or
-        takes ``"ftpl"`` where neither applies; otherwise it chooses among ``"mw"`` and
+        (:func:`plan`). For whole constraints it takes ``"perturbed"`` if `s` rows outweigh its
+        noise, or if the optimum is not given as one value. Else it chooses among
+        ``"mirror-best"``, ``"dmw"`` and ``"perturbed"``, or takes ``"ftpl"`` where none applies.
+        For other relations it chooses among ``"mw"`` and
         ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise, whichever
         is narrower; with a probability it takes ``"quantile-noise"``.
 
-        Where a whole constraint may change: ``"mirror-best"`` runs ``"mirror"`` (for rows that can
-        all be satisfied) and ``"mirror-dense"`` (for rows that cannot) and chooses privately;
+        Where a whole constraint may change: ``"perturbed"`` minimises one perturbed convex program
+        over any public region that is bounded; ``"mirror-best"`` runs ``"mirror"`` (for rows that
+        can all be satisfied) and ``"mirror-dense"`` (for rows that cannot) and chooses privately;
         ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public region; ``"dmw-published"`` is
         for comparison. Where numbers change a little: ``"mw"``, ``"direct-noise"``,
         ``"quantile-noise"``, ``"truncated-laplace"``, ``"truncated-gaussian"``,
@@ -93,7 +98,7 @@ def solve(
         A method of your own is a :class:`~privlp.methods.Method`.
     width : float or pair, optional
         Declared bound on entries of A and b (``"dmw-published"``), or on ||A_i||_2 of soft rows
-        (``"mirror"``).
+        (``"mirror"``; ``"perturbed"`` finds one if it is missing).
     feasible : None, "always" or float
         ``"always"``: x satisfies every inequality row of the true program with certainty, in exact
         arithmetic (public equalities to the precision of HiGHS). Needs ranges declared in the

@@ -404,6 +404,8 @@ EXACT = """
         print("out of memory", budget.spent())
 """
 SOLVE = """
+    import warnings
+    warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)  # few rows, on purpose
     privlp.solve(few, 0.5, 1e-9, 10, opt=1.7, method="mirror")
     import privlp.players.game as game
     step = game.Game.step

@@ -698,7 +698,7 @@ def test_statement_names_every_relation_that_was_charged():
             -np.ones(50),
             neighbours=privlp.ConstraintPrivate(rows_per_record=rows),
         )
-        privlp.solve(lp, 0.5, 1e-6, 10, 1.0, opt=2.0, budget=budget, rng=0)
+        privlp.solve(lp, 0.5, 1e-6, 10, 1.0, opt=2.0, method="mirror", budget=budget, rng=0)
     words = str(budget.statement())
     assert "at most 1 row)" in words
     assert "at most 7 rows)" in words

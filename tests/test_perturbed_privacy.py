@@ -22,6 +22,7 @@ from privlp.privacy import GaussianObjectivePerturbation, Ledger
 from privlp.privacy.prices import composed_epsilon
 from privlp.regions import quadratic, rounding
 from privlp.rows.in_coordinates import RowsInCoordinates
+from tests.conformance_kit import count_forgotten
 from tests.effort import examples
 
 DELTA = 1e-3
@@ -482,3 +483,19 @@ def test_sums_over_rows_that_come_and_go_allow_for_the_rounding_of_the_largest_n
         assert sensitivity == pytest.approx(
             math.sqrt(2) + 2 * rounding.of_sum(10 * n, 3), rel=1e-12
         )
+
+
+def test_a_dropped_count():
+    """Every charge priced as one draw: the ledger itself refuses what was planned."""
+    task = Task.of(covering(), 1.0, 1e-6, 5)
+    with count_forgotten():
+        planned = METHODS["perturbed"].plan(task)
+        draws = (
+            Ledger(1.0, 1e-6),
+            planned.charges,
+            ConstraintPrivate(),
+            privlp.privacy.Randomness(0),
+        )
+        draws[0].charge_together(*draws[1:])
+    with pytest.raises(privlp.BudgetExceededError):
+        Ledger(1.0, 1e-6).charge_together(*draws[1:])

@@ -69,9 +69,9 @@ def _advice_on_violation(task: Task, prediction: Prediction, share: float) -> tu
 
 def _advice_on_difficulty(task: Task, difficulty: float) -> tuple[Verdict, str]:
     """Whether s rows, or all soft rows, outweigh the noise on all variables."""
-    eps, n = difficulty * task.ledger.eps, difficulty * task.n
+    eps, n = _enough_eps(task.ledger.eps, difficulty), difficulty * task.n
     soft = task.lp.penalty is not None
-    ways = [f"eps = {eps:.2g}"] if eps <= _LARGEST_EPS else []
+    ways = [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else []
     if soft:
         ways.append(f"{about(n)} rows")
         compared = (
@@ -98,6 +98,18 @@ def _advice_on_difficulty(task: Task, difficulty: float) -> tuple[Verdict, str]:
         else (f" Up to s = {task.density():g} rows are given up where that improves the objective.")
     )
     return Verdict.ENOUGH_ROWS, f"{Verdict.ENOUGH_ROWS}: {compared}.{given_up}"
+
+
+def _enough_eps(eps: float, difficulty: float) -> float:
+    """An eps at which the difficulty is 1 or a little less, rounded up to two digits.
+
+    Noise falls more slowly than as 1/eps, the more so the larger eps is. The power stays below that
+    of the calibration, which was measured for eps up to 20.
+    """
+    power = 0.95 - 0.012 * min(difficulty * eps, _LARGEST_EPS)
+    enough = eps * difficulty ** (1 / power)
+    digit = 10.0 ** (math.floor(math.log10(enough)) - 1)
+    return math.ceil(enough / digit) * digit
 
 
 def about(value: float) -> str:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from privlp.checks import is_one_of, is_probability
-from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
+from privlp.errors import (
+    BudgetExceededError,
+    InvalidParameterError,
+    PrivLPError,
+    UnsupportedProblemError,
+)
 from privlp.methods import METHODS
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.perturbed import require_enough_rows
@@ -43,7 +48,7 @@ class Proposals:
                 run = self.planned[method.name] = method.plan(method.adapted(task))
                 if run.predict is not None:
                     self.predictions[method.name] = run.predict()
-            except (InvalidParameterError, UnsupportedProblemError) as error:
+            except (InvalidParameterError, UnsupportedProblemError, BudgetExceededError) as error:
                 self.reasons[method.name] = error
 
     def best(self, candidates: Sequence[Method]) -> str:
@@ -51,7 +56,7 @@ class Proposals:
 
         Raises
         ------
-        InvalidParameterError, UnsupportedProblemError
+        InvalidParameterError, UnsupportedProblemError, BudgetExceededError
             If none can be planned, with the reasons.
         """
         found = [method for method in candidates if method.name in self.predictions]
@@ -75,6 +80,9 @@ class Proposals:
     def _refusal(self, candidates: Sequence[Method]) -> PrivLPError:
         """Why none of the candidates can be planned."""
         reasons = {method.name: self.reasons[method.name] for method in candidates}
+        for reason in reasons.values():
+            if isinstance(reason, BudgetExceededError):
+                return reason
         # The last candidate has the fewest requirements.
         cause = reasons.pop(candidates[-1].name)
         several = self._task.relation.changes_whole_rows

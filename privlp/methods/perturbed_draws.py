@@ -119,7 +119,7 @@ class Draws:
         )
         # The certificate takes half the tolerance. The other half covers twice the rounding: of the
         # gradient, of the secret term and the quadratic's, and of z / tolerance.
-        z = program.minimise(tolerance / 2)
+        z = program.minimise(tolerance / 2, sharp=self.sigma == 0)
         hidden.minimum = z
         return region.nearest(tolerance * np.asarray(self.cover(z / tolerance)))
 

@@ -42,7 +42,7 @@ _MARGIN, _WIDE_MARGIN = 1.15, 100.0
 # Variables count by this power of their share of the largest one, and no less than the floor.
 _POWER_OF_SHARE, _LEAST_SHARE = 0.5, 0.1
 # Search on paths: how far back towards the cheapest point, and forward where no point is known.
-_BACK, _FAR_BACK, _FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.6, 0.75, 0.95, 1.5
+_BACK, _FAR_BACK, _FORWARD, _LEAST_FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.6, 0.75, 0.3, 0.95, 1.5
 # So many deviations of noise are hardly ever exceeded: a count below that may be 0.
 _SURE = 3.0
 # The last point is to have this many deviations fewer than s missed rows.
@@ -305,7 +305,10 @@ class HardRowSearch:
         found = [counts(path(probe)) for path in paths]
         path = paths[int(np.argmin(found))]
         if last:
-            top = max(_BEYOND * top, 0.3)
+            top = max(_BEYOND * top, _LEAST_FORWARD)
+            if self._known:
+                gap = self._cost(self._safest()) - self._cost(x)
+                top = max(top, _BEYOND * gap / unit)
         t, count = counts.first_below(target, path, low, top)
         if math.isinf(count):
             t, count = probe, min(found)
@@ -317,25 +320,34 @@ class HardRowSearch:
             return (path(top) if last else x), further
         return (self._safest() if last else good), further
 
+    def _away(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """The way from the cheapest point to x, and how much farther it stays in the region."""
+        region, z = self._region, self._region.coordinates(x)
+        return x - self._cheapest, min(region.reach(z, z - region.coordinates(self._cheapest)), 1.0)
+
     def _paths(
         self, x: FloatArray, good: FloatArray | None, far: FloatArray, unit: float
     ) -> list[Path]:
-        """Paths through x; on each, t is a change of cost in the unit. Backwards they are alike."""
+        """Paths through x; on each, t is a change of cost in the unit.
+
+        Backwards they lead to the cheapest point. Forwards they lead to an end, and beyond it away
+        from the cheapest point, as far as the public region goes.
+        """
         own = max(self._cost(x), 1e-300)
-        away = x - self._cheapest
 
         def path_to(end: FloatArray) -> Path:
             length = max((self._cost(end) - self._cost(x)) / unit, 1e-3)
+            away, reach = self._away(end)
 
             def path(t: float) -> FloatArray:
                 if t < 0:
-                    return x + max(t * unit / own, -1.0) * away
-                return x + min(1.0, t / length) * (end - x)
+                    return x + max(t * unit / own, -1.0) * (x - self._cheapest)
+                beyond = max(t - length, 0.0) * unit / max(self._cost(end), 1e-300)
+                return x + min(1.0, t / length) * (end - x) + min(beyond, reach) * away
 
             return path
 
-        z, region = self._region.coordinates(x), self._region
-        reach = min(region.reach(z, z - region.coordinates(self._cheapest)), 1.0)
+        away, reach = self._away(x)
         ends = [x + reach * away] if reach > 0.01 else []
         if good is not None:
             ends.append(good)

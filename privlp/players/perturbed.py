@@ -17,8 +17,10 @@ FloatArray = npt.NDArray[np.float64]
 
 _HALVINGS = 40
 _NEAR_ENOUGH = 0.02
-# The search starts with a softness larger by these factors, and takes this many steps at each.
+# The search starts with a softness larger by these factors, and takes this many steps at each. If
+# violations are hardly softened, as without noise, it starts with many more.
 _SOFTER = (64.0, 8.0)
+_MUCH_SOFTER = (8.0**6, 8.0**5, 8.0**4, 8.0**3)
 _STEPS_ON_THE_WAY = 6
 _NEWTON_STEPS = 60
 _CHECKED_EVERY = 20
@@ -57,18 +59,24 @@ class PerturbedProgram:
     shift: float
     smoothness: float
 
-    def minimise(self, tolerance: float, *, newton_steps: int = _NEWTON_STEPS) -> FloatArray:
-        """A point of K within `tolerance` of the minimum, (p,)."""
+    def minimise(
+        self, tolerance: float, *, newton_steps: int = _NEWTON_STEPS, sharp: bool = False
+    ) -> FloatArray:
+        """A point of K within `tolerance` of the minimum, (p,).
+
+        `sharp` says that violations are hardly softened, as without noise. Then there is nothing to
+        cover, and the last point of Newton's method is taken, certified or not.
+        """
         z = self.region.within(self.centre)
         self.rows.update(RowsInCoordinates.go_to, z)
-        for factor in _SOFTER:
+        for factor in (_MUCH_SOFTER if sharp else ()) + _SOFTER:
             z = self._newton(z, self.softness * factor, min(newton_steps, _STEPS_ON_THE_WAY))
         for _ in range(newton_steps):
             z, distance = self._certified(z, tolerance)
             if distance <= tolerance:
                 return z
             z = self._newton(z, self.softness, 1)
-        return self._projected_gradients(z, tolerance)
+        return z if sharp else self._projected_gradients(z, tolerance)
 
     def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
         """A point that breaks no row, next to z, and how far it is from the minimum at most.

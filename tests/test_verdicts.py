@@ -1,0 +1,234 @@
+"""Verdicts: told with every solution, as a warning where noise prevails, and numbers that would do."""
+
+import json
+import math
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import privlp
+from privlp.verdict import Verdict
+from tests.programs import covering
+
+BOX = {"bounds": (0, 20)}
+
+
+def solved(lp, eps=1.0, s=20, **options):
+    """A solution, and the warnings of its solve."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        solution = privlp.solve(lp, eps, 1e-6, s, rng=0, **options)
+    return solution, caught
+
+
+@pytest.mark.parametrize(
+    ("eps", "options", "verdict"),
+    [
+        (8.0, {}, Verdict.ENOUGH_ROWS),
+        (1.0, {}, Verdict.ROUGH),
+        (0.2, {}, Verdict.TOO_FEW_ROWS),
+        (8.0, {"method": "dmw", "opt": 4.0}, Verdict.ENOUGH_ROWS),
+        (0.05, {"method": "dmw", "opt": 4.0}, Verdict.TOO_FEW_ROWS),
+    ],
+)
+def test_a_solution_says_what_its_plan_says_and_warns_if_rows_are_too_few(eps, options, verdict):
+    lp = covering(400, **({} if options else BOX))
+    solution, caught = solved(lp, eps, 40 if not options else 60, **options)
+    assert solution.verdict is verdict
+    assert solution.advice.startswith(f"{verdict}: ")
+    assert repr(verdict) in repr(solution)
+    if verdict is Verdict.TOO_FEW_ROWS:
+        (warning,) = caught
+        assert warning.category is privlp.MostlyNoiseWarning
+        assert str(warning.message) == solution.advice
+        assert warning.filename == __file__
+    else:
+        assert not caught
+    if not options:
+        planned = privlp.plan(lp, eps, 1e-6, 40)
+        assert (planned.best, planned.verdict, planned.advice) == (
+            solution.method,
+            solution.verdict,
+            solution.advice,
+        )
+
+
+def test_private_numbers_that_drown_are_warned_of():
+    relation = privlp.ScalarPrivate(1.0, norm="1", lower=10, upper=40)
+    lp = privlp.LinearProgram([3, 5], [[1, 2], [3, 1]], [20, 30], sense="max", neighbours=relation)
+    with pytest.warns(privlp.MostlyNoiseWarning, match="Too much noise for the declared range"):
+        poor = privlp.solve(lp, 0.1, 1e-3, feasible="always", rng=0)
+    assert poor.verdict is Verdict.TOO_MUCH_NOISE
+    assert solved(lp, 4.0, None, feasible="always")[1] == []
+
+
+@pytest.mark.parametrize(
+    ("eps", "options"),
+    [(float("inf"), {}), (0.1, {"method": "dmw-published", "width": 1.0, "alpha": 50.0})],
+    ids=["no noise", "no prediction"],
+)
+def test_where_nothing_is_predicted_there_is_no_verdict(eps, options):
+    solution, caught = solved(covering(200), eps, opt=4.0, **options)
+    assert (solution.verdict, solution.advice, caught) == (None, "", [])
+
+
+def test_a_prediction_that_lacks_a_public_bound_is_no_error():
+    """Then the solve is as good as it was before solutions had verdicts."""
+    relation = (privlp.ScalarPrivate(0.1, norm="1"), privlp.RowPrivate(0.1))
+    lp = covering(200, neighbours=relation)
+    with pytest.raises(privlp.UnsupportedProblemError, match="How large x may be"):
+        privlp.plan(lp, 1.0, 1e-6)
+    solution, _ = solved(lp, 1.0, None)
+    assert (solution.success, solution.verdict) == (True, None)
+
+
+def test_verdicts_are_saved_and_files_without_them_load(tmp_path):
+    path = tmp_path / "solution.json"
+    solution, _ = solved(covering(400, **BOX), 0.2, 40)
+    solution.save(path)
+    again = privlp.Solution.load(path)
+    assert (again.verdict, again.advice) == (Verdict.TOO_FEW_ROWS, solution.advice)
+    document = json.loads(path.read_text())
+    assert document["verdict"] == "Too few rows for this eps"
+    del document["verdict"], document["advice"]
+    path.write_text(json.dumps(document))
+    older = privlp.Solution.load(path)
+    assert (older.verdict, older.advice) == (None, "")
+    document["verdict"] = "splendid"
+    path.write_text(json.dumps(document))
+    with pytest.raises(privlp.ReadError, match="is not a solution saved by privlp"):
+        privlp.Solution.load(path)
+
+
+def numbers(advice):
+    """The s, the eps and the number of rows that advice names; None for those it does not."""
+    found = {
+        "s": re.search(r"s = ([\d,]+), or", advice),
+        "eps": re.search(r"eps = ([\d.e+-]+)[, ]", advice),
+        "rows": re.search(r"([\d,]+) rows with an s that grows", advice),
+    }
+    return {name: m and float(m[1].replace(",", "")) for name, m in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("n", "s", "eps"),
+    [
+        (400, 20, 1.0),
+        (400, 20, 0.5),
+        (3000, 30, 0.3),
+        (3000, 30, 2.0),
+        (3000, 10, 4.0),
+        (3000, 4, 6.0),
+    ],
+)
+def test_the_numbers_named_would_do(n, s, eps):
+    """Each alone gives the best verdict, and is close to the least that does."""
+
+    def difficulty(n=n, s=s, eps=eps):
+        found = privlp.plan(covering(n, **BOX), eps, 1e-6, s)
+        assert found.best == "perturbed"
+        return found.predictions["perturbed"].difficulty, found
+
+    before, poor = difficulty()
+    assert poor.verdict in (Verdict.ROUGH, Verdict.TOO_FEW_ROWS)
+    assert f"{before:.2g} times what s rows outweigh" in poor.advice
+    named = numbers(poor.advice)
+    assert (named["s"] is None) == (before * s > 0.2 * n)
+    assert named["eps"] is not None or before * eps > 15
+    changes = [{"eps": named["eps"]}] if named["eps"] else []
+    changes += [{"n": int(named["rows"]), "s": math.ceil(s * named["rows"] / n)}]
+    changes += [{"s": named["s"]}] if named["s"] else []
+    for change in changes:
+        after, better = difficulty(**change)
+        assert better.verdict is Verdict.ENOUGH_ROWS, change
+        assert 0.75 < after <= 1, change
+
+
+def test_private_numbers_instead_of_rows_are_named_where_rows_are_too_few():
+    advice = privlp.plan(covering(400, **BOX), 0.2, 1e-6, 40).advice
+    assert "declare that (ScalarPrivate, RowPrivate, ...; on the command line --sc" in advice
+    assert 'with feasible=0.99 or feasible="always" none is violated' in advice
+    rough = privlp.plan(covering(400, **BOX), 1.0, 1e-6, 40)
+    assert "ScalarPrivate" not in rough.advice
+    hidden = privlp.ConstraintPrivate("add-remove", nominal_n=400)
+    private = privlp.plan(covering(400, neighbours=hidden, **BOX), 0.1, 1e-6, 40)
+    assert private.verdict is Verdict.TOO_FEW_ROWS
+    assert "ScalarPrivate" not in private.advice
+
+
+class TestFewRows:
+    """A file of 20 rows is refused at once, with a way out."""
+
+    @pytest.fixture
+    def model(self, tmp_path):
+        path = tmp_path / "few.mps"
+        covering(20).to_mps(path)
+        return privlp.LinearProgram.from_mps(path)
+
+    @pytest.mark.parametrize("call", [privlp.solve, privlp.plan])
+    def test_without_s(self, model, call):
+        with pytest.raises(
+            privlp.UnsupportedProblemError,
+            match="Too few rows for this eps: whatever s, noise on 5 or more variables is",
+        ) as caught:
+            call(model, 1.0, 1e-6)
+        assert "--scalar-private D" in str(caught.value)
+
+    def test_nothing_is_spent(self, model):
+        budget = privlp.Budget(2.0, 1e-6)
+        with pytest.raises(privlp.UnsupportedProblemError, match="Too few rows"):
+            privlp.solve(model, 1.0, 1e-6, budget=budget)
+        assert budget.spent() == 0
+
+    def test_where_the_region_cannot_be_searched(self):
+        free = covering(20, bounds=(None, None))
+        with pytest.raises(privlp.UnsupportedProblemError, match="Too few rows for this eps: what"):
+            privlp.solve(free, 1.0, 1e-6, 4, method="perturbed")
+        many = covering(5000, bounds=(None, None))
+        with pytest.raises(privlp.UnsupportedProblemError, match="put no limit on variable 0"):
+            privlp.solve(many, 1.0, 1e-6, 250, method="perturbed")
+
+    def test_with_s_it_is_solved_and_warned_of(self, model):
+        solution, caught = solved(model, 1.0, 4)
+        assert solution.success
+        assert [warning.category for warning in caught] == [privlp.MostlyNoiseWarning]
+
+    def test_the_number_of_rows_named_is_about_the_least(self, model):
+        with pytest.raises(privlp.UnsupportedProblemError) as caught:
+            privlp.plan(model, 1.0, 1e-6)
+        rows = int(re.search(r"About ([\d,]+) rows would be the least", str(caught.value))[1])
+        with pytest.raises(privlp.InvalidParameterError, match="s is missing"):
+            privlp.plan(covering(rows), 1.0, 1e-6)
+        found = privlp.plan(covering(rows), 1.0, 1e-6, 0.2 * rows)
+        assert found.verdict is Verdict.ROUGH
+        with pytest.raises(privlp.UnsupportedProblemError, match="Too few rows"):
+            privlp.plan(covering(int(0.8 * rows)), 1.0, 1e-6)
+
+    def test_what_is_named_instead_works(self, model):
+        """Numbers private instead of whole rows: no s, no optimum, few rows."""
+        program = privlp.LinearProgram(
+            model.c,
+            -np.abs(model.A),
+            model.b,
+            bounds=(0, 20),
+            neighbours=privlp.ScalarPrivate(0.02, norm="1", lower=-1.2, upper=-0.8),
+        )
+        found = privlp.plan(program, 1.0, 1e-6, feasible="always")
+        assert found.verdict is Verdict.NEVER_VIOLATED
+
+    @pytest.mark.parametrize("count", ["none", "soft", "pure"])
+    def test_it_is_no_refusal_of_other_requests(self, count):
+        request = {"s": 4, "opt": 4.0}
+        if count == "soft":
+            lp, delta, request = covering(20, penalty=1.0, **BOX), 1e-6, {}
+        elif count == "pure":
+            lp, delta = covering(20), 0.0
+        else:
+            lp, delta, request = covering(20, private=[]), 1e-6, {}
+        if count == "none":
+            with pytest.raises(privlp.UnsupportedProblemError, match="no private rows"):
+                privlp.plan(lp, 1.0, delta, **request)
+        else:
+            assert privlp.plan(lp, 1.0, delta, **request).verdict is Verdict.TOO_FEW_ROWS
