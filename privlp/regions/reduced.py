@@ -29,6 +29,7 @@ _WIDEST = 1e100
 # Less slack than this, in units of the ranges, and a row counts as an equality.
 _FLAT = 1e-7
 _NAMED = 3
+_MOST_CENTRED, _CENTRING_STEPS, _CENTRED = 400, 30, 1e-3
 _OPTIMAL = highspy.HighsModelStatus.kOptimal
 _INFEASIBLE = highspy.HighsModelStatus.kInfeasible
 _CONTRADICTION = "The public rows and bounds contradict each other: no x satisfies them all."
@@ -238,9 +239,29 @@ class ReducedPolytope:
             self.origin[self.live] += self.unit * u
             self.f = sides - rows @ u
             self.C = sp.csc_array(rows @ self.basis)
-            self.inside = np.zeros(self.basis.shape[1])
+            self.inside = _central(self.C, self.f, np.zeros(self.basis.shape[1]))
         else:
             self.C, self.f, self.inside = sp.csc_array(rows), sides, u
+
+
+def _central(rows: sp.csc_array, sides: FloatArray, inside: FloatArray) -> FloatArray:
+    """A point near the analytic centre, from one with slack in each row.
+
+    A point that HiGHS finds is often at an end of what it may be. Newton's method maximises the sum
+    of the logarithms of all slacks; in many coordinates the given point will do.
+    """
+    if len(inside) > _MOST_CENTRED:
+        return inside
+    dense, z = rows.toarray(), inside
+    for _ in range(_CENTRING_STEPS):
+        inverse = 1 / (sides - dense @ z)
+        gradient, scaled = dense.T @ inverse, dense * inverse[:, None]
+        step = -np.linalg.lstsq(scaled.T @ scaled, gradient, rcond=None)[0]
+        decrement = math.sqrt(max(0.0, -float(gradient @ step)))
+        if not math.isfinite(decrement) or decrement < _CENTRED:
+            break
+        z = z + step / (1 + decrement)
+    return z if np.isfinite(z).all() and (sides - dense @ z > 0).all() else inside
 
 
 def _null_space(E: FloatArray) -> FloatArray:
