@@ -72,6 +72,8 @@ def parts(run: Runner) -> list[Any]:
     verdict = (
         f"Of {pairs} hints, those worse than none by more than two standard errors of the paired"
         f" difference: {'; '.join(worse) if worse else 'none'}."
+        if run.programs * run.draws > 1
+        else "One draw has no standard error, so hints are not judged."
     )
     return [f"## {TITLE}", ABOUT, (_HEADERS, rows), verdict]
 
