@@ -159,9 +159,9 @@ def solve(
     >>> import numpy as np, privlp
     >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))
     >>> lp = privlp.LinearProgram(c=[1, 2, 1, 3], A=-needs, b=-np.ones(500))
-    >>> solution = privlp.solve(lp, eps=2.0, delta=1e-6, s=50, alpha=None, opt=3.0, rng=0)
-    >>> solution.status, round(solution.objective, 6), solution.privacy.eps <= 2.0
-    (<Status.COMPLETED: 'completed'>, 3.0, True)
+    >>> solution = privlp.solve(lp, eps=2.0, delta=1e-6, s=50, rng=0)
+    >>> solution.status, solution.method, solution.privacy.eps <= 2.0
+    (<Status.COMPLETED: 'completed'>, 'perturbed', True)
 
     Capacities that one record changes by at most 1, between 10 and 40, and that the result must
     never exceed:

@@ -126,7 +126,7 @@ def quality(
     >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))
     >>> lp = privlp.LinearProgram(c=[1, 2, 1, 3], A=-needs, b=-np.ones(500))
     >>> budget = privlp.Budget(eps=2.5, delta=1e-6)
-    >>> solution = privlp.solve(lp, eps=2.0, delta=1e-6, s=50, opt=3.0, budget=budget, rng=0)
+    >>> solution = privlp.solve(lp, eps=2.0, delta=1e-6, s=50, budget=budget, rng=0)
     >>> report = privlp.quality(lp, solution, eps=0.5, budget=budget, rng=1)
     >>> report.n_violated <= 100, round(report.margin, 1), budget.spent() <= 2.5
     (True, 6.0, True)
