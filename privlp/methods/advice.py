@@ -137,6 +137,10 @@ def _advice_on_search(task: Task) -> str:
             f" Up to s = {task.density():g} rows are given up where that improves the objective,"
             " within its public range."
         )
+    if task.lp.penalty is None and task.opt is not None and not is_range(task.opt):
+        advice += (
+            " opt is taken at its word: too low a value costs violations, too high a one cost."
+        )
     if _is_wide(task.opt):
         advice += (
             " This range is wide: the search for the optimum may end far from it, at either side."

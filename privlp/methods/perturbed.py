@@ -26,9 +26,8 @@ from privlp.relations.base import NeighbourRelation
 from privlp.rows.door import Rows
 from privlp.verdict import Verdict
 
-# A bounded region for the search where only the cost bounds it: this many times the value given, or
-# variables of up to this size.
-_BEYOND_HINT, _FARTHEST = 8.0, 1e9
+# A bounded region for the search where only the cost bounds it: variables of up to this size.
+_FARTHEST = 1e9
 # Variables times noise, over s or over the number of soft rows, up to which most draws succeed: see
 # docs/results/unknown.md.
 _DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.05
@@ -86,7 +85,7 @@ class Perturbed(Method):
         s, _ = task.density(), task.accuracy()
         public = PublicRows(task.lp)
         try:
-            region, typical = _search_region(task, public)
+            region, typical, wide = _search_region(task, public)
         except UnboundedRegionError:
             require_enough_rows(task)
             raise
@@ -94,7 +93,6 @@ class Perturbed(Method):
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> HardRowSearch:
             before, rest = BeforeStages(*draws[:3]), _stages(draws[3:])
-            wide = math.isinf(typical)
             return HardRowSearch(task, rows, public, region, before, rest, wide=wide)
 
         return PlannedRun(
@@ -204,27 +202,27 @@ def _typical(region: ReducedPolytope) -> float:
     return float(np.exp(np.mean(np.log(region.unit)))) / math.sqrt(region.size)
 
 
-def _search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, float]:
-    """The bounded region in which a search starts, and what a row typically varies by.
+def _search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, float, bool]:
+    """The bounded region of a search, what a row varies by, and whether its size is unknown.
 
-    The bounds and public rows, if they bound all variables. Otherwise costs are bounded by a
-    multiple of the hint. What rows vary by is then that of costs up to the hint itself. Without a
-    hint, costs are bounded by a very large number, and what rows vary by is not known: infinite.
+    The bounds and public rows, if they bound all variables. Otherwise costs are bounded by a very
+    large number, because a hint may be far too low. What rows vary by is then that of costs up to
+    the hint; without a hint it is not known: infinite.
     """
     hint = _largest_cost(task)
     try:
         region = ReducedPolytope(public)
-        return region, _typical(region)
+        return region, _typical(region), False
     except UnboundedRegionError:
         cheapest = public.best(public.cost)
         if cheapest is None:
             raise
         least = float(public.cost @ cheapest)
-        if hint is not None and hint > least:
-            region = ReducedPolytope(public, least + _BEYOND_HINT * (hint - least))
-            return region, _typical(region) / _BEYOND_HINT
         far = _FARTHEST * float(np.abs(public.cost).sum())
-        return ReducedPolytope(public, least + far), math.inf
+        region, typical = ReducedPolytope(public, least + far), math.inf
+        if hint is not None and hint > least:
+            typical = _typical(ReducedPolytope(public, hint))
+        return region, typical, True
 
 
 def _largest_cost(task: Task) -> float | None:
