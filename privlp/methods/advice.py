@@ -124,8 +124,10 @@ def other_relations(task: Task) -> str:
         return ""
     return (
         " If one record only moves some numbers by a known amount, and does not own a whole row,"
-        " declare that (ScalarPrivate, RowPrivate, ...; on the command line --scalar-private D):"
-        ' few rows are enough for it, with feasible=0.99 or feasible="always" none is violated.'
+        " declare that: ScalarPrivate, RowPrivate, ..., with zeros='public' if numbers that are 0"
+        " are 0 for everyone. Few rows are enough for it, and with feasible=0.99 all of them hold,"
+        " with that probability. On the command line: --scalar-private D --zeros-public --feasible"
+        " 0.99."
     )
 
 

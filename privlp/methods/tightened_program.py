@@ -161,8 +161,9 @@ class TightenedProgram:
         if contradictory:
             message = (
                 "The tightened rows contradict each other, so no x is released. A larger eps, a"
-                " lower probability, or declared ranges within which some x satisfies all rows"
-                " would help. What was charged stays charged. The numbers were released"
+                " lower probability, zeros='public' where numbers that are 0 are 0 for everyone, or"
+                " declared ranges within which some x satisfies all rows would help. What was"
+                " charged stays charged. The numbers were released"
             )
             return Released(None, None, self._trace, Status.INFEASIBLE, message)
         message = (
