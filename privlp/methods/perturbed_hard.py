@@ -49,6 +49,11 @@ _SURE = 3.0
 _BELOW_S = 1.8
 # Shares of the rows' norms within this ratio count as even.
 _EVEN = 10.0
+# Where nothing is known of the size of variables: up to this size; then this many times what was
+# found.
+_UNKNOWN_SIZE, _ROOM, _LEAST_ODDS = 1e9, 64.0, -28.0
+# Costs are steeper than what is at stake by no more than one over this.
+_LEAST_SCALE = 1e-6
 # Logarithm of odds, along the way from the cheapest point, between which the start is searched.
 _ODDS, _WIDE_ODDS = 9.0, 45.0
 # Binary logarithms between which the scale is searched.
@@ -187,6 +192,11 @@ class HardRowSearch:
         x = far if math.isinf(count) else ray(t)
         if min(count, *found) <= target:
             self._known.append((min(count, *found) + 2 * counts.sigma, x))
+        if self._wide:
+            # From here on the region is of the size of x; if no x is known, of variables near 1.
+            x = ray(max(t, _LEAST_ODDS) if self._known else -math.log(_UNKNOWN_SIZE))
+            self._region = self._region_at(x, weighted=False, margin=_ROOM)
+            far = self._cheapest + _ROOM / 2 * (x - self._cheapest)
         self._note("start", x)
         return x, far
 
@@ -258,7 +268,9 @@ class HardRowSearch:
         price = min(price, max(price * lower, _LEAST_NOISE * draws.sigma))
         if draws.sigma == 0:  # an exact penalty, for eps = inf
             price, softness, inwards = _EXACT_PRICE * side, _SHARP * side, 0.0
-        cost = region.cost(self._public.cost) * (price / self._scale_of_cost(x, far))
+        slope = region.cost(self._public.cost)
+        least = _LEAST_SCALE * float(np.linalg.norm(slope))
+        cost = slope * (price / max(self._scale_of_cost(x, far), least))
         z = draws.minimum(
             self._rows.keep(partial(RowsInCoordinates, region=region)),
             region,
