@@ -6,12 +6,13 @@ Proof: ``docs/proofs.md``, "Dense multiplicative weights for support vector mach
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privlp import Budget, InvalidParameterError, Solution, solve
+from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Solution, solve
 from privlp.checks import positive, real
 from privlp.methods import Method
 from privlp.methods.dmw import DenseMultiplicativeWeights
@@ -191,18 +192,21 @@ class DMWSVC(PrivateLinearClassifier):
         alpha = self.alpha
         if published and alpha is not None:
             alpha = min(alpha, 9 * (self._entry_bound() * self.radius_ + 1) * (1 - 1e-9))
-        self.solution_ = solve(
-            lp,
-            self._left(account.ledger.eps),
-            account.ledger.delta,
-            s=self.s * n if self.s < 1 else self.s,
-            alpha=alpha,
-            opt=self.radius_,
-            method=self._chosen_method(),
-            width=(self._entry_bound(), 1.0) if published else None,
-            budget=_budget_of(account),
-            rng=account.randomness,
-        )
+        with warnings.catch_warnings():
+            # A verdict on rows says little of the accuracy of a classifier.
+            warnings.simplefilter("ignore", MostlyNoiseWarning)
+            self.solution_ = solve(
+                lp,
+                self._left(account.ledger.eps),
+                account.ledger.delta,
+                s=self.s * n if self.s < 1 else self.s,
+                alpha=alpha,
+                opt=self.radius_,
+                method=self._chosen_method(),
+                width=(self._entry_bound(), 1.0) if published else None,
+                budget=_budget_of(account),
+                rng=account.randomness,
+            )
         x = self.solution_.x
         assert x is not None  # noqa: S101 (no time limit was given)
         return np.asarray(x[:p] - x[p : 2 * p])

@@ -138,11 +138,11 @@ def test_it_reads_well_on_a_terminal_of_100_columns(options):
 
 def test_auto_takes_perturbed_programs_where_s_rows_outweigh_noise():
     """Else, with an optimum, the method of the least predicted violation."""
-    for eps in (0.01, 0.1, 1.0, 4.0):
+    for eps in (0.1, 1.0, 1.5, 4.0):
         found = plan(eps=eps)
         difficulty = found.predictions["perturbed"].difficulty
         others = [p.violation for p in found.predictions.values() if p.method != "perturbed"]
-        assert (found.best == "perturbed") == (difficulty <= 3), eps
+        assert (found.best == "perturbed") == (difficulty <= 1), eps
         assert found.predictions["perturbed"].violation > min(others)
         assert found.yardstick == found.predictions[found.best].yardstick
     for opt in (None, (OPT / 3, OPT * 3)):

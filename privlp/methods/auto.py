@@ -12,7 +12,6 @@ from privlp.errors import (
     UnsupportedProblemError,
 )
 from privlp.methods import METHODS
-from privlp.methods.advice import HOPELESS
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.perturbed import require_enough_rows
 from privlp.methods.prediction import Prediction
@@ -63,7 +62,7 @@ class Proposals:
         found = [method for method in candidates if method.name in self.predictions]
         for method in found:
             difficulty = self.predictions[method.name].difficulty
-            if difficulty is not None and (difficulty <= HOPELESS or not self._given_optimum()):
+            if difficulty is not None and (difficulty <= 1 or not self._given_optimum()):
                 return method.name
         # HiGHS takes many times longer than closed formulas: it is for regions without them.
         closed = [method for method in found if not method.needs_oracle] or found
