@@ -148,8 +148,8 @@ def test_the_numbers_named_would_do(n, s, eps):
 
 def test_private_numbers_instead_of_rows_are_named_where_rows_are_too_few():
     advice = privlp.plan(covering(400, **BOX), 0.2, 1e-6, 40).advice
-    assert "declare that (ScalarPrivate, RowPrivate, ...; on the command line --sc" in advice
-    assert 'with feasible=0.99 or feasible="always" none is violated' in advice
+    assert "declare that: ScalarPrivate, RowPrivate, ..." in advice
+    assert "--scalar-private D --zeros-public --feasible 0.99" in advice
     rough = privlp.plan(covering(400, **BOX), 1.0, 1e-6, 40)
     assert "ScalarPrivate" not in rough.advice
     hidden = privlp.ConstraintPrivate("add-remove", nominal_n=400)

@@ -21,7 +21,7 @@ from random import Random
 from tqdm import tqdm
 
 from fuzz.odd import PLANTED
-from privlp import NotPrivateWarning, PrivLPError
+from privlp import MostlyNoiseWarning, NotPrivateWarning, PrivLPError
 
 #: What a target returns where a command refused its input.
 REFUSED = 2
@@ -41,6 +41,7 @@ def judge(target: Target, number: int, folder: Path) -> str:
     with warnings.catch_warnings(), _standard_output() as printed:
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", NotPrivateWarning)
+        warnings.simplefilter("ignore", MostlyNoiseWarning)
         warnings.simplefilter("ignore", PendingDeprecationWarning)  # np.matrix
         try:
             verdict = (
