@@ -93,7 +93,7 @@ class Comparison:
     def n_violated(self, alpha: float | None = None) -> int:
         """Number of rows violated by more than alpha per unit of ||A_i||_2.
 
-        By default alpha is :attr:`tolerance`.
+        By default alpha is `tolerance`.
 
         Examples
         --------
