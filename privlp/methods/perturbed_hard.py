@@ -189,14 +189,14 @@ class HardRowSearch:
 
         odds = (-_WIDE_ODDS, 0.0) if self._wide else (-_ODDS, _ODDS)
         t, count = counts.first_below(target, ray, *odds)
-        x = far if math.isinf(count) else ray(t)
-        if min(count, *found) <= target:
-            self._known.append((min(count, *found) + 2 * counts.sigma, x))
+        x, fewest = far if math.isinf(count) else ray(t), min(count, *found)
         if self._wide:
             # From here on the region is of the size of x; if no x is known, of variables near 1.
-            x = ray(max(t, _LEAST_ODDS) if self._known else -math.log(_UNKNOWN_SIZE))
+            x = ray(max(t, _LEAST_ODDS) if fewest <= target else -math.log(_UNKNOWN_SIZE))
             self._region = self._region_at(x, weighted=False, margin=_ROOM)
             far = self._cheapest + _ROOM / 2 * (x - self._cheapest)
+        if fewest <= target:
+            self._known.append((fewest + 2 * counts.sigma, x))
         self._note("start", x)
         return x, far
 
