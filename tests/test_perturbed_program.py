@@ -18,9 +18,10 @@ from privlp.players.perturbed import PerturbedProgram, accelerated_steps
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.exact_rows import ExactRows
 from privlp.regions.nearest import NearestPoints
+from privlp.regions.public_rows import PublicRows, UnboundedRegionError
 from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
 from privlp.regions.ranges import tightened
-from privlp.regions.reduced import PublicRows, ReducedPolytope, UnboundedRegionError
+from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.in_coordinates import RowsInCoordinates, shares_of_norm
 from privlp.rows.in_memory import InMemory
 from privlp.rows.missed import MeasuredRows
@@ -109,8 +110,17 @@ class TestReducedPolytope:
 
     def test_an_unbounded_region(self):
         lp = public([[1.0, -1.0]], [1.0], bounds=(0, None), variable_names=["oats", "milk"])
-        with pytest.raises(UnboundedRegionError, match=r"put no limit on .*'milk'"):
+        with pytest.raises(UnboundedRegionError, match=r"put no limit on .*'milk'") as caught:
             ReducedPolytope(PublicRows(lp))
+        assert "finite bounds" in str(caught.value)
+        assert "a public row that limits them, such as a bound on the cost" in str(caught.value)
+        assert "opt" not in str(caught.value)
+        fields = {"variable_names": lp.variable_names}
+        for helps in (
+            public([[1.0, -1.0]], [1.0], bounds=(0, 7), **fields),
+            public([[1.0, -1.0], [1.0, 1.0]], [1.0, 9.0], bounds=(0, None), **fields),
+        ):
+            assert ReducedPolytope(PublicRows(helps)).size == 2
 
 
 @settings(max_examples=examples(60), deadline=None)
