@@ -194,7 +194,7 @@ def accelerated_steps(
     --------
     >>> steps, gap = accelerated_steps(1.0, 100.0, 10.0, 1e-6)
     >>> steps, gap < 1e-18
-    (426, True)
+    (425, True)
     """
     ratio = math.sqrt(strength / smoothness)
     steps = 1 + math.ceil(2 / ratio * math.log(max(math.e, 16 * radius / (ratio * tolerance))))
