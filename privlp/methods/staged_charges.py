@@ -16,7 +16,17 @@ from privlp.regions import rounding
 # How strongly each stage follows its scores, in units of the noise: with a known size of the
 # objective, few stages where noise is large; with an unknown one.
 _FEW, _MANY = (2.0, 0.5, 0.2, 0.1), (2.0, 0.5, 0.5, 0.2, 0.2, 0.1)
-_SEARCH = (2.0, 1.0, 0.5, 0.3, 0.2, 0.1)
+# In a search also: how many times s rows are missed at the size of the stage, and by how much (as
+# a logarithm) it is smaller still. Without noise there are more stages.
+_SEARCH = (
+    (2.0, 8.0, 0.1),
+    (1.0, 8.0, 0.1),
+    (0.5, 6.0, 0.1),
+    (0.3, 4.0, 0.05),
+    (0.2, 3.0, 0.03),
+    (0.1, 2.0, 0.02),
+)
+_EXACT = tuple((1.0, 1.0, 0.1 * 0.7**k) for k in range(12))
 _LARGE_NOISE = 1e-3
 _FEWEST_ROUNDS, _MOST_ROUNDS, _MOST_EXACT_ROUNDS = 30, 250, 1000
 # Share of rows times variables that bends a smoothed sum of violations.
@@ -39,14 +49,20 @@ class Stage:
         Step per unit of what is released.
     softness : float
         Violation of a scaled row of norm 1 over which its weight rises.
+    aim : float
+        In a search: how many times s rows are missed at the size of the stage, but for the push.
+    push : float
+        In a search: logarithm by which the size is smaller still.
     """
 
     rounds: int
     step: float
     softness: float
+    aim: float = 1.0
+    push: float = 0.0
 
     @classmethod
-    def of(cls, pull: float, noise: float, n: int, size: int) -> Stage:
+    def of(cls, pull: float, aim: float, push: float, *, noise: float, n: int, size: int) -> Stage:
         """The stage that follows its scores with a strength of `pull`, at this noise of a sum.
 
         The logarithms of shares move by pull sqrt(ln(d)/2) for each deviation of the noise.
@@ -60,7 +76,8 @@ class Stage:
         rounds = max(_FEWEST_ROUNDS, min(most, math.floor(reach / noise)))
         total = pull * math.sqrt(log_d / 2) / noise
         softness = n * total / (size * rounds**2)
-        return cls(rounds, total / math.fsum(weights_of_rounds(rounds)), softness)
+        step = total / math.fsum(weights_of_rounds(rounds))
+        return cls(rounds, step, softness, aim, push)
 
 
 @dataclass(frozen=True)
@@ -110,8 +127,11 @@ class StagedCharges:
         noise = change * noise_of_one_release(task)
         signs = not relation.hides_rows and noise > 0
         error = noise * math.sqrt(2 * math.log(max(2, size))) / task.n
-        pulls = _SEARCH if search else _FEW if error > _LARGE_NOISE else _MANY
-        stages = [Stage.of(pull, noise, task.n, size) for pull in pulls]
+        if search:
+            shapes = _SEARCH if noise > 0 else _SEARCH + _EXACT
+        else:
+            shapes = tuple((pull, 1.0, 0.0) for pull in (_FEW if error > _LARGE_NOISE else _MANY))
+        stages = [Stage.of(*shape, noise=noise, n=task.n, size=size) for shape in shapes]
         before: list[tuple[float, int, str, float]] = []
         if signs:
             signs_change = 2.0 * k + 2 * rounding.of_sum(task.largest_n, size)

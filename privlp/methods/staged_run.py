@@ -30,13 +30,10 @@ FloatArray = npt.NDArray[np.float64]
 # Rows count as having one sign if all do, up to so many deviations of the noise; and then they are
 # used as such if centring would not shorten them to less than this share of their norm.
 _SURE, _LEAST_SPREAD = 3.0, 0.75
-# Between stages, the level is one at which this many times s rows are violated.
-
-_AIMS = (8.0, 8.0, 6.0, 4.0, 3.0, 2.0)
-_NEAR, _FAR = 4.0, 8.0
-# With a known objective: violations beyond this multiple of the error are not noise; the margin
-# may be this much below it; and where the level moves, shares are mixed with equal ones.
-_BEYOND, _BELOW, _MIXED = 8.0, 6.0, 0.1
+# With a known objective, between stages: the level is one at which so many times s rows are violated.
+# Violations beyond this multiple of the error are not noise, a margin below that one is not either,
+# and where the level is not 0, shares are mixed with equal ones.
+_NEAR, _FAR, _BEYOND, _BELOW, _MIXED = 4.0, 8.0, 8.0, 6.0, 0.1
 # Levels that are told apart: hyperbolic sines of numbers up to this one, times the error.
 _LARGEST_LEVEL = 9.0
 # The size is looked for within this factor of the one before.
@@ -225,19 +222,22 @@ class StagesInSearch(Stages):
         sign = self._sign(simplex)
         self._share = np.full(simplex.size, 1 / simplex.size)
         low, high = sizes.ends
-        place = self._place(_AIMS[0], START_COUNTS, low, high, prior=sizes.prior)
+        place = self._place(self._charges.stages[0].aim, START_COUNTS, low, high, prior=sizes.prior)
         yield
-        for stage, aim in zip(self._charges.stages, [*_AIMS[1:], 1.0], strict=True):
-            simplex = sizes.region(place)
+        stages = self._charges.stages
+        for number, stage in enumerate(stages):
+            # Costs a little lower than those found: else nothing asks for better points.
+            simplex = sizes.region(place - stage.push)
             scaled = self._scaled(simplex, sign)
             for _ in self._descend(stage, simplex, scaled, sign):
                 yield
             self._note("sizes", sizes.value(place))
-            if aim > 1:
+            if number + 1 < len(stages):
+                aim = stages[number + 1].aim
                 place = self._place(aim, COUNTS, place - _FACTOR, place + _FACTOR)
             else:
                 ends = place - _FACTOR, place + _LAST_FACTOR
-                place = self._place(aim, LAST_COUNTS, *ends, probability=_SAFE)
+                place = self._place(1.0, LAST_COUNTS, *ends, probability=_SAFE)
             self._x = sizes.point(place, self._share)
             yield
 
