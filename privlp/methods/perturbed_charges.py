@@ -140,21 +140,23 @@ def secret_term(task: Task, mu: float, curvature: float) -> GaussianObjectivePer
 
     The gradient of one record's smoothed violations is a sum of s_i g_i over its rows. If the
     record is replaced, its vectors leave and others come. Each has a norm of at most the price of
-    its row, in units of the largest price. A soft row with two sides is one vector with s_i in [-1,
-    1], the difference of two slopes, whether or not both sides are within their softness at once.
-    Other rows have s_i in [0, 1].
+    its row, in units of the largest price. A soft row with two sides is one vector, because both
+    have the same g_i up to its sign. Its s_i lies between minus the price of one side and the price
+    of the other: it is the difference of two slopes, whether or not both sides are within their
+    softness at once. Other rows have s_i in [0, 1].
     """
     rows, public = task.public.rows_of_one_record, task.public
-    price, one_sided = float(rows), True
+    price, opposite = float(rows), 0.0
     if public.prices is not None:
         rows, price = public.prices.rows, public.prices.of_record / public.prices.largest
-        one_sided = not public.prices.two_sided
+        opposite = public.prices.opposite / public.prices.largest
     times = 1 if task.relation.hides_rows else 2
     return GaussianObjectivePerturbation(
         times * price,
         times * price / mu,
         curvature,
-        one_sided=one_sided,
+        one_sided=opposite < 1,
         parts=times * rows,
         largest_part=1.0,
+        opposite_part=opposite,
     )

@@ -75,7 +75,7 @@ class SoftRowSearch:
         self.rounds = 1 + len(stages)
         self._shares, self._moments, self._bound = shares, moments, bound
         self._lp, self._n, self._k = task.lp, task.n, task.public.rows_of_one_record
-        self._price = prices.largest
+        self._price = float(prices.largest)
         self._bend = Bend.of_prices(prices)
         self._rows, self._public, self._region = rows, public, region
         self._stages = stages
@@ -93,7 +93,6 @@ class SoftRowSearch:
         return Released(self._x, self._lp.objective(self._x), trace)
 
     def _play(self) -> Iterator[None]:
-        price = float(self._price or 1.0)
         region = self._equalised()
         if isinstance(self._bound, ChargedDraws):
             unit = self._norm_of_most_rows(region, self._bound)
@@ -102,9 +101,9 @@ class SoftRowSearch:
         self._trace["norm bound"] = [unit]
         yield
         kept = self._rows.keep(
-            partial(RowsInCoordinates, region=region, unit=unit, largest_price=price)
+            partial(RowsInCoordinates, region=region, unit=unit, largest_price=self._price)
         )
-        cost = region.cost(self._public.cost) / (price * unit)
+        cost = region.cost(self._public.cost) / (self._price * unit)
         z = region.within(region.coordinates(self._x))
         for number, draws in enumerate(self._stages):
             last = number == len(self._stages) - 1

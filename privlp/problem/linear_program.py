@@ -53,9 +53,10 @@ class LinearProgram(ProgramData):
         Record that owns each row, for records with several rows. Only private rows count.
     bounds : pair or sequence of pairs
         Bounds on x as in :func:`scipy.optimize.linprog`; public.
-    penalty : float, array_like of shape (n,), or dict, optional
+    penalty : float, array_like of shape (n,) or (n, 2), or dict, optional
         Price per unit of violation of soft rows; public. A number makes every private row soft; in
-        an array ``inf`` marks hard rows; a dict ``{pattern: price}`` makes the private rows soft
+        an array ``inf`` marks hard rows, and two columns are the prices below `row_lower` and above
+        `b`; a dict ``{pattern: price}`` makes the private rows soft
         whose names match, and the last pattern counts.
     row_lower : array_like, shape (n,), optional
         Lower sides ``row_lower <= A x``, ``-inf`` where absent; with them `b` may hold ``inf``. A
@@ -296,9 +297,9 @@ class LinearProgram(ProgramData):
             private.
         groups : array_like, shape (n,), optional
             The record of each row. Rows of constraints come first, then those of the terms, each in
-            its order, entries column by column. Where a term gives a record two rows, the upper
-            sides of all records come first. By default the two rows of an entry belong to one
-            record, and else each row to its own: say so if constraints and terms share records.
+            its order, entries column by column. Where a term gives a record several rows, those
+            with upper sides come first. By default the rows of an entry belong to one record, and
+            else each row to its own: say so if constraints and terms share records.
         box : float, optional
             Public bound on every abs(x_j). It also bounds the variable that stands for the largest
             of private entries (``max``, ``sum_largest``): no other bound on it is public.
@@ -316,9 +317,9 @@ class LinearProgram(ProgramData):
         Notes
         -----
         A private term becomes one soft row for each entry: ``abs`` and ``norm1`` an equality,
-        ``pos`` and ``neg`` one side, ``maximum(0.9 * r, -0.1 * r)`` an upper and a lower side. The
-        weight of the entry is its price, and public. The data stand in the rows only. The largest
-        of private entries is one variable with a hard row for each.
+        ``pos`` and ``neg`` one side, ``maximum(0.9 * r, -0.1 * r)`` an equality whose sides have
+        prices of their own. The weight of the entry is its price, and public. The data stand in the
+        rows only. The largest of private entries is one variable with a hard row for each.
 
         An affine term stays in the costs, and *costs are public*, also where its coefficients were
         computed from data: a warning says so if a private term holds the same data. It joins a
