@@ -12,11 +12,11 @@ from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
 from privlp.regions import rounding
 
 # Shares of the stages, of what counts leave of the budget (its square, as a Gaussian parameter).
-_STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.05, 0.1, 0.25, 0.6)
+_STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.08, 0.22, 0.7)
 # Share of eps that the curvature of all stages takes, and the largest such part.
 _CURVATURE, _MOST_CURVATURE = 0.2, 30.0
 # Soft rows: that share of eps, and the parts of it that the stages take.
-_SOFT_CURVATURE, _OF_CURVATURE = 0.18, (0.15, 0.2, 0.25, 0.4)
+_SOFT_CURVATURE, _OF_CURVATURE = 0.14, (0.3, 0.35, 0.35)
 # Share of a stage that covers the error of its computed minimum.
 _COVER = 0.005
 # Numbers of counts, and their shares: at the start, to find the scale of rows, after each stage.
@@ -26,8 +26,8 @@ _START, _SCALE, _BETWEEN, _HARD_SHARES = 0.02, 0.02, 0.03, 0.02
 _LAST_COUNTS, _LAST_ACCURACY, _LEAST_LAST, _MOST_LAST = 7, 0.25, 0.05, 0.35
 # Soft rows: sums of shares and of moments, counts for the bound on norms, and counts for the size
 # of violations before each stage.
-_SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.02, 3, 0.03, 2
-_NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 10, 0.03, 7, 0.01
+_SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.015, 3, 0.02, 2
+_NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 10, 0.015, 7, 0.006
 _OF_SHARES = "sum each variable's share of the norm of rows"
 _OF_MOMENTS = "sum the second moments of rows scaled to norm 1"
 

@@ -24,7 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # Softness of violations, as a share of their typical size: before the last stage; and in it, where
 # it grows with sqrt(p) over the number of records and over e^kappa - 1, up to the largest share.
-_SOFTNESS, _PER_CURVATURE, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.3, 60.0, 1e-3, 1.0
+_SOFTNESS, _PER_CURVATURE, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.4, 60.0, 1e-3, 1.0
 # Rows that may be longer than the bound: this many times the norm of the last secret term, up to a
 # share of all rows. Scaling rows down biases little, and noise is in proportion to the bound.
 _CLIPPED, _MOST_CLIPPED = 120.0, 0.7
