@@ -45,10 +45,10 @@ REGS = {
     "output": (1e-1, 1e-2, 1e-3),
 }
 PERTURBATIONS: dict[str, Callable[[float, float, int], Any]] = {
-    "objective": lambda eps, reg, _n: ObjectivePerturbationSVC(eps, reg),
+    "objective": lambda eps, reg, _n: ObjectivePerturbationSVC(eps, reg=reg),
     "gaussian": lambda eps, reg, n: ObjectivePerturbationSVC(eps, reg, 1 / n**2),
-    "logistic": lambda eps, reg, _n: ObjectivePerturbationLogisticRegression(eps, reg),
-    "output": lambda eps, reg, _n: OutputPerturbationSVC(eps, reg),
+    "logistic": lambda eps, reg, _n: ObjectivePerturbationLogisticRegression(eps, reg=reg),
+    "output": lambda eps, reg, _n: OutputPerturbationSVC(eps, reg=reg),
 }
 #: Colours that the colour-blind can tell apart (Okabe and Ito 2008), with markers and dashes.
 STYLES: dict[str, dict[str, Any]] = {

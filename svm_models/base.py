@@ -8,7 +8,7 @@ not declared are read from the records, with a warning.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -161,6 +161,9 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     budget: Budget | None = None
     random_state: Any = None
     privacy_: PrivacyRecord = field(init=False)
+
+    #: Whether a finite eps is refused with delta = 0; a selector asks before anything is charged.
+    needs_delta: ClassVar[bool] = False
 
     def _warn_before_reading(self) -> None:
         warn_of_read_classes(self.classes, self.eps, stacklevel=4)

@@ -8,7 +8,11 @@ Every one minimises reg/2 ||w||^2 plus the mean loss of the margins y_i x_i·w, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import wraps
+from inspect import Parameter, signature
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -33,7 +37,8 @@ _PARAMETERS = """
         In (0, inf]; ``inf`` adds no noise, and ``privacy_`` says so.
     reg : float
         Strength of ||w||^2/2 beside the *mean* loss, positive and public. Tuning it on the records
-        costs privacy: :class:`PrivateModelSelector`.
+        costs privacy: :class:`PrivateModelSelector`. By position it comes before `delta`; what
+        looks like a delta there is refused.
     delta : float
         In [0, 1); 0 for pure differential privacy, else Gaussian noise.
     data_norm : float
@@ -65,15 +70,53 @@ _H = """
         Half-width of the quadratic part of the Huber hinge, 0 < h <= 1/2."""
 
 
+#: A `reg` by position below this may be meant as delta, which other classifiers take there.
+_LIKE_A_DELTA = 1e-3
+
+
 def _documented(loss: str = "", h: str = "") -> Any:
-    """Add the parameters, which all six share, to a class's docstring."""
+    """Complete a class: the parameters, which all six share, and no delta in the place of reg."""
 
     def decorate(cls: type) -> type:
         summary, heading, examples = (cls.__doc__ or "").partition("\n\n    Examples")
         cls.__doc__ = f"{summary}{_PARAMETERS.format(loss=loss, h=h)}{heading[1:]}{examples}"
-        return cls
+        return _telling_reg_from_delta(cls)
 
     return decorate
+
+
+def _telling_reg_from_delta(cls: Any) -> type:
+    """Let the constructor refuse a delta that is given by position in the place of reg."""
+    construct = cls.__init__
+    names = [
+        name
+        for name, parameter in signature(construct).parameters.items()
+        if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+    ]
+
+    @wraps(construct)
+    def checked(self: Any, *given: Any, **named: Any) -> None:
+        _refuse_delta_as_reg(dict(zip(names, (self, *given), strict=False)), named)
+        construct(self, *given, **named)
+
+    cls.__init__ = checked
+    return cls
+
+
+def _refuse_delta_as_reg(placed: Mapping[str, Any], named: Mapping[str, Any]) -> None:
+    """Refuse a small reg by position if no delta is given beside it, or a larger one.
+
+    Which of both was meant would be a guess: ``PrivateLPSVC(eps, delta)`` has delta there.
+    """
+    reg, delta = placed.get("reg"), placed.get("delta", named.get("delta"))
+    if not isinstance(reg, Real) or (delta is not None and not isinstance(delta, Real)):
+        return
+    if reg < (_LIKE_A_DELTA if delta is None else float(delta)):
+        raise InvalidParameterError(
+            f"The argument {float(reg):g} stands in the place of reg and may be meant as delta."
+            f" Name it: reg={float(reg):g} or delta={float(reg):g}.",
+            parameter="reg",
+        )
 
 
 def _risk(model: Any, X: Any, signs: FloatArray, loss: MarginLoss) -> RegularizedRisk:

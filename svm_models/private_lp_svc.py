@@ -220,6 +220,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
     radius_: float = field(init=False)
     rounds_: int = field(init=False)
 
+    needs_delta = True
+
     def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
         n, p = X.shape
         data_norm = float(self.data_norm)

@@ -5,7 +5,9 @@ Algorithm 3 of Sarwate, Chaudhuri and Monteleoni (2009).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
-from privlp.privacy import Accountant, ExponentialMechanism, PrivacyRecord, Randomness
+from privlp.privacy import ExponentialMechanism, PrivacyRecord, Randomness
 from svm_models.account import Account, as_rng, open_budget
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import (
@@ -50,11 +52,12 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimators : sequence of private classifiers
         Private classifiers of this package, or pipelines of :class:`RandomFourierFeatures` and one
         of them: steps that learn from records, such as a scaler, are refused. The list must not
-        depend on the records.
+        depend on the records. A candidate whose `eps` or `delta` has the default value of its class
+        takes the selector's instead; another value is kept, and must not exceed the selector's.
     eps : float
-        Of the choice, and limit of each candidate, in (0, inf].
+        Of the choice and of each candidate, in (0, inf].
     delta : float
-        Limit of each candidate.
+        Of each candidate.
     classes : pair of labels, optional
         The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
         says so.
@@ -74,10 +77,10 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     --------
     >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_separable_sphere
     >>> X, y = make_separable_sphere(9000, random_state=0)
-    >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
-    >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
+    >>> grid = [ObjectivePerturbationSVC(reg=reg) for reg in (10.0, 1e-2)]  # eps: the selector's
+    >>> tuned = PrivateModelSelector(grid, eps=0.8, classes=(-1, 1), random_state=0).fit(X, y)
     >>> tuned.best_estimator_.reg, tuned.score(X, y) > 0.9, round(tuned.privacy_.eps, 6)
-    (0.01, True, 1.0)
+    (0.01, True, 0.8)
     """
 
     def __init__(
@@ -127,7 +130,10 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.__dict__.pop("best_estimator_", None)  # of an earlier fit
         candidates = [clone(estimator) for estimator in self.estimators]
         ledger = open_budget(self.eps, self.delta, self.budget)
-        _check(candidates, ledger)
+        limit = {"eps": ledger.eps, "delta": ledger.delta}
+        _check(candidates, limit)
+        for candidate in map(_classifier, candidates):
+            candidate.set_params(**_inherited(candidate, limit))
         randomness = Randomness.of(as_rng(self.random_state))
         warn_of_read_classes(self.classes, self.eps)
         # As the candidates will, who must have nothing left to refuse.
@@ -230,7 +236,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _check(candidates: list[Any], ledger: Accountant) -> None:
+def _check(candidates: Sequence[Any], limit: dict[str, float]) -> None:
+    """Refuse candidates that are not private, or ask for more than the limit's eps and delta."""
     if not candidates:
         raise InvalidParameterError(
             "estimators is empty: give private classifiers to choose among.",
@@ -251,12 +258,36 @@ def _check(candidates: list[Any], ledger: Accountant) -> None:
                 " selector.",
                 parameter="estimators",
             )
-        if classifier.eps > ledger.eps or classifier.delta > ledger.delta:
+        asked = {"eps": classifier.eps, "delta": classifier.delta, **_inherited(classifier, limit)}
+        if asked["eps"] > limit["eps"] or asked["delta"] > limit["delta"]:
             raise InvalidParameterError(
-                f"Candidate {i} asks for eps = {classifier.eps:g}, delta = {classifier.delta:g},"
-                f" more than the selector's ({ledger.eps:g}, {ledger.delta:g}).",
+                f"Candidate {i} asks for eps = {asked['eps']:g}, delta = {asked['delta']:g},"
+                f" more than the selector's ({limit['eps']:g}, {limit['delta']:g}).",
                 parameter="estimators",
             )
+        if isinstance(classifier, PrivateModelSelector):
+            _check(classifier.estimators, asked)
+        elif classifier.needs_delta and asked["eps"] < math.inf and not asked["delta"] > 0:
+            raise InvalidParameterError(
+                f"Candidate {i} ({type(classifier).__name__}) adds Gaussian noise, which needs"
+                " delta > 0. Give the selector a delta, say"
+                f" delta={_default(classifier, 'delta')}.",
+                parameter="delta",
+            )
+
+
+def _inherited(classifier: Any, limit: dict[str, float]) -> dict[str, float]:
+    """What a candidate takes from the selector: a default says nothing of what was wanted."""
+    return {
+        name: value
+        for name, value in limit.items()
+        if getattr(classifier, name) == _default(classifier, name)
+    }
+
+
+def _default(classifier: Any, name: str) -> Any:
+    """The default of a parameter of the classifier's class."""
+    return signature(type(classifier)).parameters[name].default
 
 
 def _check_classes(candidates: list[Any], classes: npt.NDArray[Any]) -> None:
