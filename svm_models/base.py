@@ -17,9 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError
 from privlp.checks import positive, warn_of_large_delta
-from privlp.privacy import Accountant, PrivacyRecord, Randomness
-from svm_models.account import Account, as_rng, open_ledger
+from privlp.privacy import PrivacyRecord, Randomness
+from svm_models.account import Account, as_rng, open_budget, open_ledger
 from svm_models.classes import relation_in_words, two_classes, warn_of_read_classes
+from svm_models.neighbours import (
+    SHARE_OF_THE_COUNT,
+    Neighbours,
+    accounted,
+    counted,
+    require_nominal,
+)
 from svm_models.records import within_norm
 from svm_models.validation import validated
 
@@ -83,7 +90,9 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         # Weights of an earlier fit must not pass for this one's, should this one be cut short.
         self.__dict__.pop("coef_", None)
         self._warn_before_reading()
-        X, y = validated(self, X, y, dtype=np.float64)
+        X, y = validated(
+            self, X, y, dtype=np.float64, count_is_private=self._relation() != "replace"
+        )
         self.classes_, signs = two_classes(y, self.classes)
         self.intercept_ = np.zeros(1)
         self.privacy_ = None
@@ -92,6 +101,10 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
 
     def _warn_before_reading(self) -> None:
         """Say what is to be said before the records are looked at."""
+
+    def _relation(self) -> str:
+        """Which data sets are neighbours; unless a record is replaced, their number is private."""
+        return "replace"
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         """The weights for records X and labels -1.0 or 1.0."""
@@ -146,6 +159,12 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     data_norm : float
         Public bound on the Euclidean norm of a record.
     classes : pair of labels, optional
+    relation : {"replace", "add-remove"}
+        Whether neighbours differ in one record that is replaced, or that one has and the other has
+        not. Results under one are not comparable with those under the other.
+    nominal_n : int, optional
+        For ``"add-remove"``: a public number near the number of records, which is then private.
+        ``None`` buys a noisy count for a fiftieth of eps.
     budget : privlp.Budget, optional
     random_state : None, int or numpy.random.Generator
 
@@ -160,13 +179,20 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     classes: Any = None
     budget: Budget | None = None
     random_state: Any = None
+    relation: str = "replace"
+    nominal_n: int | None = None
     privacy_: PrivacyRecord = field(init=False)
 
+    #: Whether training makes several calls, later ones in view of earlier ones.
+    plans_several_calls: ClassVar[bool] = False
     #: Whether a finite eps is refused with delta = 0; a selector asks before anything is charged.
     needs_delta: ClassVar[bool] = False
 
     def _warn_before_reading(self) -> None:
         warn_of_read_classes(self.classes, self.eps, stacklevel=4)
+
+    def _relation(self) -> str:
+        return str(self.relation)
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         data_norm = positive(self.data_norm, "data_norm")
@@ -177,24 +203,62 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
                 parameter="data_norm",
             )
         randomness = Randomness.of(as_rng(self.random_state))
-        ledger = self._open()
-        warn_of_large_delta(ledger.eps, ledger.delta, X.shape[0], stacklevel=4)
-        account = Account(ledger, randomness, relation_in_words(self.classes))
+        account = self._open(randomness)
+        self._check_parameters()
         try:
+            neighbours = self._neighbours(X.shape[0], account)
+            warn_of_large_delta(
+                account.ledger.eps, account.ledger.delta, neighbours.n, stacklevel=4
+            )
             # Whether a number overflows depends on the records; nobody may learn it from a warning.
             with np.errstate(all="ignore"):
-                return self._train_privately(within_norm(X, data_norm), signs, account)
+                X = within_norm(X, data_norm)
+                return self._train_privately(X, signs, self._for_training(account), neighbours)
         finally:
             self.privacy_ = account.record()
 
-    def _open(self) -> Accountant:
-        """The ledger of one planned call, unless a subclass plans several."""
-        return open_ledger(self.eps, self.delta, self.budget)
+    def _open(self, randomness: Randomness) -> Account:
+        """The account of the fit: one planned call, or several whose eps and delta add up."""
+        adding = self.relation != "replace"
+        neighbours = accounted(self.relation, self.nominal_n)
+        words = relation_in_words(self.classes, added_or_removed=adding, nominal_n=self.nominal_n)
+        several = self.plans_several_calls or self._share_left() < 1
+        opened = (open_budget if several else open_ledger)(self.eps, self.delta, self.budget)
+        return Account(opened, randomness, words, neighbours)
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
+    def _check_parameters(self) -> None:
+        """Refuse parameters out of range, before anything is charged."""
+
+    def _counts(self) -> bool:
+        """Whether a noisy count of the records is bought."""
+        return self.relation != "replace" and self.nominal_n is None
+
+    def _share_left(self) -> float:
+        """The share of eps that training may take."""
+        return 1 - SHARE_OF_THE_COUNT * self._counts()
+
+    def _neighbours(self, count: int, account: Account) -> Neighbours:
+        """What mechanisms may know of the number of records."""
+        if self.relation == "replace":
+            return Neighbours.replacing(count)
+        if self.nominal_n is None:
+            return counted(count, account.part(SHARE_OF_THE_COUNT))
+        require_nominal(count, self.nominal_n)
+        return Neighbours.adding(self.nominal_n)
+
+    def _for_training(self, account: Account) -> Account:
+        """The account that is left for training."""
+        left = self._share_left()
+        if left == 1:
+            return account
+        return account.part(left, self.delta, several_calls=self.plans_several_calls)
+
+    def _train_privately(
+        self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+    ) -> FloatArray:
         """The weights, from records of norm at most ``data_norm``.
 
-        Every draw goes through `account`.
+        Every draw goes through `account`. Of the number of records only `neighbours` is known.
         """
         raise NotImplementedError
 

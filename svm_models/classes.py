@@ -21,8 +21,10 @@ _RECORDS = (
     "one record (x_i, y_i) replaced; the number of records and the two classes, which were {}, are"
     " public"
 )
-DECLARED = _RECORDS.format("declared")
-READ = _RECORDS.format("read from the records")
+_DECLARED, _READ = "declared", "read from the records"
+DECLARED = _RECORDS.format(_DECLARED)
+READ = _RECORDS.format(_READ)
+_ADDED = "one record (x_i, y_i) added or removed; the number of records is private; "
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +64,22 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
     return classes, np.where(y == classes[1], 1.0, -1.0)
 
 
-def relation_in_words(classes: Any) -> str:
+def are_read(classes: Any) -> bool:
+    """Whether the two classes are read from the records."""
+    return classes is None or isinstance(classes, ReadClasses)
+
+
+def relation_in_words(
+    classes: Any, *, added_or_removed: bool = False, nominal_n: int | None = None
+) -> str:
     """The neighbour relation of a fit, and whether its classes were declared."""
-    return READ if classes is None or isinstance(classes, ReadClasses) else DECLARED
+    whence = _READ if are_read(classes) else _DECLARED
+    if not added_or_removed:
+        return _RECORDS.format(whence)
+    if nominal_n is None:
+        return f"{_ADDED}the two classes, which were {whence}, are public"
+    public = f"the nominal number {nominal_n} and the two classes, which were {whence}, are public"
+    return f"{_ADDED}{public}"
 
 
 def warn_of_read_classes(classes: Any, eps: Any, *, stacklevel: int = 3) -> None:

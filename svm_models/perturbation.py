@@ -2,18 +2,20 @@
 
 Published by Chaudhuri, Monteleoni and Sarwate (2011), corrected here.
 
-*Neighbours*: one record (x_i, y_i) of n replaced; ||x_i||_2 <= R = data_norm. J(w) = reg/2 ||w||^2
-+ mean_i loss(y_i x_i·w) with abs(loss') <= c and loss'' <= q. A minimiser is computed to a gradient
-of norm g, 2^-36 c R or more (:mod:`svm_models.minimise`), and every guarantee covers that error.
+*Neighbours*: one record (x_i, y_i) of n replaced, k = 2; or one added or removed, k = 1, and then n
+is a public nominal number in place of the private count. ||x_i||_2 <= R = data_norm. J(w) = reg/2
+||w||^2 + 1/n sum_i loss(y_i x_i·w) with abs(loss') <= c and loss'' <= q. A minimiser is computed to
+a gradient of norm g, 2^-36 c R or more (:mod:`svm_models.minimise`), and every guarantee covers
+that error.
 
-*Output perturbation.* Two objectives differ by a function of Lipschitz constant 2cR/n and are
-reg-strongly convex: their minimisers are within 2cR/(n reg), the computed ones within (2cR/n +
+*Output perturbation.* Two objectives differ by a function of Lipschitz constant kcR/n and are
+reg-strongly convex: their minimisers are within kcR/(n reg), the computed ones within (kcR/n +
 4g)/reg: half of 4g is for the rounding of computed gradients.
 
 *Objective perturbation.* b·w/n is added. Released w and secret b determine each other; between
-neighbours b moves by at most 2cR, and the Jacobians' determinants differ by a factor of at most 1 +
-qR^2/(n reg): *one* such factor, because both Hessians share the other n - 1 records (the sources
-pay for two). The computed minimiser gets noise of its own to cover g.
+neighbours b moves by at most kcR, and the Jacobians' determinants differ by a factor of at most 1 +
+qR^2/(n reg): *one* such factor, because both Hessians share the other records (the sources pay for
+two). The computed minimiser gets noise of its own to cover g.
 
 Proofs: ``docs/proofs.md``, "Output perturbation", "Objective perturbation".
 """
@@ -48,7 +50,7 @@ def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
     risk.require_certifiable()
     risk, ledger = risk.allowing_for_rounding(), account.ledger
     noise = EuclideanLaplaceMechanism if ledger.delta == 0 else GaussianMechanism
-    sensitivity = 2 * (_slope(risk) / risk.shape[0] + risk.error) / risk.reg
+    sensitivity = (risk.moved * _slope(risk) / risk.shape[0] + 2 * risk.error) / risk.reg
     mechanism = ledger.calibrate(lambda eps: noise(sensitivity, sensitivity / eps), 1)
     release = account.charge(mechanism, "perturb the minimiser")
     return np.asarray(release(risk.minimise()))
@@ -91,29 +93,31 @@ def _perturbing(
     risk: RegularizedRisk, intensity: float, *, pure: bool
 ) -> ObjectivePerturbation | GaussianObjectivePerturbation:
     """The noise of a linear term with so many sensitivities to a scale."""
-    sensitivity = 2 * _slope(risk)
+    sensitivity = risk.moved * _slope(risk)
     if pure:
-        cost = _pure_curvature_cost(risk, intensity / 2)
+        cost = _pure_curvature_cost(risk, intensity / risk.moved)
         return ObjectivePerturbation(sensitivity, sensitivity / intensity, cost)
     scale, cost = sensitivity / intensity, curvature_cost(risk)
-    return GaussianObjectivePerturbation(sensitivity, scale, cost, risk.loss.one_sided)
+    one_sided, parts = risk.loss.one_sided, risk.moved
+    return GaussianObjectivePerturbation(sensitivity, scale, cost, one_sided, parts)
 
 
 def _enough_regularization(risk: RegularizedRisk, eps: float, *, pure: bool) -> float:
     """The regularisation at which the curvature costs a sixteenth of eps, or nothing."""
     if pure and risk.loss.logistic_curvature:
-        slope = (1 - SHARE_OF_THE_CERTIFICATE) * eps / 2 * (1 - 1e-9)
+        slope = (1 - SHARE_OF_THE_CERTIFICATE) * eps / risk.moved * (1 - 1e-9)
         return 4 * _curvature(risk) / slope
     return _curvature(risk) / math.expm1(min(_SHARE_OF_THE_CURVATURE * eps, 700.0))
 
 
 def _pure_curvature_cost(risk: RegularizedRisk, slope: float) -> float:
-    """What the curvature adds to the price 2·slope of the noise.
+    """What the curvature adds to the price of the noise: 2·slope where a record is replaced.
 
     `slope` is c R over the noise's scale. With logistic curvature a record of slope p c (0 <= p <=
-    1) has curvature 4 q p (1 - p) at most. So the loss is at most slope + max over p of f(p) =
-    slope·p + ln(1 + k p (1 - p)), k = 4 q R^2/(n reg). f is concave and f'(1) = slope - k: where k
-    <= slope the maximum is f(1) = slope, and the curvature costs nothing.
+    1) has curvature 4 q p (1 - p) at most. So the loss is at most slope (if a second record leaves)
+    plus the maximum over p of f(p) = slope·p + ln(1 + k p (1 - p)), k = 4 q R^2/(n reg). f is
+    concave and f'(1) = slope - k: where k <= slope the maximum is f(1) = slope, and the curvature
+    costs nothing.
     """
     if not risk.loss.logistic_curvature:
         return curvature_cost(risk)

@@ -24,6 +24,7 @@ from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.losses import MarginLoss, huber, logistic
 from svm_models.minimise import RegularizedRisk
+from svm_models.neighbours import Neighbours
 from svm_models.perturbation import perturb_objective, perturb_output
 from svm_models.records import signed
 
@@ -51,6 +52,13 @@ _PARAMETERS = """
         A budget shared with other fits.
     random_state : None, int or numpy.random.Generator
         ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.{h}
+    relation : {{"replace", "add-remove"}}
+        Whether neighbours differ in one record that is replaced, or that one has and the other has
+        not. The second takes half the noise for the same eps, and promises less: results under one
+        are not comparable with those under the other.
+    nominal_n : int, optional
+        For ``"add-remove"``: a public number near the number of records, which is then private and
+        at most ten times as large. ``None`` buys a noisy count for a fiftieth of eps.
 
     Attributes
     ----------
@@ -119,12 +127,6 @@ def _refuse_delta_as_reg(placed: Mapping[str, Any], named: Mapping[str, Any]) ->
         )
 
 
-def _risk(model: Any, X: Any, signs: FloatArray, loss: MarginLoss) -> RegularizedRisk:
-    """What a classifier minimises, before it is perturbed."""
-    reg = positive(model.reg, "reg", finite=True)
-    return RegularizedRisk.in_memory(signed(X, signs), loss, reg, float(model.data_norm))
-
-
 def _given(loss: Any) -> MarginLoss:
     """The loss of a general classifier."""
     if loss is None:
@@ -135,6 +137,33 @@ def _given(loss: Any) -> MarginLoss:
             parameter="loss",
         )
     return loss
+
+
+def _check(model: Any) -> None:
+    """Refuse a loss or a `reg` out of range."""
+    model._margin_loss()
+    positive(model.reg, "reg", finite=True)
+
+
+def _risk(model: Any, X: Any, signs: FloatArray, neighbours: Neighbours) -> RegularizedRisk:
+    """What a classifier minimises, before it is perturbed."""
+    M, loss = signed(X, signs), model._margin_loss()
+    risk = RegularizedRisk.in_memory(M, loss, float(model.reg), float(model.data_norm))
+    return risk.between(neighbours)
+
+
+def _perturb_output(
+    model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+) -> FloatArray:
+    """How the three classifiers by output perturbation train."""
+    return perturb_output(_risk(model, X, signs, neighbours), account)
+
+
+def _perturb_objective(
+    model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+) -> FloatArray:
+    """How the three classifiers by objective perturbation train."""
+    return perturb_objective(_risk(model, X, signs, neighbours), account)
 
 
 @_documented(h=_H)
@@ -158,8 +187,11 @@ class OutputPerturbationSVC(PrivateLinearClassifier):
     delta: float = 0.0
     h: float = field(default=0.5, kw_only=True)
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        return perturb_output(_risk(self, X, signs, huber(self.h)), account)
+    _check_parameters = _check
+    _train_privately = _perturb_output
+
+    def _margin_loss(self) -> MarginLoss:
+        return huber(self.h)
 
 
 @_documented()
@@ -182,8 +214,11 @@ class OutputPerturbationLogisticRegression(PrivateLinearClassifier):
     reg: float = 1e-3
     delta: float = 0.0
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        return perturb_output(_risk(self, X, signs, logistic()), account)
+    _check_parameters = _check
+    _train_privately = _perturb_output
+
+    def _margin_loss(self) -> MarginLoss:
+        return logistic()
 
 
 @_documented(loss=_LOSS)
@@ -207,8 +242,11 @@ class OutputPerturbationClassifier(PrivateLinearClassifier):
     reg: float = 1e-3
     delta: float = 0.0
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        return perturb_output(_risk(self, X, signs, _given(self.loss)), account)
+    _check_parameters = _check
+    _train_privately = _perturb_output
+
+    def _margin_loss(self) -> MarginLoss:
+        return _given(self.loss)
 
 
 @_documented(h=_H)
@@ -232,8 +270,11 @@ class ObjectivePerturbationSVC(PrivateLinearClassifier):
     delta: float = 0.0
     h: float = field(default=0.5, kw_only=True)
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        return perturb_objective(_risk(self, X, signs, huber(self.h)), account)
+    _check_parameters = _check
+    _train_privately = _perturb_objective
+
+    def _margin_loss(self) -> MarginLoss:
+        return huber(self.h)
 
 
 @_documented()
@@ -256,8 +297,11 @@ class ObjectivePerturbationLogisticRegression(PrivateLinearClassifier):
     reg: float = 1e-3
     delta: float = 0.0
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        return perturb_objective(_risk(self, X, signs, logistic()), account)
+    _check_parameters = _check
+    _train_privately = _perturb_objective
+
+    def _margin_loss(self) -> MarginLoss:
+        return logistic()
 
 
 @_documented(loss=_LOSS)
@@ -281,5 +325,8 @@ class ObjectivePerturbationClassifier(PrivateLinearClassifier):
     reg: float = 1e-3
     delta: float = 0.0
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        return perturb_objective(_risk(self, X, signs, _given(self.loss)), account)
+    _check_parameters = _check
+    _train_privately = _perturb_objective
+
+    def _margin_loss(self) -> MarginLoss:
+        return _given(self.loss)

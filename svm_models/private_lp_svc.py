@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from privlp.rows.door import Rows
 from privlp.rows.in_memory import InMemory
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
+from svm_models.neighbours import Neighbours
 from svm_models.records import signed
 
 FloatArray = npt.NDArray[np.float64]
@@ -85,10 +88,14 @@ class WhitenedRecords:
         Symmetric; public or released.
     shorten : bool
         Without it s_i = 1: the mean loss unweighted, for no noise.
+    part : int, optional
+        So many records are added up before their sums are; ``None``: all of them.
     """
 
-    def __init__(self, M: Any, whiten: FloatArray, *, shorten: bool = True) -> None:
-        self._M, self._whiten = M, whiten
+    def __init__(
+        self, M: Any, whiten: FloatArray, *, shorten: bool = True, part: int | None = None
+    ) -> None:
+        self._M, self._whiten, self._part = M, whiten, part
         self._scale = np.ones(M.shape[0])
         for start in range(0, M.shape[0] if shorten else 0, _BLOCK):
             norms = np.linalg.norm(M[start : start + _BLOCK] @ whiten, axis=1)
@@ -101,31 +108,46 @@ class WhitenedRecords:
 
     def scores(self, z: FloatArray) -> FloatArray:
         """sum_i z_i s_i whiten m_i."""
-        return np.asarray(self._whiten @ (self._M.T @ (z * self._scale)))
+        total = _in_parts(lambda M, weights: M.T @ weights, self._part, self._M, z * self._scale)
+        return np.asarray(self._whiten @ total)
 
     def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
         """Add step times (1 + h - m_i·w)."""
         out += step * ((1 + _H) - self._M @ answer)
 
 
-def rounding_error(n: int, p: int, spread: float) -> float:
+def rounding_error(n: int, p: int, spread: float, part: int | None = None) -> float:
     """Bound on the Euclidean error of a computed sum over n records.
 
     Their weights are in [0, 1], and a matrix of norm `spread` whitens them. Each of p entries sums
     n numbers of size at most 1, in any order, with an error of n u times the sum of their sizes and
-    a few u for each; the norms behind s_i have errors of p^(3/2) u spread. Doubled. Public numbers
-    only.
+    a few u for each; the norms behind s_i have errors of p^(3/2) u spread. Where `part` records at
+    most are added up first, and then these sums, the error is part u + (number of parts) u times
+    the sum of sizes. Doubled. Public numbers only.
     """
-    return math.sqrt(p) * n * 2 * (n + p + 64) * 2.0**-53 * max(spread, 1.0)
+    terms: float = n if part is None or part >= n else part + math.ceil(n / part)
+    return math.sqrt(p) * n * 2 * (terms + p + 64) * 2.0**-53 * max(spread, 1.0)
 
 
-def second_moments(records: Rows[Any], release: ChargedDraws) -> FloatArray:
+def _in_parts(sum_of: Callable[..., Any], part: int | None, *records: Any) -> Any:
+    """A sum over records, as that of the sums over at most `part` of them each."""
+    count = records[0].shape[0]
+    if part is None or count <= part:
+        return sum_of(*records)
+    return reduce(
+        add, (sum_of(*(each[i : i + part] for each in records)) for i in range(0, count, part))
+    )
+
+
+def second_moments(
+    records: Rows[Any], release: ChargedDraws, part: int | None = None
+) -> FloatArray:
     """sum_i m_i m_i^T with noise.
 
     p (p + 1)/2 numbers are released. Those off the diagonal count sqrt 2 times, so that lengths are
     Frobenius norms.
     """
-    exact = records.total(_products)
+    exact = records.total(_products, part)
     upper = np.triu_indices(len(exact))
     unit = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
     moments = np.zeros_like(exact)
@@ -133,9 +155,9 @@ def second_moments(records: Rows[Any], release: ChargedDraws) -> FloatArray:
     return np.triu(moments) + np.triu(moments, 1).T
 
 
-def _products(M: Any) -> FloatArray:
+def _products(M: Any, part: int | None) -> FloatArray:
     """sum_i m_i m_i^T over a block."""
-    products = M.T @ M
+    products = _in_parts(lambda M: M.T @ M, part, M)
     return np.asarray(products.toarray() if sp.issparse(products) else products)
 
 
@@ -154,12 +176,15 @@ class PrivateLPSVC(PrivateLinearClassifier):
     are, and steps reach all directions alike; records that are long there are scaled down. Without
     noise no record is scaled, and w tends to the exact minimiser as `rounds` grows.
 
-    *Neighbours*: one record replaced; n and the classes are public.
+    *Neighbours*: one record replaced; n and the classes are public. Or one record added or removed
+    (``relation="add-remove"``): then n is private, a nominal number takes its place in the rule and
+    in the player's steps, and sums are never divided by the true one.
 
     *Sensitivity*, for records of norm data_norm = 1. Moments: ||m m^T - m' m'^T||_F^2 = ||m||^4 +
     ||m'||^4 - 2 (m·m')^2 <= 2. Sums: z_i depends on record i and on released points, the whitening
     on the released moments. So a record contributes a vector of norm at most 1 and its replacement
-    another: 2. Twice the rounding error of a sum is added to each.
+    another: 2. Where a record is added or removed both are 1: ||m m^T||_F <= 1, and one vector of
+    norm 1. Twice the rounding error of a sum is added to each.
 
     *Budget*: one ledger. One Gaussian release of p (p + 1)/2 numbers takes a tenth of the squared
     Gaussian parameters; T releases of p numbers take the rest, later ones with less noise because
@@ -191,6 +216,13 @@ class PrivateLPSVC(PrivateLinearClassifier):
         A budget shared with other fits.
     random_state : None, int or numpy.random.Generator
         ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.
+    relation : {"replace", "add-remove"}
+        Whether neighbours differ in one record that is replaced, or that one has and the other has
+        not. The second takes half the noise for the same eps, and promises less: results under one
+        are not comparable with those under the other.
+    nominal_n : int, optional
+        For ``"add-remove"``: a public number near the number of records, which is then private and
+        at most ten times as large. ``None`` buys a noisy count for a fiftieth of eps.
 
     Attributes
     ----------
@@ -222,17 +254,20 @@ class PrivateLPSVC(PrivateLinearClassifier):
 
     needs_delta = True
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        n, p = X.shape
+    def _train_privately(
+        self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+    ) -> FloatArray:
+        n, p = neighbours.n, X.shape[1]
         data_norm = float(self.data_norm)
-        rule = self._rule(n, p, account)
+        rule = self._rule(neighbours, p, account)
         self.radius_, self.rounds_ = rule.radius / data_norm, rule.rounds
-        moments, sums = _charge(n, p, rule, account)
+        moments, sums = _charge(neighbours, p, rule, account)
+        part = _summed_by(neighbours)
         # Of norm 1, so that w is in units of 1/data_norm.
         records = InMemory(signed(X, signs / data_norm))
-        whiten, reach = _whitening(second_moments(records, moments) / n, rule.ridge)
+        whiten, reach = _whitening(second_moments(records, moments, part) / n, rule.ridge)
         shorten = math.isfinite(account.ledger.eps)
-        whitened = records.keep(partial(WhitenedRecords, whiten=whiten, shorten=shorten))
+        whitened = records.keep(partial(WhitenedRecords, whiten=whiten, shorten=shorten, part=part))
         # In these coordinates the mean loss has curvature 1/(2 h reach^2) at most, as far as the
         # moments tell.
         ball = L1Ball(whiten, 2 * _H * reach**2 / n, rule.radius)
@@ -243,36 +278,49 @@ class PrivateLPSVC(PrivateLinearClassifier):
         assert w is not None  # noqa: S101 (the player always has a point)
         return w * min(1.0, rule.radius / max(float(np.abs(w).sum()), 1e-300)) / data_norm
 
-    def _rule(self, n: int, p: int, account: Account) -> Rule:
-        ledger = account.ledger
-        if ledger.delta == 0 and math.isfinite(ledger.eps):
+    def _check_parameters(self) -> None:
+        if self.delta == 0 and math.isfinite(self.eps):
             raise InvalidParameterError(
                 "delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0.",
                 parameter="delta",
             )
-        once = ledger.calibrate(lambda t: GaussianMechanism(2.0, 2.0 / t), 1)
-        rule = Rule.of(n, p, once.sigma)
+        if self.radius is not None:
+            positive(self.radius, "radius", finite=True)
+        rounds = self.rounds
+        if rounds is not None and (
+            not isinstance(rounds, int | np.integer) or isinstance(rounds, bool) or rounds < 1
+        ):
+            raise InvalidParameterError(
+                f"rounds must be a positive integer, got {rounds!r}.", parameter="rounds"
+            )
+
+    def _rule(self, neighbours: Neighbours, p: int, account: Account) -> Rule:
+        moved = float(neighbours.moved)
+        once = account.ledger.calibrate(lambda t: GaussianMechanism(moved, moved / t), 1)
+        rule = Rule.of(neighbours.n, p, once.sigma)
         radius, rounds = rule.radius, rule.rounds
         if self.radius is not None:
-            radius = positive(self.radius, "radius", finite=True) * float(self.data_norm)
+            radius = float(self.radius) * float(self.data_norm)
         if self.rounds is not None:
-            if (
-                not isinstance(self.rounds, int | np.integer)
-                or isinstance(self.rounds, bool)
-                or self.rounds < 1
-            ):
-                raise InvalidParameterError(
-                    f"rounds must be a positive integer, got {self.rounds!r}.",
-                    parameter="rounds",
-                )
             rounds = int(self.rounds)
         return Rule(radius, rounds, rule.ridge)
 
 
-def _charge(n: int, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
+def _summed_by(neighbours: Neighbours) -> int:
+    """How many records are added up before their sums are: all, where n is their number.
+
+    Where there may be many more than n, the error of one long sum would be a large part of what a
+    record adds.
+    """
+    return neighbours.most if neighbours.moved == 2 else _BLOCK
+
+
+def _charge(neighbours: Neighbours, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
     """Charge the second moments and all sums at once."""
-    of_moments = math.sqrt(2) * _NORM**2 + 2 * math.sqrt(p) * rounding_error(n, p, 1.0)
-    of_sums = 2 * _NORM + 2 * rounding_error(n, p, 1 / (_REACH * math.sqrt(rule.ridge)))
+    n, moved, part = neighbours.most, neighbours.moved, _summed_by(neighbours)
+    spread = 1 / (_REACH * math.sqrt(rule.ridge))
+    of_moments = math.sqrt(moved) * _NORM**2 + 2 * math.sqrt(p) * rounding_error(n, p, 1.0, part)
+    of_sums = moved * _NORM + 2 * rounding_error(n, p, spread, part)
 
     def releases(intensity: float) -> list[tuple[GaussianMechanism, int]]:
         share = intensity * math.sqrt(_SHARE_OF_MOMENTS)

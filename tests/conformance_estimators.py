@@ -32,6 +32,7 @@ from svm_models import (
 )
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
+from svm_models.neighbours import Neighbours
 from tests.conformance_kit import (
     NOISE_LEFT,
     Bug,
@@ -79,6 +80,17 @@ def _fit(estimator: Callable[..., Any], **options: Any) -> Callable[[Records], A
     return lambda records: estimator(classes=(-1, 1), random_state=0, **options).fit(*records)
 
 
+def _without_the_first(records: Records) -> tuple[Records, Records]:
+    """Records, and the same without the first."""
+    X, y = records
+    return records, (X[1:], y[1:])
+
+
+def _added(nominal_n: int | None) -> dict[str, Any]:
+    """Options of an estimator whose neighbours differ in a record that one of them has not."""
+    return {"relation": "add-remove", "nominal_n": nominal_n}
+
+
 def _halved(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: 0.5 * function(*arguments)
 
@@ -113,7 +125,16 @@ def _loose_tolerance() -> Iterator[None]:
 
 
 _UNSCALED = replaced(base, "within_norm", lambda X, data_norm: X)
-_REMOVED = replaced(perturbation, "_slope", _halved(perturbation._slope))
+#: The noise of a record that is added or removed, where one is replaced.
+_REMOVED = replaced(Neighbours, "replacing", classmethod(lambda cls, n: cls(n, n, 1)))
+#: Half of the noise where a record is added or removed.
+_HALF_A_SLOPE = replaced(perturbation, "_slope", _halved(perturbation._slope))
+#: The true number of records, where it is private.
+_TRUE_NUMBER = replaced(
+    base.PrivateLinearClassifier,
+    "_neighbours",
+    lambda self, n, account: Neighbours.adding(max(n, 1)),
+)
 _MANY = np.ones((1_000, 1))
 _ONE_REPLACED = _records(*_MANY), _records([0.0], *_MANY[1:])
 
@@ -122,6 +143,9 @@ _ONE_REPLACED = _records(*_MANY), _records([0.0], *_MANY[1:])
 
 
 _LESS_STEEP = "the loss is nowhere as steep as its bound on both sides"
+
+
+_AS_REPLACED = "as where a record is replaced: the same code"
 
 
 def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> Played:
@@ -145,6 +169,26 @@ def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> Playe
         frozenset([estimator.__name__]),
         call,
         _opposite(),
+        "perturb the minimiser",
+        faults,
+        sharp,
+    )
+
+
+def _output_added(estimator: Any, delta: float, sharp: float) -> Played:
+    steep = sharp > 0.9
+    faults = _faults(
+        SCALE=Patch(_UNSCALED, _without_the_first(_records([3.0]))) if steep else _LESS_STEEP,
+        RELATION=Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
+        STOP=Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
+        MINIMISER=_AS_REPLACED,
+    )
+    faults[Bug.COUNT] = ONE_DRAW
+    return Played(
+        f"{estimator.__name__}: minimiser, record added{', Gaussian' if delta else ''}",
+        frozenset([estimator.__name__]),
+        _fit(estimator, eps=2.0, delta=delta, reg=4.0, **_added(1)),
+        _without_the_first(_records([1.0])),
         "perturb the minimiser",
         faults,
         sharp,
@@ -285,6 +329,23 @@ class Perturbed(Subject):
         return Statistical(sample, replace(claim, eps=claim.eps + 2 * cost))
 
 
+def _objective_added(estimator: Any, delta: float, kind: str, steep: bool = True) -> Perturbed:
+    faults = _faults(
+        SCALE=Patch(_UNSCALED, _without_the_first(_records([3.0]))),
+        RELATION=Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
+        MINIMISER=_AS_REPLACED,
+    )
+    faults[Bug.COUNT] = ONE_DRAW
+    return Perturbed(
+        f"{estimator.__name__}: minimiser, record added{', Gaussian' if delta else ''}",
+        frozenset([estimator.__name__, kind]),
+        _fit(estimator, eps=3.0, delta=delta, reg=40.0, **_added(1)),
+        faults,
+        _without_the_first(_records([1.0])),
+        steep=steep,
+    )
+
+
 def _objective(
     estimator: Any, delta: float, kind: str, steep: bool = True, **options: Any
 ) -> Perturbed:
@@ -336,8 +397,8 @@ def _impatient_fit() -> Iterator[None]:
 def _unshortened() -> Any:
     build = private_lp_svc.WhitenedRecords.__init__
 
-    def init(self: Any, M: Any, *, whiten: Any, shorten: bool = True) -> None:
-        build(self, M, whiten=whiten, shorten=False)
+    def init(self: Any, M: Any, *, whiten: Any, shorten: bool = True, **options: Any) -> None:
+        build(self, M, whiten=whiten, shorten=False, **options)
 
     return replaced(private_lp_svc.WhitenedRecords, "__init__", init)
 
@@ -356,7 +417,7 @@ _PRIVATE_LP = [
             SCALE=Patch(
                 _UNSCALED, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))
             ),
-            RELATION=Patch(_HALF_A_RECORD),
+            RELATION=Patch(_REMOVED),
         ),
     ),
     Played(
@@ -367,9 +428,31 @@ _PRIVATE_LP = [
         _SUMS,
         _faults(
             SCALE=Patch(_unshortened()),
-            RELATION=Patch(_HALF_A_RECORD),
+            RELATION=Patch(_REMOVED),
             STOP=Patch(_impatient_fit, _right_or_wrong()),
         ),
+    ),
+    *(
+        Played(
+            f"PrivateLPSVC: {name}, record added",
+            frozenset(["PrivateLPSVC"]),
+            _fit(PrivateLPSVC, eps=1.0, delta=1e-6, **_added(300)),
+            _without_the_first(_records([1.0, 0.0], *_NOTHING)),
+            purpose,
+            _faults(
+                SCALE=scale,
+                RELATION=Patch(_HALF_A_RECORD),
+                STOP=Patch(_TRUE_NUMBER),
+            ),
+        )
+        for name, purpose, scale in (
+            (
+                "second moments",
+                _MOMENTS,
+                Patch(_UNSCALED, _without_the_first(_records([3.0, 0.0], *_NOTHING))),
+            ),
+            ("sum", _SUMS, Patch(_unshortened())),
+        )
     ),
 ]
 
@@ -472,6 +555,66 @@ _CHOICE = Played(
     answer=_for_and_against,
 )
 
+_COUNT = Played(
+    "private classifiers: number of records",
+    frozenset(["OutputPerturbationSVC"]),
+    _fit(OutputPerturbationSVC, eps=1.0, reg=1.0, **_added(None)),
+    _without_the_first(_records([1.0])),
+    "count the records",
+    {
+        **_faults(
+            SCALE="a record counts once, however long",
+            RELATION="the number is public where a record is replaced",
+            STOP=Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
+            MINIMISER="nothing is minimised",
+        ),
+        Bug.COUNT: ONE_DRAW,
+    },
+)
+
+
+#: One candidate that a record speaks for, and so many others that an audit is sharp.
+_REGS = (1.0, *[2.0] * 7)
+
+
+def _tune_added(records: Records) -> Any:
+    candidates = [OutputPerturbationSVC(reg=reg) for reg in _REGS]
+    return _fit(PrivateModelSelector, estimators=candidates, eps=1.0, **_added(90))(records)
+
+
+def _dealt_to_the_last_part() -> tuple[Records, Records]:
+    """One record that is held out, or none."""
+    n = 1
+    while np.random.default_rng(0).integers(1 + len(_REGS), size=n)[-1] != len(_REGS):
+        n += 1
+    X, y = np.ones((n, 1)), np.ones(n, dtype=int)
+    return (X, y), (X[:-1], y[:-1])
+
+
+def _for_or_against(mechanism: Any, value: Any, purpose: str) -> Any:
+    """The first candidate takes all records for positive, the others for negative."""
+    if isinstance(mechanism, ExponentialMechanism):
+        return 0
+    return np.array([1.0 if mechanism.sensitivity > 0.08 else -1.0])
+
+
+_CHOICE_ADDED = Played(
+    "PrivateModelSelector: choice, record added",
+    frozenset(["PrivateModelSelector"]),
+    _tune_added,
+    _dealt_to_the_last_part(),
+    "choose a candidate",
+    {
+        **_faults(
+            RELATION="half of the sensitivity is charged already; its twins are those of the draw",
+            STOP="one draw",
+            MINIMISER="candidates pay for themselves",
+        ),
+        Bug.COUNT: "each part of the records pays for one draw",
+    },
+    answer=_for_or_against,
+)
+
 _OBJECTIVE_KINDS = {0.0: "ObjectivePerturbation", 9e-4: "GaussianObjectivePerturbation"}
 
 ESTIMATORS: list[Subject] = [
@@ -484,7 +627,18 @@ ESTIMATORS: list[Subject] = [
     ),
     _objective(ObjectivePerturbationClassifier, 0.0, "ObjectivePerturbation", loss=huber(0.25)),
     _objective(ObjectivePerturbationLogisticRegression, 0.0, "ObjectivePerturbation", steep=False),
+    *(_output_added(OutputPerturbationSVC, delta, 0.95) for delta in (0.0, 9e-4)),
+    _output_added(OutputPerturbationLogisticRegression, 0.0, 0.4),
+    *(
+        _objective_added(ObjectivePerturbationSVC, delta, kind)
+        for delta, kind in _OBJECTIVE_KINDS.items()
+    ),
+    _objective_added(
+        ObjectivePerturbationLogisticRegression, 0.0, "ObjectivePerturbation", steep=False
+    ),
     *_DMW,
     *_PRIVATE_LP,
+    _COUNT,
     _CHOICE,
+    _CHOICE_ADDED,
 ]
