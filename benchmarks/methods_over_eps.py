@@ -124,6 +124,8 @@ def main(names: tuple[str, ...], folds: int) -> None:
             f"## {data_set(name).title}",
             f"{listed} (Huber SVM: reg = {data_set(name).reg:g}; LP-SVM: C = 1).",
             _table(found),
+            "Balanced accuracy; area under the curve (1/2 by guessing), of the same fits:",
+            _rankings(found),
             f"Each regularisation of the {data_set(name).title} table:",
             _grid(found),
         ]
@@ -162,6 +164,15 @@ def _table(found: dict[Any, Fits]) -> tuple[list[str], list[list[str]]]:
                 + ("" if reg is None else f" [{power_of_ten(reg)}]")
             )
         rows.append(row)
+    return ["method", *(f"eps = {eps:g}" for eps in EPSILONS)], rows
+
+
+def _rankings(found: dict[Any, Fits]) -> tuple[list[str], list[list[str]]]:
+    """Balanced accuracy and area under the curve, at the regularisation of least error."""
+    rows = []
+    for way, title in NAMES.items():
+        cells = [found[way, eps, _best(found, way, eps)].errors for eps in EPSILONS]
+        rows.append([title, *(f"{c.said('balanced')}; {c.said('auc')}" for c in cells)])
     return ["method", *(f"eps = {eps:g}" for eps in EPSILONS)], rows
 
 

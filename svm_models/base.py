@@ -16,10 +16,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError
-from privlp.checks import positive, warn_of_large_delta
+from privlp.checks import positive, real, warn_of_large_delta
 from privlp.privacy import PrivacyRecord, Randomness
 from svm_models.account import Account, as_rng, open_budget, open_ledger
-from svm_models.classes import relation_in_words, two_classes, warn_of_read_classes
+from svm_models.classes import (
+    class_weights,
+    relation_in_words,
+    two_classes,
+    warn_of_read_classes,
+)
 from svm_models.neighbours import (
     SHARE_OF_THE_COUNT,
     Neighbours,
@@ -28,6 +33,7 @@ from svm_models.neighbours import (
     require_nominal,
 )
 from svm_models.records import within_norm
+from svm_models.threshold import private_threshold
 from svm_models.validation import validated
 
 FloatArray = npt.NDArray[np.float64]
@@ -42,7 +48,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
     ----------
     coef_ : (1, p) array
     intercept_ : (1,) array
-        Zero.
+        Zero, unless a threshold was bought.
     classes_ : (2,) array
         The label of a negative and of a positive decision.
     n_features_in_ : int
@@ -111,7 +117,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> FloatArray:
-        """x·w for each row of X, shape (n,).
+        """x·w, plus the intercept if a threshold was bought, for each row of X, shape (n,).
 
         Examples
         --------
@@ -165,6 +171,10 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     nominal_n : int, optional
         For ``"add-remove"``: a public number near the number of records, which is then private.
         ``None`` buys a noisy count for a fiftieth of eps.
+    class_weight : dict, optional
+        Public weights of the two labels, where a classifier has weights.
+    threshold_share : float, optional
+        Share of eps that buys a threshold for balanced accuracy.
     budget : privlp.Budget, optional
     random_state : None, int or numpy.random.Generator
 
@@ -181,6 +191,8 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     random_state: Any = None
     relation: str = "replace"
     nominal_n: int | None = None
+    class_weight: Any = None
+    threshold_share: float | None = None
     privacy_: PrivacyRecord = field(init=False)
 
     #: Whether training makes several calls, later ones in view of earlier ones.
@@ -204,6 +216,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             )
         randomness = Randomness.of(as_rng(self.random_state))
         account = self._open(randomness)
+        class_weights(self.class_weight, self.classes_)
         self._check_parameters()
         try:
             neighbours = self._neighbours(X.shape[0], account)
@@ -213,7 +226,9 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             # Whether a number overflows depends on the records; nobody may learn it from a warning.
             with np.errstate(all="ignore"):
                 X = within_norm(X, data_norm)
-                return self._train_privately(X, signs, self._for_training(account), neighbours)
+                w = self._train_privately(X, signs, self._for_training(account), neighbours)
+                self._buy_threshold(X, signs, w, account, neighbours)
+                return w
         finally:
             self.privacy_ = account.record()
 
@@ -235,7 +250,16 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     def _share_left(self) -> float:
         """The share of eps that training may take."""
-        return 1 - SHARE_OF_THE_COUNT * self._counts()
+        left = 1 - SHARE_OF_THE_COUNT * self._counts()
+        if self.threshold_share is None:
+            return left
+        share = real(self.threshold_share, "threshold_share")
+        if not 0 < share < left:
+            raise InvalidParameterError(
+                f"threshold_share must be between 0 and {left:g}, got {share:g}.",
+                parameter="threshold_share",
+            )
+        return left - share
 
     def _neighbours(self, count: int, account: Account) -> Neighbours:
         """What mechanisms may know of the number of records."""
@@ -252,6 +276,24 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         if left == 1:
             return account
         return account.part(left, self.delta, several_calls=self.plans_several_calls)
+
+    def _weights(self, signs: FloatArray) -> tuple[float, FloatArray | None]:
+        """The largest weight of a class, and the weight of each record in units of it."""
+        found = class_weights(self.class_weight, self.classes_)
+        if found is None:
+            return 1.0, None
+        largest, of_classes = found
+        return largest, np.where(signs > 0, of_classes[1], of_classes[0])
+
+    def _buy_threshold(
+        self, X: Any, signs: FloatArray, w: FloatArray, account: Account, neighbours: Neighbours
+    ) -> None:
+        """Choose the intercept for balanced accuracy, if a share of eps is set aside for it."""
+        if self.threshold_share is None:
+            return
+        reach = float(np.linalg.norm(w)) * float(self.data_norm)
+        part = account.part(float(self.threshold_share))
+        self.intercept_ = np.array([-private_threshold(X, signs, w, reach, part, neighbours)])
 
     def _train_privately(
         self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours

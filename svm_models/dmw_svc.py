@@ -105,12 +105,15 @@ class DMWSVC(PrivateLinearClassifier):
         For ``"add-remove"``: a public number near the number of records, which is then private and
         at most ten times as large; a share `s` is one of it. ``None`` buys a noisy count for a
         fiftieth of eps.
+    threshold_share : float, optional
+        Share of eps, in (0, 1), that buys a threshold for balanced accuracy: it becomes
+        ``intercept_``. ``None``: decide at 0.
 
     Attributes
     ----------
     coef_ : (1, p) array
     intercept_ : (1,) array
-        Zero.
+        Zero, unless a threshold was bought.
     classes_ : (2,) array
     radius_ : float
         Given, or bought.
@@ -149,6 +152,7 @@ class DMWSVC(PrivateLinearClassifier):
         random_state: Any = None,
         relation: str = "replace",
         nominal_n: int | None = None,
+        threshold_share: float | None = None,
     ) -> None:
         self.eps = eps
         self.delta = delta
@@ -168,6 +172,7 @@ class DMWSVC(PrivateLinearClassifier):
         self.random_state = random_state
         self.relation = relation
         self.nominal_n = nominal_n
+        self.threshold_share = threshold_share
 
     radius_: float
     solution_: Solution

@@ -21,7 +21,7 @@ from privlp import InvalidParameterError
 from privlp.rows.door import Rows
 from privlp.rows.in_memory import InMemory
 from svm_models.losses import MarginLoss
-from svm_models.margins import Margins
+from svm_models.margins import Margins, Weighted
 from svm_models.neighbours import Neighbours
 
 FloatArray = npt.NDArray[np.float64]
@@ -38,9 +38,10 @@ _NEAR_ENOUGH = 0.1
 
 @dataclass(frozen=True)
 class RegularizedRisk:
-    """J(w) = reg/2 ||w||^2 + 1/n sum_i loss(m_i·w) + linear·w.
+    """J(w) = reg/2 ||w||^2 + 1/n sum_i a_i loss(m_i·w) + linear·w.
 
-    Here n is the number of records, or the nominal number where the true one is private.
+    Here n is the number of records, or the nominal number where the true one is private; all a_i
+    are 1 unless records have weights in [0, 1] (:class:`~svm_models.margins.Weighted`).
 
     Values and derivatives are sums over the records (:class:`~svm_models.margins.Margins`) and
     public terms. They are private: only mechanisms release what is made of them.
@@ -88,9 +89,15 @@ class RegularizedRisk:
 
     @classmethod
     def in_memory(
-        cls, M: Any, loss: MarginLoss, reg: float, data_norm: float, **options: Any
+        cls,
+        M: Any,
+        loss: MarginLoss,
+        reg: float,
+        data_norm: float,
+        weights: FloatArray | None = None,
+        **options: Any,
     ) -> Self:
-        """The risk of signed records in one array, M of shape (n, p).
+        """The risk of signed records in one array, M of shape (n, p), of weights in [0, 1], (n,).
 
         Examples
         --------
@@ -100,7 +107,8 @@ class RegularizedRisk:
         >>> RegularizedRisk.in_memory(np.eye(2), logistic(), 0.1, 1.0).gradient(np.zeros(2))
         array([-0.25, -0.25])
         """
-        return cls(InMemory(M), M.shape, loss, reg, data_norm, **options)
+        block = M if weights is None else Weighted(M, weights)
+        return cls(InMemory(block), M.shape, loss, reg, data_norm, **options)
 
     def between(self, neighbours: Neighbours) -> Self:
         """The same records, of whose number no more is known than `neighbours` tells."""

@@ -59,12 +59,19 @@ _PARAMETERS = """
     nominal_n : int, optional
         For ``"add-remove"``: a public number near the number of records, which is then private and
         at most ten times as large. ``None`` buys a noisy count for a fiftieth of eps.
+    class_weight : dict, optional
+        Public weights of the two labels, positive; 1 where left out. They multiply the losses.
+        What a record adds is bounded by the largest. ``"balanced"`` is refused: it would read the
+        labels.
+    threshold_share : float, optional
+        Share of eps, in (0, 1), that buys a threshold for balanced accuracy: it becomes
+        ``intercept_``. For data with few records of a class. ``None``: decide at 0.
 
     Attributes
     ----------
     coef_ : (1, p) array
     intercept_ : (1,) array
-        Zero.
+        Zero, unless a threshold was bought.
     classes_ : (2,) array
     privacy_ : privlp.privacy.PrivacyRecord
         What was spent on what.
@@ -148,7 +155,10 @@ def _check(model: Any) -> None:
 def _risk(model: Any, X: Any, signs: FloatArray, neighbours: Neighbours) -> RegularizedRisk:
     """What a classifier minimises, before it is perturbed."""
     M, loss = signed(X, signs), model._margin_loss()
-    risk = RegularizedRisk.in_memory(M, loss, float(model.reg), float(model.data_norm))
+    largest, weights = model._weights(signs)
+    # In units of the largest weight: no record's loss is steeper or more curved than without.
+    reg = float(model.reg) / largest
+    risk = RegularizedRisk.in_memory(M, loss, reg, float(model.data_norm), weights)
     return risk.between(neighbours)
 
 

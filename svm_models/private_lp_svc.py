@@ -88,18 +88,28 @@ class WhitenedRecords:
         Symmetric; public or released.
     shorten : bool
         Without it s_i = 1: the mean loss unweighted, for no noise.
+    weights : (k,) array, optional
+        Public weights a_i in [0, 1] of the records' losses, which multiply s_i; ``None``: all 1.
     part : int, optional
         So many records are added up before their sums are; ``None``: all of them.
     """
 
     def __init__(
-        self, M: Any, whiten: FloatArray, *, shorten: bool = True, part: int | None = None
+        self,
+        M: Any,
+        whiten: FloatArray,
+        *,
+        shorten: bool = True,
+        part: int | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
         self._M, self._whiten, self._part = M, whiten, part
         self._scale = np.ones(M.shape[0])
         for start in range(0, M.shape[0] if shorten else 0, _BLOCK):
             norms = np.linalg.norm(M[start : start + _BLOCK] @ whiten, axis=1)
             self._scale[start : start + _BLOCK] = 1 / np.maximum(norms, 1.0)
+        if weights is not None:
+            self._scale *= weights
 
     @property
     def count(self) -> int:
@@ -223,13 +233,21 @@ class PrivateLPSVC(PrivateLinearClassifier):
     nominal_n : int, optional
         For ``"add-remove"``: a public number near the number of records, which is then private and
         at most ten times as large. ``None`` buys a noisy count for a fiftieth of eps.
+    class_weight : dict, optional
+        Public weights of the two labels, positive; 1 where left out. They multiply the losses.
+        What a record adds is bounded by the largest. ``"balanced"`` is refused: it would read the
+        labels.
+    threshold_share : float, optional
+        Share of eps, in (0, 1), that buys a threshold for balanced accuracy: it becomes
+        ``intercept_``. For data with few records of a class. ``None``: decide at 0.
 
     Attributes
     ----------
     coef_ : (1, p) array
         ``||coef_||_1 <= radius_``.
     intercept_ : (1,) array
-        Zero: the classes are divided by a hyperplane through the origin.
+        Zero, unless a threshold was bought: the classes are divided by a hyperplane through the
+        origin.
     classes_ : (2,) array
     radius_ : float
     rounds_ : int
@@ -267,7 +285,10 @@ class PrivateLPSVC(PrivateLinearClassifier):
         records = InMemory(signed(X, signs / data_norm))
         whiten, reach = _whitening(second_moments(records, moments, part) / n, rule.ridge)
         shorten = math.isfinite(account.ledger.eps)
-        whitened = records.keep(partial(WhitenedRecords, whiten=whiten, shorten=shorten, part=part))
+        _, weights = self._weights(signs)
+        whitened = records.keep(
+            partial(WhitenedRecords, whiten=whiten, shorten=shorten, part=part, weights=weights)
+        )
         # In these coordinates the mean loss has curvature 1/(2 h reach^2) at most, as far as the
         # moments tell.
         ball = L1Ball(whiten, 2 * _H * reach**2 / n, rule.radius)

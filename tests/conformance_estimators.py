@@ -29,6 +29,7 @@ from svm_models import (
     minimise,
     perturbation,
     private_lp_svc,
+    threshold,
 )
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
@@ -555,6 +556,103 @@ _CHOICE = Played(
     answer=_for_and_against,
 )
 
+# ----------------------------------------------------------------------------------------------
+# weights of classes, and a threshold
+
+#: Weights as they are given, instead of in units of the largest.
+_NOT_NORMALISED = replaced(
+    base, "class_weights", lambda given, classes: given and (1.0, (1.0, 3.0))
+)
+_HALF_A_RECORD_ADDED = replaced(Neighbours, "adding", classmethod(lambda cls, n: cls(n, n, 0.5)))
+
+
+def _of_the_heavy_class(*rest: Any) -> tuple[Records, Records]:
+    """A record and its opposite, both positive, beside records of zeros."""
+    p = len(rest[0]) if rest else 1
+    y = np.ones(1 + len(rest), dtype=int)
+    X, opposite = (np.array([[size] + [0.0] * (p - 1), *rest]) for size in (1.0, -1.0))
+    return (X, y), (opposite, y)
+
+
+_WEIGHTED = [
+    Played(
+        "OutputPerturbationSVC: minimiser, weighted classes",
+        frozenset(["OutputPerturbationSVC"]),
+        _fit(OutputPerturbationSVC, eps=2.0, reg=12.0, class_weight={1: 3.0}),
+        _of_the_heavy_class(),
+        "perturb the minimiser",
+        {
+            **_faults(
+                SCALE=Patch(_NOT_NORMALISED), RELATION=Patch(_REMOVED), MINIMISER=_AS_REPLACED
+            ),
+            Bug.COUNT: ONE_DRAW,
+        },
+    ),
+    Played(
+        "PrivateLPSVC: sum, weighted classes",
+        frozenset(["PrivateLPSVC"]),
+        _fit(PrivateLPSVC, eps=1.0, delta=1e-6, class_weight={1: 3.0}),
+        _of_the_heavy_class(*_NOTHING),
+        _SUMS,
+        _faults(
+            SCALE=Patch(_NOT_NORMALISED), RELATION=Patch(_REMOVED), STOP="as with equal weights"
+        ),
+    ),
+]
+
+
+def _one_weight(mechanism: Any, value: Any, purpose: str) -> Any:
+    """Weights of norm 1; all else without noise."""
+    if isinstance(mechanism, ExponentialMechanism):
+        return 0
+    return np.array([1.0]) if purpose == "perturb the minimiser" else value
+
+
+def _thresholds(name: str, data: Any, half: Any, each_side: int, **options: Any) -> list[Played]:
+    """With so few candidates that audits are sharp."""
+    fit = _fit(OutputPerturbationSVC, eps=1.0, reg=1.0, threshold_share=0.1, **options)
+
+    def call(records: Records) -> Any:
+        with mock.patch.object(threshold, "_EACH_SIDE", each_side):
+            return fit(records)
+
+    return [
+        Played(
+            f"private classifiers: {words}{name}",
+            frozenset(["OutputPerturbationSVC"]),
+            call,
+            data,
+            purpose,
+            {
+                **_faults(RELATION=relation, MINIMISER="weights are released already"),
+                Bug.COUNT: ONE_DRAW,
+            },
+            answer=_one_weight,
+        )
+        for words, purpose, relation in (
+            ("number of each class", "count the classes", "moves by one either way"),
+            ("threshold", "choose a threshold", Patch(half)),
+        )
+    ]
+
+
+def _one_record(x: float, label: int) -> Records:
+    return np.array([[x]]), np.array([label])
+
+
+_THRESHOLDS = [
+    # About as many candidates on either side of the record's decision.
+    *_thresholds("", (_one_record(0.0, 1), _one_record(0.0, -1)), _REMOVED, 1),
+    # One of nine below it: odds of about exp(-2), which the record turns.
+    *_thresholds(
+        ", record added",
+        _without_the_first(_one_record(-0.5, 1)),
+        _HALF_A_RECORD_ADDED,
+        4,
+        **_added(1),
+    ),
+]
+
 _COUNT = Played(
     "private classifiers: number of records",
     frozenset(["OutputPerturbationSVC"]),
@@ -638,6 +736,8 @@ ESTIMATORS: list[Subject] = [
     ),
     *_DMW,
     *_PRIVATE_LP,
+    *_WEIGHTED,
+    *_THRESHOLDS,
     _COUNT,
     _CHOICE,
     _CHOICE_ADDED,
