@@ -197,8 +197,11 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     #: Whether training makes several calls, later ones in view of earlier ones.
     plans_several_calls: ClassVar[bool] = False
-    #: Whether a finite eps is refused with delta = 0; a selector asks before anything is charged.
-    needs_delta: ClassVar[bool] = False
+
+    @property
+    def needs_delta(self) -> bool:
+        """Whether a finite eps is refused with delta = 0: a selector asks before it charges."""
+        return False
 
     def _warn_before_reading(self) -> None:
         warn_of_read_classes(self.classes, self.eps, stacklevel=4)

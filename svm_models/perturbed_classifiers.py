@@ -8,6 +8,7 @@ Every one minimises reg/2 ||w||^2 plus the mean loss of the margins y_i x_i·w, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import wraps
@@ -25,7 +26,11 @@ from svm_models.base import PrivateLinearClassifier
 from svm_models.losses import MarginLoss, huber, logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
-from svm_models.perturbation import perturb_objective, perturb_output
+from svm_models.perturbation import (
+    perturb_objective,
+    perturb_output,
+    perturb_whitened_objective,
+)
 from svm_models.records import signed
 
 FloatArray = npt.NDArray[np.float64]
@@ -83,18 +88,26 @@ _LOSS = """
 _H = """
     h : float
         Half-width of the quadratic part of the Huber hinge, 0 < h <= 1/2."""
+_WHITEN = """
+    whiten : bool
+        Release the records' second moments first, for a tenth of the squared Gaussian parameters,
+        and perturb the objective in coordinates in which the records are alike in all directions;
+        records that are long there are shortened. `reg` counts in these coordinates. Needs delta >
+        0. For records with strong directions, such as one-hot columns and a constant."""
 
 
 #: A `reg` by position below this may be meant as delta, which other classifiers take there.
 _LIKE_A_DELTA = 1e-3
 
 
-def _documented(loss: str = "", h: str = "") -> Any:
+def _documented(loss: str = "", h: str = "", whiten: str = "") -> Any:
     """Complete a class: the parameters, which all six share, and no delta in the place of reg."""
 
     def decorate(cls: type) -> type:
         summary, heading, examples = (cls.__doc__ or "").partition("\n\n    Examples")
-        cls.__doc__ = f"{summary}{_PARAMETERS.format(loss=loss, h=h)}{heading[1:]}{examples}"
+        cls.__doc__ = (
+            f"{summary}{_PARAMETERS.format(loss=loss, h=h + whiten)}{heading[1:]}{examples}"
+        )
         return _telling_reg_from_delta(cls)
 
     return decorate
@@ -173,7 +186,27 @@ def _perturb_objective(
     model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
 ) -> FloatArray:
     """How the three classifiers by objective perturbation train."""
-    return perturb_objective(_risk(model, X, signs, neighbours), account)
+    perturb = perturb_whitened_objective if model.whiten else perturb_objective
+    return perturb(_risk(model, X, signs, neighbours), account)
+
+
+def _check_whitening(model: Any) -> None:
+    """As :func:`_check`; and refuse what second moments cannot be released for."""
+    _check(model)
+    if not isinstance(model.whiten, bool | np.bool_):
+        raise InvalidParameterError(
+            f"whiten must be True or False, got {model.whiten!r}.", parameter="whiten"
+        )
+    if model.whiten and model.delta == 0 and math.isfinite(model.eps):
+        raise InvalidParameterError(
+            "whiten=True releases second moments with Gaussian noise, which needs delta > 0.",
+            parameter="delta",
+        )
+
+
+def _whitens(model: Any) -> bool:
+    """Whether delta = 0 is refused."""
+    return bool(model.whiten)
 
 
 @_documented(h=_H)
@@ -259,7 +292,7 @@ class OutputPerturbationClassifier(PrivateLinearClassifier):
         return _given(self.loss)
 
 
-@_documented(h=_H)
+@_documented(h=_H, whiten=_WHITEN)
 @dataclass(eq=False, repr=False)
 class ObjectivePerturbationSVC(PrivateLinearClassifier):
     """Huber support vector machine, private by noise in its objective.
@@ -280,14 +313,17 @@ class ObjectivePerturbationSVC(PrivateLinearClassifier):
     delta: float = 0.0
     h: float = field(default=0.5, kw_only=True)
 
-    _check_parameters = _check
+    whiten: bool = field(default=False, kw_only=True)
+
+    _check_parameters = _check_whitening
     _train_privately = _perturb_objective
+    needs_delta = property(_whitens)
 
     def _margin_loss(self) -> MarginLoss:
         return huber(self.h)
 
 
-@_documented()
+@_documented(whiten=_WHITEN)
 @dataclass(eq=False, repr=False)
 class ObjectivePerturbationLogisticRegression(PrivateLinearClassifier):
     """Logistic regression, private by noise in its objective.
@@ -307,14 +343,17 @@ class ObjectivePerturbationLogisticRegression(PrivateLinearClassifier):
     reg: float = 1e-3
     delta: float = 0.0
 
-    _check_parameters = _check
+    whiten: bool = field(default=False, kw_only=True)
+
+    _check_parameters = _check_whitening
     _train_privately = _perturb_objective
+    needs_delta = property(_whitens)
 
     def _margin_loss(self) -> MarginLoss:
         return logistic()
 
 
-@_documented(loss=_LOSS)
+@_documented(loss=_LOSS, whiten=_WHITEN)
 @dataclass(eq=False, repr=False)
 class ObjectivePerturbationClassifier(PrivateLinearClassifier):
     """A classifier for any :class:`MarginLoss`, private by noise in its objective.
@@ -335,8 +374,11 @@ class ObjectivePerturbationClassifier(PrivateLinearClassifier):
     reg: float = 1e-3
     delta: float = 0.0
 
-    _check_parameters = _check
+    whiten: bool = field(default=False, kw_only=True)
+
+    _check_parameters = _check_whitening
     _train_privately = _perturb_objective
+    needs_delta = property(_whitens)
 
     def _margin_loss(self) -> MarginLoss:
         return _given(self.loss)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from privlp import InvalidParameterError
 from privlp.checks import positive
@@ -22,26 +19,33 @@ from privlp.players.game import Game
 from privlp.players.rounds import weights_of_rounds
 from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
 from privlp.regions.l1_ball import L1Ball
-from privlp.rows.door import Rows
 from privlp.rows.in_memory import InMemory
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.neighbours import Neighbours
 from svm_models.records import signed
+from svm_models.whitening import (
+    NORM,
+    PURPOSE,
+    SHARE_OF_MOMENTS,
+    in_parts,
+    noise_beside_a_mean,
+    noise_of_one_sum,
+    ridge_of,
+    rounding_error,
+    second_moments,
+    sensitivity_of_moments,
+    spread_of,
+    summed_by,
+    whitening,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Half-width h of the rounded part of the hinge.
 _H = 0.5
-#: Share of the budget (of squared Gaussian parameters) that buys the second moments.
-_SHARE_OF_MOMENTS = 0.1
-#: Records reach this share of the root mean square of their whitened norms; longer ones count less.
-_REACH = 0.5
 # Chosen by trial on Adult and KDDCup99 (docs/results/private_lp_svc.md).
-_ROUNDS, _RIDGE, _RADIUS = 4.0, 150.0, 50.0
-_LEAST_NOISE, _MOST_NOISE = 2e-4, 1.0
-#: Records come as close to norm 1 as rounding lets them.
-_NORM = 1 + 1e-9
+_ROUNDS, _RADIUS = 4.0, 50.0
 _BLOCK = 4096
 
 
@@ -71,8 +75,8 @@ class Rule:
         the whole budget. nu = sigma sqrt(p)/n is the length of that noise beside a mean of records
         of norm 1. T = 4 nu^(-1/3), ridge = 150 nu^2, R = 50 nu^(-1/2), nu within 2e-4 and 1.
         """
-        nu = min(max(sigma * math.sqrt(p) / n, _LEAST_NOISE), _MOST_NOISE)
-        return cls(_RADIUS / math.sqrt(nu), math.ceil(_ROUNDS * nu ** (-1 / 3)), _RIDGE * nu**2)
+        nu = noise_beside_a_mean(n, p, sigma)
+        return cls(_RADIUS / math.sqrt(nu), math.ceil(_ROUNDS * nu ** (-1 / 3)), ridge_of(nu))
 
 
 class WhitenedRecords:
@@ -118,57 +122,12 @@ class WhitenedRecords:
 
     def scores(self, z: FloatArray) -> FloatArray:
         """sum_i z_i s_i whiten m_i."""
-        total = _in_parts(lambda M, weights: M.T @ weights, self._part, self._M, z * self._scale)
+        total = in_parts(lambda M, weights: M.T @ weights, self._part, self._M, z * self._scale)
         return np.asarray(self._whiten @ total)
 
     def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
         """Add step times (1 + h - m_i·w)."""
         out += step * ((1 + _H) - self._M @ answer)
-
-
-def rounding_error(n: int, p: int, spread: float, part: int | None = None) -> float:
-    """Bound on the Euclidean error of a computed sum over n records.
-
-    Their weights are in [0, 1], and a matrix of norm `spread` whitens them. Each of p entries sums
-    n numbers of size at most 1, in any order, with an error of n u times the sum of their sizes and
-    a few u for each; the norms behind s_i have errors of p^(3/2) u spread. Where `part` records at
-    most are added up first, and then these sums, the error is part u + (number of parts) u times
-    the sum of sizes. Doubled. Public numbers only.
-    """
-    terms: float = n if part is None or part >= n else part + math.ceil(n / part)
-    return math.sqrt(p) * n * 2 * (terms + p + 64) * 2.0**-53 * max(spread, 1.0)
-
-
-def _in_parts(sum_of: Callable[..., Any], part: int | None, *records: Any) -> Any:
-    """A sum over records, as that of the sums over at most `part` of them each."""
-    count = records[0].shape[0]
-    if part is None or count <= part:
-        return sum_of(*records)
-    return reduce(
-        add, (sum_of(*(each[i : i + part] for each in records)) for i in range(0, count, part))
-    )
-
-
-def second_moments(
-    records: Rows[Any], release: ChargedDraws, part: int | None = None
-) -> FloatArray:
-    """sum_i m_i m_i^T with noise.
-
-    p (p + 1)/2 numbers are released. Those off the diagonal count sqrt 2 times, so that lengths are
-    Frobenius norms.
-    """
-    exact = records.total(_products, part)
-    upper = np.triu_indices(len(exact))
-    unit = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
-    moments = np.zeros_like(exact)
-    moments[upper] = release(exact[upper] * unit) / unit
-    return np.triu(moments) + np.triu(moments, 1).T
-
-
-def _products(M: Any, part: int | None) -> FloatArray:
-    """sum_i m_i m_i^T over a block."""
-    products = _in_parts(lambda M: M.T @ M, part, M)
-    return np.asarray(products.toarray() if sp.issparse(products) else products)
 
 
 @dataclass(eq=False, repr=False)
@@ -270,7 +229,10 @@ class PrivateLPSVC(PrivateLinearClassifier):
     radius_: float = field(init=False)
     rounds_: int = field(init=False)
 
-    needs_delta = True
+    @property
+    def needs_delta(self) -> bool:
+        """Noise is Gaussian."""
+        return True
 
     def _train_privately(
         self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
@@ -280,10 +242,10 @@ class PrivateLPSVC(PrivateLinearClassifier):
         rule = self._rule(neighbours, p, account)
         self.radius_, self.rounds_ = rule.radius / data_norm, rule.rounds
         moments, sums = _charge(neighbours, p, rule, account)
-        part = _summed_by(neighbours)
+        part = summed_by(neighbours)
         # Of norm 1, so that w is in units of 1/data_norm.
         records = InMemory(signed(X, signs / data_norm))
-        whiten, reach = _whitening(second_moments(records, moments, part) / n, rule.ridge)
+        whiten, reach = whitening(second_moments(records, moments, part) / n, rule.ridge)
         shorten = math.isfinite(account.ledger.eps)
         _, weights = self._weights(signs)
         whitened = records.keep(
@@ -316,8 +278,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
             )
 
     def _rule(self, neighbours: Neighbours, p: int, account: Account) -> Rule:
-        moved = float(neighbours.moved)
-        once = account.ledger.calibrate(lambda t: GaussianMechanism(moved, moved / t), 1)
+        once = noise_of_one_sum(account.ledger, neighbours)
         rule = Rule.of(neighbours.n, p, once.sigma)
         radius, rounds = rule.radius, rule.rounds
         if self.radius is not None:
@@ -327,30 +288,20 @@ class PrivateLPSVC(PrivateLinearClassifier):
         return Rule(radius, rounds, rule.ridge)
 
 
-def _summed_by(neighbours: Neighbours) -> int:
-    """How many records are added up before their sums are: all, where n is their number.
-
-    Where there may be many more than n, the error of one long sum would be a large part of what a
-    record adds.
-    """
-    return neighbours.most if neighbours.moved == 2 else _BLOCK
-
-
 def _charge(neighbours: Neighbours, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
     """Charge the second moments and all sums at once."""
-    n, moved, part = neighbours.most, neighbours.moved, _summed_by(neighbours)
-    spread = 1 / (_REACH * math.sqrt(rule.ridge))
-    of_moments = math.sqrt(moved) * _NORM**2 + 2 * math.sqrt(p) * rounding_error(n, p, 1.0, part)
-    of_sums = moved * _NORM + 2 * rounding_error(n, p, spread, part)
+    of_moments = sensitivity_of_moments(neighbours, p)
+    rounding = rounding_error(neighbours.most, p, spread_of(rule.ridge), summed_by(neighbours))
+    of_sums = neighbours.moved * NORM + 2 * rounding
 
     def releases(intensity: float) -> list[tuple[GaussianMechanism, int]]:
-        share = intensity * math.sqrt(_SHARE_OF_MOMENTS)
-        each = intensity * math.sqrt((1 - _SHARE_OF_MOMENTS) / rule.rounds)
+        share = intensity * math.sqrt(SHARE_OF_MOMENTS)
+        each = intensity * math.sqrt((1 - SHARE_OF_MOMENTS) / rule.rounds)
         sums = WeightedGaussianMechanism(of_sums, of_sums / each, weights_of_rounds(rule.rounds))
         return [(GaussianMechanism(of_moments, of_moments / share), 1), (sums, rule.rounds)]
 
     purposes = (
-        "release the second moments of the records",
+        PURPOSE,
         "release the sum of weighted records each round",
     )
     requests = [
@@ -360,16 +311,3 @@ def _charge(neighbours: Neighbours, p: int, rule: Rule, account: Account) -> lis
         )
     ]
     return account.charge_together(requests)
-
-
-def _whitening(moments: FloatArray, ridge: float) -> tuple[FloatArray, float]:
-    """The whitening matrix (moments + ridge)^(-1/2) / reach, and the reach.
-
-    Both are made of released numbers; negative moments count as zero. reach^2 is a quarter of the
-    mean square of whitened records, or of 1 if that is less: so the matrix has norm 2/sqrt(ridge)
-    at most.
-    """
-    eigenvalues, vectors = np.linalg.eigh(moments)
-    eigenvalues = np.maximum(eigenvalues, 0.0)
-    reach = _REACH * math.sqrt(max(1.0, float(np.sum(eigenvalues / (eigenvalues + ridge)))))
-    return (vectors / (np.sqrt(eigenvalues + ridge) * reach)) @ vectors.T, reach

@@ -30,10 +30,12 @@ from svm_models import (
     perturbation,
     private_lp_svc,
     threshold,
+    whitening,
 )
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
+from svm_models.whitening import shortened
 from tests.conformance_kit import (
     NOISE_LEFT,
     Bug,
@@ -125,6 +127,7 @@ def _loose_tolerance() -> Iterator[None]:
         yield
 
 
+_MOMENTS = "release the second moments"
 _UNSCALED = replaced(base, "within_norm", lambda X, data_norm: X)
 #: The noise of a record that is added or removed, where one is replaced.
 _REMOVED = replaced(Neighbours, "replacing", classmethod(lambda cls, n: cls(n, n, 1)))
@@ -232,7 +235,10 @@ class Perturbed(Subject):
         for noise in _GRID * scale:
 
             def answer(mechanism: Any, value: Any, purpose: str, noise: float = noise) -> Any:
-                return np.array([noise]) if purpose == self._PURPOSE else value
+                if purpose == self._PURPOSE:
+                    return np.array([noise])
+                # Second moments are a release of their own: both sides see the same.
+                return np.ones(1) if purpose.startswith(_MOMENTS) else value
 
             found.append(play(self.call, records, answer).result.coef_[0, 0])
         return np.array(found)
@@ -369,7 +375,7 @@ def _objective(
 # LP route
 
 _NOTHING = [[0.0, 0.0]] * 300
-_SUMS, _MOMENTS = "release the sum of weighted records", "release the second moments"
+_SUMS = "release the sum of weighted records"
 
 
 def _right_or_wrong() -> tuple[Records, Records]:
@@ -405,7 +411,8 @@ def _unshortened() -> Any:
 
 
 _LP_ROUTE = _fit(PrivateLPSVC, eps=1.0, delta=1e-6)
-_HALF_A_RECORD = replaced(private_lp_svc, "_NORM", 0.5)
+_HALF_A_RECORD = replaced(private_lp_svc, "NORM", 0.5)
+_HALF_A_MOMENT = replaced(whitening, "NORM", 0.5)
 
 _PRIVATE_LP = [
     Played(
@@ -442,17 +449,18 @@ _PRIVATE_LP = [
             purpose,
             _faults(
                 SCALE=scale,
-                RELATION=Patch(_HALF_A_RECORD),
+                RELATION=Patch(half),
                 STOP=Patch(_TRUE_NUMBER),
             ),
         )
-        for name, purpose, scale in (
+        for name, purpose, half, scale in (
             (
                 "second moments",
                 _MOMENTS,
+                _HALF_A_MOMENT,
                 Patch(_UNSCALED, _without_the_first(_records([3.0, 0.0], *_NOTHING))),
             ),
-            ("sum", _SUMS, Patch(_unshortened())),
+            ("sum", _SUMS, _HALF_A_RECORD, Patch(_unshortened())),
         )
     ),
 ]
@@ -555,6 +563,74 @@ _CHOICE = Played(
     },
     answer=_for_and_against,
 )
+
+# ----------------------------------------------------------------------------------------------
+# whitened objective perturbation
+
+
+def _whitened(**options: Any) -> Callable[[Records], Any]:
+    """With so small a ridge that one record is as long as it may be."""
+    fit = _fit(ObjectivePerturbationSVC, eps=3.0, delta=9e-4, reg=40.0, whiten=True, **options)
+
+    def call(records: Records) -> Any:
+        with mock.patch.object(perturbation, "ridge_of", return_value=0.01):
+            return fit(records)
+
+    return call
+
+
+_LEFT_LONG = replaced(
+    perturbation,
+    "shortened",
+    lambda block, shorten, **options: shortened(block, shorten=False, **options),
+)
+
+
+def _whitened_minimiser(name: str, data: Any, **options: Any) -> Perturbed:
+    faults = _faults(SCALE=Patch(_LEFT_LONG), RELATION=Patch(_HALF_A_SLOPE), MINIMISER=_AS_REPLACED)
+    faults[Bug.COUNT] = ONE_DRAW
+    return Perturbed(
+        f"ObjectivePerturbationSVC: minimiser, whitened{name}",
+        frozenset(["ObjectivePerturbationSVC", "GaussianObjectivePerturbation"]),
+        _whitened(**options),
+        faults,
+        data,
+    )
+
+
+def _whitened_moments(name: str, data: Any, scale: Any, **options: Any) -> Played:
+    return Played(
+        f"ObjectivePerturbationSVC: second moments, whitened{name}",
+        frozenset(["ObjectivePerturbationSVC"]),
+        _whitened(**options),
+        data,
+        _MOMENTS,
+        {
+            **_faults(
+                SCALE=Patch(_UNSCALED, scale),
+                RELATION=Patch(_HALF_A_MOMENT),
+                MINIMISER="moments are released before",
+            ),
+            Bug.COUNT: ONE_DRAW,
+        },
+    )
+
+
+_WHITENED: list[Subject] = [
+    _whitened_minimiser("", _opposite()),
+    _whitened_minimiser(", record added", _without_the_first(_records([1.0])), **_added(1)),
+    _whitened_moments(
+        "",
+        (_records([1.0, 0.0]), _records([0.0, 1.0])),
+        (_records([3.0, 0.0]), _records([0.0, 3.0])),
+    ),
+    _whitened_moments(
+        ", record added",
+        _without_the_first(_records([1.0, 0.0])),
+        _without_the_first(_records([3.0, 0.0])),
+        **_added(1),
+    ),
+]
 
 # ----------------------------------------------------------------------------------------------
 # weights of classes, and a threshold
@@ -736,6 +812,7 @@ ESTIMATORS: list[Subject] = [
     ),
     *_DMW,
     *_PRIVATE_LP,
+    *_WHITENED,
     *_WEIGHTED,
     *_THRESHOLDS,
     _COUNT,

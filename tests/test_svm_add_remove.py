@@ -36,6 +36,7 @@ from svm_models import (
     RandomFourierFeatures,
     make_separable_sphere,
     perturbation,
+    whitening,
 )
 from svm_models import private_lp_svc as lp_route
 from svm_models.account import Account
@@ -218,11 +219,11 @@ def test_sums_in_parts_are_within_their_bound():
     weights = rng.random(9_001)
     whole = lp_route.WhitenedRecords(M, np.eye(3), shorten=False).scores(weights)
     parts = lp_route.WhitenedRecords(M, np.eye(3), shorten=False, part=100).scores(weights)
-    bound = lp_route.rounding_error(9_001, 3, 1.0, 100)
+    bound = whitening.rounding_error(9_001, 3, 1.0, 100)
     assert 0 < np.linalg.norm(whole - parts) <= bound
-    assert bound < lp_route.rounding_error(9_001, 3, 1.0) / 10
+    assert bound < whitening.rounding_error(9_001, 3, 1.0) / 10
     np.testing.assert_allclose(
-        lp_route._products(sp.csr_array(M), 100), M.T @ M, rtol=1e-12, atol=1e-12
+        whitening._products(sp.csr_array(M), 100), M.T @ M, rtol=1e-12, atol=1e-12
     )
 
 
