@@ -30,9 +30,9 @@ FloatArray = npt.NDArray[np.float64]
 # Rows count as having one sign if all do, up to so many deviations of the noise; and then they are
 # used as such if centring would not shorten them to less than this share of their norm.
 _SURE, _LEAST_SPREAD = 3.0, 0.75
-# With a known objective, between stages: the level is one at which so many times s rows are violated.
-# Violations beyond this multiple of the error are not noise, a margin below that one is not either,
-# and where the level is not 0, shares are mixed with equal ones.
+# With a known objective, between stages: the level is one at which so many times s rows are
+# violated. Violations beyond this multiple of the error are not noise, a margin below that one
+# is not either, and where the level is not 0, shares are mixed with equal ones.
 _NEAR, _FAR, _BEYOND, _BELOW, _MIXED = 4.0, 8.0, 8.0, 6.0, 0.1
 # Levels that are told apart: hyperbolic sines of numbers up to this one, times the error.
 _LARGEST_LEVEL = 9.0
