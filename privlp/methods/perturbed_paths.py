@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privlp.methods.crossing import Crossing
 from privlp.methods.perturbed_draws import Draws, NoisyCounts
 from privlp.methods.perturbed_regions import StageRegions
 from privlp.rows.door import Rows
@@ -21,7 +22,9 @@ Path = Callable[[float], FloatArray]
 _BACK, _FAR_BACK, _FORWARD, _LEAST_FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.6, 0.75, 0.3, 0.95, 1.5
 #: So many deviations of noise are hardly ever exceeded: a count below that may be 0.
 SURE = 3.0
-# The last point is to have this many deviations fewer than s missed rows.
+# The last point misses no more than s rows with this probability, as far as counts tell.
+_SAFE = 0.97
+# Points between stages are to have this many deviations fewer than s missed rows.
 _BELOW_S = 1.8
 
 
@@ -87,6 +90,14 @@ class PathSearch:
             if self.known:
                 gap = self._regions.cost(self.safest()) - self._regions.cost(x)
                 top = max(top, _BEYOND * gap / unit)
+        if last:
+            crossing = Crossing(self._s, low, top, sigma=counts.sigma, most=math.inf)
+            if good is None:
+                crossing.learn(0.0, count)
+            crossing.learn(probe, min(found))
+            t = crossing.search(lambda t: counts(path(t)), counts.left, _SAFE)
+            if t < top:
+                return path(t), False
         t, count = counts.first_below(target, path, low, top)
         if math.isinf(count):
             t, count = probe, min(found)
