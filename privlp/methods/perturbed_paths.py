@@ -31,7 +31,7 @@ _BELOW_S = 1.8
 
 @dataclass(frozen=True)
 class _Way:
-    """A path, the ends between which it is searched, and noisy counts by place; one at the probe."""
+    """A path, the ends between which it is searched, and noisy counts by place."""
 
     path: Path
     low: float
