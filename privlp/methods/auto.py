@@ -66,10 +66,15 @@ class Proposals:
             If none can be planned, with the reasons.
         """
         found = [method for method in candidates if method.name in self.predictions]
-        for method in found:
-            difficulty = self.predictions[method.name].difficulty
-            if difficulty is not None and (difficulty <= _MERE_HINT or not self._given_optimum()):
-                return method.name
+        difficulties = {
+            method.name: difficulty
+            for method in found
+            if (difficulty := self.predictions[method.name].difficulty) is not None
+        }
+        if difficulties:
+            easiest = min(difficulties, key=lambda name: difficulties[name])
+            if difficulties[easiest] <= _MERE_HINT or not self._given_optimum():
+                return easiest
         # HiGHS takes many times longer than closed formulas: it is for regions without them.
         closed = [method for method in found if not method.needs_oracle] or found
         if closed:

@@ -35,8 +35,8 @@ class Bend:
     Attributes
     ----------
     total : float
-        Sum of the prices of its rows, in units of the largest price. Both sides of a row count: a
-        row shifted inwards may be within the softness of both.
+        Sum of the prices of all sides of its rows, in units of the largest price. Both sides of a
+        row count: a row shifted inwards may be within the softness of both.
     rows : int
         Its rows; the two sides of a row, of one direction, count once.
     """
@@ -47,8 +47,7 @@ class Bend:
     @classmethod
     def of_prices(cls, prices: SoftPrices) -> Bend:
         """That of soft rows with public prices."""
-        sides = 2 if prices.two_sided else 1
-        return cls(sides * prices.of_record / prices.largest, prices.rows)
+        return cls(prices.of_sides / prices.largest, prices.rows)
 
 
 @dataclass(frozen=True)

@@ -51,10 +51,11 @@ class LinearProgram(ProgramReaders, ProgramData):
         Record that owns each row, for records with several rows. Only private rows count.
     bounds : pair or sequence of pairs
         Bounds on x as in :func:`scipy.optimize.linprog`; public.
-    penalty : float, array_like of shape (n,), or dict, optional
+    penalty : float, array_like of shape (n,) or (n, 2), or dict, optional
         Price per unit of violation of soft rows; public. A number makes every private row soft; in
-        an array ``inf`` marks hard rows; a dict ``{pattern: price}`` makes the private rows soft
-        whose names match, and the last pattern counts.
+        an array ``inf`` marks hard rows, and two columns are the prices below `row_lower` and above
+        `b`; a dict ``{pattern: price}`` makes the private rows soft whose names match, and the last
+        pattern counts.
     row_lower : array_like, shape (n,), optional
         Lower sides ``row_lower <= A x``, ``-inf`` where absent; with them `b` may hold ``inf``. A
         row with equal sides is an equality.

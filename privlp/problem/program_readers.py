@@ -139,9 +139,9 @@ class ProgramReaders:
             private.
         groups : array_like, shape (n,), optional
             The record of each row. Rows of constraints come first, then those of the terms, each in
-            its order, entries column by column. Where a term gives a record two rows, the upper
-            sides of all records come first. By default the two rows of an entry belong to one
-            record, and else each row to its own: say so if constraints and terms share records.
+            its order, entries column by column. Where a term gives a record several rows, those
+            with upper sides come first. By default the rows of an entry belong to one record, and
+            else each row to its own: say so if constraints and terms share records.
         box : float, optional
             Public bound on every abs(x_j). It also bounds the variable that stands for the largest
             of private entries (``max``, ``sum_largest``): no other bound on it is public.
@@ -159,9 +159,9 @@ class ProgramReaders:
         Notes
         -----
         A private term becomes one soft row for each entry: ``abs`` and ``norm1`` an equality,
-        ``pos`` and ``neg`` one side, ``maximum(0.9 * r, -0.1 * r)`` an upper and a lower side. The
-        weight of the entry is its price, and public. The data stand in the rows only. The largest
-        of private entries is one variable with a hard row for each.
+        ``pos`` and ``neg`` one side, ``maximum(0.9 * r, -0.1 * r)`` an equality whose sides have
+        prices of their own. The weight of the entry is its price, and public. The data stand in the
+        rows only. The largest of private entries is one variable with a hard row for each.
 
         An affine term stays in the costs, and *costs are public*, also where its coefficients were
         computed from data: a warning says so if a private term holds the same data. It joins a
