@@ -45,10 +45,10 @@ REGS = {
     "output": (1e-1, 1e-2, 1e-3),
 }
 PERTURBATIONS: dict[str, Callable[[float, float, int], Any]] = {
-    "objective": lambda eps, reg, _n: ObjectivePerturbationSVC(eps, reg),
+    "objective": lambda eps, reg, _n: ObjectivePerturbationSVC(eps, reg=reg),
     "gaussian": lambda eps, reg, n: ObjectivePerturbationSVC(eps, reg, 1 / n**2),
-    "logistic": lambda eps, reg, _n: ObjectivePerturbationLogisticRegression(eps, reg),
-    "output": lambda eps, reg, _n: OutputPerturbationSVC(eps, reg),
+    "logistic": lambda eps, reg, _n: ObjectivePerturbationLogisticRegression(eps, reg=reg),
+    "output": lambda eps, reg, _n: OutputPerturbationSVC(eps, reg=reg),
 }
 #: Colours that the colour-blind can tell apart (Okabe and Ito 2008), with markers and dashes.
 STYLES: dict[str, dict[str, Any]] = {
@@ -124,6 +124,8 @@ def main(names: tuple[str, ...], folds: int) -> None:
             f"## {data_set(name).title}",
             f"{listed} (Huber SVM: reg = {data_set(name).reg:g}; LP-SVM: C = 1).",
             _table(found),
+            "Balanced accuracy; area under the curve (1/2 by guessing), of the same fits:",
+            _rankings(found),
             f"Each regularisation of the {data_set(name).title} table:",
             _grid(found),
         ]
@@ -162,6 +164,15 @@ def _table(found: dict[Any, Fits]) -> tuple[list[str], list[list[str]]]:
                 + ("" if reg is None else f" [{power_of_ten(reg)}]")
             )
         rows.append(row)
+    return ["method", *(f"eps = {eps:g}" for eps in EPSILONS)], rows
+
+
+def _rankings(found: dict[Any, Fits]) -> tuple[list[str], list[list[str]]]:
+    """Balanced accuracy and area under the curve, at the regularisation of least error."""
+    rows = []
+    for way, title in NAMES.items():
+        cells = [found[way, eps, _best(found, way, eps)].errors for eps in EPSILONS]
+        rows.append([title, *(f"{c.said('balanced')}; {c.said('auc')}" for c in cells)])
     return ["method", *(f"eps = {eps:g}" for eps in EPSILONS)], rows
 
 

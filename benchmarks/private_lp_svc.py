@@ -191,6 +191,8 @@ def main(names: tuple[str, ...], preprocessing: tuple[str, ...], memory: str | N
         page += [
             f"## {data_set(name, way).title}, preprocessing “{way}”",
             _table(errors),
+            RANKINGS,
+            _rankings(errors),
             DIFFERENCES,
             _differences(errors),
         ]
@@ -220,6 +222,10 @@ SETTINGS = (
     " constants were chosen by trial on these data sets, preprocessing “thesis”; the same for both"
     " and for all eps."
 )
+RANKINGS = (
+    "Balanced accuracy; area under the curve (1/2 by guessing), of the same fits, at the parameters"
+    " of least test error."
+)
 DIFFERENCES = (
     "PrivateLPSVC minus rival, in units of 0.0001, paired over folds with draws averaged, ±"
     " standard error; negative: better."
@@ -239,6 +245,16 @@ def _table(found: dict[Any, CrossValidation]) -> tuple[list[str], list[list[str]
                 ),
             ]
         )
+    return ["method", *(f"eps = {eps:g}" for eps in EPSILONS)], rows
+
+
+def _rankings(found: dict[Any, CrossValidation]) -> tuple[list[str], list[list[str]]]:
+    """Balanced accuracy and area under the curve, at the parameters of least error."""
+    rows = []
+    for way, title in NAMES.items():
+        cells = [best(found, way, eps)[1] for eps in EPSILONS]
+        if cells[0].auc is not None:
+            rows.append([title, *(f"{c.said('balanced')}; {c.said('auc')}" for c in cells)])
     return ["method", *(f"eps = {eps:g}" for eps in EPSILONS)], rows
 
 

@@ -36,8 +36,8 @@ _ROOMS = "methods methods/published players duals regions rows relations problem
 SOLVERS = ("privlp/solve.py", *(f"privlp/{room}/*.py" for room in _ROOMS.split()))
 AUDITS = ("privlp/audits/*.py", "tests/conformance_*.py")
 _CLASSIFIERS = (
-    "account base classes losses margins minimise perturbation perturbed_classifiers records"
-    " validation"
+    "account base classes losses margins minimise neighbours perturbation perturbed_classifiers"
+    " records threshold validation whitening"
 )
 CLASSIFIERS = tuple(f"svm_models/{name}.py" for name in _CLASSIFIERS.split())
 FOLDS = ("benchmarks/folds.py", "svm_models/datasets/*.py")
@@ -107,6 +107,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "thesis_figures": (*PRIVACY, *THESIS, *CLASSIFIERS, *SELECTION_CLASSIFIER),
     "thesis_table1": (*PRIVACY, *THESIS, *SELECTION_CLASSIFIER),
     "trust": (*PRIVACY, *SOLVERS, *CLASSIFIERS, *AUDITS),
+    "whitened": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER),
     "unknown": (
         *PRIVACY,
         *SOLVERS,

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from benchmarks.published import store
 from privlp import NotPrivateWarning
 from svm_models.datasets import fetch_adult, fetch_kddcup99
-from svm_models.evaluation import CrossValidation
+from svm_models.evaluation import CrossValidation, held_out_scores
 
 VDR = (
     "P. van der Reijden (2019). Solving Linear Programs to Train Support Vector Machines Under"
@@ -61,8 +61,12 @@ class Fits:
 
     @property
     def errors(self) -> CrossValidation:
-        """Test errors, folds times draws."""
-        return CrossValidation(np.array([[fit["error"] for fit in fold] for fold in self.fits]))
+        """Test errors, balanced accuracies and areas under the curve, folds times draws."""
+        scores = (
+            np.array([[fit.get(name) for fit in fold] for fold in self.fits], dtype=float)
+            for name in ("error", "balanced", "auc")
+        )
+        return CrossValidation(*scores)
 
     def each(self, key: str) -> list[Any]:
         """One number of each fit."""
@@ -129,8 +133,8 @@ def _fit(estimator: Any, parts: tuple[Any, ...], fold: int, draw: int) -> dict[s
     start = time.process_time()
     estimator.fit(X, y)
     result = {
-        "error": float(np.mean(estimator.predict(X_test) != y_test)),
         "seconds": time.process_time() - start,
+        **held_out_scores(estimator, X_test, y_test),
     }
     if hasattr(estimator, "solution_"):
         selected, times = np.unique(estimator.solution_.trace["selected"], return_counts=True)

@@ -23,6 +23,8 @@ from svm_models.classes import DECLARED
 
 #: One record is one private row.
 RELATION = ConstraintPrivate()
+#: Sums of parts must not exceed the whole by rounding.
+_LESS = 1 - 1e-12
 
 
 class Account:
@@ -34,14 +36,41 @@ class Account:
     randomness : Randomness
     relation : str
         What a record of privacy says about neighbours.
+    neighbours : ConstraintPrivate
+        The relation itself. One ledger accounts for one.
     """
 
     def __init__(
-        self, ledger: Accountant, randomness: Randomness, relation: str = DECLARED
+        self,
+        ledger: Accountant,
+        randomness: Randomness,
+        relation: str = DECLARED,
+        neighbours: ConstraintPrivate = RELATION,
     ) -> None:
         self.ledger = ledger
         self.randomness = randomness
         self.relation = relation
+        self.neighbours = neighbours
+
+    def part(self, share: float, delta: float = 0.0, *, several_calls: bool = False) -> Account:
+        """An account of a share of eps, for one planned call or for several.
+
+        The ledger of this one must be a budget of several calls (:func:`open_budget`).
+        """
+        budget = self.budget
+        eps = budget.eps * share * _LESS
+        ledger = (
+            budget.share(eps, delta, composition="basic")
+            if several_calls
+            else budget.ledger(eps, delta)
+        )
+        return Account(ledger, self.randomness, self.relation, self.neighbours)
+
+    @property
+    def budget(self) -> Budget:
+        """The ledger, which is a budget of several calls."""
+        assert isinstance(self.ledger, Budget)  # noqa: S101 (by open_budget)
+        return self.ledger
 
     def charge(self, mechanism: Mechanism, purpose: str) -> ChargedDraws:
         """Charge one draw."""
@@ -50,7 +79,7 @@ class Account:
     def charge_together(self, requests: Sequence[tuple[Mechanism, int, str]]) -> list[ChargedDraws]:
         """Charge mechanisms, each with a number of draws and a purpose: all of them, or none."""
         return self.ledger.charge_together(
-            requests, RELATION, self.randomness, description=self.relation
+            requests, self.neighbours, self.randomness, description=self.relation
         )
 
     def record(self) -> PrivacyRecord:

@@ -8,7 +8,7 @@ not declared are read from the records, with a warning.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,24 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError
-from privlp.checks import positive, warn_of_large_delta
-from privlp.privacy import Accountant, PrivacyRecord, Randomness
-from svm_models.account import Account, as_rng, open_ledger
-from svm_models.classes import relation_in_words, two_classes, warn_of_read_classes
+from privlp.checks import positive, real, warn_of_large_delta
+from privlp.privacy import PrivacyRecord, Randomness
+from svm_models.account import Account, as_rng, open_budget, open_ledger
+from svm_models.classes import (
+    class_weights,
+    relation_in_words,
+    two_classes,
+    warn_of_read_classes,
+)
+from svm_models.neighbours import (
+    SHARE_OF_THE_COUNT,
+    Neighbours,
+    accounted,
+    counted,
+    require_nominal,
+)
 from svm_models.records import within_norm
+from svm_models.threshold import private_threshold
 from svm_models.validation import validated
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,7 +48,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
     ----------
     coef_ : (1, p) array
     intercept_ : (1,) array
-        Zero.
+        Zero, unless a threshold was bought.
     classes_ : (2,) array
         The label of a negative and of a positive decision.
     n_features_in_ : int
@@ -83,7 +96,9 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         # Weights of an earlier fit must not pass for this one's, should this one be cut short.
         self.__dict__.pop("coef_", None)
         self._warn_before_reading()
-        X, y = validated(self, X, y, dtype=np.float64)
+        X, y = validated(
+            self, X, y, dtype=np.float64, count_is_private=self._relation() != "replace"
+        )
         self.classes_, signs = two_classes(y, self.classes)
         self.intercept_ = np.zeros(1)
         self.privacy_ = None
@@ -93,12 +108,16 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
     def _warn_before_reading(self) -> None:
         """Say what is to be said before the records are looked at."""
 
+    def _relation(self) -> str:
+        """Which data sets are neighbours; unless a record is replaced, their number is private."""
+        return "replace"
+
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         """The weights for records X and labels -1.0 or 1.0."""
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> FloatArray:
-        """x·w for each row of X, shape (n,).
+        """x·w, plus the intercept if a threshold was bought, for each row of X, shape (n,).
 
         Examples
         --------
@@ -146,6 +165,16 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     data_norm : float
         Public bound on the Euclidean norm of a record.
     classes : pair of labels, optional
+    relation : {"replace", "add-remove"}
+        Whether neighbours differ in one record that is replaced, or that one has and the other has
+        not. Results under one are not comparable with those under the other.
+    nominal_n : int, optional
+        For ``"add-remove"``: a public number near the number of records, which is then private.
+        ``None`` buys a noisy count for a fiftieth of eps.
+    class_weight : dict, optional
+        Public weights of the two labels, where a classifier has weights.
+    threshold_share : float, optional
+        Share of eps that buys a threshold for balanced accuracy.
     budget : privlp.Budget, optional
     random_state : None, int or numpy.random.Generator
 
@@ -160,10 +189,25 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     classes: Any = None
     budget: Budget | None = None
     random_state: Any = None
+    relation: str = "replace"
+    nominal_n: int | None = None
+    class_weight: Any = None
+    threshold_share: float | None = None
     privacy_: PrivacyRecord = field(init=False)
+
+    #: Whether training makes several calls, later ones in view of earlier ones.
+    plans_several_calls: ClassVar[bool] = False
+
+    @property
+    def needs_delta(self) -> bool:
+        """Whether a finite eps is refused with delta = 0: a selector asks before it charges."""
+        return False
 
     def _warn_before_reading(self) -> None:
         warn_of_read_classes(self.classes, self.eps, stacklevel=4)
+
+    def _relation(self) -> str:
+        return str(self.relation)
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
         data_norm = positive(self.data_norm, "data_norm")
@@ -174,24 +218,92 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
                 parameter="data_norm",
             )
         randomness = Randomness.of(as_rng(self.random_state))
-        ledger = self._open()
-        warn_of_large_delta(ledger.eps, ledger.delta, X.shape[0], stacklevel=4)
-        account = Account(ledger, randomness, relation_in_words(self.classes))
+        account = self._open(randomness)
+        class_weights(self.class_weight, self.classes_)
+        self._check_parameters()
         try:
+            neighbours = self._neighbours(X.shape[0], account)
+            warn_of_large_delta(
+                account.ledger.eps, account.ledger.delta, neighbours.n, stacklevel=4
+            )
             # Whether a number overflows depends on the records; nobody may learn it from a warning.
             with np.errstate(all="ignore"):
-                return self._train_privately(within_norm(X, data_norm), signs, account)
+                X = within_norm(X, data_norm)
+                w = self._train_privately(X, signs, self._for_training(account), neighbours)
+                self._buy_threshold(X, signs, w, account, neighbours)
+                return w
         finally:
             self.privacy_ = account.record()
 
-    def _open(self) -> Accountant:
-        """The ledger of one planned call, unless a subclass plans several."""
-        return open_ledger(self.eps, self.delta, self.budget)
+    def _open(self, randomness: Randomness) -> Account:
+        """The account of the fit: one planned call, or several whose eps and delta add up."""
+        adding = self.relation != "replace"
+        neighbours = accounted(self.relation, self.nominal_n)
+        words = relation_in_words(self.classes, added_or_removed=adding, nominal_n=self.nominal_n)
+        several = self.plans_several_calls or self._share_left() < 1
+        opened = (open_budget if several else open_ledger)(self.eps, self.delta, self.budget)
+        return Account(opened, randomness, words, neighbours)
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
+    def _check_parameters(self) -> None:
+        """Refuse parameters out of range, before anything is charged."""
+
+    def _counts(self) -> bool:
+        """Whether a noisy count of the records is bought."""
+        return self.relation != "replace" and self.nominal_n is None
+
+    def _share_left(self) -> float:
+        """The share of eps that training may take."""
+        left = 1 - SHARE_OF_THE_COUNT * self._counts()
+        if self.threshold_share is None:
+            return left
+        share = real(self.threshold_share, "threshold_share")
+        if not 0 < share < left:
+            raise InvalidParameterError(
+                f"threshold_share must be between 0 and {left:g}, got {share:g}.",
+                parameter="threshold_share",
+            )
+        return left - share
+
+    def _neighbours(self, count: int, account: Account) -> Neighbours:
+        """What mechanisms may know of the number of records."""
+        if self.relation == "replace":
+            return Neighbours.replacing(count)
+        if self.nominal_n is None:
+            return counted(count, account.part(SHARE_OF_THE_COUNT))
+        require_nominal(count, self.nominal_n)
+        return Neighbours.adding(self.nominal_n)
+
+    def _for_training(self, account: Account) -> Account:
+        """The account that is left for training."""
+        left = self._share_left()
+        if left == 1:
+            return account
+        return account.part(left, self.delta, several_calls=self.plans_several_calls)
+
+    def _weights(self, signs: FloatArray) -> tuple[float, FloatArray | None]:
+        """The largest weight of a class, and the weight of each record in units of it."""
+        found = class_weights(self.class_weight, self.classes_)
+        if found is None:
+            return 1.0, None
+        largest, of_classes = found
+        return largest, np.where(signs > 0, of_classes[1], of_classes[0])
+
+    def _buy_threshold(
+        self, X: Any, signs: FloatArray, w: FloatArray, account: Account, neighbours: Neighbours
+    ) -> None:
+        """Choose the intercept for balanced accuracy, if a share of eps is set aside for it."""
+        if self.threshold_share is None:
+            return
+        reach = float(np.linalg.norm(w)) * float(self.data_norm)
+        part = account.part(float(self.threshold_share))
+        self.intercept_ = np.array([-private_threshold(X, signs, w, reach, part, neighbours)])
+
+    def _train_privately(
+        self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+    ) -> FloatArray:
         """The weights, from records of norm at most ``data_norm``.
 
-        Every draw goes through `account`.
+        Every draw goes through `account`. Of the number of records only `neighbours` is known.
         """
         raise NotImplementedError
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from privlp import InvalidParameterError, InvalidProblemError, NotPrivateWarning
+from privlp.checks import positive
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -21,8 +23,10 @@ _RECORDS = (
     "one record (x_i, y_i) replaced; the number of records and the two classes, which were {}, are"
     " public"
 )
-DECLARED = _RECORDS.format("declared")
-READ = _RECORDS.format("read from the records")
+_DECLARED, _READ = "declared", "read from the records"
+DECLARED = _RECORDS.format(_DECLARED)
+READ = _RECORDS.format(_READ)
+_ADDED = "one record (x_i, y_i) added or removed; the number of records is private; "
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +66,59 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
     return classes, np.where(y == classes[1], 1.0, -1.0)
 
 
-def relation_in_words(classes: Any) -> str:
+def class_weights(
+    declared: Any, classes: npt.NDArray[Any]
+) -> tuple[float, tuple[float, float]] | None:
+    """The largest public weight of a class, and both weights in units of it; None for equal ones.
+
+    Parameters
+    ----------
+    declared : dict or None
+        Label to weight; a label that is left out weighs 1.
+    classes : (2,) array
+        The labels of the negative and of the positive class.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else, or would have to be read from the records.
+    """
+    if declared is None:
+        return None
+    if isinstance(declared, str):
+        raise InvalidParameterError(
+            f"class_weight={declared!r} would count the labels, which are private. Give public"
+            " weights, {label: weight}, or threshold_share=0.1, which buys a threshold for balanced"
+            " accuracy.",
+            parameter="class_weight",
+        )
+    labels = classes.tolist()
+    if not isinstance(declared, Mapping) or not set(declared) <= set(labels):
+        raise InvalidParameterError(
+            "class_weight must be a dict of label to weight, with labels of classes only.",
+            parameter="class_weight",
+        )
+    weights = [positive(declared.get(label, 1.0), "class_weight", finite=True) for label in labels]
+    largest = max(weights)
+    return largest, (weights[0] / largest, weights[1] / largest)
+
+
+def are_read(classes: Any) -> bool:
+    """Whether the two classes are read from the records."""
+    return classes is None or isinstance(classes, ReadClasses)
+
+
+def relation_in_words(
+    classes: Any, *, added_or_removed: bool = False, nominal_n: int | None = None
+) -> str:
     """The neighbour relation of a fit, and whether its classes were declared."""
-    return READ if classes is None or isinstance(classes, ReadClasses) else DECLARED
+    whence = _READ if are_read(classes) else _DECLARED
+    if not added_or_removed:
+        return _RECORDS.format(whence)
+    if nominal_n is None:
+        return f"{_ADDED}the two classes, which were {whence}, are public"
+    public = f"the nominal number {nominal_n} and the two classes, which were {whence}, are public"
+    return f"{_ADDED}{public}"
 
 
 def warn_of_read_classes(classes: Any, eps: Any, *, stacklevel: int = 3) -> None:

@@ -19,11 +19,12 @@ from privlp.methods.dmw import DenseMultiplicativeWeights
 from privlp.methods.published.count_score import CountScore, PublishedCountScore
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
 from privlp.privacy import LaplaceMechanism
-from svm_models.account import Account, open_budget
+from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.linear_programs import hard_margin_lp, soft_margin_lp
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
+from svm_models.neighbours import Neighbours
 from svm_models.perturbation import perturb_objective
 from svm_models.records import signed
 
@@ -96,12 +97,23 @@ class DMWSVC(PrivateLinearClassifier):
         A budget shared with other fits.
     random_state : None, int or numpy.random.Generator
         ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.
+    relation : {"replace", "add-remove"}
+        Whether neighbours differ in one record that is replaced, or that one has and the other has
+        not. The second halves the noise behind a bought radius only: selections have the same
+        sensitivity either way. ``form="soft"`` has a variable for each record, and is refused.
+    nominal_n : int, optional
+        For ``"add-remove"``: a public number near the number of records, which is then private and
+        at most ten times as large; a share `s` is one of it. ``None`` buys a noisy count for a
+        fiftieth of eps.
+    threshold_share : float, optional
+        Share of eps, in (0, 1), that buys a threshold for balanced accuracy: it becomes
+        ``intercept_``. ``None``: decide at 0.
 
     Attributes
     ----------
     coef_ : (1, p) array
     intercept_ : (1,) array
-        Zero.
+        Zero, unless a threshold was bought.
     classes_ : (2,) array
     radius_ : float
         Given, or bought.
@@ -138,6 +150,9 @@ class DMWSVC(PrivateLinearClassifier):
         classes: Any = None,
         budget: Budget | None = None,
         random_state: Any = None,
+        relation: str = "replace",
+        nominal_n: int | None = None,
+        threshold_share: float | None = None,
     ) -> None:
         self.eps = eps
         self.delta = delta
@@ -155,9 +170,15 @@ class DMWSVC(PrivateLinearClassifier):
         self.classes = classes
         self.budget = budget
         self.random_state = random_state
+        self.relation = relation
+        self.nominal_n = nominal_n
+        self.threshold_share = threshold_share
 
     radius_: float
     solution_: Solution
+
+    #: How the later calls are planned depends on the radius.
+    plans_several_calls = True
 
     # The field's name for how vertices are scored is also scikit-learn's name for a method; both
     # must work.
@@ -181,12 +202,20 @@ class DMWSVC(PrivateLinearClassifier):
         """
         return {**super().get_params(deep), "score": self.__dict__["score"]}
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        n, p = X.shape
-        self._check(n)
-        lp = hard_margin_lp(X, signs) if self.form == "hard" else soft_margin_lp(X, signs, self.C)
+    def _train_privately(
+        self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+    ) -> FloatArray:
+        n, p = neighbours.n, X.shape[1]
+        self._check_density(n)
+        lp = (
+            hard_margin_lp(X, signs, neighbours=neighbours.relation)
+            if self.form == "hard"
+            else soft_margin_lp(X, signs, self.C)
+        )
         self.radius_ = (
-            self._buy_radius(X, signs, account) if self.radius is None else float(self.radius)
+            self._buy_radius(X, signs, account, neighbours)
+            if self.radius is None
+            else float(self.radius)
         )
         published = self.method == "dmw-published"
         alpha = self.alpha
@@ -204,16 +233,12 @@ class DMWSVC(PrivateLinearClassifier):
                 opt=self.radius_,
                 method=self._chosen_method(),
                 width=(self._entry_bound(), 1.0) if published else None,
-                budget=_budget_of(account),
+                budget=account.budget,
                 rng=account.randomness,
             )
         x = self.solution_.x
         assert x is not None  # noqa: S101 (no time limit was given)
         return np.asarray(x[:p] - x[p : 2 * p])
-
-    def _open(self) -> Budget:
-        """A budget for several calls: how the later ones are planned depends on the radius."""
-        return open_budget(self.eps, self.delta, self.budget)
 
     def _chosen_method(self) -> Method:
         """The method object that the parameters name."""
@@ -230,7 +255,7 @@ class DMWSVC(PrivateLinearClassifier):
     def _entry_bound(self) -> float:
         return max(self.data_norm, 1.0) if self.form == "soft" else float(self.data_norm)
 
-    def _check(self, n: int) -> None:
+    def _check_parameters(self) -> None:
         choices = {
             "score": ("distance", "count"),
             "method": tuple(_METHODS),
@@ -244,14 +269,15 @@ class DMWSVC(PrivateLinearClassifier):
                     f" {parameters[name]!r}.",
                     parameter=name,
                 )
+        if self.form == "soft" and self.relation != "replace":
+            raise InvalidParameterError(
+                "form='soft' has a variable for each record, which shows their number. Take"
+                " form='hard' with relation='add-remove'.",
+                parameter="form",
+            )
         if not np.isfinite(real(self.phi, "phi")):
             raise InvalidParameterError(f"phi must be finite, got {self.phi!r}.", parameter="phi")
-        if not positive(self.s, "s") <= n or (self.s < 1 and self.s * n < 1):
-            raise InvalidParameterError(
-                f"s must be a share of the records below 1, at least 1/{n} here, or a number of"
-                f" records from 1 to {n}; got {self.s!r}.",
-                parameter="s",
-            )
+        positive(self.s, "s")
         if self.alpha is not None:
             positive(self.alpha, "alpha", finite=True)
         positive(self.C, "C", finite=True)
@@ -269,7 +295,17 @@ class DMWSVC(PrivateLinearClassifier):
                 parameter="alpha",
             )
 
-    def _buy_radius(self, X: Any, signs: FloatArray, account: Account) -> float:
+    def _check_density(self, n: int) -> None:
+        if not positive(self.s, "s") <= n or (self.s < 1 and self.s * n < 1):
+            raise InvalidParameterError(
+                f"s must be a share of the records below 1, at least 1/{n} here, or a number of"
+                f" records from 1 to {n}; got {self.s!r}.",
+                parameter="s",
+            )
+
+    def _buy_radius(
+        self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+    ) -> float:
         """The 1-norm of a private Huber SVM.
 
         For the soft form plus C times the noisy sum of its hinge losses.
@@ -278,6 +314,7 @@ class DMWSVC(PrivateLinearClassifier):
         eps = account.ledger.eps * self.radius_share / (2 if soft else 1)
         M = signed(X, signs)
         risk = RegularizedRisk.in_memory(M, huber(), self.reg, float(self.data_norm))
+        risk = risk.between(neighbours)
         w = perturb_objective(risk, _account_of_one_call(account, eps))
         radius = float(np.abs(w).sum())
         if soft:
@@ -292,7 +329,7 @@ def _noisy_hinge_losses(risk: RegularizedRisk, w: FloatArray, account: Account) 
     A record's hinge loss lies in [0, 1 + ||w||_2 data_norm]; the sensitivity allows for the
     rounding of all margins one way.
     """
-    n, p = risk.shape
+    n, p = risk.shape  # n is public: a soft program has a variable for each record
     sensitivity = 1 + float(np.linalg.norm(w)) * risk.data_norm
     sensitivity *= 1 + 2.0**-51 * n * (p + 8)
     noise = LaplaceMechanism.of_eps(sensitivity, account.ledger.eps)
@@ -307,9 +344,5 @@ def _hinge_losses(M: Any, w: FloatArray) -> float:
 
 def _account_of_one_call(account: Account, eps: float) -> Account:
     """An account for one call of (eps, 0) within the budget of the whole fit."""
-    return Account(_budget_of(account).ledger(eps, 0.0), account.randomness, account.relation)
-
-
-def _budget_of(account: Account) -> Budget:
-    assert isinstance(account.ledger, Budget)  # noqa: S101 (by _open)
-    return account.ledger
+    ledger = account.budget.ledger(eps, 0.0)
+    return Account(ledger, account.randomness, account.relation, account.neighbours)

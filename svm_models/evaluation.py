@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 from tqdm import tqdm
@@ -34,10 +35,19 @@ FloatArray = npt.NDArray[np.float64]
 class CrossValidation:
     """Test errors of one classifier. **Not private**: computed from held-out records without noise.
 
+    Where one class is rare, a classifier that never names it has a small error. Balanced accuracy
+    and the area under the curve tell it from one that finds the class.
+
     Attributes
     ----------
     errors : (folds, repeats) array
         Share of test records classified wrongly.
+    balanced : (folds, repeats) array, optional
+        Balanced accuracy: the mean over the classes of the share that is found; 1/2 by guessing.
+    auc : (folds, repeats) array, optional
+        Area under the receiver operating characteristic: the share of pairs, a positive and a
+        negative record, that the decisions order rightly; 1/2 by guessing. NaN without decisions,
+        or where a test fold has one class only.
 
     Examples
     --------
@@ -48,9 +58,13 @@ class CrossValidation:
     0.2000 ± 0.0577
     >>> round(result.mean, 3), round(result.standard_error, 3)
     (0.2, 0.058)
+    >>> CrossValidation(np.array([[0.1], [0.1]]), auc=np.array([[0.9], [0.8]])).said("auc")
+    '0.8500 ± 0.0500'
     """
 
     errors: FloatArray
+    balanced: FloatArray | None = None
+    auc: FloatArray | None = None
 
     @property
     def mean(self) -> float:
@@ -60,11 +74,67 @@ class CrossValidation:
     @property
     def standard_error(self) -> float:
         """Standard error of the mean over folds, each fold averaged over its repeats."""
-        folds = self.errors.mean(axis=1)
-        return float(folds.std(ddof=1) / np.sqrt(len(folds)))
+        return _standard_error(self.errors)
+
+    def said(self, score: str = "errors") -> str:
+        """Mean and standard error of ``"errors"``, ``"balanced"`` or ``"auc"``; a dash without it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models import CrossValidation
+        >>> CrossValidation(np.array([[0.1], [0.3]])).said("balanced")
+        '–'
+        """
+        numbers = getattr(self, score)
+        if numbers is None or np.isnan(numbers).any():
+            return "–"
+        return f"{numbers.mean():.4f} ± {_standard_error(numbers):.4f}"
 
     def __str__(self) -> str:
-        return f"{self.mean:.4f} ± {self.standard_error:.4f}"
+        return self.said()
+
+
+def _standard_error(numbers: FloatArray) -> float:
+    folds = numbers.mean(axis=1)
+    return float(folds.std(ddof=1) / np.sqrt(len(folds)))
+
+
+def held_out_scores(fitted: Any, X: Any, y: npt.ArrayLike) -> dict[str, float | None]:
+    """Error, balanced accuracy and area under the curve on held-out records. **Not private**.
+
+    Parameters
+    ----------
+    fitted : classifier
+        Of two classes.
+    X, y
+        Held-out records and their labels.
+
+    Returns
+    -------
+    dict
+        ``"error"``, ``"balanced"`` and ``"auc"``; None for the last if there are no decisions, or
+        if y has one class only.
+
+    Examples
+    --------
+    >>> from svm_models import HuberSVC, make_separable_sphere
+    >>> from svm_models.evaluation import held_out_scores
+    >>> X, y = make_separable_sphere(300, random_state=0)
+    >>> held_out_scores(HuberSVC(reg=1e-3).fit(X[:200], y[:200]), X[200:], y[200:])["auc"] > 0.99
+    True
+    """
+    y = np.asarray(y)
+    right = fitted.predict(X) == y
+    labels = np.unique(y)
+    auc = None
+    if hasattr(fitted, "decision_function") and len(labels) == 2:
+        auc = float(roc_auc_score(y == fitted.classes_[1], fitted.decision_function(X)))
+    return {
+        "error": float(np.mean(~right)),
+        "balanced": float(np.mean([right[y == label].mean() for label in labels])),
+        "auc": auc,
+    }
 
 
 class ResultStore:
@@ -160,9 +230,10 @@ def cross_validate(
     store: ResultStore | None = None,
     name: str = "",
 ) -> dict[str, CrossValidation]:
-    """Test error of each classifier on the same folds.
+    """Test error, balanced accuracy and area under the curve of each classifier on the same folds.
 
-    **Not private**: for choosing among methods on public data.
+    **Not private**: for choosing among methods on public data. All private classifiers must have
+    one neighbour relation.
 
     Parameters
     ----------
@@ -204,6 +275,7 @@ def cross_validate(
         raise InvalidParameterError(
             f"repeats must be at least 1, got {repeats!r}.", parameter="repeats"
         )
+    _require_one_relation(classifiers.values())
     splits = list(KFold(folds, shuffle=True, random_state=random_state).split(X))
     times = {key: repeats if _seeds_of(model) else 1 for key, model in classifiers.items()}
     wanted = [
@@ -215,20 +287,22 @@ def cross_validate(
     found = {
         _key(settings): store[settings]
         for settings in wanted
-        if store is not None and settings in store
+        if store is not None and settings in store and isinstance(store[settings], dict)
     }
     missing = [settings for settings in wanted if _key(settings) not in found]
     runs = (
         delayed(_one_fit)(classifiers[s["classifier"]], X, y, splits[s["fold"]], s) for s in missing
     )
-    finished: Iterable[tuple[dict[str, Any], float]] = Parallel(
+    finished: Iterable[tuple[dict[str, Any], dict[str, float | None]]] = Parallel(
         n_jobs=n_jobs, return_as="generator_unordered"
     )(runs)
     try:
-        for settings, error in tqdm(finished, total=len(missing), disable=not progress, unit="fit"):
+        for settings, scores in tqdm(
+            finished, total=len(missing), disable=not progress, unit="fit"
+        ):
             if store is not None:
-                store.add(settings, error)
-            found[_key(settings)] = error
+                store.add(settings, scores)
+            found[_key(settings)] = scores
     except BaseException as fault:
         fate = (
             "lost; a store would have kept them"
@@ -239,10 +313,37 @@ def cross_validate(
             f"cross_validate ended after {len(found)} of {len(wanted)} fits, which are {fate}."
         )
         raise
-    results: dict[str, list[list[float]]] = {key: [[] for _ in range(folds)] for key in classifiers}
+    results: dict[str, list[list[Any]]] = {key: [[] for _ in range(folds)] for key in classifiers}
     for settings in wanted:
         results[settings["classifier"]][settings["fold"]].append(found[_key(settings)])
-    return {key: CrossValidation(np.array(errors)) for key, errors in results.items()}
+    return {key: _of_fits(fits) for key, fits in results.items()}
+
+
+def _of_fits(fits: list[list[dict[str, float | None]]]) -> CrossValidation:
+    """The scores of fits, folds times repeats."""
+    return CrossValidation(
+        *(
+            np.array([[fit[score] for fit in fold] for fold in fits], dtype=float)
+            for score in ("error", "balanced", "auc")
+        )
+    )
+
+
+def _require_one_relation(classifiers: Iterable[Any]) -> None:
+    """Refuse to compare results under different neighbour relations."""
+    relations = {
+        value
+        for model in classifiers
+        for name, value in model.get_params().items()
+        if name.rpartition("__")[2] == "relation"
+    }
+    if len(relations) > 1:
+        raise InvalidParameterError(
+            "The classifiers protect records under different relations"
+            f" ({', '.join(sorted(map(str, relations)))}), and the same eps promises different"
+            " things. Compare those of one relation at a time.",
+            parameter="classifiers",
+        )
 
 
 def _settings(
@@ -279,7 +380,7 @@ def _plain(value: Any) -> Any:
 
 def _one_fit(
     model: Any, X: Any, y: npt.NDArray[Any], split: tuple[Any, Any], settings: dict[str, Any]
-) -> tuple[dict[str, Any], float]:
+) -> tuple[dict[str, Any], dict[str, float | None]]:
     train, test = split
     seed = int(
         np.random.SeedSequence(
@@ -289,7 +390,7 @@ def _one_fit(
     fitted = clone(model)
     fitted.set_params(**dict.fromkeys(_seeds_of(fitted), seed), **_undeclared_classes(fitted, y))
     fitted.fit(_safe_indexing(X, train), y[train])
-    return settings, float(np.mean(fitted.predict(_safe_indexing(X, test)) != y[test]))
+    return settings, held_out_scores(fitted, _safe_indexing(X, test), y[test])
 
 
 def _seeds_of(model: Any) -> list[str]:

@@ -8,11 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp import InvalidProblemError, LinearProgram
+from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram
 from privlp.checks import as_floats, as_sparse, positive
 
+_REPLACED = ConstraintPrivate()
 
-def hard_margin_lp(X: Any, y: npt.ArrayLike) -> LinearProgram:
+
+def hard_margin_lp(
+    X: Any, y: npt.ArrayLike, *, neighbours: ConstraintPrivate = _REPLACED
+) -> LinearProgram:
     """Minimise ||w||_1 subject to y_i x_i·w >= 1, with w = w_plus - w_minus.
 
     Parameters
@@ -21,6 +25,8 @@ def hard_margin_lp(X: Any, y: npt.ArrayLike) -> LinearProgram:
         Records.
     y : array_like, shape (n,)
         Labels, -1 or 1.
+    neighbours : ConstraintPrivate
+        What neighbours may differ in; by default one record is replaced.
 
     Returns
     -------
@@ -42,7 +48,8 @@ def hard_margin_lp(X: Any, y: npt.ArrayLike) -> LinearProgram:
     """
     M = _signed_records(X, y)
     n, p = M.shape
-    return LinearProgram(np.ones(2 * p), sp.hstack([-M, M], format="csc"), -np.ones(n))
+    A = sp.hstack([-M, M], format="csc")
+    return LinearProgram(np.ones(2 * p), A, -np.ones(n), neighbours=neighbours)
 
 
 def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) -> LinearProgram:

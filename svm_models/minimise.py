@@ -21,7 +21,8 @@ from privlp import InvalidParameterError
 from privlp.rows.door import Rows
 from privlp.rows.in_memory import InMemory
 from svm_models.losses import MarginLoss
-from svm_models.margins import Margins
+from svm_models.margins import Margins, Weighted
+from svm_models.neighbours import Neighbours
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -37,7 +38,10 @@ _NEAR_ENOUGH = 0.1
 
 @dataclass(frozen=True)
 class RegularizedRisk:
-    """J(w) = reg/2 ||w||^2 + mean_i loss(m_i·w) + linear·w.
+    """J(w) = reg/2 ||w||^2 + 1/n sum_i a_i loss(m_i·w) + linear·w.
+
+    Here n is the number of records, or the nominal number where the true one is private; all a_i
+    are 1 unless records have weights in [0, 1] (:class:`~svm_models.margins.Weighted`).
 
     Values and derivatives are sums over the records (:class:`~svm_models.margins.Margins`) and
     public terms. They are private: only mechanisms release what is made of them.
@@ -47,7 +51,7 @@ class RegularizedRisk:
     rows : Rows of (k, p) arrays or CSR arrays
         Signed records m_i = y_i x_i, of Euclidean norm at most `data_norm`.
     shape : tuple of int
-        Number of records n and of features p, public.
+        Number of records n and of features p, public; n may be nominal.
     loss : MarginLoss
     reg : float
         Strong convexity, positive.
@@ -57,6 +61,11 @@ class RegularizedRisk:
         Linear term.
     exponent : int
         The tolerance is 2**exponent * slope_bound * data_norm. Public.
+    most : int, optional
+        Public bound on the number of records; ``None``: n.
+    moved : int
+        Records that leave or enter between neighbours: 2 if one is replaced, 1 if one is added or
+        removed.
 
     Examples
     --------
@@ -75,12 +84,20 @@ class RegularizedRisk:
     data_norm: float
     linear: FloatArray | float = 0.0
     exponent: int = _EXPONENT
+    most: int | None = None
+    moved: int = 2
 
     @classmethod
     def in_memory(
-        cls, M: Any, loss: MarginLoss, reg: float, data_norm: float, **options: Any
+        cls,
+        M: Any,
+        loss: MarginLoss,
+        reg: float,
+        data_norm: float,
+        weights: FloatArray | None = None,
+        **options: Any,
     ) -> Self:
-        """The risk of signed records in one array, M of shape (n, p).
+        """The risk of signed records in one array, M of shape (n, p), of weights in [0, 1], (n,).
 
         Examples
         --------
@@ -90,7 +107,18 @@ class RegularizedRisk:
         >>> RegularizedRisk.in_memory(np.eye(2), logistic(), 0.1, 1.0).gradient(np.zeros(2))
         array([-0.25, -0.25])
         """
-        return cls(InMemory(M), M.shape, loss, reg, data_norm, **options)
+        block = M if weights is None else Weighted(M, weights)
+        return cls(InMemory(block), M.shape, loss, reg, data_norm, **options)
+
+    def between(self, neighbours: Neighbours) -> Self:
+        """The same records, of whose number no more is known than `neighbours` tells."""
+        shape = neighbours.n, self.shape[1]
+        return replace(self, shape=shape, most=neighbours.most, moved=neighbours.moved)
+
+    @property
+    def _excess(self) -> float:
+        """How many times more records there may be than n: 1 where n is their number."""
+        return 1.0 if self.most is None else self.most / self.shape[0]
 
     @property
     def tolerance(self) -> float:
@@ -105,23 +133,32 @@ class RegularizedRisk:
         """
         return 2 * self.tolerance
 
-    def allowing_for_rounding(self, linear: float = 0.0) -> Self:
+    def allowing_for_rounding(self, linear: float = 0.0, record: float = 0.0) -> Self:
         """The same objective with a tolerance of at least twice a gradient's rounding error.
 
         The tolerance is made larger by a power of two, if need be. At a certified point ||w|| <=
         (2 c R + linear)/reg. There p products round a margin by 2^-52 p R ||w||, so the slope by q
         times that; the sum over n records adds 2^-52 n c R, the other terms a few units in the last
         place of what they are. A linear term of norm `linear` may itself be off by 2^-42 of it.
+        Where there may be k times as many records as n says, the sum of slopes over n is up to k c
+        R, that of their rounding k times as large, and the sum of k n numbers k^2 times.
 
         Parameters
         ----------
         linear : float
             Public bound on the norm of the linear term.
+        record : float
+            Public bound on the norm of a record's error, where records are computed. It moves the
+            record's slope by q times ||w|| times as much, and its gradient by c times that besides.
         """
-        n, p = self.shape
+        (n, p), k = self.shape, self._excess
         slope = self.loss.slope_bound * self.data_norm
-        margins = p * self.loss.curvature_bound * self.data_norm**2 / self.reg
-        rounding = 2.0**-52 * ((n + 16) * slope + (margins + 1040) * (2 * slope + linear))
+        margins = k * p * self.loss.curvature_bound * self.data_norm**2 / self.reg
+        sums = (k**2 * n + 16 * k) * slope
+        rounding = 2.0**-52 * (sums + (margins + 1040) * (2 * k * slope + linear))
+        longest = (2 * k * slope + linear) / self.reg
+        bend = self.loss.curvature_bound * self.data_norm * longest
+        rounding += k * record * (self.loss.slope_bound + bend)
         return replace(self, exponent=max(self.exponent, math.frexp(2 * rounding / slope)[1]))
 
     def require_certifiable(self) -> None:
@@ -228,7 +265,7 @@ class RegularizedRisk:
 
         After k steps ||gradient||^2 <= L (L + reg) ||w0 - w*||^2 exp(-k sqrt(reg/L)).
         """
-        smoothness = self.reg + self.loss.curvature_bound * self.data_norm**2
+        smoothness = self.reg + self._excess * self.loss.curvature_bound * self.data_norm**2
         root = math.sqrt(self.reg / smoothness)
         momentum = (1 - root) / (1 + root)
         while not self.certified(w):  # once, in real arithmetic

@@ -2,18 +2,20 @@
 
 Published by Chaudhuri, Monteleoni and Sarwate (2011), corrected here.
 
-*Neighbours*: one record (x_i, y_i) of n replaced; ||x_i||_2 <= R = data_norm. J(w) = reg/2 ||w||^2
-+ mean_i loss(y_i x_i·w) with abs(loss') <= c and loss'' <= q. A minimiser is computed to a gradient
-of norm g, 2^-36 c R or more (:mod:`svm_models.minimise`), and every guarantee covers that error.
+*Neighbours*: one record (x_i, y_i) of n replaced, k = 2; or one added or removed, k = 1, and then n
+is a public nominal number in place of the private count. ||x_i||_2 <= R = data_norm. J(w) = reg/2
+||w||^2 + 1/n sum_i loss(y_i x_i·w) with abs(loss') <= c and loss'' <= q. A minimiser is computed to
+a gradient of norm g, 2^-36 c R or more (:mod:`svm_models.minimise`), and every guarantee covers
+that error.
 
-*Output perturbation.* Two objectives differ by a function of Lipschitz constant 2cR/n and are
-reg-strongly convex: their minimisers are within 2cR/(n reg), the computed ones within (2cR/n +
+*Output perturbation.* Two objectives differ by a function of Lipschitz constant kcR/n and are
+reg-strongly convex: their minimisers are within kcR/(n reg), the computed ones within (kcR/n +
 4g)/reg: half of 4g is for the rounding of computed gradients.
 
 *Objective perturbation.* b·w/n is added. Released w and secret b determine each other; between
-neighbours b moves by at most 2cR, and the Jacobians' determinants differ by a factor of at most 1 +
-qR^2/(n reg): *one* such factor, because both Hessians share the other n - 1 records (the sources
-pay for two). The computed minimiser gets noise of its own to cover g.
+neighbours b moves by at most kcR, and the Jacobians' determinants differ by a factor of at most 1 +
+qR^2/(n reg): *one* such factor, because both Hessians share the other records (the sources pay for
+two). The computed minimiser gets noise of its own to cover g.
 
 Proofs: ``docs/proofs.md``, "Output perturbation", "Objective perturbation".
 """
@@ -21,19 +23,41 @@ Proofs: ``docs/proofs.md``, "Output perturbation", "Objective perturbation".
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.privacy import (
+    ChargedDraws,
     EuclideanLaplaceMechanism,
     GaussianMechanism,
     GaussianObjectivePerturbation,
+    Mechanism,
     ObjectivePerturbation,
 )
 from svm_models.account import Account
+from svm_models.margins import Weighted
 from svm_models.minimise import RegularizedRisk
+from svm_models.neighbours import Neighbours
+from svm_models.whitening import (
+    NORM,
+    PURPOSE,
+    SHARE_OF_MOMENTS,
+    error_of_a_record,
+    noise_beside_a_mean,
+    noise_of_one_sum,
+    ridge_of,
+    second_moments,
+    sensitivity_of_moments,
+    shortened,
+    spread_of,
+    summed_by,
+    whitening,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -48,7 +72,7 @@ def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
     risk.require_certifiable()
     risk, ledger = risk.allowing_for_rounding(), account.ledger
     noise = EuclideanLaplaceMechanism if ledger.delta == 0 else GaussianMechanism
-    sensitivity = 2 * (_slope(risk) / risk.shape[0] + risk.error) / risk.reg
+    sensitivity = (risk.moved * _slope(risk) / risk.shape[0] + 2 * risk.error) / risk.reg
     mechanism = ledger.calibrate(lambda eps: noise(sensitivity, sensitivity / eps), 1)
     release = account.charge(mechanism, "perturb the minimiser")
     return np.asarray(release(risk.minimise()))
@@ -63,7 +87,80 @@ def perturb_objective(
     costs just that, so that the rest is left for the noise; for logistic loss and pure eps, until
     it costs nothing. The share was chosen by trial: see ``docs/results/scm_tables.md``.
     """
-    ledger, n = account.ledger, risk.shape[0]
+    risk, (cover, draw) = _planned(risk, account, add_regularization=add_regularization)
+    perturbed = replace(risk, linear=draw(np.zeros(risk.shape[1])) / risk.shape[0])
+    return np.asarray(cover(perturbed.minimise()))
+
+
+def perturb_whitened_objective(
+    risk: RegularizedRisk, account: Account, *, add_regularization: bool = True
+) -> FloatArray:
+    """Minimise a perturbed objective in coordinates in which the records are alike all around.
+
+    First their second moments are released, for a tenth of the squared Gaussian parameters. Then
+    records are whitened, those longer than 1 shortened, and the objective of these records is
+    perturbed: reg, and the noise, are those of the weights v in these coordinates. With W the
+    whitening matrix, a margin is s_i m_i·W v, so w = W v.
+
+    *Privacy.* Given the moments, a record becomes another one of norm 1 at most by itself: what
+    follows is objective perturbation for R = 1. Both are charged before the first draw; the noise
+    levels are functions of public numbers. Proof: ``docs/proofs.md``, "Objective perturbation",
+    Whitened.
+
+    Parameters
+    ----------
+    risk : RegularizedRisk
+        Its records are not whitened yet.
+    account : Account
+        With delta > 0.
+    add_regularization : bool
+        As for :func:`perturb_objective`.
+    """
+    p, ledger = risk.shape[1], account.ledger
+    neighbours = Neighbours(risk.shape[0], risk.most or risk.shape[0], risk.moved)
+    once = noise_of_one_sum(ledger, neighbours)
+    ridge = ridge_of(noise_beside_a_mean(neighbours.n, p, once.sigma))
+    error = error_of_a_record(p, spread_of(ridge))
+    sensitivity = sensitivity_of_moments(neighbours, p)
+    noise_of_moments = once.sigma / neighbours.moved / math.sqrt(SHARE_OF_MOMENTS)
+    moments = GaussianMechanism(sensitivity, sensitivity * noise_of_moments)
+    inner, (release, cover, draw) = _planned(
+        replace(risk, data_norm=NORM + error),
+        account,
+        add_regularization=add_regularization,
+        before=[(moments, 1, PURPOSE)],
+        record=error,
+    )
+    records = risk.rows.keep(partial(_in_units, unit=risk.data_norm))
+    whiten, _ = whitening(
+        second_moments(records, release, summed_by(neighbours)) / neighbours.n, ridge
+    )
+    rows = risk.rows.keep(
+        partial(shortened, unit=risk.data_norm, whiten=whiten, shorten=math.isfinite(ledger.eps))
+    )
+    linear = draw(np.zeros(p)) / neighbours.n
+    v = cover(replace(inner, rows=rows, linear=linear).minimise())
+    return np.asarray(whiten @ v) / risk.data_norm
+
+
+def _in_units(block: Any, unit: float) -> Any:
+    """The records of a block, without weights, in units of their bound."""
+    return (block.M if isinstance(block, Weighted) else block) / unit
+
+
+def _planned(
+    risk: RegularizedRisk,
+    account: Account,
+    *,
+    add_regularization: bool,
+    before: Sequence[tuple[Mechanism, int, str]] = (),
+    record: float = 0.0,
+) -> tuple[RegularizedRisk, list[ChargedDraws]]:
+    """Charge all draws: those `before`, the cover of the computed minimiser, and the perturbation.
+
+    The risk that is returned has the regularisation and the tolerance that they are made for.
+    """
+    ledger = account.ledger
     pure = ledger.delta == 0
     if add_regularization:
         risk = replace(risk, reg=max(risk.reg, _enough_regularization(risk, ledger.eps, pure=pure)))
@@ -73,47 +170,50 @@ def perturb_objective(
     intensity = share if pure else min(share, math.sqrt(share))
     covering = _covering(noise, risk, intensity)
     perturbing = ledger.calibrate(
-        lambda eps: _perturbing(risk, eps, pure=pure), 1, together_with=[covering]
+        lambda eps: _perturbing(risk, eps, pure=pure),
+        1,
+        together_with=[*(mechanism for mechanism, _, _ in before), covering],
     )
     # A tolerance larger by a power of two: the price of covering it stays the same to the last bit.
-    risk = risk.allowing_for_rounding(_most_noise(risk, perturbing))
-    cover, draw = account.charge_together(
+    risk = risk.allowing_for_rounding(_most_noise(risk, perturbing), record)
+    return risk, account.charge_together(
         [
+            *before,
             (_covering(noise, risk, intensity), 1, "cover the error of the computed minimiser"),
             (perturbing, 1, "perturb the objective"),
         ]
     )
-    perturbed = replace(risk, linear=draw(np.zeros(risk.shape[1])) / n)
-    return np.asarray(cover(perturbed.minimise()))
 
 
 def _perturbing(
     risk: RegularizedRisk, intensity: float, *, pure: bool
 ) -> ObjectivePerturbation | GaussianObjectivePerturbation:
     """The noise of a linear term with so many sensitivities to a scale."""
-    sensitivity = 2 * _slope(risk)
+    sensitivity = risk.moved * _slope(risk)
     if pure:
-        cost = _pure_curvature_cost(risk, intensity / 2)
+        cost = _pure_curvature_cost(risk, intensity / risk.moved)
         return ObjectivePerturbation(sensitivity, sensitivity / intensity, cost)
     scale, cost = sensitivity / intensity, curvature_cost(risk)
-    return GaussianObjectivePerturbation(sensitivity, scale, cost, risk.loss.one_sided)
+    one_sided, parts = risk.loss.one_sided, risk.moved
+    return GaussianObjectivePerturbation(sensitivity, scale, cost, one_sided, parts)
 
 
 def _enough_regularization(risk: RegularizedRisk, eps: float, *, pure: bool) -> float:
     """The regularisation at which the curvature costs a sixteenth of eps, or nothing."""
     if pure and risk.loss.logistic_curvature:
-        slope = (1 - SHARE_OF_THE_CERTIFICATE) * eps / 2 * (1 - 1e-9)
+        slope = (1 - SHARE_OF_THE_CERTIFICATE) * eps / risk.moved * (1 - 1e-9)
         return 4 * _curvature(risk) / slope
     return _curvature(risk) / math.expm1(min(_SHARE_OF_THE_CURVATURE * eps, 700.0))
 
 
 def _pure_curvature_cost(risk: RegularizedRisk, slope: float) -> float:
-    """What the curvature adds to the price 2·slope of the noise.
+    """What the curvature adds to the price of the noise: 2·slope where a record is replaced.
 
     `slope` is c R over the noise's scale. With logistic curvature a record of slope p c (0 <= p <=
-    1) has curvature 4 q p (1 - p) at most. So the loss is at most slope + max over p of f(p) =
-    slope·p + ln(1 + k p (1 - p)), k = 4 q R^2/(n reg). f is concave and f'(1) = slope - k: where k
-    <= slope the maximum is f(1) = slope, and the curvature costs nothing.
+    1) has curvature 4 q p (1 - p) at most. So the loss is at most slope (if a second record leaves)
+    plus the maximum over p of f(p) = slope·p + ln(1 + k p (1 - p)), k = 4 q R^2/(n reg). f is
+    concave and f'(1) = slope - k: where k <= slope the maximum is f(1) = slope, and the curvature
+    costs nothing.
     """
     if not risk.loss.logistic_curvature:
         return curvature_cost(risk)

@@ -8,7 +8,12 @@ Every one minimises reg/2 ||w||^2 plus the mean loss of the margins y_i x_i·w, 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import wraps
+from inspect import Parameter, signature
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,7 +25,12 @@ from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.losses import MarginLoss, huber, logistic
 from svm_models.minimise import RegularizedRisk
-from svm_models.perturbation import perturb_objective, perturb_output
+from svm_models.neighbours import Neighbours
+from svm_models.perturbation import (
+    perturb_objective,
+    perturb_output,
+    perturb_whitened_objective,
+)
 from svm_models.records import signed
 
 FloatArray = npt.NDArray[np.float64]
@@ -33,7 +43,8 @@ _PARAMETERS = """
         In (0, inf]; ``inf`` adds no noise, and ``privacy_`` says so.
     reg : float
         Strength of ||w||^2/2 beside the *mean* loss, positive and public. Tuning it on the records
-        costs privacy: :class:`PrivateModelSelector`.
+        costs privacy: :class:`PrivateModelSelector`. By position it comes before `delta`; what
+        looks like a delta there is refused.
     delta : float
         In [0, 1); 0 for pure differential privacy, else Gaussian noise.
     data_norm : float
@@ -46,12 +57,26 @@ _PARAMETERS = """
         A budget shared with other fits.
     random_state : None, int or numpy.random.Generator
         ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.{h}
+    relation : {{"replace", "add-remove"}}
+        Whether neighbours differ in one record that is replaced, or that one has and the other has
+        not. The second takes half the noise for the same eps, and promises less: results under one
+        are not comparable with those under the other.
+    nominal_n : int, optional
+        For ``"add-remove"``: a public number near the number of records, which is then private and
+        at most ten times as large. ``None`` buys a noisy count for a fiftieth of eps.
+    class_weight : dict, optional
+        Public weights of the two labels, positive; 1 where left out. They multiply the losses.
+        What a record adds is bounded by the largest. ``"balanced"`` is refused: it would read the
+        labels.
+    threshold_share : float, optional
+        Share of eps, in (0, 1), that buys a threshold for balanced accuracy: it becomes
+        ``intercept_``. For data with few records of a class. ``None``: decide at 0.
 
     Attributes
     ----------
     coef_ : (1, p) array
     intercept_ : (1,) array
-        Zero.
+        Zero, unless a threshold was bought.
     classes_ : (2,) array
     privacy_ : privlp.privacy.PrivacyRecord
         What was spent on what.
@@ -63,23 +88,63 @@ _LOSS = """
 _H = """
     h : float
         Half-width of the quadratic part of the Huber hinge, 0 < h <= 1/2."""
+_WHITEN = """
+    whiten : bool
+        Release the records' second moments first, for a tenth of the squared Gaussian parameters,
+        and perturb the objective in coordinates in which the records are alike in all directions;
+        records that are long there are shortened. `reg` counts in these coordinates. Needs delta >
+        0. For records with strong directions, such as one-hot columns and a constant."""
 
 
-def _documented(loss: str = "", h: str = "") -> Any:
-    """Add the parameters, which all six share, to a class's docstring."""
+#: A `reg` by position below this may be meant as delta, which other classifiers take there.
+_LIKE_A_DELTA = 1e-3
+
+
+def _documented(loss: str = "", h: str = "", whiten: str = "") -> Any:
+    """Complete a class: the parameters, which all six share, and no delta in the place of reg."""
 
     def decorate(cls: type) -> type:
         summary, heading, examples = (cls.__doc__ or "").partition("\n\n    Examples")
-        cls.__doc__ = f"{summary}{_PARAMETERS.format(loss=loss, h=h)}{heading[1:]}{examples}"
-        return cls
+        cls.__doc__ = (
+            f"{summary}{_PARAMETERS.format(loss=loss, h=h + whiten)}{heading[1:]}{examples}"
+        )
+        return _telling_reg_from_delta(cls)
 
     return decorate
 
 
-def _risk(model: Any, X: Any, signs: FloatArray, loss: MarginLoss) -> RegularizedRisk:
-    """What a classifier minimises, before it is perturbed."""
-    reg = positive(model.reg, "reg", finite=True)
-    return RegularizedRisk.in_memory(signed(X, signs), loss, reg, float(model.data_norm))
+def _telling_reg_from_delta(cls: Any) -> type:
+    """Let the constructor refuse a delta that is given by position in the place of reg."""
+    construct = cls.__init__
+    names = [
+        name
+        for name, parameter in signature(construct).parameters.items()
+        if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+    ]
+
+    @wraps(construct)
+    def checked(self: Any, *given: Any, **named: Any) -> None:
+        _refuse_delta_as_reg(dict(zip(names, (self, *given), strict=False)), named)
+        construct(self, *given, **named)
+
+    cls.__init__ = checked
+    return cls
+
+
+def _refuse_delta_as_reg(placed: Mapping[str, Any], named: Mapping[str, Any]) -> None:
+    """Refuse a small reg by position if no delta is given beside it, or a larger one.
+
+    Which of both was meant would be a guess: ``PrivateLPSVC(eps, delta)`` has delta there.
+    """
+    reg, delta = placed.get("reg"), placed.get("delta", named.get("delta"))
+    if not isinstance(reg, Real) or (delta is not None and not isinstance(delta, Real)):
+        return
+    if reg < (_LIKE_A_DELTA if delta is None else float(delta)):
+        raise InvalidParameterError(
+            f"The argument {float(reg):g} stands in the place of reg and may be meant as delta."
+            f" Name it: reg={float(reg):g} or delta={float(reg):g}.",
+            parameter="reg",
+        )
 
 
 def _given(loss: Any) -> MarginLoss:
@@ -92,6 +157,56 @@ def _given(loss: Any) -> MarginLoss:
             parameter="loss",
         )
     return loss
+
+
+def _check(model: Any) -> None:
+    """Refuse a loss or a `reg` out of range."""
+    model._margin_loss()
+    positive(model.reg, "reg", finite=True)
+
+
+def _risk(model: Any, X: Any, signs: FloatArray, neighbours: Neighbours) -> RegularizedRisk:
+    """What a classifier minimises, before it is perturbed."""
+    M, loss = signed(X, signs), model._margin_loss()
+    largest, weights = model._weights(signs)
+    # In units of the largest weight: no record's loss is steeper or more curved than without.
+    reg = float(model.reg) / largest
+    risk = RegularizedRisk.in_memory(M, loss, reg, float(model.data_norm), weights)
+    return risk.between(neighbours)
+
+
+def _perturb_output(
+    model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+) -> FloatArray:
+    """How the three classifiers by output perturbation train."""
+    return perturb_output(_risk(model, X, signs, neighbours), account)
+
+
+def _perturb_objective(
+    model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+) -> FloatArray:
+    """How the three classifiers by objective perturbation train."""
+    perturb = perturb_whitened_objective if model.whiten else perturb_objective
+    return perturb(_risk(model, X, signs, neighbours), account)
+
+
+def _check_whitening(model: Any) -> None:
+    """As :func:`_check`; and refuse what second moments cannot be released for."""
+    _check(model)
+    if not isinstance(model.whiten, bool | np.bool_):
+        raise InvalidParameterError(
+            f"whiten must be True or False, got {model.whiten!r}.", parameter="whiten"
+        )
+    if model.whiten and model.delta == 0 and math.isfinite(model.eps):
+        raise InvalidParameterError(
+            "whiten=True releases second moments with Gaussian noise, which needs delta > 0.",
+            parameter="delta",
+        )
+
+
+def _whitens(model: Any) -> bool:
+    """Whether delta = 0 is refused."""
+    return bool(model.whiten)
 
 
 @_documented(h=_H)
@@ -115,8 +230,11 @@ class OutputPerturbationSVC(PrivateLinearClassifier):
     delta: float = 0.0
     h: float = field(default=0.5, kw_only=True)
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        return perturb_output(_risk(self, X, signs, huber(self.h)), account)
+    _check_parameters = _check
+    _train_privately = _perturb_output
+
+    def _margin_loss(self) -> MarginLoss:
+        return huber(self.h)
 
 
 @_documented()
@@ -139,8 +257,11 @@ class OutputPerturbationLogisticRegression(PrivateLinearClassifier):
     reg: float = 1e-3
     delta: float = 0.0
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        return perturb_output(_risk(self, X, signs, logistic()), account)
+    _check_parameters = _check
+    _train_privately = _perturb_output
+
+    def _margin_loss(self) -> MarginLoss:
+        return logistic()
 
 
 @_documented(loss=_LOSS)
@@ -164,11 +285,14 @@ class OutputPerturbationClassifier(PrivateLinearClassifier):
     reg: float = 1e-3
     delta: float = 0.0
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        return perturb_output(_risk(self, X, signs, _given(self.loss)), account)
+    _check_parameters = _check
+    _train_privately = _perturb_output
+
+    def _margin_loss(self) -> MarginLoss:
+        return _given(self.loss)
 
 
-@_documented(h=_H)
+@_documented(h=_H, whiten=_WHITEN)
 @dataclass(eq=False, repr=False)
 class ObjectivePerturbationSVC(PrivateLinearClassifier):
     """Huber support vector machine, private by noise in its objective.
@@ -189,11 +313,17 @@ class ObjectivePerturbationSVC(PrivateLinearClassifier):
     delta: float = 0.0
     h: float = field(default=0.5, kw_only=True)
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        return perturb_objective(_risk(self, X, signs, huber(self.h)), account)
+    whiten: bool = field(default=False, kw_only=True)
+
+    _check_parameters = _check_whitening
+    _train_privately = _perturb_objective
+    needs_delta = property(_whitens)
+
+    def _margin_loss(self) -> MarginLoss:
+        return huber(self.h)
 
 
-@_documented()
+@_documented(whiten=_WHITEN)
 @dataclass(eq=False, repr=False)
 class ObjectivePerturbationLogisticRegression(PrivateLinearClassifier):
     """Logistic regression, private by noise in its objective.
@@ -213,11 +343,17 @@ class ObjectivePerturbationLogisticRegression(PrivateLinearClassifier):
     reg: float = 1e-3
     delta: float = 0.0
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        return perturb_objective(_risk(self, X, signs, logistic()), account)
+    whiten: bool = field(default=False, kw_only=True)
+
+    _check_parameters = _check_whitening
+    _train_privately = _perturb_objective
+    needs_delta = property(_whitens)
+
+    def _margin_loss(self) -> MarginLoss:
+        return logistic()
 
 
-@_documented(loss=_LOSS)
+@_documented(loss=_LOSS, whiten=_WHITEN)
 @dataclass(eq=False, repr=False)
 class ObjectivePerturbationClassifier(PrivateLinearClassifier):
     """A classifier for any :class:`MarginLoss`, private by noise in its objective.
@@ -238,5 +374,11 @@ class ObjectivePerturbationClassifier(PrivateLinearClassifier):
     reg: float = 1e-3
     delta: float = 0.0
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        return perturb_objective(_risk(self, X, signs, _given(self.loss)), account)
+    whiten: bool = field(default=False, kw_only=True)
+
+    _check_parameters = _check_whitening
+    _train_privately = _perturb_objective
+    needs_delta = property(_whitens)
+
+    def _margin_loss(self) -> MarginLoss:
+        return _given(self.loss)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from privlp import InvalidParameterError
 from privlp.checks import positive
@@ -20,25 +19,33 @@ from privlp.players.game import Game
 from privlp.players.rounds import weights_of_rounds
 from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
 from privlp.regions.l1_ball import L1Ball
-from privlp.rows.door import Rows
 from privlp.rows.in_memory import InMemory
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
+from svm_models.neighbours import Neighbours
 from svm_models.records import signed
+from svm_models.whitening import (
+    NORM,
+    PURPOSE,
+    SHARE_OF_MOMENTS,
+    in_parts,
+    noise_beside_a_mean,
+    noise_of_one_sum,
+    ridge_of,
+    rounding_error,
+    second_moments,
+    sensitivity_of_moments,
+    spread_of,
+    summed_by,
+    whitening,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Half-width h of the rounded part of the hinge.
 _H = 0.5
-#: Share of the budget (of squared Gaussian parameters) that buys the second moments.
-_SHARE_OF_MOMENTS = 0.1
-#: Records reach this share of the root mean square of their whitened norms; longer ones count less.
-_REACH = 0.5
 # Chosen by trial on Adult and KDDCup99 (docs/results/private_lp_svc.md).
-_ROUNDS, _RIDGE, _RADIUS = 4.0, 150.0, 50.0
-_LEAST_NOISE, _MOST_NOISE = 2e-4, 1.0
-#: Records come as close to norm 1 as rounding lets them.
-_NORM = 1 + 1e-9
+_ROUNDS, _RADIUS = 4.0, 50.0
 _BLOCK = 4096
 
 
@@ -68,8 +75,8 @@ class Rule:
         the whole budget. nu = sigma sqrt(p)/n is the length of that noise beside a mean of records
         of norm 1. T = 4 nu^(-1/3), ridge = 150 nu^2, R = 50 nu^(-1/2), nu within 2e-4 and 1.
         """
-        nu = min(max(sigma * math.sqrt(p) / n, _LEAST_NOISE), _MOST_NOISE)
-        return cls(_RADIUS / math.sqrt(nu), math.ceil(_ROUNDS * nu ** (-1 / 3)), _RIDGE * nu**2)
+        nu = noise_beside_a_mean(n, p, sigma)
+        return cls(_RADIUS / math.sqrt(nu), math.ceil(_ROUNDS * nu ** (-1 / 3)), ridge_of(nu))
 
 
 class WhitenedRecords:
@@ -85,14 +92,28 @@ class WhitenedRecords:
         Symmetric; public or released.
     shorten : bool
         Without it s_i = 1: the mean loss unweighted, for no noise.
+    weights : (k,) array, optional
+        Public weights a_i in [0, 1] of the records' losses, which multiply s_i; ``None``: all 1.
+    part : int, optional
+        So many records are added up before their sums are; ``None``: all of them.
     """
 
-    def __init__(self, M: Any, whiten: FloatArray, *, shorten: bool = True) -> None:
-        self._M, self._whiten = M, whiten
+    def __init__(
+        self,
+        M: Any,
+        whiten: FloatArray,
+        *,
+        shorten: bool = True,
+        part: int | None = None,
+        weights: FloatArray | None = None,
+    ) -> None:
+        self._M, self._whiten, self._part = M, whiten, part
         self._scale = np.ones(M.shape[0])
         for start in range(0, M.shape[0] if shorten else 0, _BLOCK):
             norms = np.linalg.norm(M[start : start + _BLOCK] @ whiten, axis=1)
             self._scale[start : start + _BLOCK] = 1 / np.maximum(norms, 1.0)
+        if weights is not None:
+            self._scale *= weights
 
     @property
     def count(self) -> int:
@@ -101,42 +122,12 @@ class WhitenedRecords:
 
     def scores(self, z: FloatArray) -> FloatArray:
         """sum_i z_i s_i whiten m_i."""
-        return np.asarray(self._whiten @ (self._M.T @ (z * self._scale)))
+        total = in_parts(lambda M, weights: M.T @ weights, self._part, self._M, z * self._scale)
+        return np.asarray(self._whiten @ total)
 
     def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
         """Add step times (1 + h - m_i·w)."""
         out += step * ((1 + _H) - self._M @ answer)
-
-
-def rounding_error(n: int, p: int, spread: float) -> float:
-    """Bound on the Euclidean error of a computed sum over n records.
-
-    Their weights are in [0, 1], and a matrix of norm `spread` whitens them. Each of p entries sums
-    n numbers of size at most 1, in any order, with an error of n u times the sum of their sizes and
-    a few u for each; the norms behind s_i have errors of p^(3/2) u spread. Doubled. Public numbers
-    only.
-    """
-    return math.sqrt(p) * n * 2 * (n + p + 64) * 2.0**-53 * max(spread, 1.0)
-
-
-def second_moments(records: Rows[Any], release: ChargedDraws) -> FloatArray:
-    """sum_i m_i m_i^T with noise.
-
-    p (p + 1)/2 numbers are released. Those off the diagonal count sqrt 2 times, so that lengths are
-    Frobenius norms.
-    """
-    exact = records.total(_products)
-    upper = np.triu_indices(len(exact))
-    unit = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
-    moments = np.zeros_like(exact)
-    moments[upper] = release(exact[upper] * unit) / unit
-    return np.triu(moments) + np.triu(moments, 1).T
-
-
-def _products(M: Any) -> FloatArray:
-    """sum_i m_i m_i^T over a block."""
-    products = M.T @ M
-    return np.asarray(products.toarray() if sp.issparse(products) else products)
 
 
 @dataclass(eq=False, repr=False)
@@ -154,12 +145,15 @@ class PrivateLPSVC(PrivateLinearClassifier):
     are, and steps reach all directions alike; records that are long there are scaled down. Without
     noise no record is scaled, and w tends to the exact minimiser as `rounds` grows.
 
-    *Neighbours*: one record replaced; n and the classes are public.
+    *Neighbours*: one record replaced; n and the classes are public. Or one record added or removed
+    (``relation="add-remove"``): then n is private, a nominal number takes its place in the rule and
+    in the player's steps, and sums are never divided by the true one.
 
     *Sensitivity*, for records of norm data_norm = 1. Moments: ||m m^T - m' m'^T||_F^2 = ||m||^4 +
     ||m'||^4 - 2 (m·m')^2 <= 2. Sums: z_i depends on record i and on released points, the whitening
     on the released moments. So a record contributes a vector of norm at most 1 and its replacement
-    another: 2. Twice the rounding error of a sum is added to each.
+    another: 2. Where a record is added or removed both are 1: ||m m^T||_F <= 1, and one vector of
+    norm 1. Twice the rounding error of a sum is added to each.
 
     *Budget*: one ledger. One Gaussian release of p (p + 1)/2 numbers takes a tenth of the squared
     Gaussian parameters; T releases of p numbers take the rest, later ones with less noise because
@@ -191,13 +185,28 @@ class PrivateLPSVC(PrivateLinearClassifier):
         A budget shared with other fits.
     random_state : None, int or numpy.random.Generator
         ``None``: cryptographic randomness. A seed is for experiments, and ``privacy_`` says so.
+    relation : {"replace", "add-remove"}
+        Whether neighbours differ in one record that is replaced, or that one has and the other has
+        not. The second takes half the noise for the same eps, and promises less: results under one
+        are not comparable with those under the other.
+    nominal_n : int, optional
+        For ``"add-remove"``: a public number near the number of records, which is then private and
+        at most ten times as large. ``None`` buys a noisy count for a fiftieth of eps.
+    class_weight : dict, optional
+        Public weights of the two labels, positive; 1 where left out. They multiply the losses.
+        What a record adds is bounded by the largest. ``"balanced"`` is refused: it would read the
+        labels.
+    threshold_share : float, optional
+        Share of eps, in (0, 1), that buys a threshold for balanced accuracy: it becomes
+        ``intercept_``. For data with few records of a class. ``None``: decide at 0.
 
     Attributes
     ----------
     coef_ : (1, p) array
         ``||coef_||_1 <= radius_``.
     intercept_ : (1,) array
-        Zero: the classes are divided by a hyperplane through the origin.
+        Zero, unless a threshold was bought: the classes are divided by a hyperplane through the
+        origin.
     classes_ : (2,) array
     radius_ : float
     rounds_ : int
@@ -220,17 +229,28 @@ class PrivateLPSVC(PrivateLinearClassifier):
     radius_: float = field(init=False)
     rounds_: int = field(init=False)
 
-    def _train_privately(self, X: Any, signs: FloatArray, account: Account) -> FloatArray:
-        n, p = X.shape
+    @property
+    def needs_delta(self) -> bool:
+        """Noise is Gaussian."""
+        return True
+
+    def _train_privately(
+        self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+    ) -> FloatArray:
+        n, p = neighbours.n, X.shape[1]
         data_norm = float(self.data_norm)
-        rule = self._rule(n, p, account)
+        rule = self._rule(neighbours, p, account)
         self.radius_, self.rounds_ = rule.radius / data_norm, rule.rounds
-        moments, sums = _charge(n, p, rule, account)
+        moments, sums = _charge(neighbours, p, rule, account)
+        part = summed_by(neighbours)
         # Of norm 1, so that w is in units of 1/data_norm.
         records = InMemory(signed(X, signs / data_norm))
-        whiten, reach = _whitening(second_moments(records, moments) / n, rule.ridge)
+        whiten, reach = whitening(second_moments(records, moments, part) / n, rule.ridge)
         shorten = math.isfinite(account.ledger.eps)
-        whitened = records.keep(partial(WhitenedRecords, whiten=whiten, shorten=shorten))
+        _, weights = self._weights(signs)
+        whitened = records.keep(
+            partial(WhitenedRecords, whiten=whiten, shorten=shorten, part=part, weights=weights)
+        )
         # In these coordinates the mean loss has curvature 1/(2 h reach^2) at most, as far as the
         # moments tell.
         ball = L1Ball(whiten, 2 * _H * reach**2 / n, rule.radius)
@@ -241,45 +261,47 @@ class PrivateLPSVC(PrivateLinearClassifier):
         assert w is not None  # noqa: S101 (the player always has a point)
         return w * min(1.0, rule.radius / max(float(np.abs(w).sum()), 1e-300)) / data_norm
 
-    def _rule(self, n: int, p: int, account: Account) -> Rule:
-        ledger = account.ledger
-        if ledger.delta == 0 and math.isfinite(ledger.eps):
+    def _check_parameters(self) -> None:
+        if self.delta == 0 and math.isfinite(self.eps):
             raise InvalidParameterError(
                 "delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0.",
                 parameter="delta",
             )
-        once = ledger.calibrate(lambda t: GaussianMechanism(2.0, 2.0 / t), 1)
-        rule = Rule.of(n, p, once.sigma)
+        if self.radius is not None:
+            positive(self.radius, "radius", finite=True)
+        rounds = self.rounds
+        if rounds is not None and (
+            not isinstance(rounds, int | np.integer) or isinstance(rounds, bool) or rounds < 1
+        ):
+            raise InvalidParameterError(
+                f"rounds must be a positive integer, got {rounds!r}.", parameter="rounds"
+            )
+
+    def _rule(self, neighbours: Neighbours, p: int, account: Account) -> Rule:
+        once = noise_of_one_sum(account.ledger, neighbours)
+        rule = Rule.of(neighbours.n, p, once.sigma)
         radius, rounds = rule.radius, rule.rounds
         if self.radius is not None:
-            radius = positive(self.radius, "radius", finite=True) * float(self.data_norm)
+            radius = float(self.radius) * float(self.data_norm)
         if self.rounds is not None:
-            if (
-                not isinstance(self.rounds, int | np.integer)
-                or isinstance(self.rounds, bool)
-                or self.rounds < 1
-            ):
-                raise InvalidParameterError(
-                    f"rounds must be a positive integer, got {self.rounds!r}.",
-                    parameter="rounds",
-                )
             rounds = int(self.rounds)
         return Rule(radius, rounds, rule.ridge)
 
 
-def _charge(n: int, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
+def _charge(neighbours: Neighbours, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
     """Charge the second moments and all sums at once."""
-    of_moments = math.sqrt(2) * _NORM**2 + 2 * math.sqrt(p) * rounding_error(n, p, 1.0)
-    of_sums = 2 * _NORM + 2 * rounding_error(n, p, 1 / (_REACH * math.sqrt(rule.ridge)))
+    of_moments = sensitivity_of_moments(neighbours, p)
+    rounding = rounding_error(neighbours.most, p, spread_of(rule.ridge), summed_by(neighbours))
+    of_sums = neighbours.moved * NORM + 2 * rounding
 
     def releases(intensity: float) -> list[tuple[GaussianMechanism, int]]:
-        share = intensity * math.sqrt(_SHARE_OF_MOMENTS)
-        each = intensity * math.sqrt((1 - _SHARE_OF_MOMENTS) / rule.rounds)
+        share = intensity * math.sqrt(SHARE_OF_MOMENTS)
+        each = intensity * math.sqrt((1 - SHARE_OF_MOMENTS) / rule.rounds)
         sums = WeightedGaussianMechanism(of_sums, of_sums / each, weights_of_rounds(rule.rounds))
         return [(GaussianMechanism(of_moments, of_moments / share), 1), (sums, rule.rounds)]
 
     purposes = (
-        "release the second moments of the records",
+        PURPOSE,
         "release the sum of weighted records each round",
     )
     requests = [
@@ -289,16 +311,3 @@ def _charge(n: int, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
         )
     ]
     return account.charge_together(requests)
-
-
-def _whitening(moments: FloatArray, ridge: float) -> tuple[FloatArray, float]:
-    """The whitening matrix (moments + ridge)^(-1/2) / reach, and the reach.
-
-    Both are made of released numbers; negative moments count as zero. reach^2 is a quarter of the
-    mean square of whitened records, or of 1 if that is less: so the matrix has norm 2/sqrt(ridge)
-    at most.
-    """
-    eigenvalues, vectors = np.linalg.eigh(moments)
-    eigenvalues = np.maximum(eigenvalues, 0.0)
-    reach = _REACH * math.sqrt(max(1.0, float(np.sum(eigenvalues / (eigenvalues + ridge)))))
-    return (vectors / (np.sqrt(eigenvalues + ridge) * reach)) @ vectors.T, reach

@@ -5,7 +5,9 @@ Algorithm 3 of Sarwate, Chaudhuri and Monteleoni (2009).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -15,18 +17,23 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
-from privlp.privacy import Accountant, ExponentialMechanism, PrivacyRecord, Randomness
+from privlp.privacy import ExponentialMechanism, PrivacyRecord, Randomness
 from svm_models.account import Account, as_rng, open_budget
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import (
-    READ,
     ReadClasses,
+    are_read,
     relation_in_words,
     two_classes,
     warn_of_read_classes,
 )
 from svm_models.kernel import RandomFourierFeatures
+from svm_models.neighbours import accounted, require_nominal
 from svm_models.validation import validated
+
+#: With at least so many records to a part by the nominal number, and at most twice as many in all,
+#: a part has more than ten times its nominal number with a probability below e^-64 (Chernoff).
+_LEAST_OF_A_PART, _MOST_TIMES = 8, 2
 
 
 class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -39,8 +46,11 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     *Neighbours*: one record replaced. It lies in one part, and all other parts are as they were. If
     it trains candidate i, the cost is that of candidate i; if it is in the last part, each z_i
     changes by at most 1 and the exponential mechanism costs eps. So the whole costs the dearest of
-    these (parallel composition), not their sum: ``eps`` once if none asks for more. Proof:
-    ``docs/proofs.md``, "Private model selection".
+    these (parallel composition), not their sum: ``eps`` once if none asks for more. With
+    ``relation="add-remove"`` each record is dealt to a part by a draw of its own, so that no other
+    record moves when it comes or goes; the z_i then all grow, or all fall, by at most 1, and the
+    choice is released with probability proportional to exp(-eps z_i). Proof: ``docs/proofs.md``,
+    "Private model selection".
 
     ``GridSearchCV`` around private estimators is not private: it pays for no comparison, and trains
     on each record many times.
@@ -50,16 +60,23 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimators : sequence of private classifiers
         Private classifiers of this package, or pipelines of :class:`RandomFourierFeatures` and one
         of them: steps that learn from records, such as a scaler, are refused. The list must not
-        depend on the records.
+        depend on the records. A candidate whose `eps` or `delta` has the default value of its class
+        takes the selector's instead; another value is kept, and must not exceed the selector's.
     eps : float
-        Of the choice, and limit of each candidate, in (0, inf].
+        Of the choice and of each candidate, in (0, inf].
     delta : float
-        Limit of each candidate.
+        Of each candidate.
     classes : pair of labels, optional
         The two labels, public. ``None`` reads them from y, which no budget pays for: a warning
         says so.
     budget : privlp.Budget, optional
     random_state : None, int or numpy.random.Generator
+    relation : {"replace", "add-remove"}
+        As for the classifiers; candidates take it from here.
+    nominal_n : int, optional
+        For ``"add-remove"``: a public number near the number of all records, which is at most twice
+        as large. Candidates get their share of it, at least 8. ``None``: each candidate buys a
+        noisy count of its part.
 
     Attributes
     ----------
@@ -74,10 +91,10 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     --------
     >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, make_separable_sphere
     >>> X, y = make_separable_sphere(9000, random_state=0)
-    >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
-    >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
+    >>> grid = [ObjectivePerturbationSVC(reg=reg) for reg in (10.0, 1e-2)]  # eps: the selector's
+    >>> tuned = PrivateModelSelector(grid, eps=0.8, classes=(-1, 1), random_state=0).fit(X, y)
     >>> tuned.best_estimator_.reg, tuned.score(X, y) > 0.9, round(tuned.privacy_.eps, 6)
-    (0.01, True, 1.0)
+    (0.01, True, 0.8)
     """
 
     def __init__(
@@ -89,6 +106,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         classes: Any = None,
         budget: Budget | None = None,
         random_state: Any = None,
+        relation: str = "replace",
+        nominal_n: int | None = None,
     ) -> None:
         self.estimators = estimators
         self.eps = eps
@@ -96,6 +115,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.classes = classes
         self.budget = budget
         self.random_state = random_state
+        self.relation = relation
+        self.nominal_n = nominal_n
 
     privacy_: PrivacyRecord
 
@@ -127,23 +148,37 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.__dict__.pop("best_estimator_", None)  # of an earlier fit
         candidates = [clone(estimator) for estimator in self.estimators]
         ledger = open_budget(self.eps, self.delta, self.budget)
-        _check(candidates, ledger)
+        neighbours, adding = accounted(self.relation, self.nominal_n), self.relation != "replace"
+        parts = len(candidates) + 1
+        _check_nominal(self.nominal_n, parts)
+        limit = {
+            "eps": ledger.eps,
+            "delta": ledger.delta,
+            "relation": self.relation,
+            "nominal_n": self.nominal_n and math.ceil(self.nominal_n / parts),
+        }
+        _check(candidates, limit)
+        for candidate in map(_classifier, candidates):
+            candidate.set_params(**_inherited(candidate, limit))
         randomness = Randomness.of(as_rng(self.random_state))
         warn_of_read_classes(self.classes, self.eps)
         # As the candidates will, who must have nothing left to refuse.
-        X, y = validated(self, X, y, dtype=np.float64)
+        X, y = validated(self, X, y, dtype=np.float64, count_is_private=adding)
         self.classes_, _ = two_classes(y, self.classes)
         _check_classes(candidates, self.classes_)
-        parts = len(candidates) + 1
-        if len(y) < 2 * parts:
+        require_nominal(len(y), self.nominal_n, times=_MOST_TIMES)
+        if len(y) < 2 * parts and not adding:
             raise InvalidProblemError(
                 f"{len(y)} records are too few for {parts} parts; give at least {2 * parts}."
             )
         ledgers = ledger.disjoint(parts)
-        *deal, held_out = np.array_split(randomness.generator.permutation(len(y)), parts)
+        *deal, held_out = _dealt(len(y), parts, randomness.generator, apart=adding)
         choice = ledgers[-1].ledger(ledger.eps, ledger.delta)
-        choosing = choice.calibrate(lambda eps: ExponentialMechanism(1.0, eps), 1)
-        choose = Account(choice, randomness, relation_in_words(self.classes)).charge(
+        # Half the span of the changes of all mistakes: they all rise, or all fall, if one comes.
+        sensitivity = 0.5 if adding else 1.0
+        choosing = choice.calibrate(lambda eps: ExponentialMechanism(sensitivity, eps), 1)
+        words = relation_in_words(self.classes, added_or_removed=adding, nominal_n=self.nominal_n)
+        choose = Account(choice, randomness, words, neighbours).charge(
             choosing, "choose a candidate"
         )
         try:
@@ -166,9 +201,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self, candidate: Any, part: Budget, randomness: Randomness, train: Any, test: Any
     ) -> int:
         """Train the candidate on its part; how many records of the last part it gets wrong."""
-        classes = (
-            ReadClasses(self.classes_) if relation_in_words(self.classes) == READ else self.classes_
-        )
+        classes = ReadClasses(self.classes_) if are_read(self.classes) else self.classes_
         given = {"budget": part, "classes": classes, "random_state": randomness}
         before = candidate.get_params()
         mine = {
@@ -179,7 +212,10 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         candidate.set_params(**mine)
         try:
             with np.errstate(all="ignore"):
-                return int(np.count_nonzero(candidate.fit(*train).predict(test[0]) != test[1]))
+                _fit(candidate, *train)
+                if not len(test[1]):
+                    return 0
+                return int(np.count_nonzero(candidate.predict(test[0]) != test[1]))
         finally:
             candidate.set_params(**dict.fromkeys(mine))
 
@@ -230,7 +266,35 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _check(candidates: list[Any], ledger: Accountant) -> None:
+def _fit(candidate: Any, X: Any, y: npt.NDArray[Any]) -> None:
+    """Train a candidate, on no record too: its other steps learn the number of columns only."""
+    if isinstance(candidate, Pipeline) and not len(y):
+        X = candidate[:-1].fit_transform(np.zeros((1, X.shape[1])))[:0]
+        candidate = candidate[-1]
+    candidate.fit(X, y)
+
+
+def _check_nominal(nominal_n: int | None, parts: int) -> None:
+    if nominal_n is not None and nominal_n < _LEAST_OF_A_PART * parts:
+        raise InvalidParameterError(
+            f"nominal_n={nominal_n} is too small for {parts} parts; give at least"
+            f" {_LEAST_OF_A_PART * parts}, or fewer candidates.",
+            parameter="nominal_n",
+        )
+
+
+def _dealt(
+    count: int, parts: int, generator: np.random.Generator, *, apart: bool
+) -> list[npt.NDArray[np.int64]]:
+    """The records of each part: equally many in all, or each dealt apart from all others."""
+    if not apart:
+        return np.array_split(generator.permutation(count), parts)
+    part_of = generator.integers(parts, size=count)
+    return [np.flatnonzero(part_of == part) for part in range(parts)]
+
+
+def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:
+    """Refuse candidates that are not private, or ask for more than the limit's eps and delta."""
     if not candidates:
         raise InvalidParameterError(
             "estimators is empty: give private classifiers to choose among.",
@@ -251,12 +315,43 @@ def _check(candidates: list[Any], ledger: Accountant) -> None:
                 " selector.",
                 parameter="estimators",
             )
-        if classifier.eps > ledger.eps or classifier.delta > ledger.delta:
+        asked = {name: getattr(classifier, name) for name in limit}
+        asked |= _inherited(classifier, limit)
+        if asked["relation"] != limit["relation"]:
             raise InvalidParameterError(
-                f"Candidate {i} asks for eps = {classifier.eps:g}, delta = {classifier.delta:g},"
-                f" more than the selector's ({ledger.eps:g}, {ledger.delta:g}).",
+                f"Candidate {i} has relation={asked['relation']!r}, the selector"
+                f" {limit['relation']!r}. Leave it out and give relation to the selector.",
                 parameter="estimators",
             )
+        if asked["eps"] > limit["eps"] or asked["delta"] > limit["delta"]:
+            raise InvalidParameterError(
+                f"Candidate {i} asks for eps = {asked['eps']:g}, delta = {asked['delta']:g},"
+                f" more than the selector's ({limit['eps']:g}, {limit['delta']:g}).",
+                parameter="estimators",
+            )
+        if isinstance(classifier, PrivateModelSelector):
+            _check(classifier.estimators, asked)
+        elif classifier.needs_delta and asked["eps"] < math.inf and not asked["delta"] > 0:
+            raise InvalidParameterError(
+                f"Candidate {i} ({type(classifier).__name__}) adds Gaussian noise, which needs"
+                " delta > 0. Give the selector a delta, say"
+                f" delta={_default(classifier, 'delta')}.",
+                parameter="delta",
+            )
+
+
+def _inherited(classifier: Any, limit: dict[str, Any]) -> dict[str, Any]:
+    """What a candidate takes from the selector: a default says nothing of what was wanted."""
+    return {
+        name: value
+        for name, value in limit.items()
+        if getattr(classifier, name) == _default(classifier, name)
+    }
+
+
+def _default(classifier: Any, name: str) -> Any:
+    """The default of a parameter of the classifier's class."""
+    return signature(type(classifier)).parameters[name].default
 
 
 def _check_classes(candidates: list[Any], classes: npt.NDArray[Any]) -> None:

@@ -40,11 +40,31 @@ _SAFE = (
 )
 
 
-def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+#: Beginnings of harmless messages that go on to tell the number of records, and what to do.
+_COUNTING = {
+    "Found array with": "X must have shape (n, p), with one feature at least.",
+    "Found input variables with inconsistent numbers": "Give one label for each row of X.",
+    "setting an array element with a sequence": "X must have shape (n, p).",
+    "y should be a 1d array": "Give one label for each row of X.",
+}
+
+
+def validated(
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    count_is_private: bool = False,
+    **options: Any,
+) -> Any:
     """Check as scikit-learn's ``validate_data`` does, whose messages may quote records.
 
-    Only messages that are known to be harmless pass.
+    Only messages that are known to be harmless pass. Where the number of records is private, none
+    tells it, and there may be no record.
     """
+    quoting = _QUOTING
+    if count_is_private:
+        quoting, options = _QUOTING | _COUNTING, {"ensure_min_samples": 0, **options}
     try:
         # Its sum of all entries may overflow, which depends on the records.
         with np.errstate(all="ignore"):
@@ -52,7 +72,7 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
             return validate_data(estimator, X, y, accept_sparse="csr", **options)
     except (ValueError, TypeError, OverflowError) as raised:
         error, message = type(raised), str(raised)
-    for beginning, cure in _QUOTING.items():
+    for beginning, cure in quoting.items():
         if message.startswith(beginning):
             raise InvalidProblemError(f"{beginning}. {cure}")
     if not message.startswith(_SAFE):

@@ -29,9 +29,13 @@ from svm_models import (
     minimise,
     perturbation,
     private_lp_svc,
+    threshold,
+    whitening,
 )
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
+from svm_models.neighbours import Neighbours
+from svm_models.whitening import shortened
 from tests.conformance_kit import (
     NOISE_LEFT,
     Bug,
@@ -79,6 +83,17 @@ def _fit(estimator: Callable[..., Any], **options: Any) -> Callable[[Records], A
     return lambda records: estimator(classes=(-1, 1), random_state=0, **options).fit(*records)
 
 
+def _without_the_first(records: Records) -> tuple[Records, Records]:
+    """Records, and the same without the first."""
+    X, y = records
+    return records, (X[1:], y[1:])
+
+
+def _added(nominal_n: int | None) -> dict[str, Any]:
+    """Options of an estimator whose neighbours differ in a record that one of them has not."""
+    return {"relation": "add-remove", "nominal_n": nominal_n}
+
+
 def _halved(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: 0.5 * function(*arguments)
 
@@ -112,8 +127,18 @@ def _loose_tolerance() -> Iterator[None]:
         yield
 
 
+_MOMENTS = "release the second moments"
 _UNSCALED = replaced(base, "within_norm", lambda X, data_norm: X)
-_REMOVED = replaced(perturbation, "_slope", _halved(perturbation._slope))
+#: The noise of a record that is added or removed, where one is replaced.
+_REMOVED = replaced(Neighbours, "replacing", classmethod(lambda cls, n: cls(n, n, 1)))
+#: Half of the noise where a record is added or removed.
+_HALF_A_SLOPE = replaced(perturbation, "_slope", _halved(perturbation._slope))
+#: The true number of records, where it is private.
+_TRUE_NUMBER = replaced(
+    base.PrivateLinearClassifier,
+    "_neighbours",
+    lambda self, n, account: Neighbours.adding(max(n, 1)),
+)
 _MANY = np.ones((1_000, 1))
 _ONE_REPLACED = _records(*_MANY), _records([0.0], *_MANY[1:])
 
@@ -122,6 +147,9 @@ _ONE_REPLACED = _records(*_MANY), _records([0.0], *_MANY[1:])
 
 
 _LESS_STEEP = "the loss is nowhere as steep as its bound on both sides"
+
+
+_AS_REPLACED = "as where a record is replaced: the same code"
 
 
 def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> Played:
@@ -145,6 +173,26 @@ def _output(estimator: Any, delta: float, sharp: float, **options: Any) -> Playe
         frozenset([estimator.__name__]),
         call,
         _opposite(),
+        "perturb the minimiser",
+        faults,
+        sharp,
+    )
+
+
+def _output_added(estimator: Any, delta: float, sharp: float) -> Played:
+    steep = sharp > 0.9
+    faults = _faults(
+        SCALE=Patch(_UNSCALED, _without_the_first(_records([3.0]))) if steep else _LESS_STEEP,
+        RELATION=Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
+        STOP=Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
+        MINIMISER=_AS_REPLACED,
+    )
+    faults[Bug.COUNT] = ONE_DRAW
+    return Played(
+        f"{estimator.__name__}: minimiser, record added{', Gaussian' if delta else ''}",
+        frozenset([estimator.__name__]),
+        _fit(estimator, eps=2.0, delta=delta, reg=4.0, **_added(1)),
+        _without_the_first(_records([1.0])),
         "perturb the minimiser",
         faults,
         sharp,
@@ -187,7 +235,10 @@ class Perturbed(Subject):
         for noise in _GRID * scale:
 
             def answer(mechanism: Any, value: Any, purpose: str, noise: float = noise) -> Any:
-                return np.array([noise]) if purpose == self._PURPOSE else value
+                if purpose == self._PURPOSE:
+                    return np.array([noise])
+                # Second moments are a release of their own: both sides see the same.
+                return np.ones(1) if purpose.startswith(_MOMENTS) else value
 
             found.append(play(self.call, records, answer).result.coef_[0, 0])
         return np.array(found)
@@ -285,6 +336,23 @@ class Perturbed(Subject):
         return Statistical(sample, replace(claim, eps=claim.eps + 2 * cost))
 
 
+def _objective_added(estimator: Any, delta: float, kind: str, steep: bool = True) -> Perturbed:
+    faults = _faults(
+        SCALE=Patch(_UNSCALED, _without_the_first(_records([3.0]))),
+        RELATION=Patch(_HALF_A_SLOPE) if steep else _LESS_STEEP,
+        MINIMISER=_AS_REPLACED,
+    )
+    faults[Bug.COUNT] = ONE_DRAW
+    return Perturbed(
+        f"{estimator.__name__}: minimiser, record added{', Gaussian' if delta else ''}",
+        frozenset([estimator.__name__, kind]),
+        _fit(estimator, eps=3.0, delta=delta, reg=40.0, **_added(1)),
+        faults,
+        _without_the_first(_records([1.0])),
+        steep=steep,
+    )
+
+
 def _objective(
     estimator: Any, delta: float, kind: str, steep: bool = True, **options: Any
 ) -> Perturbed:
@@ -307,7 +375,7 @@ def _objective(
 # LP route
 
 _NOTHING = [[0.0, 0.0]] * 300
-_SUMS, _MOMENTS = "release the sum of weighted records", "release the second moments"
+_SUMS = "release the sum of weighted records"
 
 
 def _right_or_wrong() -> tuple[Records, Records]:
@@ -336,14 +404,15 @@ def _impatient_fit() -> Iterator[None]:
 def _unshortened() -> Any:
     build = private_lp_svc.WhitenedRecords.__init__
 
-    def init(self: Any, M: Any, *, whiten: Any, shorten: bool = True) -> None:
-        build(self, M, whiten=whiten, shorten=False)
+    def init(self: Any, M: Any, *, whiten: Any, shorten: bool = True, **options: Any) -> None:
+        build(self, M, whiten=whiten, shorten=False, **options)
 
     return replaced(private_lp_svc.WhitenedRecords, "__init__", init)
 
 
 _LP_ROUTE = _fit(PrivateLPSVC, eps=1.0, delta=1e-6)
-_HALF_A_RECORD = replaced(private_lp_svc, "_NORM", 0.5)
+_HALF_A_RECORD = replaced(private_lp_svc, "NORM", 0.5)
+_HALF_A_MOMENT = replaced(whitening, "NORM", 0.5)
 
 _PRIVATE_LP = [
     Played(
@@ -356,7 +425,7 @@ _PRIVATE_LP = [
             SCALE=Patch(
                 _UNSCALED, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))
             ),
-            RELATION=Patch(_HALF_A_RECORD),
+            RELATION=Patch(_REMOVED),
         ),
     ),
     Played(
@@ -367,9 +436,32 @@ _PRIVATE_LP = [
         _SUMS,
         _faults(
             SCALE=Patch(_unshortened()),
-            RELATION=Patch(_HALF_A_RECORD),
+            RELATION=Patch(_REMOVED),
             STOP=Patch(_impatient_fit, _right_or_wrong()),
         ),
+    ),
+    *(
+        Played(
+            f"PrivateLPSVC: {name}, record added",
+            frozenset(["PrivateLPSVC"]),
+            _fit(PrivateLPSVC, eps=1.0, delta=1e-6, **_added(300)),
+            _without_the_first(_records([1.0, 0.0], *_NOTHING)),
+            purpose,
+            _faults(
+                SCALE=scale,
+                RELATION=Patch(half),
+                STOP=Patch(_TRUE_NUMBER),
+            ),
+        )
+        for name, purpose, half, scale in (
+            (
+                "second moments",
+                _MOMENTS,
+                _HALF_A_MOMENT,
+                Patch(_UNSCALED, _without_the_first(_records([3.0, 0.0], *_NOTHING))),
+            ),
+            ("sum", _SUMS, _HALF_A_RECORD, Patch(_unshortened())),
+        )
     ),
 ]
 
@@ -472,6 +564,231 @@ _CHOICE = Played(
     answer=_for_and_against,
 )
 
+# ----------------------------------------------------------------------------------------------
+# whitened objective perturbation
+
+
+def _whitened(**options: Any) -> Callable[[Records], Any]:
+    """With so small a ridge that one record is as long as it may be."""
+    fit = _fit(ObjectivePerturbationSVC, eps=3.0, delta=9e-4, reg=40.0, whiten=True, **options)
+
+    def call(records: Records) -> Any:
+        with mock.patch.object(perturbation, "ridge_of", return_value=0.01):
+            return fit(records)
+
+    return call
+
+
+_LEFT_LONG = replaced(
+    perturbation,
+    "shortened",
+    lambda block, shorten, **options: shortened(block, shorten=False, **options),
+)
+
+
+def _whitened_minimiser(name: str, data: Any, **options: Any) -> Perturbed:
+    faults = _faults(SCALE=Patch(_LEFT_LONG), RELATION=Patch(_HALF_A_SLOPE), MINIMISER=_AS_REPLACED)
+    faults[Bug.COUNT] = ONE_DRAW
+    return Perturbed(
+        f"ObjectivePerturbationSVC: minimiser, whitened{name}",
+        frozenset(["ObjectivePerturbationSVC", "GaussianObjectivePerturbation"]),
+        _whitened(**options),
+        faults,
+        data,
+    )
+
+
+def _whitened_moments(name: str, data: Any, scale: Any, **options: Any) -> Played:
+    return Played(
+        f"ObjectivePerturbationSVC: second moments, whitened{name}",
+        frozenset(["ObjectivePerturbationSVC"]),
+        _whitened(**options),
+        data,
+        _MOMENTS,
+        {
+            **_faults(
+                SCALE=Patch(_UNSCALED, scale),
+                RELATION=Patch(_HALF_A_MOMENT),
+                MINIMISER="moments are released before",
+            ),
+            Bug.COUNT: ONE_DRAW,
+        },
+    )
+
+
+_WHITENED: list[Subject] = [
+    _whitened_minimiser("", _opposite()),
+    _whitened_minimiser(", record added", _without_the_first(_records([1.0])), **_added(1)),
+    _whitened_moments(
+        "",
+        (_records([1.0, 0.0]), _records([0.0, 1.0])),
+        (_records([3.0, 0.0]), _records([0.0, 3.0])),
+    ),
+    _whitened_moments(
+        ", record added",
+        _without_the_first(_records([1.0, 0.0])),
+        _without_the_first(_records([3.0, 0.0])),
+        **_added(1),
+    ),
+]
+
+# ----------------------------------------------------------------------------------------------
+# weights of classes, and a threshold
+
+#: Weights as they are given, instead of in units of the largest.
+_NOT_NORMALISED = replaced(
+    base, "class_weights", lambda given, classes: given and (1.0, (1.0, 3.0))
+)
+_HALF_A_RECORD_ADDED = replaced(Neighbours, "adding", classmethod(lambda cls, n: cls(n, n, 0.5)))
+
+
+def _of_the_heavy_class(*rest: Any) -> tuple[Records, Records]:
+    """A record and its opposite, both positive, beside records of zeros."""
+    p = len(rest[0]) if rest else 1
+    y = np.ones(1 + len(rest), dtype=int)
+    X, opposite = (np.array([[size] + [0.0] * (p - 1), *rest]) for size in (1.0, -1.0))
+    return (X, y), (opposite, y)
+
+
+_WEIGHTED = [
+    Played(
+        "OutputPerturbationSVC: minimiser, weighted classes",
+        frozenset(["OutputPerturbationSVC"]),
+        _fit(OutputPerturbationSVC, eps=2.0, reg=12.0, class_weight={1: 3.0}),
+        _of_the_heavy_class(),
+        "perturb the minimiser",
+        {
+            **_faults(
+                SCALE=Patch(_NOT_NORMALISED), RELATION=Patch(_REMOVED), MINIMISER=_AS_REPLACED
+            ),
+            Bug.COUNT: ONE_DRAW,
+        },
+    ),
+    Played(
+        "PrivateLPSVC: sum, weighted classes",
+        frozenset(["PrivateLPSVC"]),
+        _fit(PrivateLPSVC, eps=1.0, delta=1e-6, class_weight={1: 3.0}),
+        _of_the_heavy_class(*_NOTHING),
+        _SUMS,
+        _faults(
+            SCALE=Patch(_NOT_NORMALISED), RELATION=Patch(_REMOVED), STOP="as with equal weights"
+        ),
+    ),
+]
+
+
+def _one_weight(mechanism: Any, value: Any, purpose: str) -> Any:
+    """Weights of norm 1; all else without noise."""
+    if isinstance(mechanism, ExponentialMechanism):
+        return 0
+    return np.array([1.0]) if purpose == "perturb the minimiser" else value
+
+
+def _thresholds(name: str, data: Any, half: Any, each_side: int, **options: Any) -> list[Played]:
+    """With so few candidates that audits are sharp."""
+    fit = _fit(OutputPerturbationSVC, eps=1.0, reg=1.0, threshold_share=0.1, **options)
+
+    def call(records: Records) -> Any:
+        with mock.patch.object(threshold, "_EACH_SIDE", each_side):
+            return fit(records)
+
+    return [
+        Played(
+            f"private classifiers: {words}{name}",
+            frozenset(["OutputPerturbationSVC"]),
+            call,
+            data,
+            purpose,
+            {
+                **_faults(RELATION=relation, MINIMISER="weights are released already"),
+                Bug.COUNT: ONE_DRAW,
+            },
+            answer=_one_weight,
+        )
+        for words, purpose, relation in (
+            ("number of each class", "count the classes", "moves by one either way"),
+            ("threshold", "choose a threshold", Patch(half)),
+        )
+    ]
+
+
+def _one_record(x: float, label: int) -> Records:
+    return np.array([[x]]), np.array([label])
+
+
+_THRESHOLDS = [
+    # About as many candidates on either side of the record's decision.
+    *_thresholds("", (_one_record(0.0, 1), _one_record(0.0, -1)), _REMOVED, 1),
+    # One of nine below it: odds of about exp(-2), which the record turns.
+    *_thresholds(
+        ", record added",
+        _without_the_first(_one_record(-0.5, 1)),
+        _HALF_A_RECORD_ADDED,
+        4,
+        **_added(1),
+    ),
+]
+
+_COUNT = Played(
+    "private classifiers: number of records",
+    frozenset(["OutputPerturbationSVC"]),
+    _fit(OutputPerturbationSVC, eps=1.0, reg=1.0, **_added(None)),
+    _without_the_first(_records([1.0])),
+    "count the records",
+    {
+        **_faults(
+            SCALE="a record counts once, however long",
+            RELATION="the number is public where a record is replaced",
+            STOP=Patch(_TRUE_NUMBER, _without_the_first(_records([1.0], [1.0]))),
+            MINIMISER="nothing is minimised",
+        ),
+        Bug.COUNT: ONE_DRAW,
+    },
+)
+
+
+#: One candidate that a record speaks for, and so many others that an audit is sharp.
+_REGS = (1.0, *[2.0] * 7)
+
+
+def _tune_added(records: Records) -> Any:
+    candidates = [OutputPerturbationSVC(reg=reg) for reg in _REGS]
+    return _fit(PrivateModelSelector, estimators=candidates, eps=1.0, **_added(90))(records)
+
+
+def _dealt_to_the_last_part() -> tuple[Records, Records]:
+    """One record that is held out, or none."""
+    n = 1
+    while np.random.default_rng(0).integers(1 + len(_REGS), size=n)[-1] != len(_REGS):
+        n += 1
+    X, y = np.ones((n, 1)), np.ones(n, dtype=int)
+    return (X, y), (X[:-1], y[:-1])
+
+
+def _for_or_against(mechanism: Any, value: Any, purpose: str) -> Any:
+    """The first candidate takes all records for positive, the others for negative."""
+    if isinstance(mechanism, ExponentialMechanism):
+        return 0
+    return np.array([1.0 if mechanism.sensitivity > 0.08 else -1.0])
+
+
+_CHOICE_ADDED = Played(
+    "PrivateModelSelector: choice, record added",
+    frozenset(["PrivateModelSelector"]),
+    _tune_added,
+    _dealt_to_the_last_part(),
+    "choose a candidate",
+    {
+        **_faults(
+            RELATION="half of the sensitivity is charged already; its twins are those of the draw",
+            STOP="one draw",
+            MINIMISER="candidates pay for themselves",
+        ),
+        Bug.COUNT: "each part of the records pays for one draw",
+    },
+    answer=_for_or_against,
+)
+
 _OBJECTIVE_KINDS = {0.0: "ObjectivePerturbation", 9e-4: "GaussianObjectivePerturbation"}
 
 ESTIMATORS: list[Subject] = [
@@ -484,7 +801,21 @@ ESTIMATORS: list[Subject] = [
     ),
     _objective(ObjectivePerturbationClassifier, 0.0, "ObjectivePerturbation", loss=huber(0.25)),
     _objective(ObjectivePerturbationLogisticRegression, 0.0, "ObjectivePerturbation", steep=False),
+    *(_output_added(OutputPerturbationSVC, delta, 0.95) for delta in (0.0, 9e-4)),
+    _output_added(OutputPerturbationLogisticRegression, 0.0, 0.4),
+    *(
+        _objective_added(ObjectivePerturbationSVC, delta, kind)
+        for delta, kind in _OBJECTIVE_KINDS.items()
+    ),
+    _objective_added(
+        ObjectivePerturbationLogisticRegression, 0.0, "ObjectivePerturbation", steep=False
+    ),
     *_DMW,
     *_PRIVATE_LP,
+    *_WHITENED,
+    *_WEIGHTED,
+    *_THRESHOLDS,
+    _COUNT,
     _CHOICE,
+    _CHOICE_ADDED,
 ]

@@ -25,8 +25,8 @@ from svm_models.base import PrivateLinearClassifier
 from svm_models.dmw_svc import _hinge_losses
 from svm_models.losses import huber, logistic
 from svm_models.minimise import RegularizedRisk
-from svm_models.private_lp_svc import second_moments
 from svm_models.records import signed
+from svm_models.whitening import second_moments
 from tests.toy_rows import SplitRows
 
 ROOT = Path(__file__).parent.parent

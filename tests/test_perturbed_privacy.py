@@ -291,7 +291,7 @@ def test_the_strength_costs_what_was_charged(k, p):
 
 
 def test_the_largest_number_of_rows_bounds_curvature_and_rounding():
-    """Under add/remove there may be ten times the nominal number."""
+    """Under add/remove there may be ten times the nominal number, each with two sides."""
     seen = []
     original = PerturbedProgram.minimise
 
@@ -302,7 +302,7 @@ def test_the_largest_number_of_rows_bounds_curvature_and_rounding():
     relation = ConstraintPrivate("add-remove", nominal_n=20)
     with mock.patch.object(PerturbedProgram, "minimise", spy):
         privlp.solve(covering(neighbours=relation), 1.0, 1e-6, 5, method="perturbed", rng=0)
-    assert seen == pytest.approx([200.0] * 3)
+    assert seen == pytest.approx([400.0] * 3)
 
 
 # ---------------------------------------------------------------------------------------- audits

@@ -15,7 +15,8 @@ from privlp.methods.perturbed_charges import PerturbedCharges
 from privlp.methods.perturbed_draws import Bend
 from privlp.problem.data import SoftPrices
 from privlp.problem.standard_form import StandardForm
-from privlp.regions.reduced import PublicRows, ReducedPolytope
+from privlp.regions.public_rows import PublicRows
+from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.in_coordinates import RowsInCoordinates
 from privlp.rows.program_rows import RowBlock
 

@@ -9,10 +9,15 @@ from collections import Counter
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
 
 from privlp import Budget, InvalidParameterError
 from svm_models import (
+    DMWSVC,
     HuberSVC,
     MarginLoss,
     OutputPerturbationClassifier,
@@ -66,6 +71,46 @@ def test_errors_are_shares_of_wrong_test_records():
     for fold, (train, test) in enumerate(KFold(5, shuffle=True, random_state=3).split(X)):
         predicted = HuberSVC(reg=0.1).fit(X[train], Y[train]).predict(X[test])
         assert found.errors[fold, 0] == np.mean(predicted != Y[test])
+
+
+def test_scores_are_those_of_scikit_learn():
+    model = DMWSVC(radius=5.0, classes=(-1, 1), threshold_share=0.5)
+    found = cross_validate({"dmw": model}, X, Y, folds=3)["dmw"]
+    for fold, (train, test) in enumerate(KFold(3, shuffle=True, random_state=0).split(X)):
+        seed = int(np.random.SeedSequence([fold, 0, 0]).generate_state(1)[0])
+        fitted = clone(model).set_params(random_state=seed).fit(X[train], Y[train])
+        expected = (
+            1 - fitted.score(X[test], Y[test]),
+            balanced_accuracy_score(Y[test], fitted.predict(X[test])),
+            roc_auc_score(Y[test], fitted.decision_function(X[test])),
+        )
+        got = found.errors[fold, 0], found.balanced[fold, 0], found.auc[fold, 0]
+        assert got == pytest.approx(expected)
+    assert found.said("auc") == f"{found.auc.mean():.4f} ± {found.auc.std(ddof=1) / 3**0.5:.4f}"
+
+
+def test_without_decisions_there_is_no_area():
+    found = cross_validate({"fixed": DummyClassifier()}, X, Y, folds=3)["fixed"]
+    assert (found.said("auc"), found.said("balanced")) == ("–", "0.5000 ± 0.0000")
+
+
+def test_relations_are_not_compared(fits):
+    mixed = {"a": private(), "b": make_pipeline(private(relation="add-remove", nominal_n=60))}
+    with pytest.raises(InvalidParameterError, match=r"different relations \(add-remove, replace\)"):
+        cross_validate(mixed, X, Y)
+    assert fits == []
+    cross_validate({"b": mixed["b"], "exact": HuberSVC()}, X, Y, folds=2)
+
+
+def test_an_older_store_of_errors_alone_is_measured_anew(tmp_path, fits):
+    store = ResultStore(tmp_path / "results.jsonl")
+    cross_validate({"huber": HuberSVC()}, X, Y, folds=2, store=store)
+    for settings in list(fits):
+        store.add(settings, 0.25)
+    fits.clear()
+    found = cross_validate({"huber": HuberSVC()}, X, Y, folds=2, store=store)["huber"]
+    assert len(fits) == 2
+    assert found.auc.min() > 0.5
 
 
 def test_all_classifiers_are_trained_on_the_same_folds(monkeypatch):

@@ -5,6 +5,7 @@ What is charged, how much noise that buys, and the bounds on the data that both 
 
 import math
 import warnings
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -150,6 +151,22 @@ def test_gaussian_eps_is_not_overspent(estimator, eps, delta):
     assert privacy.eps <= eps
     assert privacy.eps == pytest.approx(eps, rel=1e-5)
     assert privacy.delta == delta
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_a_delta_does_not_get_into_reg_by_its_position(estimator):
+    """What PrivateLPSVC takes as (eps, delta) is refused; (eps, reg) and (eps, reg, delta) are not."""
+    loss = (huber(),) if "loss" in signature(estimator).parameters else ()
+    for wrong in ((1.0, 1e-6), (1.0, 0.0), (1.0, 1e-6, 1e-3)):
+        with pytest.raises(
+            InvalidParameterError, match=f"Name it: reg={wrong[1]:g} or delta={wrong[1]:g}"
+        ):
+            estimator(*loss, *wrong)
+    for right in ((1.0, 1e-2), (1.0, 1e-4, 1e-8)):
+        model = estimator(*loss, *right)
+        assert (model.reg, model.delta) == (right[1], right[2] if len(right) > 2 else 0.0)
+    assert estimator(*loss, 1.0, 1e-6, delta=1e-9).reg == estimator(reg=1e-6).reg
+    assert clone(estimator(reg=1e-6)).get_params()["reg"] == 1e-6
 
 
 @pytest.mark.parametrize("estimator", ALL)

@@ -13,11 +13,12 @@ from privlp.players.accelerated import AcceleratedDescent
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from privlp.regions.l1_ball import L1Ball, onto_l1_ball
 from privlp.rows.in_memory import InMemory
-from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere, private_lp_svc
+from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere, whitening
 from svm_models.account import RELATION
 from svm_models.losses import huber
-from svm_models.private_lp_svc import Rule, WhitenedRecords, rounding_error, second_moments
+from svm_models.private_lp_svc import Rule, WhitenedRecords
 from svm_models.records import within_norm
+from svm_models.whitening import rounding_error, second_moments
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -166,9 +167,9 @@ def test_the_whitening_is_bounded_by_public_numbers():
     for _ in range(300):
         p, ridge = int(rng.integers(1, 8)), 10 ** rng.uniform(-6, 2)
         noise = rng.normal(size=(p, p)) * 10 ** rng.uniform(-4, 2)
-        whiten, reach = private_lp_svc._whitening(noise + noise.T, ridge)
-        assert np.linalg.norm(whiten, 2) <= (1 + 1e-9) / (private_lp_svc._REACH * math.sqrt(ridge))
-        assert reach >= private_lp_svc._REACH
+        whiten, reach = whitening.whitening(noise + noise.T, ridge)
+        assert np.linalg.norm(whiten, 2) <= (1 + 1e-9) / (whitening.REACH * math.sqrt(ridge))
+        assert reach >= whitening.REACH
 
 
 def test_rounding_errors_stay_below_their_bound():

@@ -16,6 +16,7 @@ from svm_models import (
     HuberSVC,
     ObjectivePerturbationSVC,
     OutputPerturbationLogisticRegression,
+    PrivateLPSVC,
     PrivateModelSelector,
     RandomFourierFeatures,
     make_nested_balls,
@@ -44,6 +45,36 @@ def test_candidates_of_several_kinds_cost_the_dearest():
     ]
     tuned = PrivateModelSelector(mixed, eps=0.8, delta=1e-6, random_state=0).fit(X, Y)
     assert 0.6 < tuned.privacy_.eps <= 0.8
+
+
+@pytest.mark.parametrize("eps", [0.3, 1.0, 4.0])
+def test_candidates_take_eps_and_delta_from_the_selector(eps):
+    grid = [
+        ObjectivePerturbationSVC(),
+        make_pipeline(RandomFourierFeatures(1.0, 5, random_state=0), PrivateLPSVC()),
+        DMWSVC(eps=0.2),
+        PrivateModelSelector([OutputPerturbationLogisticRegression(reg=0.1)]),
+    ]
+    tuned = PrivateModelSelector(grid, eps=eps, delta=1e-7, random_state=0)
+    taken = []
+    for i in range(4):
+        candidates = [grid[i]]
+        chosen = tuned.set_params(estimators=candidates).fit(X, Y).best_estimator_
+        taken.append(chosen[-1] if i == 1 else chosen)
+        assert tuned.privacy_.eps <= eps
+    assert [(c.eps, c.delta) for c in taken] == [(eps, 1e-7)] * 2 + [(0.2, 1e-7), (eps, 1e-7)]
+    inner = taken[-1].best_estimator_
+    assert (inner.eps, inner.delta) == (eps, 1e-7)
+    assert (grid[0].eps, grid[0].delta) == (1.0, 0.0)
+
+
+def test_a_candidate_that_needs_delta_is_refused_before_anything_is_spent():
+    budget = Budget(1.0, 1e-6)
+    for candidates in ([PrivateLPSVC()], [PrivateModelSelector([PrivateLPSVC()])]):
+        with pytest.raises(InvalidParameterError, match=r"Candidate 0 \(PrivateLPSVC\) adds Gaus"):
+            PrivateModelSelector(candidates, eps=0.5, budget=budget).fit(X, Y)
+    assert budget.spent() == 0.0
+    PrivateModelSelector([PrivateLPSVC()], eps=math.inf, random_state=0).fit(X, Y)
 
 
 def test_without_noise_the_fewest_mistakes_win():

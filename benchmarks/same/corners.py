@@ -164,10 +164,10 @@ def learning() -> Iterator[Case]:
         "PrivateLPSVC small radius, no noise": PrivateLPSVC(math.inf, 0.0, radius=0.5, **seeded),
         "ObjectivePerturbationSVC h=1e-6": ObjectivePerturbationSVC(3.0, 1e-3, h=1e-6, **seeded),
         "OutputPerturbationSVC h=1e-6": OutputPerturbationSVC(3.0, 1e-3, h=1e-6, **seeded),
-        "OutputPerturbationSVC reg=1e-7": OutputPerturbationSVC(3.0, 1e-7, **seeded),
+        "OutputPerturbationSVC reg=1e-7": OutputPerturbationSVC(3.0, reg=1e-7, **seeded),
         "ObjectivePerturbationSVC reg=1e3": ObjectivePerturbationSVC(3.0, 1e3, **seeded),
         "HuberSVC h=1e-6": HuberSVC(1e-5, h=1e-6),
-        "reg too small": OutputPerturbationSVC(3.0, 1e-16, **seeded),
+        "reg too small": OutputPerturbationSVC(3.0, reg=1e-16, **seeded),
     }
     for name, estimator in made.items():
         yield f"corner:svm {name}", later(learnt, estimator, X, y)

@@ -108,7 +108,7 @@ class Draws:
             strength=strength,
             softness=softness,
             shift=shift,
-            smoothness=strength + n / softness,
+            smoothness=strength + 2 * n / softness,  # both sides of a row may bend
         )
         gradient = _rounding(n, region, softness, shift, self.sigma, cost)
         rounding = gradient / strength + 2.0**-49 * region.radius
@@ -157,7 +157,7 @@ def _attainable(steepest: float, strength: float, size: int) -> float:
     Rows that are tight keep a slack of about u. Their prices add up to sqrt(p) times the steepest
     gradient, or little more. A certificate takes the root of their product over the strength, and
     what is left of the gradient is rounded as a sum of p terms. If this were too small, the search
-    would go on for ever; privacy does not depend on it.
+    would make all of its steps and end without a certificate.
     """
     unit = steepest * _UNIT_ROUNDOFF / strength
     return 8 * math.sqrt(math.sqrt(size) * unit) + 16 * size * unit

@@ -15,7 +15,8 @@ from privlp.methods.task import Task
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
-from privlp.regions.reduced import PublicRows, ReducedPolytope
+from privlp.regions.public_rows import PublicRows
+from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm
 from privlp.rows.program_rows import RowBlock

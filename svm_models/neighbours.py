@@ -1,0 +1,126 @@
+"""Which data sets are neighbours, and which number stands for the number of records.
+
+With ``relation="replace"`` one record is replaced, and n is public. With ``relation="add-remove"``
+one record is added or removed. Then n is private: a nominal number takes its place in every
+formula. It is declared, or made of a noisy count that a share of eps buys.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from privlp import ConstraintPrivate, InvalidParameterError, InvalidProblemError
+from privlp.checks import is_one_of
+from privlp.privacy import LaplaceMechanism
+from svm_models.account import Account
+
+RELATIONS = ("replace", "add-remove")
+#: Share of eps that buys the count of records, where no nominal number is declared.
+SHARE_OF_THE_COUNT = 0.02
+#: There are at most so many times as many records as the nominal number says.
+_MOST = 10
+#: A noisy count is below the truth by so many scales with a probability below 1e-28.
+_TAIL = 64
+#: Larger counts are noise.
+_LARGEST = 2.0**48
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """What a mechanism may know of the records, all of it public or released.
+
+    Attributes
+    ----------
+    n : int
+        Number of records; under ``"add-remove"`` the nominal one.
+    most : int
+        Bound on the number of records: for rounding errors only.
+    moved : int
+        Records that leave or enter between neighbours: 2 if one is replaced, else 1. A sum of one
+        vector of norm 1 a record moves by as much.
+
+    Examples
+    --------
+    >>> from svm_models.neighbours import Neighbours
+    >>> Neighbours.replacing(500), Neighbours.adding(500)
+    (Neighbours(n=500, most=500, moved=2), Neighbours(n=500, most=5000, moved=1))
+    """
+
+    n: int
+    most: int
+    moved: int
+
+    @classmethod
+    def replacing(cls, n: int) -> Neighbours:
+        """One of n records is replaced."""
+        return cls(n, n, 2)
+
+    @classmethod
+    def adding(cls, nominal_n: int) -> Neighbours:
+        """One record is added or removed, of at most ten times `nominal_n`."""
+        return cls(nominal_n, _MOST * nominal_n, 1)
+
+    @property
+    def relation(self) -> ConstraintPrivate:
+        """One record is one private row."""
+        return (
+            ConstraintPrivate()
+            if self.moved == 2
+            else ConstraintPrivate("add-remove", nominal_n=self.n)
+        )
+
+
+def accounted(relation: Any, nominal_n: Any) -> ConstraintPrivate:
+    """The relation, as a ledger knows it.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the relation is unknown, or nominal_n is no positive integer or has no use.
+    """
+    if not is_one_of(relation, RELATIONS):
+        raise InvalidParameterError(
+            f"relation must be 'replace' or 'add-remove', got {relation!r}.", parameter="relation"
+        )
+    if nominal_n is not None and relation == "replace":
+        raise InvalidParameterError(
+            "nominal_n has no use with relation='replace', where the number of records is public.",
+            parameter="nominal_n",
+        )
+    return (
+        ConstraintPrivate()
+        if relation == "replace"
+        else ConstraintPrivate("add-remove", nominal_n=1 if nominal_n is None else nominal_n)
+    )
+
+
+def require_nominal(count: int, nominal_n: int | None, *, times: int = _MOST) -> None:
+    """Refuse more records than a declared nominal number allows.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there are more than so many times as many; the message does not say how many there are.
+    """
+    if nominal_n is not None and count > times * nominal_n:
+        raise InvalidProblemError(
+            f"There are more than {times} times nominal_n={nominal_n} records. Declare a nominal_n"
+            " of the right order.",
+            parameter="nominal_n",
+        )
+
+
+def counted(count: int, account: Account) -> Neighbours:
+    """Neighbours by a noisy count of the records, which takes all of the account.
+
+    The nominal number is the noisy count, or a little more than 7 scales of its noise if that is
+    more. So there are more than ten times as many records with a probability below e^-64 only: 9
+    times the nominal number is at least 64 scales, and the noise is below -64 scales with half that
+    probability. Sensitivity 1: one record is added or removed.
+    """
+    mechanism = LaplaceMechanism.of_eps(1.0, account.ledger.eps)
+    noisy = float(account.charge(mechanism, "count the records")(float(count)))
+    least = max(1, math.ceil(_TAIL * mechanism.scale / (_MOST - 1)))
+    return Neighbours.adding(max(least, round(min(noisy, _LARGEST))))

@@ -1,0 +1,333 @@
+"""Private classifiers where a record is added or removed: their number is private.
+
+Neighbours are replayed as in ``test_svm_hostile_records.py``, one with the record and one without.
+All that a fit tells is then a function of the same released numbers: a number of records in it
+would differ.
+"""
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from privlp import (
+    Budget,
+    InvalidParameterError,
+    InvalidProblemError,
+    NotPrivateWarning,
+    RelationMismatchError,
+)
+from privlp.privacy import GaussianMechanism, Ledger, Randomness
+from svm_models import (
+    DMWSVC,
+    ObjectivePerturbationClassifier,
+    ObjectivePerturbationLogisticRegression,
+    ObjectivePerturbationSVC,
+    OutputPerturbationClassifier,
+    OutputPerturbationLogisticRegression,
+    OutputPerturbationSVC,
+    PrivateLPSVC,
+    PrivateModelSelector,
+    RandomFourierFeatures,
+    make_separable_sphere,
+    perturbation,
+    whitening,
+)
+from svm_models import private_lp_svc as lp_route
+from svm_models.account import Account
+from svm_models.base import PrivateLinearClassifier
+from svm_models.losses import huber, logistic
+from svm_models.minimise import RegularizedRisk
+from svm_models.neighbours import Neighbours, counted
+from tests.conformance_kit import Claim, Played, audited, sampler_of, with_less_noise
+from tests.test_svm_hostile_records import (
+    HOSTILE,
+    LABELS,
+    N,
+    assert_neighbours_are_alike,
+    csr,
+    labels_ending_in,
+    rows_of,
+)
+
+DECLARED = {"relation": "add-remove", "nominal_n": 20}
+COUNTED = {"relation": "add-remove"}
+PRIVATE = {
+    "output, SVC": OutputPerturbationSVC(reg=0.1, **DECLARED),
+    "output, SVC, Gaussian": OutputPerturbationSVC(reg=0.1, delta=1e-3, **COUNTED),
+    "output, logistic": OutputPerturbationLogisticRegression(reg=0.1, **COUNTED),
+    "output, any loss": OutputPerturbationClassifier(huber(0.25), reg=0.1, **DECLARED),
+    "objective, SVC": ObjectivePerturbationSVC(reg=0.1, **DECLARED),
+    "objective, SVC, counted": ObjectivePerturbationSVC(reg=0.1, **COUNTED),
+    "objective, SVC, Gaussian": ObjectivePerturbationSVC(reg=0.1, delta=1e-3, **DECLARED),
+    "objective, logistic": ObjectivePerturbationLogisticRegression(reg=0.1, **DECLARED),
+    "objective, any loss": ObjectivePerturbationClassifier(huber(0.25), reg=0.1, **COUNTED),
+    "LP": PrivateLPSVC(delta=1e-3, **DECLARED),
+    "LP, counted": PrivateLPSVC(delta=1e-3, **COUNTED),
+    "DMW": DMWSVC(delta=1e-3, radius=2.0, alpha=2.0, **DECLARED),
+    "DMW, radius bought": DMWSVC(delta=1e-3, alpha=9.0, reg=0.3, **COUNTED),
+    "DMW, published": DMWSVC(
+        delta=1e-3, radius=2.0, alpha=20.0, method="dmw-published", **DECLARED
+    ),
+    "selector": PrivateModelSelector(
+        [ObjectivePerturbationSVC(reg=0.1), OutputPerturbationSVC(reg=0.3)],
+        relation="add-remove",
+        nominal_n=24,
+    ),
+    "selector of pipelines": PrivateModelSelector(
+        [make_pipeline(RandomFourierFeatures(0.5, 4), OutputPerturbationSVC(reg=0.1))], **COUNTED
+    ),
+}
+X, Y = make_separable_sphere(3_000, n_features=4, random_state=0)
+
+
+def with_and_without(row):
+    rows = rows_of(HOSTILE[row])
+    return csr(rows), csr(rows[:-1]), (labels_ending_in(-1), LABELS[:-1])
+
+
+@pytest.mark.parametrize("row", ["ordinary", "huge", "zero", "sum to infinity"])
+@pytest.mark.parametrize("name", PRIVATE)
+def test_with_a_record_and_without_it(name, row):
+    one, two, labels = with_and_without(row)
+    assert one.shape[0] == N
+    for quiet in (True, False):
+        assert_neighbours_are_alike(PRIVATE[name], one, two, labels, quiet=quiet)
+
+
+@pytest.mark.parametrize("name", ["output, SVC", "objective, SVC", "LP", "DMW"])
+def test_a_twin_that_knows_the_true_number_is_seen(name, monkeypatch):
+    monkeypatch.setattr(
+        PrivateLinearClassifier, "_neighbours", lambda self, n, account: Neighbours.adding(n)
+    )
+    one, two, labels = with_and_without("ordinary")
+    with pytest.raises(AssertionError):
+        assert_neighbours_are_alike(PRIVATE[name], one, two, labels, quiet=True)
+
+
+def test_a_twin_with_half_the_noise_is_seen(monkeypatch):
+    """Of a record that is replaced, at the price of one that is added or removed."""
+    monkeypatch.setattr(Neighbours, "replacing", classmethod(lambda cls, n: cls(n, n, 1)))
+    replaced = PrivateLPSVC(delta=1e-3)
+    pair = csr(rows_of([(0, 1.0)])), csr(rows_of([(0, -1.0)]))
+    with pytest.raises(AssertionError, match="release the sum"):
+        assert_neighbours_are_alike(replaced, *pair, (labels_ending_in(1),) * 2, quiet=True)
+
+
+@pytest.mark.statistical
+def test_audit_of_a_selection():
+    """Correct, and a twin with an eighth of the noise. False-alarm and miss rates 0.001.
+
+    Beside records of zeros a record uses half of the sensitivity, which is that of a replaced one.
+    """
+    subject = Played(
+        "DMWSVC: selection, record added",
+        frozenset(),
+        lambda records: DMWSVC(1.0, 1e-6, 19.9, 0.09, radius=2.0, classes=(-1, 1), **DECLARED).fit(
+            *records
+        ),
+        ((np.eye(21, 1), np.ones(21, dtype=int)), (np.zeros((20, 1)), np.ones(20, dtype=int))),
+        "select a vertex",
+        {},
+    )
+    assert 0.45 <= subject.pair.share <= 1
+    mechanism = replace(subject.pair.mechanism, eps=1.0)
+    for noise, passes in ((1.0, True), (0.125, False)):
+        sampler = sampler_of(subject.pair, with_less_noise(mechanism, noise))
+        assert audited(sampler, Claim(mechanism.pure_eps), 5_000, 1).passed == passes
+
+
+@pytest.mark.parametrize("container", [np.array, sp.csr_array])
+@pytest.mark.parametrize("name", PRIVATE)
+def test_there_may_be_no_record(name, container):
+    for count in (0, 1):
+        fitted = clone(PRIVATE[name]).set_params(classes=(-1, 1), random_state=0)
+        fitted.fit(container(X[:count, :3]), Y[:count])
+        assert fitted.predict(X[:5, :3]).shape == (5,)
+
+
+# ----------------------------------------------------------------------------------------------
+# noise
+
+
+def entry(estimator, purpose):
+    return next(e for e in estimator.fit(X, Y).privacy_.entries if e.purpose.startswith(purpose))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "purpose", "ratio"),
+    [
+        (OutputPerturbationSVC(reg=0.1), "perturb", 2),
+        (ObjectivePerturbationSVC(reg=0.1), "perturb", 2),
+        (ObjectivePerturbationLogisticRegression(reg=0.1, delta=1e-6), "perturb", 2),
+        (PrivateLPSVC(), "release the sum", 2),
+        (PrivateLPSVC(), "release the second moments", math.sqrt(2)),
+    ],
+)
+def test_sensitivities_are_half_of_those_of_a_replaced_record(estimator, purpose, ratio):
+    estimator.set_params(classes=(-1, 1), random_state=0)
+    replaced = entry(estimator, purpose).sensitivity
+    added = entry(
+        estimator.set_params(relation="add-remove", nominal_n=len(Y)), purpose
+    ).sensitivity
+    assert replaced / added == pytest.approx(ratio, rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", [huber(), logistic()], ids=["Huber", "logistic"])
+@pytest.mark.parametrize("reg", [1e-3, 0.03, 1.0])
+def test_what_pure_objective_perturbation_costs_is_the_largest_loss_of_any_record(loss, reg):
+    """By trying all slopes: noise and curvature of a record that comes or goes. No randomness."""
+    risk = RegularizedRisk.in_memory(np.ones((4, 1)), loss, reg, 1.0)
+    risk = risk.between(Neighbours.adding(4))
+    for eps in (0.1, 1.0, 5.0):
+        mechanism = perturbation._perturbing(risk, eps, pure=True)
+        z = np.linspace(-40, 40, 200_001)
+        slope, curvature = np.abs(loss.slope(z)), loss.curvature(z)
+        largest = slope / mechanism.scale + np.log1p(curvature / (4 * reg))
+        assert largest.max() <= mechanism.pure_eps
+        if loss.logistic_curvature:
+            assert largest.max() >= mechanism.pure_eps * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("eps", [0.01, 1.0])
+def test_the_nominal_number_is_seldom_a_tenth_of_the_truth(eps):
+    """At the nominal number that the largest noise of 64 scales below the truth would give."""
+    for count in (0, 5, 1_000, 10**6):
+        account = Account(Ledger(eps, 0.0), Randomness(0))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                "privlp.privacy.LaplaceMechanism.release", lambda self, n, _: n - 64 * self.scale
+            )
+            assert count <= counted(count, account).most
+
+
+def test_a_count_is_near_the_truth():
+    found = [counted(10**6, Account(Ledger(0.02, 0.0), Randomness(k))).n for k in range(200)]
+    assert np.mean(np.abs(np.array(found) - 10**6)) == pytest.approx(50, rel=0.3)
+    exact = counted(17, Account(Ledger(math.inf, 0.0), Randomness(0)))
+    assert (exact.n, exact.moved) == (17, 1)
+
+
+def test_sums_in_parts_are_within_their_bound():
+    rng = np.random.default_rng(0)
+    M = rng.normal(size=(9_001, 3)) / 4
+    weights = rng.random(9_001)
+    whole = lp_route.WhitenedRecords(M, np.eye(3), shorten=False).scores(weights)
+    parts = lp_route.WhitenedRecords(M, np.eye(3), shorten=False, part=100).scores(weights)
+    bound = whitening.rounding_error(9_001, 3, 1.0, 100)
+    assert 0 < np.linalg.norm(whole - parts) <= bound
+    assert bound < whitening.rounding_error(9_001, 3, 1.0) / 10
+    np.testing.assert_allclose(
+        whitening._products(sp.csr_array(M), 100), M.T @ M, rtol=1e-12, atol=1e-12
+    )
+
+
+def test_it_learns_better_for_the_same_eps():
+    rng = np.random.default_rng(0)
+    records = np.abs(rng.normal(1.0, 0.15, (6_000, 20)))
+    labels = np.where(records[:, 0] > records[:, 1], 1, -1)
+    records /= np.linalg.norm(records, axis=1).max()
+
+    def score(**options):
+        fits = (
+            PrivateLPSVC(delta=1e-6, classes=(-1, 1), random_state=seed, **options).fit(
+                records, labels
+            )
+            for seed in range(8)
+        )
+        return np.mean([fit.score(records, labels) for fit in fits])
+
+    assert score(eps=0.5, relation="add-remove") > score(eps=0.5) + 0.01
+
+
+# ----------------------------------------------------------------------------------------------
+# words
+
+
+def test_the_statement_says_so():
+    options = {"classes": (-1, 1), "random_state": 0}
+    declared = str(PrivateLPSVC(**DECLARED | {"nominal_n": 3_000}, **options).fit(X, Y).privacy_)
+    assert "added or removed; the number of records is private; the nominal number 3000" in declared
+    tuned = PrivateModelSelector([ObjectivePerturbationSVC()], **COUNTED, **options).fit(X, Y)
+    for model in (ObjectivePerturbationSVC(**COUNTED, **options).fit(X, Y), tuned):
+        words = str(model.privacy_.statement())
+        assert "added or removed; the number of records is private; the two classes, which" in words
+        assert "replaced" not in words
+        assert not re.search(r"\b3000\b", words + str(model.privacy_))
+
+
+def test_one_budget_does_not_take_both_relations():
+    budget = Budget(2.0, 0.0)
+    ObjectivePerturbationSVC(eps=0.5, classes=(-1, 1), budget=budget).fit(X, Y)
+    with pytest.raises(RelationMismatchError, match=r"replaced.*added or removed"):
+        ObjectivePerturbationSVC(eps=0.5, classes=(-1, 1), budget=budget, **DECLARED).fit(
+            X[:50], Y[:50]
+        )
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (PrivateLPSVC(relation="remove"), "relation must be 'replace' or 'add-remove', got 'remo"),
+        (PrivateLPSVC(nominal_n=50), "nominal_n has no use with relation='replace'"),
+        (ObjectivePerturbationSVC(**{**DECLARED, "nominal_n": 0}), "nominal_n must be a positive"),
+        (ObjectivePerturbationSVC(reg=-1.0, **COUNTED), "reg must be a positive"),
+        (PrivateLPSVC(delta=0.0, **COUNTED), "delta must be positive"),
+        (PrivateLPSVC(rounds=0, **COUNTED), "rounds must be a positive integer"),
+        (DMWSVC(form="soft", **COUNTED), "form='soft' has a variable for each record"),
+        (
+            PrivateModelSelector([ObjectivePerturbationSVC(**COUNTED)]),
+            "Candidate 0 has relation='add-remove', the selector 'replace'",
+        ),
+        (
+            PrivateModelSelector([ObjectivePerturbationSVC()], **{**DECLARED, "nominal_n": 15}),
+            "nominal_n=15 is too small for 2 parts; give at least 16, or fewer candidates",
+        ),
+    ],
+)
+def test_messages_before_anything_is_spent(model, message):
+    budget = Budget(1.0, 1e-6)
+    with pytest.raises(InvalidParameterError, match=message):
+        model.set_params(budget=budget, classes=(-1, 1)).fit(X, Y)
+    assert budget.spent() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("records", "labels"),
+    [
+        (X, Y[:-1]),
+        (X[:, :0], Y),
+        (X, np.stack([Y, Y], axis=1)),
+        ([[1.0], [1.0, 2.0]] * 1_500, Y),
+    ],
+)
+def test_messages_hold_no_number_of_records(records, labels):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        ObjectivePerturbationSVC(classes=(-1, 1), **COUNTED).fit(records, labels)
+    assert not re.search(r"3000|2999", str(caught.value))
+    with pytest.raises(InvalidProblemError, match="more than 10 times nominal_n=20 records") as far:
+        ObjectivePerturbationSVC(classes=(-1, 1), **DECLARED).fit(X, Y)
+    assert "3000" not in str(far.value)
+
+
+def test_a_large_delta_is_measured_by_the_nominal_number():
+    with pytest.warns(NotPrivateWarning, match="delta = 0.1 is at least 1/n = 0.05:"):
+        PrivateLPSVC(delta=0.1, classes=(-1, 1), random_state=0, **DECLARED).fit(X[:30], Y[:30])
+
+
+def test_noise_is_drawn_after_all_is_charged(monkeypatch):
+    seen, release, budget = [], GaussianMechanism.release, Budget(1.0, 1e-6)
+
+    def spying(self, value, randomness):
+        seen.append(budget.spent())
+        return release(self, value, randomness)
+
+    monkeypatch.setattr(GaussianMechanism, "release", spying)
+    PrivateLPSVC(budget=budget, classes=(-1, 1), **COUNTED).fit(X, Y)
+    assert set(seen) == {budget.spent()}
+    assert 0.97 < budget.spent() <= 1.0  # a budget of any calls adds up better than the fit's own

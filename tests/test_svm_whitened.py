@@ -1,0 +1,173 @@
+"""Objective perturbation in whitened coordinates: exact without noise, what a record can change."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.linalg import sqrtm
+
+from privlp import Budget, InvalidParameterError
+from svm_models import (
+    ObjectivePerturbationClassifier,
+    ObjectivePerturbationLogisticRegression,
+    ObjectivePerturbationSVC,
+    PrivateModelSelector,
+)
+from svm_models.losses import huber, logistic
+from svm_models.margins import Weighted
+from svm_models.minimise import RegularizedRisk
+from svm_models.whitening import (
+    REACH,
+    error_of_a_record,
+    noise_beside_a_mean,
+    ridge_of,
+    shortened,
+    spread_of,
+)
+from tests.test_svm_hostile_records import (
+    HOSTILE,
+    LABELS,
+    assert_neighbours_are_alike,
+    csr,
+    labels_ending_in,
+    rows_of,
+)
+
+WHITENED = {
+    "SVC": ObjectivePerturbationSVC(reg=0.1, delta=1e-3, whiten=True),
+    "logistic": ObjectivePerturbationLogisticRegression(reg=0.1, delta=1e-3, whiten=True),
+    "any loss": ObjectivePerturbationClassifier(huber(0.25), reg=0.1, delta=1e-3, whiten=True),
+    "weighted, long records": ObjectivePerturbationSVC(
+        reg=0.1, delta=1e-3, whiten=True, data_norm=1e5, class_weight={1: 3.0}
+    ),
+}
+RNG = np.random.default_rng(0)
+X = np.abs(RNG.normal(1.0, 0.15, (3_000, 10)))
+Y = np.where(X[:, 0] > X[:, 1], 1, -1)
+X /= np.linalg.norm(X, axis=1).max()
+OPTIONS = {"classes": (-1, 1), "random_state": 0}
+
+
+@pytest.mark.parametrize("container", [np.array, sp.csr_array])
+@pytest.mark.parametrize("norm", [1.0, 50.0])
+def test_without_noise_it_is_the_minimiser_in_whitened_coordinates(container, norm):
+    """By the definition: moments, their root, another call of the minimiser."""
+    signs = Y.astype(float)
+    ridge = ridge_of(noise_beside_a_mean(3_000, 10, 0.0))
+    moments = X.T @ X / 3_000
+    reach = REACH * math.sqrt(np.trace(moments @ np.linalg.inv(moments + ridge * np.eye(10))))
+    whiten = np.real(np.linalg.inv(sqrtm(moments + ridge * np.eye(10)))) / reach
+    risk = RegularizedRisk.in_memory(signs[:, None] * X @ whiten, logistic(), 0.01, 1.0)
+    model = ObjectivePerturbationLogisticRegression(
+        eps=math.inf, reg=0.01, whiten=True, data_norm=norm, **OPTIONS
+    )
+    found = model.fit(container(norm * X), Y).coef_[0]
+    np.testing.assert_allclose(norm * found, whiten @ risk.minimise(), rtol=1e-6, atol=1e-9)
+    assert not model.privacy_.private
+
+
+def test_records_are_whitened_and_none_is_longer_than_one():
+    whiten = RNG.normal(size=(10, 10))
+    plain = shortened(X, 0.5, whiten, shorten=False)
+    np.testing.assert_allclose(plain, 2 * X @ whiten)
+    short = shortened(X, 0.5, whiten)
+    norms = np.linalg.norm(plain, axis=1)
+    assert np.linalg.norm(short, axis=1).max() <= 1 + error_of_a_record(10, 1.0)
+    np.testing.assert_allclose(short * np.maximum(norms, 1.0)[:, None], plain)
+    np.testing.assert_allclose(shortened(sp.csr_array(X), 0.5, whiten), short)
+    weighted = shortened(Weighted(X, np.arange(3_000.0)), 0.5, whiten)
+    np.testing.assert_array_equal(weighted.M, short)
+    np.testing.assert_array_equal(weighted.weights, np.arange(3_000.0))
+    assert shortened(X[:0], 0.5, whiten).shape == (0, 10)
+
+
+def test_errors_of_records_are_within_their_bound():
+    """Compared with long doubles, at the largest norm of a whitening matrix."""
+    ridge = ridge_of(noise_beside_a_mean(10**6, 10, 0.0))
+    vectors = np.linalg.qr(RNG.normal(size=(10, 10)))[0]
+    whiten = (vectors * np.geomspace(1e-3, 1.0, 10) * spread_of(ridge)) @ vectors.T
+    exact = X.astype(np.longdouble) @ whiten.astype(np.longdouble)
+    exact /= np.maximum(np.sqrt((exact**2).sum(axis=1)), 1.0)[:, None]
+    error = np.abs(shortened(X, 1.0, whiten) - exact).astype(float)
+    assert 0 < np.linalg.norm(error, axis=1).max() <= error_of_a_record(10, spread_of(ridge))
+
+
+def test_the_tolerance_covers_errors_of_records():
+    risk = RegularizedRisk.in_memory(X, logistic(), 0.01, 1.0)
+    plain, wide = (risk.allowing_for_rounding(1.0, record=error) for error in (0.0, 1e-6))
+    bound = 1e-6 * (1.0 + 0.25 * (2.0 + 1.0) / 0.01)
+    assert plain.tolerance < 2 * bound <= wide.tolerance
+
+
+@pytest.mark.parametrize("relation", [{}, {"relation": "add-remove", "nominal_n": 24}])
+@pytest.mark.parametrize("row", ["ordinary", "huge", "zero", "cancel"])
+@pytest.mark.parametrize("name", WHITENED)
+def test_a_record_moves_no_release_by_more_than_is_charged(name, row, relation):
+    model = type(WHITENED[name])(**{**WHITENED[name].get_params(), **relation})
+    rows, other = rows_of(HOSTILE[row]), rows_of([(0, 1e6)])
+    labels = labels_ending_in(1), labels_ending_in(-1)
+    if relation:
+        other, labels = rows[:-1], (labels[0], LABELS[:-1])
+    for quiet in (True, False):
+        assert_neighbours_are_alike(model, csr(rows), csr(other), labels, quiet=quiet)
+
+
+def test_records_left_long_are_seen(monkeypatch):
+    monkeypatch.setattr(
+        "svm_models.perturbation.shortened",
+        lambda block, shorten, **options: shortened(block, shorten=False, **options),
+    )
+    monkeypatch.setattr("svm_models.perturbation.ridge_of", lambda nu: 1e-4)
+    pair = csr(rows_of([(0, 1.0)])), csr(rows_of([(0, -1.0)]))
+    with pytest.raises(AssertionError, match="perturb the objective"):
+        assert_neighbours_are_alike(WHITENED["SVC"], *pair, (labels_ending_in(1),) * 2, quiet=True)
+
+
+def test_what_is_charged():
+    budget = Budget(1.0, 1e-6)
+    model = ObjectivePerturbationSVC(delta=1e-6, whiten=True, budget=budget, **OPTIONS).fit(X, Y)
+    moments, cover, noise = model.privacy_.entries
+    assert moments.purpose == "release the second moments of the records"
+    assert moments.sensitivity == pytest.approx(math.sqrt(2), rel=1e-6)
+    assert cover.sensitivity < 1e-5
+    assert noise.sensitivity == pytest.approx(2.0, rel=1e-6)
+    assert 0.999 < model.privacy_.eps <= 1.0
+
+
+def test_it_beats_the_plain_one_where_records_share_a_direction():
+    def score(whiten):
+        fits = (
+            ObjectivePerturbationSVC(
+                eps=1.0, reg=1e-3, delta=1e-6, whiten=whiten, classes=(-1, 1), random_state=seed
+            ).fit(X, Y)
+            for seed in range(6)
+        )
+        return np.mean([fit.score(X, Y) for fit in fits])
+
+    assert score(True) > score(False) + 0.05
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delta": 0.0, "whiten": True}, "whiten=True releases second moments with Gaussian noise"),
+        ({"delta": 1e-6, "whiten": "yes"}, "whiten must be True or False, got 'yes'"),
+        ({"delta": 1e-6, "whiten": True, "reg": 0.0}, "reg must be a positive finite number"),
+    ],
+)
+def test_messages_before_anything_is_spent(options, message, relation):
+    budget = Budget(1.0, 1e-6)
+    model = ObjectivePerturbationSVC(**options, relation=relation, budget=budget, **OPTIONS)
+    with pytest.raises(InvalidParameterError, match=message):
+        model.fit(X, Y)
+    assert budget.spent() == 0.0
+
+
+def test_a_selector_asks_for_delta():
+    candidates = [ObjectivePerturbationSVC(whiten=True)]
+    with pytest.raises(InvalidParameterError, match=r"Candidate 0 \(ObjectivePerturbationSVC\)"):
+        PrivateModelSelector(candidates, **OPTIONS).fit(X, Y)
+    tuned = PrivateModelSelector(candidates, delta=1e-6, **OPTIONS).fit(X, Y)
+    assert tuned.best_estimator_.delta == 1e-6
