@@ -72,7 +72,9 @@ def solve(
         Public optimal value, in the user's units and sense, or a public range (low, high) that
         contains it.
 
-        For ``"perturbed"`` it is a hint: none is needed, and c·x may end above or below it. With a
+        For ``"perturbed"``, which ``"auto"`` mostly takes, it is a hint that c·x is at most about
+        that: none is needed, and c·x may end above or below it. Other methods take a value at its
+        word, and nothing shows whether it is right; ``solution.advice`` says so. With a
         range ``"mirror"`` and ``"ftpl"`` look for the optimum, within the budget. Without a value
         or a range ``"ftpl"`` looks among all objectives of the public region, and may end far from
         the optimum. Other methods for whole constraints, and ``"mw"``, need the value. With soft
@@ -80,8 +82,8 @@ def solve(
         largest violation among points of that value.
     method : str or Method
         ``"auto"`` takes the method with the least error predicted from public numbers
-        (:func:`plan`). For whole constraints it takes ``"perturbed"`` if `s` rows outweigh its
-        noise, or if the optimum is not given as one value. Else it chooses among
+        (:func:`plan`). For whole constraints it takes ``"perturbed"``, unless the optimum is given
+        as one value and noise is more than 6 times what `s` rows outweigh. Then it chooses among
         ``"mirror-best"``, ``"dmw"`` and ``"perturbed"``, or takes ``"ftpl"`` where none applies.
         For other relations it chooses among ``"mw"`` and
         ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise, whichever

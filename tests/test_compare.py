@@ -74,6 +74,13 @@ def test_two_sided_rows_are_violated_on_either_side():
     np.testing.assert_allclose(comparison.scaled_violations, [1.5, 0, 1, 0.5, 0, 0])
 
 
+def test_each_side_has_its_price():
+    lp = LinearProgram(
+        [1.0], [[1.0], [1.0]], [1.0, 5.0], row_lower=[1.0, 5.0], penalty=[[0.1, 0.9]] * 2
+    )
+    assert compare(lp, [2.0]).objective == pytest.approx(2 + 0.9 * 1 + 0.1 * 3)
+
+
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
 def test_rows_of_zeros(storage):
     lp = LinearProgram([1.0, 1.0], storage(np.zeros((3, 2))), [0.0, 2.0, -3.0])

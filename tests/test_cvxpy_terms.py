@@ -109,17 +109,25 @@ PINBALL = {
 
 
 @pytest.mark.parametrize("write", PINBALL.values(), ids=PINBALL)
-def test_every_way_to_write_the_pinball_loss_is_two_rows_of_one_record(write):
+def test_every_way_to_write_the_pinball_loss_is_one_row_with_two_prices(write):
     lp = both(cp.Minimize(write(Model().r) / N))
-    assert lp.shape == (2 * N, D + 1)
+    assert lp.shape == (N, D + 1)
     np.testing.assert_array_equal(lp.c, 0.0)
     assert lp.offset == pytest.approx(0.0)
-    np.testing.assert_array_equal(lp.groups, np.tile(np.arange(N), 2))
+    assert lp.groups is None
     assert lp.rows_of_largest_record() == 2
-    upper = np.isfinite(lp.b)
-    np.testing.assert_array_equal(upper, np.arange(2 * N) < N)
-    np.testing.assert_allclose(lp.penalty, np.where(upper, Q, 1 - Q) / N)
-    np.testing.assert_allclose(np.where(upper, lp.b, lp.row_lower), np.tile(-Y, 2))
+    np.testing.assert_allclose(lp.penalty, np.tile([(1 - Q) / N, Q / N], (N, 1)))
+    np.testing.assert_allclose(lp.b, -Y)
+    np.testing.assert_array_equal(lp.b, lp.row_lower)
+
+
+def test_sides_of_different_records_are_rows_of_their_own():
+    """Records 0-4 pay for either side, the others above 0 only: one row cannot say both."""
+    some = (np.arange(N) < 5).astype(float)
+    r = Model().r
+    lp = both(cp.Minimize((cp.sum(cp.pos(r)) + some @ cp.neg(r)) / N))
+    assert lp.shape == (N + 5, D + 1)
+    np.testing.assert_array_equal(lp.groups, np.append(np.arange(N), np.arange(5)))
 
 
 def test_the_middle_quantile_is_the_absolute_value():
@@ -376,9 +384,9 @@ def test_no_constant_tells_the_number_of_records_that_come_and_go():
 
 def test_two_rows_of_a_record_need_a_relation_of_records():
     r = Model().r
-    pinball = cp.Problem(cp.Minimize(cp.sum(cp.maximum(0.9 * r, -0.1 * r))))
+    twice = cp.Problem(cp.Minimize(cp.sum(cp.pos(r) + cp.pos(r - 1))))
     with pytest.raises(InvalidParameterError, match="gives each private record two rows"):
-        LinearProgram.from_cvxpy(pinball, neighbours=RowPrivate(0.1))
+        LinearProgram.from_cvxpy(twice, neighbours=RowPrivate(0.1))
     assert LinearProgram.from_cvxpy(
         cp.Problem(cp.Minimize(cp.norm1(r))), neighbours=RowPrivate(0.1)
     ).shape == (N, D + 1)
@@ -609,7 +617,8 @@ def test_sides_say_what_lines_say(chosen, slope):
         sides = terms.sides()
         for r in np.linspace(-7, 7, 57):
             paid = sum(
-                side.price[0] * (max(r - side.upper, 0) + max(side.lower - r, 0)) for side in sides
+                side.above[0] * max(r - side.upper, 0) + side.below[0] * max(side.lower - r, 0)
+                for side in sides
             )
             least = terms.least()[0] if np.isfinite(terms.least()[0]) else value(0.0)
             assert value(r) == pytest.approx(least + paid, abs=1e-9)

@@ -289,10 +289,11 @@ def _slacked(lp):
     """The soft program with its slack columns written out by hand, row by row."""
     columns, costs = [], []
     matrix = lp.A.toarray() if lp.is_sparse else lp.A
-    for i, price in enumerate(lp.penalty):
-        for finite, direction in (
-            (np.isfinite(lp.b[i]), -1.0),
-            (np.isfinite(lp.row_lower[i]), 1.0),
+    for i, prices in enumerate(lp.penalty):
+        below, above = np.broadcast_to(prices, 2)
+        for finite, direction, price in (
+            (np.isfinite(lp.b[i]), -1.0, above),
+            (np.isfinite(lp.row_lower[i]), 1.0, below),
         ):
             if np.isfinite(price) and finite:
                 columns.append(direction * np.eye(lp.shape[0])[i])
@@ -315,6 +316,17 @@ def _slacked(lp):
         ({"c": [0], "A": [[-1], [1]], "b": [-4, 3], "penalty": [0.5, 5]}, 0.5, [3]),
         ({"c": [0], "A": [[-1], [1]], "b": [-4, 3], "penalty": [0.5, INF]}, 0.5, [3]),
         ({"c": [0], "A": [[-1], [1]], "b": [-4, 3], "penalty": [INF, 5]}, 5.0, [4]),
+        (
+            {
+                "c": [0],
+                "A": [[1], [1], [1]],
+                "b": [1, 2, 4],
+                "row_lower": [1, 2, 4],
+                "penalty": [[0.4, 0.5]] * 3,
+            },
+            0.4 * 2 + 0.5 * 1,
+            [2],
+        ),
         # maximisation: each unit above 2 brings 3 and costs 4
         (
             {"c": [3], "A": [[1]], "b": [2], "penalty": 4, "sense": "max", "bounds": (0, 10)},

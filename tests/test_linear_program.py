@@ -267,6 +267,8 @@ def test_refuses_bad_groups(groups, message):
         [1.0, -1.0],
         [1.0, np.nan],
         [[1.0, 2.0]],
+        [[1.0, 2.0, 3.0]] * 2,
+        [[1.0, 2.0], [0.0, 1.0]],
         "high",
         [1.0, "x"],
         1j,
@@ -279,6 +281,26 @@ def test_refuses_bad_penalties(penalty):
         match=r"penalty must be a positive number, or one positive number \(inf",
     ):
         program(penalty=penalty)
+
+
+def test_refuses_a_row_that_is_soft_on_one_side_only():
+    with pytest.raises(InvalidProblemError, match="one side of a row soft and the other one hard"):
+        program(penalty=[[1.0, np.inf], [1.0, 1.0]])
+
+
+def test_prices_of_two_sides():
+    lp = LinearProgram(
+        [0.0],
+        np.ones((3, 1)),
+        [1.0, 1.0, np.inf],
+        row_lower=[0.0, -np.inf, 1.0],
+        penalty=[[2.0, 3.0], [5.0, 7.0], [11.0, 13.0]],
+    )
+    np.testing.assert_array_equal(lp.prices_of_sides(), [[2, 3], [0, 7], [11, 0]])
+    assert lp.price_of(np.array([1.0, 1.0, -1.0])) == 3 + 7 + 11
+    assert lp.price_of(np.array([-1.0, 0.0, 0.0])) == 2
+    one = lp.changed(penalty=[2.0, 7.0, 11.0])
+    assert one.price_of(np.array([-1.0, 1.0, 1.0])) == 2 + 7 + 11
 
 
 @pytest.mark.parametrize("sense", ["Max", "minimise", None, ["min"], 1])

@@ -4,12 +4,15 @@ The theorem is checked by densities on a grid: in one and two coordinates the re
 density in closed form, and the divergence of two neighbours is a sum.
 """
 
+import itertools
 import math
 from dataclasses import replace
 from unittest import mock
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit_solve
@@ -37,6 +40,7 @@ class Stage:
     def __init__(self, mechanism, softness, p, rng, *, strength=None):
         k = mechanism.parts
         self.h, self.p, self.sigma = softness, p, mechanism.sigma
+        self.opposite = mechanism.opposite_part
         draw = type("Charged", (), {"mechanism": mechanism})()
         self.strength = strength or Draws(draw, None, None).strength(softness, p, Bend(k, k))
         self.cost, self.centre = rng.normal(size=p), rng.uniform(size=p)
@@ -51,15 +55,23 @@ class Stage:
             g, r = np.vstack([g, -g]), np.concatenate([r, -r + 0.3 * self.h])
         return g, r
 
+    def weights(self, record):
+        """Prices: where the sides of a row differ in price, the second half are the cheap ones."""
+        weights = np.ones(len(record[1]))
+        if self.opposite:
+            weights[len(weights) // 2 :] = self.opposite
+        return weights
+
     def density(self, y, record):
+        weight = np.append(np.ones(len(self.common[1])), self.weights(record))
         g, r = (np.concatenate(both) for both in zip(self.common, record, strict=True))
         free = (y - self.cost) / self.strength
         u = np.clip(free, 0, 1)
         v = u @ g.T - r + self.h / 2
         slope, bent = np.clip(v / self.h, 0, 1), (v > 0) & (v < self.h)
-        xi = self.strength * self.centre - y - slope @ g
+        xi = self.strength * self.centre - y - (weight * slope) @ g
         Q = ((free > 0) & (free < 1)) / self.strength
-        B = np.einsum("yi,ij,ik->yjk", bent / self.h, g, g)
+        B = np.einsum("yi,ij,ik->yjk", weight * bent / self.h, g, g)
         jacobian = np.linalg.det(np.eye(self.p) + B * Q[:, None, :])
         law = np.exp(-0.5 * (xi**2).sum(axis=1) / self.sigma**2)
         return law / (self.sigma * math.sqrt(2 * math.pi)) ** self.p * jacobian
@@ -74,10 +86,16 @@ class Stage:
         return float(np.maximum(f - math.exp(eps) * f_other, 0).sum() * cell), float(f.sum() * cell)
 
 
-def mechanism(*, mu, curvature, parts, total=None, one_sided=True):
+def mechanism(*, mu, curvature, parts, total=None, one_sided=True, opposite=0.0):
     total = total or float(parts)
     return GaussianObjectivePerturbation(
-        total, total / mu, curvature, one_sided=one_sided, parts=parts, largest_part=1.0
+        total,
+        total / mu,
+        curvature,
+        one_sided=one_sided,
+        parts=parts,
+        largest_part=1.0,
+        opposite_part=opposite,
     )
 
 
@@ -87,7 +105,7 @@ def record_of(stage, kind, rng):
         return stage.rows(1, rng), stage.rows(1, rng)
     if kind == "replace two rows":
         return stage.rows(2, rng), stage.rows(2, rng)
-    if kind == "replace, two sides":
+    if kind in ("replace, two sides", "replace, two prices"):
         return (stage.rows(1, rng, two_sided=True) for _ in range(2))
     empty = np.zeros((0, stage.p)), np.zeros(0)
     return (empty, stage.rows(1, rng)) if rng.random() < 0.5 else (stage.rows(1, rng), empty)
@@ -97,6 +115,7 @@ KINDS = {
     "replace": {"parts": 2},
     "replace two rows": {"parts": 4},
     "replace, two sides": {"parts": 2, "one_sided": False},
+    "replace, two prices": {"parts": 2, "opposite": 0.25},
     "add-remove": {"parts": 1},
 }
 #: What bends in one record; the two sides of a row have one direction.
@@ -104,6 +123,7 @@ CURVED = {
     "replace": Bend(1, 1),
     "replace two rows": Bend(2, 2),
     "replace, two sides": Bend(2, 1),
+    "replace, two prices": Bend(1.25, 1),
     "add-remove": Bend(1, 1),
 }
 
@@ -181,6 +201,36 @@ def test_corners_of_unequal_prices():
     assert found == ((1, 2.5), (4, 2.5), (6, 2.0), (4, 1.0))
 
 
+def test_corners_of_a_row_with_two_prices():
+    """Slopes from -1/4 to 1: lengths 2, 1.25 and 0.5, by hand."""
+    found = mechanism(mu=2.0, curvature=0.1, parts=2, opposite=0.25).price.corners
+    assert found == ((1, 2.0), (2, 1.25), (1, 0.5))
+    assert mechanism(mu=2.0, curvature=0.1, parts=2).price.corners == ((1, 2.0), (2, 1.0))
+
+
+@pytest.mark.parametrize("opposite", [-0.1, 1.1, math.nan])
+def test_an_opposite_part_is_no_longer_than_the_largest(opposite):
+    with pytest.raises(privlp.InvalidParameterError, match="opposite_part must lie between 0 and"):
+        mechanism(mu=1.0, curvature=0.1, parts=2, opposite=opposite)
+
+
+@given(
+    st.floats(0, 1),
+    st.lists(st.lists(st.floats(-1, 1), min_size=3, max_size=3), min_size=2, max_size=4),
+    st.sampled_from([0.0, 1e-3, 1.0]),
+)
+def test_corners_bound_every_choice_of_slopes(opposite, vectors, shift):
+    """Vectors of norm at most 1 with slopes at either end: the k-th longest sum, for every k."""
+    g = np.array(vectors) + shift
+    g /= np.maximum(1.0, np.linalg.norm(g, axis=1))[:, None]
+    ends = itertools.product(*[(-opposite, 1.0)] * len(g))
+    lengths = sorted((np.linalg.norm(np.array(slopes) @ g) for slopes in ends), reverse=True)
+    found = mechanism(mu=float(len(g)), curvature=0.0, parts=len(g), opposite=opposite)
+    bounds = [mu for number, mu in found.price.corners for _ in range(number)]
+    bounds += [0.0] * (2 ** len(g) - len(bounds))
+    assert (np.array(lengths) <= np.array(bounds) + 1e-12).all()
+
+
 def test_two_sides_have_no_small_corners():
     assert mechanism(mu=1.0, curvature=0.1, parts=2, one_sided=False).price.corners == ((4, 1.0),)
 
@@ -206,19 +256,26 @@ def covering(**fields):
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({}, (2.0, 2, True)),
-        ({"neighbours": ConstraintPrivate(rows_per_record=3)}, (6.0, 6, True)),
-        ({"neighbours": ConstraintPrivate("add-remove", 2, nominal_n=30)}, (2.0, 2, True)),
-        ({"row_lower": np.full(30, -9.0)}, (4.0, 4, True)),
-        ({"penalty": 3.0}, (2.0, 2, True)),
-        ({"penalty": 3.0, "row_lower": np.full(30, -9.0)}, (2.0, 2, False)),
-        ({"penalty": [4.0, 1.0] * 15, "groups": np.arange(30) // 2}, (2.5, 4, True)),
+        ({}, (2.0, 2, True, 0.0)),
+        ({"neighbours": ConstraintPrivate(rows_per_record=3)}, (6.0, 6, True, 0.0)),
+        ({"neighbours": ConstraintPrivate("add-remove", 2, nominal_n=30)}, (2.0, 2, True, 0.0)),
+        ({"row_lower": np.full(30, -9.0)}, (4.0, 4, True, 0.0)),
+        ({"penalty": 3.0}, (2.0, 2, True, 0.0)),
+        ({"penalty": 3.0, "row_lower": np.full(30, -9.0)}, (2.0, 2, False, 1.0)),
+        ({"penalty": [[4.0, 1.0]] * 30, "row_lower": np.full(30, -9.0)}, (2.0, 2, True, 0.25)),
+        ({"penalty": [[4.0, 1.0]] * 30}, (2.0, 2, True, 0.0)),
+        ({"penalty": [4.0, 1.0] * 15, "groups": np.arange(30) // 2}, (2.5, 4, True, 0.0)),
     ],
 )
 def test_secret_terms(fields, expected):
     """Sensitivity, parts and signs by hand."""
     found = perturbed_charges.secret_term(task(covering(**fields)), 0.5, 0.1)
-    assert (found.sensitivity, found.parts, found.one_sided) == expected
+    assert (
+        found.sensitivity,
+        found.parts,
+        found.one_sided,
+        found.opposite_part,
+    ) == expected
     assert found.sensitivity / found.sigma == pytest.approx(0.5)
     assert found.largest_part == 1.0
 
@@ -234,7 +291,7 @@ def test_the_strength_costs_what_was_charged(k, p):
 
 
 def test_the_largest_number_of_rows_bounds_curvature_and_rounding():
-    """Under add/remove there may be ten times the nominal number."""
+    """Under add/remove there may be ten times the nominal number, each with two sides."""
     seen = []
     original = PerturbedProgram.minimise
 
@@ -245,7 +302,7 @@ def test_the_largest_number_of_rows_bounds_curvature_and_rounding():
     relation = ConstraintPrivate("add-remove", nominal_n=20)
     with mock.patch.object(PerturbedProgram, "minimise", spy):
         privlp.solve(covering(neighbours=relation), 1.0, 1e-6, 5, method="perturbed", rng=0)
-    assert seen == pytest.approx([200.0] * 3)
+    assert seen == pytest.approx([400.0] * 3)
 
 
 # ---------------------------------------------------------------------------------------- audits
@@ -258,6 +315,7 @@ PROGRAMS = {
     "add-remove": {"neighbours": ConstraintPrivate("add-remove", nominal_n=40)},
     "soft": {"penalty": np.linspace(0.1, 1.0, 30)},
     "soft, two sides": {"penalty": 2.0, "row_lower": np.full(30, -1.2)},
+    "soft, two prices": {"penalty": [[0.5, 2.0]] * 30, "row_lower": np.full(30, -1.2)},
     "soft, groups": {"penalty": np.linspace(0.1, 1.0, 30), "groups": np.arange(30) // 3},
     "public equality": {
         "row_lower": [*[-np.inf] * 29, -1.0],
@@ -310,6 +368,30 @@ class TestBrokenTwins:
 
         monkeypatch.setattr(RowsInCoordinates, "__init__", longer)
         is_caught("one side", "perturb the convex program")
+
+    def test_a_row_with_two_prices_charged_by_the_length_of_its_slopes(self, monkeypatch):
+        """Slopes from -1/4 to 1 have the length 1.25, but two vectors may differ by 2."""
+        original = perturbed_charges.secret_term
+
+        def shorter(*request):
+            m = original(*request)
+            length = 1 + m.opposite_part
+            return replace(m, sensitivity=length, sigma=length / 2 * m.sigma)
+
+        monkeypatch.setattr(perturbed_charges, "secret_term", shorter)
+        is_caught("soft, two prices", "perturb the convex program", pairs=8)
+
+    def test_sides_of_one_row_in_different_units(self, monkeypatch):
+        """Then both sides of a row have slopes at once that do not cancel."""
+        original = RowsInCoordinates.__init__
+
+        def apart(self, *args, **options):
+            original(self, *args, **options)
+            lower = args[0].form.row_sign < 0
+            self.G[lower], self.r[lower] = -self.G[lower], -self.r[lower]
+
+        monkeypatch.setattr(RowsInCoordinates, "__init__", apart)
+        is_caught("soft, two prices", "perturb the convex program", pairs=8)
 
     def test_counts_of_a_record_of_three_charged_as_one(self, monkeypatch):
         original = perturbed_charges._counts

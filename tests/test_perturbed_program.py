@@ -1,6 +1,7 @@
 """Perturbed programs: regions, exact slacks, certificates and rows in coordinates, by properties."""
 
 import dataclasses
+import math
 from fractions import Fraction
 
 import cvxpy as cp
@@ -9,15 +10,18 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 
-from privlp import LinearProgram, UnsupportedProblemError, solve_exact
+from privlp import LinearProgram, UnsupportedProblemError, solve, solve_exact
 from privlp.methods.perturbed_draws import _attainable
-from privlp.players.perturbed import PerturbedProgram
+from privlp.players.perturbed import PerturbedProgram, accelerated_steps
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.exact_rows import ExactRows
+from privlp.regions.nearest import NearestPoints
+from privlp.regions.public_rows import PublicRows, UnboundedRegionError
 from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
 from privlp.regions.ranges import tightened
-from privlp.regions.reduced import PublicRows, ReducedPolytope, UnboundedRegionError
+from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.in_coordinates import RowsInCoordinates, shares_of_norm
 from privlp.rows.in_memory import InMemory
 from privlp.rows.missed import MeasuredRows
@@ -106,8 +110,17 @@ class TestReducedPolytope:
 
     def test_an_unbounded_region(self):
         lp = public([[1.0, -1.0]], [1.0], bounds=(0, None), variable_names=["oats", "milk"])
-        with pytest.raises(UnboundedRegionError, match=r"put no limit on .*'milk'"):
+        with pytest.raises(UnboundedRegionError, match=r"put no limit on .*'milk'") as caught:
             ReducedPolytope(PublicRows(lp))
+        assert "finite bounds" in str(caught.value)
+        assert "a public row that limits them, such as a bound on the cost" in str(caught.value)
+        assert "opt" not in str(caught.value)
+        fields = {"variable_names": lp.variable_names}
+        for helps in (
+            public([[1.0, -1.0]], [1.0], bounds=(0, 7), **fields),
+            public([[1.0, -1.0], [1.0, 1.0]], [1.0, 9.0], bounds=(0, None), **fields),
+        ):
+            assert ReducedPolytope(PublicRows(helps)).size == 2
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -359,10 +372,47 @@ def by_cvxpy(program, G, r):
     return z.value
 
 
+@settings(max_examples=examples(60), deadline=None)
+@given(seed=seeds, far=st.sampled_from([0.1, 1.0, 1e3, 1e9]), repeated=st.booleans())
+def test_nearest_points(seed, far, repeated):
+    """They break no row, and no row pulls: a - z is a non-negative sum of tight rows."""
+    rng = np.random.default_rng(seed)
+    C = np.vstack([np.eye(4), -np.eye(4), rng.normal(size=(3, 4))])
+    C = np.vstack([C, 2 * C[:3]]) if repeated else C
+    inside = rng.uniform(-0.5, 0.5, 4)
+    f = C @ inside + rng.uniform(1e-3, 1, len(C))
+    a = far * rng.normal(size=4)
+    z = NearestPoints(sp.csc_array(C), f, inside).to(a, 1e-20)
+    assert (f - C @ z).min() >= -1e-12
+    tight = f - C @ z <= 1e-7
+    _, rest = nnls(C[tight].T, a - z) if tight.any() else (0, np.linalg.norm(a - z))
+    assert rest <= 1e-6 * (1 + far)
+
+
+@pytest.mark.parametrize("without", ["a face", "linear equations"])
+def test_nearest_points_end_whatever_fails(monkeypatch, without):
+    """The path alone is near; without linear equations it ends at once."""
+    rng = np.random.default_rng(0)
+    C = np.vstack([np.eye(4), -np.eye(4), rng.normal(size=(3, 4))])
+    nearest = NearestPoints(sp.csc_array(C), np.ones(len(C)), np.zeros(4))
+    a = np.array([3.0, 0.2, -2.0, 0.1])
+    exact = nearest.to(a, 1e-20)
+
+    def fails(*_, **__):
+        raise np.linalg.LinAlgError
+
+    if without == "a face":
+        monkeypatch.setattr("privlp.regions.nearest.refined", fails)
+        assert np.linalg.norm(nearest.to(a, 1e-12) - exact) <= math.sqrt(2e-12)
+    else:
+        monkeypatch.setattr(np.linalg, "cholesky", fails)
+        assert np.isfinite(nearest.to(a, 1e-20)).all()
+
+
 @pytest.mark.parametrize("newton_steps", [60, 0])
 @pytest.mark.parametrize("seed", range(6))
 def test_minima(seed, newton_steps):
-    """By Newton's method, and by projected gradients alone."""
+    """By Newton's method, and by accelerated projected gradients alone."""
     rng = np.random.default_rng(seed)
     A = np.vstack([rng.normal(size=(40, 4)), np.ones(4)])
     b = np.append(A[:-1] @ np.full(4, 0.6) + rng.normal(size=40), 2.4)
@@ -372,6 +422,73 @@ def test_minima(seed, newton_steps):
     found = program.minimise(1e-6, newton_steps=newton_steps)
     assert np.linalg.norm(found - by_cvxpy(program, G, r)) <= 2e-5
     assert min(exact_slack(program.region.C.toarray(), program.region.f, found)) >= 0
+
+
+@pytest.fixture
+def without_libraries(monkeypatch):
+    """Clarabel fails, and Newton's method stays where it is; the projections that were made."""
+
+    def fails(*_):
+        raise RuntimeError("no solver")
+
+    made = []
+    to = NearestPoints.to
+    monkeypatch.setattr("privlp.regions.quadratic._by_clarabel", fails)
+    monkeypatch.setattr(PerturbedProgram, "_newton", lambda _, z, *__: z)
+    monkeypatch.setattr(NearestPoints, "to", lambda *own: made.append(own[1:]) or to(*own))
+    return made
+
+
+def steep_program(seed, n=1000, p=6):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n, p)) / np.sqrt(p)
+    b = A @ np.full(p, 0.6) + 0.3 * rng.normal(size=n)
+    lp = LinearProgram(np.ones(p), A, b, bounds=(0, 1), private=np.ones(n, bool))
+    program, G, r = perturbed(rng, lp, softness=0.2, strength=5.0)
+    linear = 20 * program.linear
+    return dataclasses.replace(program, linear=linear, smoothness=5.0 + n / 0.2), G, r
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_newton_and_clarabel_the_point_is_certified(without_libraries, seed):
+    program, G, r = steep_program(seed)
+    steepest = 1000 + float(np.linalg.norm(program.linear))
+    tolerance = _attainable(steepest, program.strength, program.region.size) / 2
+    assert tolerance < 1e-5
+    found = program.minimise(tolerance)
+    most, _ = accelerated_steps(
+        program.strength, program.smoothness, program.region.radius, tolerance
+    )
+    assert 0 < len(without_libraries) < most
+    assert program._certified(found, tolerance)[1] <= tolerance
+    assert min(exact_slack(program.region.C.toarray(), program.region.f, found)) >= 0
+    assert np.linalg.norm(found - by_cvxpy(program, G, r)) <= 2e-5
+
+
+def test_the_search_ends_where_nothing_can_be_certified(without_libraries, monkeypatch):
+    """After the public number of steps, and then the point is as near as the theorem says."""
+    program, G, r = steep_program(0)
+    monkeypatch.setattr(PerturbedProgram, "_certified", lambda _, z, __: (z, math.inf))
+    for tolerance in (1e-1, 1e-4):
+        without_libraries.clear()
+        found = program.minimise(tolerance, newton_steps=2)
+        most, gap = accelerated_steps(5.0, 5005.0, program.region.radius, tolerance)
+        assert len(without_libraries) == most
+        assert {asked for _, asked in without_libraries} == {gap}
+        assert np.linalg.norm(found - by_cvxpy(program, G, r)) <= tolerance / 2
+
+
+def test_released_points_are_the_same_without_newton_and_clarabel(request):
+    """The cover hides what is left: the two points differ by its tolerance."""
+    rng = np.random.default_rng(4)
+    lp = LinearProgram(
+        rng.uniform(1, 2, 3), -rng.uniform(0.2, 1, (300, 3)), -np.ones(300), bounds=(0, 20)
+    )
+    solved = [solve(lp, 8.0, 1e-6, 30, method="perturbed", rng=0)]
+    request.getfixturevalue("without_libraries")
+    solved.append(solve(lp, 8.0, 1e-6, 30, method="perturbed", rng=0))
+    assert solved[0].x == pytest.approx(solved[1].x, rel=1e-4)
+    assert solved[0].status == solved[1].status
 
 
 def test_a_corner_at_a_price_of_a_million():

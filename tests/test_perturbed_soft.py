@@ -4,18 +4,24 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from privlp import ConstraintPrivate, LinearProgram, solve, solve_exact
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.methods import Task
 from privlp.methods.perturbed import Perturbed
+from privlp.methods.perturbed_charges import PerturbedCharges
 from privlp.methods.perturbed_draws import Bend
 from privlp.problem.data import SoftPrices
 from privlp.problem.standard_form import StandardForm
-from privlp.regions.reduced import PublicRows, ReducedPolytope
+from privlp.regions.public_rows import PublicRows
+from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.in_coordinates import RowsInCoordinates
 from privlp.rows.program_rows import RowBlock
 
 N, D = 300, 3
+PRICES = st.floats(0.01, 10)
 
 
 def data(seed=0):
@@ -30,6 +36,12 @@ def l1(seed=0, bounds=(-3, 12), **more):
 
 
 def quantile(seed=0):
+    X, y = data(seed)
+    prices = np.tile([0.1 / N, 0.9 / N], (N, 1))
+    return LinearProgram(np.zeros(D), -X, -y, row_lower=-y, penalty=prices, bounds=(-3, 12))
+
+
+def quantile_of_two_rows(seed=0):
     X, y = data(seed)
     return LinearProgram(
         np.zeros(D),
@@ -70,15 +82,17 @@ def unequal_prices(seed=0):
 
 def objective(lp, x):
     activity = lp.A @ x
-    missed = np.maximum(0, np.maximum(activity - lp.b, lp.row_lower - activity))
-    return lp.objective(x) + lp.price_of(missed)
+    above, below = np.maximum(0, activity - lp.b), np.maximum(0, lp.row_lower - activity)
+    return lp.objective(x) + lp.price_of(above - below)
 
 
 def private(lp, eps, delta=1e-6, *, rng=0, **more):
     return solve(lp, eps, delta, method=Perturbed(), rng=rng, **more)
 
 
-@pytest.mark.parametrize("family", [l1, quantile, hinge, cvar, unequal_prices])
+@pytest.mark.parametrize(
+    "family", [l1, quantile, quantile_of_two_rows, hinge, cvar, unequal_prices]
+)
 def test_without_noise_the_exact_optimum_is_found(family):
     lp = family()
     best = objective(lp, solve_exact(lp).x)
@@ -158,10 +172,48 @@ def test_a_declared_width_replaces_the_counts_of_norms():
 
 
 def test_the_curvature_of_a_record_counts_both_sides_and_prices():
-    two_sided = SoftPrices(largest=2.0, of_record=2.0, rows=1, two_sided=True)
-    assert Bend.of_prices(two_sided) == Bend(2.0, 1)
-    pinball = SoftPrices(largest=0.9, of_record=1.0, rows=2, two_sided=False)
-    assert Bend.of_prices(pinball) == Bend(pytest.approx(1 / 0.9), 2)
+    assert Bend.of_prices(SoftPrices.of(l1(), 1)) == Bend(2.0, 1)
+    assert Bend.of_prices(SoftPrices.of(quantile(), 1)) == Bend(pytest.approx(1 / 0.9), 1)
+    two_rows = SoftPrices.of(quantile_of_two_rows(), 2)
+    assert Bend.of_prices(two_rows) == Bend(pytest.approx(1 / 0.9), 2)
+
+
+@given(
+    st.lists(st.tuples(PRICES, PRICES, st.integers(0, 2), st.integers(0, 3)), min_size=1),
+    st.booleans(),
+)
+def test_prices_of_a_record_by_hand(rows, grouped):
+    """Each row: prices below and above, which sides it has (2: both), and its record."""
+    below, above, sides, record = map(np.array, zip(*rows, strict=True))
+    lp = LinearProgram(
+        [0.0],
+        np.ones((len(rows), 1)),
+        np.where(sides == 0, np.inf, 1.0),
+        row_lower=np.where(sides == 1, -np.inf, 1.0),
+        penalty=np.column_stack([below, above]),
+        groups=record if grouped else None,
+    )
+    low, high = np.where(sides == 1, 0.0, below), np.where(sides == 0, 0.0, above)
+    owner = record if grouped else np.arange(len(rows))
+    found, records = SoftPrices.of(lp, 1), [owner == k for k in np.unique(owner)]
+    assert found.largest == max(high.max(), low.max())
+    assert found.opposite == np.minimum(low, high).max()
+    assert found.rows == max(own.sum() for own in records)
+    assert found.of_record == pytest.approx(
+        max(np.maximum(low, high)[own].sum() for own in records)
+    )
+    assert found.of_sides == pytest.approx(max((low + high)[own].sum() for own in records))
+
+
+def test_one_row_with_two_prices_needs_less_noise_than_two_rows():
+    one, two = (
+        max(
+            term.sigma
+            for term in PerturbedCharges.soft(Task.of(lp, 1.0, 1e-6), clipped=False).terms
+        )
+        for lp in (quantile(), quantile_of_two_rows())
+    )
+    assert one < 0.8 * two
 
 
 def test_a_turned_region_has_the_same_points():

@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -136,18 +137,59 @@ def test_it_reads_well_on_a_terminal_of_100_columns(options):
     assert max(map(len, str(plan(**options)).splitlines())) < 100
 
 
-def test_auto_takes_perturbed_programs_where_s_rows_outweigh_noise():
-    """Else, with an optimum, the method of the least predicted violation."""
-    for eps in (0.1, 1.0, 1.5, 4.0):
+def test_auto_takes_perturbed_programs_unless_noise_is_hopeless():
+    """Then, with an optimum, the method of the least predicted violation."""
+    for eps in (0.1, 0.3, 1.0, 1.5, 4.0):
         found = plan(eps=eps)
         difficulty = found.predictions["perturbed"].difficulty
         others = [p.violation for p in found.predictions.values() if p.method != "perturbed"]
-        assert (found.best == "perturbed") == (difficulty <= 1), eps
+        assert (found.best == "perturbed") == (difficulty <= 6), eps
         assert found.predictions["perturbed"].violation > min(others)
         assert found.yardstick == found.predictions[found.best].yardstick
     for opt in (None, (OPT / 3, OPT * 3)):
-        assert plan(opt=opt).best == "perturbed"
-        assert plan(opt=opt).predictions["perturbed"].difficulty > 1
+        hopeless = plan(eps=0.1, opt=opt)
+        assert hopeless.best == "perturbed"
+        assert hopeless.predictions["perturbed"].difficulty > 6
+
+
+@pytest.mark.parametrize("eps", [0.5, 1.0])  # "mostly noise" is from a difficulty of 3 on
+def test_a_wrong_hint_does_not_wreck(eps):
+    """Half, twice, a range and a wild guess leave what no hint leaves, and within s rows."""
+    for factor in (None, 0.5, 1.0, 2.0, 100.0, (0.5, 2.0)):
+        hint = None if factor is None else OPT * np.array(factor)
+        hint = tuple(hint) if np.ndim(hint) else hint
+        found = privlp.solve(LP, eps, 1e-6, 100, opt=hint, rng=0)
+        assert found.method == "perturbed"
+        assert np.sum(LP.A @ found.x - LP.b > 0.01) <= 100
+        assert 0.8 * OPT < found.objective <= 1.25 * OPT, factor
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.1, 1e-6), (4.0, 0.0)], ids=["hopeless", "pure"])
+def test_advice_says_that_a_wrong_optimum_shows_nowhere(eps, delta):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)
+        found = privlp.solve(LP, eps, delta, 100, opt=OPT / 2, rng=0)
+    assert found.method != "perturbed"
+    assert (
+        "opt is taken at its word, and nothing shows whether it is right: too low a value costs"
+        " violations, too high a one cost." in found.advice
+    )
+
+
+def test_advice_on_a_wrong_optimum_follows_the_sense():
+    rows = np.random.default_rng(0).uniform(0.2, 1.0, (2000, 5))
+    packing = privlp.LinearProgram([1.0] * 5, rows, np.ones(2000), sense="max")
+    found = plan(packing, delta=0.0, eps=4.0, opt=1.5)
+    assert "too high a value costs violations, too low a one objective." in found.advice
+
+
+def test_who_knows_the_optimum_is_told_of_methods_that_keep_to_it():
+    told = "opt is only a hint here. If it is known to be right, method='mirror-best' or 'ftpl'"
+    few = plan(eps=0.3)
+    assert (few.best, few.verdict) == ("perturbed", Verdict.TOO_FEW_ROWS)
+    assert told in few.advice
+    for other in (plan(eps=0.3, opt=None), plan(eps=0.3, opt=(OPT / 2, OPT)), plan(eps=1.0)):
+        assert told not in other.advice
 
 
 def test_yardsticks_of_all_methods_are_of_one_size():

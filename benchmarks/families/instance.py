@@ -87,8 +87,8 @@ def ratio(lp: LinearProgram, x: npt.ArrayLike, optimum: float) -> float:
 def loss(lp: LinearProgram, x: npt.ArrayLike) -> float:
     """Objective at x, the price of violated soft rows included."""
     activity = lp.A @ np.asarray(x, dtype=float)
-    violation = np.maximum(0, np.maximum(activity - lp.b, lp.row_lower - activity))
-    return lp.objective(x) + lp.price_of(violation)
+    above, below = np.maximum(0, activity - lp.b), np.maximum(0, lp.row_lower - activity)
+    return lp.objective(x) + lp.price_of(above - below)
 
 
 def _fingerprint(lp: LinearProgram) -> str:

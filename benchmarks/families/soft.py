@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from benchmarks.families.hard import scenarios
 from benchmarks.families.instance import Instance
-from privlp import ConstraintPrivate, LinearProgram
+from privlp import LinearProgram
 
 
 def l1_regression(seed: int = 0, *, n: int = 5_000, d: int = 8, wide: float = 10) -> Instance:
@@ -41,15 +41,14 @@ def l1_regression(seed: int = 0, *, n: int = 5_000, d: int = 8, wide: float = 10
 def quantile_regression(
     seed: int = 0, *, n: int = 5_000, d: int = 8, wide: float = 10, quantile: float = 0.9
 ) -> Instance:
-    """Mean pinball loss of a linear fit: two soft rows per record, priced quantile and 1 - it."""
+    """Mean pinball loss of a linear fit: a soft row per record, with two prices."""
     X, y, box = _regression(seed, n, d, wide)
     lp = LinearProgram(
         np.zeros(d),
-        np.vstack([-X, X]),
-        np.append(-y, y),
-        penalty=np.repeat([quantile / n, (1 - quantile) / n], n),
-        groups=np.tile(np.arange(n), 2),
-        neighbours=ConstraintPrivate(rows_per_record=2),
+        -X,
+        -y,
+        row_lower=-y,
+        penalty=np.tile([(1 - quantile) / n, quantile / n], (n, 1)),
         bounds=(-box, box),
         name=f"quantile regression {n} x {d}",
     )

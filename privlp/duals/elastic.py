@@ -14,7 +14,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class ElasticDual:
-    """Weights min(1, violation/softness) of violated rows, and 0 of all others.
+    """Weights min(1, (violation - level)/softness) of rows beyond a level, and 0 of all others.
 
     These are the slopes of a smoothed sum of violations.
 
@@ -26,10 +26,14 @@ class ElasticDual:
         The first point, public.
     softness : float
         Scaled violation from which on a row has weight 1.
+    level : float, optional
+        Violation beyond which a row counts as violated, in the same units.
     """
 
-    def __init__(self, rows: Rows[ScaledRows], start: FloatArray, softness: float) -> None:
-        self.rows = rows.keep(partial(ElasticRows, start=start, softness=softness))
+    def __init__(
+        self, rows: Rows[ScaledRows], start: FloatArray, softness: float, level: float = 0.0
+    ) -> None:
+        self.rows = rows.keep(partial(ElasticRows, start=start, softness=softness, level=level))
 
     def scores(self) -> FloatArray:
         """Score of each possible answer against the weighted rows; private."""
@@ -43,14 +47,16 @@ class ElasticDual:
 class ElasticRows:
     """A block of rows with elastic weights."""
 
-    def __init__(self, rows: ScaledRows, *, start: FloatArray, softness: float) -> None:
-        self._rows, self._softness = rows, softness
+    def __init__(
+        self, rows: ScaledRows, *, start: FloatArray, softness: float, level: float = 0.0
+    ) -> None:
+        self._rows, self._softness, self._level = rows, softness, level
         self.weights = np.empty(rows.count)
         self.learn(start)
 
     def learn(self, answer: FloatArray) -> None:
         """Set the weights by how far a released point violates each row."""
-        self.weights[:] = 0.0
+        self.weights[:] = -self._level / self._softness
         self._rows.add_violations(answer, 1.0 / self._softness, self.weights)
         np.clip(self.weights, 0.0, 1.0, out=self.weights)
 

@@ -15,6 +15,7 @@ from privlp.methods.prediction import Prediction as Prediction
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
 from privlp.methods.published.truncated_laplace import PublishedTruncatedLaplace
 from privlp.methods.quantile_noise import QuantileNoise
+from privlp.methods.staged import Staged, StagedAtOptimum
 from privlp.methods.task import Task as Task
 
 #: Every method, by the name under which users ask for it.
@@ -28,6 +29,8 @@ METHODS: dict[str, Method] = {
         MirrorBest(),
         FollowThePerturbedLeader(),
         Perturbed(),
+        Staged(),
+        StagedAtOptimum(),
         MultiplicativeWeights(),
         DirectNoise(),
         QuantileNoise(),

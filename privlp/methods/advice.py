@@ -35,9 +35,10 @@ def advise(task: Task, prediction: Prediction | None) -> tuple[Verdict, str]:
     if prediction is not None and prediction.difficulty is not None:
         return _advice_on_difficulty(task, prediction.difficulty)
     if prediction is None or prediction.yardstick is None:
+        on_word = _advice_on_word(task) if _single_optimum(task) else ""
         return Verdict.UNKNOWN, (
             "Whether these violations are small is for you to say: what rows vary by over the"
-            " region is not known publicly."
+            f" region is not known publicly.{on_word}"
         )
     return _advice_on_violation(task, prediction, prediction.violation / prediction.yardstick)
 
@@ -88,7 +89,7 @@ def _advice_on_difficulty(task: Task, difficulty: float) -> tuple[Verdict, str]:
     if difficulty > HOPELESS:
         return Verdict.TOO_FEW_ROWS, (
             f"{Verdict.TOO_FEW_ROWS}: {compared}, so the result would be mostly noise.{would}"
-            f"{other_relations(task)}"
+            f"{_advice_on_known_optimum(task)}{other_relations(task)}"
         )
     if difficulty > 1:
         return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}.{would}"
@@ -98,6 +99,21 @@ def _advice_on_difficulty(task: Task, difficulty: float) -> tuple[Verdict, str]:
         else (f" Up to s = {task.density():g} rows are given up where that improves the objective.")
     )
     return Verdict.ENOUGH_ROWS, f"{Verdict.ENOUGH_ROWS}: {compared}.{given_up}"
+
+
+def _advice_on_known_optimum(task: Task) -> str:
+    """What works if the optimum is known, and not merely guessed."""
+    if not _single_optimum(task):
+        return ""
+    return (
+        " opt is only a hint here. If it is known to be right, method='mirror-best' or 'ftpl' may"
+        " do better: they take it at its word."
+    )
+
+
+def _single_optimum(task: Task) -> bool:
+    """Whether the request holds one optimal value for hard rows."""
+    return task.lp.penalty is None and task.opt is not None and not is_range(task.opt)
 
 
 def _enough_eps(eps: float, difficulty: float) -> float:
@@ -139,10 +155,8 @@ def _advice_on_search(task: Task) -> str:
             f" Up to s = {task.density():g} rows are given up where that improves the objective,"
             " within its public range."
         )
-    if task.lp.penalty is None and task.opt is not None and not is_range(task.opt):
-        advice += (
-            " opt is taken at its word: too low a value costs violations, too high a one cost."
-        )
+    if _single_optimum(task):
+        advice += _advice_on_word(task)
     if _is_wide(task.opt):
         advice += (
             " This range is wide: the search for the optimum may end far from it, at either side."
@@ -155,6 +169,15 @@ def _advice_on_search(task: Task) -> str:
             " range."
         )
     return advice
+
+
+def _advice_on_word(task: Task) -> str:
+    """What a wrong optimum does to a method that takes it at its word."""
+    low, high, loss = ("low", "high", "cost") if task.lp.sign > 0 else ("high", "low", "objective")
+    return (
+        " opt is taken at its word, and nothing shows whether it is right: too"
+        f" {low} a value costs violations, too {high} a one {loss}."
+    )
 
 
 def _is_wide(opt: Any) -> bool:

@@ -12,12 +12,18 @@ from privlp.errors import (
     UnsupportedProblemError,
 )
 from privlp.methods import METHODS
+from privlp.methods.advice import HOPELESS
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.perturbed import require_enough_rows
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.regions.optimum import is_range
 from privlp.relations.base import NeighbourRelation
+
+# Difficulty of perturbed programs up to which a single `opt` is a mere hint: twice that from which
+# the result is mostly noise. Up to here a wrong hint does more harm than noise, and on maps even a
+# right one leaves more rows violated: see docs/results/unknown.md.
+_MERE_HINT = 2 * HOPELESS
 
 
 class Proposals:
@@ -60,10 +66,15 @@ class Proposals:
             If none can be planned, with the reasons.
         """
         found = [method for method in candidates if method.name in self.predictions]
-        for method in found:
-            difficulty = self.predictions[method.name].difficulty
-            if difficulty is not None and (difficulty <= 1 or not self._given_optimum()):
-                return method.name
+        difficulties = {
+            method.name: difficulty
+            for method in found
+            if (difficulty := self.predictions[method.name].difficulty) is not None
+        }
+        if difficulties:
+            easiest = min(difficulties, key=lambda name: difficulties[name])
+            if difficulties[easiest] <= _MERE_HINT or not self._given_optimum():
+                return easiest
         # HiGHS takes many times longer than closed formulas: it is for regions without them.
         closed = [method for method in found if not method.needs_oracle] or found
         if closed:

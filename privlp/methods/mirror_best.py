@@ -18,7 +18,6 @@ from privlp.methods.task import Task
 from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.game import Game, Released
 from privlp.privacy import ChargedDraws, ExponentialMechanism
-from privlp.regions.optimum import is_range
 from privlp.regions.simplex import Entropic, Simplex
 from privlp.relations.base import NeighbourRelation
 from privlp.rows.door import Rows
@@ -57,9 +56,6 @@ class MirrorBest(Method):
 
     def protects(self, relation: NeighbourRelation) -> bool:
         return relation.changes_whole_rows
-
-    def competes(self, task: Task) -> bool:
-        return task.lp.penalty is None and task.opt is not None and not is_range(task.opt)
 
     def plan(self, task: Task) -> PlannedRun:
         relation = task.constraint_private(self.name)

@@ -21,7 +21,8 @@ from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.privacy import ChargedDraws
 from privlp.regions.optimum import is_range, range_of
-from privlp.regions.reduced import PublicRows, ReducedPolytope, UnboundedRegionError
+from privlp.regions.public_rows import PublicRows, UnboundedRegionError
+from privlp.regions.reduced import ReducedPolytope
 from privlp.relations.base import NeighbourRelation
 from privlp.rows.door import Rows
 from privlp.verdict import Verdict

@@ -12,11 +12,11 @@ from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
 from privlp.regions import rounding
 
 # Shares of the stages, of what counts leave of the budget (its square, as a Gaussian parameter).
-_STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.05, 0.1, 0.25, 0.6)
+_STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.08, 0.22, 0.7)
 # Share of eps that the curvature of all stages takes, and the largest such part.
 _CURVATURE, _MOST_CURVATURE = 0.2, 30.0
 # Soft rows: that share of eps, and the parts of it that the stages take.
-_SOFT_CURVATURE, _OF_CURVATURE = 0.18, (0.15, 0.2, 0.25, 0.4)
+_SOFT_CURVATURE, _OF_CURVATURE = 0.14, (0.3, 0.35, 0.35)
 # Share of a stage that covers the error of its computed minimum.
 _COVER = 0.005
 # Numbers of counts, and their shares: at the start, to find the scale of rows, after each stage.
@@ -26,8 +26,8 @@ _START, _SCALE, _BETWEEN, _HARD_SHARES = 0.02, 0.02, 0.03, 0.02
 _LAST_COUNTS, _LAST_ACCURACY, _LEAST_LAST, _MOST_LAST = 7, 0.25, 0.05, 0.35
 # Soft rows: sums of shares and of moments, counts for the bound on norms, and counts for the size
 # of violations before each stage.
-_SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.02, 3, 0.03, 2
-_NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 10, 0.03, 7, 0.01
+_SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.015, 3, 0.02, 2
+_NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 10, 0.015, 7, 0.006
 _OF_SHARES = "sum each variable's share of the norm of rows"
 _OF_MOMENTS = "sum the second moments of rows scaled to norm 1"
 
@@ -140,21 +140,23 @@ def secret_term(task: Task, mu: float, curvature: float) -> GaussianObjectivePer
 
     The gradient of one record's smoothed violations is a sum of s_i g_i over its rows. If the
     record is replaced, its vectors leave and others come. Each has a norm of at most the price of
-    its row, in units of the largest price. A soft row with two sides is one vector with s_i in [-1,
-    1], the difference of two slopes, whether or not both sides are within their softness at once.
-    Other rows have s_i in [0, 1].
+    its row, in units of the largest price. A soft row with two sides is one vector, because both
+    have the same g_i up to its sign. Its s_i lies between minus the price of one side and the price
+    of the other: it is the difference of two slopes, whether or not both sides are within their
+    softness at once. Other rows have s_i in [0, 1].
     """
     rows, public = task.public.rows_of_one_record, task.public
-    price, one_sided = float(rows), True
+    price, opposite = float(rows), 0.0
     if public.prices is not None:
         rows, price = public.prices.rows, public.prices.of_record / public.prices.largest
-        one_sided = not public.prices.two_sided
+        opposite = public.prices.opposite / public.prices.largest
     times = 1 if task.relation.hides_rows else 2
     return GaussianObjectivePerturbation(
         times * price,
         times * price / mu,
         curvature,
-        one_sided=one_sided,
+        one_sided=opposite < 1,
         parts=times * rows,
         largest_part=1.0,
+        opposite_part=opposite,
     )

@@ -35,8 +35,8 @@ class Bend:
     Attributes
     ----------
     total : float
-        Sum of the prices of its rows, in units of the largest price. Both sides of a row count: a
-        row shifted inwards may be within the softness of both.
+        Sum of the prices of all sides of its rows, in units of the largest price. Both sides of a
+        row count: a row shifted inwards may be within the softness of both.
     rows : int
         Its rows; the two sides of a row, of one direction, count once.
     """
@@ -47,8 +47,7 @@ class Bend:
     @classmethod
     def of_prices(cls, prices: SoftPrices) -> Bend:
         """That of soft rows with public prices."""
-        sides = 2 if prices.two_sided else 1
-        return cls(sides * prices.of_record / prices.largest, prices.rows)
+        return cls(prices.of_sides / prices.largest, prices.rows)
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class Draws:
             strength=strength,
             softness=softness,
             shift=shift,
-            smoothness=strength + n / softness,
+            smoothness=strength + 2 * n / softness,  # both sides of a row may bend
         )
         gradient = _rounding(n, region, softness, shift, self.sigma, cost)
         rounding = gradient / strength + 2.0**-49 * region.radius
@@ -158,7 +157,7 @@ def _attainable(steepest: float, strength: float, size: int) -> float:
     Rows that are tight keep a slack of about u. Their prices add up to sqrt(p) times the steepest
     gradient, or little more. A certificate takes the root of their product over the strength, and
     what is left of the gradient is rounded as a sum of p terms. If this were too small, the search
-    would go on for ever; privacy does not depend on it.
+    would make all of its steps and end without a certificate.
     """
     unit = steepest * _UNIT_ROUNDOFF / strength
     return 8 * math.sqrt(math.sqrt(size) * unit) + 16 * size * unit

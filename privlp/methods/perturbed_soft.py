@@ -15,7 +15,8 @@ from privlp.methods.task import Task
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
-from privlp.regions.reduced import PublicRows, ReducedPolytope
+from privlp.regions.public_rows import PublicRows
+from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm
 from privlp.rows.program_rows import RowBlock
@@ -24,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # Softness of violations, as a share of their typical size: before the last stage; and in it, where
 # it grows with sqrt(p) over the number of records and over e^kappa - 1, up to the largest share.
-_SOFTNESS, _PER_CURVATURE, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.3, 60.0, 1e-3, 1.0
+_SOFTNESS, _PER_CURVATURE, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.4, 60.0, 1e-3, 1.0
 # Rows that may be longer than the bound: this many times the norm of the last secret term, up to a
 # share of all rows. Scaling rows down biases little, and noise is in proportion to the bound.
 _CLIPPED, _MOST_CLIPPED = 120.0, 0.7
@@ -75,7 +76,7 @@ class SoftRowSearch:
         self.rounds = 1 + len(stages)
         self._shares, self._moments, self._bound = shares, moments, bound
         self._lp, self._n, self._k = task.lp, task.n, task.public.rows_of_one_record
-        self._price = prices.largest
+        self._price = float(prices.largest)
         self._bend = Bend.of_prices(prices)
         self._rows, self._public, self._region = rows, public, region
         self._stages = stages
@@ -93,7 +94,6 @@ class SoftRowSearch:
         return Released(self._x, self._lp.objective(self._x), trace)
 
     def _play(self) -> Iterator[None]:
-        price = float(self._price or 1.0)
         region = self._equalised()
         if isinstance(self._bound, ChargedDraws):
             unit = self._norm_of_most_rows(region, self._bound)
@@ -102,9 +102,9 @@ class SoftRowSearch:
         self._trace["norm bound"] = [unit]
         yield
         kept = self._rows.keep(
-            partial(RowsInCoordinates, region=region, unit=unit, largest_price=price)
+            partial(RowsInCoordinates, region=region, unit=unit, largest_price=self._price)
         )
-        cost = region.cost(self._public.cost) / (price * unit)
+        cost = region.cost(self._public.cost) / (self._price * unit)
         z = region.within(region.coordinates(self._x))
         for number, draws in enumerate(self._stages):
             last = number == len(self._stages) - 1

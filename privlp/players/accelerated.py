@@ -51,6 +51,11 @@ class AcceleratedDescent:
         return self._mirror.seen((1 - self._theta) * self._average + self._theta * self._ahead)
 
     @property
+    def shares(self) -> FloatArray:
+        """The average in the coordinates of the mirror map."""
+        return self._average
+
+    @property
     def solution(self) -> FloatArray:
         """The average of the points of all rounds; later ones count more."""
         return self._mirror.seen(self._average)

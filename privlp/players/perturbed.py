@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from privlp.regions.nearest import NearestPoints
 from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.door import Rows
@@ -33,8 +34,10 @@ class PerturbedProgram:
     phi(v) is 0, v^2/(2 softness) or v - softness/2 for v below 0, up to the softness, or beyond.
 
     Newton's method with Clarabel for each quadratic program does the work. Should it ever fall
-    short, projected gradients take over, whose worst case is bounded. So a certificate is always
-    reached, and nothing has to be refused: a refusal would tell something about the rows.
+    short, accelerated projected gradients take over, with a barrier method for each projection.
+    Their number of steps is public, and after them the point is near enough by theorem. So the
+    search always ends, and nothing has to be refused: a refusal would tell something about the
+    rows.
 
     Attributes
     ----------
@@ -76,7 +79,7 @@ class PerturbedProgram:
             if distance <= tolerance:
                 return z
             z = self._newton(z, self.softness, 1)
-        return z if sharp else self._projected_gradients(z, tolerance)
+        return z if sharp else self._accelerated(z, tolerance)
 
     def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
         """A point that breaks no row, next to z, and how far it is from the minimum at most.
@@ -139,20 +142,60 @@ class PerturbedProgram:
                 high, at_high = middle, value
         return low or high
 
-    def _projected_gradients(self, z: FloatArray, tolerance: float) -> FloatArray:
-        """Projected gradient steps until the point is certified.
+    def _accelerated(self, z: FloatArray, tolerance: float) -> FloatArray:
+        """Accelerated projected gradients, until the point is certified or the steps are made."""
+        most, gap = accelerated_steps(self.strength, self.smoothness, self.region.radius, tolerance)
+        nearest = NearestPoints(self.region.C, self.region.f, self.region.inside)
+        ratio = math.sqrt(self.strength / self.smoothness)
+        momentum = (1 - ratio) / (1 + ratio)
+        ahead = z
+        for number in range(most):
+            if number % _CHECKED_EVERY == 0:
+                settled, distance = self._certified(z, tolerance)
+                if distance <= tolerance:
+                    return settled
+            self.rows.update(RowsInCoordinates.go_to, ahead)
+            gradient = self._gradient(ahead, self.softness)
+            before, z = z, self.region.within(nearest.to(ahead - gradient / self.smoothness, gap))
+            ahead = z + momentum * (z - before) if number else z
+        return self._certified(z, tolerance)[0]
 
-        Each step divides the distance by 1/(1 - strength/smoothness) or more (Nesterov 2004,
-        Theorem 2.2.8), so that this ends.
-        """
-        identity = np.eye(len(z))
-        while True:
-            z, distance = self._certified(z, tolerance)
-            if distance <= tolerance:
-                return z
-            for _ in range(_CHECKED_EVERY):
-                self.rows.update(RowsInCoordinates.go_to, z)
-                gradient, slack = self._gradient(z, self.softness), self.region.slack(z)
-                room = np.maximum(slack, 0.0)
-                step = minimum(identity, gradient / self.smoothness, self.region.C, room)
-                z = self.region.within(z + step)
+
+def accelerated_steps(
+    strength: float, smoothness: float, radius: float, tolerance: float
+) -> tuple[int, float]:
+    """Steps of accelerated projected gradients that suffice, and the gap of each projection.
+
+    Let q = sqrt(strength/smoothness), for a function F of this curvature on a set of this radius.
+    The first step, without momentum, leaves F - F* <= 2 smoothness radius^2 and the gap. Let
+    every projection minimise smoothness |z - a|^2 / 2 to within e. Then after N more steps
+    sqrt(F - F*) is at most the sum of exp(-q N / 2) sqrt(8 smoothness) radius, 4 sqrt(e)/q^2 and
+    sqrt(e/q) (Schmidt et al. 2011, Proposition 4). The last two are half of
+    sqrt(strength/8) tolerance if e = strength (q^2 tolerance)^2 / 800, the first is the other half
+    after N = (2/q) ln(16 radius/(q tolerance)) steps. By strong convexity the point is then within
+    half the tolerance of the minimum. The other half is for rounding.
+
+    Parameters
+    ----------
+    strength, smoothness : float
+        Bounds on the curvature of F.
+    radius : float
+        Bound on |z| in the set.
+    tolerance : float
+        Half of it bounds the distance to the minimum at the end.
+
+    Returns
+    -------
+    steps : int
+    gap : float
+        e / smoothness, in units of |z - a|^2 / 2.
+
+    Examples
+    --------
+    >>> steps, gap = accelerated_steps(1.0, 100.0, 10.0, 1e-6)
+    >>> steps, gap < 1e-18
+    (425, True)
+    """
+    ratio = math.sqrt(strength / smoothness)
+    steps = 1 + math.ceil(2 / ratio * math.log(max(math.e, 16 * radius / (ratio * tolerance))))
+    return steps, (ratio**3 * tolerance) ** 2 / 800

@@ -30,8 +30,8 @@ class Block:
     Attributes
     ----------
     private : (n,)
-    price : (n,)
-        Price of violation, infinite for hard rows.
+    price : (n, 2)
+        Price of violation of the lower and of the upper side, infinite for hard rows.
     record : (n,)
         The record that owns each row, by its number in the constraint or term.
     """
@@ -117,10 +117,11 @@ def _soft(
         )
     blocks, table = [], sp.csr_array(matrix)
     for side in terms.sides():
-        k = np.flatnonzero(side.price)
+        k = np.flatnonzero(side.above)
+        price = np.column_stack([side.below[k], side.above[k]])
         lower, upper = rhs[k] + side.lower, rhs[k] + side.upper
         private = np.ones(k.size, dtype=bool)
-        blocks.append(Block(sp.csc_array(table[k]), lower, upper, private, side.price[k], k))
+        blocks.append(Block(sp.csc_array(table[k]), lower, upper, private, price, k))
     return blocks, float(terms.least().sum()), kept
 
 
@@ -130,7 +131,8 @@ def _hard(rows: Bounds, variables: list[cvxpy.Variable]) -> Iterator[Block]:
         matrix, rhs = affine(piece - rows.variable, variables)
         absent = np.full(rhs.size, np.inf)
         private = np.full(rhs.size, rows.private)
-        yield Block(matrix, -absent, rhs, private, absent, np.arange(rhs.size))
+        hard = np.full((rhs.size, 2), np.inf)
+        yield Block(matrix, -absent, rhs, private, hard, np.arange(rhs.size))
 
 
 def _warn_of_private_costs(terms: Terms, linear: list[cvxpy.Expression]) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import cvxpy
 
 FloatArray = npt.NDArray[np.float64]
+# Prices of the two sides that differ by less differ by rounding.
+_ROUNDING = 1e-12
 _STRUCTURED = ("symmetric", "diag", "PSD", "NSD", "hermitian", "sparsity")
 
 
@@ -73,7 +75,7 @@ def read_cvxpy(
         "bounds": _bounds(terms, variables, every, box),
         "sense": "min" if isinstance(problem.objective, cp.Minimize) else "max",
         "offset": offset,
-        "penalty": price if np.isfinite(price).any() else None,
+        "penalty": _prices_of_rows(price),
         "variable_names": [name for v in variables for name in names_of(v)]
         + [name for own, v in terms.variables for name in names_of(v, own)],
     }
@@ -195,6 +197,14 @@ def _price(given: Any, size: int) -> FloatArray:
     return np.broadcast_to(prices, size)
 
 
+def _prices_of_rows(prices: FloatArray) -> FloatArray | None:
+    """Prices of both sides, (n, 2); one column where they agree, none where all rows are hard."""
+    if not np.isfinite(prices).any():
+        return None
+    low, high = prices.T
+    return high if np.allclose(low, high, rtol=_ROUNDING, atol=0.0) else prices
+
+
 def _constraints(
     problem: cvxpy.Problem,
     variables: list[cvxpy.Variable],
@@ -211,7 +221,7 @@ def _constraints(
         private = np.full(rhs.size, chosen)
         below, none = _is_lower_bound(constraint), np.full(rhs.size, np.inf)
         lower, upper = rhs if equality or below else -none, none if below else rhs
-        price = prices.rows(constraint, private)
+        price = np.repeat(prices.rows(constraint, private)[:, None], 2, axis=1)
         yield Block(matrix, lower, upper, private, price, np.arange(rhs.size))
 
 
@@ -238,7 +248,8 @@ def _is_lower_bound(constraint: cvxpy.Constraint) -> bool:
 def _no_rows(columns: int) -> Block:
     none = np.zeros(0)
     whole = none.astype(np.int64)
-    return Block(sp.csc_array((0, columns)), none, none, none.astype(bool), none, whole)
+    hard = np.zeros((0, 2))
+    return Block(sp.csc_array((0, columns)), none, none, none.astype(bool), hard, whole)
 
 
 def _groups(parts: list[list[Block]]) -> npt.NDArray[np.int64] | None:

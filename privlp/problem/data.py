@@ -24,8 +24,9 @@ class ProgramData:
     bounds : (d, 2)
     private : (n,)
         Which rows are private.
-    penalty : (n,) or None
-        Price of violation, ``inf`` for hard rows; ``None`` if all rows are hard.
+    penalty : (n,), (n, 2) or None
+        Price of violation, ``inf`` for hard rows; ``None`` if all rows are hard. Two columns are
+        the prices below `row_lower` and above `b`.
     groups : (n,) or None
         The record that owns each row.
     neighbours : NeighbourRelation
@@ -86,7 +87,8 @@ class ProgramData:
     def price_of(self, violations: npt.NDArray[np.float64]) -> float:
         """Price, in the user's sense, of the given violations of soft rows (shape (n,)).
 
-        0 for a program without any.
+        0 for a program without any. Where the two sides of a row have prices of their own, a
+        violation of the lower side is given as a negative number.
 
         Examples
         --------
@@ -99,8 +101,30 @@ class ProgramData:
         """
         if self.penalty is None:
             return 0.0
-        soft = np.isfinite(self.penalty)
-        return self.sign * float(self.penalty[soft] @ violations[soft])
+        if self.penalty.ndim == 1:
+            soft = np.isfinite(self.penalty)
+            return self.sign * float(self.penalty[soft] @ np.abs(violations[soft]))
+        soft = np.isfinite(self.penalty[:, 0])
+        found = violations[soft, None] * np.array([-1.0, 1.0])
+        return self.sign * float((self.penalty[soft] * np.maximum(found, 0.0)).sum())
+
+    def prices_of_sides(self) -> FloatArray:
+        """Price of a unit of violation below and above each row, (n, 2); 0 for an absent side.
+
+        For a program with soft rows; the price of a hard side is infinite.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram
+        >>> rows = {"A": [[1], [2]], "b": [3, 4], "row_lower": [3, -np.inf]}
+        >>> LinearProgram([0], **rows, penalty=[[0.1, 0.9], [1, 1]]).prices_of_sides()
+        array([[0.1, 0.9],
+               [0. , 1. ]])
+        """
+        prices = np.asarray(self.penalty, dtype=float)
+        prices = np.broadcast_to(prices if prices.ndim == 2 else prices[:, None], (len(prices), 2))
+        return np.where(np.isfinite(np.column_stack([self.row_lower, self.b])), prices, 0.0)
 
     def row_name(self, i: int) -> str:
         """Name of row i for messages; "a row" where names are private.
@@ -180,17 +204,20 @@ class SoftPrices:
     largest : float
         The largest price; ``inf`` if a row is hard.
     of_record : float
-        Largest sum of the prices of one record's rows, rows with two sides counted once.
+        Largest sum of the prices of one record's rows, of a row with two sides the larger one.
+    of_sides : float
+        Largest sum of the prices of all sides of one record's rows.
     rows : int
         Largest number of these rows.
-    two_sided : bool
-        Whether any of them has two sides.
+    opposite : float
+        Largest price on the cheaper side of a row with two sides; 0 if no row has two.
     """
 
     largest: float
     of_record: float
+    of_sides: float
     rows: int
-    two_sided: bool
+    opposite: float
 
     @classmethod
     def of(cls, lp: ProgramData, rows_per_record: int) -> SoftPrices:
@@ -202,18 +229,23 @@ class SoftPrices:
         >>> from privlp.problem.data import SoftPrices
         >>> lp = LinearProgram([0], [[1], [2], [1]], [3, 4, 5], penalty=[1, 2, 4], groups=[0, 0, 1])
         >>> SoftPrices.of(lp, 1)
-        SoftPrices(largest=4.0, of_record=4.0, rows=2, two_sided=False)
+        SoftPrices(largest=4.0, of_record=4.0, of_sides=4.0, rows=2, opposite=0.0)
         """
         own = lp.private & (lp.sides() > 0)
-        price, two_sided = lp.penalty[own], bool((lp.sides()[own] == 2).any())
+        prices = lp.prices_of_sides()[own]
+        price, both = prices.max(axis=1), prices.sum(axis=1)
         largest = float(price.max(initial=0.0))
+        opposite = float(prices.min(axis=1).max(initial=0.0))
         if lp.groups is None:
-            most = np.sort(price)[-rows_per_record:]
-            return cls(largest, float(most.sum()), min(rows_per_record, len(price)), two_sided)
-        _, record = np.unique(lp.groups[own], return_inverse=True)
-        sums = np.bincount(record, weights=price)
-        rows = int(np.bincount(record).max(initial=0))
-        return cls(largest, float(sums.max(initial=0.0)), rows, two_sided)
+            rows = min(rows_per_record, len(price))
+            sums = [np.sort(each)[-rows_per_record:] for each in (price, both)]
+        else:
+            _, record = np.unique(lp.groups[own], return_inverse=True)
+            rows = int(np.bincount(record).max(initial=0))
+            sums = [np.bincount(record, weights=each) for each in (price, both)]
+            sums = [each[[each.argmax()]] if each.size else each for each in sums]
+        of_record, of_sides = (float(each.sum()) for each in sums)
+        return cls(largest, of_record, of_sides, rows, opposite)
 
 
 @dataclass(frozen=True, eq=False)

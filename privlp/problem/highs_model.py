@@ -315,9 +315,9 @@ def _with_slacks(
 ) -> tuple[sp.csc_array, np.ndarray, np.ndarray]:
     """Matrix, costs and bounds with one slack column per side of each soft row."""
     identity = sp.eye_array(lp.shape[0], format="csc")
-    above = np.flatnonzero(np.isfinite(lp.penalty) & np.isfinite(lp.b))
-    below = np.flatnonzero(np.isfinite(lp.penalty) & np.isfinite(lp.row_lower))
-    prices = lp.sign * np.concatenate([lp.penalty[above], lp.penalty[below]])
+    of_sides = lp.prices_of_sides()
+    below, above = (np.flatnonzero(np.isfinite(side) & (side > 0)) for side in of_sides.T)
+    prices = lp.sign * np.concatenate([of_sides[above, 1], of_sides[below, 0]])
     return (
         sp.csc_array(sp.hstack([matrix, -identity[:, above], identity[:, below]], format="csc")),
         np.concatenate([lp.c, prices]),

@@ -3,7 +3,8 @@
 A record has one affine expression r. Its share of the objective is a sum of terms, each a public
 multiple of the largest of a few lines slope·r + height. Such a sum is convex. If it is flat or
 turns upwards at both ends, it is a constant plus a price for each unit by which r passes a few
-public places upwards or downwards: one side of a soft row each.
+public places upwards or downwards: one side of a soft row each. An upper and a lower side are one
+row, because the slope of a record is then one number, which noise has to hide once.
 """
 
 from __future__ import annotations
@@ -31,19 +32,21 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class SoftSides:
-    """Rows lower <= r <= upper, one per record; both sides have the same price.
+    """Rows lower <= r <= upper, one per record.
 
     Attributes
     ----------
     lower, upper : float
         The places, infinite for an absent side.
-    price : (n,)
-        Price per unit of violation; 0 for a record without this row.
+    below, above : (n,)
+        Prices per unit of violation of the lower and of the upper side, equal if one is absent; 0
+        for a record without this row.
     """
 
     lower: float
     upper: float
-    price: FloatArray
+    below: FloatArray
+    above: FloatArray
 
 
 @dataclass(eq=False)
@@ -64,8 +67,8 @@ class RecordTerms:
     >>> import numpy as np
     >>> terms = RecordTerms(1)
     >>> terms.add(np.ones(1), [Line(0.9, 0.0), Line(-0.1, 0.0)])
-    >>> [(side.lower, side.upper, side.price) for side in terms.sides()]
-    [(-inf, 0.0, array([0.9])), (0.0, inf, array([0.1]))]
+    >>> [(side.lower, side.upper, side.below, side.above) for side in terms.sides()]
+    [(0.0, 0.0, array([0.1]), array([0.9]))]
     """
 
     n: int
@@ -91,12 +94,12 @@ class RecordTerms:
     def sides(self) -> list[SoftSides]:
         """The soft rows of a closed sum: upper sides first, then lower ones.
 
-        A lower and an upper side of equal prices are one row.
+        A lower and an upper side are one row, where the same records have both.
         """
         upper, lower = [], []
         for place, below, above in self._kinks():
-            upper.append(SoftSides(-np.inf, place, above))
-            lower.append(SoftSides(place, np.inf, below))
+            upper.append(SoftSides(-np.inf, place, above, above))
+            lower.append(SoftSides(place, np.inf, below, below))
         rows: list[SoftSides] = []
         for side in upper:
             partner = next(
@@ -105,9 +108,9 @@ class RecordTerms:
             )
             if partner is not None:
                 lower.remove(partner)
-                side = SoftSides(partner.lower, side.upper, side.price)  # noqa: PLW2901
+                side = SoftSides(partner.lower, side.upper, partner.below, side.above)  # noqa: PLW2901
             rows.append(side)
-        return [side for side in rows + lower if side.price.any()]
+        return [side for side in rows + lower if side.above.any()]
 
     def least(self) -> FloatArray:
         """The least value of a closed sum for each record, (n,)."""
@@ -159,11 +162,11 @@ class RecordTerms:
 
 
 def _one_row(lower: SoftSides, upper: SoftSides) -> bool:
-    """Whether two sides fit into one row: a private row has one price, for both its sides."""
+    """Whether two sides fit into one row: the same records have both."""
     return (
         lower.lower <= upper.upper
-        and bool(upper.price.any())
-        and bool(np.allclose(lower.price, upper.price, rtol=_ROUNDING, atol=0.0))
+        and bool(upper.above.any())
+        and bool(((lower.below > 0) == (upper.above > 0)).all())
     )
 
 

@@ -165,7 +165,8 @@ def penalties(
 ) -> npt.NDArray[np.float64] | None:
     """Price of violation of each row, (n,), infinite for hard rows, or None.
 
-    One number is the price of every private row. A mapping gives prices to the private rows whose
+    Two columns, (n, 2), are the prices of the lower and of the upper sides. One number is the price
+    of every private row. A mapping gives prices to the private rows whose
     names match its patterns; of several patterns that match a row, the last counts. Where errors
     may not `quote`, a pattern may match no row.
     """
@@ -178,10 +179,16 @@ def penalties(
     except InvalidProblemError:
         prices = np.array(np.nan)
     prices = np.where(private, prices, np.inf) if prices.ndim == 0 else prices
-    if prices.shape != private.shape or not (prices > 0).all():
+    if prices.shape not in (private.shape, (*private.shape, 2)) or not (prices > 0).all():
         raise InvalidProblemError(
             "penalty must be a positive number, or one positive number (inf for a hard row) per"
-            " row.",
+            " row, or two per row, for its lower and its upper side.",
+            parameter="penalty",
+        )
+    if prices.ndim == 2 and (np.isfinite(prices[:, 0]) != np.isfinite(prices[:, 1])).any():
+        raise InvalidProblemError(
+            "penalty makes one side of a row soft and the other one hard: write them as two rows,"
+            " owned by one record (groups).",
             parameter="penalty",
         )
     return frozen(prices)

@@ -55,15 +55,38 @@ def _minimum(
     size = max(float(np.abs(gradient).max()), float(hessian.diagonal().max()), 1e-300)
     step, prices = _by_clarabel(hessian / size, gradient / size, rows, slack)
     tight = prices > np.maximum(slack - rows @ step, 0.0)
+    better = refined(hessian, gradient, rows, slack, tight, wrong_sign=_WRONG_SIGN * size)
+    return step if better is None else better
+
+
+def refined(
+    hessian: FloatArray,
+    gradient: FloatArray,
+    rows: sp.csc_array,
+    slack: FloatArray,
+    tight: npt.NDArray[np.bool_],
+    *,
+    wrong_sign: float,
+) -> FloatArray | None:
+    """The step of :func:`minimum` to working precision, from a guess of its tight rows.
+
+    None if no guess comes true within a few changes. Rows may push the wrong way by `wrong_sign`.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If LAPACK gives up.
+    """
+    tight = tight.copy()
     for _ in range(_CHANGES_OF_FACE):
         polished, pushes = _on_face(hessian, gradient, rows[np.flatnonzero(tight)], slack[tight])
         broken = ~tight & (rows @ polished > slack + _FEASIBLE)
-        wrong = pushes < -_WRONG_SIGN * size
+        wrong = pushes < -wrong_sign
         if not broken.any() and not wrong.any():
             return polished
         tight[np.flatnonzero(tight)[wrong]] = False
         tight |= broken
-    return step
+    return None
 
 
 def _by_clarabel(

@@ -6,18 +6,16 @@ import copy
 import math
 from functools import cached_property
 
-import highspy
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
-from privlp.problem.data import ProgramData
-from privlp.problem.highs_model import optimum
 from privlp.regions.exact_rows import ExactRows
+from privlp.regions.interior import FLAT, central_point, flat_rows, point_inside
+from privlp.regions.public_rows import CONTRADICTION, PublicRows, finite_ranges
 from privlp.regions.quadratic import minimum
-from privlp.regions.ranges import tightened
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -26,47 +24,14 @@ _FIXED = 1e-9
 _DEPENDENT = 1e-9
 # A wider range, and its square is no number.
 _WIDEST = 1e100
-# Less slack than this, in units of the ranges, and a row counts as an equality.
-_FLAT = 1e-7
-_NAMED = 3
-_MOST_CENTRED, _CENTRING_STEPS, _CENTRED = 400, 30, 1e-3
-_OPTIMAL = highspy.HighsModelStatus.kOptimal
-_INFEASIBLE = highspy.HighsModelStatus.kInfeasible
-_CONTRADICTION = "The public rows and bounds contradict each other: no x satisfies them all."
 _SINGLE_POINT = (
     "The public rows and bounds leave a single point: solve_exact, without the private rows, finds"
     " it."
 )
 _TOO_WIDE = (
-    "The public rows and bounds (and opt, if given) let a variable range over more than"
-    f" {_WIDEST:g}: rescale the costs or the bounds, so that variables are of like size."
+    f"The public rows and bounds let a variable range over more than {_WIDEST:g}: rescale the costs"
+    " or the bounds, so that variables are of like size."
 )
-
-
-class PublicRows:
-    """The public rows of a program: lower <= A x <= upper, and bounds on x.
-
-    Attributes
-    ----------
-    A, lower, upper
-        The rows.
-    bounds : (d, 2)
-    cost : (d,)
-        The objective, to minimise.
-    """
-
-    def __init__(self, lp: ProgramData) -> None:
-        public = np.flatnonzero(~lp.private & (lp.sides() > 0))
-        self.lp = lp
-        self.A = sp.csr_array(lp.A[public])
-        self.lower, self.upper = lp.row_lower[public], lp.b[public]
-        self.bounds = lp.bounds
-        self.cost = lp.sign * lp.c
-
-    def best(self, cost: FloatArray) -> FloatArray | None:
-        """A point of least cost; None if there is none, or HiGHS finds none."""
-        status, x = optimum(cost, self.A, self.lower, self.upper, self.bounds)
-        return np.clip(x, *self.bounds.T) if status == _OPTIMAL else None
 
 
 class ReducedPolytope:
@@ -102,8 +67,7 @@ class ReducedPolytope:
         if math.isfinite(cap):
             A = sp.csr_array(sp.vstack([A, sp.csr_array(public.cost[None, :])]))
             lower, upper = np.append(lower, -np.inf), np.append(upper, cap)
-        low, high = tightened(A, lower, upper, public.bounds)
-        low, high = _by_programs(public.lp, (A, lower, upper), low, high)
+        low, high = finite_ranges(public.lp, A, lower, upper)
         fixed = high - low <= _FIXED * np.maximum(1.0, np.maximum(abs(low), abs(high)))
         self.live = np.flatnonzero(~fixed)
         if (high - low > _WIDEST).any():
@@ -115,7 +79,7 @@ class ReducedPolytope:
         if not self.live.size:
             size = 1e-7 * (1 + abs(A) @ np.abs(low))
             broken = (A @ low > upper + size) | (A @ low < lower - size)
-            raise UnsupportedProblemError(_CONTRADICTION if broken.any() else _SINGLE_POINT)
+            raise UnsupportedProblemError(CONTRADICTION if broken.any() else _SINGLE_POINT)
         rest = A[:, np.flatnonzero(fixed)] @ low[fixed]
         at_low = rest + A[:, self.live] @ low[self.live]
         B = sp.csr_array(A[:, self.live] @ sp.diags_array(self.unit))
@@ -218,10 +182,10 @@ class ReducedPolytope:
         )
         E, e = B[equal], upper[equal]
         while True:
-            u, radius = _inside(rows, sides, E, e)
-            if radius > _FLAT:
+            u, radius = point_inside(rows, sides, E, e)
+            if radius > FLAT:
                 break
-            flat = _flat_rows(rows, sides, E, e)
+            flat = flat_rows(rows, sides, E, e)
             if not flat.any():
                 raise UnsupportedProblemError(
                     "The public rows and bounds leave hardly any room: HiGHS finds no point with"
@@ -239,121 +203,11 @@ class ReducedPolytope:
             self.origin[self.live] += self.unit * u
             self.f = sides - rows @ u
             self.C = sp.csc_array(rows @ self.basis)
-            self.inside = _central(self.C, self.f, np.zeros(self.basis.shape[1]))
+            self.inside = central_point(self.C, self.f, np.zeros(self.basis.shape[1]))
         else:
             self.C, self.f, self.inside = sp.csc_array(rows), sides, u
-
-
-def _central(rows: sp.csc_array, sides: FloatArray, inside: FloatArray) -> FloatArray:
-    """A point near the analytic centre, from one with slack in each row.
-
-    A point that HiGHS finds is often at an end of what it may be. Newton's method maximises the sum
-    of the logarithms of all slacks; in many coordinates the given point will do.
-    """
-    if len(inside) > _MOST_CENTRED:
-        return inside
-    dense, z = rows.toarray(), inside
-    for _ in range(_CENTRING_STEPS):
-        inverse = 1 / (sides - dense @ z)
-        gradient, scaled = dense.T @ inverse, dense * inverse[:, None]
-        step = -np.linalg.lstsq(scaled.T @ scaled, gradient, rcond=None)[0]
-        decrement = math.sqrt(max(0.0, -float(gradient @ step)))
-        if not math.isfinite(decrement) or decrement < _CENTRED:
-            break
-        z = z + step / (1 + decrement)
-    return z if np.isfinite(z).all() and (sides - dense @ z > 0).all() else inside
 
 
 def _null_space(E: FloatArray) -> FloatArray:
     """Orthonormal directions in which no equality changes, (d', p)."""
     return np.ascontiguousarray(scipy.linalg.null_space(E, rcond=_DEPENDENT))
-
-
-def _inside(
-    rows: sp.csr_array, sides: FloatArray, E: sp.csr_array, e: FloatArray
-) -> tuple[FloatArray, float]:
-    """A point far from all rows, and its least slack in units of the rows' norms."""
-    d = rows.shape[1]
-    norms = np.sqrt(rows.multiply(rows).sum(axis=1))
-    if not E.shape[0]:
-        for guess in (np.full(d, 0.5), np.full(d, 0.5 / d), np.full(d, 1e-3 / d)):
-            least = float(np.min((sides - rows @ guess) / norms, initial=1.0))
-            if least > _FLAT:
-                return guess, least
-    everything = sp.csr_array(
-        sp.vstack([sp.hstack([rows, norms[:, None]]), sp.hstack([E, np.zeros((E.shape[0], 1))])])
-    )
-    lower = np.concatenate([np.full(len(sides), -np.inf), e])
-    cost = np.append(np.zeros(d), -1.0)
-    bounds = np.tile([-np.inf, np.inf], (d + 1, 1))
-    bounds[-1] = -1.0, 1.0
-    status, found = optimum(cost, everything, lower, np.concatenate([sides, e]), bounds)
-    if status != _OPTIMAL or found[-1] < -_FLAT:
-        raise UnsupportedProblemError(_CONTRADICTION)
-    u = found[:-1]
-    if E.shape[0]:  # to working precision
-        dense = E.toarray()
-        u = u - np.linalg.lstsq(dense, dense @ u - e, rcond=None)[0]
-    return u, float(np.min((sides - rows @ u) / norms, initial=1.0))
-
-
-def _flat_rows(
-    rows: sp.csr_array, sides: FloatArray, E: sp.csr_array, e: FloatArray
-) -> npt.NDArray[np.bool_]:
-    """The rows in which no point has slack."""
-    m, d = rows.shape
-    flat = np.ones(m, dtype=bool)
-    while flat.any():
-        own = np.flatnonzero(flat)
-        slack = sp.csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(m, len(own)))
-        everything = sp.csr_array(
-            sp.vstack(
-                [sp.hstack([rows, slack]), sp.hstack([E, sp.csr_array((E.shape[0], len(own)))])]
-            )
-        )
-        lower = np.concatenate([np.full(m, -np.inf), e])
-        bounds = np.vstack([np.tile([-np.inf, np.inf], (d, 1)), np.tile([0.0, 1.0], (len(own), 1))])
-        cost = np.concatenate([np.zeros(d), -np.ones(len(own))])
-        status, found = optimum(cost, everything, lower, np.concatenate([sides, e]), bounds)
-        free = own[found[d:] > 10 * _FLAT] if status == _OPTIMAL else own[:0]
-        if not free.size:
-            return flat
-        flat[free] = False
-    return flat
-
-
-def _by_programs(
-    lp: ProgramData, rows: tuple[sp.csr_array, FloatArray, FloatArray], *ends: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Ends of ranges; those that interval arithmetic leaves infinite by a linear program each."""
-    low, high = (end.copy() for end in ends)
-    unbounded: list[int] = []
-    for found, sign in ((low, 1.0), (high, -1.0)):
-        for j in np.flatnonzero(~np.isfinite(found)):
-            cost = np.zeros(len(low))
-            cost[j] = sign
-            status, x = optimum(cost, *rows, lp.bounds)
-            if status == _INFEASIBLE:
-                raise UnsupportedProblemError(_CONTRADICTION)
-            if status != _OPTIMAL:
-                unbounded.append(int(j))
-                if len(unbounded) == _NAMED:
-                    raise _unbounded(lp, unbounded)
-            found[j] = x[j]
-    if unbounded:
-        raise _unbounded(lp, unbounded)
-    return low, high
-
-
-class UnboundedRegionError(UnsupportedProblemError):
-    """The public region does not bound some variables."""
-
-
-def _unbounded(lp: ProgramData, variables: list[int]) -> UnboundedRegionError:
-    names = ", ".join(lp.variable_name(j) for j in dict.fromkeys(variables))
-    return UnboundedRegionError(
-        "The public region is unbounded, or HiGHS cannot bound it: its rows and bounds"
-        f" (and opt, if given) put no limit on {names}. Give such variables finite bounds"
-        " (bounds=..., or box=... in the readers), or give opt or a range.",
-        parameter="bounds",
-    )

@@ -30,6 +30,8 @@ class Simplex:
     least : float, optional
         Share q of V in [0, 1]: the region is {u >= 0, q V <= cost·u <= V} instead, within the
         simplex that has the origin as one more vertex, the last.
+    cost : float, optional
+        V itself, in place of `opt`.
 
     Raises
     ------
@@ -39,8 +41,15 @@ class Simplex:
         If the region is no simplex; the message lists each reason and its remedy.
     """
 
-    def __init__(self, form: StandardForm, opt: Any, *, least: float | None = None) -> None:
-        if opt is None:
+    def __init__(
+        self,
+        form: StandardForm,
+        opt: Any,
+        *,
+        least: float | None = None,
+        cost: float | None = None,
+    ) -> None:
+        if opt is None and cost is None:
             raise InvalidParameterError(
                 "opt is missing. Give the optimal value, or a public guess of it, as opt=... in the"
                 " objective's own units; where whole constraints are private, methods 'mirror' and"
@@ -54,7 +63,7 @@ class Simplex:
                 " take a range, opt=(low, high).",
                 parameter="opt",
             )
-        value = form.cost_of(real(opt, "opt"))
+        value = form.cost_of(real(opt, "opt")) if cost is None else cost
         if not math.isfinite(value):
             raise InvalidParameterError(
                 f"opt must be a finite number, got {opt!r}.", parameter="opt"
@@ -184,18 +193,26 @@ class Entropic:
         The region.
     step : float
         Step per unit of score.
+    start : (size,), optional
+        Positive shares for a total of zero; equal ones by default.
     """
 
-    def __init__(self, simplex: Simplex, step: float) -> None:
+    def __init__(self, simplex: Simplex, step: float, start: FloatArray | None = None) -> None:
         self._simplex, self._step, self.size = simplex, step, simplex.size
+        self._start = start
 
     def start(self) -> FloatArray:
-        """Equal shares."""
+        """The shares for a total of zero."""
+        if self._start is not None:
+            return self._start
         return self._simplex.nearest(np.full(self.size, 1 / self.size))
 
     def towards(self, total: FloatArray) -> FloatArray:
         """Shares that grow with the total of a vertex."""
         log_weights = self._step * (total - total.max())
+        if self._start is not None:
+            log_weights = log_weights + np.log(self._start)
+            log_weights -= log_weights.max()
         weights = np.exp(np.maximum(log_weights, -700.0))
         return self._simplex.nearest(weights / weights.sum())
 

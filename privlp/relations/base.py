@@ -114,7 +114,7 @@ class NeighbourRelation(ABC):
         >>> from privlp import ConstraintPrivate, LinearProgram
         >>> lp = LinearProgram([0], [[1], [2]], [3, 4], penalty=[1, 2])
         >>> ConstraintPrivate().soft_prices(lp)
-        SoftPrices(largest=2.0, of_record=2.0, rows=1, two_sided=False)
+        SoftPrices(largest=2.0, of_record=2.0, of_sides=2.0, rows=1, opposite=0.0)
         """
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -141,3 +142,14 @@ def _both(one: PrivateNumbers, other: PrivateNumbers) -> PrivateNumbers:
         high=np.minimum(one.high, other.high),
         size=min(one.size, other.size),
     )
+
+
+def relation_of(given: Any) -> NeighbourRelation:
+    """The relation that the user gave: a tuple of relations holds all at once."""
+    relation = Combined(tuple(given)) if isinstance(given, tuple | list) else given
+    if not isinstance(relation, NeighbourRelation):
+        raise InvalidParameterError(
+            f"neighbours must be a neighbour relation, got {in_words(relation)}.",
+            parameter="neighbours",
+        )
+    return relation

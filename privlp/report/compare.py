@@ -224,7 +224,8 @@ def compare(
     x = point_of(lp, solution)
     exact = solve_exact(lp) if exact is None else exact
     activity = lp.A @ x
-    violations = np.maximum(np.maximum(activity - lp.b, lp.row_lower - activity), 0.0)
+    above, below = np.maximum(activity - lp.b, 0.0), np.maximum(lp.row_lower - activity, 0.0)
+    violations = np.maximum(above, below)
     norms = (
         np.sqrt(np.asarray((lp.A**2).sum(axis=1)).ravel())
         if lp.is_sparse
@@ -234,7 +235,7 @@ def compare(
         violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0
     )
     return Comparison(
-        lp.objective(x) + lp.price_of(violations),
+        lp.objective(x) + lp.price_of(above - below),
         exact.objective,
         violations,
         scaled,

@@ -25,23 +25,26 @@ class MeasuredRows:
     ----------
     block : RowBlock
     alpha : float, optional
+    share : float, optional
+        The violation that counts without an alpha, as a share of |b_i|; 1 % by default.
     """
 
     #: The violation that counts, as a share of |b_i|.
     SHARE = 0.01
 
-    def __init__(self, block: RowBlock, alpha: float | None = None) -> None:
+    def __init__(self, block: RowBlock, alpha: float | None = None, share: float = SHARE) -> None:
         form, lp = block.form, block.form.lp
         self.block, self._form = block, form
         self.sign = form.row_sign.astype(float)
         self.side = np.where(self.sign > 0, lp.b[form.row], -lp.row_lower[form.row])
         self._norms = None if alpha is None else alpha * form.row_norms()[form.row]
+        self._share = share
         self._no_side = self.side == 0
 
     def missed(self, x: FloatArray) -> int:
         """Number of rows that x misses."""
         beyond = self.sign * self._form.activity(x)[self._form.row] - self.side
-        allowed = self.SHARE * self.sizes(x) if self._norms is None else self._norms
+        allowed = self._share * self.sizes(x) if self._norms is None else self._norms
         return int(np.count_nonzero(beyond > allowed + _ROUNDING * self.sizes(x)))
 
     def sizes(self, x: FloatArray) -> FloatArray:

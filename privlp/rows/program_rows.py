@@ -52,7 +52,9 @@ class RowBlock:
     def __init__(self, form: StandardForm) -> None:
         n = form.lp.shape[0]
         self.lp, self.rhs = form.lp, form.rhs
-        self.price = None if form.lp.penalty is None else form.lp.penalty[form.row]
+        self.price = None
+        if form.lp.penalty is not None:
+            self.price = form.lp.prices_of_sides()[form.row, (form.row_sign > 0).astype(int)]
         self._A = form.lp.A
         self._A_transposed = form.lp.A.T
         self.form = form

@@ -77,8 +77,9 @@ class GaussianObjectivePerturbation(GaussianMechanism):
     A record of several rows changes g by a sum of several vectors, its *parts*, each with a bounded
     slope of its own. The loss is convex in all slopes, so there are 2^parts corners. With slopes of
     one sign a corner chooses m parts. There are C(parts, m) such choices, and g is then no longer
-    than m times the largest part, nor than all parts together. Proof: ``docs/proofs.md``, "One
-    perturbed convex program".
+    than m times the largest part, nor than all parts together. If the slope of a part may also have
+    the other sign, but is smaller there, the other parts add at most their number times
+    `opposite_part`. Proof: ``docs/proofs.md``, "One perturbed convex program".
 
     Parameters
     ----------
@@ -88,12 +89,16 @@ class GaussianObjectivePerturbation(GaussianMechanism):
     curvature_cost : float
         As for :class:`ObjectivePerturbation`.
     one_sided : bool
-        Whether the slopes of a loss have one sign, so that a and a' lie between 0 and a bound.
+        Whether the slopes of a loss have one sign, so that a and a' lie between 0 and a bound; or
+        between a bound and minus a smaller one, as `opposite_part` says.
     parts : int
         Number of vectors by which the gradient changes: 2 where a record of one row is replaced.
         Beyond 1,000 no price is known.
     largest_part : float, optional
         Bound on the norm of each of them, `sensitivity` / `parts` if left out.
+    opposite_part : float
+        Bound on the norm of each of them where its slope has the other sign; used where
+        `one_sided`.
 
     Examples
     --------
@@ -101,18 +106,39 @@ class GaussianObjectivePerturbation(GaussianMechanism):
     >>> two_rows = GaussianObjectivePerturbation(4, 8, 0.1, one_sided=True, parts=4, largest_part=1)
     >>> two_rows.price.corners
     ((1, 0.5), (4, 0.375), (6, 0.25), (4, 0.125))
+
+    Slopes between -1 and 1/4, one row a record, which is replaced:
+
+    >>> pinball = GaussianObjectivePerturbation(
+    ...     2, 4, 0.1, one_sided=True, largest_part=1, opposite_part=0.25
+    ... )
+    >>> pinball.price.corners
+    ((1, 0.5), (2, 0.3125), (1, 0.125))
     """
 
     curvature_cost: float
     one_sided: bool = False
     parts: int = 2
     largest_part: float | None = None
+    opposite_part: float = 0.0
     name = "Gaussian objective perturbation"
     arithmetic = _COVERED
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _require_curvature_cost(self.curvature_cost)
+        if not 0 <= self.opposite_part <= self._part:
+            raise InvalidParameterError(
+                "opposite_part must lie between 0 and the norm of the largest part,"
+                f" {self._part!r}; got {self.opposite_part!r}.",
+                parameter="opposite_part",
+            )
+
+    @property
+    def _part(self) -> float:
+        if self.largest_part is None:
+            return self.sensitivity / max(self.parts, 1)
+        return self.largest_part
 
     @property
     def price(self) -> Price:
@@ -123,8 +149,9 @@ class GaussianObjectivePerturbation(GaussianMechanism):
             return Price.none()
         corners = [(2**parts, mu)]
         if self.one_sided:
-            part = (self.largest_part or self.sensitivity / parts) / self.sigma
-            corners = [(math.comb(parts, m), min(m * part, mu)) for m in range(parts, 0, -1)]
+            part, other = self._part / self.sigma, self.opposite_part / self.sigma
+            longest = [(m, min(m * part + (parts - m) * other, mu)) for m in range(parts, -1, -1)]
+            corners = [(math.comb(parts, m), length) for m, length in longest if length > 0]
         return Price.of_corners(self.curvature_cost, corners)
 
     def release(self, value: npt.ArrayLike, randomness: HasGenerator) -> FloatArray:

@@ -1,0 +1,116 @@
+"""Where a count that falls along a path reaches a target, from noisy counts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+FloatArray = npt.NDArray[np.float64]
+
+# How fast the logarithm of the count may fall, per unit of the path.
+_SLOPES = np.geomspace(1.0, 256.0, 9)
+# Deviation of true counts from an exponential, as a share of them, one slope's length away or more.
+_MISFIT = 0.3
+# Weight of what a count says if only its side of the target is believed.
+_SIDE = 0.05
+# The last counts are made on the safe side, where the target is kept with this probability.
+_LAST, _SAFE = 3, 0.9
+
+
+class Crossing:
+    """Belief about the place t at which a count falls to a target, from noisy counts.
+
+    Near its crossing t* the count is taken to be target * exp(-b (t - t*)) for some slope b, up to
+    a misfit; or, for robustness, anything that falls. All of it is computed from released counts.
+
+    Parameters
+    ----------
+    target : float
+        The count at the crossing.
+    low, high : float
+        The crossing is looked for between these.
+    sigma : float
+        Deviation of the noise of a count; 0 for exact ones.
+    most : float
+        Bound on the count, public.
+    places : int, optional
+        Number of places between low and high that are told apart.
+    prior : callable, optional
+        Logarithm of the belief at each place beforehand; even if not given.
+
+    Examples
+    --------
+    >>> crossing = Crossing(100.0, -3.0, 3.0, sigma=5.0, most=1000.0)
+    >>> for _ in range(8):
+    ...     t = crossing.middle
+    ...     crossing.learn(t, 100.0 * np.exp(-4 * (t - 1.0)))
+    >>> abs(crossing.middle - 1.0) < 0.05, crossing.surely(0.97) >= crossing.middle
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        target: float,
+        low: float,
+        high: float,
+        *,
+        sigma: float,
+        most: float,
+        places: int = 400,
+        prior: Callable[[FloatArray], FloatArray] | None = None,
+    ) -> None:
+        self.target, self._most = target, most
+        # Exact counts are told apart to a thousandth of the target.
+        self._sigma = max(sigma, 1e-3 * max(target, 1.0))
+        self._places = np.linspace(low, high, places)
+        self._log = np.zeros((places, len(_SLOPES)))
+        if prior is not None:
+            self._log += prior(self._places)[:, None]
+
+    def learn(self, t: float, count: float) -> None:
+        """Learn from a noisy count at a place."""
+        ahead = _SLOPES * (self._places[:, None] - t)
+        mean = np.minimum(self.target * np.exp(np.clip(ahead, -50.0, 50.0)), self._most)
+        misfit = _MISFIT * mean * np.minimum(1.0, np.abs(ahead))
+        deviation = np.sqrt(self._sigma**2 + misfit**2)
+        fit = np.exp(-0.5 * ((count - mean) / deviation) ** 2) * self._sigma / deviation
+        side = np.where(self._places > t, 1.0, -1.0) * (count - self.target) / self._sigma
+        self._log += np.log(fit + _SIDE * ndtr(side)[:, None] + 1e-300)
+        self._log -= self._log.max()
+
+    def surely(self, probability: float) -> float:
+        """The least place that is believed to be past the crossing with this probability."""
+        belief = np.exp(self._log).sum(axis=1)
+        place = np.searchsorted(np.cumsum(belief), probability * belief.sum())
+        return float(self._places[min(int(place), len(self._places) - 1)])
+
+    @property
+    def middle(self) -> float:
+        """The median of the belief."""
+        return self.surely(0.5)
+
+    def search(
+        self,
+        count: Callable[[float], float],
+        number: int,
+        probability: float = 0.5,
+        *,
+        from_low: bool = False,
+    ) -> float:
+        """The place that is surely past the crossing after this number of counts.
+
+        The last counts are made where the target is likely to be kept, if `probability` asks for
+        more than a half. With `from_low` the first one is made at the low end.
+        """
+        for k in range(number):
+            if k == 0 and from_low:
+                t = float(self._places[0])
+                self.learn(t, count(t))
+                continue
+            safe = probability > 0.5 and k >= number - _LAST
+            t = self.surely(_SAFE if safe else 0.5)
+            self.learn(t, count(t))
+        return self.surely(probability)

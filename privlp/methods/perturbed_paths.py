@@ -1,0 +1,136 @@
+"""Search for few missed rows on released paths, by noisy counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.methods.perturbed_draws import Draws, NoisyCounts
+from privlp.methods.perturbed_regions import StageRegions
+from privlp.rows.door import Rows
+from privlp.rows.missed import MeasuredRows
+
+FloatArray = npt.NDArray[np.float64]
+Path = Callable[[float], FloatArray]
+
+# How far back towards the cheapest point, and forward where no point is known.
+_BACK, _FAR_BACK, _FORWARD, _LEAST_FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.6, 0.75, 0.3, 0.95, 1.5
+#: So many deviations of noise are hardly ever exceeded: a count below that may be 0.
+SURE = 3.0
+# The last point is to have this many deviations fewer than s missed rows.
+_BELOW_S = 1.8
+
+
+class PathSearch:
+    """Points with few missed rows, on paths through the points that stages release.
+
+    Parameters
+    ----------
+    measured : Rows of MeasuredRows
+    s : float
+        Rows that may be missed.
+    regions : StageRegions
+
+    Attributes
+    ----------
+    known : list of (float, (d,))
+        Points with few missed rows, each after the number that they hardly ever exceed.
+    """
+
+    def __init__(self, measured: Rows[Any], s: float, regions: StageRegions) -> None:
+        self._measured, self._s, self._regions = measured, s, regions
+        self.known: list[tuple[float, FloatArray]] = []
+
+    def safest(self) -> FloatArray:
+        """Of the points with few missed rows, that which hardly ever misses more than so few."""
+        return min(self.known, key=lambda known: known[0])[1]
+
+    def calibrated(
+        self,
+        draws: Draws,
+        x: FloatArray,
+        good: FloatArray | None,
+        far: FloatArray,
+        *,
+        last: bool,
+    ) -> tuple[FloatArray, bool]:
+        """The cheapest point with few missed rows on a path through x, and whether it lies far off.
+
+        If none is found: the good point given, if any, and x otherwise. After the last stage: the
+        point of the fewest counted so far, if any, and the end of the path otherwise.
+        """
+        if draws.sigma == 0:
+            return x, False
+        counts = NoisyCounts(self._measured, MeasuredRows.missed, draws.counts)
+        least = self._s / 4 if last else SURE * counts.sigma
+        target = max(self._s - _BELOW_S * counts.sigma, least)
+        unit, own = self._regions.cost_at_stake(x, far), max(self._regions.cost(x), 1e-300)
+        paths = self._paths(x, good, far, unit)
+        top = _FORWARD
+        if good is not None:
+            top = max((self._regions.cost(good) - self._regions.cost(x)) / unit, 0.02)
+        low, probe = -(_BACK if last else _FAR_BACK), top / 2
+        if good is None:
+            count = counts(x)
+            if count <= target:
+                self.known.append((count + 2 * counts.sigma, x))
+                paths, probe, top = paths[:1], 0.0, 0.0
+            low = -_ALL_THE_WAY * own / unit if count <= target else 0.0
+        found = [counts(path(probe)) for path in paths]
+        path = paths[int(np.argmin(found))]
+        if last:
+            top = max(_BEYOND * top, _LEAST_FORWARD)
+            if self.known:
+                gap = self._regions.cost(self.safest()) - self._regions.cost(x)
+                top = max(top, _BEYOND * gap / unit)
+        t, count = counts.first_below(target, path, low, top)
+        if math.isinf(count):
+            t, count = probe, min(found)
+        further = good is not None and (count > target or t > top / 2)
+        if count <= target:
+            self.known.append((count + 2 * counts.sigma, path(t)))
+            return path(t), further
+        if good is None:
+            return (path(top) if last else x), further
+        return (self.safest() if last else good), further
+
+    def _away(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """The way from the cheapest point to x, and how much farther it stays in the region."""
+        region, z = self._regions.region, self._regions.region.coordinates(x)
+        return x - self._regions.cheapest, min(
+            region.reach(z, z - region.coordinates(self._regions.cheapest)), 1.0
+        )
+
+    def _paths(
+        self, x: FloatArray, good: FloatArray | None, far: FloatArray, unit: float
+    ) -> list[Path]:
+        """Paths through x; on each, t is a change of cost in the unit.
+
+        Backwards they lead to the cheapest point. Forwards they lead to an end, and beyond it away
+        from the cheapest point, as far as the public region goes.
+        """
+        own = max(self._regions.cost(x), 1e-300)
+
+        def path_to(end: FloatArray) -> Path:
+            length = max((self._regions.cost(end) - self._regions.cost(x)) / unit, 1e-3)
+            away, reach = self._away(end)
+
+            def path(t: float) -> FloatArray:
+                if t < 0:
+                    return x + max(t * unit / own, -1.0) * (x - self._regions.cheapest)
+                beyond = max(t - length, 0.0) * unit / max(self._regions.cost(end), 1e-300)
+                return x + min(1.0, t / length) * (end - x) + min(beyond, reach) * away
+
+            return path
+
+        away, reach = self._away(x)
+        ends = [x + reach * away] if reach > 0.01 else []
+        if good is not None:
+            ends.append(good)
+        if good is None or (len(ends) < 2 and self._regions.cost(far) > self._regions.cost(x)):
+            ends.append(far)
+        return [path_to(end) for end in ends]
