@@ -234,6 +234,9 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "PrivateModelSelector": lambda **given: svm_models.PrivateModelSelector(
         [svm_models.ObjectivePerturbationSVC(reg=reg) for reg in (1.0, 0.01)], **given
     ),
+}
+#: The same with options; what they do without noise, their own tests say.
+_WITH_OPTIONS: dict[str, Callable[..., Any]] = {
     "ObjectivePerturbationSVC, whitened": functools.partial(
         svm_models.ObjectivePerturbationSVC, delta=DELTA, whiten=True
     ),
@@ -243,7 +246,9 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
 }
 #: Where a record is added or removed, and so the number of records is private.
 _ADDED: dict[str, Callable[..., Any]] = {
-    f"{name}, record added": functools.partial(ESTIMATORS[name], relation="add-remove", **options)
+    f"{name}, record added": functools.partial(
+        (ESTIMATORS | _WITH_OPTIONS)[name], relation="add-remove", **options
+    )
     for name, options in {
         "OutputPerturbationSVC": {},
         "ObjectivePerturbationSVC": {"nominal_n": 1_500},
@@ -299,7 +304,7 @@ def fits() -> Iterator[Path]:
         for title, spoil in _HOSTILE.items():
             attempt = functools.partial(fitting, name, change=spoil)
             yield Path(f"fit {name}, {title}", attempt, (*Refusal, None), twins=False, dear=True)
-    for name in _ADDED:
+    for name in _WITH_OPTIONS | _ADDED:
         yield Path(f"fit {name}", functools.partial(fitting, name), dear=name.startswith("DMW"))
     for name in ("ObjectivePerturbationSVC", "DMWSVC", "PrivateLPSVC"):
         dear = name == "DMWSVC"
@@ -339,7 +344,7 @@ def fitting(
     classes = (
         (-1, 1) if change is None else None
     )  # read from what was changed, which may be refused
-    estimator = (ESTIMATORS | _ADDED)[name](
+    estimator = (ESTIMATORS | _WITH_OPTIONS | _ADDED)[name](
         **{"eps": 1.0, "random_state": 0, "budget": budget, "classes": classes, **given}
     )
 
