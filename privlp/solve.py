@@ -13,7 +13,6 @@ from privlp.checks import is_one_of, positive, warn_of_large_delta
 from privlp.errors import (
     InvalidParameterError,
     MostlyNoiseWarning,
-    PublicPointWarning,
     UnsupportedProblemError,
 )
 from privlp.methods.advice import advise
@@ -142,6 +141,8 @@ def solve(
     -----
     NotPrivateWarning
         If delta is 1/n or more.
+    MissedRowsWarning
+        If a method counts, privately, that it misses more than `s` rows.
     PublicPointWarning
         If rows are to hold, but x had to be taken from public numbers, in whole or in part.
     MostlyNoiseWarning
@@ -237,7 +238,7 @@ def _run(
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
     if released.warning:
-        warnings.warn(released.warning, PublicPointWarning, stacklevel=3)
+        warnings.warn(released.warning, released.category, stacklevel=3)
     return Solution(
         x=released.x,
         objective=released.objective,

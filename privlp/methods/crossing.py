@@ -97,19 +97,13 @@ class Crossing:
         count: Callable[[float], float],
         number: int,
         probability: float = 0.5,
-        *,
-        from_low: bool = False,
     ) -> float:
         """The place that is surely past the crossing after this number of counts.
 
         The last counts are made where the target is likely to be kept, if `probability` asks for
-        more than a half. With `from_low` the first one is made at the low end.
+        more than a half.
         """
         for k in range(number):
-            if k == 0 and from_low:
-                t = float(self._places[0])
-                self.learn(t, count(t))
-                continue
             safe = probability > 0.5 and k >= number - _LAST
             t = self.surely(_SAFE if safe else 0.5)
             self.learn(t, count(t))
