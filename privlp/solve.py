@@ -71,8 +71,8 @@ def solve(
         Public optimal value, in the user's units and sense, or a public range (low, high) that
         contains it.
 
-        For ``"perturbed"``, which ``"auto"`` mostly takes, it is a hint that c·x is at most about
-        that: none is needed, and c·x may end above or below it. Other methods take a value at its
+        For ``"staged"`` and ``"perturbed"``, which ``"auto"`` mostly takes, it is a hint where c·x
+        is: none is needed, and c·x may end above or below it. Other methods take a value at its
         word, and nothing shows whether it is right; ``solution.advice`` says so. With a
         range ``"mirror"`` and ``"ftpl"`` look for the optimum, within the budget. Without a value
         or a range ``"ftpl"`` looks among all objectives of the public region, and may end far from
@@ -81,14 +81,17 @@ def solve(
         largest violation among points of that value.
     method : str or Method
         ``"auto"`` takes the method with the least error predicted from public numbers
-        (:func:`plan`). For whole constraints it takes ``"perturbed"``, unless the optimum is given
-        as one value and noise is more than 6 times what `s` rows outweigh. Then it chooses among
-        ``"mirror-best"``, ``"dmw"`` and ``"perturbed"``, or takes ``"ftpl"`` where none applies.
+        (:func:`plan`). For whole constraints it takes ``"staged"`` or ``"perturbed"``, whichever
+        needs fewer rows, unless the optimum is given as one value and noise is more than 6 times
+        what `s` rows outweigh. Then it chooses among ``"staged-at-opt"``, ``"dmw"`` and these two,
+        or takes ``"ftpl"`` where none applies.
         For other relations it chooses among ``"mw"`` and
         ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise, whichever
         is narrower; with a probability it takes ``"quantile-noise"``.
 
-        Where a whole constraint may change: ``"perturbed"`` minimises one perturbed convex program
+        Where a whole constraint may change: ``"staged"`` runs several mirror descents in a row, and
+        counts privately at which cost about `s` rows are missed; ``"staged-at-opt"`` takes the cost
+        from `opt`; ``"perturbed"`` minimises one perturbed convex program
         over any public region that is bounded; ``"mirror-best"`` runs ``"mirror"`` (for rows that
         can all be satisfied) and ``"mirror-dense"`` (for rows that cannot) and chooses privately;
         ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public region; ``"dmw-published"`` is

@@ -270,7 +270,7 @@ def test_what_is_private_is_told_first(model, arguments, told):
 def test_a_solve_that_its_plan_calls_poor_says_so(model):
     request = ("solve", model, "--delta", 1e-6, "--s", 20, "--opt", 5, "--seed", 1)
     poor = call(*request, "--eps", 0.05)
-    assert "\nWarning: Too few rows for this eps: the predicted violation is" in poor.stderr
+    assert "\nWarning: Too few rows for this eps: noise on all variables is" in poor.stderr
     assert poor.output.index("spent eps") < poor.output.index("Warning: ")
     assert "Note" not in poor.output
     rough = call(*request, "--eps", 1, "--method", "mirror").stderr
