@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from privlp.errors import BudgetFileError as BudgetFileError
     from privlp.errors import InvalidParameterError as InvalidParameterError
     from privlp.errors import InvalidProblemError as InvalidProblemError
+    from privlp.errors import MissedRowsWarning as MissedRowsWarning
     from privlp.errors import MissingDependencyError as MissingDependencyError
     from privlp.errors import MostlyNoiseWarning as MostlyNoiseWarning
     from privlp.errors import NotPrivateWarning as NotPrivateWarning
@@ -68,6 +69,7 @@ _HOMES = {
         "InvalidParameterError",
         "InvalidProblemError",
         "MissingDependencyError",
+        "MissedRowsWarning",
         "MostlyNoiseWarning",
         "NotPrivateWarning",
         "PublicPointWarning",

@@ -148,6 +148,25 @@ class MissingDependencyError(PrivLPError, ImportError):
     """
 
 
+class MissedRowsWarning(UserWarning):
+    """By noisy counts, which were paid for, the solution misses more rows than the `s` asked for.
+
+    Examples
+    --------
+    One person in five needs what another one forbids:
+
+    >>> import warnings
+    >>> from privlp import LinearProgram, solve
+    >>> needs = [[-1, -1]] * 800 + [[1, 1]] * 200
+    >>> lp = LinearProgram([1, 1], needs, [-1] * 800 + [-2] * 200)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = solve(lp, eps=4.0, delta=1e-6, s=50, method="staged", rng=0)
+    >>> print(caught[0].message)  # doctest: +ELLIPSIS
+    No point was found that misses so few rows: by noisy counts at least ...
+    """
+
+
 class MostlyNoiseWarning(UserWarning):
     """The prediction, from public numbers, says that the result will be mostly noise.
 

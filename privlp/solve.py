@@ -13,7 +13,6 @@ from privlp.checks import is_one_of, positive, warn_of_large_delta
 from privlp.errors import (
     InvalidParameterError,
     MostlyNoiseWarning,
-    PublicPointWarning,
     UnsupportedProblemError,
 )
 from privlp.methods.advice import advise
@@ -72,8 +71,8 @@ def solve(
         Public optimal value, in the user's units and sense, or a public range (low, high) that
         contains it.
 
-        For ``"perturbed"``, which ``"auto"`` mostly takes, it is a hint that c·x is at most about
-        that: none is needed, and c·x may end above or below it. Other methods take a value at its
+        For ``"staged"`` and ``"perturbed"``, which ``"auto"`` mostly takes, it is a hint where c·x
+        is: none is needed, and c·x may end above or below it. Other methods take a value at its
         word, and nothing shows whether it is right; ``solution.advice`` says so. With a
         range ``"mirror"`` and ``"ftpl"`` look for the optimum, within the budget. Without a value
         or a range ``"ftpl"`` looks among all objectives of the public region, and may end far from
@@ -82,14 +81,17 @@ def solve(
         largest violation among points of that value.
     method : str or Method
         ``"auto"`` takes the method with the least error predicted from public numbers
-        (:func:`plan`). For whole constraints it takes ``"perturbed"``, unless the optimum is given
-        as one value and noise is more than 6 times what `s` rows outweigh. Then it chooses among
-        ``"mirror-best"``, ``"dmw"`` and ``"perturbed"``, or takes ``"ftpl"`` where none applies.
+        (:func:`plan`). For whole constraints it takes ``"staged"`` or ``"perturbed"``, whichever
+        needs fewer rows, unless the optimum is given as one value and noise is more than 6 times
+        what `s` rows outweigh. Then it chooses among ``"staged-at-opt"``, ``"dmw"`` and these two,
+        or takes ``"ftpl"`` where none applies.
         For other relations it chooses among ``"mw"`` and
         ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise, whichever
         is narrower; with a probability it takes ``"quantile-noise"``.
 
-        Where a whole constraint may change: ``"perturbed"`` minimises one perturbed convex program
+        Where a whole constraint may change: ``"staged"`` runs several mirror descents in a row, and
+        counts privately at which cost about `s` rows are missed; ``"staged-at-opt"`` takes the cost
+        from `opt`; ``"perturbed"`` minimises one perturbed convex program
         over any public region that is bounded; ``"mirror-best"`` runs ``"mirror"`` (for rows that
         can all be satisfied) and ``"mirror-dense"`` (for rows that cannot) and chooses privately;
         ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public region; ``"dmw-published"`` is
@@ -142,6 +144,8 @@ def solve(
     -----
     NotPrivateWarning
         If delta is 1/n or more.
+    MissedRowsWarning
+        If a method counts, privately, that it misses more than `s` rows.
     PublicPointWarning
         If rows are to hold, but x had to be taken from public numbers, in whole or in part.
     MostlyNoiseWarning
@@ -237,7 +241,7 @@ def _run(
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
     if released.warning:
-        warnings.warn(released.warning, PublicPointWarning, stacklevel=3)
+        warnings.warn(released.warning, released.category, stacklevel=3)
     return Solution(
         x=released.x,
         objective=released.objective,

@@ -199,7 +199,7 @@ def test_solve_prints_the_solution_and_the_ledger(model):
         for word in (
             "completed",
             "objective",
-            "perturb the convex program",
+            "release the sum of violated rows",
             "spent eps",
             "not for release",
         )
@@ -212,7 +212,7 @@ def test_solve_json_loads_as_a_solution(model, tmp_path):
     solution = privlp.Solution.load(target)
     assert solution.success
     assert not solution.privacy.seeded
-    assert json.loads(call("solve", model, *SOLVE, "--json", "-").stdout)["method"] == "perturbed"
+    assert json.loads(call("solve", model, *SOLVE, "--json", "-").stdout)["method"] == "staged"
 
 
 def test_solve_takes_pattern_relation_and_method(model):
@@ -269,8 +269,8 @@ def test_what_is_private_is_told_first(model, arguments, told):
 
 def test_a_solve_that_its_plan_calls_poor_says_so(model):
     request = ("solve", model, "--delta", 1e-6, "--s", 20, "--opt", 5, "--seed", 1)
-    poor = call(*request, "--eps", 0.1)
-    assert "\nWarning: Too few rows for this eps: the predicted violation is" in poor.stderr
+    poor = call(*request, "--eps", 0.05)
+    assert "\nWarning: Too few rows for this eps: noise on all variables is" in poor.stderr
     assert poor.output.index("spent eps") < poor.output.index("Warning: ")
     assert "Note" not in poor.output
     rough = call(*request, "--eps", 1, "--method", "mirror").stderr
@@ -361,7 +361,7 @@ def test_why_no_method_applies_begins_with_the_cause(tmp_path):
     message = result.stderr.split("Error: ")[1]
     assert message.startswith(
         "No method applies. The public rows and bounds contradict each other: no x satisfies them"
-        " all. dmw, mirror-best: "
+        " all. dmw, staged-at-opt, staged: "
     )
     assert message.count("simplex") == 1
 
@@ -640,8 +640,8 @@ def test_range_of_the_optimum(model):
     assert "count violated rows" in searched.output
     result = call("solve", model, *request, "--seed", 1)
     assert result.exit_code == 0
-    assert "count missed rows on a public ray" in result.output
-    assert "perturbed (auto)" in call("plan", model, *request).output
+    assert "sum the signs of rows" in result.output
+    assert "staged (auto)" in call("plan", model, *request).output
     both = call("solve", model, *request, "--opt", 5)
     assert both.exit_code == 2
     assert "Give --opt or --opt-range, not both" in both.output

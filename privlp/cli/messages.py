@@ -12,7 +12,13 @@ from typing import Any
 import click
 
 from privlp.cli.options import RANGES, flag
-from privlp.errors import MostlyNoiseWarning, NotPrivateWarning, PrivLPError, PublicPointWarning
+from privlp.errors import (
+    MissedRowsWarning,
+    MostlyNoiseWarning,
+    NotPrivateWarning,
+    PrivLPError,
+    PublicPointWarning,
+)
 
 _STAYS_CHARGED = (
     "Nothing was released but what is printed above or saved; what was charged stays charged."
@@ -35,7 +41,7 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
         with warnings.catch_warnings(record=True) as caught:
-            for category in (NotPrivateWarning, MostlyNoiseWarning, PublicPointWarning):
+            for category in _SHOWN:
                 warnings.simplefilter("always", category)
             try:
                 return command(*args, **kwargs)
@@ -58,6 +64,8 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+#: Warnings that are always shown.
+_SHOWN = (NotPrivateWarning, MostlyNoiseWarning, MissedRowsWarning, PublicPointWarning)
 #: Options that fill a parameter of the library, or may take its place, under another name.
 _OPTIONS_OF = {
     "bounds": ("box", "opt", "opt_range"),

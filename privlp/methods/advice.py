@@ -106,8 +106,8 @@ def _advice_on_known_optimum(task: Task) -> str:
     if not _single_optimum(task):
         return ""
     return (
-        " opt is only a hint here. If it is known to be right, method='mirror-best' or 'ftpl' may"
-        " do better: they take it at its word."
+        " opt is only a hint here. If it is known to be right, method='staged-at-opt' or 'ftpl'"
+        " may do better: they take it at its word."
     )
 
 

@@ -73,8 +73,8 @@ class Staged(Method):
 
         def predict() -> Prediction:
             typical = math.inf
-            if sizes.hint is not None:
-                region = sizes.region(sizes.middle)
+            if sizes.likely is not None:
+                region = sizes.region(sizes.likely)
                 typical = region.typical_norm / math.sqrt(size)
             return Prediction(
                 self.name,

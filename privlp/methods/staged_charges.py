@@ -109,8 +109,8 @@ class StagedCharges:
 
     @property
     def rounds(self) -> int:
-        """Rounds of all stages."""
-        return sum(stage.rounds for stage in self.stages)
+        """Steps of a run: the start, the rounds of all stages, and the counts after each."""
+        return 1 + sum(stage.rounds + 1 for stage in self.stages)
 
     @property
     def noise_of_a_round(self) -> float:

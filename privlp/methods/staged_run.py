@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.duals.elastic import ElasticDual, ElasticRows
+from privlp.errors import MissedRowsWarning
 from privlp.methods.crossing import Crossing
 from privlp.methods.staged_charges import COUNTS, LAST_COUNTS, START_COUNTS, Stage, StagedCharges
 from privlp.methods.staged_sizes import Sizes
@@ -71,8 +72,7 @@ class Stages:
         self._charges, self._draws = charges, iter(draws)
         self._share = np.full(size, 1 / size)
         self._trace: dict[str, list[Any]] = {}
-        # The start, the rounds of all stages, and the counts after each.
-        self.rounds = 1 + sum(stage.rounds + 1 for stage in charges.stages)
+        self.rounds = charges.rounds
         self._steps = self._play()
 
     def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
@@ -214,14 +214,15 @@ class StagesInSearch(Stages):
         draws: Sequence[ChargedDraws],
         sizes: Sizes,
     ) -> None:
-        self._sizes, self._place, self._fewest = sizes, sizes.middle, 0.0
+        self._sizes, self._place = sizes, sizes.middle
+        self._at_bounds, self._fewest = float(task.n), 0.0
         self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy(), share=0.0))
         super().__init__(task, rows, charges, draws, sizes.region(sizes.middle).size)
 
     def _play(self) -> Iterator[None]:
         sizes, stages = self._sizes, self._charges.stages
         sign = self._sign(sizes.region(sizes.middle))
-        self._place, _ = self._searched(stages[0].aim, START_COUNTS, *sizes.ends, prior=sizes.prior)
+        self._place, _ = self._searched(stages[0].aim, START_COUNTS, *sizes.ends, start=True)
         yield
         for number, stage in enumerate(stages):
             # Costs a little lower than those found: else nothing asks for better points.
@@ -249,9 +250,12 @@ class StagesInSearch(Stages):
         high: float,
         *,
         probability: float = 0.5,
-        prior: Any = None,
+        start: bool = False,
     ) -> tuple[float, float]:
-        """Where about aim * s rows are missed at the current shares; and how many at least."""
+        """Where about aim * s rows are missed at the current shares; and how many at least.
+
+        The start also counts the rows that are missed at the bounds of the variables.
+        """
         draw, sizes = next(self._draws), self._sizes
         sigma = float(draw.mechanism.sigma)  # type: ignore[attr-defined]
         low, high = max(low, sizes.ends[0]), min(high, sizes.ends[1])
@@ -263,15 +267,15 @@ class StagesInSearch(Stages):
             return found
 
         counts: dict[float, float] = {}
-        crossing = Crossing(
-            min(aim * self._s, self._n / 2),
-            low,
-            high,
-            sigma=sigma,
-            most=self._n,
-            prior=prior,
-        )
-        place = crossing.search(count, number, probability, from_low=prior is not None)
+        if start:
+            self._at_bounds = count(low) + _SURE * sigma
+        target = min(aim * self._s, self._n / 2)
+        if self._at_bounds < 2 * target:  # many rows hold at the bounds
+            target = max(self._s, self._at_bounds / 2)
+        crossing = Crossing(target, low, high, sigma=sigma, most=self._n)
+        for place, found in counts.items():
+            crossing.learn(place, found)
+        place = crossing.search(count, number - len(counts), probability)
         fewest = min(counts.values()) - _SURELY * sigma
         if fewest > crossing.target:  # no size helps: the smallest that is as good as others
             as_good = fewest + 2 * _SURELY * sigma
@@ -284,8 +288,15 @@ class StagesInSearch(Stages):
         if self._fewest > self._s:
             warning = (
                 "No point was found that misses so few rows: by noisy counts at least"
-                f" {self._fewest:,.0f} are missed at any cost, not s = {self._s:g}. Give a larger s"
-                " or eps, or check that so many rows can be satisfied."
+                f" {self._fewest:,.0f} are missed at every cost that was tried, not s ="
+                f" {self._s:g}. Give a larger s or eps, or check that so many rows can be"
+                " satisfied."
             )
         x = self._sizes.point(self._place, self._share)
-        return Released(x, self._sizes.objective(x), self._traced, warning=warning)
+        return Released(
+            x,
+            self._sizes.objective(x),
+            self._traced,
+            warning=warning,
+            category=MissedRowsWarning,
+        )

@@ -14,9 +14,9 @@ from privlp.regions.simplex import Simplex
 
 FloatArray = npt.NDArray[np.float64]
 
-# Sizes are looked for within this factor (its logarithm) of the first guess; a hint is
-# believed by this much for each factor of e beyond it.
-_WIDE, _BELIEF = 21.0, 0.5
+# Sizes are looked for within this factor (its logarithm) of variables near 1. A hint farther off
+# than the second takes their place.
+_WIDE, _FARTHEST_HINT = 21.0, 14.0
 
 
 class Sizes:
@@ -42,8 +42,8 @@ class Sizes:
         cost = self._form.cost
         self._sign = -1.0 if cost.size and cost[0] < 0 else 1.0
         self._at_bounds = task.lp.objective(self._form.shift)
-        #: Places between which V is likely.
-        self.hint: tuple[float, float] | None = None
+        #: The place at which V is likely; None if there is no hint.
+        self.likely: float | None = None
         # Without a hint: variables near 1.
         centre = math.log(max(float(np.abs(cost).sum()), 1e-150)) * self._sign
         if hint is not None and not all(map(math.isfinite, hint)):
@@ -54,8 +54,9 @@ class Sizes:
             likely = [self._sign * self._form.cost_of(value) for value in hint]
             known = sorted(self._sign * math.log(value) for value in likely if value > 0)
             if known:
-                self.hint = known[0], known[-1]
-                centre = sum(self.hint) / 2
+                self.likely = (known[0] + known[-1]) / 2
+                if abs(self.likely - centre) > _FARTHEST_HINT:
+                    centre = self.likely
         smallest, largest = self._bounds(task)
         places = sorted(
             self._sign * math.log(size) if 0 < size < math.inf else self._sign * end
@@ -106,13 +107,6 @@ class Sizes:
     def objective(self, x: FloatArray) -> float:
         """The objective of x."""
         return float(self._form.lp.objective(x))
-
-    def prior(self, places: FloatArray) -> FloatArray:
-        """Logarithm of the belief at places before any count."""
-        if self.hint is None:
-            return np.zeros_like(places)
-        low, high = self.hint
-        return -_BELIEF * (np.maximum(low - places, 0.0) + np.maximum(places - high, 0.0))
 
 
 def objective_range(lp: ProgramData) -> tuple[float, float]:

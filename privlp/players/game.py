@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.duals.base import Dual
+from privlp.errors import PublicPointWarning
 from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import Simplex
 from privlp.status import Status
@@ -40,6 +41,8 @@ class Released:
         What it did, as the beginning of a sentence.
     warning : str
         What to warn of, from released values; empty for nothing.
+    category : type of UserWarning
+        The kind of warning.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class Released:
     status: Status = Status.COMPLETED
     message: str = ""
     warning: str = ""
+    category: type[UserWarning] = PublicPointWarning
 
 
 class Solver(Protocol):
