@@ -118,7 +118,8 @@ def counted(count: int, account: Account) -> Neighbours:
     The nominal number is the noisy count, or a little more than 7 scales of its noise if that is
     more. So there are more than ten times as many records with a probability below e^-64 only: 9
     times the nominal number is at least 64 scales, and the noise is below -64 scales with half that
-    probability. Sensitivity 1: one record is added or removed.
+    probability. The same event bounds their number by the noisy count plus 64 scales. Sensitivity
+    1: one record is added or removed.
     """
     mechanism = LaplaceMechanism.of_eps(1.0, account.ledger.eps)
     noisy = float(account.charge(mechanism, "count the records")(float(count)))
