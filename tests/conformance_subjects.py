@@ -40,6 +40,7 @@ from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.in_coordinates import RowsInCoordinates
 from privlp.rows.on_polytope import RowsOnPolytope
 from privlp.rows.on_simplex import RowsOnSimplex
+from privlp.rows.one_sign import RowsOfOneSign
 from privlp.status import Status
 from tests.conformance_kit import (
     Bug,
@@ -449,6 +450,102 @@ PERTURBED: list[Subject] = [
 ]
 
 # ----------------------------------------------------------------------------------------------
+# staged descents
+
+_STAGED = partial(_solve, "staged", 1.0, 1e-6, 2.0)
+_STAGED_AT_OPT = partial(_solve, "staged-at-opt", 1.0, 1e-6, 2.0, opt=1.0)
+_COUNT = "count violated rows"
+_STAGED_ROUNDS = "the rounds are those of the row above"
+
+
+def _of_one_sign(
+    one: Any, other: Any, *, b: float = -1e6, unit: float = _LONG
+) -> tuple[LinearProgram, LinearProgram]:
+    """One row is replaced by another, among rows that are known to have one sign, and long."""
+    A = np.tile(np.eye(4), (_N // 4, 1)) * unit
+    side = np.array([b, *[1e12] * (_N - 1)])
+    return tuple(LinearProgram(np.ones(4), np.vstack([[row], A[1:]]), side) for row in (one, other))  # type: ignore[return-value]
+
+
+_FIRST, _SECOND = _LONG * np.eye(4)[:2]
+_ROWS_HAVE_ONE_SIGN = RowsOfOneSign.__init__
+
+
+def _of_any_sign(self: Any, block: Any, simplex: Any, sign: int) -> None:
+    """Rows in the units of one sign, with none left out: as long as they are, and of any sign."""
+    _ROWS_HAVE_ONE_SIGN(self, block, simplex, sign)
+    values = np.array([block.column(j) * v for j, v in enumerate(simplex.vertices)])
+    norm = np.linalg.norm(values, axis=0)
+    self._scale = np.divide(math.sqrt(2.0), norm, out=np.zeros_like(norm), where=norm > 0)
+    self._rhs = self._scale * block.rhs
+
+
+STAGED: list[Subject] = [
+    Played(
+        "staged: sum",
+        frozenset(["staged"]),
+        _STAGED(),
+        _flipped(b=-1e12),
+        _SUM,
+        _faults(SCALE=Patch(_unscaled(RowsOfEqualNorm)), RELATION=Patch(_REMOVED), STOP=_STOPS),
+    ),
+    Played(
+        "staged, rows of one sign: sum",
+        frozenset(["staged"]),
+        _STAGED(),
+        _of_one_sign(_FIRST, _SECOND, b=-1e12),
+        _SUM,
+        _faults(
+            SCALE=Patch(
+                _unscaled(RowsOfOneSign),
+                _of_one_sign(_FIRST, _SECOND, b=-1e12),
+            ),
+            RELATION=Patch(_REMOVED),
+            STOP=_STAGED_ROUNDS,
+        ),
+    ),
+    Played(
+        "staged: signs",
+        frozenset(["staged"]),
+        _STAGED(),
+        (
+            _whole(_LONG * np.eye(40)[0], 1e6, others=0.0),
+            _whole(-_LONG * np.eye(40)[0], 1e6, others=0.0),
+        ),
+        "sum the signs of rows",
+        _faults(
+            SCALE="the signs of a row and how much it varies do not depend on its length",
+            RELATION="signs are asked for only where records are replaced",
+            STOP=_STAGED_ROUNDS,
+        ),
+    ),
+    Played(
+        "staged: count",
+        frozenset(["staged"]),
+        _STAGED(),
+        _satisfied_or_not(),
+        _COUNT,
+        _faults(SCALE="a count does not see how long rows are", STOP=_STAGED_ROUNDS),
+    ),
+    Played(
+        "staged-at-opt: sum",
+        frozenset(["staged-at-opt"]),
+        _STAGED_AT_OPT(),
+        _flipped(),
+        _SUM,
+        _faults(SCALE=Patch(_unscaled(RowsOfEqualNorm)), RELATION=Patch(_REMOVED), STOP=_STOPS),
+    ),
+    Played(
+        "staged-at-opt: count",
+        frozenset(["staged-at-opt"]),
+        _STAGED_AT_OPT(),
+        _satisfied_or_not(),
+        _COUNT,
+        _faults(SCALE="a count does not see how long rows are", STOP=_STAGED_ROUNDS),
+    ),
+]
+
+# ----------------------------------------------------------------------------------------------
 # numbers that move a little
 
 _D = 0.5
@@ -662,4 +759,4 @@ REPORTS: list[Subject] = [
     ),
 ]
 
-SUBJECTS = [*MECHANISMS, *WHOLE_CONSTRAINTS, *PERTURBED, *SMALL_CHANGES, *REPORTS]
+SUBJECTS = [*MECHANISMS, *WHOLE_CONSTRAINTS, *PERTURBED, *STAGED, *SMALL_CHANGES, *REPORTS]

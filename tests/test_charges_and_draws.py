@@ -165,6 +165,8 @@ TIGHTEST = {
     "mirror-best": ({"alpha": 0.1, "s": 1}, 0.06),
     "ftpl": ({"alpha": 0.1, "s": 1}, 0.06),
     "perturbed": ({"s": 1}, math.inf),
+    "staged": ({"s": 1}, math.inf),
+    "staged-at-opt": ({"s": 1}, 0.005),
     "mw": ({"alpha": 0.2}, 0.2),
     "direct-noise": ({}, 1e-6),
     "truncated-laplace": ({}, 1e-6),
@@ -208,9 +210,9 @@ def test_without_noise_a_method_approaches_the_exact_optimum(name, method):
     found = privlp.compare(lp, solution, exact)
     assert found.violation_at(0) <= violation
     assert not solution.privacy.private
-    if method == "perturbed":  # gives up s rows where that is cheaper
+    if method in ("perturbed", "staged"):  # give up s rows where that is cheaper
         assert found.violation_at(1) <= 0.01
-        assert solution.objective <= exact.objective
+        assert solution.objective <= 1.001 * exact.objective
         return
     assert solution.objective == pytest.approx(
         exact.objective, rel=5e-3 if method == "ftpl" else 1e-6

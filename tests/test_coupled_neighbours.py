@@ -28,6 +28,7 @@ from privlp import (
 )
 from privlp.audits.tape import Tape, changes, differences
 from privlp.methods import METHODS
+from privlp.methods.staged_run import Stages
 from privlp.problem.standard_form import StandardForm
 from tests.effort import examples
 from tests.programs import methods_for
@@ -76,6 +77,8 @@ WHOLE = {
     "mirror-best": {},
     "ftpl": {},
     "perturbed": {"delta": 1e-6},
+    "staged": {"delta": 1e-6},
+    "staged-at-opt": {"delta": 1e-6},
     "mirror, range": {"method": "mirror", "opt": (0.5, 9.0)},
     "ftpl, cuts": {"method": "ftpl", "eps": 1e12, "alpha": None},
     "one's own": {"method": NoisyWeights(), "alpha": None},
@@ -133,6 +136,29 @@ def test_whole_constraints(name, change, data, s, quiet):
     assert_within_what_is_charged(
         lambda lp, tape: privlp.solve(lp, s=s, rng=tape, **options), pair, quiet=quiet
     )
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("name", ["staged", "staged-at-opt"])
+@settings(
+    deadline=None,
+    max_examples=examples(12),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(pair=neighbours("replace", equality=False), s=st.sampled_from([1.0, 4.0]))
+def test_units_of_rows_of_one_sign(name, sign, pair, s):
+    """Also where rows are taken for rows of one sign and are not."""
+    asked = Stages._sign
+
+    def wrong(self, simplex):
+        asked(self, simplex)
+        return sign
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stages, "_sign", wrong)
+        assert_within_what_is_charged(
+            lambda lp, tape: privlp.solve(lp, 1.0, 1e-6, s, opt=2.0, method=name, rng=tape), pair
+        )
 
 
 LITTLE = {
@@ -233,6 +259,14 @@ class TestWhatIsCharged:
         assert self.entries("mirror")[self.SUM] == pytest.approx(4.0, rel=1e-6)
         assert self.entries("ftpl", alpha=3.0)[self.SUM] == pytest.approx(4.0, rel=1e-6)
 
+    def test_staged(self):
+        """Rows of one sign are longer, and have the same sensitivity; a record has two rows."""
+        for method in ("staged", "staged-at-opt"):
+            found = self.entries(method)
+            assert found["sum the signs of rows"] == pytest.approx(4.0, rel=1e-6)
+            assert found[self.SUM] == pytest.approx(4.0, rel=1e-6)
+            assert found["count violated rows"] == 2.0
+
     def test_dense_means(self):
         """W = 2 over M rows, M at most a third of them: 2·2/100 or more."""
         assert self.entries("mirror-dense")[self.MEAN] == pytest.approx(0.04, rel=1e-6)
@@ -249,7 +283,14 @@ class TestWhatIsCharged:
 
     def test_add_remove_follows_the_nominal_number(self):
         relation = ConstraintPrivate("add-remove", nominal_n=300)
-        for method in ("mirror", "mirror-dense", "mirror-best", "ftpl"):
+        for method in (
+            "mirror",
+            "mirror-dense",
+            "mirror-best",
+            "ftpl",
+            "staged",
+            "staged-at-opt",
+        ):
             found = []
             for n in (200, 300, 700):
                 lp = LinearProgram(

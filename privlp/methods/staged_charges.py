@@ -18,16 +18,21 @@ from privlp.regions import rounding
 _FEW, _MANY = (2.0, 0.5, 0.2, 0.1), (2.0, 0.5, 0.5, 0.2, 0.2, 0.1)
 # In a search also: how many times s rows are missed at the size of the stage, and by how much (as
 # a logarithm) it is smaller still. Without noise there are more stages.
+# Where noise is large, the last aims are too: they are less certain.
 _SEARCH = (
     (2.0, 8.0, 0.1),
     (1.0, 8.0, 0.1),
     (0.5, 6.0, 0.1),
-    (0.3, 4.0, 0.05),
-    (0.2, 3.0, 0.03),
-    (0.1, 2.0, 0.02),
+    (0.3, 3.0, 0.05),
+    (0.2, 1.5, 0.03),
+    (0.1, 1.0, 0.02),
 )
+_SEARCH_IN_NOISE = (*_SEARCH[:3], (0.3, 4.0, 0.05), (0.2, 3.0, 0.03), (0.1, 2.0, 0.02))
 _EXACT = tuple((1.0, 1.0, 0.1 * 0.7**k) for k in range(12))
 _LARGE_NOISE = 1e-3
+# Variables times noise over s up to which most draws of a search succeed: see
+# docs/results/unknown.md.
+_DIFFICULT = 1.75
 _FEWEST_ROUNDS, _MOST_ROUNDS, _MOST_EXACT_ROUNDS = 30, 250, 1000
 # Share of rows times variables that bends a smoothed sum of violations.
 _BENT = 0.2
@@ -128,7 +133,7 @@ class StagedCharges:
         signs = not relation.hides_rows and noise > 0
         error = noise * math.sqrt(2 * math.log(max(2, size))) / task.n
         if search:
-            shapes = _SEARCH if noise > 0 else _SEARCH + _EXACT
+            shapes = _search(noise, size, task.density())
         else:
             shapes = tuple((pull, 1.0, 0.0) for pull in (_FEW if error > _LARGE_NOISE else _MANY))
         stages = [Stage.of(*shape, noise=noise, n=task.n, size=size) for shape in shapes]
@@ -144,6 +149,18 @@ class StagedCharges:
             after.append((_LAST, LAST_COUNTS))
         requests = _requests(task, before, stages, after, sensitivity)
         return cls(requests, stages, signs, noise)
+
+
+def difficulty(noise: float, size: int, s: float) -> float:
+    """Variables times noise over s, 1 where most draws of a search still succeed."""
+    return size * noise / s / _DIFFICULT
+
+
+def _search(noise: float, size: int, s: float) -> tuple[tuple[float, float, float], ...]:
+    """The stages of a search."""
+    if noise == 0:
+        return _SEARCH + _EXACT
+    return _SEARCH if difficulty(noise, size, s) <= 1 else _SEARCH_IN_NOISE
 
 
 def _requests(

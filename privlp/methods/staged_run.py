@@ -55,6 +55,8 @@ class Stages:
     charges : StagedCharges
     draws : sequence of ChargedDraws
         One for each charge.
+    size : int
+        Number of vertices.
     """
 
     def __init__(
@@ -63,10 +65,11 @@ class Stages:
         rows: Rows[Any],
         charges: StagedCharges,
         draws: Sequence[ChargedDraws],
+        size: int,
     ) -> None:
         self._s, self._n, self._rows = task.density(), task.n, rows
         self._charges, self._draws = charges, iter(draws)
-        self._share: FloatArray
+        self._share = np.full(size, 1 / size)
         self._trace: dict[str, list[Any]] = {}
         # The start, the rounds of all stages, and the counts after each.
         self.rounds = 1 + sum(stage.rounds + 1 for stage in charges.stages)
@@ -82,7 +85,7 @@ class Stages:
 
     @abstractmethod
     def released(self) -> Released:
-        """The last point."""
+        """The last point that a stage ended with; before that, the start."""
 
     def _sign(self, simplex: Simplex) -> int:
         """The sign of all entries, if rows are to be used as rows of one sign; or 0."""
@@ -141,13 +144,12 @@ class StagesAtOptimum(Stages):
     ) -> None:
         self._simplex = simplex
         self._error = charges.error(simplex.size, task.n)
-        super().__init__(task, rows, charges, draws)
+        super().__init__(task, rows, charges, draws, simplex.size)
 
     def _play(self) -> Iterator[None]:
         simplex, level = self._simplex, 0.0
         sign = self._sign(simplex)
         scaled = self._scaled(simplex, sign)
-        self._share = np.full(simplex.size, 1 / simplex.size)
         yield
         for number, stage in enumerate(self._charges.stages):
             if level:
@@ -212,36 +214,34 @@ class StagesInSearch(Stages):
         draws: Sequence[ChargedDraws],
         sizes: Sizes,
     ) -> None:
-        self._sizes = sizes
+        self._sizes, self._place, self._fewest = sizes, sizes.middle, 0.0
         self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy(), share=0.0))
-        super().__init__(task, rows, charges, draws)
+        super().__init__(task, rows, charges, draws, sizes.region(sizes.middle).size)
 
     def _play(self) -> Iterator[None]:
-        sizes = self._sizes
-        simplex = sizes.region(sizes.middle)
-        sign = self._sign(simplex)
-        self._share = np.full(simplex.size, 1 / simplex.size)
-        low, high = sizes.ends
-        place = self._place(self._charges.stages[0].aim, START_COUNTS, low, high, prior=sizes.prior)
+        sizes, stages = self._sizes, self._charges.stages
+        sign = self._sign(sizes.region(sizes.middle))
+        self._place, _ = self._searched(stages[0].aim, START_COUNTS, *sizes.ends, prior=sizes.prior)
         yield
-        stages = self._charges.stages
         for number, stage in enumerate(stages):
             # Costs a little lower than those found: else nothing asks for better points.
-            simplex = sizes.region(place - stage.push)
+            place = self._place
+            simplex = sizes.region(max(place - stage.push, sizes.ends[0]))
             scaled = self._scaled(simplex, sign)
             for _ in self._descend(stage, simplex, scaled, sign):
                 yield
             self._note("sizes", sizes.value(place))
             if number + 1 < len(stages):
                 aim = stages[number + 1].aim
-                place = self._place(aim, COUNTS, place - _FACTOR, place + _FACTOR)
+                self._place, _ = self._searched(aim, COUNTS, place - _FACTOR, place + _FACTOR)
             else:
                 ends = place - _FACTOR, place + _LAST_FACTOR
-                place = self._place(1.0, LAST_COUNTS, *ends, probability=_SAFE)
-            self._x = sizes.point(place, self._share)
+                self._place, self._fewest = self._searched(
+                    1.0, LAST_COUNTS, *ends, probability=_SAFE
+                )
             yield
 
-    def _place(
+    def _searched(
         self,
         aim: float,
         number: int,
@@ -250,8 +250,8 @@ class StagesInSearch(Stages):
         *,
         probability: float = 0.5,
         prior: Any = None,
-    ) -> float:
-        """Where about aim * s rows are missed at the current shares."""
+    ) -> tuple[float, float]:
+        """Where about aim * s rows are missed at the current shares; and how many at least."""
         draw, sizes = next(self._draws), self._sizes
         sigma = float(draw.mechanism.sigma)  # type: ignore[attr-defined]
         low, high = max(low, sizes.ends[0]), min(high, sizes.ends[1])
@@ -272,12 +272,11 @@ class StagesInSearch(Stages):
             prior=prior,
         )
         place = crossing.search(count, number, probability, from_low=prior is not None)
-        self._fewest = min(counts.values()) - _SURELY * sigma
-        if self._fewest > crossing.target:  # no size helps: the smallest that is as good as others
-            return min(
-                at for at, found in counts.items() if found <= self._fewest + 2 * _SURELY * sigma
-            )
-        return place
+        fewest = min(counts.values()) - _SURELY * sigma
+        if fewest > crossing.target:  # no size helps: the smallest that is as good as others
+            as_good = fewest + 2 * _SURELY * sigma
+            place = min(at for at, found in counts.items() if found <= as_good)
+        return place, fewest
 
     def released(self) -> Released:
         """The last point, and the sizes of all stages."""
@@ -288,5 +287,5 @@ class StagesInSearch(Stages):
                 f" {self._fewest:,.0f} are missed at any cost, not s = {self._s:g}. Give a larger s"
                 " or eps, or check that so many rows can be satisfied."
             )
-        objective = self._sizes.objective(self._x)
-        return Released(self._x, objective, self._traced, warning=warning)
+        x = self._sizes.point(self._place, self._share)
+        return Released(x, self._sizes.objective(x), self._traced, warning=warning)

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from privlp.errors import InvalidParameterError
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.methods.task import Task
+from privlp.problem.data import ProgramData
 from privlp.regions.simplex import Simplex
 
 FloatArray = npt.NDArray[np.float64]
@@ -55,8 +56,13 @@ class Sizes:
             if known:
                 self.hint = known[0], known[-1]
                 centre = sum(self.hint) / 2
-        self.ends = centre - _WIDE, centre + _WIDE
-        self.middle = centre
+        smallest, largest = self._bounds(task)
+        places = sorted(
+            self._sign * math.log(size) if 0 < size < math.inf else self._sign * end
+            for size, end in ((smallest, -math.inf), (largest, math.inf))
+        )
+        self.middle = min(max(centre, places[0]), places[1])
+        self.ends = max(places[0], self.middle - _WIDE), min(places[1], self.middle + _WIDE)
         for end in self.ends:  # refuses regions that are no simplices
             self.region(end)
 
@@ -69,11 +75,33 @@ class Sizes:
 
     def region(self, place: float) -> Simplex:
         """The region at a place."""
-        return Simplex(self._form, None, cost=self._cost(place))
+        return Simplex(self._form, None, cost=self._cost(place), capped=True)
+
+    def _bounds(self, task: Task) -> tuple[float, float]:
+        """The sizes that bounds of variables and public rows allow.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            If a public row does more than to bound the objective, or they leave one size.
+        """
+        cost = self._form.cost
+        smallest, largest = 0.0, float(np.abs(cost) @ self._form.upper) if cost.all() else 0.0
+        if self._form.has_public_rows:
+            ends = [self._sign * self._form.cost_of(end) for end in objective_range(task.lp)]
+            smallest, largest = max(smallest, min(ends)), min(largest, max(ends))
+        if not smallest < largest:
+            raise UnsupportedProblemError(
+                "method='staged' needs costs that are not 0, and bounds of variables and public"
+                " rows that leave more than one objective.",
+                parameter="method",
+            )
+        return smallest, largest
 
     def point(self, place: float, share: FloatArray) -> FloatArray:
         """The user's x of these shares at a place."""
-        return self._form.undo(self.region(place).point(share))
+        region = self.region(place)
+        return self._form.undo(region.point(region.nearest(share)))
 
     def objective(self, x: FloatArray) -> float:
         """The objective of x."""
@@ -85,3 +113,27 @@ class Sizes:
             return np.zeros_like(places)
         low, high = self.hint
         return -_BELIEF * (np.maximum(low - places, 0.0) + np.maximum(places - high, 0.0))
+
+
+def objective_range(lp: ProgramData) -> tuple[float, float]:
+    """Between which objectives public rows keep; they may do no more.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        If a public row is no multiple of the costs.
+    """
+    low, high = -math.inf, math.inf
+    square = float(lp.c @ lp.c)
+    for i in np.flatnonzero(~lp.private):
+        row = lp.A[[i], :].toarray().ravel() if lp.is_sparse else lp.A[i]
+        times = float(row @ lp.c) / square if square > 0 else 0.0
+        if times == 0 or not np.allclose(row, times * lp.c, rtol=1e-9, atol=0.0):
+            raise UnsupportedProblemError(
+                "method='staged' takes public rows only if they bound the objective, and a public"
+                " row does more here. Use method='perturbed'.",
+                parameter="method",
+            )
+        ends = sorted([float(lp.row_lower[i]) / times, float(lp.b[i]) / times])
+        low, high = max(low, ends[0] + lp.offset), min(high, ends[1] + lp.offset)
+    return low, high
