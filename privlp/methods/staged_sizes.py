@@ -42,7 +42,7 @@ class Sizes:
         cost = self._form.cost
         self._sign = -1.0 if cost.size and cost[0] < 0 else 1.0
         self._at_bounds = task.lp.objective(self._form.shift)
-        #: The place at which V is likely; None if there is no hint.
+        #: The place of a hint, or of the largest size; None if neither is known.
         self.likely: float | None = None
         # Without a hint: variables near 1.
         centre = math.log(max(float(np.abs(cost).sum()), 1e-150)) * self._sign
@@ -62,6 +62,8 @@ class Sizes:
             self._sign * math.log(size) if 0 < size < math.inf else self._sign * end
             for size, end in ((smallest, -math.inf), (largest, math.inf))
         )
+        if self.likely is None and largest < math.inf:
+            self.likely = self._sign * math.log(largest)
         self.middle = min(max(centre, places[0]), places[1])
         self.ends = max(places[0], self.middle - _WIDE), min(places[1], self.middle + _WIDE)
         for end in self.ends:  # refuses regions that are no simplices
