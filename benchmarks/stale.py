@@ -96,6 +96,12 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "scm_kernel": (*PRIVACY, *CLASSIFIERS, *FOLDS, "svm_models/kernel.py"),
     "scm_tables": (*PRIVACY, *CLASSIFIERS, *FOLDS),
+    "staged": (
+        *PRIVACY,
+        *SOLVERS,
+        "benchmarks/problems.py",
+        "benchmarks/families/*.py",
+    ),
     "stored_budget": (*PRIVACY, *STORED),
     "soak": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "svm_models/*_svc.py"),
     "svm_audits": (
