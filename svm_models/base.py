@@ -199,7 +199,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
     plans_several_calls: ClassVar[bool] = False
 
     @property
-    def needs_delta(self) -> bool:
+    def _needs_delta(self) -> bool:
         """Whether a finite eps is refused with delta = 0: a selector asks before it charges."""
         return False
 

@@ -46,7 +46,7 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
     classes = np.unique(y if declared is None else np.asarray(declared))
     if declared is not None and classes.shape != (2,):
         raise InvalidParameterError("classes must name two different labels.", parameter="classes")
-    if len(classes) == 1:
+    if len(classes) < 2:
         raise InvalidProblemError(
             "y has one class only; give labels of two classes, or name both by classes=(a, b).",
             parameter="y",

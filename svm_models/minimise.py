@@ -133,7 +133,7 @@ class RegularizedRisk:
         """
         return 2 * self.tolerance
 
-    def allowing_for_rounding(self, linear: float = 0.0, record: float = 0.0) -> Self:
+    def allowing_for_rounding(self, linear: float = 0.0) -> Self:
         """The same objective with a tolerance of at least twice a gradient's rounding error.
 
         The tolerance is made larger by a power of two, if need be. At a certified point ||w|| <=
@@ -147,18 +147,12 @@ class RegularizedRisk:
         ----------
         linear : float
             Public bound on the norm of the linear term.
-        record : float
-            Public bound on the norm of a record's error, where records are computed. It moves the
-            record's slope by q times ||w|| times as much, and its gradient by c times that besides.
         """
         (n, p), k = self.shape, self._excess
         slope = self.loss.slope_bound * self.data_norm
         margins = k * p * self.loss.curvature_bound * self.data_norm**2 / self.reg
         sums = (k**2 * n + 16 * k) * slope
         rounding = 2.0**-52 * (sums + (margins + 1040) * (2 * k * slope + linear))
-        longest = (2 * k * slope + linear) / self.reg
-        bend = self.loss.curvature_bound * self.data_norm * longest
-        rounding += k * record * (self.loss.slope_bound + bend)
         return replace(self, exponent=max(self.exponent, math.frexp(2 * rounding / slope)[1]))
 
     def require_certifiable(self) -> None:

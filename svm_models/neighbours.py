@@ -8,7 +8,7 @@ formula. It is declared, or made of a noisy count that a share of eps buys.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from privlp import ConstraintPrivate, InvalidParameterError, InvalidProblemError
@@ -118,9 +118,12 @@ def counted(count: int, account: Account) -> Neighbours:
     The nominal number is the noisy count, or a little more than 7 scales of its noise if that is
     more. So there are more than ten times as many records with a probability below e^-64 only: 9
     times the nominal number is at least 64 scales, and the noise is below -64 scales with half that
-    probability. Sensitivity 1: one record is added or removed.
+    probability. The same event bounds their number by the noisy count plus 64 scales. Sensitivity
+    1: one record is added or removed.
     """
     mechanism = LaplaceMechanism.of_eps(1.0, account.ledger.eps)
     noisy = float(account.charge(mechanism, "count the records")(float(count)))
-    least = max(1, math.ceil(_TAIL * mechanism.scale / (_MOST - 1)))
-    return Neighbours.adding(max(least, round(min(noisy, _LARGEST))))
+    tail = math.ceil(_TAIL * mechanism.scale)
+    found = round(min(max(noisy, 0.0), _LARGEST))
+    nominal = Neighbours.adding(max(1, math.ceil(tail / (_MOST - 1)), found))
+    return replace(nominal, most=min(nominal.most, max(1, found + tail + 1)))

@@ -129,7 +129,6 @@ def perturb_whitened_objective(
         account,
         add_regularization=add_regularization,
         before=[(moments, 1, PURPOSE)],
-        record=error,
     )
     records = risk.rows.keep(partial(_in_units, unit=risk.data_norm))
     whiten, _ = whitening(
@@ -154,7 +153,6 @@ def _planned(
     *,
     add_regularization: bool,
     before: Sequence[tuple[Mechanism, int, str]] = (),
-    record: float = 0.0,
 ) -> tuple[RegularizedRisk, list[ChargedDraws]]:
     """Charge all draws: those `before`, the cover of the computed minimiser, and the perturbation.
 
@@ -175,7 +173,7 @@ def _planned(
         together_with=[*(mechanism for mechanism, _, _ in before), covering],
     )
     # A tolerance larger by a power of two: the price of covering it stays the same to the last bit.
-    risk = risk.allowing_for_rounding(_most_noise(risk, perturbing), record)
+    risk = risk.allowing_for_rounding(_most_noise(risk, perturbing))
     return risk, account.charge_together(
         [
             *before,

@@ -317,7 +317,7 @@ class ObjectivePerturbationSVC(PrivateLinearClassifier):
 
     _check_parameters = _check_whitening
     _train_privately = _perturb_objective
-    needs_delta = property(_whitens)
+    _needs_delta = property(_whitens)
 
     def _margin_loss(self) -> MarginLoss:
         return huber(self.h)
@@ -347,7 +347,7 @@ class ObjectivePerturbationLogisticRegression(PrivateLinearClassifier):
 
     _check_parameters = _check_whitening
     _train_privately = _perturb_objective
-    needs_delta = property(_whitens)
+    _needs_delta = property(_whitens)
 
     def _margin_loss(self) -> MarginLoss:
         return logistic()
@@ -378,7 +378,7 @@ class ObjectivePerturbationClassifier(PrivateLinearClassifier):
 
     _check_parameters = _check_whitening
     _train_privately = _perturb_objective
-    needs_delta = property(_whitens)
+    _needs_delta = property(_whitens)
 
     def _margin_loss(self) -> MarginLoss:
         return _given(self.loss)

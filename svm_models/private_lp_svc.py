@@ -230,7 +230,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     rounds_: int = field(init=False)
 
     @property
-    def needs_delta(self) -> bool:
+    def _needs_delta(self) -> bool:
         """Noise is Gaussian."""
         return True
 

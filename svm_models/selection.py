@@ -331,7 +331,7 @@ def _check(candidates: Sequence[Any], limit: dict[str, Any]) -> None:
             )
         if isinstance(classifier, PrivateModelSelector):
             _check(classifier.estimators, asked)
-        elif classifier.needs_delta and asked["eps"] < math.inf and not asked["delta"] > 0:
+        elif classifier._needs_delta and asked["eps"] < math.inf and not asked["delta"] > 0:
             raise InvalidParameterError(
                 f"Candidate {i} ({type(classifier).__name__}) adds Gaussian noise, which needs"
                 " delta > 0. Give the selector a delta, say"

@@ -122,21 +122,22 @@ def shortened(block: Any, unit: float, whiten: FloatArray, *, shorten: bool = Tr
     """A block of records of norm `unit` at most, whitened, none longer than 1 thereafter.
 
     Without `shorten` only whitened. What becomes of a record depends on that record and on `whiten`
-    alone, but for rounding (:func:`error_of_a_record`).
+    alone, to the last bit: sparse products go record by record, where those of dense blocks may
+    round by where a record stands.
     """
     if isinstance(block, Weighted):
         return Weighted(shortened(block.M, unit, whiten, shorten=shorten), block.weights)
     found = np.empty(block.shape)
     for start in range(0, block.shape[0], _BLOCK):
         part = found[start : start + _BLOCK]
-        part[:] = (block[start : start + _BLOCK] / unit) @ whiten
+        part[:] = sp.csr_array(block[start : start + _BLOCK] / unit) @ whiten
         if shorten:
-            part /= np.maximum(np.linalg.norm(part, axis=1), 1.0)[:, None]
+            part /= np.maximum(np.sqrt(np.square(part).sum(axis=1)), 1.0)[:, None]
     return found
 
 
 def error_of_a_record(p: int, spread: float) -> float:
-    """Bound on the Euclidean error of a record that :func:`shortened` computes: public.
+    """Bound on what rounding adds to the norm of a record that :func:`shortened` computes: public.
 
     Each of p entries sums p products of a record of norm 1 and a column of a matrix of norm
     `spread`; shortening divides by a norm that is off by as much.

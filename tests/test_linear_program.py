@@ -303,6 +303,15 @@ def test_prices_of_two_sides():
     assert one.price_of(np.array([-1.0, 1.0, 1.0])) == 2 + 7 + 11
 
 
+def test_two_prices_of_records_that_come_and_go_do_not_show():
+    relation = ConstraintPrivate("add-remove", 2, nominal_n=2)
+    one, other = (
+        program(penalty=penalty, neighbours=relation).public()
+        for penalty in ([1.0, 2.0], [[1.0, 3.0], [2.0, 2.0]])
+    )
+    assert one == other
+
+
 @pytest.mark.parametrize("sense", ["Max", "minimise", None, ["min"], 1])
 def test_refuses_unknown_senses(sense):
     with pytest.raises(InvalidParameterError, match="sense must be 'min' or 'max', got "):

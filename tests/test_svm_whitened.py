@@ -93,11 +93,20 @@ def test_errors_of_records_are_within_their_bound():
     assert 0 < np.linalg.norm(error, axis=1).max() <= error_of_a_record(10, spread_of(ridge))
 
 
-def test_the_tolerance_covers_errors_of_records():
-    risk = RegularizedRisk.in_memory(X, logistic(), 0.01, 1.0)
-    plain, wide = (risk.allowing_for_rounding(1.0, record=error) for error in (0.0, 1e-6))
-    bound = 1e-6 * (1.0 + 0.25 * (2.0 + 1.0) / 0.01)
-    assert plain.tolerance < 2 * bound <= wide.tolerance
+def test_a_record_is_whitened_alike_wherever_it_stands():
+    whiten = RNG.normal(size=(10, 10))
+    for form in (np.array, sp.csr_array):
+        all_but_one = shortened(form(X[1:]), 0.7, whiten)
+        np.testing.assert_array_equal(shortened(form(X), 0.7, whiten)[1:], all_but_one)
+
+
+@pytest.mark.parametrize("relation", [{}, {"relation": "add-remove"}])
+def test_the_computed_minimiser_needs_little_noise(relation):
+    """Beside weights of norm 1 and more, also at a small reg."""
+    model = ObjectivePerturbationSVC(reg=1e-4, delta=1e-6, whiten=True, **relation, **OPTIONS)
+    entries = model.fit(X, Y).privacy_.entries
+    (cover,) = [entry for entry in entries if entry.purpose.startswith("cover")]
+    assert float(cover.parameter.rpartition(" ")[2]) < 0.02
 
 
 @pytest.mark.parametrize("relation", [{}, {"relation": "add-remove", "nominal_n": 24}])

@@ -166,7 +166,11 @@ REQUEST = options(
         default=None,
         help="Coefficients and right-hand sides that the file leaves out are zero for everyone.",
     ),
-    method("--opt", type=float, help="Public optimal value, in the model's units and sense."),
+    method(
+        "--opt",
+        type=float,
+        help="Public optimal value, in the model's units and sense; mostly a mere hint.",
+    ),
     method("--opt-range", **_RANGE, help="Public range of the optimal value, in place of --opt."),
     method(
         "--alpha",

@@ -38,8 +38,6 @@ class Crossing:
         Bound on the count, public.
     places : int, optional
         Number of places between low and high that are told apart.
-    prior : callable, optional
-        Logarithm of the belief at each place beforehand; even if not given.
 
     Examples
     --------
@@ -60,15 +58,12 @@ class Crossing:
         sigma: float,
         most: float,
         places: int = 400,
-        prior: Callable[[FloatArray], FloatArray] | None = None,
     ) -> None:
         self.target, self._most = target, most
         # Exact counts are told apart to a thousandth of the target.
         self._sigma = max(sigma, 1e-3 * max(target, 1.0))
         self._places = np.linspace(low, high, places)
         self._log = np.zeros((places, len(_SLOPES)))
-        if prior is not None:
-            self._log += prior(self._places)[:, None]
 
     def learn(self, t: float, count: float) -> None:
         """Learn from a noisy count at a place."""

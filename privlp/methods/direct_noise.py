@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import highspy
 import numpy as np
@@ -15,7 +16,6 @@ from privlp.checks import as_sparse, real
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.noisy_numbers import (
-    NAMES,
     AdditiveNoise,
     deviation,
     largest_of,
@@ -25,6 +25,7 @@ from privlp.methods.noisy_numbers import (
     quieter_noise_on,
     shares,
 )
+from privlp.methods.one_release import OneRelease, run_of_one_release
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Released
@@ -36,8 +37,7 @@ from privlp.regions.bounded import largest_size, require_bounded
 from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.low_sensitivity import LowSensitivity
-from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
-from privlp.rows.program_rows import ProgramRows
+from privlp.relations.private_numbers import PrivateNumbers
 from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]
@@ -108,24 +108,15 @@ class DirectNoise(Method):
         mechanisms = mechanisms_of(task, numbers, [kind for kind, _ in kinds], split)
         slack = max(map(largest_of, mechanisms, map(len, numbers)))
 
-        def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> NoisyProgram:
-            return NoisyProgram(
-                task.form,
-                numbers,
-                [rows.values(part) for part in numbers],
-                draws,
-                value=value,
-                slack=slack,
-                time_limit=task.time_limit,
-            )
-
-        charges = [
-            (mechanism, 1, f"noise on {NAMES[part.part]}")
-            for part, mechanism in zip(numbers, mechanisms, strict=True)
-        ]
+        program = partial(NoisyProgram, value=value, slack=slack)
         whole = [mechanism for _, mechanism in kinds]
-        return PlannedRun(
-            charges, start, lambda: self._prediction(task, numbers, whole), by_place=True
+        return run_of_one_release(
+            task,
+            numbers,
+            mechanisms,
+            "noise on",
+            program,
+            lambda: self._prediction(task, numbers, whole),
         )
 
     def _prediction(
@@ -203,27 +194,18 @@ def _rows_and_value(
     return sp.csc_array(matrix), np.append(lp.row_lower[rows], value), np.append(lp.b[rows], value)
 
 
-class NoisyProgram:
+class NoisyProgram(OneRelease):
     """One release of all private numbers, then HiGHS on the noisy program.
 
     Parameters
     ----------
-    form : StandardForm
-        The public part of the program.
-    numbers : sequence of PrivateNumbers
-    values : sequence of arrays
-        The private numbers; private.
-    draws : sequence of ChargedDraws
-        One charged draw for each.
+    form, numbers, values, draws, time_limit
+        As for :class:`~privlp.methods.one_release.OneRelease`.
     value : float or None
         Public optimum.
     slack : float
         How far below zero the largest violation may be minimised: noise may hide a violation.
-    time_limit : float or None
-        Seconds for HiGHS.
     """
-
-    rounds = 1
 
     def __init__(
         self,
@@ -236,21 +218,20 @@ class NoisyProgram:
         slack: float,
         time_limit: float | None,
     ) -> None:
-        self._form, self._numbers, self._values, self._draws = form, numbers, values, draws
-        self._value, self._slack, self._time_limit = value, slack, time_limit
-        self._trace: dict[str, npt.NDArray[np.generic]] = {}
-        self._known = ProgramNumbers.of(form)
+        super().__init__(form, numbers, values, draws, time_limit=time_limit)
+        self._value, self._slack = value, slack
 
-    def step(self, t: int) -> None:  # noqa: ARG002 (the only round)
-        """Release the private numbers; only the noisy ones are kept."""
-        for numbers, values, draw in zip(self._numbers, self._values, self._draws, strict=True):
-            noisy = draw(values)
-            if numbers.part == "c":  # within its declared range the program stays bounded
-                noisy = np.clip(noisy, numbers.low, numbers.high)
-            self._known = self._known.having(numbers, noisy)
-            if numbers.part == "b":  # as the user wrote them
-                noisy = noisy * self._form.row_sign[numbers.at]
-            self._trace[f"noisy {numbers.part}"] = noisy
+    def _release_part(
+        self, numbers: PrivateNumbers, values: FloatArray, draw: ChargedDraws
+    ) -> None:
+        """Release noisy numbers."""
+        noisy = draw(values)
+        if numbers.part == "c":  # within its declared range the program stays bounded
+            noisy = np.clip(noisy, numbers.low, numbers.high)
+        self._known = self._known.having(numbers, noisy)
+        if numbers.part == "b":  # as the user wrote them
+            noisy = noisy * self._form.row_sign[numbers.at]
+        self._trace[f"noisy {numbers.part}"] = noisy
 
     def released(self) -> Released:
         """The solution of the noisy program."""
@@ -264,8 +245,7 @@ class NoisyProgram:
                 status,
                 f"{message}; HiGHS ended without a solution: {status}.",
             )
-        objective = float(self._known.c @ x) + self._form.lp.offset
-        return Released(x, objective, self._trace, message=message)
+        return self._at(x, message)
 
     def _solve(self) -> tuple[Status, FloatArray | None]:
         """Optimise over (x, t), every private row being relaxed by t."""
@@ -276,8 +256,7 @@ class NoisyProgram:
             cost: FloatArray, least: float, most: float
         ) -> tuple[highspy.HighsModelStatus, FloatArray]:
             bounds = np.vstack([lp.bounds, [least, most]])
-            limit = {} if self._time_limit is None else {"time_limit": self._time_limit}
-            return optimum(cost, matrix, lower, upper, bounds, options=limit)
+            return optimum(cost, matrix, lower, upper, bounds, options=self._options)
 
         cheap, tight = np.append(lp.sign * self._known.c, 0.0), np.append(np.zeros(d), 1.0)
         if self._value is not None:

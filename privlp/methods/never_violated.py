@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from functools import partial
 
 from privlp.errors import InvalidParameterError, PrivLPError, UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
@@ -19,19 +19,19 @@ from privlp.methods.bounded_noise import (
     noise_on,
 )
 from privlp.methods.noisy_numbers import NAMES, low_sensitivity, private_numbers, shares
+from privlp.methods.one_release import run_of_one_release
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.methods.tightened_program import TightenedProgram
 from privlp.methods.tightening import open_ended, require_inequalities, require_one_end
 from privlp.methods.worst_case import WorstCase
-from privlp.privacy import ChargedDraws, TruncatedLaplaceMechanism
+from privlp.privacy import TruncatedLaplaceMechanism
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import require_bounded
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.bounded_change import ABOUT_ZEROS
 from privlp.relations.low_sensitivity import LowSensitivity
 from privlp.relations.private_numbers import PrivateNumbers
-from privlp.rows.program_rows import ProgramRows
 
 
 class TruncatedLaplace(Method):
@@ -90,17 +90,12 @@ class TruncatedLaplace(Method):
         mechanisms = self._mechanisms(task, numbers)
         on_numbers = tuple(map(noise_on, numbers, mechanisms))
 
-        def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> TightenedProgram:
-            return TightenedProgram(
-                task.form,
-                numbers,
-                [rows.values(part) for part in numbers],
-                draws,
-                fallback=worst.point,
-                inside=worst.inside,
-                time_limit=task.time_limit,
-                caution=caution(on_numbers),
-            )
+        program = partial(
+            TightenedProgram,
+            fallback=worst.point,
+            inside=worst.inside,
+            caution=caution(on_numbers),
+        )
 
         def predict() -> Prediction:
             """The noise. No row is violated; the loss of objective is private."""
@@ -108,11 +103,7 @@ class TruncatedLaplace(Method):
             note = worst.note(task.lp.sense)
             return Prediction(self.name, 0.0, None, 1, noise, on_numbers=on_numbers, note=note)
 
-        charges = [
-            (mechanism, 1, f"tighten {NAMES[part.part]}")
-            for part, mechanism in zip(numbers, mechanisms, strict=True)
-        ]
-        return PlannedRun(charges, start, predict, by_place=True)
+        return run_of_one_release(task, numbers, mechanisms, "tighten", program, predict)
 
     def _mechanisms(self, task: Task, numbers: list[PrivateNumbers]) -> list[BoundedNoise]:
         """The noise on each part."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from privlp.methods.crossing import Crossing
 from privlp.methods.perturbed_draws import Draws, NoisyCounts
 from privlp.methods.perturbed_regions import StageRegions
 from privlp.rows.door import Rows
@@ -21,8 +23,21 @@ Path = Callable[[float], FloatArray]
 _BACK, _FAR_BACK, _FORWARD, _LEAST_FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.6, 0.75, 0.3, 0.95, 1.5
 #: So many deviations of noise are hardly ever exceeded: a count below that may be 0.
 SURE = 3.0
-# The last point is to have this many deviations fewer than s missed rows.
+# The last point misses no more than s rows with this probability, as far as counts tell.
+_SAFE = 0.97
+# Points between stages are to have this many deviations fewer than s missed rows.
 _BELOW_S = 1.8
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A path, the ends between which it is searched, and noisy counts by place."""
+
+    path: Path
+    low: float
+    top: float
+    probe: float
+    tried: dict[float, float]
 
 
 class PathSearch:
@@ -68,35 +83,60 @@ class PathSearch:
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draws.counts)
         least = self._s / 4 if last else SURE * counts.sigma
         target = max(self._s - _BELOW_S * counts.sigma, least)
+        way = self._way(counts, target, x, good, far, last=last)
+        if last:
+            t = self._surely(counts, way)
+            if t < way.top:
+                return way.path(t), False
+        t, count = counts.first_below(target, way.path, way.low, way.top)
+        if math.isinf(count):
+            t, count = way.probe, way.tried[way.probe]
+        further = good is not None and (count > target or t > way.top / 2)
+        if count <= target:
+            self.known.append((count + 2 * counts.sigma, way.path(t)))
+            return way.path(t), further
+        if good is None:
+            return (way.path(way.top) if last else x), further
+        return (self.safest() if last else good), further
+
+    def _way(
+        self,
+        counts: NoisyCounts,
+        target: float,
+        x: FloatArray,
+        good: FloatArray | None,
+        far: FloatArray,
+        *,
+        last: bool,
+    ) -> _Way:
+        """The best of the paths through x, by a count on each, and where to look on it."""
         unit, own = self._regions.cost_at_stake(x, far), max(self._regions.cost(x), 1e-300)
-        paths = self._paths(x, good, far, unit)
+        paths, tried = self._paths(x, good, far, unit), {}
         top = _FORWARD
         if good is not None:
             top = max((self._regions.cost(good) - self._regions.cost(x)) / unit, 0.02)
         low, probe = -(_BACK if last else _FAR_BACK), top / 2
         if good is None:
-            count = counts(x)
+            count = tried[0.0] = counts(x)
             if count <= target:
                 self.known.append((count + 2 * counts.sigma, x))
                 paths, probe, top = paths[:1], 0.0, 0.0
             low = -_ALL_THE_WAY * own / unit if count <= target else 0.0
         found = [counts(path(probe)) for path in paths]
-        path = paths[int(np.argmin(found))]
+        path, tried[probe] = paths[int(np.argmin(found))], min(found)
         if last:
             top = max(_BEYOND * top, _LEAST_FORWARD)
             if self.known:
                 gap = self._regions.cost(self.safest()) - self._regions.cost(x)
                 top = max(top, _BEYOND * gap / unit)
-        t, count = counts.first_below(target, path, low, top)
-        if math.isinf(count):
-            t, count = probe, min(found)
-        further = good is not None and (count > target or t > top / 2)
-        if count <= target:
-            self.known.append((count + 2 * counts.sigma, path(t)))
-            return path(t), further
-        if good is None:
-            return (path(top) if last else x), further
-        return (self.safest() if last else good), further
+        return _Way(path, low, top, probe, tried)
+
+    def _surely(self, counts: NoisyCounts, way: _Way) -> float:
+        """The least t on the path at which surely no more than s rows are missed; or the top."""
+        crossing = Crossing(self._s, way.low, way.top, sigma=counts.sigma, most=math.inf)
+        for t, count in way.tried.items():
+            crossing.learn(t, count)
+        return crossing.search(lambda t: counts(way.path(t)), counts.left, _SAFE)
 
     def _away(self, x: FloatArray) -> tuple[FloatArray, float]:
         """The way from the cheapest point to x, and how much farther it stays in the region."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -14,7 +15,6 @@ from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.bounded_noise import caution
 from privlp.methods.noisy_numbers import (
-    NAMES,
     AdditiveNoise,
     deviation,
     largest_of,
@@ -24,6 +24,7 @@ from privlp.methods.noisy_numbers import (
     quieter_noise,
     shares,
 )
+from privlp.methods.one_release import run_of_one_release
 from privlp.methods.prediction import NoiseOnNumbers, Prediction
 from privlp.methods.task import Task
 from privlp.methods.tightened_program import TightenedProgram
@@ -41,7 +42,6 @@ from privlp.regions.bounded import require_bounded
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.low_sensitivity import LowSensitivity
 from privlp.relations.private_numbers import PrivateNumbers
-from privlp.rows.program_rows import ProgramRows
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -174,33 +174,24 @@ class QuantileNoise(Method):
             for part, mechanism in zip(numbers, mechanisms, strict=True)
         )
 
-        def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> TightenedProgram:
-            return TightenedProgram(
-                task.form,
-                numbers,
-                [rows.values(part) for part in numbers],
-                draws,
-                fallback=None if worst is None else worst.point,
-                inside=None if worst is None else worst.inside,
-                time_limit=task.time_limit,
-                ends=margins.ends,
-                promise=(
-                    "all true inequality rows hold together with probability at least"
-                    f" {probability:g} over the noise"
-                ),
-                caution=caution(on_numbers),
-            )
+        program = partial(
+            TightenedProgram,
+            fallback=None if worst is None else worst.point,
+            inside=None if worst is None else worst.inside,
+            ends=margins.ends,
+            promise=(
+                "all true inequality rows hold together with probability at least"
+                f" {probability:g} over the noise"
+            ),
+            caution=caution(on_numbers),
+        )
 
         def predict() -> Prediction:
             """The margins. The loss of objective is private."""
             noise = max(deviation(mechanism) / mechanism.sensitivity for mechanism in mechanisms)
             return Prediction(self.name, 0.0, None, 1, noise, on_numbers=on_numbers, note=note)
 
-        charges = [
-            (mechanism, 1, f"noise on {NAMES[part.part]}")
-            for part, mechanism in zip(numbers, mechanisms, strict=True)
-        ]
-        return PlannedRun(charges, start, predict, by_place=True)
+        return run_of_one_release(task, numbers, mechanisms, "noise on", program, predict)
 
 
 def _worst_case(form: StandardForm, numbers: list[PrivateNumbers]) -> tuple[WorstCase | None, str]:

@@ -10,7 +10,7 @@ from typing import Any
 from privlp.checks import real
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.prediction import Prediction
-from privlp.methods.staged_charges import StagedCharges
+from privlp.methods.staged_charges import StagedCharges, difficulty
 from privlp.methods.staged_run import Stages, StagesAtOptimum, StagesInSearch
 from privlp.methods.staged_sizes import Sizes
 from privlp.methods.task import Task
@@ -20,9 +20,8 @@ from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
 from privlp.rows.door import Rows
 
-# Variables times noise over s up to which most draws succeed: see docs/results/unknown.md; and what
-# such a draw leaves of the amount by which a row varies.
-_DIFFICULT, _USEFUL = 1.75, 0.1
+# What a search of difficulty 1 leaves of the amount by which a row varies.
+_USEFUL = 0.1
 # Violation of the (s+1)-th row over the error of the sum, for each row: docs/results/staged.md.
 _VIOLATION = 1.0
 
@@ -67,24 +66,24 @@ class Staged(Method):
         sizes = Sizes(task, _hint(task))
         size = sizes.region(sizes.middle).size
         charges = StagedCharges.of(task, size, search=True)
-        difficulty = size * charges.noise / task.density() / _DIFFICULT
+        hard = difficulty(charges.noise, size, task.density())
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Stages:
             return StagesInSearch(task, rows, charges, draws, sizes)
 
         def predict() -> Prediction:
             typical = math.inf
-            if sizes.hint is not None:
-                region = sizes.region(sizes.middle)
+            if sizes.likely is not None:
+                region = sizes.region(sizes.likely)
                 typical = region.typical_norm / math.sqrt(size)
             return Prediction(
                 self.name,
-                _USEFUL * difficulty * typical,
+                _USEFUL * hard * typical,
                 None,
                 charges.rounds,
                 charges.noise_of_a_round,
                 yardstick=None if math.isinf(typical) else typical,
-                difficulty=difficulty,
+                difficulty=hard,
             )
 
         return PlannedRun(charges.requests, start, predict)

@@ -29,17 +29,27 @@ class _Shape(NamedTuple):
 # With a known size of the objective: few stages where noise is large, or many.
 _FEW = tuple(map(_Shape, (2.0, 0.5, 0.2, 0.1)))
 _MANY = tuple(map(_Shape, (2.0, 0.5, 0.5, 0.2, 0.2, 0.1)))
-# With an unknown one; without noise more stages follow.
+# With an unknown one. Where noise is large, the last aims are too: they are less certain. Without
+# noise more stages follow.
 _SEARCH = (
     _Shape(2.0, 8.0, 0.1),
     _Shape(1.0, 8.0, 0.1),
     _Shape(0.5, 6.0, 0.1),
+    _Shape(0.3, 3.0, 0.05),
+    _Shape(0.2, 1.5, 0.03),
+    _Shape(0.1, 1.0, 0.02),
+)
+_SEARCH_IN_NOISE = (
+    *_SEARCH[:3],
     _Shape(0.3, 4.0, 0.05),
     _Shape(0.2, 3.0, 0.03),
     _Shape(0.1, 2.0, 0.02),
 )
 _EXACT = tuple(_Shape(1.0, 1.0, 0.1 * 0.7**k) for k in range(12))
 _LARGE_NOISE = 1e-3
+# Variables times noise over s up to which most draws of a search succeed: see
+# docs/results/unknown.md.
+_DIFFICULT = 1.75
 _FEWEST_ROUNDS, _MOST_ROUNDS, _MOST_EXACT_ROUNDS = 30, 250, 1000
 # Share of rows times variables that bends a smoothed sum of violations.
 _BENT = 0.2
@@ -142,7 +152,7 @@ class StagedCharges:
         signs = not relation.hides_rows and noise > 0
         error = noise * math.sqrt(2 * math.log(max(2, size))) / task.n
         if search:
-            shapes = _SEARCH if noise > 0 else _SEARCH + _EXACT
+            shapes = _search(noise, size, task.density())
         else:
             shapes = _FEW if error > _LARGE_NOISE else _MANY
         stages = [Stage.of(shape, noise=noise, n=task.n, size=size) for shape in shapes]
@@ -155,6 +165,18 @@ class StagedCharges:
             after = [_Sums(2 * _BETWEEN, 2 * COUNTS, _COUNT, float(k))] * (len(stages) - 1)
         requests = _requests(task, before, stages, after, change + allowance)
         return cls(requests, stages, signs, noise)
+
+
+def difficulty(noise: float, size: int, s: float) -> float:
+    """Variables times noise over s, 1 where most draws of a search still succeed."""
+    return size * noise / s / _DIFFICULT
+
+
+def _search(noise: float, size: int, s: float) -> tuple[_Shape, ...]:
+    """The stages of a search."""
+    if noise == 0:
+        return _SEARCH + _EXACT
+    return _SEARCH if difficulty(noise, size, s) <= 1 else _SEARCH_IN_NOISE
 
 
 class _Sums(NamedTuple):

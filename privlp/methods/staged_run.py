@@ -272,8 +272,7 @@ class StagesInSearch(Stages):
         target = min(aim * self._s, self._n / 2)
         if self._at_bounds < 2 * target:  # many rows hold at the bounds
             target = max(self._s, self._at_bounds / 2)
-        prior = sizes.prior if start else None
-        crossing = Crossing(target, low, high, sigma=sigma, most=self._n, prior=prior)
+        crossing = Crossing(target, low, high, sigma=sigma, most=self._n)
         for place, found in counts.items():
             crossing.learn(place, found)
         place = crossing.search(count, number - len(counts), probability)

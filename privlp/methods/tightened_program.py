@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from privlp.methods.bounded_noise import certain_ends
 from privlp.methods.certain_point import certain_near
+from privlp.methods.one_release import OneRelease
 from privlp.methods.tightened_rows import PRECISELY, TightenedRows
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.relations.private_numbers import PrivateNumbers
 from privlp.status import Status
 
 FloatArray = npt.NDArray[np.float64]
@@ -33,25 +34,18 @@ _INFEASIBLE = (
 )
 
 
-class TightenedProgram:
+class TightenedProgram(OneRelease):
     """One release of tightened numbers, then HiGHS on the tightened program.
 
     Parameters
     ----------
-    form : StandardForm
-        The public part of the program.
-    numbers : sequence of PrivateNumbers
-    values : sequence of arrays
-        The private numbers; private.
-    draws : sequence of ChargedDraws
-        One charged draw for each.
+    form, numbers, values, draws, time_limit
+        As for :class:`~privlp.methods.one_release.OneRelease`.
     fallback : (d,) or None
         Public point that satisfies every possible program. Without one the run may end as
         infeasible.
     inside : (d,), optional
         Public point strictly inside the rows of every possible program that leave room.
-    time_limit : float or None
-        Seconds for HiGHS.
     ends : callable
         Draws, and gives an interval for each number. By default for noise of bounded support, whose
         intervals hold the numbers with certainty. For costs both ends are the released cost.
@@ -60,8 +54,6 @@ class TightenedProgram:
     caution : str
         What public numbers say of the noise, as a sentence before the message.
     """
-
-    rounds = 1
 
     def __init__(
         self,
@@ -77,30 +69,29 @@ class TightenedProgram:
         promise: str = CERTAINLY,
         caution: str = "",
     ) -> None:
-        self._form, self._numbers, self._values, self._draws = form, numbers, values, draws
+        super().__init__(form, numbers, values, draws, time_limit=time_limit)
         self._fallback, self._inside, self._ends = fallback, inside, ends
         self._promise, self._caution = promise, caution
-        self._options = PRECISELY if time_limit is None else {**PRECISELY, "time_limit": time_limit}
-        self._known = ProgramNumbers.of(form)
+        self._options = {**PRECISELY, **self._options}
         self._between: tuple[PrivateNumbers, FloatArray, FloatArray] | None = None
-        self._trace: dict[str, npt.NDArray[np.generic]] = {}
 
-    def step(self, t: int) -> None:  # noqa: ARG002 (the only round)
-        """Release the tightened numbers, clipped to their declared ranges."""
-        for numbers, values, draw in zip(self._numbers, self._values, self._draws, strict=True):
-            low, high = self._ends(numbers, draw, values)
-            low, high = np.maximum(low, numbers.low), np.minimum(high, numbers.high)
-            if numbers.part == "A":
-                self._between = numbers, low, high
-                self._trace["largest A"] = high
-            elif numbers.part == "b":
-                low = np.minimum(low, numbers.high)
-                self._known = self._known.having(numbers, low)
-                self._trace["tightened b"] = low * self._form.row_sign[numbers.at]
-            else:
-                released = np.maximum(high, numbers.low)
-                self._known = self._known.having(numbers, released)
-                self._trace["noisy c"] = released
+    def _release_part(
+        self, numbers: PrivateNumbers, values: FloatArray, draw: ChargedDraws
+    ) -> None:
+        """Release tightened numbers, clipped to their declared ranges."""
+        low, high = self._ends(numbers, draw, values)
+        low, high = np.maximum(low, numbers.low), np.minimum(high, numbers.high)
+        if numbers.part == "A":
+            self._between = numbers, low, high
+            self._trace["largest A"] = high
+        elif numbers.part == "b":
+            low = np.minimum(low, numbers.high)
+            self._known = self._known.having(numbers, low)
+            self._trace["tightened b"] = low * self._form.row_sign[numbers.at]
+        else:
+            released = np.maximum(high, numbers.low)
+            self._known = self._known.having(numbers, released)
+            self._trace["noisy c"] = released
 
     def released(self) -> Released:
         """The solution of the tightened program, moved until it certainly satisfies it."""
@@ -173,5 +164,4 @@ class TightenedProgram:
         return Released(None, None, self._trace, Status.NUMERICAL_ERROR, message)
 
     def _release(self, x: FloatArray, message: str, warning: str) -> Released:
-        objective = float(self._known.c @ x) + self._form.lp.offset
-        return Released(x, objective, self._trace, message=self._caution + message, warning=warning)
+        return self._at(x, self._caution + message, warning)

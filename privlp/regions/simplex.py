@@ -32,6 +32,9 @@ class Simplex:
         simplex that has the origin as one more vertex, the last.
     cost : float, optional
         V itself, in place of `opt`.
+    capped : bool, optional
+        Whether variables may have two finite bounds, and public rows that bound the objective are
+        left to the caller. Shares of vertices are then no larger than the bounds allow.
 
     Raises
     ------
@@ -48,6 +51,7 @@ class Simplex:
         *,
         least: float | None = None,
         cost: float | None = None,
+        capped: bool = False,
     ) -> None:
         if opt is None and cost is None:
             raise InvalidParameterError(
@@ -68,7 +72,7 @@ class Simplex:
             raise InvalidParameterError(
                 f"opt must be a finite number, got {opt!r}.", parameter="opt"
             )
-        reasons = _reasons_against(form, value)
+        reasons = _reasons_against(form, value, capped=capped)
         if reasons:
             raise UnsupportedProblemError(
                 "This method needs the public region {x >= 0, c·x = opt} to be a simplex, and here"
@@ -80,6 +84,7 @@ class Simplex:
         self.origin = least is not None
         self._most_of_origin = 0.0 if least is None else 1.0 - least
         self.vertices: FloatArray = value / form.cost
+        self._caps = form.upper / self.vertices if np.isfinite(form.upper).any() else None
         if not 1e-100 < self.vertices.min() <= self.vertices.max() < 1e100:
             raise UnsupportedProblemError(
                 "Costs and opt differ too much in size for the simplex to be usable; rescale the"
@@ -98,8 +103,11 @@ class Simplex:
     def nearest(self, share: FloatArray) -> FloatArray:
         """The shares of the region that are nearest in relative entropy to shares of the simplex.
 
-        A too large share of the origin is reduced. Shapes (size,).
+        A too large share of the origin is reduced, and shares beyond their caps are; if all shares
+        are at their caps, these are returned, and cost·u is below V. Shapes (size,).
         """
+        if self._caps is not None:
+            return _within(self._caps, share)
         if not self.origin or share[-1] <= self._most_of_origin:
             return share
         others = share[:-1] / share[:-1].sum()
@@ -151,16 +159,34 @@ class Simplex:
         return float(np.hypot(*longest)) / 2 if len(longest) == 2 else float(longest[0])
 
 
-def _reasons_against(form: StandardForm, value: float) -> list[str]:
+def _within(caps: FloatArray, share: FloatArray) -> FloatArray:
+    """The shares p <= caps of sum 1 that are nearest in relative entropy to positive shares q.
+
+    p_j = min(caps_j, factor q_j): the largest q_j/caps_j reach their caps first.
+    """
+    if (share <= caps).all():
+        return share
+    order = np.argsort(caps / share)
+    capped = np.append(0.0, np.cumsum(caps[order]))[:-1]
+    left = np.cumsum(share[order][::-1])[::-1]
+    factor = (1.0 - capped) / left
+    # The first number of caps at which no other share exceeds its cap.
+    enough = np.flatnonzero(factor * share[order] <= caps[order])
+    if not enough.size:
+        return caps.copy()
+    return np.minimum(caps, factor[enough[0]] * share)
+
+
+def _reasons_against(form: StandardForm, value: float, *, capped: bool = False) -> list[str]:
     """Why the region {x >= 0, c·x = opt} is no simplex, each with its remedy."""
     lp = form.lp
     reasons = []
-    if form.has_public_rows:
+    if form.has_public_rows and not capped:
         reasons.append(
             "some rows are public (make every row private, by a mask of True or the pattern '*', if"
             " rows such as stock limits may then be violated too)"
         )
-    if np.isfinite(form.upper).any():
+    if np.isfinite(form.upper).any() and not capped:
         j = form.column[int(np.argmax(np.isfinite(form.upper)))]
         reasons.append(
             f"{lp.variable_name(j)} has two finite bounds (state one of them as a private row)"

@@ -172,13 +172,16 @@ class ConstraintPrivate(NeighbourRelation):
         array([[-1., -1.]])
         """
         public = ~lp.private
+        penalty = None if lp.penalty is None else lp.penalty[public]
+        if penalty is not None and penalty.ndim == 2 and (penalty[:, 0] == penalty[:, 1]).all():
+            penalty = penalty[:, 0]  # whether private rows have two prices does not show
         return KnownProgram.of(
             lp,
             A=lp.A[public],
             b=lp.b[public],
             row_lower=lp.row_lower[public],
             private=lp.private[public],
-            penalty=None if lp.penalty is None else lp.penalty[public],
+            penalty=penalty,
         )
 
     def public_rows(self, form: StandardForm) -> int:

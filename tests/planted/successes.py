@@ -235,6 +235,31 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
         [svm_models.ObjectivePerturbationSVC(reg=reg) for reg in (1.0, 0.01)], **given
     ),
 }
+#: The same with options; what they do without noise, their own tests say.
+_WITH_OPTIONS: dict[str, Callable[..., Any]] = {
+    "ObjectivePerturbationSVC, whitened": functools.partial(
+        svm_models.ObjectivePerturbationSVC, delta=DELTA, whiten=True
+    ),
+    "OutputPerturbationSVC, few positives": functools.partial(
+        svm_models.OutputPerturbationSVC, threshold_share=0.2, class_weight={1: 3.0}
+    ),
+}
+#: Where a record is added or removed, and so the number of records is private.
+_ADDED: dict[str, Callable[..., Any]] = {
+    f"{name}, record added": functools.partial(
+        (ESTIMATORS | _WITH_OPTIONS)[name], relation="add-remove", **options
+    )
+    for name, options in {
+        "OutputPerturbationSVC": {},
+        "ObjectivePerturbationSVC": {"nominal_n": 1_500},
+        "ObjectivePerturbationSVC, whitened": {"nominal_n": 1_500},
+        "OutputPerturbationSVC, few positives": {},
+        "DMWSVC": {"nominal_n": 1_500},
+        "PrivateLPSVC": {},
+        "PrivateModelSelector": {"nominal_n": 1_500},
+    }.items()
+}
+_PRIVATE_COUNT = 1_237
 
 
 #: Records that overflow, vanish or add up once something is computed from them.
@@ -279,6 +304,8 @@ def fits() -> Iterator[Path]:
         for title, spoil in _HOSTILE.items():
             attempt = functools.partial(fitting, name, change=spoil)
             yield Path(f"fit {name}, {title}", attempt, (*Refusal, None), twins=False, dear=True)
+    for name in _WITH_OPTIONS | _ADDED:
+        yield Path(f"fit {name}", functools.partial(fitting, name), dear=name.startswith("DMW"))
     for name in ("ObjectivePerturbationSVC", "DMWSVC", "PrivateLPSVC"):
         dear = name == "DMWSVC"
         yield Path(
@@ -307,16 +334,17 @@ def fitting(
     **given: Any,
 ) -> Attempt:
     mint = Mint(variant + 5)
-    data = programs.records(variant)
+    counts = (_PRIVATE_COUNT + variant,) if name in _ADDED else ()
+    data = programs.records(variant, *counts)
     X, y = container(data.X), data.y
     if change is not None:
         X, y = change(X, y, mint)
-    secrets = Secrets([*data.secrets.planted, *mint.numbers], data.secrets.derived, (NAME,))
+    secrets = Secrets([*data.secrets.planted, *mint.numbers], data.secrets.derived, (NAME,), counts)
     budget = given.pop("budget", None) or Budget(1e6, 0.5)
     classes = (
         (-1, 1) if change is None else None
     )  # read from what was changed, which may be refused
-    estimator = ESTIMATORS[name](
+    estimator = (ESTIMATORS | _WITH_OPTIONS | _ADDED)[name](
         **{"eps": 1.0, "random_state": 0, "budget": budget, "classes": classes, **given}
     )
 
