@@ -458,8 +458,8 @@ _COUNT = "count violated rows"
 _STAGED_ROUNDS = "the rounds are those of the row above"
 
 
-def _of_one_sign(
-    one: Any, other: Any, *, b: float = -1e6, unit: float = _LONG
+def of_one_sign(
+    one: Any, other: Any, *, b: float = -1e12, unit: float = _LONG
 ) -> tuple[LinearProgram, LinearProgram]:
     """One row is replaced by another, among rows that are known to have one sign, and long."""
     A = np.tile(np.eye(4), (_N // 4, 1)) * unit
@@ -471,7 +471,7 @@ _FIRST, _SECOND = _LONG * np.eye(4)[:2]
 _ROWS_HAVE_ONE_SIGN = RowsOfOneSign.__init__
 
 
-def _of_any_sign(self: Any, block: Any, simplex: Any, sign: int) -> None:
+def of_any_sign(self: Any, block: Any, simplex: Any, sign: int) -> None:
     """Rows in the units of one sign, with none left out: as long as they are, and of any sign."""
     _ROWS_HAVE_ONE_SIGN(self, block, simplex, sign)
     values = np.array([block.column(j) * v for j, v in enumerate(simplex.vertices)])
@@ -493,12 +493,12 @@ STAGED: list[Subject] = [
         "staged, rows of one sign: sum",
         frozenset(["staged"]),
         _STAGED(),
-        _of_one_sign(_FIRST, _SECOND, b=-1e12),
+        of_one_sign(_FIRST, _SECOND, b=-1e12),
         _SUM,
         _faults(
             SCALE=Patch(
                 _unscaled(RowsOfOneSign),
-                _of_one_sign(_FIRST, _SECOND, b=-1e12),
+                of_one_sign(_FIRST, _SECOND, b=-1e12),
             ),
             RELATION=Patch(_REMOVED),
             STOP=_STAGED_ROUNDS,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from privlp.methods.base import ChargeRequest
 from privlp.methods.descent import noise_of_one_release
@@ -13,22 +13,39 @@ from privlp.players.rounds import weights_of_rounds
 from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
 from privlp.regions import rounding
 
-# How strongly each stage follows its scores, in units of the noise: with a known size of the
-# objective, few stages where noise is large; with an unknown one.
-_FEW, _MANY = (2.0, 0.5, 0.2, 0.1), (2.0, 0.5, 0.5, 0.2, 0.2, 0.1)
-# In a search also: how many times s rows are missed at the size of the stage, and by how much (as
-# a logarithm) it is smaller still. Without noise there are more stages.
-# Where noise is large, the last aims are too: they are less certain.
+
+class _Shape(NamedTuple):
+    """A stage before the noise is known.
+
+    It follows its scores with a strength of `pull`, in units of the noise. In a search about `aim`
+    times s rows are missed at its size, which is then made smaller by a factor of exp(-push).
+    """
+
+    pull: float
+    aim: float = 1.0
+    push: float = 0.0
+
+
+# With a known size of the objective: few stages where noise is large, or many.
+_FEW = tuple(map(_Shape, (2.0, 0.5, 0.2, 0.1)))
+_MANY = tuple(map(_Shape, (2.0, 0.5, 0.5, 0.2, 0.2, 0.1)))
+# With an unknown one. Where noise is large, the last aims are too: they are less certain. Without
+# noise more stages follow.
 _SEARCH = (
-    (2.0, 8.0, 0.1),
-    (1.0, 8.0, 0.1),
-    (0.5, 6.0, 0.1),
-    (0.3, 3.0, 0.05),
-    (0.2, 1.5, 0.03),
-    (0.1, 1.0, 0.02),
+    _Shape(2.0, 8.0, 0.1),
+    _Shape(1.0, 8.0, 0.1),
+    _Shape(0.5, 6.0, 0.1),
+    _Shape(0.3, 3.0, 0.05),
+    _Shape(0.2, 1.5, 0.03),
+    _Shape(0.1, 1.0, 0.02),
 )
-_SEARCH_IN_NOISE = (*_SEARCH[:3], (0.3, 4.0, 0.05), (0.2, 3.0, 0.03), (0.1, 2.0, 0.02))
-_EXACT = tuple((1.0, 1.0, 0.1 * 0.7**k) for k in range(12))
+_SEARCH_IN_NOISE = (
+    *_SEARCH[:3],
+    _Shape(0.3, 4.0, 0.05),
+    _Shape(0.2, 3.0, 0.03),
+    _Shape(0.1, 2.0, 0.02),
+)
+_EXACT = tuple(_Shape(1.0, 1.0, 0.1 * 0.7**k) for k in range(12))
 _LARGE_NOISE = 1e-3
 # Variables times noise over s up to which most draws of a search succeed: see
 # docs/results/unknown.md.
@@ -40,6 +57,7 @@ _BENT = 0.2
 _SIGNS, _START, _BETWEEN, _LAST = 0.005, 0.02, 0.015, 0.12
 #: Numbers of counts.
 START_COUNTS, COUNTS, LAST_COUNTS = 12, 6, 8
+_COUNT = "count violated rows"
 
 
 @dataclass(frozen=True)
@@ -67,13 +85,14 @@ class Stage:
     push: float = 0.0
 
     @classmethod
-    def of(cls, pull: float, aim: float, push: float, *, noise: float, n: int, size: int) -> Stage:
+    def of(cls, shape: _Shape, *, noise: float, n: int, size: int) -> Stage:
         """The stage that follows its scores with a strength of `pull`, at this noise of a sum.
 
         The logarithms of shares move by pull sqrt(ln(d)/2) for each deviation of the noise.
         Rounds are as many as softness of the size of the noise needs, within limits. If
         these are too few, the step is that of the noise for which they are enough.
         """
+        pull, aim, push = shape
         log_d = math.log(max(2, size))
         most = _MOST_ROUNDS if noise > 0 else _MOST_EXACT_ROUNDS
         reach = n * math.sqrt(pull / (_BENT * size))
@@ -125,29 +144,26 @@ class StagedCharges:
     @classmethod
     def of(cls, task: Task, size: int, *, search: bool) -> StagedCharges:
         """For a region with this number of vertices."""
-        relation = task.constraint_private("staged")
+        relation = task.constraint_private("staged" if search else "staged-at-opt")
         k = task.public.rows_of_one_record
+        allowance = 2 * rounding.of_sum(task.largest_n, size)
         change = relation.sum_sensitivity(1.0, k)
-        sensitivity = change + 2 * rounding.of_sum(task.largest_n, size)
         noise = change * noise_of_one_release(task)
         signs = not relation.hides_rows and noise > 0
         error = noise * math.sqrt(2 * math.log(max(2, size))) / task.n
         if search:
             shapes = _search(noise, size, task.density())
         else:
-            shapes = tuple((pull, 1.0, 0.0) for pull in (_FEW if error > _LARGE_NOISE else _MANY))
-        stages = [Stage.of(*shape, noise=noise, n=task.n, size=size) for shape in shapes]
-        before: list[tuple[float, int, str, float]] = []
-        if signs:
-            signs_change = 2.0 * k + 2 * rounding.of_sum(task.largest_n, size)
-            before.append((_SIGNS, 1, "sum the signs of rows", signs_change))
+            shapes = _FEW if error > _LARGE_NOISE else _MANY
+        stages = [Stage.of(shape, noise=noise, n=task.n, size=size) for shape in shapes]
+        before = [_Sums(_SIGNS, 1, "sum the signs of rows", 2.0 * k + allowance)] if signs else []
         if search:
-            before.append((_START, START_COUNTS, "count violated rows", float(k)))
-        between = (2 - search) * COUNTS
-        after = [(_BETWEEN * (2 - search), between)] * (len(stages) - 1)
-        if search:
-            after.append((_LAST, LAST_COUNTS))
-        requests = _requests(task, before, stages, after, sensitivity)
+            before.append(_Sums(_START, START_COUNTS, _COUNT, float(k)))
+            after = [_Sums(_BETWEEN, COUNTS, _COUNT, float(k))] * (len(stages) - 1)
+            after.append(_Sums(_LAST, LAST_COUNTS, _COUNT, float(k)))
+        else:  # two levels are looked for
+            after = [_Sums(2 * _BETWEEN, 2 * COUNTS, _COUNT, float(k))] * (len(stages) - 1)
+        requests = _requests(task, before, stages, after, change + allowance)
         return cls(requests, stages, signs, noise)
 
 
@@ -156,29 +172,44 @@ def difficulty(noise: float, size: int, s: float) -> float:
     return size * noise / s / _DIFFICULT
 
 
-def _search(noise: float, size: int, s: float) -> tuple[tuple[float, float, float], ...]:
+def _search(noise: float, size: int, s: float) -> tuple[_Shape, ...]:
     """The stages of a search."""
     if noise == 0:
         return _SEARCH + _EXACT
     return _SEARCH if difficulty(noise, size, s) <= 1 else _SEARCH_IN_NOISE
 
 
+class _Sums(NamedTuple):
+    """Sums or counts of one kind, and the share of the budget for all of them."""
+
+    share: float
+    draws: int
+    purpose: str
+    sensitivity: float
+
+    def request(self, intensity: float) -> ChargeRequest:
+        """What is charged, if the whole budget allows this intensity."""
+        own = intensity * math.sqrt(self.share / self.draws)
+        mechanism = GaussianMechanism(self.sensitivity, self.sensitivity / own)
+        return mechanism, self.draws, self.purpose
+
+
 def _requests(
     task: Task,
-    before: Sequence[tuple[float, int, str, float]],
-    stages: Sequence[Stage],
-    after: Sequence[tuple[float, int]],
+    before: list[_Sums],
+    stages: list[Stage],
+    after: list[_Sums],
     sensitivity: float,
 ) -> list[ChargeRequest]:
-    """The charges at the largest intensity that the budget allows."""
-    k = float(task.public.rows_of_one_record)
-    left = 1 - math.fsum([share for share, *_ in before] + [share for share, _ in after])
+    """The charges at the largest intensity that the budget allows.
+
+    Some come before the first stage, and some after each stage but perhaps the last. The stages
+    share what these leave.
+    """
+    left = 1 - math.fsum([sums.share for sums in before] + [sums.share for sums in after])
 
     def make(intensity: float) -> list[ChargeRequest]:
-        found: list[ChargeRequest] = [
-            (_gaussian(change, intensity * math.sqrt(share / number)), number, purpose)
-            for share, number, purpose, change in before
-        ]
+        found = [sums.request(intensity) for sums in before]
         for number, stage in enumerate(stages):
             own = intensity * math.sqrt(left / len(stages))
             release = WeightedGaussianMechanism(
@@ -187,17 +218,10 @@ def _requests(
                 weights_of_rounds(stage.rounds),
             )
             found.append((release, stage.rounds, "release the sum of violated rows each round"))
-            if number < len(after):
-                share, counts = after[number]
-                count = _gaussian(k, intensity * math.sqrt(share / counts))
-                found.append((count, counts, "count violated rows"))
+            found += [sums.request(intensity) for sums in after[number : number + 1]]
         return found
 
     intensity = task.ledger.calibrate_together(
         lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
     )
     return make(intensity)
-
-
-def _gaussian(change: float, intensity: float) -> GaussianMechanism:
-    return GaussianMechanism(change, change / intensity)

@@ -30,7 +30,7 @@ from tests.planted.search import Secrets
 from tests.programs import methods_for
 
 INF = float("inf")
-BRANDS = ("7.310475", "4.862093")
+BRANDS = ("7.310475", "4.927093")
 NAME = "Zyxwilda Quarrington"
 COSTS = np.array([1.0, 2.0, 0.5])
 DELTA = 1e-6

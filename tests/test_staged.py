@@ -1,0 +1,385 @@
+"""Staged descent: what it finds, what it releases, and that no noise can break a run."""
+
+import math
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privlp
+from privlp import ConstraintPrivate, LinearProgram
+from privlp.methods import METHODS, Task
+from privlp.methods.crossing import Crossing
+from privlp.methods.staged_run import Stages
+from privlp.privacy import Randomness
+from privlp.problem.standard_form import StandardForm
+from privlp.regions.simplex import Simplex
+from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
+from privlp.rows.program_rows import RowBlock
+from tests.conformance_kit import Patch, audited, claim_of, play, sampler_of, sharpest
+from tests.conformance_subjects import STAGED, of_any_sign, of_one_sign, replaced
+from tests.effort import examples
+from tests.programs import tight_covering
+
+INF = math.inf
+BOTH = pytest.mark.parametrize("method", ["staged", "staged-at-opt"])
+
+
+def covering(n=2000, d=5, *, seed=0, **fields):
+    rng = np.random.default_rng(seed)
+    return LinearProgram(rng.uniform(1, 2, d), -rng.uniform(0.1, 1, (n, d)), -np.ones(n), **fields)
+
+
+def solve(lp, eps=4.0, s=60, *, method="staged", rng=0, **options):
+    delta = 0.0 if math.isinf(eps) else 1e-6
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", privlp.MostlyNoiseWarning)
+        return privlp.solve(lp, eps, delta, s, method=method, rng=rng, **options)
+
+
+def missed(lp, x, alpha=0.0):
+    A = lp.A.toarray() if lp.is_sparse else lp.A
+    return int(np.sum(A @ x - lp.b > alpha * np.linalg.norm(A, axis=1) + 1e-9))
+
+
+# ----------------------------------------------------------------------------------------------
+# where a count crosses its target
+
+
+def falls(t, crossing, slope, target):
+    return target * math.exp(min(slope * (crossing - t), 5.0))
+
+
+class TestCrossing:
+    @settings(deadline=None, max_examples=examples(60))
+    @given(
+        st.floats(-2.5, 2.5), st.floats(1.5, 100), st.sampled_from([1.0, 30.0, 1e4]), st.booleans()
+    )
+    def test_exact_counts_find_it(self, crossing, slope, target, step):
+        """To three places of the grid; where the count jumps, to what 12 halvings of it leave."""
+
+        def count(t):
+            return 10 * target * (t < crossing) if step else falls(t, crossing, slope, target)
+
+        found = Crossing(target, -3.0, 3.0, sigma=0.0, most=1e3 * target).search(count, 12)
+        assert abs(found - crossing) < (0.2 if step else 0.05)
+
+    @pytest.mark.statistical
+    @pytest.mark.parametrize("shape", ["exponential", "straight", "jump"])
+    @pytest.mark.parametrize("sigma", [2.0, 5.0, 20.0])
+    def test_noisy_counts_keep_the_safe_side(self, shape, sigma):
+        """The crossing is below surely(0.97) in 90 % of 300 runs. The seed is fixed.
+
+        With so many places that the count changes by less than its noise from one to the next.
+        """
+        rng, target, safe = np.random.default_rng(0), 100.0, 0
+        for _ in range(300):
+            crossing, slope = rng.uniform(-1, 1), rng.uniform(2, 20)
+            exact = {
+                "exponential": lambda t, c=crossing, b=slope: falls(t, c, b, target),
+                "straight": lambda t, c=crossing: max(0.0, target * (1 + c - t)),
+                "jump": lambda t, c=crossing: 10 * target * (t < c),
+            }[shape]
+            belief = Crossing(target, -2.0, 2.0, sigma=sigma, most=1e4, places=2000)
+            found = belief.search(lambda t, f=exact: f(t) + rng.normal(0, sigma), 10, 0.97)
+            safe += exact(found) <= target
+        assert safe >= 270
+
+    @settings(deadline=None, max_examples=examples(60))
+    @given(
+        st.lists(st.sampled_from([0.0, 1e12, -1e12, 1e300, -1e300, 1.0]), min_size=12, max_size=12),
+        st.sampled_from([0.0, 1e-12, 1.0, 1e9]),
+        st.sampled_from([0.5, 1.0, 1e9]),
+        st.floats(-50, 50),
+        st.sampled_from([0.0, 1e-9, 40.0]),
+    )
+    def test_whatever_is_counted_it_ends_within_its_range(self, counts, sigma, target, low, width):
+        left = iter(counts)
+        with np.errstate(all="raise", under="ignore", over="ignore"):
+            belief = Crossing(target, low, low + width, sigma=sigma, most=1e9)
+            found = belief.search(lambda _: next(left), 12, 0.97)
+        assert low <= found <= low + width
+
+
+# ----------------------------------------------------------------------------------------------
+# rows of one sign
+
+entry = st.one_of(
+    st.floats(-3, 3), st.sampled_from([0.0, 1.0, -1.0, 1e-8, 9e14, -9e14, 1e-300, -1e-300])
+)
+records = st.lists(st.lists(entry, min_size=3, max_size=3), min_size=1, max_size=3)
+
+
+def block_of(rows):
+    lp = LinearProgram([1.0, 2.0, 0.5], np.array(rows), np.ones(len(rows)))
+    form = StandardForm.of(lp)
+    return RowBlock(form), Simplex(form, 2.0)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+class TestRowsOfOneSign:
+    @settings(deadline=None, max_examples=examples(200))
+    @given(data=st.data(), one=records)
+    def test_a_record_moves_the_sum_by_at_most_twice_its_rows(self, sign, data, one):
+        k = len(one)
+        other = data.draw(st.lists(st.lists(entry, min_size=3, max_size=3), min_size=k, max_size=k))
+        sums = []
+        for record in (one, other):
+            z = data.draw(st.lists(st.floats(0, 1), min_size=k, max_size=k))
+            sums.append(RowsOfOneSign(*block_of(record), sign).scores(np.array(z)))
+        assert np.linalg.norm(sums[0] - sums[1]) <= 2 * k * (1 + 1e-12)
+        assert all((sign * total <= 0).all() for total in sums)
+
+    @settings(deadline=None, max_examples=examples(200))
+    @given(row=st.lists(entry, min_size=3, max_size=3))
+    def test_a_row_of_another_sign_counts_for_nothing(self, sign, row):
+        scores = RowsOfOneSign(*block_of([row]), sign).scores(np.ones(1))
+        values = sign * np.array(row)
+        if (values < 0).any() or not values.any():
+            assert not scores.any()
+        elif (values > 1e-100).any():
+            assert np.linalg.norm(scores) == pytest.approx(math.sqrt(2))
+
+
+class TestSigns:
+    @settings(deadline=None, max_examples=examples(200))
+    @given(records, st.data())
+    def test_what_a_record_moves(self, one, data):
+        k = len(one)
+        other = data.draw(st.lists(st.lists(entry, min_size=3, max_size=3), min_size=k, max_size=k))
+        found = [signs_and_spread(*block_of(record)) for record in (one, other)]
+        for low, spread_low, high, spread_high in found:
+            assert 0 <= spread_low <= low <= k
+            assert 0 <= spread_high <= high <= k
+            assert low + high <= k
+        assert np.linalg.norm(found[0] - found[1]) <= 2 * k * (1 + 1e-12)
+
+    def test_known_rows(self):
+        rows = [[-1, 0, 0], [-1, -0.5, -2], [1, 0, 0], [1, -1, 0], [0, 0, 0]]  # times 2, 1, 4
+        low, spread_low, high, spread_high = signs_and_spread(*block_of(rows))
+        assert (low, high) == (2, 1)
+        assert spread_high == pytest.approx(math.sqrt(2 / 3))
+        values = np.array([2, 0.5, 8])
+        of_second = np.linalg.norm(values - values.mean()) / np.linalg.norm(values)
+        assert spread_low == pytest.approx(math.sqrt(2 / 3) + of_second)
+
+
+@pytest.mark.statistical
+class TestAUnitThatIsNotEnforced:
+    """Neighbours own opposite rows, among rows of one sign. Rates 0.001."""
+
+    subject = next(s for s in STAGED if s.name == "staged, rows of one sign: sum")
+    opposite = of_one_sign([10.0, 0, 0, 0], [-10.0, 0, 0, 0])
+
+    def result(self, patch):
+        pair = self.subject.widest(self.subject.plays(patch))
+        mechanism = sharpest(pair.mechanism)
+        return pair, audited(sampler_of(pair, mechanism), claim_of(mechanism), 20_000, 1)
+
+    def test_the_sign_is_enforced(self):
+        pair, result = self.result(Patch(data=self.opposite))
+        assert pair.share == pytest.approx(math.sqrt(0.5), rel=1e-6)
+        assert result.passed, str(result)
+
+    def test_rows_that_are_believed_are_caught(self):
+        pair, result = self.result(
+            Patch(replaced(RowsOfOneSign, "__init__", of_any_sign), self.opposite)
+        )
+        assert pair.share == pytest.approx(math.sqrt(2), rel=1e-6)
+        assert not result.passed, str(result)
+
+
+# ----------------------------------------------------------------------------------------------
+# what is found
+
+
+def packing(**fields):
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(0.1, 1, (2000, 4))
+    return LinearProgram(rng.uniform(1, 2, 4), rows, np.ones(2000), sense="max", **fields)
+
+
+FORMS = {
+    "covering": covering,
+    "packing": packing,
+    "lower bounds": lambda: covering(bounds=(0.1, None)),
+    "offset": lambda: covering(offset=7.0),
+    "sparse": lambda: LinearProgram(covering().c, sp.csr_array(covering().A), covering().b),
+    "mirrored": lambda: LinearProgram(
+        -covering().c, -covering().A, covering().b, bounds=(None, 0.0)
+    ),
+    "add-remove": lambda: covering(neighbours=ConstraintPrivate("add-remove", nominal_n=1800)),
+    "two rows": lambda: covering(neighbours=ConstraintPrivate(rows_per_record=2)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+class TestWhatIsFound:
+    @pytest.mark.parametrize(("eps", "worse"), [(INF, 0.005), (8.0, 0.06)])
+    def test_no_worse_than_the_optimum_and_within_s(self, form, eps, worse):
+        lp = FORMS[form]()
+        exact, found = privlp.solve_exact(lp), solve(lp, eps)
+        size = abs(exact.objective - lp.offset)
+        assert lp.sign * (found.objective - exact.objective) <= worse * size
+        assert missed(lp, found.x) <= 60
+        assert (found.x >= lp.bounds[:, 0]).all()
+        assert (found.x <= lp.bounds[:, 1]).all()
+        assert found.objective == pytest.approx(lp.objective(found.x))
+
+    def test_at_a_given_optimum(self, form):
+        lp = FORMS[form]()
+        exact = privlp.solve_exact(lp).objective
+        found = solve(lp, INF, method="staged-at-opt", opt=exact)
+        assert found.objective == pytest.approx(exact)
+        assert missed(lp, found.x, alpha=0.02) <= 60
+
+
+def test_equal_programs_have_equal_solutions():
+    """A mirrored variable, sparse rows, an offset: the same noise leads to the same point."""
+    plain = solve(FORMS["covering"]()).x
+    assert solve(FORMS["mirrored"]()).x == pytest.approx(-plain)
+    assert solve(FORMS["sparse"]()).x == pytest.approx(plain)
+    assert solve(FORMS["offset"]()).x == pytest.approx(plain)
+
+
+@pytest.mark.parametrize("eps", [1.0, INF])
+def test_hints_change_little(eps):
+    lp = covering(5000)
+    exact = privlp.solve_exact(lp).objective
+    costs = {
+        str(hint): solve(lp, eps, 125, opt=hint).objective / exact
+        for hint in (None, exact, exact / 2, 2 * exact, (exact / 2, 2 * exact), (0.0, 20 * exact))
+    }
+    assert max(costs.values()) <= 1.1 * min(costs.values()), costs
+
+
+def test_a_given_alpha_is_what_counts():
+    lp = covering()
+    strict, lax = solve(lp), solve(lp, alpha=0.1)
+    assert missed(lp, lax.x, alpha=0.1) <= 60 < missed(lp, lax.x)
+    assert lax.objective < 0.95 * strict.objective
+
+
+@pytest.mark.parametrize("s", [100, 400])
+@pytest.mark.parametrize("eps", [1.0, INF])
+def test_where_many_rows_hold_at_the_bounds(eps, s):
+    """500 rows of 2,000 ask for anything: fewer than several times s."""
+    rng = np.random.default_rng(0)
+    A, b = rng.uniform(0, 1, (2000, 5)), np.where(np.arange(2000) < 500, 1.0, 0.0)
+    lp = LinearProgram(rng.uniform(1, 2, 5), -A, -b)
+    found = solve(lp, eps, s)
+    assert s / 2 < missed(lp, found.x) <= s
+
+
+def test_an_answer_that_misses_too_many_says_so():
+    needs = np.array([[-1.0, -1.0]] * 800 + [[1.0, 1.0]] * 200)
+    lp = LinearProgram([1, 1.5], needs, [-1.0] * 800 + [-2.0] * 200)
+    with pytest.warns(
+        privlp.MissedRowsWarning, match=r"at least 1\d\d are missed at every cost .* not s = 50"
+    ):
+        found = solve(lp, 8.0, 50)
+    assert missed(lp, found.x) == 200
+
+
+@pytest.mark.xfail(
+    reason="the last stage may be one at a size below the optimum, whose shares are bad"
+)
+def test_without_noise_where_every_row_is_tight():
+    lp = tight_covering()
+    exact = privlp.solve_exact(lp).objective
+    assert solve(lp, INF, 100, opt=exact).objective <= 1.02 * exact  # 1.24
+
+
+# ----------------------------------------------------------------------------------------------
+# a run
+
+
+@BOTH
+@settings(deadline=None, max_examples=examples(15))
+@given(seed=st.integers(0, 2**32), size=st.sampled_from([1e3, 1e12, 1e100]), odd=st.booleans())
+def test_no_noise_breaks_a_run(method, seed, size, odd):
+    rng = np.random.default_rng(seed)
+
+    def absurd(mechanism, value, purpose):
+        noise = size * (rng.choice([-1.0, 1.0], np.shape(value)) if odd else rng.choice([-1, 1]))
+        return np.asarray(value) + noise
+
+    lp = covering(60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", privlp.MissedRowsWarning)
+        found = play(lambda lp: solve(lp, 1.0, 5, method=method, opt=3.0), lp, absurd).result
+    assert np.isfinite(found.x).all()
+    assert (found.x >= 0).all()
+    assert math.isfinite(found.objective)
+
+
+@BOTH
+def test_there_is_a_point_at_every_step(method):
+    """Also for a driver that stops before the first stage has ended; then nothing is warned of."""
+    lp = covering(100)
+    task = Task.of(lp, 1.0, 1e-6, 10, opt=3.0)
+    planned = METHODS[method].plan(task)
+    draws = task.ledger.charge_together(planned.charges, task.relation, Randomness(0))
+    solver = planned.start(lp.rows(), draws)
+    for t in range(solver.rounds):
+        found = solver.released()
+        assert np.isfinite(found.x).all()
+        assert not found.warning
+        solver.step(t)
+    assert solver.rounds == planned.predict().rounds
+
+
+@BOTH
+def test_time_limit_and_progress(method, capsys):
+    lp = covering(100)
+    stopped = solve(lp, 1.0, 10, method=method, opt=3.0, time_limit=1e-9)
+    assert (stopped.status, stopped.x) == (privlp.Status.TIME_LIMIT, None)
+    assert stopped.privacy.eps > 0
+    found = solve(lp, 1.0, 10, method=method, opt=3.0, progress=True)
+    assert f"{found.iterations}/{found.iterations}" in capsys.readouterr().err
+
+
+@BOTH
+def test_true_numbers_of_rows_do_not_steer(method):
+    """Under add/remove: rows that mean nothing come and go, and every draw is planned alike."""
+    relation = ConstraintPrivate("add-remove", nominal_n=150)
+    plans = []
+    for n in (60, 150, 400):
+        task = Task.of(covering(n, neighbours=relation), 1.0, 1e-6, 10, opt=3.0)
+        plans.append(METHODS[method].plan(task).charges)
+    assert plans[0] == plans[1] == plans[2]
+    assert not any("sign" in purpose for *_, purpose in plans[0])
+
+
+def test_signs_are_used_where_rows_vary():
+    """Noise is smaller relative to rows of one sign, but not where centring shortens them."""
+    seen, asked = [], Stages._sign
+
+    def watched(self, simplex):
+        seen.append(asked(self, simplex))
+        return seen[-1]
+
+    rng = np.random.default_rng(0)
+    sparse = rng.uniform(0.5, 1, (2000, 20)) * (rng.random((2000, 20)) < 0.2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stages, "_sign", watched)
+        for rows in (-sparse, sparse, -np.ones((2000, 20)) - sparse, sparse - sparse[::-1]):
+            solve(LinearProgram(np.ones(20), rows, np.full(2000, -0.5)), 4.0, 1000, alpha=10.0)
+    assert seen == [-1, 1, 0, 0]
+
+
+def test_memory_is_a_few_numbers_for_each_row():
+    lp = covering(50_000, 30)
+    tracemalloc.start()
+    try:
+        lp.public()
+        before = tracemalloc.get_traced_memory()[0]
+        solve(lp, 1.0, 1000)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert peak <= 40 * 8 * 50_000  # the matrix has 30 for each row
