@@ -81,9 +81,9 @@ def solve(
         largest violation among points of that value.
     method : str or Method
         ``"auto"`` takes the method with the least error predicted from public numbers
-        (:func:`plan`). For whole constraints it takes ``"staged"`` or ``"perturbed"``, whichever
-        needs fewer rows, unless the optimum is given as one value and noise is more than 6 times
-        what `s` rows outweigh. Then it chooses among ``"staged-at-opt"``, ``"dmw"`` and these two,
+        (:func:`plan`). For whole constraints it takes ``"perturbed"``, or ``"staged"`` where that
+        would be mostly noise, unless the optimum is given as one value and noise is more than 6
+        times what `s` rows outweigh. Then it chooses among ``"staged-at-opt"``, ``"dmw"`` and these two,
         or takes ``"ftpl"`` where none applies.
         For other relations it chooses among ``"mw"`` and
         ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise, whichever
