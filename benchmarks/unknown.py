@@ -48,14 +48,25 @@ _MEASURED = tuple(f"benchmarks/unknown_tables/{name}.py" for name in ("cases", "
 @click.option(
     "--only", multiple=True, type=click.Choice(list(TABLES)), help="Print these tables alone."
 )
+@click.option(
+    "--without", multiple=True, type=click.Choice(list(TABLES)), help="Leave these tables out."
+)
 @click.option("--processes", default=2, show_default=True, help="In parallel.")
 @click.option("--quick", is_flag=True, help="Try tiny programs; nothing is kept or written.")
-def main(programs: int, draws: int, only: tuple[str, ...], processes: int, *, quick: bool) -> None:
+def main(
+    programs: int,
+    draws: int,
+    only: tuple[str, ...],
+    without: tuple[str, ...],
+    processes: int,
+    *,
+    quick: bool,
+) -> None:
     """Measure, and write the page with its picture; with --only or --quick print tables alone."""
     cache = None if quick else Cache("unknown", _state())
     programs, draws = (1, 1) if quick else (programs, draws)
     run = Runner(programs, draws, quick, processes, cache)
-    found = {name: TABLES[name].parts(run) for name in only or TABLES}
+    found = {name: TABLES[name].parts(run) for name in only or TABLES if name not in without}
     if only or quick:
         for part in (part for parts in found.values() for part in parts):
             _print(part)

@@ -18,6 +18,8 @@ _MISFIT = 0.3
 _SIDE = 0.05
 # The last counts are made on the safe side, where the target is kept with this probability.
 _LAST, _SAFE = 3, 0.9
+# A count so many deviations below its target makes its place a safe one, whatever the model.
+_FAR_BELOW = 2.0
 
 
 class Crossing:
@@ -38,6 +40,8 @@ class Crossing:
         Bound on the count, public.
     places : int, optional
         Number of places between low and high that are told apart.
+    power : float, optional
+        Places become denser towards the low end by this power; 1 for equal distances.
 
     Examples
     --------
@@ -58,11 +62,12 @@ class Crossing:
         sigma: float,
         most: float,
         places: int = 400,
+        power: float = 1.0,
     ) -> None:
         self.target, self._most = target, most
         # Exact counts are told apart to a thousandth of the target.
         self._sigma = max(sigma, 1e-3 * max(target, 1.0))
-        self._places = np.linspace(low, high, places)
+        self._places = low + (high - low) * np.linspace(0.0, 1.0, places) ** power
         self._log = np.zeros((places, len(_SLOPES)))
 
     def learn(self, t: float, count: float) -> None:
@@ -98,8 +103,13 @@ class Crossing:
         The last counts are made where the target is likely to be kept, if `probability` asks for
         more than a half.
         """
+        safe_places = [np.inf]
         for k in range(number):
             safe = probability > 0.5 and k >= number - _LAST
             t = self.surely(_SAFE if safe else 0.5)
-            self.learn(t, count(t))
-        return self.surely(probability)
+            found = count(t)
+            self.learn(t, found)
+            if found <= self.target - _FAR_BELOW * self._sigma:
+                safe_places.append(t)
+        place = self.surely(probability)
+        return min(place, *safe_places) if probability > 0.5 else place

@@ -25,6 +25,8 @@ _BACK, _FAR_BACK, _FORWARD, _LEAST_FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.6, 0
 SURE = 3.0
 # The last point misses no more than s rows with this probability, as far as counts tell.
 _SAFE = 0.97
+# Places of the last search are denser towards lower costs by this power: the way may be long.
+_DENSER = 3.0
 # Points between stages are to have this many deviations fewer than s missed rows.
 _BELOW_S = 1.8
 
@@ -133,7 +135,9 @@ class PathSearch:
 
     def _surely(self, counts: NoisyCounts, way: _Way) -> float:
         """The least t on the path at which surely no more than s rows are missed; or the top."""
-        crossing = Crossing(self._s, way.low, way.top, sigma=counts.sigma, most=math.inf)
+        crossing = Crossing(
+            self._s, way.low, way.top, sigma=counts.sigma, most=math.inf, power=_DENSER
+        )
         for t, count in way.tried.items():
             crossing.learn(t, count)
         return crossing.search(lambda t: counts(way.path(t)), counts.left, _SAFE)
