@@ -83,11 +83,10 @@ def solve(
         ``"auto"`` takes the method with the least error predicted from public numbers
         (:func:`plan`). For whole constraints it takes ``"perturbed"``, or ``"staged"`` where that
         would be mostly noise, unless the optimum is given as one value and noise is more than 6
-        times what `s` rows outweigh. Then it chooses among ``"staged-at-opt"``, ``"dmw"`` and these two,
-        or takes ``"ftpl"`` where none applies.
-        For other relations it chooses among ``"mw"`` and
-        ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise, whichever
-        is narrower; with a probability it takes ``"quantile-noise"``.
+        times what `s` rows outweigh. Then it chooses among ``"staged-at-opt"``, ``"dmw"`` and these
+        two, or takes ``"ftpl"`` where none applies. For other relations it chooses among ``"mw"``
+        and ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise,
+        whichever is narrower; with a probability it takes ``"quantile-noise"``.
 
         Where a whole constraint may change: ``"staged"`` runs several mirror descents in a row, and
         counts privately at which cost about `s` rows are missed; ``"staged-at-opt"`` takes the cost
