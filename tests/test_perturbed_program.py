@@ -501,3 +501,20 @@ def test_a_corner_at_a_price_of_a_million():
         steeper = dataclasses.replace(program, linear=np.full(3, steep))
         tolerance = _attainable(2 * steep, 1.0, 3)
         assert np.abs(steeper.minimise(tolerance / 2)).max() <= 1e-12
+
+
+def test_a_region_without_room_ends_no_run():
+    """Floating point leaves some regions no room, when draws are paid for: another one serves."""
+    narrow = np.vstack([np.ones(5), -np.ones(5)])
+    narrow[1] += 1e-6 * np.array([1.68, 0.79, 0.36, -0.76, 1.85])
+    for seed in range(12):
+        needs = abs(np.random.default_rng(seed).normal(size=(50, 5)))
+        lp = LinearProgram(
+            [0.1, 0.1, 1e-4, 1e-2, 1e-3],
+            np.vstack([narrow, -needs]),
+            np.r_[10.0, -2.5, -np.ones(50)],
+            private=np.r_[False, False, np.ones(50, bool)],
+            bounds=(0, 1e6),
+        )
+        found = solve(lp, 8.0, 1e-6, s=5, method="perturbed", rng=seed)
+        assert np.isfinite(found.x).all()

@@ -17,7 +17,7 @@ from privlp.methods.crossing import Crossing
 from privlp.methods.staged_run import Stages
 from privlp.privacy import Randomness
 from privlp.problem.standard_form import StandardForm
-from privlp.regions.simplex import Simplex
+from privlp.regions.simplex import Simplex, _within
 from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import RowBlock
 from tests.conformance_kit import Patch, audited, claim_of, play, sampler_of, sharpest
@@ -392,3 +392,22 @@ def test_memory_is_a_few_numbers_for_each_row():
     finally:
         tracemalloc.stop()
     assert peak <= 40 * 8 * 50_000  # the matrix has 30 for each row
+
+
+@given(data=st.data(), d=st.integers(1, 6))
+def test_shares_within_caps(data, d):
+    """The nearest shares within caps, against the definition; also where caps add up to 1."""
+    share = np.array(data.draw(st.lists(st.floats(1e-40, 1.0), min_size=d, max_size=d)))
+    caps = np.array(data.draw(st.lists(st.floats(1e-30, 2.0), min_size=d, max_size=d)))
+    share /= share.sum()
+    if data.draw(st.booleans()):
+        caps /= caps.sum()
+    found = _within(caps, share)
+    assert (found <= caps * (1 + 1e-12)).all()
+    assert (found > 0).all()
+    assert found.sum() == pytest.approx(min(1.0, caps.sum()), rel=1e-6)
+    free = found < caps * (1 - 1e-9)
+    ratio = found / share
+    if free.any():  # those below their caps grow alike, and the others less
+        assert ratio[free] == pytest.approx(ratio[free].max(), rel=1e-6)
+        assert (ratio[~free] <= ratio[free].max() * (1 + 1e-6)).all()

@@ -69,18 +69,15 @@ class StageRegions:
         if own <= 0:
             return self.region
         cap = float(self._public.cost @ self.cheapest) + margin * own
-        try:
-            region = ReducedPolytope(self._public, cap, self.weights)
-        except UnsupportedProblemError:  # costs so close to the cheapest one leave no room
-            return self.region
-        if not weighted:
+        region = scaled_or(self.region, self._public, cap, self.weights)
+        if not weighted or region is self.region:
             return region
         share = (np.abs(x - self.cheapest) * self.weights)[region.live] / region.unit
         weights = self.weights.copy()
         weights[region.live] *= (
             np.maximum(share / max(float(share.max()), 1e-300), _LEAST_SHARE) ** _POWER_OF_SHARE
         )
-        return ReducedPolytope(self._public, cap, weights)
+        return scaled_or(region, self._public, cap, weights)
 
     def evened(
         self, region: ReducedPolytope, rows: Rows[Any], draw: ChargedDraws
@@ -95,7 +92,21 @@ class StageRegions:
         ratio = max(float(noisy.max()), least) / np.maximum(noisy, least)
         self.weights = np.ones(len(self._public.cost))
         self.weights[region.live] = np.sqrt(np.maximum(ratio / _EVEN, 1.0))
-        return ReducedPolytope(self._public, region.cap, self.weights)
+        return scaled_or(region, self._public, region.cap, self.weights)
+
+
+def scaled_or(
+    other: ReducedPolytope, public: PublicRows, cap: float, weights: FloatArray
+) -> ReducedPolytope:
+    """The region of costs up to a cap with these weights of variables.
+
+    It is the other one if floating point leaves it no room: a run has paid for its draws, and does
+    not end with an error. Cap and weights are released numbers.
+    """
+    try:
+        return ReducedPolytope(public, cap, weights)
+    except UnsupportedProblemError:
+        return other
 
 
 def typical_side(

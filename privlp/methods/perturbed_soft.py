@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
+from privlp.methods.perturbed_regions import scaled_or
 from privlp.methods.task import Task
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
@@ -149,7 +150,7 @@ class SoftRowSearch:
             noisy = np.asarray(self._shares(self._rows.total(shares_of_norm, region)))
             noisy = np.maximum(noisy, least)
             weights[region.live] *= np.sqrt(noisy.max() / noisy)
-            region = ReducedPolytope(self._public, weights=weights)
+            region = scaled_or(region, self._public, math.inf, weights)
         self._trace["weights"] = [weights]
         while self._moments.remaining:
             region = self._whitened(region)

@@ -166,14 +166,15 @@ def _within(caps: FloatArray, share: FloatArray) -> FloatArray:
     """
     if (share <= caps).all():
         return share
-    order = np.argsort(caps / share)
-    capped = np.append(0.0, np.cumsum(caps[order]))[:-1]
-    left = np.cumsum(share[order][::-1])[::-1]
-    factor = (1.0 - capped) / left
-    # The first number of caps at which no other share exceeds its cap.
-    enough = np.flatnonzero(factor * share[order] <= caps[order])
-    if not enough.size:
+    if caps.sum() <= 1.0:
         return caps.copy()
+    order = np.argsort(caps / share)
+    room = 1.0 - np.append(0.0, np.cumsum(caps[order]))[:-1]  # beside the caps that are reached
+    factor = room / np.cumsum(share[order][::-1])[::-1]
+    # The first number of caps at which no other share exceeds its cap.
+    enough = np.flatnonzero((room > 0) & (factor * share[order] <= caps[order]))
+    if not enough.size:
+        return caps / caps.sum()
     return np.minimum(caps, factor[enough[0]] * share)
 
 
