@@ -166,7 +166,7 @@ def solve(
     >>> lp = privlp.LinearProgram(c=[1, 2, 1, 3], A=-needs, b=-np.ones(500))
     >>> solution = privlp.solve(lp, eps=2.0, delta=1e-6, s=50, rng=0)
     >>> solution.status, solution.method, solution.privacy.eps <= 2.0
-    (<Status.COMPLETED: 'completed'>, 'staged', True)
+    (<Status.COMPLETED: 'completed'>, 'perturbed', True)
 
     Capacities that one record changes by at most 1, between 10 and 40, and that the result must
     never exceed:

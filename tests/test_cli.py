@@ -199,7 +199,7 @@ def test_solve_prints_the_solution_and_the_ledger(model):
         for word in (
             "completed",
             "objective",
-            "release the sum of violated rows",
+            "perturb the convex program",
             "spent eps",
             "not for release",
         )
@@ -212,7 +212,7 @@ def test_solve_json_loads_as_a_solution(model, tmp_path):
     solution = privlp.Solution.load(target)
     assert solution.success
     assert not solution.privacy.seeded
-    assert json.loads(call("solve", model, *SOLVE, "--json", "-").stdout)["method"] == "staged"
+    assert json.loads(call("solve", model, *SOLVE, "--json", "-").stdout)["method"] == "perturbed"
 
 
 def test_solve_takes_pattern_relation_and_method(model):
@@ -640,8 +640,8 @@ def test_range_of_the_optimum(model):
     assert "count violated rows" in searched.output
     result = call("solve", model, *request, "--seed", 1)
     assert result.exit_code == 0
-    assert "sum the signs of rows" in result.output
-    assert "staged (auto)" in call("plan", model, *request).output
+    assert "count missed rows on a public ray" in result.output
+    assert "perturbed (auto)" in call("plan", model, *request).output
     both = call("solve", model, *request, "--opt", 5)
     assert both.exit_code == 2
     assert "Give --opt or --opt-range, not both" in both.output
