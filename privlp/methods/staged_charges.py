@@ -56,7 +56,9 @@ _BENT = 0.2
 # Shares of the budget: for the signs of rows, for the start, for counts between stages and after.
 _SIGNS, _START, _BETWEEN, _LAST = 0.005, 0.02, 0.015, 0.12
 #: Numbers of counts.
-START_COUNTS, COUNTS, LAST_COUNTS = 12, 6, 8
+_START_COUNTS, COUNTS, _LAST_COUNTS = 12, 6, 8
+# Without noise there are so many last counts.
+_EXACT_COUNTS = 24
 _COUNT = "count violated rows"
 
 
@@ -158,9 +160,10 @@ class StagedCharges:
         stages = [Stage.of(shape, noise=noise, n=task.n, size=size) for shape in shapes]
         before = [_Sums(_SIGNS, 1, "sum the signs of rows", 2.0 * k + allowance)] if signs else []
         if search:
-            before.append(_Sums(_START, START_COUNTS, _COUNT, float(k)))
+            before.append(_Sums(_START, _START_COUNTS, _COUNT, float(k)))
             after = [_Sums(_BETWEEN, COUNTS, _COUNT, float(k))] * (len(stages) - 1)
-            after.append(_Sums(_LAST, LAST_COUNTS, _COUNT, float(k)))
+            last = _LAST_COUNTS if noise > 0 else _EXACT_COUNTS
+            after.append(_Sums(_LAST, last, _COUNT, float(k)))
         else:  # two levels are looked for
             after = [_Sums(2 * _BETWEEN, 2 * COUNTS, _COUNT, float(k))] * (len(stages) - 1)
         requests = _requests(task, before, stages, after, change + allowance)
@@ -175,7 +178,7 @@ def difficulty(noise: float, size: int, s: float) -> float:
 def _search(noise: float, size: int, s: float) -> tuple[_Shape, ...]:
     """The stages of a search."""
     if noise == 0:
-        return _SEARCH + _EXACT
+        return _SEARCH_IN_NOISE + _EXACT
     return _SEARCH if difficulty(noise, size, s) <= 1 else _SEARCH_IN_NOISE
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from privlp.duals.elastic import ElasticDual, ElasticRows
 from privlp.errors import MissedRowsWarning
 from privlp.methods.crossing import Crossing
-from privlp.methods.staged_charges import COUNTS, LAST_COUNTS, START_COUNTS, Stage, StagedCharges
+from privlp.methods.staged_charges import COUNTS, Stage, StagedCharges
 from privlp.methods.staged_sizes import Sizes
 from privlp.methods.task import Task
 from privlp.players.accelerated import AcceleratedDescent
@@ -222,7 +222,7 @@ class StagesInSearch(Stages):
     def _play(self) -> Iterator[None]:
         sizes, stages = self._sizes, self._charges.stages
         sign = self._sign(sizes.region(sizes.middle))
-        self._place, _ = self._searched(stages[0].aim, START_COUNTS, *sizes.ends, start=True)
+        self._place, _ = self._searched(stages[0].aim, *sizes.ends, start=True)
         yield
         for number, stage in enumerate(stages):
             # Costs a little lower than those found: else nothing asks for better points.
@@ -234,18 +234,15 @@ class StagesInSearch(Stages):
             self._note("sizes", sizes.value(place))
             if number + 1 < len(stages):
                 aim = stages[number + 1].aim
-                self._place, _ = self._searched(aim, COUNTS, place - _FACTOR, place + _FACTOR)
+                self._place, _ = self._searched(aim, place - _FACTOR, place + _FACTOR)
             else:
                 ends = place - _FACTOR, place + _LAST_FACTOR
-                self._place, self._fewest = self._searched(
-                    1.0, LAST_COUNTS, *ends, probability=_SAFE
-                )
+                self._place, self._fewest = self._searched(1.0, *ends, probability=_SAFE)
             yield
 
     def _searched(
         self,
         aim: float,
-        number: int,
         low: float,
         high: float,
         *,
@@ -275,7 +272,7 @@ class StagesInSearch(Stages):
         crossing = Crossing(target, low, high, sigma=sigma, most=self._n)
         for place, found in counts.items():
             crossing.learn(place, found)
-        place = crossing.search(count, number - len(counts), probability)
+        place = crossing.search(count, draw.remaining, probability)
         fewest = min(counts.values()) - _SURELY * sigma
         if fewest > crossing.target:  # no size helps: the smallest that is as good as others
             as_good = fewest + 2 * _SURELY * sigma
