@@ -22,8 +22,6 @@ from privlp.rows.door import Rows
 
 # What a search of difficulty 1 leaves of the amount by which a row varies.
 _USEFUL = 0.1
-# Violation of the (s+1)-th row over the error of the sum, for each row: docs/results/staged.md.
-_VIOLATION = 1.0
 
 
 class Staged(Method):
@@ -31,8 +29,10 @@ class Staged(Method):
 
     The region is {u >= 0, cost·u = V}. Each stage minimises a smoothed sum of violations, from the
     released point of the stage before, by smaller steps. Between stages noisy counts find the V at
-    which a few times s rows are missed; after the last stage, the V at which at most s are. `opt`
-    is no more than a hint where to look first.
+    which a few times s rows are missed; after the last stage, the V at which at most s are (by more
+    than `alpha`, if it is given). Finite upper bounds of variables cap their shares, and public
+    rows may bound the objective. `opt` is a hint, used only if it is far from the costs of
+    variables near 1.
 
     *Neighbours*: constraint-private, one record with k rows.
 
@@ -92,10 +92,10 @@ class Staged(Method):
 class StagedAtOptimum(Method):
     """:class:`Staged` for a given optimum, which is taken at its word: cost·u = V does not move.
 
-    Between stages noisy counts find a level of violation that stands for a few times s rows. It
-    tells programs that can be satisfied, where later stages keep a distance, from all others, where
-    they leave out the rows of largest violation no more than the sum of violations does. Privacy:
-    as for :class:`Staged`.
+    Between stages noisy counts find the violation that a few times s rows exceed. If it is far
+    below 0, all rows can be satisfied, and later stages ask for a margin. If it is far above 0,
+    later stages count violations beyond it alone. `alpha` is not used. Privacy: as for
+    :class:`Staged`.
     """
 
     name = "staged-at-opt"
@@ -123,7 +123,7 @@ class StagedAtOptimum(Method):
         def predict() -> Prediction:
             return Prediction(
                 self.name,
-                _VIOLATION * charges.error(simplex.size, task.n) * simplex.typical_norm,
+                charges.error(simplex.size, task.n) * simplex.typical_norm,
                 0.0,
                 charges.rounds,
                 charges.noise_of_a_round,

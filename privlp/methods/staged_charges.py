@@ -141,22 +141,27 @@ class StagedCharges:
 
     def error(self, size: int, n: int) -> float:
         """Error of the sum of violations that a single release would leave, for each row."""
-        return self.noise * math.sqrt(2 * math.log(max(2, size))) / n
+        return _error(self.noise, size, n)
 
     @classmethod
     def of(cls, task: Task, size: int, *, search: bool) -> StagedCharges:
-        """For a region with this number of vertices."""
+        """Those of a run on a region with this number of vertices, with or without a search.
+
+        Raises
+        ------
+        InvalidParameterError, UnsupportedProblemError, BudgetExceededError
+            If the task has no delta, no hard private rows, or no budget.
+        """
         relation = task.constraint_private("staged" if search else "staged-at-opt")
         k = task.public.rows_of_one_record
         allowance = 2 * rounding.of_sum(task.largest_n, size)
         change = relation.sum_sensitivity(1.0, k)
         noise = change * noise_of_one_release(task)
         signs = not relation.hides_rows and noise > 0
-        error = noise * math.sqrt(2 * math.log(max(2, size))) / task.n
         if search:
             shapes = _search(noise, size, task.density())
         else:
-            shapes = _FEW if error > _LARGE_NOISE else _MANY
+            shapes = _FEW if _error(noise, size, task.n) > _LARGE_NOISE else _MANY
         stages = [Stage.of(shape, noise=noise, n=task.n, size=size) for shape in shapes]
         before = [_Sums(_SIGNS, 1, "sum the signs of rows", 2.0 * k + allowance)] if signs else []
         if search:
@@ -168,6 +173,10 @@ class StagedCharges:
             after = [_Sums(2 * _BETWEEN, 2 * COUNTS, _COUNT, float(k))] * (len(stages) - 1)
         requests = _requests(task, before, stages, after, change + allowance)
         return cls(requests, stages, signs, noise)
+
+
+def _error(noise: float, size: int, n: int) -> float:
+    return noise * math.sqrt(2 * math.log(max(2, size))) / n
 
 
 def difficulty(noise: float, size: int, s: float) -> float:

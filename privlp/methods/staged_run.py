@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -45,7 +45,7 @@ _SURELY = 2.0
 _SAFE = 0.97
 
 
-class Stages:
+class Stages(ABC):
     """What both kinds of staged descent share.
 
     Parameters
