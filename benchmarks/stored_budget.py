@@ -34,18 +34,21 @@ SIZES = (0.5, 1.0, 1.5)
 
 
 def work(path: str, log: str, unit: float, seed: int) -> None:
-    """Charge, draw, and note each draw on the disk after it, until the budget is spent."""
+    """Charge, draw, and note each draw on the disk after it, until the smallest is refused."""
     budget, rng = Budget.open(path), random.Random(seed)
     name, count = f"{seed}", 0
     note = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     while True:
-        eps, purpose = unit * rng.choice(SIZES), f"{name}:{count}"
+        size, purpose = rng.choice(SIZES), f"{name}:{count}"
+        eps = unit * size
         try:
             release = budget.ledger(eps, 0.0).charge(
                 LaplaceMechanism.of_eps(1.0, eps), 1, purpose, ConstraintPrivate(), Randomness()
             )
         except BudgetExceededError:
-            return
+            if size == min(SIZES):
+                return
+            continue
         release(0.0)
         os.write(note, f"{purpose}\n".encode())
         os.fsync(note)
