@@ -233,13 +233,9 @@ class TestWhatIsFound:
 
     def test_at_a_given_optimum(self, form):
         lp = FORMS[form]()
-        if np.isfinite(lp.bounds).all():
-            with pytest.raises(privlp.UnsupportedProblemError, match="two finite bounds"):
-                solve(lp, method="staged-at-opt", opt=4.0)
-            return
         exact = privlp.solve_exact(lp).objective
         found = solve(lp, INF, method="staged-at-opt", opt=exact)
-        assert found.objective == pytest.approx(exact)
+        assert lp.sign * (found.objective - exact) <= 1e-9 * abs(exact)
         assert missed(lp, found.x, alpha=0.02) <= 60
 
 
@@ -366,16 +362,16 @@ def test_true_numbers_of_rows_do_not_steer(method):
 
 def test_signs_are_used_where_rows_vary():
     """Noise is smaller relative to rows of one sign, but not where centring shortens them."""
-    seen, asked = [], Stages._sign
+    seen, asked = [], Stages._measure_sign
 
-    def watched(self, simplex):
-        seen.append(asked(self, simplex))
-        return seen[-1]
+    def watched(self):
+        asked(self)
+        seen.append(self._sign)
 
     rng = np.random.default_rng(0)
     sparse = rng.uniform(0.5, 1, (2000, 20)) * (rng.random((2000, 20)) < 0.2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Stages, "_sign", watched)
+        patch.setattr(Stages, "_measure_sign", watched)
         for rows in (-sparse, sparse, -np.ones((2000, 20)) - sparse, sparse - sparse[::-1]):
             solve(LinearProgram(np.ones(20), rows, np.full(2000, -0.5)), 4.0, 1000, alpha=10.0)
     assert seen == [-1, 1, 0, 0]

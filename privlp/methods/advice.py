@@ -33,7 +33,8 @@ def advise(task: Task, prediction: Prediction | None) -> tuple[Verdict, str]:
             " predicted."
         )
     if prediction is not None and prediction.difficulty is not None:
-        return _advice_on_difficulty(task, prediction.difficulty)
+        verdict, advice = _advice_on_difficulty(task, prediction.difficulty)
+        return verdict, advice + (_advice_on_checked(task) if prediction.checks_opt else "")
     if prediction is None or prediction.yardstick is None:
         on_word = _advice_on_word(task) if _single_optimum(task) else ""
         return Verdict.UNKNOWN, (
@@ -106,8 +107,8 @@ def _advice_on_known_optimum(task: Task) -> str:
     if not _single_optimum(task):
         return ""
     return (
-        " opt is only a hint here. If it is known to be right, method='staged-at-opt' or 'ftpl'"
-        " may do better: they take it at its word."
+        " opt is only a hint here. If it is known to be right, method='ftpl' may do better: it"
+        " takes it at its word."
     )
 
 
@@ -169,6 +170,16 @@ def _advice_on_search(task: Task) -> str:
             " range."
         )
     return advice
+
+
+def _advice_on_checked(task: Task) -> str:
+    """What becomes of a wrong optimum where noisy counts check it."""
+    better, worse = ("lower", "higher") if task.lp.sign > 0 else ("higher", "lower")
+    return (
+        f" The objective will be opt, or {better} where at most s = {task.density():g} rows are"
+        f" missed then. It will be {worse} only if noisy counts show that no point near opt would"
+        " do."
+    )
 
 
 def _advice_on_word(task: Task) -> str:

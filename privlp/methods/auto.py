@@ -17,13 +17,7 @@ from privlp.methods.base import Method, PlannedRun
 from privlp.methods.perturbed import require_enough_rows
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
-from privlp.regions.optimum import is_range
 from privlp.relations.base import NeighbourRelation
-
-# Difficulty of perturbed programs up to which a single `opt` is a mere hint: twice that from which
-# the result is mostly noise. Up to here a wrong hint does more harm than noise, and on maps even a
-# right one leaves more rows violated: see docs/results/unknown.md.
-_MERE_HINT = 2 * HOPELESS
 
 
 class Proposals:
@@ -66,6 +60,9 @@ class Proposals:
             If none can be planned, with the reasons.
         """
         found = [method for method in candidates if method.name in self.predictions]
+        for method in found:
+            if method.checks_opt:  # a given optimum is worth more than a search
+                return method.name
         difficulties = {
             method.name: difficulty
             for method in found
@@ -75,9 +72,7 @@ class Proposals:
             # Perturbed programs, which come last, do evenly well on all programs where noise is
             # small. Staged descent does better where it is large: docs/results/staged.md.
             fair = [name for name in difficulties if difficulties[name] <= HOPELESS]
-            chosen = fair[-1] if fair else min(difficulties, key=lambda name: difficulties[name])
-            if difficulties[chosen] <= _MERE_HINT or not self._given_optimum():
-                return chosen
+            return fair[-1] if fair else min(difficulties, key=lambda name: difficulties[name])
         # HiGHS takes many times longer than closed formulas: it is for regions without them.
         closed = [method for method in found if not method.needs_oracle] or found
         if closed:
@@ -86,10 +81,6 @@ class Proposals:
             if method.name in self.planned:
                 return method.name
         raise self._refusal(candidates)
-
-    def _given_optimum(self) -> bool:
-        """Whether the request holds an optimal value, which other methods build on."""
-        return self._task.opt is not None and not is_range(self._task.opt)
 
     def _refusal(self, candidates: Sequence[Method]) -> PrivLPError:
         """Why none of the candidates can be planned."""

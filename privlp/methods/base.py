@@ -72,6 +72,8 @@ class Method(ABC):
         Whether :func:`privlp.plan` lists it.
     needs_oracle : bool
         Whether it solves a linear program each round, which takes many times longer than others.
+    checks_opt : bool
+        Whether it builds on a given optimum, and notices if that is wrong.
 
     Examples
     --------
@@ -114,6 +116,7 @@ class Method(ABC):
     rows_hold: ClassVar[Literal["nearly", "probably", "always"]] = "nearly"
     listed: ClassVar[bool] = True
     needs_oracle: ClassVar[bool] = False
+    checks_opt: ClassVar[bool] = False
 
     @abstractmethod
     def protects(self, relation: NeighbourRelation) -> bool:

@@ -76,6 +76,8 @@ class Prediction:
     on_numbers : tuple of NoiseOnNumbers
         For methods that tighten the private numbers: the noise on each part of the program. It
         costs objective, which is not predicted.
+    checks_opt : bool
+        Whether the method notices if a given optimum is wrong.
     note : str
         What else public numbers say, in sentences for the advice.
 
@@ -99,4 +101,5 @@ class Prediction:
     yardstick: float | None = None
     difficulty: float | None = None
     on_numbers: tuple[NoiseOnNumbers, ...] = ()
+    checks_opt: bool = False
     note: str = ""

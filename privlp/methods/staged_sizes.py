@@ -30,6 +30,8 @@ class Sizes:
     task : Task
     hint : (float, float) or None
         Objectives between which the optimum is likely. Those that no u >= 0 reaches are left out.
+    given : bool, optional
+        Whether the hint is the middle of all sizes, however near it is to variables near 1.
 
     Raises
     ------
@@ -37,7 +39,9 @@ class Sizes:
         If the regions are no simplices.
     """
 
-    def __init__(self, task: Task, hint: tuple[float, float] | None) -> None:
+    def __init__(
+        self, task: Task, hint: tuple[float, float] | None, *, given: bool = False
+    ) -> None:
         self._form = task.form
         cost = self._form.cost
         self._sign = -1.0 if cost.size and cost[0] < 0 else 1.0
@@ -55,7 +59,7 @@ class Sizes:
             known = sorted(self._sign * math.log(value) for value in likely if value > 0)
             if known:
                 self.likely = (known[0] + known[-1]) / 2
-                if abs(self.likely - centre) > _FARTHEST_HINT:
+                if given or abs(self.likely - centre) > _FARTHEST_HINT:
                     centre = self.likely
         smallest, largest = self._bounds(task)
         places = sorted(

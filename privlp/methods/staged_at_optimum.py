@@ -1,0 +1,177 @@
+"""Staged descent at a given size of the objective, as long as noisy counts bear it out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from functools import partial
+from typing import Any
+
+from privlp.duals.elastic import ElasticRows
+from privlp.methods.crossing import Crossing
+from privlp.methods.staged_charges import COUNTS, Stage, StagedCharges
+from privlp.methods.staged_run import (
+    FACTOR,
+    LAST_FACTOR,
+    SURE,
+    SURELY,
+    Stages,
+    deviation,
+)
+from privlp.methods.staged_sizes import Sizes
+from privlp.methods.task import Task
+from privlp.privacy import ChargedDraws
+from privlp.regions.simplex import Simplex
+from privlp.rows.door import Rows
+from privlp.rows.missed import MeasuredRows
+
+# Noisy counts ask for the V at which twice s rows are missed. The given one was too high if that
+# V is lower by the first of these factors (its logarithm), and too low if it is higher by the
+# third: after the first stage, which finds rough points, or by the fourth, after others.
+_TOO_HIGH, _TOO_HIGH_IN_NOISE, _CHECKED = 0.1, 0.5, 2.0
+_TOO_LOW_AT_FIRST, _TOO_LOW = 0.3, 0.2
+# Higher ones are looked for up to this factor.
+_FARTHEST = 3.5
+# The last V keeps all but s rows with this probability, as far as counts tell.
+_SAFE = 0.99
+# Levels: so many times s rows are violated by more. Violations beyond the third number times the
+# error, and so many times the softness of the stage, are not due to the descent; a margin below
+# the fourth times the error is not either. Where the level is not 0, shares are mixed with equal
+# ones.
+_SOFT = 8.0
+_NEAR, _FAR, _BEYOND, _BELOW, _MIXED = 4.0, 8.0, 8.0, 6.0, 0.1
+# Levels that are told apart: hyperbolic sines of numbers up to this one, times the error.
+_LARGEST_LEVEL = 9.0
+
+
+class _Given(Enum):
+    """What counts say of the given V."""
+
+    RIGHT = "right"
+    HIGH = "higher than needed"
+    LOW = "too low"
+
+
+class StagesAtOptimum(Stages):
+    """Stages at a given V, as long as noisy counts bear it out.
+
+    Where a lower V would do, stages go on there. Where only a higher one would, the given one was
+    too low: the stages start afresh, and V is searched. Where none would, V stays what it is.
+
+    At the given V the level of violation moves. A positive one says that not all rows can be
+    satisfied: rows beyond it count. A negative one says that they can, with room to spare.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        rows: Rows[Any],
+        charges: StagedCharges,
+        draws: Sequence[ChargedDraws],
+        sizes: Sizes,
+    ) -> None:
+        super().__init__(task, rows, charges, draws, sizes)
+        self._given, self._verdict, self._level = sizes.middle, _Given.RIGHT, 0.0
+        self._levels = 0
+        self._error = max(charges.error(self._share.size, task.n), 1e-12)
+        self._clearly = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
+
+    def _begin(self) -> None:
+        self._measure_sign()
+
+    def _descend(self, stage: Stage) -> Iterator[None]:
+        if self._verdict is _Given.LOW:
+            stage = stage.afresh
+        size = self._given
+        if self._verdict is not _Given.RIGHT:
+            size = max(self._place - stage.push, self._sizes.ends[0])
+        simplex = self._sizes.region(size)
+        scaled = self._scaled(simplex)
+        if self._level:
+            self._share = (1 - _MIXED) * self._share + _MIXED * self._equal
+        yield from self._descend_on(simplex, scaled, stage, self._level)
+        self._note("sizes", self._sizes.value(size))
+        self._at, self._softness = (simplex, scaled), stage.softness
+
+    def _go_on(self, draw: ChargedDraws, following: Stage) -> None:
+        self._level = 0.0
+        if self._verdict is _Given.RIGHT:
+            self._judge(draw, following)
+        else:
+            ends = self._place - FACTOR, self._highest(self._place + FACTOR)
+            self._place, _ = self._searched(draw, following.aim, *ends, number=draw.remaining)
+        if self._verdict is _Given.RIGHT:
+            self._level = self._measured_level(draw, *self._at)
+            self._levels += 1
+            self._note("levels", self._level)
+
+    def _judge(self, draw: ChargedDraws, following: Stage) -> None:
+        """Decide whether the given V is right; and if not, where to go on."""
+        sigma = deviation(draw)
+        aim = max(_CHECKED, SURE * sigma / self._s)
+        ends = self._given - FACTOR, self._given + _FARTHEST
+        place, fewest = self._searched(draw, aim, *ends, number=COUNTS - 1)
+        too_high = self._given - (_TOO_HIGH if aim == _CHECKED else _TOO_HIGH_IN_NOISE)
+        too_low = self._given + (_TOO_LOW if self._levels else _TOO_LOW_AT_FIRST)
+        lower = self._count(draw, too_high)
+        if not sigma:  # without noise there is no doubt
+            return
+        if place < too_high and lower <= aim * self._s:
+            self._verdict = _Given.HIGH
+            ends = self._sizes.ends[0], self._given
+        elif place > too_low and fewest + sigma <= aim * self._s:
+            self._verdict = _Given.LOW
+            if not self._levels:  # nothing is lost
+                self._share = self._equal
+        if self._verdict is not _Given.RIGHT:
+            self._place, _ = self._searched(draw, following.aim, *ends, number=draw.remaining)
+
+    def _highest(self, place: float) -> float:
+        """The place, or the given one if that is lower and not too low."""
+        return place if self._verdict is _Given.LOW else min(place, self._given)
+
+    def _measured_level(self, draw: ChargedDraws, simplex: Simplex, scaled: Rows[Any]) -> float:
+        """The level of the next stage, from noisy counts at the current point."""
+        point = simplex.point(self._share)
+        measured = scaled.keep(partial(ElasticRows, start=point, softness=1.0))
+
+        def count(t: float) -> float:
+            beyond = self._error * math.sinh(t)
+            return float(draw(float(measured.total(ElasticRows.violated_by_more, point, beyond))))
+
+        each, levels = draw.remaining // 2, []
+        for times in (_NEAR, _FAR):
+            crossing = Crossing(
+                min(times * self._s, self._n / 2),
+                -_LARGEST_LEVEL,
+                _LARGEST_LEVEL,
+                sigma=deviation(draw),
+                most=self._n,
+            )
+            levels.append(self._error * math.sinh(crossing.search(count, each)))
+        near, far = levels
+        if near > max(_BEYOND * self._error, _SOFT * self._softness):
+            return near
+        return min(near, far / 2) if far < -_BELOW * self._error else 0.0
+
+    def _end(self, draw: ChargedDraws) -> None:
+        """Find the last size: the given one, or a lower one at which surely s rows are missed.
+
+        If the given one was too low: the lowest at which surely s rows are missed.
+        """
+        s, sigma, right = self._s, deviation(draw), self._verdict is _Given.RIGHT
+        if right:
+            self._place = self._given
+        highest = self._highest(self._place + LAST_FACTOR)
+        ends = self._place - FACTOR, highest
+        self._place, fewest = self._searched(
+            draw, 1.0, *ends, number=draw.remaining - 2, probability=_SAFE
+        )
+        many = max(fewest - sigma, self._count(draw, self._place)) > s + sigma
+        told = 0 < SURE * sigma <= s  # without noise there is no doubt
+        if self._verdict is not _Given.LOW and (many or (right and not told)):
+            self._place = highest
+        x = self._sizes.point(self._place, self._share)
+        missed = float(draw(float(self._clearly.total(MeasuredRows.missed, x))))
+        self._fewest = missed - SURELY * sigma
