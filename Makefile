@@ -108,7 +108,7 @@ bench-low-sensitivity: $(VENV)/dev  ## Private numbers: multiplicative weights a
 	$(BIN)/python -m benchmarks.feasible
 
 bench-staged: $(VENV)/dev  ## Staged descent beside what came before it (resumable)
-	$(BIN)/python -m benchmarks.staged
+	$(BIN)/python -m benchmarks.generated
 
 bench-unknown: $(VENV)/dev  ## Programs whose optimum nobody knows: cost, rows missed, success; model files (resumable)
 	$(BIN)/python -m benchmarks.unknown
