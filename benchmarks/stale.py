@@ -91,7 +91,12 @@ SOURCES: dict[str, tuple[str, ...]] = {
         *SELECTION_CLASSIFIER,
     ),
     "feasible": (*PRIVACY, *SOLVERS, "privlp/examples.py"),
-    "never_violated": (*PRIVACY, *SOLVERS, "privlp/examples.py"),
+    "never_violated": (
+        *PRIVACY,
+        *SOLVERS,
+        "privlp/examples.py",
+        "benchmarks/advertising_sizes.py",
+    ),
     "planted": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "tests/planted/*.py"),
     "private_lp_svc": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER),
     "scm_curves": (
