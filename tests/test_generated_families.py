@@ -59,11 +59,11 @@ def test_many_rows_are_many():
     for seed in range(20):
         rng = np.random.default_rng([2, seed])
         n, d, density = sizes.drawn(
-            rng, density=(0.4, 1.0), rows=(300_000, 1_000_000), variables=(5, 12), entries=3_000_000
+            rng, density=(0.4, 1.0), rows=(300_000, 1_000_000), variables=(5, 12), entries=2_000_000
         )
         assert 300_000 <= n <= 1_000_000
         assert 5 <= d <= 12
-        assert n * d * density <= 3_000_001 * 1.2
+        assert n * d * density <= 2_000_001 * 1.2
 
 
 def test_drawn_sizes_span_the_range():

@@ -27,7 +27,7 @@ def many_rows(seed: int) -> Instance:
     """As :func:`random_covering`, with 300,000 to 1,000,000 rows and few variables."""
     rng = np.random.default_rng([2, seed])
     sizes = drawn(
-        rng, density=(0.4, 1.0), rows=(300_000, 1_000_000), variables=(5, 12), entries=3_000_000
+        rng, density=(0.4, 1.0), rows=(300_000, 1_000_000), variables=(5, 12), entries=2_000_000
     )
     return _random(rng, *sizes)
 

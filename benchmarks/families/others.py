@@ -13,7 +13,7 @@ from privlp import LinearProgram
 from svm_models import hard_margin_lp
 
 #: Filled entries where a private solve takes longest.
-_FEWER = 300_000
+_FEWER = 200_000
 
 
 def packing(seed: int) -> Instance:

@@ -9,7 +9,7 @@ import numpy as np
 #: Rows and variables lie between these.
 ROWS, VARIABLES = (1_000, 1_000_000), (5, 1_000)
 #: Filled entries of a program, so that HiGHS takes seconds.
-MOST_ENTRIES = 1_000_000
+MOST_ENTRIES = 600_000
 
 
 class Sizes(NamedTuple):
