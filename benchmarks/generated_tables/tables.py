@@ -45,8 +45,9 @@ def about(found: Found, seeds: int, minutes: float, delta: float) -> list[Part]:
             " maximise, so there less is worse."
         ),
         (
-            f'*{AUTO}*: `method="auto"` with the exact optimum (LP-SVM: with a drawn 1-norm, no'
-            f" rule satisfies all rows). *{UNKNOWN}*: without `opt`. *{BEFORE}*: with the exact"
+            f'*{AUTO}*: `method="auto"` with the exact optimum (LP-SVM: with a drawn 1-norm;'
+            " no rule satisfies all rows, and x = 0 leaves a violation of 1 at an objective of 0)."
+            f" *{UNKNOWN}*: without `opt`. *{BEFORE}*: with the exact"
             " optimum, the method that `auto` took before: `mirror-best`, or `ftpl` where that does"
             " not apply. Difference: paired, of positive parts. A verdict needs a difference of"
             " more than 5 % and two standard errors; *dearer*: violations are equal, and the"
@@ -59,13 +60,18 @@ def about(found: Found, seeds: int, minutes: float, delta: float) -> list[Part]:
 
 def _summary(found: Found) -> str:
     verdicts: Counter[str] = Counter()
+    worse = []
     for family in GENERATED:
-        maximised = _maximised(family)
-        verdicts.update(found.verdict(family, eps, maximised=maximised) for eps in epsilons(family))
+        for eps in epsilons(family):
+            verdict = found.verdict(family, eps, maximised=_maximised(family))
+            verdicts[verdict] += 1
+            if verdict == WORSE:
+                worse.append(f"{family} at ε = {eps:g}")
     counted = ", ".join(
         f"{verdicts[name]} {name}" for name in (BETTER, EQUAL, DEARER, WORSE) if verdicts[name]
     )
-    return f"Over all families and ε, *{AUTO}* beside *{BEFORE}*: {counted}."
+    names = f" Worse: {', '.join(worse)}." if worse else ""
+    return f"Over all families and ε, *{AUTO}* beside *{BEFORE}*: {counted}.{names}"
 
 
 def _maximised(family: str) -> bool:
