@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from click.testing import CliRunner
 
 import privlp
-from benchmarks import generated
+from benchmarks import generated, problems
 from benchmarks.families import covering, others, sizes
 from benchmarks.families import instance as instances
 from benchmarks.families.generated import FIRST_SEED, GENERATED
@@ -137,9 +137,9 @@ def test_units_and_violations_by_hand():
 
 
 def test_without_noise_the_same_rounds_leave_less():
-    instance = Instance(GENERATED["our covering 20000 x 80"](QUICK).lp, 500, given=10.0)
+    instance = Instance(problems.covering(QUICK, n=4_000, d=30).lp, 100, given=10.0)
     options = {"opt": 10.0, "method": "staged-at-opt", "rng": 0}
-    noisy = privlp.solve(instance.lp, 0.25, 1e-6, 500, **options)
+    noisy = privlp.solve(instance.lp, 0.25, 1e-6, 100, **options)
     exact = cells._solved(instance, cells.NOISELESS, 0.25, 10.0, 0)
     again = cells._solved(instance, cells.NOISELESS, 0.25, 10.0, 1)
     assert noisy.iterations == exact.iterations
@@ -147,7 +147,7 @@ def test_without_noise_the_same_rounds_leave_less():
     assert cells.violations(instance, exact.x)[0] < cells.violations(instance, noisy.x)[0]
     # The patch is gone: noise is back.
     assert not np.array_equal(
-        privlp.solve(instance.lp, 0.25, 1e-6, 500, **{**options, "rng": 1}).x, noisy.x
+        privlp.solve(instance.lp, 0.25, 1e-6, 100, **{**options, "rng": 1}).x, noisy.x
     )
 
 
@@ -203,12 +203,13 @@ def test_the_command_prints_a_part_and_keeps_what_it_measured(tmp_path, monkeypa
     monkeypatch.setattr(generated, "_state", lambda: "test")
     monkeypatch.setattr("benchmarks.cache._FOLDER", tmp_path)
     monkeypatch.setattr(sizes, "MOST_ENTRIES", 20_000)
-    calls = ["--families", "map covering 5000", "--seeds", "2", "--eps", "1,4"]
+    calls = ["--families", "zero-sum", "--seeds", "2", "--eps", "0.5,4"]
     calls += ["--first-seed", "0", "--noise-free-seeds", "0", "--processes", "1"]
     done = CliRunner().invoke(generated.main, calls, catch_exceptions=False)
     assert done.exit_code == 0
     assert "verdict" in done.output
     assert re.search(r"auto, opt given +\d", done.output)
+    assert "ε = 0.5" in done.output
     assert "ε = 4" in done.output
     assert "ε = 2" not in done.output
     again = CliRunner().invoke(generated.main, calls, catch_exceptions=False)

@@ -79,7 +79,7 @@ def capacity(seed: int) -> Instance:
     random routing leaves every owner some room.
     """
     rng = np.random.default_rng([10, seed])
-    commodities, paths = int(rng.integers(3, 61)), int(rng.integers(2, 6))
+    commodities, paths = int(rng.integers(3, 31)), int(rng.integers(2, 5))
     d = commodities * paths
     n, _, density = drawn(rng, density=(0.05, 0.4), variables=(d, d), entries=_FEWER)
     A = filled(rng, n, d, density, spread=0.5)
