@@ -9,7 +9,7 @@ RESOLUTION_oldest := lowest-direct
 RESOLUTION_newest := highest
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-family bench-low-sensitivity bench-unknown bench-staged bench-svm clean
+.PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-family bench-low-sensitivity bench-unknown bench-generated bench-svm clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -107,8 +107,8 @@ bench-low-sensitivity: $(VENV)/dev  ## Private numbers: multiplicative weights a
 	$(BIN)/python -m benchmarks.never_violated
 	$(BIN)/python -m benchmarks.feasible
 
-bench-staged: $(VENV)/dev  ## Staged descent beside what came before it (resumable)
-	$(BIN)/python -m benchmarks.staged
+bench-generated: $(VENV)/dev  ## Generated families: the default beside what came before and beside no noise (resumable)
+	$(BIN)/python -m benchmarks.generated
 
 bench-unknown: $(VENV)/dev  ## Programs whose optimum nobody knows: cost, rows missed, success; model files (resumable)
 	$(BIN)/python -m benchmarks.unknown

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -20,6 +19,8 @@ import numpy as np
 from tqdm import tqdm
 
 import privlp
+from benchmarks import advertising_sizes
+from benchmarks.advertising_sizes import violated_rows
 from benchmarks.published import over_eps, picture, write_page
 from privlp import LinearProgram, RowPrivate, ScalarPrivate
 from privlp.examples import advertising
@@ -44,17 +45,6 @@ EVERY = {
     "Laplace": "truncated-laplace",
     "published": "truncated-laplace-published",
 }
-
-
-def violated_rows(lp: LinearProgram, x: np.ndarray) -> int:
-    """Number of rows and bounds of the true program that x violates, in exact arithmetic."""
-    point = [Fraction(value) for value in x.tolist()]
-    rows = (
-        sum(Fraction(a) * v for a, v in zip(row, point, strict=True) if a) for row in lp.A.tolist()
-    )
-    return sum(row > Fraction(b) for row, b in zip(rows, lp.b.tolist(), strict=True)) + sum(
-        v < 0 for v in point
-    )
 
 
 def rival(lp: LinearProgram, private: str) -> LinearProgram:
@@ -159,7 +149,10 @@ def cost_of_many(eps: float, draws: int) -> list[tuple[Any, ...]]:
     show_default=True,
     help="Draws of each method on programs of many private numbers.",
 )
-def main(draws: int, draws_of_many: int) -> None:
+@click.option(
+    "--programs", default=3, show_default=True, help="Advertising programs of each published size."
+)
+def main(draws: int, draws_of_many: int, programs: int) -> None:
     """Measure, write the page, and draw the picture."""
     headers = (
         "ε",
@@ -215,7 +208,9 @@ def main(draws: int, draws_of_many: int) -> None:
             )
         parts += [f"## {words[0].upper()}{words[1:]}", (headers, rows)]
     _draw(curves)
-    parts += ["![Sub-optimality over ε](never_violated.png)", *_many_numbers(draws_of_many)]
+    parts += ["![Sub-optimality over ε](never_violated.png)"]
+    parts += advertising_sizes.parts(programs, draws_of_many // 3)
+    parts += _many_numbers(draws_of_many)
     write_page("never_violated", "Constraints that are never violated", parts)
 
 

@@ -73,6 +73,14 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "family": (*PRIVACY, *SOLVERS, "privlp/plan.py", "benchmarks/problems.py"),
     "ftpl": (*PRIVACY, *SOLVERS, "benchmarks/problems.py"),
     "fuzz": ("tests/fuzz/*.py",),
+    "generated": (
+        *PRIVACY,
+        *SOLVERS,
+        "privlp/plan.py",
+        "benchmarks/problems.py",
+        "benchmarks/families/*.py",
+        "benchmarks/generated_tables/*.py",
+    ),
     "low_sensitivity": (*PRIVACY, *SOLVERS, "benchmarks/problems.py"),
     "lp_svm": THESIS,
     "methods_over_eps": (
@@ -83,7 +91,12 @@ SOURCES: dict[str, tuple[str, ...]] = {
         *SELECTION_CLASSIFIER,
     ),
     "feasible": (*PRIVACY, *SOLVERS, "privlp/examples.py"),
-    "never_violated": (*PRIVACY, *SOLVERS, "privlp/examples.py"),
+    "never_violated": (
+        *PRIVACY,
+        *SOLVERS,
+        "privlp/examples.py",
+        "benchmarks/advertising_sizes.py",
+    ),
     "planted": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "tests/planted/*.py"),
     "private_lp_svc": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER),
     "scm_curves": (
@@ -96,12 +109,6 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "scm_kernel": (*PRIVACY, *CLASSIFIERS, *FOLDS, "svm_models/kernel.py"),
     "scm_tables": (*PRIVACY, *CLASSIFIERS, *FOLDS),
-    "staged": (
-        *PRIVACY,
-        *SOLVERS,
-        "benchmarks/problems.py",
-        "benchmarks/families/*.py",
-    ),
     "stored_budget": (*PRIVACY, *STORED),
     "soak": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "svm_models/*_svc.py"),
     "svm_audits": (

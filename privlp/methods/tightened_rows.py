@@ -81,7 +81,7 @@ class TightenedRows:
         split = mixed[np.concatenate([plus, minus])]
         bounds = np.vstack([lp.bounds[plus], -lp.bounds[minus][:, ::-1]])
         bounds[split, 0] = 0.0
-        grown, fallen = (stated.private_rows(),) * 2 if ends is None else _at_ends(stated, *ends)
+        grown, fallen = (stated.private_rows(),) * 2 if ends is None else at_ends(stated, *ends)
         # Private equalities whose numbers are public count as public.
         kept = np.flatnonzero(lp.row_lower[form.row] < lp.b[form.row])
         private = sp.hstack([as_sparse(grown)[kept][:, plus], -as_sparse(fallen)[kept][:, minus]])
@@ -148,7 +148,7 @@ class TightenedRows:
         return np.clip(x, *self.form.lp.bounds.T)
 
 
-def _at_ends(
+def at_ends(
     stated: ProgramNumbers, part: PrivateNumbers, low: FloatArray, high: FloatArray
 ) -> tuple[Any, Any]:
     """Coefficients of the private ``<=`` rows: the largest possible, and the smallest possible.

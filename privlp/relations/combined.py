@@ -141,6 +141,7 @@ def _both(one: PrivateNumbers, other: PrivateNumbers) -> PrivateNumbers:
         low=np.maximum(one.low, other.low),
         high=np.minimum(one.high, other.high),
         size=min(one.size, other.size),
+        in_one_row=False,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -79,7 +79,11 @@ class MatrixPrivate(BoundedChange):
             entry=self.sensitivity,
             touched=count,
             nonzero=self.zeros == "public",
+            in_one_row=self.moves_one_row,
         )
+
+    #: Whether the entries that change stand in one row.
+    moves_one_row: ClassVar[bool] = False
 
     @abstractmethod
     def _most_changes(self, private: BoolArray) -> int:

@@ -41,6 +41,8 @@ class PrivateNumbers:
         How many numbers two neighbours differ in, at most.
     nonzero : bool
         Whether zeros are public, so that no private number is zero.
+    in_one_row : bool
+        Whether all numbers in which two neighbours differ stand in one row of A.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class PrivateNumbers:
     entry: float
     touched: int
     nonzero: bool = False
+    in_one_row: bool = False
 
     def __len__(self) -> int:
         return len(self.low)

@@ -49,6 +49,7 @@ class RowPrivate(MatrixPrivate):
     'row-private: one row of A changes, each entry by at most 0.1'
     """
 
+    moves_one_row = True
     unbounded = (
         "a row that may change without bound is constraint-private: use ConstraintPrivate(), and"
         " give up s rows."

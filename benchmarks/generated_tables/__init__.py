@@ -1,0 +1,1 @@
+"""Parts of the page on generated programs: what is measured, and its tables."""

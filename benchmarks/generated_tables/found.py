@@ -1,0 +1,109 @@
+"""Means over programs, and verdicts on differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.generated_tables.cells import AUTO, BEFORE, LONG, Cell, Result
+
+FloatArray = npt.NDArray[np.float64]
+
+BETTER, EQUAL, WORSE, DEARER = "better", "equal", "worse", "equal, dearer"
+_MARGIN, _ERRORS = 0.05, 2.0
+#: Differences below this, in units of a program, are none.
+_NOTHING = 1e-4
+#: Measured violations below this, per row norm, are too small to predict.
+MEASURABLE = 1e-3
+
+
+class Found:
+    """All measurements by family, player and eps, in the order of the seeds."""
+
+    def __init__(self, cells: Iterable[Cell], results: Iterable[Result]) -> None:
+        self._found: dict[tuple[str, str, float], list[Result]] = {}
+        for cell, result in zip(cells, results, strict=True):
+            key = cell["family"], cell["player"], cell["eps"]
+            self._found.setdefault(key, []).append(result)
+
+    def applies(self, family: str, player: str, eps: float) -> bool:
+        """Whether the player solved every program."""
+        results = self._found.get((family, player, eps), [])
+        return bool(results) and all(result is not None for result in results)
+
+    def of(self, family: str, player: str, eps: float, name: str) -> Any:
+        """One number of each program, in the order of the seeds."""
+        return np.array([result[name] for result in self._found[family, player, eps] if result])
+
+    def violation(self, family: str, player: str, eps: float) -> FloatArray:
+        """Positive parts of the (s+1)-th largest violations, in units of each program."""
+        return np.maximum(self.of(family, player, eps, "signed"), 0.0)
+
+    def methods(self, family: str, player: str, eps: float) -> str:
+        """The methods that ran, the most frequent first."""
+        if not self.applies(family, player, eps):
+            return "–"
+        names, counts = np.unique(self.of(family, player, eps, "method"), return_counts=True)
+        return ", ".join(names[np.argsort(-counts, kind="stable")])
+
+    def verdict(self, family: str, eps: float, *, maximised: bool) -> str:
+        """How `auto` with the optimum does beside what it was before."""
+        if not all(self.applies(family, player, eps) for player in (AUTO, BEFORE)):
+            return "–"
+        old, new = (self.violation(family, player, eps) for player in (BEFORE, AUTO))
+        costs = [self.of(family, player, eps, "cost") for player in (BEFORE, AUTO)]
+        found = compared(old, new)
+        sign = -1 if maximised else 1
+        dear = compared(sign * costs[0], sign * costs[1], scale=abs(float(costs[0].mean())))
+        return DEARER if found == EQUAL and dear == WORSE else found
+
+    def calibration(self, family: str, eps: float) -> tuple[float, float] | None:
+        """Mean predicted and measured violation of `auto` with the optimum, per row norm.
+
+        Measured beyond what a long run without noise leaves, where that is more than 0.
+        """
+        if not self.applies(family, AUTO, eps):
+            return None
+        predicted = self.of(family, AUTO, eps, "predicted")
+        if any(value is None for value in predicted):
+            return None
+        measured, floors = self.of(family, AUTO, eps, "per_norm"), np.zeros(len(predicted))
+        reference = self._found.get((family, LONG, 1.0), [])
+        if reference and all(reference):
+            least = np.maximum(self.of(family, LONG, 1.0, "per_norm"), 0.0)
+            measured, predicted = measured[: len(least)], predicted[: len(least)]
+            floors = np.where(least > 0.01, least, 0.0)
+        beyond = np.maximum(measured - floors, 0.0)
+        return float(predicted.astype(float).mean()), float(beyond.mean())
+
+
+def compared(old: FloatArray, new: FloatArray, *, scale: float | None = None) -> str:
+    """Whether `new` is less than `old`: better, equal or worse, by paired differences.
+
+    A difference counts if it exceeds 5 % of `scale` (by default the mean of `old`) and two
+    standard errors.
+    """
+    difference = new - old
+    mean, error = float(difference.mean()), standard_error(difference)
+    size = float(old.mean()) if scale is None else scale
+    needed = max(_MARGIN * size, _ERRORS * error, _NOTHING)
+    if abs(mean) <= needed:
+        return EQUAL
+    return WORSE if mean > 0 else BETTER
+
+
+def standard_error(values: Sequence[float] | FloatArray) -> float:
+    """Of a mean; 0 for a single number."""
+    numbers = np.asarray(values, dtype=float)
+    if len(numbers) < 2:
+        return 0.0
+    return float(numbers.std(ddof=1) / np.sqrt(len(numbers)))
+
+
+def mean_and_error(values: Sequence[float] | FloatArray, digits: int = 4) -> str:
+    """Mean ± standard error."""
+    numbers = np.asarray(values, dtype=float)
+    return f"{numbers.mean():.{digits}f} ± {standard_error(numbers):.{digits}f}"

@@ -1,0 +1,309 @@
+"""Rows that are never violated, from their slacks at a point that is released first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.checks import as_sparse
+from privlp.errors import UnsupportedProblemError
+from privlp.methods.base import PlannedRun
+from privlp.methods.bounded_noise import BoundedNoise, caution, gaussian_noise, noise_on
+from privlp.methods.never_violated import TruncatedLaplace
+from privlp.methods.noisy_numbers import low_sensitivity, private_numbers, shares
+from privlp.methods.task import Task
+from privlp.methods.tightened_program import TightenedProgram
+from privlp.methods.tightened_rows import TightenedRows, at_ends
+from privlp.methods.worst_case import WorstCase
+from privlp.players.game import Released
+from privlp.privacy import ChargedDraws, TruncatedLaplaceMechanism
+from privlp.problem.exact_arithmetic import violated
+from privlp.problem.highs_model import optimum
+from privlp.problem.standard_form import StandardForm
+from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
+from privlp.rows.program_rows import ProgramRows
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Share of eps and delta for the slacks; numbers that make the point share the rest so.
+_OF_SLACKS = 0.5
+_OF_PARTS = {"A": 2.0, "b": 1.0, "c": 2.0}
+_PURPOSE = "measure the slacks of rows at a released point"
+#: Room that HiGHS is asked to leave in each row, as a share of the row's size.
+_ROOM = 1e-8
+_UNIT_ROUNDOFF = 2.0**-53
+
+
+class MeasuredSlack(TruncatedLaplace):
+    """Release numbers with half of the budget, then the slacks of all rows at the point they make.
+
+    Tightened coefficients cost a row sum_j w_j x_j, where w_j, the width of their noise, grows with
+    the change of *all* coefficients. The slack of a row at a released point y moves by much less:
+    by the change of its right-hand side and the change of A times y. So the numbers are released
+    first, as by :class:`~privlp.methods.never_violated.TruncatedLaplace`; the middles of the
+    intervals that hold them make a program, and its solution is y. Then b - A y is released, below
+    its true value. The second program asks for A (x - y) <= what was released, with each
+    coefficient at the end of its interval that is worse for x. If it has no certain solution, or a
+    worse one, x is that of the tightened program.
+
+    *Neighbours*: several at once, of which one makes coefficients private.
+
+    *Sensitivity.* Given y, the slacks move in L1 by at most the sum over the parts of
+    :func:`change_of_slacks`. They are released in units of it, which y makes public, by a
+    :class:`~privlp.privacy.TruncatedLaplaceMechanism` of sensitivity 1, charged beforehand.
+
+    *Budget.* Half of eps and delta for the slacks, the rest for the numbers; basic composition. A
+    `split` divides the rest.
+
+    *Certainty.* b - A y >= r, and A lies within its intervals. So
+    A x = A y + A (x - y) <= b - r + sup A (x - y) <= b. The last inequality is checked in exact
+    arithmetic. Proof: ``docs/proofs.md``, "Slacks at a released point".
+    """
+
+    name = "measured-slack"
+
+    def competes(self, task: Task) -> bool:  # noqa: ARG002 (it has to be asked for)
+        return False
+
+    def plan(self, task: Task) -> PlannedRun:
+        numbers = private_numbers(task, low_sensitivity(task, self.name))
+        if not any(part.part == "A" for part in numbers):
+            raise UnsupportedProblemError(
+                f"method={self.name!r} is for private coefficients A, and here they are public: use"
+                " method='truncated-laplace', which then adds less noise.",
+                parameter="method",
+            )
+        run = super().plan(task)  # checks the request
+        eps, delta = self._budget(task, numbers)
+        slack = TruncatedLaplaceMechanism.of_budget(1.0, _OF_SLACKS * eps, _OF_SLACKS * delta)
+        worst = WorstCase.of(task.form, numbers)
+        words = caution(tuple(map(noise_on, numbers, self._mechanisms(task, numbers))))
+
+        def start(rows: ProgramRows, draws: Sequence[ChargedDraws]) -> SlackProgram:
+            return SlackProgram(
+                task.form,
+                numbers,
+                [rows.values(part) for part in numbers],
+                draws,
+                fallback=worst.point,
+                inside=worst.inside,
+                time_limit=task.time_limit,
+                caution=words,
+            )
+
+        return replace(run, charges=[*run.charges, (slack, 1, _PURPOSE)], start=start)
+
+    def _mechanisms(self, task: Task, numbers: list[PrivateNumbers]) -> list[BoundedNoise]:
+        """The noise on each part: Laplace, or Gaussian where that is narrower."""
+        eps, delta = self._budget(task, numbers)
+        left = 1 - _OF_SLACKS
+        priced = self._of_eps(numbers, _split(task, numbers), left * eps, left * delta)
+        if math.isinf(eps):
+            return list(priced)
+        gaussian = [
+            gaussian_noise(part, laplace.pure_eps, laplace.own_delta)
+            for part, laplace in zip(numbers, priced, strict=True)
+        ]
+        return [
+            one if one.width < other.width else other
+            for one, other in zip(gaussian, priced, strict=True)
+        ]
+
+    def _budget(self, task: Task, numbers: list[PrivateNumbers]) -> tuple[float, float]:
+        """The eps that numbers and slacks share, and the delta."""
+        delta, split = task.ledger.delta_left, _split(task, numbers)
+
+        def make(eps: float) -> list[tuple[TruncatedLaplaceMechanism, int]]:
+            left = 1 - _OF_SLACKS
+            parts = self._of_eps(numbers, split, left * eps, left * delta)
+            slack = TruncatedLaplaceMechanism.of_budget(1.0, _OF_SLACKS * eps, _OF_SLACKS * delta)
+            return [(mechanism, 1) for mechanism in (*parts, slack)]
+
+        return task.ledger.calibrate_together(make), delta
+
+
+def _split(task: Task, numbers: list[PrivateNumbers]) -> list[float]:
+    """The shares of the parts in what the slacks leave."""
+    if task.split is not None:
+        return shares(task, numbers, lambda part: part.l1)
+    weights = [_OF_PARTS[part.part] for part in numbers]
+    return [weight / sum(weights) for weight in weights]
+
+
+def change_of_slacks(form: StandardForm, numbers: Sequence[PrivateNumbers], y: FloatArray) -> float:
+    """How far the slacks b - A y of all private ``<=`` rows move in L1, at a public point y.
+
+    A right-hand side moves its own slack. A coefficient moves the slacks of its row by its change
+    times abs(y_j): two slacks if the row has two sides. Changes of coefficients are at most `entry`
+    each and `l1` in sum, and concern `touched` of them: so their part is at most
+    min(l1 max_j abs(y_j), entry times the sum of the `touched` largest abs(y_j)), entries counted.
+    If no two rows have private coefficients of one record, which the relation says by
+    `in_one_row`, the sum goes over one row only.
+
+    Parameters
+    ----------
+    form : StandardForm
+    numbers : sequence of PrivateNumbers
+    y : (d,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp import LinearProgram, RowPrivate
+    >>> from privlp.problem.standard_form import StandardForm
+    >>> lp = LinearProgram([1, 2], [[2, 1], [3, 1]], [2, 3], neighbours=RowPrivate(0.5))
+    >>> form = StandardForm.of(lp)
+    >>> change_of_slacks(form, lp.neighbours.private_numbers(form), np.array([1.0, 4.0]))
+    2.5
+    """
+    total = 0.0
+    for part in numbers:
+        if part.part == "b":
+            total += part.l1
+        elif part.part == "A":
+            size = np.abs(y)
+            sides = int(form.lp.sides()[form.lp.private].max(initial=1))
+            largest = np.sort(size[part.at[1]])[::-1][: part.touched]
+            bounds = [part.l1 * float(largest.max(initial=0.0)), part.entry * float(largest.sum())]
+            if part.in_one_row:
+                bounds.append(part.entry * part.largest_row_sum(form.lp.shape[1])(size))
+            total += sides * min(bounds)
+    return total
+
+
+class SlackProgram(TightenedProgram):
+    """Two rounds: the private numbers, and the slacks at the point that they make."""
+
+    rounds = 2
+
+    def __init__(
+        self,
+        form: StandardForm,
+        numbers: Sequence[PrivateNumbers],
+        values: Sequence[FloatArray],
+        draws: Sequence[ChargedDraws],
+        **options: Any,
+    ) -> None:
+        super().__init__(form, numbers, values, draws[:-1], **options)
+        self._slack_draw = draws[-1]
+        self._y: FloatArray | None = None
+        self._slack = np.array([])
+
+    def step(self, t: int) -> None:
+        """Release the numbers; then the slacks of rows at the solution of their middles."""
+        if t == 0:
+            super().step(t)
+            self._y = self._point_of_middles()
+            self._trace["y"] = self._y
+        elif self._y is not None:
+            self._slack = self._measured(self._y)
+            self._trace["slacks"] = self._slack
+
+    def _point_of_middles(self) -> FloatArray:
+        """The solution of the program of released numbers, noise of A and b taken at its median."""
+        known = self._known
+        for part, draw in zip(self._numbers, self._draws, strict=True):
+            if part.part == "b":
+                middle = known.rhs[part.at] + draw.mechanism.width  # type: ignore[attr-defined]
+                known = known.having(part, np.minimum(middle, part.high))
+        part, low, high = self._intervals
+        middle = (low + high) / 2
+        rows = TightenedRows.of(known, (part, middle, middle))
+        status, found = rows.optimum(known.c, self._options)
+        if status != highspy.HighsModelStatus.kOptimal:
+            return cast("FloatArray", self._fallback)  # the plan found one
+        return rows.point(found)
+
+    @property
+    def _intervals(self) -> tuple[PrivateNumbers, FloatArray, FloatArray]:
+        """The released intervals of the coefficients, which a plan has asked for."""
+        return cast("tuple[PrivateNumbers, FloatArray, FloatArray]", self._between)
+
+    def _measured(self, y: FloatArray) -> FloatArray:
+        """Release b - A y in units of its change, which is public; certainly below the true values.
+
+        An allowance for rounding is subtracted from the slacks, and added to their change.
+        """
+        true = ProgramNumbers.of(self._form)
+        sizes = true
+        for part, values in zip(self._numbers, self._values, strict=True):
+            if part.part != "c":
+                true = true.having(part, values)
+                sizes = sizes.having(part, np.full(len(part), part.size))
+        rounding = 8 * (len(y) + 4) * _UNIT_ROUNDOFF
+        room = rounding * (abs(sizes.private_rows()) @ np.abs(y) + np.abs(sizes.rhs))
+        unit = change_of_slacks(self._form, self._numbers, y) + 2 * float(room.sum())
+        unit = max(unit, np.finfo(float).tiny ** 0.5)
+        slack = true.rhs - true.private_rows() @ y - room
+        released = self._slack_draw(slack / unit) * unit
+        return released - 4 * _UNIT_ROUNDOFF * np.abs(released)
+
+    def released(self) -> Released:
+        """The better one of both programs' solutions, by the released costs."""
+        first = super().released()
+        if len(self._slack) == 0 or self._y is None:
+            return first
+        x = self._near(self._y)
+        if x is None:
+            return first
+        cost = self._form.lp.sign * self._known.c
+        if first.x is not None and cost @ x >= cost @ first.x:
+            return first
+        message = f"Solved the program of slacks at a released point; {self._promise}"
+        return self._release(x, message, "")
+
+    def _near(self, y: FloatArray) -> FloatArray | None:
+        """The best x whose rows hold by their slacks at y; None if none is certain."""
+        tight = TightenedRows.of(self._known, self._between)
+        grown, fallen = (
+            sp.csr_array(rows[tight.side]) for rows in at_ends(self._known, *self._intervals)
+        )
+        # What the tightened rows say of the slacks is true as well.
+        own = tight.slack(y)[: len(tight.side)]
+        size = abs(grown).maximum(abs(fallen)) @ np.abs(y) + np.abs(self._known.rhs[tight.side])
+        slack = np.maximum(self._slack[tight.side], own - _ROOM * size)
+        known, ends, equal, values = _public_rows(self._form)
+        status, moves = optimum(
+            np.concatenate([self._known.c, -self._known.c]),
+            sp.vstack(
+                [sp.hstack(pair) for pair in ((grown, -fallen), (known, -known), (equal, -equal))]
+            ),
+            np.concatenate([np.full(len(slack) + len(ends), -np.inf), values - equal @ y]),
+            np.concatenate(
+                [slack - _ROOM * size, ends - known @ y - _ROOM * np.abs(ends), values - equal @ y]
+            ),
+            _moves_within(self._form.lp.bounds, y),
+            sense=self._form.lp.sense,
+            options=self._options,
+        )
+        if status != highspy.HighsModelStatus.kOptimal:
+            return None
+        x = np.clip(y + moves[: len(y)] - moves[len(y) :], *self._form.lp.bounds.T)
+        up = sp.diags_array((x > y).astype(float))
+        worst = grown @ up + fallen @ (sp.eye_array(len(y)) - up)
+        fails = violated(sp.hstack([worst, -worst]), np.append(x, y), slack).any()
+        return None if fails or violated(known, x, ends).any() else x
+
+
+def _public_rows(form: StandardForm) -> tuple[Any, FloatArray, Any, FloatArray]:
+    """Public inequality rows A x <= b, then equalities."""
+    lp, A = form.lp, as_sparse(form.lp.A)
+    equal = lp.row_lower == lp.b
+    public = ~lp.private & ~equal
+    above = np.flatnonzero(public & np.isfinite(lp.b))
+    below = np.flatnonzero(public & np.isfinite(lp.row_lower))
+    rows = sp.vstack([A[above], -A[below]])
+    return rows, np.append(lp.b[above], -lp.row_lower[below]), A[equal], lp.b[equal]
+
+
+def _moves_within(bounds: FloatArray, y: FloatArray) -> FloatArray:
+    """Bounds on moves up and down from y, (2d, 2)."""
+    up, down = bounds[:, 1] - y, y - bounds[:, 0]
+    return np.column_stack([np.zeros(2 * len(y)), np.maximum(np.append(up, down), 0.0)])

@@ -1,0 +1,288 @@
+"""Slacks at a released point: how far they move, that rows hold, audits and broken twins."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privlp
+from benchmarks.advertising_sizes import violated_rows
+from privlp import (
+    ColumnPrivate,
+    LinearProgram,
+    ObjectivePrivate,
+    RowPrivate,
+    ScalarPrivate,
+    audit_solve,
+    examples,
+)
+from privlp.methods import measured_slack
+from privlp.methods.measured_slack import MeasuredSlack, change_of_slacks
+from privlp.privacy import Ledger
+from privlp.problem.standard_form import StandardForm
+from privlp.relations.private_numbers import ProgramNumbers
+
+MEASURED = MeasuredSlack()
+RELATIONS = {
+    "row": RowPrivate(0.1, lower=0, upper=1.2),
+    "column": ColumnPrivate(0.1, lower=0, upper=1.2),
+    "row and b": (
+        RowPrivate(0.1, lower=0, upper=1.2),
+        ScalarPrivate(0.5, norm="1", lower=1, upper=10),
+    ),
+    "row and column": (
+        RowPrivate(0.1, lower=0, upper=1.2),
+        ColumnPrivate(0.1, lower=0, upper=1.2),
+    ),
+    "all parts": (
+        ColumnPrivate(0.1, lower=0, upper=1.2),
+        ScalarPrivate(0.5, lower=1, upper=10),
+        ObjectivePrivate(0.3, lower=0, upper=4),
+    ),
+}
+
+
+def packing(relation, *, seed=0, rows=5, d=4, two_sided=False, sparse=False):
+    """Maximise c·x subject to A x <= b, and a public row; all numbers within their ranges."""
+    rng = np.random.default_rng(seed)
+    A = np.vstack([rng.uniform(0.1, 1.1, (rows, d)), np.ones(d)])
+    lower = np.full(rows + 1, -np.inf)
+    if two_sided:
+        lower[0] = 0.0
+    return LinearProgram(
+        rng.uniform(1, 3, d),
+        sp.csr_array(A) if sparse else A,
+        np.append(rng.uniform(3, 6, rows), 20.0),
+        row_lower=lower,
+        bounds=(0, 10),
+        sense="max",
+        private=np.arange(rows + 1) < rows,
+        neighbours=relation,
+    )
+
+
+def slacks(lp, y):
+    known = ProgramNumbers.of(StandardForm.of(lp))
+    return known.rhs - known.private_rows() @ y
+
+
+# ----------------------------------------------------------------------------------------------
+# how far slacks move
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(sorted(RELATIONS)),
+    st.integers(0, 10_000),
+    st.booleans(),
+)
+def test_slacks_of_neighbours_move_no_further_than_stated(name, seed, two_sided):
+    two_sided = two_sided and "b" not in name and name != "all parts"  # the side 0 has no range
+    lp = packing(RELATIONS[name], seed=seed, two_sided=two_sided)
+    rng, form = np.random.default_rng(seed), StandardForm.of(lp)
+    y = rng.uniform(-2, 5, 4) * (rng.random(4) < 0.7)
+    stated = change_of_slacks(form, lp.neighbours.private_numbers(form), y)
+    moved = lp.neighbours.moved(form, rng)
+    assert np.abs(slacks(moved, y) - slacks(lp, y)).sum() <= stated * (1 + 1e-12) + 1e-12
+
+
+def test_the_bound_is_attained():
+    y = np.array([1.0, 0.0, 3.0, 2.0])
+    for name, expected in {
+        "row": 0.1 * 6,
+        "column": 0.1 * 5 * 3,
+        "row and b": 0.1 * 6 + 0.5,
+        "all parts": 0.1 * 5 * 3 + 0.5 * 5,
+    }.items():
+        lp = packing(RELATIONS[name])
+        form = StandardForm.of(lp)
+        numbers = lp.neighbours.private_numbers(form)
+        assert change_of_slacks(form, numbers, y) == pytest.approx(expected)
+    lp = packing(RELATIONS["row"], two_sided=True)
+    form = StandardForm.of(lp)
+    assert change_of_slacks(form, lp.neighbours.private_numbers(form), y) == pytest.approx(1.2)
+
+
+def test_rows_and_columns_together_are_not_in_one_row():
+    form = StandardForm.of(packing(RELATIONS["row and column"]))
+    (numbers,) = form.lp.neighbours.private_numbers(form)
+    assert not numbers.in_one_row
+    (alone,) = RELATIONS["row"].private_numbers(form)
+    assert alone.in_one_row
+
+
+# ----------------------------------------------------------------------------------------------
+# rows hold, and little is lost
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(sorted(RELATIONS)),
+    st.integers(0, 10_000),
+    st.sampled_from([0.05, 1.0, 30.0, math.inf]),
+)
+def test_no_row_is_ever_violated(name, seed, eps):
+    lp = packing(RELATIONS[name], seed=seed)
+    solution = privlp.solve(lp, eps, 1e-3, method=MEASURED, rng=seed)
+    assert violated_rows(lp, solution.x) == 0
+    assert (solution.x <= 10).all()
+
+
+def test_certain_slacks_are_below_the_true_ones():
+    lp = packing(RELATIONS["row and b"])
+    for seed in range(30):
+        trace = privlp.solve(lp, 1.0, 1e-3, method=MEASURED, rng=seed).trace
+        assert (trace["slacks"] <= slacks(lp, trace["y"])).all()
+
+
+def test_without_noise_it_is_the_optimum():
+    lp = packing(RELATIONS["all parts"])
+    solution = privlp.solve(lp, math.inf, 0.0, method=MEASURED, rng=0)
+    assert solution.objective == pytest.approx(privlp.solve_exact(lp).objective, rel=1e-5)
+
+
+def test_it_loses_less_than_tightened_numbers_on_advertising():
+    """Mean over 10 draws, seeds fixed; the means differ by more than five standard errors."""
+    lp = examples.advertising(7, pages=20, private="both")
+    best = privlp.solve_exact(lp).objective
+    lost = {}
+    for name, options in {"new": {"method": MEASURED}, "old": {"feasible": "always"}}.items():
+        points = [privlp.solve(lp, 1.0, 0.1, rng=k, **options).x for k in range(10)]
+        lost[name] = np.array([1 - lp.objective(x) / best for x in points])
+    difference = lost["old"] - lost["new"]
+    assert difference.mean() > 5 * difference.std(ddof=1) / math.sqrt(10)
+    assert lost["new"].mean() < 0.75 * lost["old"].mean()
+
+
+def test_equalities_and_variables_of_either_sign():
+    """x_0 + x_1 = 3 is public; the game value v lies in [-1, 1]."""
+    for lp in (
+        LinearProgram(
+            [1.0, 2.0],
+            [[1.0, 1.0], [0.5, 1.0], [-0.5, 1.0]],
+            [3.0, 2.5, 2.0],
+            row_lower=[3.0, -np.inf, -np.inf],
+            bounds=[(0, 10), (-5, 5)],
+            sense="max",
+            private=[False, True, True],
+            neighbours=RowPrivate(
+                0.01,
+                lower=[[1, 1], [0.4, 0.9], [-0.6, 0.9]],
+                upper=[[1, 1], [0.6, 1.1], [-0.4, 1.1]],
+            ),
+        ),
+        examples.matrix_game(),
+    ):
+        solution = privlp.solve(lp, 5.0, 1e-3, method=MEASURED, rng=0)
+        over = (lp.A @ solution.x - lp.b)[lp.private]
+        assert over.max() <= 0
+        equal = lp.row_lower == lp.b
+        assert (lp.A @ solution.x)[equal] == pytest.approx(lp.b[equal], abs=1e-7)
+
+
+def test_sparse_rows_give_the_same_numbers():
+    relation = RowPrivate(0.1, lower=0, upper=1.2)
+    dense, sparse = (packing(relation, sparse=kind) for kind in (False, True))
+    one, other = (privlp.solve(lp, 1.0, 1e-3, method=MEASURED, rng=0) for lp in (dense, sparse))
+    assert one.x == pytest.approx(other.x)
+
+
+# ----------------------------------------------------------------------------------------------
+# budget and refusals
+
+
+def test_half_of_the_budget_is_for_the_slacks():
+    lp = packing(RELATIONS["all parts"])
+    ledger = Ledger(2.0, 1e-4)
+    solution = privlp.solve(lp, 2.0, 1e-4, method=MEASURED, rng=0)
+    assert solution.privacy.eps <= 2.0
+    assert solution.privacy.delta <= 1e-4
+    charges = MEASURED.plan(privlp.methods.Task(lp.public(), ledger)).charges
+    *numbers, (slack, count, purpose) = charges
+    assert (count, purpose) == (1, "measure the slacks of rows at a released point")
+    assert slack.pure_eps == pytest.approx(1.0)
+    assert slack.own_delta == pytest.approx(5e-5)
+    assert sum(mechanism.pure_eps for mechanism, *_ in numbers) == pytest.approx(1.0)
+
+
+def test_public_coefficients_are_refused_before_anything_is_spent():
+    lp = packing(ScalarPrivate(0.5, lower=1, upper=10))
+    with pytest.raises(privlp.UnsupportedProblemError) as error:
+        privlp.solve(lp, 1.0, 1e-4, method=MEASURED)
+    assert str(error.value) == (
+        "method='measured-slack' is for private coefficients A, and here they are public: use"
+        " method='truncated-laplace', which then adds less noise."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"s": 2}, "no row is given up"),
+        ({"split": [1.0]}, "split needs 2 positive"),
+        ({"delta": 0.0}, "delta must be positive"),
+    ],
+)
+def test_wrong_requests_say_what_to_do(options, message):
+    lp = packing(RELATIONS["row and b"])
+    with pytest.raises(privlp.PrivLPError, match=message):
+        privlp.solve(lp, 1.0, **{"delta": 1e-4, "method": MEASURED, **options})
+
+
+# ----------------------------------------------------------------------------------------------
+# audits
+
+
+def audited(name, pairs=8):
+    return audit_solve(
+        packing(RELATIONS[name]), 1.0, 1e-3, method=MEASURED, pairs=pairs, runs=0, rng=1
+    )
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+def test_audits_pass(name):
+    """No false alarms: releases are replayed exactly."""
+    found = audited(name)
+    assert found.passed, str(found)
+    assert found.releases[-1].purpose == "measure the slacks of rows at a released point"
+
+
+def test_the_audit_sees_the_largest_change():
+    assert audited("row", pairs=40).releases[-1].ratio > 0.9
+
+
+def test_a_twin_that_forgets_the_size_of_the_point_is_caught(monkeypatch):
+    monkeypatch.setattr(
+        measured_slack,
+        "change_of_slacks",
+        lambda form, numbers, y: change_of_slacks(form, numbers, np.minimum(y, 0.5)),
+    )
+    found = audited("row", pairs=20)
+    assert not found.passed
+    assert any("measure the slacks" in fault for fault in found.faults), str(found)
+
+
+def test_a_twin_that_forgets_right_hand_sides_is_caught(monkeypatch):
+    monkeypatch.setattr(
+        measured_slack,
+        "change_of_slacks",
+        lambda form, numbers, y: change_of_slacks(form, numbers[:1], y),
+    )
+    assert not audited("row and b", pairs=20).passed
+
+
+def test_a_twin_that_measures_at_a_private_point_is_caught(monkeypatch):
+    """y is the optimum of the true program, not of the released one."""
+
+    def true_optimum(self):
+        known = ProgramNumbers.of(self._form)
+        for part, values in zip(self._numbers, self._values, strict=True):
+            known = known.having(part, values)
+        rows = measured_slack.TightenedRows.of(known, None)
+        return rows.point(rows.optimum(known.c, self._options)[1])
+
+    monkeypatch.setattr(measured_slack.SlackProgram, "_point_of_middles", true_optimum)
+    assert not audited("column", pairs=6).passed
