@@ -24,7 +24,14 @@ from sklearn.model_selection import KFold
 from tqdm import tqdm
 
 from benchmarks.measure import Turns, in_fresh_process, peak_resident_bytes
-from benchmarks.published import power_of_ten, save_picture, store, write_page
+from benchmarks.published import (
+    RANKINGS,
+    power_of_ten,
+    rankings,
+    save_picture,
+    store,
+    write_page,
+)
 from benchmarks.thesis import DataSet, Model, data_set, measure
 from privlp.privacy import GaussianMechanism, Ledger
 from svm_models import HuberSVC, ObjectivePerturbationSVC, PrivateLPSVC
@@ -233,8 +240,8 @@ SETTINGS = (
     " tables of their own. delta = 1/n², n the training records (pure eps: 0). Adult: 45,222"
     " records; KDDCup99: 70,000 random ones. `PrivateLPSVC` has its default rule everywhere. Its"
     " rivals have the best parameters of a grid, in brackets, **chosen by the same test errors**,"
-    f" which flatters them: reg {', '.join(map(power_of_ten, REGS))} (up to eps = 1 a smaller one is"
-    f" raised to the same value as 1e-4); rounds {ROUNDS[0.1]} for eps up to 0.2, {ROUNDS[1.0]}"
+    f" which flatters them: reg {', '.join(map(power_of_ten, REGS))} (up to eps = 1 a smaller one"
+    f" is raised to the same value as 1e-4); rounds {ROUNDS[0.1]} for eps up to 0.2, {ROUNDS[1.0]}"
     f" above, times steps {STEPS}, for Nesterov's method with Gaussian noise on the mean Huber"
     " hinge in Euclidean geometry (features of the records as they are). The rule's"
     " constants were chosen by trial on the same records, preprocessing “thesis”, in other folds"
@@ -245,10 +252,6 @@ ADDED = (
     " do not compare them with those above. The number of records is private. `PrivateLPSVC` and"
     " objective perturbation buy a noisy count for a fiftieth of eps; noisy gradient descent is"
     " given the true number for nothing, which flatters it."
-)
-RANKINGS = (
-    "Balanced accuracy; area under the curve (1/2 by guessing), of the same fits, at the parameters"
-    " of least test error."
 )
 DIFFERENCES = (
     "PrivateLPSVC minus rival, in units of 0.0001, paired over folds with draws averaged, ±"
@@ -277,7 +280,7 @@ def _rankings(found: dict[Any, CrossValidation]) -> tuple[list[str], list[list[s
     rows = []
     for way, title in NAMES.items():
         cells = [best(found, way, eps)[1] for eps in EPSILONS]
-        rows.append([title, *(f"{c.said('balanced')}; {c.said('auc')}" for c in cells)])
+        rows.append([title, *map(rankings, cells)])
     return ["method", *(f"eps = {eps:g}" for eps in EPSILONS)], rows
 
 
