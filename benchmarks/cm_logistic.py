@@ -79,6 +79,7 @@ def main() -> None:
                     f"*{mean}* (*{deviation}*)",
                     f"{ours} ({ours.errors.mean(axis=1).std(ddof=1):.4f})",
                     of_a_fold[_cell(learner, EPS)],
+                    *(ours.said(score) for score in ("balanced", "auc")),
                     "replace one, δ = 0" if private else "none",
                     "norm 1 by construction",
                 )
@@ -91,6 +92,8 @@ def main() -> None:
             "published (s.d.)",
             "ours ± standard error (s.d.)",
             f"ours, N = {N // FOLDS:,}",
+            "balanced accuracy",
+            "area under the curve",
         ),
         *("relation, δ", "preprocessing"),
     )

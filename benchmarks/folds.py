@@ -1,4 +1,4 @@
-"""Test errors of perturbed risk minimisers: folds times draws.
+"""Test errors and other scores of perturbed risk minimisers: folds times draws.
 
 The records of a fold are made ready once for all its draws.
 
@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from privlp.privacy import EuclideanLaplaceMechanism, Ledger, ObjectivePerturbation, Randomness
 from svm_models.account import Account
-from svm_models.evaluation import CrossValidation, ResultStore
+from svm_models.evaluation import CrossValidation, ResultStore, scores_of_decisions
 from svm_models.losses import MarginLoss, huber, logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.perturbation import (
@@ -35,6 +35,11 @@ from svm_models.perturbation import (
 from svm_models.records import signed, within_norm
 
 FloatArray = npt.NDArray[np.float64]
+
+
+SCORES = ["error", "balanced", "auc"]
+#: For each draw: error, balanced accuracy, area under the curve.
+Scores = list[list[float | None]]
 
 
 @dataclass(frozen=True)
@@ -147,14 +152,14 @@ def measure(
     draws: int = 10,
     progress: bool = True,
 ) -> dict[Cell, CrossValidation]:
-    """Test errors of each cell on the same folds, each fold with `draws` draws of the noise.
+    """Scores of each cell on the same folds, each fold with `draws` draws of the noise.
 
     **Not private**.
 
     `name` stands for the records in the store.
     """
     cells = list(cells)
-    errors: dict[Cell, list[list[float]]] = {cell: [] for cell in cells}
+    scores: dict[Cell, list[Scores]] = {cell: [] for cell in cells}
     splits = KFold(folds, shuffle=True, random_state=0).split(X)
     for fold, (train, test) in enumerate(
         tqdm(splits, total=folds, desc=name, unit="fold", disable=not progress)
@@ -164,10 +169,15 @@ def measure(
             records = Fold(X[train], y[train], X[test], y[test], fold)
             for cell in cells:
                 if settings[cell] not in store:
-                    store.add(settings[cell], records.errors(cell, draws))
+                    store.add(settings[cell], records.scores(cell, draws))
         for cell in cells:
-            errors[cell].append(store[settings[cell]])
-    return {cell: CrossValidation(np.array(rows)) for cell, rows in errors.items()}
+            scores[cell].append(store[settings[cell]])
+    return {cell: validated(rows) for cell, rows in scores.items()}
+
+
+def validated(rows: list[Scores]) -> CrossValidation:
+    """Folds of draws of (error, balanced accuracy, area under the curve)."""
+    return CrossValidation(*np.moveaxis(np.array(rows, dtype=float), 2, 0))
 
 
 def _settings(name: str, cell: Cell, fold: int, folds: int, draws: int, n: int) -> dict[str, Any]:
@@ -181,6 +191,7 @@ def _settings(name: str, cell: Cell, fold: int, folds: int, draws: int, n: int) 
         "eps": cell.eps,
         "fold": [fold, folds],
         "draws": draws if learner.release else 1,
+        "scores": SCORES,
     }
 
 
@@ -195,14 +206,13 @@ class Fold:
         y_test: npt.NDArray[Any],
         number: int,
     ) -> None:
-        self._signed, self._signed_test = (
-            signed(within_norm(X, 1.0), np.sign(y)),
-            signed(X_test, np.sign(y_test)),
-        )
+        self._signed = signed(within_norm(X, 1.0), np.sign(y))
+        self._test, self._positive = X_test, y_test > 0
         self._number = number
         self._minimisers: dict[tuple[str, float], FloatArray] = {}
 
-    def errors(self, cell: Cell, draws: int) -> list[float]:
+    def scores(self, cell: Cell, draws: int) -> Scores:
+        """Of each draw."""
         learner = LEARNERS[cell.learner]
         risk = RegularizedRisk.in_memory(self._signed, learner.loss, cell.reg, 1.0)
         if learner.perturbs_output:
@@ -210,13 +220,13 @@ class Fold:
                 self._signed, learner.loss, cell.reg, 1.0, minimiser=self._minimiser(risk)
             )
         if learner.release is None or cell.eps is None:
-            return [self._error(risk.minimise())]
+            return [self._scored(risk.minimise())]
         seeds = [
             int(np.random.SeedSequence([self._number, draw]).generate_state(1)[0])
             for draw in range(draws)
         ]
         return [
-            self._error(learner.release(risk, Account(Ledger(cell.eps, 0.0), Randomness(seed))))
+            self._scored(learner.release(risk, Account(Ledger(cell.eps, 0.0), Randomness(seed))))
             for seed in seeds
         ]
 
@@ -226,5 +236,5 @@ class Fold:
             self._minimisers[key] = risk.minimise()
         return self._minimisers[key]
 
-    def _error(self, w: FloatArray) -> float:
-        return float(np.mean(self._signed_test @ w <= 0))
+    def _scored(self, w: FloatArray) -> list[float | None]:
+        return list(scores_of_decisions(self._test @ w, self._positive).values())

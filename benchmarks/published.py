@@ -191,6 +191,15 @@ def power_of_ten(value: float) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
+#: Above tables of :func:`rankings`.
+RANKINGS = "Of the same fits: balanced accuracy; area under the curve (1/2 by guessing)."
+
+
+def rankings(scores: CrossValidation | None) -> str:
+    """Balanced accuracy and area under the curve, for one cell of a table."""
+    return "" if scores is None else f"{scores.said('balanced')}; {scores.said('auc')}"
+
+
 def best(found: dict[float, CrossValidation]) -> float:
     """The regularisation of the smallest mean test error."""
     return min(found, key=lambda reg: found[reg].mean)

@@ -19,14 +19,17 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
+from benchmarks.folds import SCORES, Scores, validated
 from benchmarks.published import (
     PUBLISHED_STYLE,
+    RANKINGS,
     SCM,
     SCM_FIGURE_2,
     SCM_FIGURE_2_KERNEL,
     STYLES,
     best,
     power_of_ten,
+    rankings,
     save_picture,
     store,
     write_page,
@@ -34,7 +37,7 @@ from benchmarks.published import (
 from benchmarks.scm_kernel import BAYES, CHOSEN, EPS, RECORDS, measure_kernel
 from benchmarks.scm_tables import ADULT, KDD, NAMES, DataSet, Found
 from svm_models.datasets import fetch_kddcup99, make_nested_balls
-from svm_models.evaluation import CrossValidation
+from svm_models.evaluation import CrossValidation, held_out_scores
 from svm_models.exact import HuberSVC
 from svm_models.kernel import RandomFourierFeatures
 from svm_models.perturbed_classifiers import (
@@ -83,10 +86,11 @@ class LearningCurve:
             for learner in self.learners
         ]
         keys += [("non-private", None, n) for n in self.sizes]
-        errors: dict[Any, list[list[float]]] = {key: [] for key in keys}
+        scores: dict[Any, list[Scores]] = {key: [] for key in keys}
         for repeat in range(REPEATS):
             settings = {
-                key: {"data": self.name, "key": list(key), "repeat": repeat} for key in keys
+                key: {"data": self.name, "key": list(key), "repeat": repeat, "scores": SCORES}
+                for key in keys
             }
             missing = [key for key in keys if settings[key] not in kept]
             if missing:
@@ -97,13 +101,11 @@ class LearningCurve:
                     missing, desc=f"{self.name}, repeat {repeat + 1} of {REPEATS}", unit="fit"
                 ):
                     trained = _trained(learner, eps, X[train[:n]], y[train[:n]], repeat)
-                    kept.add(
-                        settings[learner, eps, n],
-                        float(np.mean(trained.predict(X[test]) != y[test])),
-                    )
+                    found = held_out_scores(trained, X[test], y[test])
+                    kept.add(settings[learner, eps, n], [found[score] for score in SCORES])
             for key in keys:
-                errors[key].append([kept[settings[key]]])
-        return {key: CrossValidation(np.array(rows)) for key, rows in errors.items()}
+                scores[key].append([kept[settings[key]]])
+        return {key: validated(rows) for key, rows in scores.items()}
 
 
 def _trained(
@@ -170,24 +172,43 @@ def main() -> None:
     for letter, data_set in zip("ab", (ADULT, KDD), strict=True):
         table = _by_eps(data_set, linear[data_set.name])
         parts += [f"## ({letter}) {data_set.title}, error against ε at the best Λ", table]
+        parts += [RANKINGS, _rankings_by_eps(data_set, linear[data_set.name])]
     rows = [
-        (f"{eps:g}" if eps else "∞", *_published_kernel(eps), str(kernel[eps]))
+        (
+            f"{eps:g}" if eps else "∞",
+            *_published_kernel(eps),
+            *(kernel[eps].said(score) for score in ("errors", "balanced", "auc")),
+        )
         for eps in (*epsilons, None)
     ]
     parts += [
         f"## (c) Nested balls, error against ε; {CHOSEN}",
-        (("ε", "published", "ours ± standard error"), rows),
+        (
+            (
+                "ε",
+                "published",
+                "ours ± standard error",
+                "balanced accuracy",
+                "area under the curve",
+            ),
+            rows,
+        ),
     ]
     for letter, curve, eps in LEARNED:
         columns = [(learner, eps) for learner in curve.learners] + [("non-private", None)]
-        sizes = [
-            (f"{n:,}", *(str(learned[curve.name][*column, n]) for column in columns))
-            for n in curve.sizes
-        ]
+        sizes, ranked = (
+            [
+                (f"{n:,}", *(say(learned[curve.name][*column, n]) for column in columns))
+                for n in curve.sizes
+            ]
+            for say in (str, rankings)
+        )
         headers = ("training records", *(NAMES[learner] for learner, _ in columns))
         parts += [
             f"## ({letter}) {curve.title}, learning curve, ε = {eps:g} including the choice of Λ",
             (headers, sizes),
+            RANKINGS,
+            (headers, ranked),
         ]
     write_page("scm_curves", "Error against ε, and learning curves with private tuning", parts)
     _draw(linear, kernel, learned)
@@ -232,6 +253,22 @@ def _by_eps(data_set: DataSet, found: Found) -> Any:
     for learner in ("objective", "output", "logistic", "non-private"):
         headers += [f"{SHORT[learner]}: published", "ours (Λ)"]
     return headers, rows
+
+
+def _rankings_by_eps(data_set: DataSet, found: Found) -> Any:
+    """Balanced accuracy and area under the curve, at the regularisations of least error."""
+    rows = []
+    for eps in (*sorted(data_set.epsilons), None):
+        row = ["∞" if eps is None else f"{eps:g}"]
+        for learner in ("objective", "output", "logistic", "non-private"):
+            if (eps is None) != (learner == "non-private"):
+                row.append("")
+                continue
+            errors = data_set.along_reg(found, learner, eps)
+            row.append(rankings(errors[best(errors)]))
+        rows.append(row)
+    learners = ("objective", "output", "logistic", "non-private")
+    return ["ε", *(SHORT[learner] for learner in learners)], rows
 
 
 def _published(data_set: DataSet, learner: str, eps: float | None) -> str:

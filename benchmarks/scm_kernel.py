@@ -15,7 +15,7 @@ import click
 import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks.folds import Cell, Fold
+from benchmarks.folds import SCORES, Cell, Fold, Scores, validated
 from benchmarks.published import (
     PUBLISHED_STYLE,
     SCM,
@@ -66,9 +66,9 @@ KERNELS = (CHOSEN, Kernel(5.0, 50, 3e-4), Kernel(0.5, 50, 1e-4))
 def measure_kernel(
     kernel: Kernel, epsilons: Sequence[float | None], *, draws: int = DRAWS
 ) -> dict[float | None, CrossValidation]:
-    """Test error for each eps (None: without privacy): projections times draws. **Not private**."""
+    """Scores for each eps (None: without privacy): projections times draws. **Not private**."""
     kept = store("scm_kernel")
-    errors: dict[float | None, list[list[float]]] = {eps: [] for eps in epsilons}
+    scores: dict[float | None, list[Scores]] = {eps: [] for eps in epsilons}
     for projection in range(PROJECTIONS):
         settings = {
             eps: {
@@ -77,6 +77,7 @@ def measure_kernel(
                 "projection": projection,
                 "draws": draws,
                 "records": [RECORDS, HELD_OUT],
+                "scores": SCORES,
             }
             for eps in epsilons
         }
@@ -84,11 +85,11 @@ def measure_kernel(
         if missing:
             fold = _project(kernel, projection)
             for eps in missing:
-                kept.add(settings[eps], fold.errors(kernel.cell(eps), draws))
+                kept.add(settings[eps], fold.scores(kernel.cell(eps), draws))
         for eps in epsilons:
-            errors[eps].append(kept[settings[eps]])
+            scores[eps].append(kept[settings[eps]])
         print(f"{kernel}: projection {projection + 1} of {PROJECTIONS}", flush=True)
-    return {eps: CrossValidation(np.array(rows)) for eps, rows in errors.items()}
+    return {eps: validated(rows) for eps, rows in scores.items()}
 
 
 def _project(kernel: Kernel, projection: int) -> Fold:
@@ -121,6 +122,7 @@ def main() -> None:
                     name,
                     published,
                     found[kernel][eps],
+                    *(found[kernel][eps].said(score) for score in ("balanced", "auc")),
                     relation,
                     "norm 1 by construction",
                 )
@@ -131,7 +133,7 @@ def main() -> None:
             "∞",
             exact,
             f"*{SCM_FIGURE_2_KERNEL['non-private, hinge loss, exact kernel']}*",
-            "",
+            *("", "", ""),
             "none",
             "",
         )
@@ -141,6 +143,8 @@ def main() -> None:
         "kernel, Λ",
         "published (γ = 0.5)",
         "ours ± standard error",
+        "balanced accuracy",
+        "area under the curve",
         "relation, δ",
         "preprocessing",
     )

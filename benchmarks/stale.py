@@ -47,7 +47,11 @@ THESIS = (
     "svm_models/exact.py",
     "svm_models/linear_programs.py",
 )
-DESCENT_CLASSIFIER = ("svm_models/private_lp_svc.py", *SOLVERS)
+DESCENT_CLASSIFIER = (
+    "svm_models/private_lp_svc.py",
+    "svm_models/whitened_records.py",
+    *SOLVERS,
+)
 #: Where sensitivities and shares stand that the page on accounting compares.
 COUNTED = (
     "privlp/relations/constraint_private.py",

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.dummy import DummyClassifier
 
-from benchmarks.published import save_picture, write_page
+from benchmarks.published import RANKINGS, rankings, save_picture, write_page
 from benchmarks.thesis import VDR, DataSet, Fits, Model, cpu_seconds, data_set, measure
 from svm_models import DMWSVC, LPSVC, HuberSVC, ObjectivePerturbationSVC
 
@@ -182,6 +182,8 @@ def main(names: tuple[str, ...], folds: int) -> None:
                     "form",
                     "eps",
                     "ours ± standard error",
+                    "balanced accuracy",
+                    "area under the curve",
                     "radius",
                     "rounds",
                     "rounds on slack variables",
@@ -229,6 +231,7 @@ def _page(curves: dict[str, Curves]) -> list[Any]:
         parts += [f"## {title}", f"![{title}]({picture}.png)"]
         for name, found in curves.items():
             parts += [f"{data_set(name).title}: {_references(found)}", _table(found, figure, axis)]
+            parts += [RANKINGS, _table(found, figure, axis, ranked=True)]
         parts += [_verdict(figure, name, found) for name, found in curves.items()]
     return parts
 
@@ -246,7 +249,10 @@ def _values(found: Curves, figure: str, way: str) -> list[float]:
     return [key[2] for key in found if key[:2] == (figure, way)]
 
 
-def _table(found: Curves, figure: str, axis: str) -> tuple[list[str], list[list[str]]]:
+def _table(
+    found: Curves, figure: str, axis: str, *, ranked: bool = False
+) -> tuple[list[str], list[list[str]]]:
+    """Errors with rounds; or balanced accuracies and areas under the curve."""
     ways = _ways(found, figure)
     values = sorted({value for way in ways for value in _values(found, figure, way)})
     rows = []
@@ -254,6 +260,9 @@ def _table(found: Curves, figure: str, axis: str) -> tuple[list[str], list[list[
         row = [f"{value:g}"]
         for way in ways:
             fits = found.get((figure, way, value))
+            if ranked:
+                row.append("–" if fits is None else rankings(fits.errors))
+                continue
             rounds = (
                 ""
                 if fits is None or figure == "2" or way == "objective"
@@ -386,6 +395,7 @@ def _soft_rows(soft: dict[str, Curves]) -> list[list[str]]:
             form,
             f"{eps:g}",
             str(fits.errors),
+            *(fits.errors.said(score) for score in ("balanced", "auc")),
             f"{np.mean(fits.each('radius')):,.1f}",
             f"{np.mean(fits.each('rounds')):,.0f}",
             f"{np.mean(fits.each('slack_share')):.1%}" if form == "soft" else "–",

@@ -73,6 +73,7 @@ def main() -> None:
                     SETTINGS[model].format(reg=data.reg),
                     target,
                     str(fits.errors),
+                    *(fits.errors.said(score) for score in ("balanced", "auc")),
                     within,
                     RELATION,
                 ]
@@ -100,6 +101,8 @@ def main() -> None:
                     "settings",
                     "published",
                     "ours ± standard error",
+                    "balanced accuracy",
+                    "area under the curve",
                     "within",
                     "relation, delta, preprocessing",
                 ),

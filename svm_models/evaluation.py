@@ -125,11 +125,35 @@ def held_out_scores(fitted: Any, X: Any, y: npt.ArrayLike) -> dict[str, float | 
     True
     """
     y = np.asarray(y)
-    right = fitted.predict(X) == y
-    labels = np.unique(y)
-    auc = None
-    if hasattr(fitted, "decision_function") and len(labels) == 2:
-        auc = float(roc_auc_score(y == fitted.classes_[1], fitted.decision_function(X)))
+    decided = fitted.decision_function(X) if hasattr(fitted, "decision_function") else None
+    positive = y == fitted.classes_[1]
+    return _scores(fitted.predict(X) == y, y, positive, decided)
+
+
+def scores_of_decisions(decisions: FloatArray, positive: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    """The same scores for decisions, positive where a record is taken for a positive one.
+
+    **Not private**.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from svm_models.evaluation import scores_of_decisions
+    >>> scores_of_decisions(np.array([-1.0, 0.5, 2.0, 3.0]), np.array([False, False, True, True]))
+    {'error': 0.25, 'balanced': 0.75, 'auc': 1.0}
+    """
+    return _scores((decisions > 0) == positive, positive, positive, decisions)
+
+
+def _scores(
+    right: npt.NDArray[np.bool_],
+    y: npt.NDArray[Any],
+    positive: npt.NDArray[np.bool_],
+    decisions: FloatArray | None,
+) -> dict[str, float | None]:
+    labels, auc = np.unique(y), None
+    if decisions is not None and len(labels) == 2:
+        auc = float(roc_auc_score(positive, decisions))
     return {
         "error": float(np.mean(~right)),
         "balanced": float(np.mean([right[y == label].mean() for label in labels])),

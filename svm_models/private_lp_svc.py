@@ -24,11 +24,11 @@ from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.neighbours import Neighbours
 from svm_models.records import signed
+from svm_models.whitened_records import CENTRE, SOFTNESS, WhitenedRecords
 from svm_models.whitening import (
     NORM,
     PURPOSE,
     SHARE_OF_MOMENTS,
-    in_parts,
     noise_beside_a_mean,
     noise_of_one_sum,
     ridge_of,
@@ -42,11 +42,12 @@ from svm_models.whitening import (
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Half-width h of the rounded part of the hinge.
-_H = 0.5
 # Chosen by trial on Adult and KDDCup99 (docs/results/private_lp_svc.md).
-_ROUNDS, _RADIUS = 4.0, 50.0
-_BLOCK = 4096
+_ROUNDS, _ROUNDS_IN_LITTLE_NOISE, _RADIUS = 9.5, 4.4, 50.0
+# Steps are this share of those that the curvature allows: more rounds of them average the noise.
+_STEP = 0.25
+#: Share of the budget (of squared Gaussian parameters) that buys the sum at dual weights of 1/2.
+_SHARE_OF_THE_CENTRE = 0.35
 
 
 @dataclass(frozen=True)
@@ -73,61 +74,12 @@ class Rule:
 
         There are n records of p features; `sigma` is the noise of a single release of the sum at
         the whole budget. nu = sigma sqrt(p)/n is the length of that noise beside a mean of records
-        of norm 1. T = 4 nu^(-1/3), ridge = 150 nu^2, R = 50 nu^(-1/2), nu within 2e-4 and 1.
+        of norm 1. T is the larger of 9.5 nu^(-1/3) and 4.4 nu^(-1/2), ridge = 150 nu^2, R = 50
+        nu^(-1/2), nu within 2e-4 and 1.
         """
         nu = noise_beside_a_mean(n, p, sigma)
-        return cls(_RADIUS / math.sqrt(nu), math.ceil(_ROUNDS * nu ** (-1 / 3)), ridge_of(nu))
-
-
-class WhitenedRecords:
-    """A block of signed records m_i = y_i x_i of norm 1 at most, as the player sees them.
-
-    They are whitened, and short: a record contributes z_i s_i whiten m_i, s_i = min(1,
-    1/||whiten m_i||), to what is released, a vector of norm z_i at most.
-
-    Parameters
-    ----------
-    M : (k, p) array or CSR array
-    whiten : (p, p) array
-        Symmetric; public or released.
-    shorten : bool
-        Without it s_i = 1: the mean loss unweighted, for no noise.
-    weights : (k,) array, optional
-        Public weights a_i in [0, 1] of the records' losses, which multiply s_i; ``None``: all 1.
-    part : int, optional
-        So many records are added up before their sums are; ``None``: all of them.
-    """
-
-    def __init__(
-        self,
-        M: Any,
-        whiten: FloatArray,
-        *,
-        shorten: bool = True,
-        part: int | None = None,
-        weights: FloatArray | None = None,
-    ) -> None:
-        self._M, self._whiten, self._part = M, whiten, part
-        self._scale = np.ones(M.shape[0])
-        for start in range(0, M.shape[0] if shorten else 0, _BLOCK):
-            norms = np.linalg.norm(M[start : start + _BLOCK] @ whiten, axis=1)
-            self._scale[start : start + _BLOCK] = 1 / np.maximum(norms, 1.0)
-        if weights is not None:
-            self._scale *= weights
-
-    @property
-    def count(self) -> int:
-        """Number of records in the block."""
-        return len(self._scale)
-
-    def scores(self, z: FloatArray) -> FloatArray:
-        """sum_i z_i s_i whiten m_i."""
-        total = in_parts(lambda M, weights: M.T @ weights, self._part, self._M, z * self._scale)
-        return np.asarray(self._whiten @ total)
-
-    def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
-        """Add step times (1 + h - m_i·w)."""
-        out += step * ((1 + _H) - self._M @ answer)
+        rounds = max(_ROUNDS * nu ** (-1 / 3), _ROUNDS_IN_LITTLE_NOISE / math.sqrt(nu))
+        return cls(_RADIUS / math.sqrt(nu), math.ceil(rounds), ridge_of(nu))
 
 
 @dataclass(eq=False, repr=False)
@@ -142,8 +94,9 @@ class PrivateLPSVC(PrivateLinearClassifier):
     y_i x_i with Gaussian noise, and answers by accelerated mirror descent. A small share of the
     budget buys the second moments of the records first. The sums are released in coordinates in
     which these are about the same in all directions, so that noise is largest where the records
-    are, and steps reach all directions alike; records that are long there are scaled down. Without
-    noise no record is scaled, and w tends to the exact minimiser as `rounds` grows.
+    are, and steps reach all directions alike; records that are long there are scaled down. The sum
+    for z_i = 1/2 is released once. Rounds release how far sums are from it, which takes half the
+    noise. Without noise no record is scaled, and w tends to the exact minimiser as `rounds` grows.
 
     *Neighbours*: one record replaced; n and the classes are public. Or one record added or removed
     (``relation="add-remove"``): then n is private, a nominal number takes its place in the rule and
@@ -151,19 +104,20 @@ class PrivateLPSVC(PrivateLinearClassifier):
 
     *Sensitivity*, for records of norm data_norm = 1. Moments: ||m m^T - m' m'^T||_F^2 = ||m||^4 +
     ||m'||^4 - 2 (m·m')^2 <= 2. Sums: z_i depends on record i and on released points, the whitening
-    on the released moments. So a record contributes a vector of norm at most 1 and its replacement
-    another: 2. Where a record is added or removed both are 1: ||m m^T||_F <= 1, and one vector of
-    norm 1. Twice the rounding error of a sum is added to each.
+    on the released moments, and |z_i - 1/2| <= 1/2. So a record contributes a vector of norm at
+    most 1/2 and its replacement another: 1. Where a record is added or removed ||m m^T||_F <= 1 and
+    1/2 take their places. Twice the rounding error of a sum is added to each.
 
     *Budget*: one ledger. One Gaussian release of p (p + 1)/2 numbers takes a tenth of the squared
-    Gaussian parameters; T releases of p numbers take the rest, later ones with less noise because
-    they count more (``WeightedGaussianMechanism``). All are charged before the first. Proof:
-    ``docs/proofs.md``, "Elastic duals on an L1 ball".
+    Gaussian parameters, one of p numbers 0.35 of them. T releases of p numbers take the rest, later
+    ones with less noise because they count more (``WeightedGaussianMechanism``). All are charged
+    before the first. Proof: ``docs/proofs.md``, "Elastic duals on an L1 ball".
 
     *Rule*: nu = sigma sqrt(p)/n, sigma the noise of one release at the whole budget, is a function
-    of n, p, eps and delta; R = 50/sqrt(nu), in units of 1/data_norm; T = 4 nu^(-1/3), which grows
-    with eps; second moments below 150 nu^2 (per record) are taken for noise. A heuristic, confirmed
-    by trial: ``docs/results/private_lp_svc.md``.
+    of n, p, eps and delta; R = 50/sqrt(nu), in units of 1/data_norm; T = max(9.5 nu^(-1/3), 4.4
+    nu^(-1/2)), which grows with eps; steps are a quarter of those that the moments allow; second
+    moments below 150 nu^2 (per record) are taken for noise. A heuristic, confirmed by trial:
+    ``docs/results/private_lp_svc.md``.
 
     Parameters
     ----------
@@ -241,7 +195,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
         data_norm = float(self.data_norm)
         rule = self._rule(neighbours, p, account)
         self.radius_, self.rounds_ = rule.radius / data_norm, rule.rounds
-        moments, sums = _charge(neighbours, p, rule, account)
+        moments, centre, sums = _charge(neighbours, p, rule, account)
         part = summed_by(neighbours)
         # Of norm 1, so that w is in units of 1/data_norm.
         records = InMemory(signed(X, signs / data_norm))
@@ -251,11 +205,13 @@ class PrivateLPSVC(PrivateLinearClassifier):
         whitened = records.keep(
             partial(WhitenedRecords, whiten=whiten, shorten=shorten, part=part, weights=weights)
         )
+        half = np.asarray(centre(whitened.total(WhitenedRecords.centre)))
         # In these coordinates the mean loss has curvature 1/(2 h reach^2) at most, as far as the
         # moments tell.
-        ball = L1Ball(whiten, 2 * _H * reach**2 / n, rule.radius)
-        player = AcceleratedDescent(ball, sums)
-        game = Game(ElasticDual(whitened, player.point, 2 * _H), player, rounds=rule.rounds)
+        step = (_STEP if shorten else 1.0) * 2 * SOFTNESS * reach**2 / n
+        player = AcceleratedDescent(L1Ball(whiten, step, rule.radius), sums, costs=-half)
+        dual = ElasticDual(whitened, player.point, 2 * SOFTNESS)
+        game = Game(dual, player, rounds=rule.rounds)
         drive(game, progress=False, time_limit=None)
         w = game.released().x
         assert w is not None  # noqa: S101 (the player always has a point)
@@ -289,19 +245,26 @@ class PrivateLPSVC(PrivateLinearClassifier):
 
 
 def _charge(neighbours: Neighbours, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
-    """Charge the second moments and all sums at once."""
+    """Charge the second moments, half of the sum of records, and all rounds at once."""
     of_moments = sensitivity_of_moments(neighbours, p)
     rounding = rounding_error(neighbours.most, p, spread_of(rule.ridge), summed_by(neighbours))
-    of_sums = neighbours.moved * NORM + 2 * rounding
+    of_sums = neighbours.moved * NORM * CENTRE + 2 * rounding
+    left = 1 - SHARE_OF_MOMENTS - _SHARE_OF_THE_CENTRE
 
     def releases(intensity: float) -> list[tuple[GaussianMechanism, int]]:
         share = intensity * math.sqrt(SHARE_OF_MOMENTS)
-        each = intensity * math.sqrt((1 - SHARE_OF_MOMENTS) / rule.rounds)
+        half = intensity * math.sqrt(_SHARE_OF_THE_CENTRE)
+        each = intensity * math.sqrt(left / rule.rounds)
         sums = WeightedGaussianMechanism(of_sums, of_sums / each, weights_of_rounds(rule.rounds))
-        return [(GaussianMechanism(of_moments, of_moments / share), 1), (sums, rule.rounds)]
+        return [
+            (GaussianMechanism(of_moments, of_moments / share), 1),
+            (GaussianMechanism(of_sums, of_sums / half), 1),
+            (sums, rule.rounds),
+        ]
 
     purposes = (
         PURPOSE,
+        "release half of the sum of records",
         "release the sum of weighted records each round",
     )
     requests = [

@@ -35,6 +35,7 @@ from svm_models import (
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
+from svm_models.whitened_records import WhitenedRecords
 from svm_models.whitening import shortened
 from tests.conformance_kit import (
     NOISE_LEFT,
@@ -376,6 +377,8 @@ def _objective(
 
 _NOTHING = [[0.0, 0.0]] * 300
 _SUMS = "release the sum of weighted records"
+_HALF = "release half of the sum of records"
+_BEFORE_ALL = "it is released before the first round"
 
 
 def _right_or_wrong() -> tuple[Records, Records]:
@@ -402,12 +405,12 @@ def _impatient_fit() -> Iterator[None]:
 
 
 def _unshortened() -> Any:
-    build = private_lp_svc.WhitenedRecords.__init__
+    build = WhitenedRecords.__init__
 
     def init(self: Any, M: Any, *, whiten: Any, shorten: bool = True, **options: Any) -> None:
         build(self, M, whiten=whiten, shorten=False, **options)
 
-    return replaced(private_lp_svc.WhitenedRecords, "__init__", init)
+    return replaced(WhitenedRecords, "__init__", init)
 
 
 _LP_ROUTE = _fit(PrivateLPSVC, eps=1.0, delta=1e-6)
@@ -440,6 +443,18 @@ _PRIVATE_LP = [
             STOP=Patch(_impatient_fit, _right_or_wrong()),
         ),
     ),
+    Played(
+        "PrivateLPSVC: half of the sum",
+        frozenset(["PrivateLPSVC"]),
+        _LP_ROUTE,
+        (_records([1.0, 0.0], *_NOTHING), _records([-1.0, 0.0], *_NOTHING)),
+        _HALF,
+        _faults(
+            SCALE=Patch(_unshortened()),
+            RELATION=Patch(_REMOVED),
+            STOP=_BEFORE_ALL,
+        ),
+    ),
     *(
         Played(
             f"PrivateLPSVC: {name}, record added",
@@ -461,6 +476,7 @@ _PRIVATE_LP = [
                 Patch(_UNSCALED, _without_the_first(_records([3.0, 0.0], *_NOTHING))),
             ),
             ("sum", _SUMS, _HALF_A_RECORD, Patch(_unshortened())),
+            ("half of the sum", _HALF, _HALF_A_RECORD, Patch(_unshortened())),
         )
     ),
 ]

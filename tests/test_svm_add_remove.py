@@ -38,7 +38,7 @@ from svm_models import (
     perturbation,
     whitening,
 )
-from svm_models import private_lp_svc as lp_route
+from svm_models import whitened_records as lp_route
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.losses import huber, logistic
@@ -115,7 +115,7 @@ def test_a_twin_with_half_the_noise_is_seen(monkeypatch):
     monkeypatch.setattr(Neighbours, "replacing", classmethod(lambda cls, n: cls(n, n, 1)))
     replaced = PrivateLPSVC(delta=1e-3)
     pair = csr(rows_of([(0, 1.0)])), csr(rows_of([(0, -1.0)]))
-    with pytest.raises(AssertionError, match="release the sum"):
+    with pytest.raises(AssertionError, match="release half of the sum"):
         assert_neighbours_are_alike(replaced, *pair, (labels_ending_in(1),) * 2, quiet=True)
 
 
@@ -173,6 +173,7 @@ def entry(estimator, purpose):
         (ObjectivePerturbationSVC(reg=0.1), "perturb", 2),
         (ObjectivePerturbationLogisticRegression(reg=0.1, delta=1e-6), "perturb", 2),
         (PrivateLPSVC(), "release the sum", 2),
+        (PrivateLPSVC(), "release half of the sum", 2),
         (PrivateLPSVC(), "release the second moments", math.sqrt(2)),
     ],
 )

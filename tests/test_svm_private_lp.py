@@ -16,8 +16,9 @@ from privlp.rows.in_memory import InMemory
 from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere, whitening
 from svm_models.account import RELATION
 from svm_models.losses import huber
-from svm_models.private_lp_svc import Rule, WhitenedRecords
+from svm_models.private_lp_svc import Rule
 from svm_models.records import within_norm
+from svm_models.whitened_records import WhitenedRecords
 from svm_models.whitening import rounding_error, second_moments
 
 #: Classes are left out here where they do not matter.
@@ -139,19 +140,31 @@ def test_no_neighbour_moves_a_release_by_more_than_its_sensitivity():
         whiten, w = root @ root.T * 10 ** rng.uniform(-2, 2), rng.normal(0, 10, p)
         pair = within_norm(rng.normal(0, 1, (2, p)), 1.0)
         moved = contribution(pair[0], whiten, w) - contribution(pair[1], whiten, w)
-        assert np.linalg.norm(moved) <= 2 + 1e-9
+        assert np.linalg.norm(moved) <= 1 + 1e-9
+        halves = [WhitenedRecords(record[None, :], whiten).centre() for record in pair]
+        assert np.linalg.norm(halves[0] - halves[1]) <= 1 + 1e-9
+        assert max(map(np.linalg.norm, halves)) <= 0.5 + 1e-9
         moments = [moments_of(record[None, :]) for record in pair]
         assert np.linalg.norm(moments[0] - moments[1]) <= math.sqrt(2) + 1e-9
 
 
-def test_some_pair_of_neighbours_attains_both_sensitivities():
+def test_some_pair_of_neighbours_attains_every_sensitivity():
     record = np.array([0.6, 0.8])
     moved = contribution(record, 2 * np.eye(2), np.zeros(2)) - contribution(
         -record, 2 * np.eye(2), np.zeros(2)
     )
-    assert np.linalg.norm(moved) == pytest.approx(2)
+    assert np.linalg.norm(moved) == pytest.approx(1)
+    halves = [WhitenedRecords(r[None, :], 2 * np.eye(2)).centre() for r in (record, -record)]
+    assert np.linalg.norm(halves[0] - halves[1]) == pytest.approx(1)
     released = [moments_of(np.array([row])) for row in ([0.6, 0.8], [0.8, -0.6])]
     assert np.linalg.norm(released[0] - released[1]) == pytest.approx(math.sqrt(2))
+
+
+def test_both_releases_add_up_to_the_weighted_sum():
+    rows, z = WhitenedRecords(Y[:, None] * X, np.diag([9.0, 4.0, 2.0, 1.0])), RNG.uniform(size=300)
+    whitened = Y[:, None] * X * [9.0, 4.0, 2.0, 1.0]
+    short = whitened / np.maximum(np.linalg.norm(whitened, axis=1), 1.0)[:, None]
+    np.testing.assert_allclose(rows.centre() + rows.scores(z), z @ short, atol=1e-12)
 
 
 def test_the_released_numbers_of_the_moments_have_frobenius_length():
@@ -177,7 +190,7 @@ def test_rounding_errors_stay_below_their_bound():
     records = np.full((n, p), 1 / math.sqrt(p))
     rows = WhitenedRecords(records, np.eye(p))
     weights = np.full(n, 1 / 3)
-    true = np.full(p, math.fsum([1 / 3 / math.sqrt(p)] * n))
+    true = np.full(p, math.fsum([(1 / 3 - 1 / 2) / math.sqrt(p)] * n))
     assert np.linalg.norm(rows.scores(weights) - true) <= rounding_error(n, p, 1.0) < 1e-3
 
 
@@ -228,10 +241,10 @@ def test_everything_is_paid_for_before_the_first_draw(monkeypatch):
 
     monkeypatch.setattr(GaussianMechanism, "release", spying)
     svm = PrivateLPSVC(1.0, 1e-6, budget=budget).fit(X, Y)
-    assert [size for size, _ in seen] == [10] + [4] * svm.rounds_
+    assert [size for size, _ in seen] == [10, 4] + [4] * svm.rounds_
     assert {spent for _, spent in seen} == {budget.spent()}
     assert 0.999 < svm.privacy_.eps <= 1.0
-    assert [entry.draws for entry in svm.privacy_.entries] == [1, svm.rounds_]
+    assert [entry.draws for entry in svm.privacy_.entries] == [1, 1, svm.rounds_]
     with pytest.raises(BudgetExceededError):
         clone(svm).set_params(budget=budget).fit(X, Y)
 
@@ -327,7 +340,7 @@ def test_on_a_separable_sphere():
 
 
 def test_what_is_charged():
-    """sqrt 2 for the second moments, 2 for each round's sum, all before the first draw.
+    """sqrt 2 for the second moments, 1 for half of the sum, 1 for each round, before the first draw.
 
     Both composed to the whole budget.
     """
@@ -335,8 +348,9 @@ def test_what_is_charged():
     svm = PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(
         X, np.where(X[:, 0] > 0, 1, -1)
     )
-    moments, sums = svm.privacy_.entries
+    moments, half, sums = svm.privacy_.entries
     assert moments.sensitivity == pytest.approx(np.sqrt(2), rel=1e-6)
-    assert sums.sensitivity == pytest.approx(2.0, rel=1e-6)
+    assert half.sensitivity == pytest.approx(1.0, rel=1e-6)
+    assert sums.sensitivity == pytest.approx(1.0, rel=1e-6)
     assert (moments.draws, sums.draws) == (1, svm.rounds_)
     assert svm.privacy_.eps == pytest.approx(1.0, rel=1e-6)
