@@ -46,7 +46,9 @@ def test_rounds_and_noise_are_those_of_the_solve():
         solution = privlp.solve(LP, 1.0, 1e-6, 100, opt=OPT, method=method, rng=0)
         assert solution.iterations == prediction.rounds
         # The last secret term of "perturbed", and the last sum of a staged descent, precede counts.
-        last = {"mirror-best": 1, "perturbed": -3, "staged": -2, "staged-at-opt": -2}.get(method, -1)
+        last = {"mirror-best": 1, "perturbed": -3, "staged": -2, "staged-at-opt": -2}.get(
+            method, -1
+        )
         entry = solution.privacy.entries[last]
         assert method != "perturbed" or entry.purpose == "perturb the convex program"
         kind, value = entry.parameter.split(",")[0].split(" = ")
@@ -80,14 +82,14 @@ def test_predictions_are_of_the_right_size(eps):
 @pytest.mark.statistical
 @pytest.mark.parametrize("eps", [1.0, 4.0])
 def test_a_staged_descent_keeps_within_its_prediction(eps):
-    """Many rows vary little here: it leaves a tenth of what a single release would."""
+    """Within a factor of four, where a single release would leave ten times as much."""
     predicted = plan(eps=eps).predictions["staged-at-opt"].violation
     norms = np.linalg.norm(LP.A, axis=1)
     draws = [
         privlp.solve(LP, eps, 1e-6, 100, opt=OPT, method="staged-at-opt", rng=k).x for k in range(4)
     ]
     measured = np.mean([np.sort((LP.A @ x - LP.b) / norms)[-101] for x in draws])
-    assert 1 / 20 < measured / predicted < 1
+    assert 1 / 4 < measured / predicted < 4
 
 
 @pytest.mark.parametrize(
@@ -129,12 +131,13 @@ def test_what_is_said_when_there_are_too_few_rows():
     poor = plan(eps=0.001)
     assert poor.verdict is Verdict.TOO_FEW_ROWS
     assert poor.advice.startswith("Too few rows for this eps: ")
-    assert "times the rows" in poor.advice
+    assert "rows with an s that grows like them" in poor.advice
     assert plan(eps=8.0).verdict is Verdict.ENOUGH_ROWS
     assert plan(eps=8.0).advice.startswith("Enough rows for this eps: ")
-    wanted = float(poor.advice.split("or eps = ")[1].split(",")[0])
-    found = plan(eps=wanted).predictions[poor.best]
-    assert 0.05 < found.violation / found.yardstick < 0.2
+    rough = plan(eps=0.1)
+    assert rough.verdict is Verdict.ROUGH
+    wanted = float(rough.advice.split("eps = ")[1].split(",")[0])
+    assert 0.8 < plan(eps=wanted).predictions[poor.best].difficulty < 1.05
 
 
 def test_a_verdict_is_unknown_without_a_yardstick():
@@ -212,7 +215,14 @@ def test_a_range_as_hint_changes_nothing(eps, method, dearest):
 
 @pytest.mark.parametrize(
     ("hint", "eps", "dearest"),
-    [(1, 0.5, 1.0), (1, 1.0, 1.0), (2, 1.0, 1.5), (0.5, 1.0, 2.5), (0.5, 4.0, 1.5), (100, 1.0, 2.0)],
+    [
+        (1, 0.5, 1.0),
+        (1, 1.0, 1.0),
+        (2, 1.0, 1.5),
+        (0.5, 1.0, 2.5),
+        (0.5, 4.0, 1.5),
+        (100, 1.0, 2.0),
+    ],
 )
 def test_a_wrong_optimum_does_not_wreck(hint, eps, dearest):
     """The right one is kept, and rows nearly hold; of a wrong one counts tell."""

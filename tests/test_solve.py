@@ -185,6 +185,8 @@ def test_solution_lies_on_the_public_region(method):
     assert (solution.x >= 0).all()
     if method == "ftpl":
         assert solution.objective <= 6.0 + 1e-6
+    elif method == "staged-at-opt":  # lower where s rows are missed then
+        assert 4.0 < solution.objective <= 6.0 + 1e-6
     elif method not in ("perturbed", "staged"):  # for which opt is a hint
         assert solution.objective == pytest.approx(6.0)
     assert solution.success
@@ -205,9 +207,9 @@ def test_positive_multiples_of_rows_change_nothing_in_the_tight_method():
 
 
 def test_default_method_and_default_alpha():
-    # 2 rows do not outweigh the noise of any search, 10 do not outweigh that on a whole program.
-    for s, best in ((2, "staged-at-opt"), (10, "staged"), (30, "perturbed")):
-        solution = privlp.solve(covering(3000), 1.0, 1e-6, s, opt=6.0, rng=0)
+    # 10 rows do not outweigh the noise on a whole program.
+    for s, opt, best in ((10, 6.0, "staged-at-opt"), (10, None, "staged"), (30, None, "perturbed")):
+        solution = privlp.solve(covering(3000), 1.0, 1e-6, s, opt=opt, rng=0)
         assert solution.method == best
         assert solution.iterations > 1
     assert privlp.solve(covering(3000), 1.0, 1e-6, 30, rng=0).method == "perturbed"
@@ -235,7 +237,7 @@ def test_trace_holds_what_was_released_each_round_and_nothing_else(method):
         assert solution.trace["calibrated x"][-1] == pytest.approx(solution.x, abs=1e-12)
         return
     if method.startswith("staged"):  # one number for each stage, or between stages
-        assert set(solution.trace) == {"sizes" if method == "staged" else "levels"}
+        assert {"sizes"} <= set(solution.trace) <= {"sizes", "levels"}
         assert all(values.ndim == 1 for values in solution.trace.values())
         return
     if not method.startswith("dmw"):
@@ -393,15 +395,16 @@ def test_programs_outside_the_method_are_refused_with_the_reason(method, name):
         ("perturbed", "public row"),
         ("perturbed", "upper bound"),
         ("staged", "upper bound"),
+        ("staged-at-opt", "upper bound"),
     ):
         assert run(make(), method).success
         return
     if method == "perturbed" and name != "no private rows":
         message = "put no limit on variable|s has no use with .* soft row|rescale the costs"
-    if method == "staged":
+    if method in ("staged", "staged-at-opt"):
         message = {
             "public row": "takes public rows only if they bound the objective",
-            "zero cost": "needs costs that are not 0",
+            "zero cost": "needs costs that are not 0|cost that is zero",
         }.get(name, message)
     if method == "ftpl" and name not in ("soft rows", "no private rows"):
         pytest.skip("ftpl takes any bounded region: see test_ftpl.py")
@@ -606,7 +609,7 @@ class TestNothingPrivateLeaves:
             assert self.leaks(str(caught.value)) == [], name
 
     def test_in_refusals(self, method):
-        taken = {"ftpl": 2, "perturbed": 2, "staged": 1}.get(method, 0)
+        taken = {"ftpl": 2, "perturbed": 2, "staged": 1, "staged-at-opt": 1}.get(method, 0)
         for fields in ({"bounds": (0, 2)}, {"private": [1, 2]}, {"penalty": 1.0})[taken:]:
             with pytest.raises(privlp.PrivLPError) as caught:
                 run(self.planted(**fields), method, s=2)
@@ -629,7 +632,7 @@ def test_one_budget_pays_for_several_solves(method):
         "mirror-best": 6,
         "perturbed": 24,
         "staged": 2 * (2 + 2 * 6),
-        "staged-at-opt": 2 * (1 + 2 * 4 - 1),
+        "staged-at-opt": 2 * (1 + 2 * 4),
     }.get(method, 2)
 
 

@@ -29,7 +29,7 @@ from privlp.rows.missed import MeasuredRows
 # Noisy counts ask for the V at which twice s rows are missed. The given one was too high if that
 # V is lower by the first of these factors (its logarithm), and too low if it is higher by the
 # third: after the first stage, which finds rough points, or by the fourth, after others.
-_TOO_HIGH, _TOO_HIGH_IN_NOISE, _CHECKED = 0.1, 0.5, 2.0
+_TOO_HIGH, _TOO_HIGH_IN_NOISE, _CHECKED = 0.1, 0.3, 2.0
 _TOO_LOW_AT_FIRST, _TOO_LOW = 0.3, 0.2
 # Higher ones are looked for up to this factor.
 _FARTHEST = 3.5
@@ -169,7 +169,8 @@ class StagesAtOptimum(Stages):
             draw, 1.0, *ends, number=draw.remaining - 2, probability=_SAFE
         )
         many = max(fewest - sigma, self._count(draw, self._place)) > s + sigma
-        told = 0 < SURE * sigma <= s  # without noise there is no doubt
+        # Without noise there is no doubt of the given V, and much noise tells nothing of a little.
+        told = sigma > 0 and (SURE * sigma <= s or self._place < self._given - _TOO_HIGH_IN_NOISE)
         if self._verdict is not _Given.LOW and (many or (right and not told)):
             self._place = highest
         x = self._sizes.point(self._place, self._share)
