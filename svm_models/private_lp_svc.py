@@ -20,6 +20,7 @@ from privlp.players.rounds import weights_of_rounds
 from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
 from privlp.regions.l1_ball import L1Ball
 from privlp.rows.in_memory import InMemory
+from privlp.rows.two_passes import RowsInTwoPasses
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.neighbours import Neighbours
@@ -79,7 +80,7 @@ class Rule:
         return cls(_RADIUS / math.sqrt(nu), math.ceil(_ROUNDS * nu ** (-1 / 3)), ridge_of(nu))
 
 
-class WhitenedRecords:
+class WhitenedRecords(RowsInTwoPasses):
     """A block of signed records m_i = y_i x_i of norm 1 at most, as the player sees them.
 
     They are whitened, and short: a record contributes z_i s_i whiten m_i, s_i = min(1,
@@ -125,9 +126,9 @@ class WhitenedRecords:
         total = in_parts(lambda M, weights: M.T @ weights, self._part, self._M, z * self._scale)
         return np.asarray(self._whiten @ total)
 
-    def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
-        """Add step times (1 + h - m_i·w)."""
-        out += step * ((1 + _H) - self._M @ answer)
+    def violations(self, answer: FloatArray) -> FloatArray:
+        """1 + h - m_i·w, for each record."""
+        return np.asarray((1 + _H) - self._M @ answer)
 
 
 @dataclass(eq=False, repr=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,16 @@ class ScaledRows(Protocol):
 
     def add_violations(self, answer: Any, step: float, out: FloatArray) -> None:
         """Add step times the scaled violations of an answer to `out`."""
+
+
+class WeighedRows(ScaledRows, Protocol):
+    """Scaled rows whose weights are functions of one violation each."""
+
+    def violations(self, answer: Any) -> FloatArray:
+        """The scaled violation of each row at an answer."""
+
+    def weighed(self, answer: Any, weigh: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Scores against the weights that `weigh` makes of the violations at an answer."""
 
 
 class Dual(Protocol):

@@ -69,6 +69,7 @@ class Stages(ABC):
         size: int,
     ) -> None:
         self._s, self._n, self._rows = task.density(), task.n, rows
+        self._largest_n = task.largest_n
         self._charges, self._draws = charges, iter(draws)
         self._share = np.full(size, 1 / size)
         self._trace: dict[str, list[Any]] = {}
@@ -102,8 +103,10 @@ class Stages(ABC):
     def _scaled(self, simplex: Simplex, sign: int) -> Rows[Any]:
         """The rows in the units of a stage."""
         if sign:
-            return self._rows.keep(partial(RowsOfOneSign, simplex=simplex, sign=sign))
-        return self._rows.keep(partial(RowsOfEqualNorm, simplex=simplex))
+            return self._rows.keep(
+                partial(RowsOfOneSign, simplex=simplex, sign=sign, largest_n=self._largest_n)
+            )
+        return self._rows.keep(partial(RowsOfEqualNorm, simplex=simplex, largest_n=self._largest_n))
 
     def _descend(
         self, stage: Stage, simplex: Simplex, scaled: Rows[Any], sign: int, level: float = 0.0
@@ -165,7 +168,7 @@ class StagesAtOptimum(Stages):
         """The level of the next stage, from noisy counts at the current point."""
         point, draw = self._simplex.point(self._share), next(self._draws)
         unit = max(self._error, 1e-12)
-        measured = scaled.keep(partial(ElasticRows, start=point, softness=1.0))
+        measured = scaled.keep(partial(ElasticRows, softness=1.0))
 
         def count(t: float) -> float:
             beyond = unit * math.sinh(t)
@@ -231,6 +234,7 @@ class StagesInSearch(Stages):
             scaled = self._scaled(simplex, sign)
             for _ in self._descend(stage, simplex, scaled, sign):
                 yield
+            del scaled  # before the next stage has its own
             self._note("sizes", sizes.value(place))
             if number + 1 < len(stages):
                 aim = stages[number + 1].aim

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from privlp.problem.standard_form import StandardForm, row_by_row
 from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
 from privlp.rows.in_memory import InMemory
+from privlp.rows.parts import DensePart, Part, SparsePart, rows_of_a_part
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -65,6 +68,25 @@ class RowBlock:
             and bool((form.row == np.arange(n)).all())
         )
         self.shape = (len(form.row), len(form.column))
+
+    def parts(self, factors: FloatArray) -> Iterator[tuple[slice, Part]]:
+        """A' diag(factors), a few rows at a time, and the place of these rows.
+
+        Parameters
+        ----------
+        factors : (d',)
+        """
+        A = sp.csr_array(self._A) if self._sparse else self._A
+        wanted = rows_of_a_part(A.shape, A.nnz if self._sparse else A.size, sparse=self._sparse)
+        factors = self.form.column_sign * factors
+        every_column = np.array_equal(self.form.column, np.arange(A.shape[1]))
+        for start in range(0, self.shape[0], wanted):
+            rows = slice(start, min(start + wanted, self.shape[0]))
+            entries = A[rows] if self._plain else A[self.form.row[rows]]
+            if not every_column:
+                entries = entries[:, self.form.column]
+            signs = None if self._plain else self.form.row_sign[rows].astype(np.float64)
+            yield rows, (_sparse_part if self._sparse else _dense_part)(entries, factors, signs)
 
     def transposed_times(self, z: FloatArray) -> FloatArray:
         """A'^T z, shape (d',)."""
@@ -135,3 +157,18 @@ class RowBlock:
         x = np.zeros(self._A.shape[1])
         np.add.at(x, self.form.column, self.form.column_sign * u)
         return self.form.row_sign * row_by_row(self._A, x)[self.form.row]
+
+
+def _dense_part(entries: Any, factors: FloatArray, signs: FloatArray | None) -> DensePart:
+    """Dense rows, each entry times the factor of its column and the sign of its row."""
+    found = np.multiply(entries, factors, order="C", dtype=np.float64)
+    return DensePart(found if signs is None else np.multiply(found, signs[:, None], out=found))
+
+
+def _sparse_part(entries: Any, factors: FloatArray, signs: FloatArray | None) -> SparsePart:
+    """Sparse rows, likewise."""
+    data = entries.data * factors[entries.indices]
+    if signs is not None:
+        data *= np.repeat(signs, np.diff(entries.indptr))
+    parts = data, entries.indices, entries.indptr
+    return SparsePart(sp.csr_array(parts, shape=entries.shape))
