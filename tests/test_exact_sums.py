@@ -199,3 +199,19 @@ def test_the_ledger_says_exactly_what_a_record_moves(method, k, change, moved):
     sums = [e.sensitivity for e in solution.privacy.entries if "violated rows each" in e.purpose]
     assert sums
     assert set(sums) == {moved * k}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_however_the_matrix_is_held(kind, tmp_path):
+    """In either order, copied, read-only or on disk: the same bits; sparse rows among themselves."""
+    A, b = table(200, 9)
+    np.save(tmp_path / "A.npy", A)
+    held = A.copy()
+    held.setflags(write=False)
+    forms = [A, np.asfortranarray(A), held, np.load(tmp_path / "A.npy", mmap_mode="r")]
+    sparse = [sp.csr_array(A), sp.csc_array(A), sp.coo_array(A)]
+    for group in (forms, sparse):
+        found = [Summed(given, b, kind, lambda given: given) for given in group]
+        for other in found[1:]:
+            np.testing.assert_array_equal(other.violations, found[0].violations)
+            np.testing.assert_array_equal(other.sum, found[0].sum)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,8 +30,8 @@ class WeighedRows(ScaledRows, Protocol):
     def violations(self, answer: Any) -> FloatArray:
         """The scaled violation of each row at an answer."""
 
-    def weighed(self, answer: Any, weigh: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Scores against the weights that `weigh` makes of the violations at an answer."""
+    def weighed(self, answer: Any, slope: float, offset: float) -> FloatArray:
+        """Scores against weights slope * violation - offset, clipped to [0, 1]."""
 
 
 class Dual(Protocol):

@@ -57,21 +57,15 @@ class ElasticRows:
     """A block of rows with elastic weights."""
 
     def __init__(self, rows: WeighedRows, *, softness: float, level: float = 0.0) -> None:
-        self._rows, self._softness, self._level = rows, softness, level
-
-    def weigh(self, violations: FloatArray) -> FloatArray:
-        """The weights of rows, from how far a released point violates each."""
-        violations *= 1.0 / self._softness
-        violations -= self._level / self._softness
-        return np.clip(violations, 0.0, 1.0, out=violations)
+        self._rows, self._slope, self._offset = rows, 1.0 / softness, level / softness
 
     def scores(self, point: FloatArray) -> FloatArray:
         """The block's part of the scores, with the weights at a point."""
-        return self._rows.weighed(point, self.weigh)
+        return self._rows.weighed(point, self._slope, self._offset)
 
     def weights(self, point: FloatArray) -> FloatArray:
-        """The weights of rows at a point."""
-        return self.weigh(self._rows.violations(point))
+        """The weights of rows at a point, but for rounding to a grid."""
+        return np.clip(self._slope * self._rows.violations(point) - self._offset, 0.0, 1.0)
 
     def violated_by_more(self, point: FloatArray, threshold: float) -> int:
         """How many rows of the block a point violates by more than a threshold."""

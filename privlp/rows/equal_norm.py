@@ -16,6 +16,9 @@ from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
+# Covers the rounding of a norm.
+_NEAR = 1 - 1e-9
+
 
 class RowsOfEqualNorm(RowsOnGrid):
     """Rows g_i = scale_i (a_i - mean a_i) with ||g_i||_2 <= 1.
@@ -52,10 +55,10 @@ class RowsOfEqualNorm(RowsOnGrid):
         size = self._simplex.size
         mean = part.sums() / size
         norm = np.sqrt(part.squares_about(mean, size))
-        low, high = part.extremes()
         varies = norm > CONSTANT_ROW
-        divisor = norm[varies] if self._unit is None else np.maximum(norm[varies], self._unit)
-        largest = np.maximum(-low, high)[varies]
-        scale = np.zeros_like(norm)
-        scale[varies] = np.minimum(1.0 / divisor, LARGEST_OF_EQUAL_NORM / largest)
-        return scale, mean
+        divisor = norm if self._unit is None else np.maximum(norm, self._unit)
+        # No entry is larger than the norm of the row before it is centred.
+        if (np.sqrt(norm**2 + size * mean**2) > _NEAR * LARGEST_OF_EQUAL_NORM * divisor).any():
+            low, high = part.extremes()
+            divisor = np.maximum(divisor, np.maximum(-low, high) / LARGEST_OF_EQUAL_NORM)
+        return np.divide(1.0, divisor, out=np.zeros_like(norm), where=varies), mean

@@ -126,10 +126,10 @@ def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatAr
     form = block.form
     square, largest = np.zeros(len(form.row)), np.zeros(len(form.row))
     for j, unit in zip(region.live.tolist(), region.unit, strict=True):
-        np.maximum(largest, np.abs(_column(block, j) * unit), out=largest)
+        np.maximum(largest, np.abs(block.user_column(j) * unit), out=largest)
     if region.basis is None:
         for j, unit in zip(region.live.tolist(), region.unit, strict=True):
-            square += (_column(block, j) * unit) ** 2
+            square += (block.user_column(j) * unit) ** 2
         return np.sqrt(square), largest
     for direction in (region.unit[:, None] * region.basis).T:
         x = np.zeros(form.lp.shape[1])
@@ -155,22 +155,11 @@ def shares_of_norm(block: RowBlock, region: ReducedPolytope) -> FloatArray:
     columns = list(zip(region.live.tolist(), region.unit, strict=True))
     square = np.zeros(len(block.form.row))
     for j, unit in columns:
-        square += (_column(block, j) * unit) ** 2
+        square += (block.user_column(j) * unit) ** 2
     square = np.maximum(square, CONSTANT_ROW)
     return np.array(
-        [float(((_column(block, j) * unit) ** 2 / square).sum()) for j, unit in columns]
+        [float(((block.user_column(j) * unit) ** 2 / square).sum()) for j, unit in columns]
     )
-
-
-def _column(block: RowBlock, j: int) -> FloatArray:
-    """One column of the rows, without signs."""
-    form, A = block.form, block.form.lp.A
-    if not sp.issparse(A):
-        return np.asarray(A[form.row, j])
-    entries = np.zeros(A.shape[0])
-    span = slice(A.indptr[j], A.indptr[j + 1])
-    entries[A.indices[span]] = A.data[span]
-    return entries[form.row]
 
 
 def _coefficients(block: RowBlock, region: ReducedPolytope, factor: FloatArray) -> Any:

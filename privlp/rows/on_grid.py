@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -100,38 +100,41 @@ class RowsOnGrid(ABC):
         """Add step times the scaled violations at a point u of the region to `out`."""
         out += step * self.violations(answer)
 
-    def weighed(self, answer: FloatArray, weigh: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """-sum_i z_i g_i, one entry for each vertex, with z_i = weigh(violation_i): exact.
+    def weighed(self, answer: FloatArray, slope: float, offset: float) -> FloatArray:
+        """-sum_i z_i g_i, one entry for each vertex, for elastic weights: exact.
 
-        Parameters
-        ----------
-        answer : (d',)
-            A point u of the region.
-        weigh : callable
-            Weights in [0, 1] from violations, entry by entry. It may change its argument.
+        z_i is slope * violation_i - offset, clipped to [0, 1] and rounded to the grid. The rows are
+        read once.
         """
         point, unit = self._point(answer)
         total = np.zeros(self._simplex.size, dtype=np.int64)
+        scratch = np.empty(max((part.size for _, part in self._parts), default=0))
         for rows, part in self._parts:
-            rhs, price = self._rhs[rows], None if self._price is None else self._price[rows]
-
-            def weights_of(
-                products: FloatArray,
-                rhs: FloatArray = rhs,
-                price: FloatArray | None = price,
-            ) -> FloatArray:
-                products *= unit
-                products -= rhs
-                weights = weigh(products)
-                if price is not None:
-                    weights *= price
-                weights *= self.grid.of_weight
-                return np.rint(weights, out=weights)
-
-            weights, sums = part.weighed(point, weights_of)
+            weigh = partial(
+                self._weights,
+                rows=rows,
+                slope=slope * self.grid.of_weight,
+                offset=offset,
+                unit=unit,
+            )
+            weights, sums = part.weighed(point, weigh, scratch)
             total[: len(sums)] -= sums.astype(np.int64)
             total += int(weights @ self._centre[rows])
         return total / self.grid.of_term
+
+    def _weights(
+        self, products: FloatArray, *, rows: slice, slope: float, offset: float, unit: float
+    ) -> FloatArray:
+        """Weights of some rows in units of the grid; changes its argument."""
+        most = self.grid.of_weight
+        products *= slope * unit
+        products -= slope * self._rhs[rows]
+        if offset:
+            products -= offset * most
+        np.clip(products, 0.0, most, out=products)
+        if self._price is not None:
+            products *= self._price[rows]
+        return np.rint(products, out=products)
 
     def scores(self, z: FloatArray) -> FloatArray:
         """-sum_i z_i g_i, one entry for each vertex, for any weights: in floating point."""

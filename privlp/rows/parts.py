@@ -130,10 +130,16 @@ Part: TypeAlias = DensePart | SparsePart
 
 
 class DenseIntegers:
-    """Integers in rows, dense: half the memory of the numbers that they came from."""
+    """Integers in rows, dense: half the memory of the numbers that they came from.
+
+    Attributes
+    ----------
+    size : int
+        Number of entries.
+    """
 
     def __init__(self, entries: Entries) -> None:
-        self._entries = entries
+        self._entries, self.size = entries, entries.size
 
     def times(self, x: FloatArray) -> FloatArray:
         """The product of each row with x."""
@@ -143,18 +149,31 @@ class DenseIntegers:
         """The sum of all rows, each times its own number."""
         return np.asarray(z @ self._entries.astype(np.float64))
 
-    def weighed(self, x: FloatArray, weigh: Weigh) -> tuple[FloatArray, FloatArray]:
-        """The weights ``weigh(rows @ x)``, and the sum of the rows with them: one read of rows."""
-        entries = self._entries.astype(np.float64)
+    def weighed(
+        self, x: FloatArray, weigh: Weigh, scratch: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The weights ``weigh(rows @ x)``, and the sum of the rows with them: one read of rows.
+
+        `scratch` has room for the entries in double precision.
+        """
+        entries = scratch[: self.size].reshape(self._entries.shape)
+        entries[:] = self._entries
         weights = weigh(entries @ x)
         return weights, weights @ entries
 
 
 class SparseIntegers:
-    """Integers in rows, sparse: the places of the entries are those of the user's matrix."""
+    """Integers in rows, sparse: the places of the entries are those of the user's matrix.
+
+    Attributes
+    ----------
+    size : int
+        Number of entries.
+    """
 
     def __init__(self, entries: sp.csr_array) -> None:
         self._data, self._rows, self._columns = entries.data, entries, entries.T
+        self.size = len(entries.data)
 
     def times(self, x: FloatArray) -> FloatArray:
         """The product of each row with x."""
@@ -164,10 +183,17 @@ class SparseIntegers:
         """The sum of all rows, each times its own number."""
         return np.asarray(self._columns @ z)
 
-    def weighed(self, x: FloatArray, weigh: Weigh) -> tuple[FloatArray, FloatArray]:
-        """The weights ``weigh(rows @ x)``, and the sum of the rows with them: one read of rows."""
+    def weighed(
+        self, x: FloatArray, weigh: Weigh, scratch: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The weights ``weigh(rows @ x)``, and the sum of the rows with them: one read of rows.
+
+        `scratch` has room for the entries in double precision.
+        """
+        entries = scratch[: self.size]
+        entries[:] = self._data
         try:  # each product would convert the entries for itself
-            self._rows.data = self._columns.data = self._data.astype(np.float64)
+            self._rows.data = self._columns.data = entries
             weights = weigh(self._rows @ x)
             return weights, self._columns @ weights
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,9 @@ class RowsInTwoPasses(ABC):
         """Add step times the scaled violations of an answer to `out`."""
         out += step * self.violations(answer)
 
-    def weighed(self, answer: Any, weigh: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """The scores against the weights that `weigh` makes of the violations at an answer."""
-        return self.scores(weigh(self.violations(answer)))
+    def weighed(self, answer: Any, slope: float, offset: float) -> FloatArray:
+        """The scores against weights slope * violation - offset, clipped to [0, 1]."""
+        weights = self.violations(answer)
+        weights *= slope
+        weights -= offset
+        return self.scores(np.clip(weights, 0.0, 1.0, out=weights))
