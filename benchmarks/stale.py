@@ -86,6 +86,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "never_violated": (*PRIVACY, *SOLVERS, "privlp/examples.py"),
     "planted": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "tests/planted/*.py"),
     "private_lp_svc": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER),
+    "scale": (*PRIVACY, *SOLVERS),
     "scm_curves": (
         *PRIVACY,
         *CLASSIFIERS,

@@ -1,6 +1,9 @@
 """Sums over rows on a public grid are exact: equal to the last bit in any order and company."""
 
 import math
+import os
+import subprocess
+import sys
 from fractions import Fraction
 from functools import partial
 
@@ -15,7 +18,7 @@ from privlp import ConstraintPrivate, LinearProgram
 from privlp.duals.elastic import ElasticRows
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
-from privlp.rows import parts
+from privlp.rows import parts, threads
 from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.grid import Grid
 from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
@@ -215,3 +218,51 @@ def test_however_the_matrix_is_held(kind, tmp_path):
         for other in found[1:]:
             np.testing.assert_array_equal(other.violations, found[0].violations)
             np.testing.assert_array_equal(other.sum, found[0].sum)
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_number_of_threads(kind, storage, monkeypatch):
+    monkeypatch.setattr(parts, "MOST_ROWS", 16)
+    A, b = table(300, 20)
+    found = []
+    for number in (1, 2, 3, 50):
+        with threads.using(number):
+            found.append(Summed(A, b, kind, STORAGE[storage]))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.violations, found[0].violations)
+        np.testing.assert_array_equal(other.sum, found[0].sum)
+
+
+@pytest.mark.parametrize("method", ["mirror", "staged", "staged-at-opt"])
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+def test_a_solve_is_the_same_in_parts_and_threads(method, storage, monkeypatch):
+    """Answer, trace and ledger, to the last bit."""
+    lp = covering(400, 6)
+    lp = lp.changed(A=storage(lp.A))
+    opt = {} if method == "staged" else {"opt": 3.0}
+    solve = partial(privlp.solve, lp, 1.0, 1e-6, 9, method=method, rng=0, **opt)
+    found = [solve()]
+    monkeypatch.setattr(parts, "MOST_ROWS", 64)
+    found.append(solve())
+    with threads.using(2):
+        found.append(solve())
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.x, found[0].x)
+        assert other.privacy.entries == found[0].privacy.entries
+        for name, values in found[0].trace.items():
+            np.testing.assert_array_equal(other.trace[name], values)
+
+
+def test_threads_that_the_environment_asks_for():
+    code = "from privlp.rows import threads; print(len(threads.over([1, 2, 3], len)))"
+    for asked, expected in (("3", "3"), ("1", "1"), ("many", "1"), ("0", "1")):
+        environment = {**os.environ, "PRIVLP_THREADS": asked}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == expected

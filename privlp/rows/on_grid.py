@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,7 @@ from privlp.regions.simplex import Simplex
 from privlp.rows.grid import Grid
 from privlp.rows.parts import Integers, Part
 from privlp.rows.program_rows import RowBlock
+from privlp.rows.threads import over
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -91,9 +93,13 @@ class RowsOnGrid(ABC):
         """The scaled violations at a point u of the region, (m,)."""
         point, unit = self._point(answer)
         found = np.empty(self.count)
-        for rows, part in self._parts:
-            np.multiply(part.times(point), unit, out=found[rows])
-            found[rows] -= self._rhs[rows]
+
+        def run(parts: Sequence[tuple[slice, Integers]]) -> None:
+            for rows, part in parts:
+                np.multiply(part.times(point), unit, out=found[rows])
+                found[rows] -= self._rhs[rows]
+
+        over(self._parts, run)
         return found
 
     def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
@@ -107,20 +113,19 @@ class RowsOnGrid(ABC):
         read once.
         """
         point, unit = self._point(answer)
-        total = np.zeros(self._simplex.size, dtype=np.int64)
-        scratch = np.empty(max((part.size for _, part in self._parts), default=0))
-        for rows, part in self._parts:
-            weigh = partial(
-                self._weights,
-                rows=rows,
-                slope=slope * self.grid.of_weight,
-                offset=offset,
-                unit=unit,
-            )
-            weights, sums = part.weighed(point, weigh, scratch)
-            total[: len(sums)] -= sums.astype(np.int64)
-            total += int(weights @ self._centre[rows])
-        return total / self.grid.of_term
+        slope *= self.grid.of_weight
+
+        def run(parts: Sequence[tuple[slice, Integers]]) -> npt.NDArray[np.int64]:
+            total = np.zeros(self._simplex.size, dtype=np.int64)
+            scratch = np.empty(max((part.size for _, part in parts), default=0))
+            for rows, part in parts:
+                weigh = partial(self._weights, rows=rows, slope=slope, offset=offset, unit=unit)
+                weights, sums = part.weighed(point, weigh, scratch)
+                total[: len(sums)] -= sums.astype(np.int64)
+                total += int(weights @ self._centre[rows])
+            return total
+
+        return np.sum(over(self._parts, run), axis=0) / self.grid.of_term
 
     def _weights(
         self, products: FloatArray, *, rows: slice, slope: float, offset: float, unit: float
