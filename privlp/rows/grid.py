@@ -52,6 +52,18 @@ _MOST_OF_ENTRIES, _OF_A_VIOLATION, _MOST_OF_A_TERM = 21, 48, 36
 _FEWEST = 8
 
 
+def bits_of(largest_n: int) -> int:
+    """The least k with 2^k at least the number of rows.
+
+    Examples
+    --------
+    >>> from privlp.rows.grid import bits_of
+    >>> [bits_of(n) for n in (0, 1, 2, 1024, 1025)]
+    [0, 0, 1, 10, 11]
+    """
+    return max(int(largest_n) - 1, 0).bit_length()
+
+
 @dataclass(frozen=True)
 class Grid:
     """Bits after the point of entries, weights and coordinates; all public.
@@ -80,7 +92,7 @@ class Grid:
         >>> Grid.of(10**7), Grid.of(10**8)
         (Grid(entries=17, weights=11), Grid(entries=15, weights=10))
         """
-        bits = min(_MOST_OF_A_TERM, _DOUBLE - 1 - math.ceil(math.log2(max(largest_n, 1))))
+        bits = min(_MOST_OF_A_TERM, _DOUBLE - 1 - bits_of(largest_n))
         entries = min(_MOST_OF_ENTRIES, (bits + 6) // 2)
         if bits - entries < _FEWEST - 1:
             raise OverflowError("There are too many rows for exact sums: the bound is 10^10.")
