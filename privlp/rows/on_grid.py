@@ -59,7 +59,8 @@ class RowsOnGrid(ABC):
         if largest_price is not None and block.price is not None:
             self._price = block.price / largest_price
         self._rhs = np.empty(len(block.rhs))
-        self._centre: FloatArray = np.zeros(len(block.rhs))
+        # Like entries, centres are integers of at most 24 bits.
+        self._centre = np.zeros(len(block.rhs), dtype=np.float32)
         self._parts: list[tuple[slice, Integers]] = []
         # Rounding moves an entry, and a centre, by half a unit.
         shorter = 1.0 - np.sqrt(simplex.size) / self.grid.of_entry - _SHORTER
@@ -68,8 +69,9 @@ class RowsOnGrid(ABC):
             scale *= max(shorter, 0.0)
             self._rhs[rows] = scale * block.rhs[rows]
             factor = scale * self.grid.of_entry
-            self._centre[rows] = np.rint(factor * centre)
-            self._parts.append((rows, self._kept(part.rounded(factor), self._centre[rows])))
+            centre = np.rint(factor * centre)
+            self._parts.append((rows, self._kept(part.rounded(factor), centre)))
+            self._centre[rows] = centre
 
     @abstractmethod
     def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
@@ -122,7 +124,7 @@ class RowsOnGrid(ABC):
                 weigh = partial(self._weights, rows=rows, slope=slope, offset=offset, unit=unit)
                 weights, sums = part.weighed(point, weigh, scratch)
                 total[: len(sums)] -= sums.astype(np.int64)
-                total += int(weights @ self._centre[rows])
+                total += int(weights @ self._centre[rows].astype(np.float64))
             return total
 
         return np.sum(over(self._parts, run), axis=0) / self.grid.of_term
@@ -148,7 +150,7 @@ class RowsOnGrid(ABC):
             weights = z[rows] if self._price is None else z[rows] * self._price[rows]
             sums = part.transposed_times(weights)
             total[: len(sums)] -= sums
-            total += weights @ self._centre[rows]
+            total += weights @ self._centre[rows].astype(np.float64)
         return total / self.grid.of_entry
 
     def _point(self, answer: FloatArray) -> tuple[FloatArray, float]:
