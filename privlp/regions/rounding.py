@@ -47,6 +47,8 @@ def of_average(n: int, d: int) -> float:
     """Bound on the Euclidean error of a sum of rows of equal norm with weights of sum at most 1.
 
     The errors in each of d entries are those of :func:`of_score`, that of the projection included.
+    Rows stand on a grid, so their norms have none; the sum of their centres has an error like that
+    of their entries, which the factor of two covers.
     """
     return float(math.sqrt(d)) * LARGEST_OF_EQUAL_NORM * 2 * (2 * n + d + 1024) * _UNIT_ROUNDOFF
 
