@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privlp.rows.two_passes import RowsInTwoPasses
 from svm_models.whitening import in_parts
 
 FloatArray = npt.NDArray[np.float64]
@@ -18,7 +19,7 @@ CENTRE = 0.5
 _BLOCK = 4096
 
 
-class WhitenedRecords:
+class WhitenedRecords(RowsInTwoPasses):
     """A block of signed records m_i = y_i x_i of norm 1 at most, whitened and short.
 
     s_i = min(1, 1/||whiten m_i||). A record with dual weight z_i in [0, 1] contributes (z_i - 1/2)
@@ -68,9 +69,9 @@ class WhitenedRecords:
         """sum_i s_i whiten m_i / 2."""
         return self._sum(CENTRE * self._scale)
 
-    def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
-        """Add step times (1 + h - m_i·w)."""
-        out += step * ((1 + SOFTNESS) - self._M @ answer)
+    def violations(self, answer: FloatArray) -> FloatArray:
+        """1 + h - m_i·w, for each record."""
+        return np.asarray((1 + SOFTNESS) - self._M @ answer)
 
     def _sum(self, weights: FloatArray) -> FloatArray:
         total = in_parts(lambda M, weights: M.T @ weights, self._part, self._M, weights)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import partial, partialmethod
 from importlib import import_module
 from typing import Any
 from unittest import mock
@@ -38,6 +38,7 @@ from privlp.privacy import (
 )
 from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.in_coordinates import RowsInCoordinates
+from privlp.rows.on_grid import RowsOnGrid
 from privlp.rows.on_polytope import RowsOnPolytope
 from privlp.rows.on_simplex import RowsOnSimplex
 from privlp.rows.one_sign import RowsOfOneSign
@@ -138,9 +139,19 @@ def left_as_they_are(simplex: Any, *bounds_and_block: Any) -> RowsOnSimplex:
 NOT_OF_EQUAL_RANGE = replaced(RowsOnSimplex, "of_equal_range", staticmethod(left_as_they_are))
 
 
+def of_any_norm(self: Any, build: Any, *arguments: Any, **options: Any) -> None:
+    """Rows on the grid that keep their own norm, in public units; none is left out."""
+    scaled, unit = self._scaled, options.get("unit") or 1.0
+    self.largest_square = math.inf
+    self._scaled = lambda part: (np.full(len(part.sums()), 1 / unit), scaled(part)[1])
+    build(self, *arguments, **options)
+
+
 def _unscaled(rows: Any) -> Callable[[], Any]:
     """Rows of equal norm that keep their own, in public units."""
     build = rows.__init__
+    if issubclass(rows, RowsOnGrid):
+        return replaced(rows, "__init__", partialmethod(of_any_norm, build))
 
     def init(self: Any, block: Any, **options: Any) -> None:
         build(self, block, **options)
@@ -471,13 +482,16 @@ _FIRST, _SECOND = _LONG * np.eye(4)[:2]
 _ROWS_HAVE_ONE_SIGN = RowsOfOneSign.__init__
 
 
-def of_any_sign(self: Any, block: Any, simplex: Any, sign: int) -> None:
+def of_any_sign(self: Any, *arguments: Any, **options: Any) -> None:
     """Rows in the units of one sign, with none left out: as long as they are, and of any sign."""
-    _ROWS_HAVE_ONE_SIGN(self, block, simplex, sign)
-    values = np.array([block.column(j) * v for j, v in enumerate(simplex.vertices)])
-    norm = np.linalg.norm(values, axis=0)
-    self._scale = np.divide(math.sqrt(2.0), norm, out=np.zeros_like(norm), where=norm > 0)
-    self._rhs = self._scale * block.rhs
+
+    def scaled(part: Any) -> Any:
+        none = np.zeros_like(part.sums())
+        norm = np.sqrt(part.squares_about(none, 0))
+        return np.divide(math.sqrt(2.0), norm, out=np.zeros_like(norm), where=norm > 0), none
+
+    self._scaled = scaled
+    _ROWS_HAVE_ONE_SIGN(self, *arguments, **options)
 
 
 STAGED: list[Subject] = [

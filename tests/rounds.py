@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from privlp.duals.dense import DenseDual
+from privlp.duals.elastic import ElasticDual, ElasticRows
 from privlp.duals.projection import DenseProjection, LogWeights
 from privlp.regions.simplex import Simplex
 from privlp.rows.in_memory import InMemory
@@ -31,6 +32,8 @@ def project(log_weights, s):
 
 def weights_of(dual):
     """The weights with which a dual player made its last scores, in the order of the rows."""
+    if isinstance(dual, ElasticDual):
+        return np.concatenate(dual.rows.map(ElasticRows.weights, dual.point))
     return np.concatenate(dual.rows.map(lambda block: block.weights))
 
 

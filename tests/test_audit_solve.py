@@ -8,6 +8,7 @@ import math
 import sys
 import warnings
 from dataclasses import dataclass, replace
+from functools import partialmethod
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ from privlp.privacy import GaussianMechanism, LaplaceMechanism, Ledger, Mechanis
 from privlp.problem.standard_form import StandardForm
 from privlp.rows.equal_norm import RowsOfEqualNorm
 from tests import programs
+from tests.conformance_subjects import of_any_norm
 
 RNG = np.random.default_rng(0)
 COSTS = np.array([1.0, 2.0, 0.5])
@@ -274,13 +276,7 @@ def test_one_row_charged_for_a_record_of_three(monkeypatch):
 
 
 def test_rows_that_are_not_scaled(monkeypatch):
-    original = RowsOfEqualNorm.__init__
-
-    def unscaled(self, block, simplex, **options):
-        original(self, block, simplex, **options)
-        self._scale = np.ones_like(self._scale)
-        self._rhs = block.rhs
-
+    unscaled = partialmethod(of_any_norm, RowsOfEqualNorm.__init__)
     monkeypatch.setattr(RowsOfEqualNorm, "__init__", unscaled)
     assert whole(method="mirror").releases[0].ratio > 10
 

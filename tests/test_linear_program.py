@@ -394,7 +394,7 @@ def test_dense_forms_give_the_same_program(given):
     lp = program(A=given)
     assert type(lp.A) is np.ndarray
     assert lp.A.dtype == np.float64
-    assert lp.A.flags.f_contiguous
+    assert not lp.A.flags.writeable
     assert not lp.is_sparse
     np.testing.assert_array_equal(lp.A, A)
     assert solve_exact(lp).objective == solve_exact(program()).objective
@@ -403,7 +403,7 @@ def test_dense_forms_give_the_same_program(given):
 @pytest.mark.parametrize("given", SPARSE.values(), ids=SPARSE.keys())
 def test_sparse_forms_give_the_same_program(given):
     lp = program(A=given)
-    assert isinstance(lp.A, sp.csc_array)
+    assert isinstance(lp.A, sp.csr_array)
     assert lp.A.dtype == np.float64
     assert lp.is_sparse
     np.testing.assert_array_equal(lp.A.toarray(), A)
@@ -417,6 +417,71 @@ def test_integers_and_booleans_become_floats(dtype, storage):
     lp = LinearProgram(np.array([1, 2]), storage(whole), np.array([3, 4], dtype=np.int32))
     assert lp.A.dtype == lp.b.dtype == lp.c.dtype == np.float64
     np.testing.assert_array_equal(lp.A @ [1.0, 1.0], [1.0, 1.0])
+
+
+def _locked(array):
+    array.setflags(write=False)
+    return array
+
+
+def _locked_rows(dtype=float):
+    rows = sp.csr_array(A.astype(dtype))
+    for part in (rows.data, rows.indices, rows.indptr):
+        _locked(part)
+    return rows
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_an_array_that_nobody_can_write_to_is_held_as_it_is(order, dtype):
+    given = _locked(np.array(A, dtype=dtype, order=order))
+    lp = program(A=given)
+    assert np.shares_memory(lp.A, given)
+    assert lp.A.dtype == dtype
+    expected = program(A=given.astype(float))
+    assert solve_exact(lp).objective == solve_exact(expected).objective
+
+
+def test_a_memory_map_stays_on_disk(tmp_path):
+    np.save(tmp_path / "A.npy", A)
+    given = np.load(tmp_path / "A.npy", mmap_mode="r")
+    lp = program(A=given)
+    assert np.shares_memory(lp.A, given)
+    assert solve_exact(lp).objective == solve_exact(program()).objective
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sparse_rows_that_nobody_can_write_to_are_held_as_they_are(dtype):
+    given = _locked_rows(dtype)
+    lp = program(A=given)
+    assert np.shares_memory(lp.A.data, given.data)
+    assert np.shares_memory(lp.A.indices, given.indices)
+    expected = program(A=given.astype(float))
+    assert solve_exact(lp).objective == solve_exact(expected).objective
+
+
+def test_what_only_in_part_cannot_be_written_to_is_copied():
+    rows = sp.csr_array(A)
+    _locked(rows.data)
+    unsorted = sp.csr_array((np.ones(2), np.array([1, 0]), np.array([0, 2, 2])), shape=(2, 2))
+    for part in (unsorted.data, unsorted.indices, unsorted.indptr):
+        _locked(part)
+    whole = _locked(np.ones((2, 2), dtype=np.int64))
+    for given, of_given in ((rows, rows.data), (unsorted, unsorted.data), (whole, whole)):
+        lp = LinearProgram(np.ones(given.shape[1]), given, [1.0, 1.0])
+        own = lp.A.data if sp.issparse(given) else lp.A
+        assert not np.shares_memory(own, of_given)
+        assert own.dtype == np.float64
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf, 1e15])
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+def test_what_is_held_is_checked_too(entry, storage):
+    given = storage(np.array([[1.0, entry], [2.0, 3.0]]))
+    for part in (given,) if storage is np.array else (given.data, given.indices, given.indptr):
+        _locked(part)
+    with pytest.raises(InvalidProblemError, match="A contains"):
+        LinearProgram([1.0, 1.0], given, [1.0, 1.0])
 
 
 def test_vectors_may_be_series_or_sparse():

@@ -23,7 +23,7 @@ from privlp.methods.perturbed_draws import Bend, Draws
 from privlp.players.perturbed import PerturbedProgram
 from privlp.privacy import GaussianObjectivePerturbation, Ledger
 from privlp.privacy.prices import composed_epsilon
-from privlp.regions import quadratic, rounding
+from privlp.regions import quadratic
 from privlp.rows.in_coordinates import RowsInCoordinates
 from tests.conformance_kit import count_forgotten
 from tests.effort import examples
@@ -553,8 +553,8 @@ def test_curvature_of_soft_rows(fields, expected):
     assert Bend.of_prices(covering(**fields).public().prices) == expected
 
 
-def test_sums_over_rows_that_come_and_go_allow_for_the_rounding_of_the_largest_number():
-    """Ten times the nominal number of rows may be summed: the allowance is that of these."""
+def test_sums_of_shares_over_rows_that_come_and_go_are_exact():
+    """Nothing is allowed for rounding, however many rows there may be."""
     found = {}
     for n in (10**4, 10**5):
         relation = ConstraintPrivate("add-remove", nominal_n=n)
@@ -562,9 +562,7 @@ def test_sums_over_rows_that_come_and_go_allow_for_the_rounding_of_the_largest_n
         planned = METHODS["perturbed"].plan(Task.of(lp, 1.0, 1e-6, n / 4))
         found[n] = next(m.sensitivity for m, _, purpose in planned.charges if "share" in purpose)
     for n, sensitivity in found.items():
-        assert sensitivity == pytest.approx(
-            math.sqrt(2) + 2 * rounding.of_sum(10 * n, 3), rel=1e-12
-        )
+        assert sensitivity == math.sqrt(2), n
 
 
 def test_a_dropped_count():

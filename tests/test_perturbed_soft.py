@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from privlp.problem.data import SoftPrices
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.public_rows import PublicRows
 from privlp.regions.reduced import ReducedPolytope
-from privlp.rows.in_coordinates import RowsInCoordinates
+from privlp.rows.in_coordinates import RowsInCoordinates, shares_of_norm
 from privlp.rows.program_rows import RowBlock
 
 N, D = 300, 3
@@ -251,11 +252,41 @@ def test_second_moments_of_one_row_change_the_sum_by_at_most_the_root_of_two():
 
     def moments(k):
         one = LinearProgram(np.zeros(2), A[[k]], np.ones(1), penalty=1.0, bounds=(0, 1))
-        return RowsInCoordinates(RowBlock(StandardForm.of(one)), region).second_moments()
+        return RowsInCoordinates(RowBlock(StandardForm.of(one)), region).second_moments(4)
 
     apart = [np.linalg.norm(moments(i) - moments(j)) for i in range(4) for j in range(i)]
     assert max(np.linalg.norm(moments(i)) for i in range(4)) <= 1
     assert max(apart) == pytest.approx(math.sqrt(2))
     assert max(apart) <= math.sqrt(2)
-    every = RowsInCoordinates(RowBlock(StandardForm.of(lp)), region).second_moments()
+    every = RowsInCoordinates(RowBlock(StandardForm.of(lp)), region).second_moments(4)
     assert np.allclose(every, sum(moments(i) for i in range(4)))
+
+
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+def test_second_moments_and_shares_are_exact(storage):
+    """To the last bit in any order, and those of some rows and of the others add up to all."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(301, 70)) * (rng.random((301, 70)) < 0.5)
+
+    def found(rows, kernel):
+        lp = LinearProgram(np.zeros(70), storage(rows), np.ones(len(rows)), bounds=(0, 1))
+        return kernel(RowBlock(StandardForm.of(lp)), ReducedPolytope(PublicRows(lp)))
+
+    def moments(block, region):
+        return RowsInCoordinates(block, region).second_moments(10**7)
+
+    def shares(block, region):
+        return shares_of_norm(block, region, 10**7)
+
+    for kernel in (moments, shares):
+        whole, other, some, rest = (found(rows, kernel) for rows in (A, A[::-1], A[:7], A[7:]))
+        np.testing.assert_array_equal(whole, other)
+        np.testing.assert_allclose(whole, some + rest, rtol=1e-15, atol=1e-13)
+        own = np.arange(70) if kernel is shares else _diagonal(70)
+        np.testing.assert_array_equal(whole[own], (some + rest)[own])
+
+
+def _diagonal(p):
+    """The places of the diagonal in the upper triangle."""
+    upper = np.triu_indices(p)
+    return np.flatnonzero(upper[0] == upper[1])

@@ -72,9 +72,12 @@ POLYTOPE = PublicPolytope(LinearProgram(COSTS, *table(), bounds=(0, 9)).public()
 POINT = SIMPLEX.centre()
 SCALED = {
     "equal range": (partial(RowsOnSimplex.of_equal_range, SIMPLEX), (0, 3, 1)),
-    "equal norm": (partial(RowsOfEqualNorm, simplex=SIMPLEX), (POINT, SIMPLEX.farthest())),
+    "equal norm": (
+        partial(RowsOfEqualNorm, simplex=SIMPLEX, largest_n=N),
+        (POINT, SIMPLEX.farthest()),
+    ),
     "soft": (
-        partial(RowsOfEqualNorm, simplex=SIMPLEX, unit=2.0, largest_price=1.0),
+        partial(RowsOfEqualNorm, simplex=SIMPLEX, largest_n=N, unit=2.0, largest_price=1.0),
         (POINT, SIMPLEX.farthest()),
     ),
     "polytope": (partial(RowsOnPolytope, region=POLYTOPE, with_value=True), (POINT, POINT / 3)),
@@ -91,15 +94,16 @@ def dense_state(rows, prepare, answers):
 
 def elastic_state(rows, prepare, answers):
     """Elastic weights after an answer."""
-    kept = rows.keep(prepare).keep(partial(ElasticRows, start=answers[0], softness=0.7))
-    kept.update(ElasticRows.learn, answers[-1])
-    return kept.map(lambda block: block.weights)
+    kept = rows.keep(prepare).keep(partial(ElasticRows, softness=0.7))
+    return kept.map(lambda block: block.weights(answers[-1]))
 
 
 def of_each_row(rows, name):
     """All that is kept of a row: violations, log-weights and elastic weights."""
     prepare, answers = SCALED[name]
-    states = [dense_state(rows, prepare, answers), elastic_state(rows, prepare, answers)]
+    states = [dense_state(rows, prepare, answers)]
+    if name != "equal range":  # whose answers are vertices
+        states.append(elastic_state(rows, prepare, answers))
     states.append(rows.map(lambda block: block @ POINT - block.rhs))
     return np.column_stack([np.concatenate(state) for state in states])
 

@@ -130,19 +130,19 @@ class TestRowsOfOneSign:
         sums = []
         for record in (one, other):
             z = data.draw(st.lists(st.floats(0, 1), min_size=k, max_size=k))
-            sums.append(RowsOfOneSign(*block_of(record), sign).scores(np.array(z)))
+            sums.append(RowsOfOneSign(*block_of(record), sign, largest_n=3).scores(np.array(z)))
         assert np.linalg.norm(sums[0] - sums[1]) <= 2 * k * (1 + 1e-12)
         assert all((sign * total <= 0).all() for total in sums)
 
     @settings(deadline=None, max_examples=examples(200))
     @given(row=st.lists(entry, min_size=3, max_size=3))
     def test_a_row_of_another_sign_counts_for_nothing(self, sign, row):
-        scores = RowsOfOneSign(*block_of([row]), sign).scores(np.ones(1))
+        scores = RowsOfOneSign(*block_of([row]), sign, largest_n=1).scores(np.ones(1))
         values = sign * np.array(row)
         if (values < 0).any() or not values.any():
             assert not scores.any()
         elif (values > 1e-100).any():
-            assert np.linalg.norm(scores) == pytest.approx(math.sqrt(2))
+            assert np.linalg.norm(scores) == pytest.approx(math.sqrt(2), rel=1e-5)
 
 
 class TestSigns:
@@ -162,10 +162,10 @@ class TestSigns:
         rows = [[-1, 0, 0], [-1, -0.5, -2], [1, 0, 0], [1, -1, 0], [0, 0, 0]]  # times 2, 1, 4
         low, spread_low, high, spread_high = signs_and_spread(*block_of(rows))
         assert (low, high) == (2, 1)
-        assert spread_high == pytest.approx(math.sqrt(2 / 3))
+        assert spread_high == pytest.approx(math.sqrt(2 / 3), abs=1e-6)
         values = np.array([2, 0.5, 8])
         of_second = np.linalg.norm(values - values.mean()) / np.linalg.norm(values)
-        assert spread_low == pytest.approx(math.sqrt(2 / 3) + of_second)
+        assert spread_low == pytest.approx(math.sqrt(2 / 3) + of_second, abs=1e-6)
 
 
 @pytest.mark.statistical
@@ -182,14 +182,14 @@ class TestAUnitThatIsNotEnforced:
 
     def test_the_sign_is_enforced(self):
         pair, result = self.result(Patch(data=self.opposite))
-        assert pair.share == pytest.approx(math.sqrt(0.5), rel=1e-6)
+        assert pair.share == pytest.approx(math.sqrt(0.5), rel=1e-5)
         assert result.passed, str(result)
 
     def test_rows_that_are_believed_are_caught(self):
         pair, result = self.result(
             Patch(replaced(RowsOfOneSign, "__init__", of_any_sign), self.opposite)
         )
-        assert pair.share == pytest.approx(math.sqrt(2), rel=1e-6)
+        assert pair.share == pytest.approx(math.sqrt(2), rel=1e-5)
         assert not result.passed, str(result)
 
 

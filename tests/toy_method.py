@@ -70,7 +70,7 @@ class NoisyWeights(Method):
         )
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
-            scaled = rows.keep(partial(RowsOfEqualNorm, simplex=simplex))
+            scaled = rows.keep(partial(RowsOfEqualNorm, simplex=simplex, largest_n=task.largest_n))
             player = NoisyVertices(simplex, *draws)
             return Game(DenseDual(scaled, s, _STEP), player, rounds=_ROUNDS)
 

@@ -24,6 +24,16 @@ class ScaledRows(Protocol):
         """Add step times the scaled violations of an answer to `out`."""
 
 
+class WeighedRows(ScaledRows, Protocol):
+    """Scaled rows whose weights are functions of one violation each."""
+
+    def violations(self, answer: Any) -> FloatArray:
+        """The scaled violation of each row at an answer."""
+
+    def weighed(self, answer: Any, slope: float, offset: float) -> FloatArray:
+        """Scores against weights slope * violation - offset, clipped to [0, 1]."""
+
+
 class Dual(Protocol):
     """A dual player: weighs all rows, given what was released before."""
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from privlp.duals.base import ScaledRows
+from privlp.duals.base import WeighedRows
 from privlp.rows.door import Rows
 
 FloatArray = npt.NDArray[np.float64]
@@ -20,7 +20,7 @@ class ElasticDual:
 
     Parameters
     ----------
-    rows : Rows of ScaledRows
+    rows : Rows of WeighedRows
         Private rows as the player's region sees them.
     start : (d,)
         The first point, public.
@@ -28,44 +28,45 @@ class ElasticDual:
         Scaled violation from which on a row has weight 1.
     level : float, optional
         Violation beyond which a row counts as violated, in the same units.
+
+    Attributes
+    ----------
+    point : (d,)
+        The released point whose violations give the weights.
     """
 
     def __init__(
-        self, rows: Rows[ScaledRows], start: FloatArray, softness: float, level: float = 0.0
+        self, rows: Rows[WeighedRows], start: FloatArray, softness: float, level: float = 0.0
     ) -> None:
-        self.rows = rows.keep(partial(ElasticRows, start=start, softness=softness, level=level))
+        self.rows = rows.keep(partial(ElasticRows, softness=softness, level=level))
+        self.point = start
 
     def scores(self) -> FloatArray:
-        """Score of each possible answer against the weighted rows; private."""
-        return np.asarray(self.rows.total(ElasticRows.scores))
+        """Score of each possible answer against the weighted rows; private.
+
+        Violations, weights and sums are made of a few rows at a time, in one read of the rows.
+        """
+        return np.asarray(self.rows.total(ElasticRows.scores, self.point))
 
     def learn(self, answer: FloatArray) -> None:
-        """Set the weights by how far a released point violates each row."""
-        self.rows.update(ElasticRows.learn, answer)
+        """Weights are those at a released point from now on."""
+        self.point = answer
 
 
 class ElasticRows:
     """A block of rows with elastic weights."""
 
-    def __init__(
-        self, rows: ScaledRows, *, start: FloatArray, softness: float, level: float = 0.0
-    ) -> None:
-        self._rows, self._softness, self._level = rows, softness, level
-        self.weights = np.empty(rows.count)
-        self.learn(start)
+    def __init__(self, rows: WeighedRows, *, softness: float, level: float = 0.0) -> None:
+        self._rows, self._slope, self._offset = rows, 1.0 / softness, level / softness
 
-    def learn(self, answer: FloatArray) -> None:
-        """Set the weights by how far a released point violates each row."""
-        self.weights[:] = -self._level / self._softness
-        self._rows.add_violations(answer, 1.0 / self._softness, self.weights)
-        np.clip(self.weights, 0.0, 1.0, out=self.weights)
+    def scores(self, point: FloatArray) -> FloatArray:
+        """The block's part of the scores, with the weights at a point."""
+        return self._rows.weighed(point, self._slope, self._offset)
 
-    def scores(self) -> FloatArray:
-        """The block's part of the scores."""
-        return self._rows.scores(self.weights)
+    def weights(self, point: FloatArray) -> FloatArray:
+        """The weights of rows at a point, but for rounding to a grid."""
+        return np.clip(self._slope * self._rows.violations(point) - self._offset, 0.0, 1.0)
 
     def violated_by_more(self, point: FloatArray, threshold: float) -> int:
         """How many rows of the block a point violates by more than a threshold."""
-        violations = np.zeros(self._rows.count)
-        self._rows.add_violations(point, 1.0, violations)
-        return int(np.count_nonzero(violations > threshold))
+        return int(np.count_nonzero(self._rows.violations(point) > threshold))

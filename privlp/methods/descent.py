@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from privlp.duals.base import Dual, ScaledRows
+from privlp.duals.base import Dual, WeighedRows
 from privlp.duals.dense import SmoothedWorstRows
 from privlp.duals.elastic import ElasticDual
 from privlp.errors import InvalidParameterError
@@ -89,7 +89,7 @@ class Descent:
         noise: float,
         *,
         dense: bool = False,
-        rounding_of_sum: Callable[[int, int], float] = rounding.of_sum,
+        rounding_of_sum: Callable[[int, int], float] | None = None,
         most_rounds: int = _MOST_DEFAULT_ROUNDS,
     ) -> Descent:
         """Plan a descent on a region.
@@ -104,8 +104,9 @@ class Descent:
             Deviation of a single release at the whole budget, per unit of sensitivity.
         dense : bool
             Whether duals are dense.
-        rounding_of_sum : callable
-            Bound on the rounding error of a sum of n rows over d directions.
+        rounding_of_sum : callable, optional
+            Bound on the rounding error of a sum of n rows over d directions; exact by default
+            (:mod:`privlp.rows.grid`).
         most_rounds : int
             Largest number of rounds without alpha.
         """
@@ -114,7 +115,9 @@ class Descent:
         log_d = math.log(max(2, size))
         total = relation.sum_sensitivity(1.0, k) * noise * math.sqrt(2 * log_d)
         rows = float(n)
-        sensitivity = relation.sum_sensitivity(1.0, k) + 2 * rounding_of_sum(largest_n, size)
+        sensitivity = relation.sum_sensitivity(1.0, k)
+        if rounding_of_sum is not None:
+            sensitivity += 2 * rounding_of_sum(largest_n, size)
         if dense:
             rows = max(
                 s, min(_DENSITY * math.sqrt(n * total * math.sqrt(size)), _LARGEST_SHARE * n)
@@ -167,7 +170,7 @@ class Descent:
             " each round"
         )
 
-    def game(self, rows: Rows[ScaledRows], player: PointPlayer) -> Game:
+    def game(self, rows: Rows[WeighedRows], player: PointPlayer) -> Game:
         """The game of elastic or dense duals against a player."""
         dual: Dual
         if self.density is None:

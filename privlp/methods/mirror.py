@@ -42,7 +42,8 @@ class Mirror(Method):
     (:class:`~privlp.rows.equal_norm.RowsOfEqualNorm`,
     :class:`~privlp.duals.elastic.ElasticDual`). So the sum moves by at most 2k in L2 if a
     record is replaced, by k if it is added or removed
-    (:meth:`~privlp.relations.ConstraintPrivate.sum_sensitivity`), plus twice the rounding error.
+    (:meth:`~privlp.relations.ConstraintPrivate.sum_sensitivity`). Sums are exact
+    (:mod:`privlp.rows.grid`).
     With dense duals (:class:`MirrorDense`) the weights are a dense distribution over M rows
     (:class:`~privlp.duals.dense.SmoothedWorstRows`), and the weighted mean of vectors at
     most W = 2 apart moves by at most min(1, k/M) W
@@ -145,7 +146,13 @@ def plan_on_simplex(
 ) -> PlannedRun:
     """One descent on a simplex. `soft` is the unit and the largest price of soft rows."""
     unit, largest_price = (None, None) if soft is None else soft
-    scaled = partial(RowsOfEqualNorm, simplex=simplex, unit=unit, largest_price=largest_price)
+    scaled = partial(
+        RowsOfEqualNorm,
+        simplex=simplex,
+        largest_n=task.largest_n,
+        unit=unit,
+        largest_price=largest_price,
+    )
     costs = None if soft is None else simplex.costs / (soft[1] * soft[0])
 
     def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
@@ -163,7 +170,7 @@ class _Simplexes:
     """Regions {u >= 0, low <= cost·u <= V}: V is the size of cost·u."""
 
     def __init__(self, task: Task) -> None:
-        self._form = task.form
+        self._form, self._largest_n = task.form, task.largest_n
         ends = range_of(task.opt)
         sizes = [task.form.cost_of(end) for end in ends]
         if sizes[0] * sizes[1] < 0:
@@ -193,4 +200,4 @@ class _Simplexes:
         region = self._upto(value)
         mirror = Entropic(region, descent.step)
         player = AcceleratedDescent(mirror, release, region.costs / price)
-        return partial(RowsOfEqualNorm, simplex=region), player
+        return partial(RowsOfEqualNorm, simplex=region, largest_n=self._largest_n), player

@@ -71,11 +71,12 @@ class MirrorBest(Method):
             Descent.of(task, relation, simplex, own, dense=dense)
             for dense, own in zip((False, True), noises, strict=True)
         ]
-        s = int(task.density())
+        s, largest_n = int(task.density()), task.largest_n
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> BetterOfTwo:
             choose, *releases = draws
-            return BetterOfTwo(simplex, rows, s, descents, releases, choose)
+            scaled = rows.keep(partial(RowsOfEqualNorm, simplex=simplex, largest_n=largest_n))
+            return BetterOfTwo(simplex, rows, scaled, s, descents, releases, choose)
 
         def predict() -> Prediction:
             """The smaller of both errors."""
@@ -96,6 +97,8 @@ class BetterOfTwo:
         The region.
     rows : Rows of RowBlock
         Private rows.
+    scaled : Rows of RowsOfEqualNorm
+        The same rows in the units of the region.
     s : int
         Number of rows that may be violated.
     descents, releases : sequences of length 2
@@ -108,6 +111,7 @@ class BetterOfTwo:
         self,
         simplex: Simplex,
         rows: Rows[RowBlock],
+        scaled: Rows[RowsOfEqualNorm],
         s: int,
         descents: Sequence[Descent],
         releases: Sequence[ChargedDraws],
@@ -118,7 +122,6 @@ class BetterOfTwo:
             AcceleratedDescent(Entropic(simplex, descent.step), release)
             for release, descent in zip(releases, descents, strict=True)
         ]
-        scaled = rows.keep(partial(RowsOfEqualNorm, simplex=simplex))
         self._games: list[Game] = [
             descent.game(scaled, player)
             for descent, player in zip(descents, self._players, strict=True)

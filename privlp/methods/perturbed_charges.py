@@ -126,12 +126,14 @@ def _counts(task: Task, intensity: float, share: float, number: int, purpose: st
     The sums of shares are not negative, and those of one record have a norm of at most k. Second
     moments are positive semidefinite matrices g g^T with |g| <= 1, of Frobenius norm 1 at most; the
     inner product of two such is (g·h)^2 >= 0. So in both cases two records' sums differ by at most
-    sqrt(2) k, and a little for rounding.
+    sqrt(2) k. Sums are exact; those of second moments are multiplied by sqrt(2) off the diagonal
+    afterwards, which is rounded once.
     """
     k = float(task.public.rows_of_one_record)
     if purpose in (_OF_SHARES, _OF_MOMENTS):
-        entries = len(task.lp.c) ** (2 if purpose == _OF_MOMENTS else 1)
-        k = math.sqrt(2) * k + 2 * rounding.of_sum(task.largest_n, entries)
+        k *= math.sqrt(2)
+    if purpose == _OF_MOMENTS:
+        k += 2 * rounding.of_scaled_moments(task.largest_n)
     return GaussianMechanism(k, k * math.sqrt(number / share) / intensity), number, purpose
 
 

@@ -116,7 +116,8 @@ class HardRowSearch:
         x, far = self._started()
         yield
         region = self._regions.at(x, weighted=False) if self._search.known else self._regions.region
-        region = self._regions.evened(region, self._rows, self._before.shares)
+        shares = self._before.shares
+        region = self._regions.evened(region, self._rows, shares, self._largest_n)
         typical = typical_side(self._rows, region, x, self._before.scale, self._n)
         yield
         unit = float(np.mean(region.unit**2))

@@ -80,14 +80,14 @@ class StageRegions:
         return scaled_or(region, self._public, cap, weights)
 
     def evened(
-        self, region: ReducedPolytope, rows: Rows[Any], draw: ChargedDraws
+        self, region: ReducedPolytope, rows: Rows[Any], draw: ChargedDraws, largest_n: int
     ) -> ReducedPolytope:
         """The region with larger units for variables with far smaller shares of the rows' norms.
 
         Noise hides small shares, so no unit grows beyond what noise allows. Later regions have
         these weights too.
         """
-        noisy = np.asarray(draw(rows.total(shares_of_norm, region)))
+        noisy = np.asarray(draw(rows.total(shares_of_norm, region, largest_n)))
         least = 2 * float(draw.mechanism.sigma)  # type: ignore[attr-defined]
         ratio = max(float(noisy.max()), least) / np.maximum(noisy, least)
         self.weights = np.ones(len(self._public.cost))

@@ -147,7 +147,7 @@ class SoftRowSearch:
         least = max(2 * _sigma(self._shares), _LEAST_MOMENT * self._n)
         region, weights = self._region, np.ones(len(self._public.cost))
         while self._shares.remaining:
-            noisy = np.asarray(self._shares(self._rows.total(shares_of_norm, region)))
+            noisy = np.asarray(self._shares(self._rows.total(shares_of_norm, region, self._n)))
             noisy = np.maximum(noisy, least)
             weights[region.live] *= np.sqrt(noisy.max() / noisy)
             region = scaled_or(region, self._public, math.inf, weights)
@@ -163,7 +163,7 @@ class SoftRowSearch:
         hides smaller moments, so no direction is stretched beyond what noise allows.
         """
         kept = self._rows.keep(partial(RowsInCoordinates, region=region))
-        noisy = np.asarray(self._moments(kept.total(RowsInCoordinates.second_moments)))
+        noisy = np.asarray(self._moments(kept.total(RowsInCoordinates.second_moments, self._n)))
         upper = np.triu_indices(region.size)
         matrix = np.zeros((region.size, region.size))
         matrix[upper] = noisy / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))

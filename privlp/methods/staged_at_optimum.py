@@ -134,7 +134,7 @@ class StagesAtOptimum(Stages):
     def _measured_level(self, draw: ChargedDraws, simplex: Simplex, scaled: Rows[Any]) -> float:
         """The level of the next stage, from noisy counts at the current point."""
         point = simplex.point(self._share)
-        measured = scaled.keep(partial(ElasticRows, start=point, softness=1.0))
+        measured = scaled.keep(partial(ElasticRows, softness=1.0))
 
         def count(t: float) -> float:
             beyond = self._error * math.sinh(t)

@@ -11,7 +11,6 @@ from privlp.methods.descent import noise_of_one_release
 from privlp.methods.task import Task
 from privlp.players.rounds import weights_of_rounds
 from privlp.privacy import GaussianMechanism, WeightedGaussianMechanism
-from privlp.regions import rounding
 
 
 class _Shape(NamedTuple):
@@ -188,7 +187,6 @@ class StagedCharges:
         """
         relation = task.constraint_private("staged" if search else "staged-at-opt")
         k = task.public.rows_of_one_record
-        allowance = 2 * rounding.of_sum(task.largest_n, size)
         change = relation.sum_sensitivity(1.0, k)
         noise = change * noise_of_one_release(task)
         signs = not relation.hides_rows and noise > 0
@@ -197,7 +195,7 @@ class StagedCharges:
         else:
             shapes = _FEW if _error(noise, size, task.n) > _LARGE_NOISE else _MANY
         stages = [Stage.of(shape, noise=noise, n=task.n, size=size) for shape in shapes]
-        before = [_Sums(_SIGNS, 1, "sum the signs of rows", 2.0 * k + allowance)] if signs else []
+        before = [_Sums(_SIGNS, 1, "sum the signs of rows", 2.0 * k)] if signs else []
         if search:
             before.append(_Sums(_START, _START_COUNTS, _COUNT, float(k)))
             after = [_Sums(_BETWEEN, COUNTS, _COUNT, float(k))] * (len(stages) - 1)
@@ -206,7 +204,7 @@ class StagedCharges:
         else:  # sizes and levels are looked for
             after = [_Sums(2 * _BETWEEN, 2 * COUNTS, _COUNT, float(k))] * (len(stages) - 1)
             after.append(_Sums(_LAST / 2, _LAST_COUNTS, _COUNT, float(k)))
-        requests = _requests(task, before, stages, after, change + allowance)
+        requests = _requests(task, before, stages, after, change)
         return cls(requests, stages, signs, noise)
 
 

@@ -67,6 +67,7 @@ class Stages(ABC):
         sizes: Sizes,
     ) -> None:
         self._s, self._n, self._rows = task.density(), task.n, rows
+        self._largest_n = task.largest_n
         self._charges, self._draws = charges, iter(draws)
         self._sizes, self._place = sizes, sizes.middle
         size = sizes.region(sizes.middle).size
@@ -132,9 +133,12 @@ class Stages(ABC):
 
     def _scaled(self, simplex: Simplex) -> Rows[Any]:
         """The rows in the units of a stage."""
+        n = self._largest_n
         if self._sign:
-            return self._rows.keep(partial(RowsOfOneSign, simplex=simplex, sign=self._sign))
-        return self._rows.keep(partial(RowsOfEqualNorm, simplex=simplex))
+            return self._rows.keep(
+                partial(RowsOfOneSign, simplex=simplex, sign=self._sign, largest_n=n)
+            )
+        return self._rows.keep(partial(RowsOfEqualNorm, simplex=simplex, largest_n=n))
 
     def _descend_on(
         self, simplex: Simplex, scaled: Rows[Any], stage: Stage, level: float = 0.0

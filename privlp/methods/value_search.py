@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from privlp.duals.base import ScaledRows
+from privlp.duals.base import WeighedRows
 from privlp.duals.elastic import ElasticDual, ElasticRows
 from privlp.errors import PrivLPError
 from privlp.methods.base import PlannedRun
@@ -63,7 +63,7 @@ class Regions(Protocol):
 
     def stage(
         self, value: float, price: float, descent: Descent, release: ChargedDraws
-    ) -> tuple[Callable[[Any], ScaledRows], PointPlayer]:
+    ) -> tuple[Callable[[Any], WeighedRows], PointPlayer]:
         """How blocks become rows of a stage on the region of this V, and its player.
 
         `price` is that of a unit of violation.

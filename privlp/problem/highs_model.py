@@ -162,7 +162,7 @@ def model_of(
     sense: str = "min",
 ) -> highspy.HighsLp:
     """The model to optimise cost·x over row_lower <= A x <= row_upper within bounds, (d, 2)."""
-    matrix = A if isinstance(A, sp.csc_array) else as_sparse(A, sp.csc_array)
+    matrix = as_sparse(A, sp.csc_array)
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
     model.sense_ = highspy.ObjSense.kMinimize if sense == "min" else highspy.ObjSense.kMaximize
@@ -171,7 +171,7 @@ def model_of(
     model.row_lower_, model.row_upper_ = row_lower, row_upper
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
-    model.a_matrix_.value_ = matrix.data
+    model.a_matrix_.value_ = matrix.data.astype(np.float64, copy=False)
     return model
 
 
@@ -247,7 +247,7 @@ def to_highs(lp: ProgramData) -> highspy.HighsLp:
 
     Soft rows get one slack column per side, priced by their penalty.
     """
-    matrix = lp.A if lp.is_sparse else as_sparse(lp.A, sp.csc_array)
+    matrix = as_sparse(lp.A, sp.csc_array)
     cost, bounds = lp.c, lp.bounds
     if lp.penalty is not None:
         matrix, cost, bounds = _with_slacks(lp, matrix)

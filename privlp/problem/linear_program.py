@@ -36,8 +36,9 @@ class LinearProgram(ProgramReaders, ProgramData):
     c : array_like, shape (d,)
         Objective; public.
     A : array, sparse array or DataFrame, shape (n, d)
-        Constraint matrix. Copied once, in column order; a sparse matrix stays sparse. A DataFrame
-        gives its names.
+        Constraint matrix. Copied once: a dense one in its own order, a sparse one as CSR. An array
+        of floats that nobody can write to, such as a memory map opened with ``mode="r"``, and a
+        CSR array of such arrays, is not copied. A DataFrame gives its names.
     b : array_like, shape (n,)
         Right-hand sides: upper sides of A x. ``inf`` for a row that has a lower side only, such as
         a ``>=`` row read from a file.

@@ -11,6 +11,7 @@ columns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,9 @@ from privlp.problem.data import ProgramData
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+# A megabyte in double precision: it stays in cache.
+_ENTRIES_AT_A_TIME = 2**17
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,10 +129,13 @@ class StandardForm:
     def row_norms(self) -> FloatArray:
         """||A_i||_2 of the user's rows; the last bits do not depend on other rows."""
         A = self.lp.A
-        columns = (
-            A[:, [k]].toarray()[:, 0] if self.lp.is_sparse else A[:, k] for k in range(A.shape[1])
+        if self.lp.is_sparse:
+            A = sp.csr_array(A)
+            squares = sp.csr_array((A.data.astype(np.float64) ** 2, A.indices, A.indptr), A.shape)
+            return np.sqrt(squares @ np.ones(A.shape[1]))
+        return np.sqrt(
+            _along_rows(A, lambda rows: np.multiply(rows, rows, dtype=np.float64, order="C"))
         )
-        return np.sqrt(sum((column**2 for column in columns), np.zeros(A.shape[0])))
 
 
 def row_by_row(A: Any, x: FloatArray) -> FloatArray:
@@ -139,7 +146,16 @@ def row_by_row(A: Any, x: FloatArray) -> FloatArray:
     """
     if sp.issparse(A):
         return np.asarray(A @ x)
-    total = np.zeros(A.shape[0])
-    for k in np.flatnonzero(x):
-        total += A[:, k] * x[k]
+    return _along_rows(A, lambda rows: np.multiply(rows, x, dtype=np.float64, order="C"))
+
+
+def _along_rows(A: Any, terms: Callable[[Any], FloatArray]) -> FloatArray:
+    """Sums of terms along the rows of a dense matrix, a few rows at a time.
+
+    NumPy adds along rows that are contiguous, in an order that depends on their length alone.
+    """
+    total = np.empty(A.shape[0])
+    step = max(1, _ENTRIES_AT_A_TIME // max(1, A.shape[1]))
+    for start in range(0, len(total), step):
+        terms(A[start : start + step]).sum(axis=1, out=total[start : start + step])
     return total

@@ -17,7 +17,8 @@ from privlp.checks import as_floats, frozen, positive, real_dtype
 from privlp.errors import InvalidProblemError
 
 FloatArray = npt.NDArray[np.float64]
-Matrix: TypeAlias = FloatArray | sp.csc_array
+Matrix: TypeAlias = FloatArray | sp.csr_array
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 #: HiGHS takes no matrix entry of this size or larger.
 LARGEST_ENTRY = 1e15
@@ -26,23 +27,26 @@ LARGEST_VALUE = 1e20
 
 
 def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
-    """A copy of A in column order: Fortran-ordered or CSC, as every method here reads it.
+    """A for reading by rows: dense in its own order, or CSR; read-only.
 
-    With the number of `columns` given there may be no row, and an empty list is a matrix without
-    rows.
+    It is a copy, unless nobody can write to A: a read-only array of floats, such as a memory map,
+    or a read-only CSR array, is held as it is. With the number of `columns` given there may be no
+    row, and an empty list is a matrix without rows.
     """
+    held = _held(A)
     A = _without_frame(A)
-    if sp.issparse(A) and A.ndim == 2:
-        clean: Any = sp.csc_array(A, dtype=real_dtype(A.dtype, "A"), copy=True)
+    if held is not None:
+        clean: Any = held
+    elif sp.issparse(A) and A.ndim == 2:
+        clean = sp.csr_array(A, dtype=real_dtype(A.dtype, "A"), copy=True)
         clean.sum_duplicates()
         for part in (clean.data, clean.indices, clean.indptr):
             frozen(part)
-        entries = clean.data
     else:
-        clean = as_floats(A.toarray() if sp.issparse(A) else A, "A", order="F")
+        clean = frozen(as_floats(A.toarray() if sp.issparse(A) else A, "A"))
         if columns is not None and clean.shape == (0,):
-            clean = np.zeros((0, columns), order="F")
-        entries = frozen(clean)
+            clean = frozen(np.zeros((0, columns)))
+    entries = clean.data if sp.issparse(clean) else clean
     _check_shape(clean.shape, columns, quote=quote)
     if entries.size and not max(-entries.min(), entries.max()) < LARGEST_ENTRY:
         kind = (
@@ -54,6 +58,19 @@ def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
             f"A contains {kind}. Every coefficient must be finite; rescale the row or remove it."
         )
     return clean
+
+
+def _held(A: Any) -> Any:
+    """A itself, if it needs no conversion and nobody can write to it; or ``None``."""
+    if isinstance(A, np.ndarray) and not np.ma.isMaskedArray(A):
+        plain = A.ndim == 2 and A.dtype in _FLOATS and not A.flags.writeable
+        return np.asarray(A) if plain else None
+    if not (isinstance(A, sp.csr_array) and A.ndim == 2 and A.dtype in _FLOATS):
+        return None
+    parts = A.data, A.indices, A.indptr
+    if any(part.flags.writeable for part in parts) or not A.has_canonical_format:
+        return None
+    return sp.csr_array(parts, shape=A.shape)
 
 
 def _without_frame(A: Any) -> Any:

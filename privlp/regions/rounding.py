@@ -1,7 +1,8 @@
-"""Bounds on the rounding error of sums over rows, from public numbers.
+"""Bounds on the rounding error of sums over rows that are not exact, from public numbers.
 
-Every private sum is computed in floating point, in an order that may depend on the machine. Twice
-the bound is added to the sensitivity of the exact sum.
+Most sums over rows are exact (:mod:`privlp.rows.grid`). The others are computed in floating point,
+in an order that may depend on the machine: twice the bound is added to the sensitivity of the exact
+sum.
 """
 
 from __future__ import annotations
@@ -33,21 +34,21 @@ def of_score(n: int) -> float:
     return LARGEST_OF_EQUAL_RANGE * 2 * (2 * n + 1024) * _UNIT_ROUNDOFF
 
 
-def of_sum(n: int, d: int) -> float:
-    """Bound on the Euclidean error of a sum of n rows of equal norm with weights in [0, 1].
+def of_scaled_moments(n: int) -> float:
+    """Bound on the Euclidean error of multiplying exact second moments by sqrt(2).
 
-    It also bounds the error of the norm of a term. Each of d entries is a sum of n products of size
-    at most 8, in any order: an error of n u times the sum of their sizes, and of a few u for each
-    product. The norm adds d u. The bound is doubled. It grows as n^2: 0.0006 of a row for n = 10^5
-    and d = 1,000, 0.06 for n = 10^6.
+    Second moments of n rows of norm 1 at most have a norm of n at most. The computed sqrt(2) is off
+    by u of its size, and each product is too. The bound is doubled.
     """
-    return float(math.sqrt(d)) * n * LARGEST_OF_EQUAL_NORM * 2 * (n + d + 64) * _UNIT_ROUNDOFF
+    return 4 * n * _UNIT_ROUNDOFF
 
 
 def of_average(n: int, d: int) -> float:
     """Bound on the Euclidean error of a sum of rows of equal norm with weights of sum at most 1.
 
     The errors in each of d entries are those of :func:`of_score`, that of the projection included.
+    Rows stand on a grid, so their norms have none; the sum of their centres has an error like that
+    of their entries, which the factor of two covers.
     """
     return float(math.sqrt(d)) * LARGEST_OF_EQUAL_NORM * 2 * (2 * n + d + 1024) * _UNIT_ROUNDOFF
 

@@ -76,7 +76,7 @@ def with_rows(lp: ProgramData, own: IntArray, rows: ExtremeRows) -> ProgramData:
     row_lower[own] = np.where(below, sign * rows.rhs - np.where(above, width, 0.0), -np.inf)
     A: Any = lp.A.tolil() if lp.is_sparse else np.array(lp.A)
     A[own] = sp.lil_array(sign[:, None] * rows.A) if lp.is_sparse else sign[:, None] * rows.A
-    return lp.changed(A=sp.csc_array(A) if lp.is_sparse else A, b=b, row_lower=row_lower)
+    return lp.changed(A=sp.csr_array(A) if lp.is_sparse else A, b=b, row_lower=row_lower)
 
 
 def without_rows(lp: ProgramData, own: IntArray) -> ProgramData:

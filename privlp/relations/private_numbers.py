@@ -199,7 +199,7 @@ def _with_entries(A: Any, at: tuple[IntArray, ...], values: FloatArray) -> Any:
 def without_entries(A: Any, rows: npt.NDArray[np.bool_]) -> Any:
     """A copy of A with zeros in some rows, (n,)."""
     if sp.issparse(A):
-        return sp.csc_array(sp.diags_array((~rows).astype(float)) @ A)
+        return sp.csr_array(sp.diags_array((~rows).astype(float)) @ A)
     return np.where(rows[:, None], 0.0, A)
 
 

@@ -12,12 +12,14 @@ import scipy.sparse as sp
 from privlp.problem.standard_form import row_by_row
 from privlp.regions.reduced import ReducedPolytope
 from privlp.regions.rounding import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
+from privlp.rows.grid import bits_of
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
 # Norms are computed within this share, and this number of units in the last place for each entry.
 _NORMS_WITHIN, _OF_AN_ENTRY = 1e-12, 2.0**-51
+_DOUBLE = 53
 
 
 class RowsInCoordinates:
@@ -105,13 +107,15 @@ class RowsInCoordinates:
             return np.asarray((rows.T @ sp.diags_array(weight) @ rows).toarray())
         return np.asarray(rows.T @ (weight[:, None] * rows))
 
-    def second_moments(self) -> FloatArray:
+    def second_moments(self, largest_n: int) -> FloatArray:
         """Upper triangle of the sum of g_i g_i^T, off the diagonal times sqrt(2).
 
-        So the Euclidean norm of a row's part is |g_i|^2, which is at most 1.
+        So the Euclidean norm of a row's part is |g_i|^2, which is at most 1. Rows are rounded to a
+        public grid, on which sums over up to `largest_n` rows are exact.
         """
-        found = self.G.T @ self.G
-        dense = np.asarray(found.toarray() if sp.issparse(found) else found)
+        rows, units = _on_grid(self.G, largest_n)
+        found = rows.T @ rows
+        dense = np.asarray(found.toarray() if sp.issparse(found) else found) / units**2
         upper = np.triu_indices(len(dense))
         return np.asarray(dense[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))
 
@@ -126,10 +130,10 @@ def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatAr
     form = block.form
     square, largest = np.zeros(len(form.row)), np.zeros(len(form.row))
     for j, unit in zip(region.live.tolist(), region.unit, strict=True):
-        np.maximum(largest, np.abs(_column(block, j) * unit), out=largest)
+        np.maximum(largest, np.abs(block.user_column(j) * unit), out=largest)
     if region.basis is None:
         for j, unit in zip(region.live.tolist(), region.unit, strict=True):
-            square += (_column(block, j) * unit) ** 2
+            square += (block.user_column(j) * unit) ** 2
         return np.sqrt(square), largest
     for direction in (region.unit[:, None] * region.basis).T:
         x = np.zeros(form.lp.shape[1])
@@ -146,31 +150,42 @@ def _norms_of(G: FloatArray) -> FloatArray:
     return np.sqrt(square)
 
 
-def shares_of_norm(block: RowBlock, region: ReducedPolytope) -> FloatArray:
+def _on_grid(G: Any, largest_n: int) -> tuple[Any, float]:
+    """Rows of norm 1 at most in integers, and the unit; rows that are too long become 0.
+
+    The norm of a row is shortened by what rounding may add to it, and then computed from integers.
+    Products of integers of at most so many bits, over so many rows, have sums below 2^53.
+    """
+    bits = (_DOUBLE - 1 - bits_of(largest_n)) // 2
+    units = 2.0**bits
+    factor = max(units * (1 - _NORMS_WITHIN) - math.sqrt(G.shape[1]), 0.0)
+    if sp.issparse(G):
+        rows = sp.csr_array(G)
+        rows = sp.csr_array((np.rint(rows.data * factor), rows.indices, rows.indptr), rows.shape)
+        long = row_by_row(rows.power(2), np.ones(G.shape[1])) > units**2
+        rows.data[np.repeat(long, np.diff(rows.indptr))] = 0.0
+        return rows, units
+    dense = np.rint(np.multiply(G, factor, order="C"))
+    dense[row_by_row(dense**2, np.ones(G.shape[1])) > units**2] = 0.0
+    return dense, units
+
+
+def shares_of_norm(block: RowBlock, region: ReducedPolytope, largest_n: int) -> FloatArray:
     """Sum over rows of each variable's share of a row's squared norm, (d',).
 
     Norms are counted in units of the ranges, and before equalities. The shares of a row add up to
-    1, and are computed from that row alone.
+    1 at most, and are computed from that row alone. They are rounded down to a public grid, on
+    which sums over up to `largest_n` rows are exact.
     """
+    units = 2.0 ** (_DOUBLE - 1 - bits_of(largest_n))
     columns = list(zip(region.live.tolist(), region.unit, strict=True))
     square = np.zeros(len(block.form.row))
     for j, unit in columns:
-        square += (_column(block, j) * unit) ** 2
+        square += (block.user_column(j) * unit) ** 2
     square = np.maximum(square, CONSTANT_ROW)
-    return np.array(
-        [float(((_column(block, j) * unit) ** 2 / square).sum()) for j, unit in columns]
-    )
-
-
-def _column(block: RowBlock, j: int) -> FloatArray:
-    """One column of the rows, without signs."""
-    form, A = block.form, block.form.lp.A
-    if not sp.issparse(A):
-        return np.asarray(A[form.row, j])
-    entries = np.zeros(A.shape[0])
-    span = slice(A.indptr[j], A.indptr[j + 1])
-    entries[A.indices[span]] = A.data[span]
-    return entries[form.row]
+    square *= 1 + _NORMS_WITHIN + _OF_AN_ENTRY * len(columns)
+    shares = ((block.user_column(j) * unit) ** 2 / square for j, unit in columns)
+    return np.array([float(np.floor(share * units).sum()) for share in shares]) / units
 
 
 def _coefficients(block: RowBlock, region: ReducedPolytope, factor: FloatArray) -> Any:

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from privlp.regions.polytope import LARGEST_VIOLATION, PublicPolytope
 from privlp.regions.rounding import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
 from privlp.rows.program_rows import RowBlock
+from privlp.rows.two_passes import RowsInTwoPasses
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class RowsOnPolytope:
+class RowsOnPolytope(RowsInTwoPasses):
     """Rows g_i = scale_i P (A'_ij range_j)_j over the live variables, with ||g_i||_2 <= 1.
 
     P projects away the directions in which no two points of the region differ because of public
@@ -76,12 +77,12 @@ class RowsOnPolytope:
             return np.asarray(total)
         return np.append(total, np.sum(z * np.clip(self._violations, 0.0, LARGEST_VIOLATION)))
 
-    def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
-        """Add step times the scaled violations at a point x of the region to `out`.
+    def violations(self, answer: FloatArray) -> FloatArray:
+        """The scaled violations at a point x of the region, (m,).
 
         The value of the next scores is taken from them.
         """
         form = self._form
         u = np.maximum(form.column_sign * (answer - form.shift)[form.column], 0.0)
         self._violations = self._scale * (self._rows @ u) - self._rhs
-        out += step * self._violations
+        return self._violations.copy()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from privlp.problem.standard_form import StandardForm, row_by_row
 from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
 from privlp.rows.in_memory import InMemory
+from privlp.rows.parts import DensePart, Part, SparsePart, rows_of_a_part
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -56,7 +60,6 @@ class RowBlock:
         if form.lp.penalty is not None:
             self.price = form.lp.prices_of_sides()[form.row, (form.row_sign > 0).astype(int)]
         self._A = form.lp.A
-        self._A_transposed = form.lp.A.T
         self.form = form
         self._sparse = form.lp.is_sparse
         self._plain = (
@@ -66,22 +69,48 @@ class RowBlock:
         )
         self.shape = (len(form.row), len(form.column))
 
+    @cached_property
+    def _columns(self) -> Any:
+        """A sparse matrix by columns, for those who read columns."""
+        return sp.csc_array(self._A)
+
+    def parts(self, factors: FloatArray) -> Iterator[tuple[slice, Part]]:
+        """A' diag(factors), a few rows at a time, and the place of these rows.
+
+        Parameters
+        ----------
+        factors : (d',)
+        """
+        A = sp.csr_array(self._A) if self._sparse else self._A
+        wanted = rows_of_a_part(A.shape, A.nnz if self._sparse else A.size, sparse=self._sparse)
+        factors = self.form.column_sign * factors
+        every_column = np.array_equal(self.form.column, np.arange(A.shape[1]))
+        for start in range(0, self.shape[0], wanted):
+            rows = slice(start, min(start + wanted, self.shape[0]))
+            if not self._plain:
+                entries = A[self.form.row[rows]]
+            else:
+                entries = _csr_rows(A, rows) if self._sparse else A[rows]
+            if not every_column:
+                entries = entries[:, self.form.column]
+            signs = None if self._plain else self.form.row_sign[rows].astype(np.float64)
+            yield rows, (_sparse_part if self._sparse else _dense_part)(entries, factors, signs)
+
     def transposed_times(self, z: FloatArray) -> FloatArray:
         """A'^T z, shape (d',)."""
         if not self._plain:
             scattered = np.zeros(self._A.shape[0])
             np.add.at(scattered, self.form.row, self.form.row_sign * z)
             z = scattered
-        return self.form.column_sign * (self._A_transposed @ z)[self.form.column]
+        return self.form.column_sign * (self._A.T @ z)[self.form.column]
 
     def add_column(self, j: int, factor: float, scale: FloatArray, out: FloatArray) -> None:
         """Add factor * scale * A'[:, j] to `out`, touching only stored entries of a sparse A."""
         factor = factor * self.form.column_sign[j]
         k = self.form.column[j]
         if self._plain and self._sparse:
-            span = slice(self._A.indptr[k], self._A.indptr[k + 1])
-            stored = self._A.indices[span]
-            out[stored] += factor * scale[stored] * self._A.data[span]
+            stored, values = _stored(self._columns, k)
+            out[stored] += factor * scale[stored] * values
         else:
             out += factor * scale * self.column(j, signed=False)
 
@@ -90,13 +119,22 @@ class RowBlock:
         k = self.form.column[j]
         if self._sparse:
             entries: Any = np.zeros(self._A.shape[0])
-            span = slice(self._A.indptr[k], self._A.indptr[k + 1])
-            entries[self._A.indices[span]] = self._A.data[span]
+            at, values = _stored(self._columns, k)
+            entries[at] = values
         else:
             entries = self._A[:, k]
         if not self._plain:
             entries = self.form.row_sign * entries[self.form.row]
         return entries * self.form.column_sign[j] if signed else entries
+
+    def user_column(self, j: int) -> FloatArray:
+        """The private rows' entries of the user's variable j, (m,), without signs."""
+        if not self._sparse:
+            return np.asarray(self._A[self.form.row, j])
+        entries = np.zeros(self._A.shape[0])
+        at, values = _stored(self._columns, j)
+        entries[at] = values
+        return entries[self.form.row]
 
     def extremes(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest entry of each row of A' diag(factors), implicit zeros included."""
@@ -106,8 +144,7 @@ class RowBlock:
         for j, (k, sign) in enumerate(zip(self.form.column, self.form.column_sign, strict=True)):
             at: Any = slice(None)
             if self._sparse:
-                span = slice(self._A.indptr[k], self._A.indptr[k + 1])
-                at, entries = self._A.indices[span], self._A.data[span]
+                at, entries = _stored(self._columns, k)
                 stored[at] += 1
             else:
                 entries = self._A[:, k]
@@ -135,3 +172,32 @@ class RowBlock:
         x = np.zeros(self._A.shape[1])
         np.add.at(x, self.form.column, self.form.column_sign * u)
         return self.form.row_sign * row_by_row(self._A, x)[self.form.row]
+
+
+def _csr_rows(A: sp.csr_array, rows: slice) -> sp.csr_array:
+    """Some rows of a matrix in a row: views, where indexing would copy them."""
+    places = A.indptr[rows.start : rows.stop + 1]
+    own = slice(places[0], places[-1])
+    parts = A.data[own], A.indices[own], places - places[0]
+    return sp.csr_array(parts, shape=(rows.stop - rows.start, A.shape[1]))
+
+
+def _stored(columns: sp.csc_array, k: int) -> tuple[Any, FloatArray]:
+    """Where a column has stored entries, and these."""
+    span = slice(columns.indptr[k], columns.indptr[k + 1])
+    return columns.indices[span], columns.data[span]
+
+
+def _dense_part(entries: Any, factors: FloatArray, signs: FloatArray | None) -> DensePart:
+    """Dense rows, each entry times the factor of its column and the sign of its row."""
+    found = np.multiply(entries, factors, order="C", dtype=np.float64)
+    return DensePart(found if signs is None else np.multiply(found, signs[:, None], out=found))
+
+
+def _sparse_part(entries: Any, factors: FloatArray, signs: FloatArray | None) -> SparsePart:
+    """Sparse rows, likewise."""
+    data = entries.data * factors[entries.indices]
+    if signs is not None:
+        data *= np.repeat(signs, np.diff(entries.indptr))
+    parts = data, entries.indices, entries.indptr
+    return SparsePart(sp.csr_array(parts, shape=entries.shape))

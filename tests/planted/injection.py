@@ -27,7 +27,7 @@ TARGETS = (
     "highspy:Highs.run",
     "highspy:Highs.passModel",
     "highspy:Highs.getSolution",
-    "privlp.duals.elastic:ElasticRows.learn",
+    "privlp.duals.elastic:ElasticRows.scores",
     "privlp.duals.dense:DenseRows.add",
     "privlp.players.game:Game.step",
     "privlp.players.driver:time.monotonic",

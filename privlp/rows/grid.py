@@ -1,0 +1,123 @@
+"""The public grid on which contributions of rows stand, so that sums over rows are exact.
+
+Let n be a public bound on the number of rows. Entries of rows are multiples of 2^-q, weights of
+rows multiples of 2^-p, and coordinates of a point multiples of 2^-r. In these units they are
+integers, and so are all products and sums of them. Double precision holds every integer up to 2^53
+exactly. With bits such that no partial sum is larger, every sum is exact: whatever its order, the
+block, the thread or the machine, fused operations included.
+
+*Violations.* Entries are at most 8 in size, and coordinates at most 4 in sum: a product of a row
+with a point is at most 2^(5+q+r), and q + r = 48. So a violation is a function of its row alone,
+however BLAS goes about many rows at a time.
+
+*Sums of a part* of at most 2^14 rows: at most 2^(14+3+p+q), and p + q <= 36.
+
+*Sums of all rows.* What a row adds has a norm of at most sqrt(2): they are at most 2^(1/2+p+q) n,
+and p + q <= 52 - log2 n. In between, sums before centring are 64-bit integers: at most
+2^(3+p+q) n <= 2^55.
+
+*Norms.* An entry less its row's mean has a square of at most 2^(2q+1), as has the sum of all of
+them, if the norm is at most sqrt(2); q <= 21. (A larger sum may be rounded, but not to a smaller
+one than sqrt(2) allows.)
+
+Left are these bits:
+
+======== == ==
+n         q  p
+======== == ==
+65,536   21 15
+10^6     19 13
+10^7     17 11
+10^8     15 10
+10^9     14  8
+======== == ==
+
+Entries are rounded to the nearest, and so are weights: over n rows the errors average out, to about
+0.3 (2^-p + 2^-q) sqrt(n), far below the noise of any release.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+_DOUBLE = 53
+# Of entries, of a coordinate and an entry together, and of an entry and a weight together.
+_MOST_OF_ENTRIES, _OF_A_VIOLATION, _MOST_OF_A_TERM = 21, 48, 36
+_FEWEST = 8
+
+
+def bits_of(largest_n: int) -> int:
+    """The least k with 2^k at least the number of rows.
+
+    Examples
+    --------
+    >>> from privlp.rows.grid import bits_of
+    >>> [bits_of(n) for n in (0, 1, 2, 1024, 1025)]
+    [0, 0, 1, 10, 11]
+    """
+    return max(int(largest_n) - 1, 0).bit_length()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Bits after the point of entries, weights and coordinates; all public.
+
+    Attributes
+    ----------
+    entries, weights : int
+        q and p.
+    """
+
+    entries: int
+    weights: int
+
+    @classmethod
+    def of(cls, largest_n: int) -> Grid:
+        """The finest grid on which sums over so many rows are exact.
+
+        Raises
+        ------
+        OverflowError
+            For more rows than any grid of this kind carries: 10^10.
+
+        Examples
+        --------
+        >>> from privlp.rows.grid import Grid
+        >>> Grid.of(10**7), Grid.of(10**8)
+        (Grid(entries=17, weights=11), Grid(entries=15, weights=10))
+        """
+        bits = min(_MOST_OF_A_TERM, _DOUBLE - 1 - bits_of(largest_n))
+        entries = min(_MOST_OF_ENTRIES, (bits + 6) // 2)
+        if bits - entries < _FEWEST - 1:
+            raise OverflowError("There are too many rows for exact sums: the bound is 10^10.")
+        return cls(entries, bits - entries)
+
+    @property
+    def of_entry(self) -> float:
+        """Units to 1 in an entry of a row."""
+        return 2.0**self.entries
+
+    @property
+    def of_weight(self) -> float:
+        """Units to 1 in a weight."""
+        return 2.0**self.weights
+
+    @property
+    def of_term(self) -> float:
+        """Units to 1 in a weight times an entry."""
+        return 2.0 ** (self.entries + self.weights)
+
+    def point(self, coordinates: FloatArray) -> tuple[FloatArray, float]:
+        """A released point in units of the grid, and the size of the unit of a violation.
+
+        Coordinates of a simplex have a sum of at most 1. Those of any other point get fewer bits.
+        """
+        excess = max(0, math.frexp(float(np.abs(coordinates).sum()) / 2)[1])
+        bits = _OF_A_VIOLATION - self.entries - excess
+        return np.rint(coordinates * 2.0**bits), 2.0 ** -(bits + self.entries)

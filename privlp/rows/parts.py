@@ -1,0 +1,203 @@
+"""A few rows at a time, dense or sparse: what is computed of each row, from that row alone.
+
+Rows are taken in parts that fit into a processor's cache. No number of a row depends on the part
+that it stands in: sums along a row are made in an order that depends on that row only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+FloatArray = npt.NDArray[np.float64]
+Entries = npt.NDArray[np.float32]
+#: Weights of rows from their products with a point; may change its argument.
+Weigh: TypeAlias = Callable[[FloatArray], FloatArray]
+
+#: Rows of a part at most: partial sums over them are exact (:mod:`privlp.rows.grid`).
+MOST_ROWS = 2**14
+# Entries of a part, about: two megabytes in double precision, or less.
+_DENSE_ENTRIES, _SPARSE_ENTRIES = 2**17, 2**18
+
+
+def rows_of_a_part(shape: tuple[int, int], entries: int, *, sparse: bool) -> int:
+    """How many rows stand in a part, of so many rows and columns with so many entries in all."""
+    of_one = max(1, entries // max(1, shape[0]))
+    wanted = (_SPARSE_ENTRIES if sparse else _DENSE_ENTRIES) // of_one
+    return int(min(max(wanted, 64), MOST_ROWS))
+
+
+class DensePart:
+    """Dense rows.
+
+    Parameters
+    ----------
+    entries : (k, d)
+        In row order: NumPy adds along contiguous rows, in an order that depends on d alone.
+    """
+
+    def __init__(self, entries: FloatArray) -> None:
+        self.entries = np.ascontiguousarray(entries, dtype=np.float64)
+
+    def sums(self) -> FloatArray:
+        """The sum of each row."""
+        return self.entries.sum(axis=1)
+
+    def squares_about(self, centre: FloatArray, size: int) -> FloatArray:
+        """Sum of (entry - centre)^2 of each row, filled up with zeros to `size` entries."""
+        off = self.entries - centre[:, None]
+        np.multiply(off, off, out=off)
+        return off.sum(axis=1) + (size - off.shape[1]) * centre**2
+
+    def extremes(self) -> tuple[FloatArray, FloatArray]:
+        """The smallest and the largest entry of each row, or 0 if that is smaller or larger."""
+        return self.entries.min(axis=1, initial=0.0), self.entries.max(axis=1, initial=0.0)
+
+    def rounded(self, factor: FloatArray) -> DensePart:
+        """Every row times its factor, rounded to the nearest integers."""
+        scaled = self.entries * factor[:, None]
+        return DensePart(np.rint(scaled, out=scaled))
+
+    def without(self, rows: npt.NDArray[np.bool_]) -> None:
+        """Set the entries of some rows to 0."""
+        self.entries[rows] = 0.0
+
+    def stored(self) -> DenseIntegers:
+        """The entries, which are integers of at most 24 bits, to be kept."""
+        return DenseIntegers(self.entries.astype(np.float32))
+
+
+class SparsePart:
+    """Sparse rows.
+
+    Parameters
+    ----------
+    entries : csr_array, shape (k, d)
+        SciPy adds the entries of each row in the order in which they are stored.
+    """
+
+    def __init__(self, entries: sp.csr_array) -> None:
+        self.entries = entries
+        self._stored = np.diff(entries.indptr)
+
+    def _spread(self, of_rows: FloatArray) -> FloatArray:
+        """One number of each row, for each of its entries."""
+        return np.repeat(of_rows, self._stored)
+
+    def _with(self, data: FloatArray) -> sp.csr_array:
+        parts = data, self.entries.indices, self.entries.indptr
+        return sp.csr_array(parts, shape=self.entries.shape)
+
+    def sums(self) -> FloatArray:
+        """The sum of each row."""
+        return np.asarray(self.entries @ np.ones(self.entries.shape[1]))
+
+    def squares_about(self, centre: FloatArray, size: int) -> FloatArray:
+        """Sum of (entry - centre)^2 of each row, filled up with zeros to `size` entries."""
+        off = self.entries.data - self._spread(centre)
+        found = self._with(np.multiply(off, off, out=off)) @ np.ones(self.entries.shape[1])
+        return np.asarray(found) + (size - self._stored) * centre**2
+
+    def extremes(self) -> tuple[FloatArray, FloatArray]:
+        """The smallest and the largest entry of each row, or 0 if that is smaller or larger."""
+        low, high = np.zeros(len(self._stored)), np.zeros(len(self._stored))
+        some = self._stored > 0
+        if some.any():
+            starts = self.entries.indptr[:-1][some]
+            low[some] = np.minimum(np.minimum.reduceat(self.entries.data, starts), 0.0)
+            high[some] = np.maximum(np.maximum.reduceat(self.entries.data, starts), 0.0)
+        return low, high
+
+    def rounded(self, factor: FloatArray) -> SparsePart:
+        """Every row times its factor, rounded to the nearest integers."""
+        scaled = self.entries.data * self._spread(factor)
+        return SparsePart(self._with(np.rint(scaled, out=scaled)))
+
+    def without(self, rows: npt.NDArray[np.bool_]) -> None:
+        """Set the entries of some rows to 0."""
+        self.entries.data[np.repeat(rows, self._stored)] = 0.0
+
+    def stored(self) -> SparseIntegers:
+        """The entries, which are integers of at most 24 bits, to be kept."""
+        return SparseIntegers(self._with(self.entries.data.astype(np.float32)))
+
+
+Part: TypeAlias = DensePart | SparsePart
+
+
+class DenseIntegers:
+    """Integers in rows, dense: half the memory of the numbers that they came from.
+
+    Attributes
+    ----------
+    size : int
+        Number of entries.
+    """
+
+    def __init__(self, entries: Entries) -> None:
+        self._entries, self.size = entries, entries.size
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """The product of each row with x."""
+        return np.asarray(self._entries.astype(np.float64) @ x)
+
+    def transposed_times(self, z: FloatArray) -> FloatArray:
+        """The sum of all rows, each times its own number."""
+        return np.asarray(z @ self._entries.astype(np.float64))
+
+    def weighed(
+        self, x: FloatArray, weigh: Weigh, scratch: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The weights ``weigh(rows @ x)``, and the sum of the rows with them: one read of rows.
+
+        `scratch` has room for the entries in double precision.
+        """
+        entries = scratch[: self.size].reshape(self._entries.shape)
+        entries[:] = self._entries
+        weights = weigh(entries @ x)
+        return weights, weights @ entries
+
+
+class SparseIntegers:
+    """Integers in rows, sparse: the places of the entries are those of the user's matrix.
+
+    Attributes
+    ----------
+    size : int
+        Number of entries.
+    """
+
+    def __init__(self, entries: sp.csr_array) -> None:
+        self._data, self._rows, self._columns = entries.data, entries, entries.T
+        self.size = len(entries.data)
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """The product of each row with x."""
+        return np.asarray(self._rows @ x)
+
+    def transposed_times(self, z: FloatArray) -> FloatArray:
+        """The sum of all rows, each times its own number."""
+        return np.asarray(self._columns @ z)
+
+    def weighed(
+        self, x: FloatArray, weigh: Weigh, scratch: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The weights ``weigh(rows @ x)``, and the sum of the rows with them: one read of rows.
+
+        `scratch` has room for the entries in double precision.
+        """
+        entries = scratch[: self.size]
+        entries[:] = self._data
+        try:  # each product would convert the entries for itself
+            self._rows.data = self._columns.data = entries
+            weights = weigh(self._rows @ x)
+            return weights, self._columns @ weights
+        finally:
+            self._rows.data = self._columns.data = self._data
+
+
+Integers: TypeAlias = DenseIntegers | SparseIntegers

@@ -1,0 +1,268 @@
+"""Sums over rows on a public grid are exact: equal to the last bit in any order and company."""
+
+import math
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privlp
+from privlp import ConstraintPrivate, LinearProgram
+from privlp.duals.elastic import ElasticRows
+from privlp.problem.standard_form import StandardForm
+from privlp.regions.simplex import Simplex
+from privlp.rows import parts, threads
+from privlp.rows.equal_norm import RowsOfEqualNorm
+from privlp.rows.grid import Grid
+from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
+from privlp.rows.program_rows import RowBlock
+from tests.effort import examples
+from tests.programs import covering
+
+SOFTNESS = 0.3
+STORAGE = {"dense": np.array, "columns": np.asfortranarray, "sparse": sp.csr_array}
+KINDS = {
+    "equal norm": RowsOfEqualNorm,
+    "soft": partial(RowsOfEqualNorm, unit=2.0),
+    "one sign": partial(RowsOfOneSign, sign=-1),
+}
+
+
+def table(n, d, seed=0):
+    """Rows of many sizes, some entries 0, all of one sign; and right-hand sides."""
+    rng = np.random.default_rng(seed)
+    A = -rng.exponential(1.0, (n, d)) * rng.choice([1e-9, 1.0, 1e7], (n, 1))
+    A[rng.random((n, d)) < 0.4] = 0.0
+    return A, A.sum(axis=1) * rng.uniform(0.0, 0.1, n)
+
+
+class Summed:
+    """The rows of a table as a descent sees them, at a released point."""
+
+    def __init__(self, A, b, kind, storage, largest_n=1000):
+        costs = np.random.default_rng(1).uniform(0.5, 2.0, A.shape[1])
+        form = StandardForm.of(LinearProgram(costs, storage(A), b, neighbours=COMES_AND_GOES))
+        simplex = Simplex(form, 3.0)
+        share = np.random.default_rng(2).dirichlet(np.ones(simplex.size))
+        self.rows = KINDS[kind](RowBlock(form), simplex=simplex, largest_n=largest_n)
+        self.point = simplex.point(share)
+        self.violations = self.rows.violations(self.point)
+        self.sum = ElasticRows(self.rows, softness=SOFTNESS).scores(self.point)
+
+
+COMES_AND_GOES = ConstraintPrivate("add-remove", nominal_n=1000)
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("d", [1, 2, 3, 17, 64, 300])
+class TestToTheLastBit:
+    def test_any_order(self, d, kind, storage):
+        A, b = table(61, d)
+        order = np.random.default_rng(3).permutation(61)
+        one, other = (
+            Summed(*rows, kind, STORAGE[storage]) for rows in ((A, b), (A[order], b[order]))
+        )
+        np.testing.assert_array_equal(one.violations[order], other.violations)
+        np.testing.assert_array_equal(one.sum, other.sum)
+
+    @pytest.mark.parametrize("kept", [1, 2, 7, 60])
+    def test_rows_that_are_there_or_not(self, d, kind, storage, kept):
+        """The sum is that of some rows plus that of the others, without any error."""
+        A, b = table(61, d)
+        whole, some, others = (
+            Summed(A[own], b[own], kind, STORAGE[storage])
+            for own in (slice(None), slice(kept), slice(kept, None))
+        )
+        apart = np.append(some.violations, others.violations)
+        np.testing.assert_array_equal(whole.violations, apart)
+        np.testing.assert_array_equal(whole.sum, some.sum + others.sum)
+
+    def test_parts_of_any_size(self, d, kind, storage, monkeypatch):
+        A, b = table(150, d)
+        whole = Summed(A, b, kind, STORAGE[storage])
+        monkeypatch.setattr(parts, "MOST_ROWS", 7)
+        other = Summed(A, b, kind, STORAGE[storage])
+        np.testing.assert_array_equal(whole.violations, other.violations)
+        np.testing.assert_array_equal(whole.sum, other.sum)
+
+    def test_it_is_the_sum_of_fractions(self, d, kind, storage):
+        A, b = table(23, d)
+        found = Summed(A, b, kind, STORAGE[storage])
+        contributions = [Summed(A[[i]], b[[i]], kind, STORAGE[storage]).sum for i in range(23)]
+        exact = [
+            sum(map(Fraction, column), Fraction(0)) for column in zip(*contributions, strict=True)
+        ]
+        assert list(map(Fraction, found.sum)) == exact
+
+
+entries = st.one_of(
+    st.floats(-3, 3), st.sampled_from([0.0, 1.0, -1.0, 1e-8, 9e14, -9e14, 1e-300, 1 / 3])
+)
+
+
+class TestNorms:
+    @settings(deadline=None, max_examples=examples(150))
+    @given(
+        row=st.lists(entries, min_size=1, max_size=5),
+        largest_n=st.sampled_from([1, 10**3, 10**6, 10**9]),
+        origin=st.booleans(),
+    )
+    def test_of_a_row_in_fractions(self, row, largest_n, origin):
+        """At most 1 without any error; and a row of one sign at most the square root of 2."""
+        form = StandardForm.of(LinearProgram(np.arange(1.0, len(row) + 1), [row], [-1e9]))
+        simplex = Simplex(form, 2.0, least=0.0 if origin else None)
+        point = simplex.point(np.full(simplex.size, 1 / simplex.size))
+        for build, largest in (
+            (RowsOfEqualNorm, 1),
+            (partial(RowsOfOneSign, sign=1), 2),
+            (partial(RowsOfOneSign, sign=-1), 2),
+        ):
+            rows = build(RowBlock(form), simplex=simplex, largest_n=largest_n)
+            contribution = ElasticRows(rows, softness=1e-12).scores(point)
+            assert sum(Fraction(entry) ** 2 for entry in contribution) <= largest
+
+    def test_a_row_that_is_too_long_counts_for_nothing(self, monkeypatch):
+        """Whatever arithmetic does to its factor: the norm is taken from integers."""
+        original = RowsOfEqualNorm._scaled
+
+        def longer(self, part):
+            scale, centre = original(self, part)
+            return scale * np.where(np.arange(len(scale)) % 2, 1.001, 1.0), centre
+
+        A, b = table(10, 5)
+        kept = Summed(A[::2], b[::2] - 1e9, "equal norm", np.array)
+        monkeypatch.setattr(RowsOfEqualNorm, "_scaled", longer)
+        np.testing.assert_array_equal(Summed(A, b - 1e9, "equal norm", np.array).sum, kept.sum)
+
+    def test_no_row_is_lost(self):
+        """Rounding makes no row too long, whatever the number of its entries."""
+        for d in (1, 2, 50, 900):
+            A, b = table(300, d, seed=d)
+            one = Summed(A, b - 1e9, "one sign", np.array, largest_n=10**9)
+            rows = [np.linalg.norm(part._entries, axis=1) for _, part in one.rows._parts]
+            norms = np.concatenate(rows) / one.rows.grid.of_entry
+            assert norms == pytest.approx(np.where(A.any(axis=1), math.sqrt(2), 0.0), rel=0.003)
+
+
+@given(n=st.integers(1, 10**9))
+def test_bits_are_enough_for_every_sum(n):
+    """The inequalities of the grid, in integers."""
+    grid = Grid.of(n)
+    entry, weight = 2**grid.entries, 2**grid.weights
+    assert 8 * entry <= 2**24  # single precision holds an entry
+    assert parts.MOST_ROWS * 8 * entry * weight <= 2**53  # a part
+    assert (n * entry * weight) ** 2 * 2 <= 2**106  # all rows, of norm sqrt(2)
+    assert n * 8 * entry * weight < 2**62
+    point, unit = grid.point(np.full(7, 1 / 7))
+    assert 8 * entry * point.sum() <= 2**53
+    assert unit * entry * point.sum() == pytest.approx(1.0, rel=1e-4)
+
+
+def test_too_many_rows_for_any_grid():
+    with pytest.raises(OverflowError, match="too many rows"):
+        Grid.of(10**11)
+
+
+def test_a_point_beyond_the_region_gets_fewer_bits():
+    grid = Grid.of(100)
+    for size in (1e-3, 1.0, 3.9, 4.1, 1e6, 1e30):
+        point, unit = grid.point(np.array([size, -size]))
+        assert np.abs(point).sum() * 8 * grid.of_entry <= 2**53
+        assert point[0] * unit * grid.of_entry == pytest.approx(size, abs=1e-6, rel=1e-6)
+
+
+def test_signs_and_spread_are_exact():
+    A, _ = table(60, 5)
+    A[::3] *= -1
+
+    def found(rows):
+        form = StandardForm.of(LinearProgram(np.ones(5), rows, np.ones(len(rows))))
+        return signs_and_spread(RowBlock(form), Simplex(form, 1.0))
+
+    np.testing.assert_array_equal(found(A), sum(found(A[[i]]) for i in range(60)))
+    np.testing.assert_array_equal(found(A), found(A[::-1]))
+
+
+@pytest.mark.parametrize(("change", "moved"), [("replace", 2.0), ("add-remove", 1.0)])
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("method", ["mirror", "staged", "staged-at-opt"])
+def test_the_ledger_says_exactly_what_a_record_moves(method, k, change, moved):
+    nominal = {"nominal_n": 500} if change == "add-remove" else {}
+    lp = covering(200, neighbours=ConstraintPrivate(change, k, **nominal))
+    opt = {} if method == "staged" else {"opt": 3.0}
+    solution = privlp.solve(lp, 1.0, 1e-6, 9, method=method, rng=0, **opt)
+    sums = [e.sensitivity for e in solution.privacy.entries if "violated rows each" in e.purpose]
+    assert sums
+    assert set(sums) == {moved * k}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_however_the_matrix_is_held(kind, tmp_path):
+    """In either order, copied, read-only or on disk: the same bits; sparse rows among themselves."""
+    A, b = table(200, 9)
+    np.save(tmp_path / "A.npy", A)
+    held = A.copy()
+    held.setflags(write=False)
+    forms = [A, np.asfortranarray(A), held, np.load(tmp_path / "A.npy", mmap_mode="r")]
+    sparse = [sp.csr_array(A), sp.csc_array(A), sp.coo_array(A)]
+    for group in (forms, sparse):
+        found = [Summed(given, b, kind, lambda given: given) for given in group]
+        for other in found[1:]:
+            np.testing.assert_array_equal(other.violations, found[0].violations)
+            np.testing.assert_array_equal(other.sum, found[0].sum)
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_number_of_threads(kind, storage, monkeypatch):
+    monkeypatch.setattr(parts, "MOST_ROWS", 16)
+    A, b = table(300, 20)
+    found = []
+    for number in (1, 2, 3, 50):
+        with threads.using(number):
+            found.append(Summed(A, b, kind, STORAGE[storage]))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.violations, found[0].violations)
+        np.testing.assert_array_equal(other.sum, found[0].sum)
+
+
+@pytest.mark.parametrize("method", ["mirror", "staged", "staged-at-opt"])
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+def test_a_solve_is_the_same_in_parts_and_threads(method, storage, monkeypatch):
+    """Answer, trace and ledger, to the last bit."""
+    lp = covering(400, 6)
+    lp = lp.changed(A=storage(lp.A))
+    opt = {} if method == "staged" else {"opt": 3.0}
+    solve = partial(privlp.solve, lp, 1.0, 1e-6, 9, method=method, rng=0, **opt)
+    found = [solve()]
+    monkeypatch.setattr(parts, "MOST_ROWS", 64)
+    found.append(solve())
+    with threads.using(2):
+        found.append(solve())
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.x, found[0].x)
+        assert other.privacy.entries == found[0].privacy.entries
+        for name, values in found[0].trace.items():
+            np.testing.assert_array_equal(other.trace[name], values)
+
+
+def test_threads_that_the_environment_asks_for():
+    code = "from privlp.rows import threads; print(len(threads.over([1, 2, 3], len)))"
+    for asked, expected in (("3", "3"), ("1", "1"), ("many", "1"), ("0", "1")):
+        environment = {**os.environ, "PRIVLP_THREADS": asked}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == expected
