@@ -33,8 +33,7 @@ def advise(task: Task, prediction: Prediction | None) -> tuple[Verdict, str]:
             " predicted."
         )
     if prediction is not None and prediction.difficulty is not None:
-        verdict, advice = _advice_on_difficulty(task, prediction.difficulty)
-        return verdict, advice + (_advice_on_checked(task) if prediction.checks_opt else "")
+        return _advice_on_difficulty(task, prediction.difficulty, kept=prediction.checks_opt)
     if prediction is None or prediction.yardstick is None:
         on_word = _advice_on_word(task) if _single_optimum(task) else ""
         return Verdict.UNKNOWN, (
@@ -69,8 +68,13 @@ def _advice_on_violation(task: Task, prediction: Prediction, share: float) -> tu
     )
 
 
-def _advice_on_difficulty(task: Task, difficulty: float) -> tuple[Verdict, str]:
-    """Whether s rows, or all soft rows, outweigh the noise on all variables."""
+def _advice_on_difficulty(
+    task: Task, difficulty: float, *, kept: bool = False
+) -> tuple[Verdict, str]:
+    """Whether s rows, or all soft rows, outweigh the noise on all variables.
+
+    And what becomes of a given optimum that is kept.
+    """
     eps, n = _enough_eps(task.ledger.eps, difficulty), difficulty * task.n
     soft = task.lp.penalty is not None
     ways = [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else []
@@ -87,19 +91,19 @@ def _advice_on_difficulty(task: Task, difficulty: float) -> tuple[Verdict, str]:
         compared = "noise on all variables is {:.2g} times what s rows outweigh"
     would = f" About {', or '.join(ways)}, would do."
     compared = compared.format(difficulty)
+    checked = _advice_on_checked(task) if kept else ""
     if difficulty > HOPELESS:
         return Verdict.TOO_FEW_ROWS, (
             f"{Verdict.TOO_FEW_ROWS}: {compared}, so the result would be mostly noise.{would}"
-            f"{_advice_on_known_optimum(task)}{other_relations(task)}"
+            f"{checked or _advice_on_known_optimum(task)}{other_relations(task)}"
         )
     if difficulty > 1:
-        return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}.{would}"
-    given_up = (
-        ""
-        if soft
-        else (f" Up to s = {task.density():g} rows are given up where that improves the objective.")
-    )
-    return Verdict.ENOUGH_ROWS, f"{Verdict.ENOUGH_ROWS}: {compared}.{given_up}"
+        return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}.{would}{checked}"
+    if not soft and not kept:
+        checked = (
+            f" Up to s = {task.density():g} rows are given up where that improves the objective."
+        )
+    return Verdict.ENOUGH_ROWS, f"{Verdict.ENOUGH_ROWS}: {compared}.{checked}"
 
 
 def _advice_on_known_optimum(task: Task) -> str:

@@ -70,7 +70,7 @@ class Proposals:
         }
         if difficulties:
             # Perturbed programs, which come last, do evenly well on all programs where noise is
-            # small. Staged descent does better where it is large: docs/results/staged.md.
+            # small. Staged descent does better where it is large: docs/results/generated.md.
             fair = [name for name in difficulties if difficulties[name] <= HOPELESS]
             return fair[-1] if fair else min(difficulties, key=lambda name: difficulties[name])
         # HiGHS takes many times longer than closed formulas: it is for regions without them.

@@ -130,6 +130,8 @@ class StagedAtOptimum(Method):
         sizes = Sizes(task, _hint(task), given=True)
         simplex = sizes.region(sizes.middle)
         charges = StagedCharges.of(task, simplex.size, search=False)
+        violation = charges.left_over(simplex.size, task) * simplex.typical_norm
+        yardstick = simplex.typical_norm / math.sqrt(simplex.size)
         hard = difficulty(charges.noise, simplex.size, task.density()) / _EASIER
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Stages:
@@ -138,12 +140,12 @@ class StagedAtOptimum(Method):
         def predict() -> Prediction:
             return Prediction(
                 self.name,
-                charges.left_over(simplex.size, task) * simplex.typical_norm,
+                violation,
                 0.0,
                 charges.rounds,
                 charges.noise_of_a_round,
-                yardstick=simplex.typical_norm / math.sqrt(simplex.size),
-                difficulty=hard,
+                yardstick=yardstick,
+                difficulty=max(hard, violation / (_USEFUL * yardstick)),
                 checks_opt=True,
             )
 

@@ -174,7 +174,7 @@ class StagedCharges:
         It is a small part of the error of a single release where noise is small beside s.
         """
         beside_s = self.noise / task.density()
-        return self.error(size, task.n) * (_LEFT + _MORE_LEFT * beside_s**1.5)
+        return self.error(size, task.n) * min(1.0, _LEFT + _MORE_LEFT * beside_s**1.5)
 
     @classmethod
     def of(cls, task: Task, size: int, *, search: bool) -> StagedCharges:
