@@ -93,8 +93,9 @@ def solve(
         Where a whole constraint may change: ``"staged"`` runs several mirror descents in a row, and
         counts privately at which cost about `s` rows are missed; ``"staged-at-opt"`` keeps to the
         cost `opt` as long as counts bear it out; ``"perturbed"`` minimises one perturbed convex
-        program over any public region that is bounded; ``"mirror-best"`` runs ``"mirror"`` (for rows that
-        can all be satisfied) and ``"mirror-dense"`` (for rows that cannot) and chooses privately;
+        program over any public region that is bounded; ``"mirror-best"`` runs ``"mirror"`` (for
+        rows that can all be satisfied) and ``"mirror-dense"`` (for rows that cannot) and chooses
+        privately;
         ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public region; ``"dmw-published"`` is
         for comparison. Where numbers change a little: ``"mw"``, ``"direct-noise"``,
         ``"quantile-noise"``, ``"truncated-laplace"``, ``"truncated-gaussian"``,

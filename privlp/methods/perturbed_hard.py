@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privlp.errors import MissedRowsWarning
 from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
 from privlp.methods.perturbed_paths import SURE, PathSearch
 from privlp.methods.perturbed_regions import StageRegions, typical_side
@@ -21,7 +22,7 @@ from privlp.regions.public_rows import PublicRows
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
-from privlp.rows.missed import MeasuredRows
+from privlp.rows.missed import MeasuredRows, too_many_missed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -39,6 +40,8 @@ _EXACT_PRICE, _SHARP = 0.1, 1e-6
 _ROWS_OF_A_PRICE, _NOISE_OF_A_PRICE, _SHARE_OF_ALL_ROWS, _LEAST_NOISE = 4.0, 6.0, 0.4, 1.5
 # The price is divided by this number if the stage's point is far from few missed rows.
 _LOWER_PRICE = 1.4
+# After each stage, as long as no point with few missed rows is known, by this one.
+_MUCH_LOWER_PRICE = 64.0
 # Where nothing is known of the size of variables: up to this size; then this many times what was
 # found.
 _UNKNOWN_SIZE, _ROOM, _LEAST_ODDS = 1e9, 64.0, -28.0
@@ -110,7 +113,10 @@ class HardRowSearch:
         """The last point, with the points and costs of all stages."""
         trace = {name: np.array(values) for name, values in self._trace.items()}
         x = np.clip(self._x, *self._public.bounds.T)  # rounded coordinates may leave them by an ulp
-        return Released(x, self._lp.objective(x), trace)
+        warning = too_many_missed(self._search.fewest, self._s)
+        return Released(
+            x, self._lp.objective(x), trace, warning=warning, category=MissedRowsWarning
+        )
 
     def _play(self) -> Iterator[None]:
         x, far = self._started()
@@ -135,7 +141,10 @@ class HardRowSearch:
             yield
             good = x if self._search.known else None
             x, further = self._search.calibrated(draws, found, good, far, last=last)
-            lower = lower / _LOWER_PRICE if further else lower
+            if not self._search.known:
+                lower /= _MUCH_LOWER_PRICE
+            elif further:
+                lower /= _LOWER_PRICE
             self._note("calibrated x", x)
             self._x = x
             yield

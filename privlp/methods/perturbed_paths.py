@@ -56,11 +56,14 @@ class PathSearch:
     ----------
     known : list of (float, (d,))
         Points with few missed rows, each after the number that they hardly ever exceed.
+    fewest : float
+        In the end so many rows are missed at least, if no good point was found; else 0.
     """
 
     def __init__(self, measured: Rows[Any], s: float, regions: StageRegions) -> None:
         self._measured, self._s, self._regions = measured, s, regions
         self.known: list[tuple[float, FloatArray]] = []
+        self.fewest = 0.0
 
     def safest(self) -> FloatArray:
         """Of the points with few missed rows, that which hardly ever misses more than so few."""
@@ -78,7 +81,7 @@ class PathSearch:
         """The cheapest point with few missed rows on a path through x, and whether it lies far off.
 
         If none is found: the good point given, if any, and x otherwise. After the last stage: the
-        point of the fewest counted so far, if any, and the end of the path otherwise.
+        safest of all good points, if any, and that of the fewest counted on the path otherwise.
         """
         if draws.sigma == 0:
             return x, False
@@ -97,8 +100,12 @@ class PathSearch:
         if count <= target:
             self.known.append((count + 2 * counts.sigma, way.path(t)))
             return way.path(t), further
+        if good is None and last:
+            place = min(way.tried, key=lambda place: way.tried[place])
+            self.fewest = way.tried[place] - 2 * counts.sigma
+            return way.path(place), further
         if good is None:
-            return (way.path(way.top) if last else x), further
+            return x, further
         return (self.safest() if last else good), further
 
     def _way(

@@ -23,7 +23,7 @@ from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import Entropic, Simplex
 from privlp.rows.door import Rows
 from privlp.rows.equal_norm import RowsOfEqualNorm
-from privlp.rows.missed import MeasuredRows
+from privlp.rows.missed import MeasuredRows, too_many_missed
 from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
 
 FloatArray = npt.NDArray[np.float64]
@@ -202,20 +202,12 @@ class Stages(ABC):
 
     def released(self) -> Released:
         """The last point that a stage ended with, and the sizes of all stages."""
-        warning = ""
-        if self._fewest > self._s:
-            warning = (
-                "No point was found that misses so few rows: by noisy counts at least"
-                f" {self._fewest:,.0f} are missed at every cost that was tried, not s ="
-                f" {self._s:g}. Give a larger s or eps, or check that so many rows can be"
-                " satisfied."
-            )
         x = self._sizes.point(self._place, self._share)
         return Released(
             x,
             self._sizes.objective(x),
             {name: np.array(values) for name, values in self._trace.items()},
-            warning=warning,
+            warning=too_many_missed(self._fewest, self._s),
             category=MissedRowsWarning,
         )
 
