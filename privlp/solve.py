@@ -86,7 +86,8 @@ def solve(
         times what `s` rows outweigh. Then it chooses among ``"staged-at-opt"``, ``"dmw"`` and these
         two, or takes ``"ftpl"`` where none applies. For other relations it chooses among ``"mw"``
         and ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise,
-        whichever is narrower; with a probability it takes ``"quantile-noise"``.
+        whichever is narrower, or ``"measured-slack"`` where that loses clearly less on programs
+        drawn from the declared ranges; with a probability it takes ``"quantile-noise"``.
 
         Where a whole constraint may change: ``"staged"`` runs several mirror descents in a row, and
         counts privately at which cost about `s` rows are missed; ``"staged-at-opt"`` takes the cost
@@ -95,8 +96,8 @@ def solve(
         can all be satisfied) and ``"mirror-dense"`` (for rows that cannot) and chooses privately;
         ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public region; ``"dmw-published"`` is
         for comparison. Where numbers change a little: ``"mw"``, ``"direct-noise"``,
-        ``"quantile-noise"``, ``"truncated-laplace"``, ``"truncated-gaussian"``,
-        ``"truncated-laplace-published"``.
+        ``"quantile-noise"``, ``"measured-slack"`` (for private coefficients),
+        ``"truncated-laplace"``, ``"truncated-gaussian"``, ``"truncated-laplace-published"``.
 
         A method of your own is a :class:`~privlp.methods.Method`.
     width : float or pair, optional
