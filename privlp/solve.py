@@ -88,7 +88,8 @@ def solve(
         where that would be mostly noise. Where none applies it chooses among ``"dmw"`` and
         ``"ftpl"``. For other relations it chooses among ``"mw"``
         and ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise,
-        whichever is narrower; with a probability it takes ``"quantile-noise"``.
+        whichever is narrower, or ``"measured-slack"`` where that loses clearly less on programs
+        drawn from the declared ranges; with a probability it takes ``"quantile-noise"``.
 
         Where a whole constraint may change: ``"staged"`` runs several mirror descents in a row, and
         counts privately at which cost about `s` rows are missed; ``"staged-at-opt"`` keeps to the
@@ -98,8 +99,8 @@ def solve(
         privately;
         ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public region; ``"dmw-published"`` is
         for comparison. Where numbers change a little: ``"mw"``, ``"direct-noise"``,
-        ``"quantile-noise"``, ``"truncated-laplace"``, ``"truncated-gaussian"``,
-        ``"truncated-laplace-published"``.
+        ``"quantile-noise"``, ``"measured-slack"`` (for private coefficients),
+        ``"truncated-laplace"``, ``"truncated-gaussian"``, ``"truncated-laplace-published"``.
 
         A method of your own is a :class:`~privlp.methods.Method`.
     width : float or pair, optional

@@ -629,6 +629,13 @@ def _one_number(method: str, part: str, eps: float, delta: float) -> Played:
     return subject
 
 
+def _measured_slack(purpose: str) -> Played:
+    """The two releases of the method of measured slacks."""
+    subject = _on_numbers("measured-slack", "A", 1.0, 0.02)
+    subject.name, subject.purpose = f"measured-slack: {purpose}", purpose
+    return subject
+
+
 def _gaussian_numbers() -> Played:
     subject = _on_numbers("direct-noise", "b", 2.0, 0.02)
     subject.data = _numbers_of(_scalar("inf"), n=16, b=_D)
@@ -691,6 +698,7 @@ SMALL_CHANGES: list[Subject] = [
     _gaussian_numbers(),
     *(_on_numbers("truncated-laplace", part, 2.0, 0.1) for part in "bAc"),
     *(_one_number("truncated-gaussian", part, 2.0, 0.1) for part in "bAc"),
+    *(_measured_slack(purpose) for purpose in ("coefficients", "measure the slacks")),
     _on_numbers("truncated-laplace-published", "b", 2.0, 0.2),
     *(_on_numbers("quantile-noise", part, 2.0, 0.0) for part in "bAc"),
     Played(

@@ -119,6 +119,7 @@ LITTLE_METHODS = {
     "mw": {"opt": 5.0, "alpha": 1.0},
     "direct-noise": {},
     "quantile-noise": {},
+    "measured-slack": {},
     "truncated-laplace": {},
     "truncated-gaussian": {},
     "truncated-laplace-published": {},
@@ -137,7 +138,10 @@ ALIKE_IF_SPARSE = {"b, sum", "costs", "b and row", "b, column and costs"}
         for relation in LITTLE
         for sparse in (False, True)
         if not (name == "mw" and "costs" in relation)
-        and not (sparse and (name.startswith("truncated") or relation in ALIKE_IF_SPARSE))
+        and (name != "measured-slack" or "row" in relation or "column" in relation)
+        and not (
+            sparse and (name.startswith(("truncated", "measured")) or relation in ALIKE_IF_SPARSE)
+        )
     ],
 )
 def test_numbers_that_move_a_little(name, relation, sparse):
@@ -150,7 +154,8 @@ def test_numbers_that_move_a_little(name, relation, sparse):
     found = audit_solve(lp, 1.0, 1e-4, method=name, pairs=8, runs=0, rng=1, **LITTLE_METHODS[name])
     assert found.passed, str(found)
     for release in found.releases:
-        assert release.ratio > 0.99, str(found)
+        # How sharp slacks are depends on the point: tests/test_measured_slack.py.
+        assert release.ratio > 0.99 or "measure the slacks" in release.purpose, str(found)
 
 
 def test_every_method_is_audited_here():

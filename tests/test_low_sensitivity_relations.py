@@ -926,7 +926,7 @@ class TestTuples:
             small((inner, ObjectivePrivate(1.0)))
 
     def test_methods_are_what_every_part_allows(self):
-        truncated = {"truncated-laplace", "truncated-gaussian"}
+        truncated = {"truncated-laplace", "truncated-gaussian", "measured-slack"}
         rows = Combined((RowPrivate(0.5), ScalarPrivate(1.0)))
         assert {*methods_for(rows)} - {"truncated-laplace-published"} == {
             "mw",

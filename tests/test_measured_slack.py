@@ -19,11 +19,12 @@ from privlp import (
     audit_solve,
     examples,
 )
-from privlp.methods import measured_slack
+from privlp.methods import METHODS, Task, measured_slack, trial_runs
 from privlp.methods.measured_slack import MeasuredSlack, change_of_slacks
 from privlp.privacy import Ledger
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.private_numbers import ProgramNumbers
+from tests.programs import methods_for
 
 MEASURED = MeasuredSlack()
 RELATIONS = {
@@ -149,7 +150,10 @@ def test_it_loses_less_than_tightened_numbers_on_advertising():
     lp = examples.advertising(7, pages=20, private="both")
     best = privlp.solve_exact(lp).objective
     lost = {}
-    for name, options in {"new": {"method": MEASURED}, "old": {"feasible": "always"}}.items():
+    for name, options in {
+        "new": {"method": MEASURED},
+        "old": {"method": "truncated-gaussian"},
+    }.items():
         points = [privlp.solve(lp, 1.0, 0.1, rng=k, **options).x for k in range(10)]
         lost[name] = np.array([1 - lp.objective(x) / best for x in points])
     difference = lost["old"] - lost["new"]
@@ -200,7 +204,7 @@ def test_half_of_the_budget_is_for_the_slacks():
     solution = privlp.solve(lp, 2.0, 1e-4, method=MEASURED, rng=0)
     assert solution.privacy.eps <= 2.0
     assert solution.privacy.delta <= 1e-4
-    charges = MEASURED.plan(privlp.methods.Task(lp.public(), ledger)).charges
+    charges = MEASURED.plan(Task(lp.public(), ledger)).charges
     *numbers, (slack, count, purpose) = charges
     assert (count, purpose) == (1, "measure the slacks of rows at a released point")
     assert slack.pure_eps == pytest.approx(1.0)
@@ -210,6 +214,9 @@ def test_half_of_the_budget_is_for_the_slacks():
 
 def test_public_coefficients_are_refused_before_anything_is_spent():
     lp = packing(ScalarPrivate(0.5, lower=1, upper=10))
+    assert "measured-slack" not in methods_for(lp.neighbours)
+    relation = RowPrivate(0.1, lower=0.5, upper=0.5), ScalarPrivate(0.5, lower=1, upper=10)
+    lp = LinearProgram([1, 1], [[0.5, 0.5]], [2], bounds=(0, 9), sense="max", neighbours=relation)
     with pytest.raises(privlp.UnsupportedProblemError) as error:
         privlp.solve(lp, 1.0, 1e-4, method=MEASURED)
     assert str(error.value) == (
@@ -230,6 +237,90 @@ def test_wrong_requests_say_what_to_do(options, message):
     lp = packing(RELATIONS["row and b"])
     with pytest.raises(privlp.PrivLPError, match=message):
         privlp.solve(lp, 1.0, **{"delta": 1e-4, "method": MEASURED, **options})
+
+
+# ----------------------------------------------------------------------------------------------
+# which programs "auto" takes it for
+
+
+@pytest.mark.filterwarnings("ignore:delta = 0.1 is at least")
+@pytest.mark.parametrize(
+    ("pages", "advertisers", "private", "expected"),
+    [
+        (10, 5, "both", "measured-slack"),
+        (20, 5, "both", "measured-slack"),
+        (20, 20, "both", "measured-slack"),
+        (20, 100, "both", "truncated-gaussian"),  # pages bind, and not budgets
+        (10, 5, "prices", "measured-slack"),
+        (10, 5, "budgets", "truncated-laplace"),
+    ],
+)
+def test_auto_takes_it_where_budgets_bind(pages, advertisers, private, expected):
+    lp = examples.advertising(3, pages=pages, advertisers=advertisers, private=private)
+    plan = privlp.plan(lp, 1.0, 0.1, feasible="always")
+    assert plan.best == expected
+    assert privlp.solve(lp, 1.0, 0.1, feasible="always", rng=0).method == expected
+    assert ("Half of the budget measures" in plan.advice) == (expected == "measured-slack")
+
+
+def test_the_choice_reads_no_private_number():
+    """Programs that share all public numbers get the same plan."""
+    plans = []
+    for seed in range(3):
+        lp = packing(RELATIONS["row and b"])
+        rng = np.random.default_rng(seed)
+        A, b = lp.A.copy(), lp.b.copy()
+        A[lp.private] = rng.uniform(0, 1.2, (5, 4))
+        b[lp.private] = rng.uniform(1, 10, 5)
+        plans.append(str(privlp.plan(lp.changed(A=A, b=b), 3.0, 0.1, feasible="always")))
+    assert len(set(plans)) == 1
+
+
+@pytest.mark.parametrize(
+    ("relation", "options"),
+    [
+        (RowPrivate(0.1, upper=1.2), {}),  # a range with an end missing: nothing to draw from
+        (RowPrivate(0.1, lower=0, upper=1.2), {"eps": math.inf}),
+        (RowPrivate(0.1, lower=0, upper=1.2), {"delta": 0.0}),
+        (RowPrivate(0.1, lower=0, upper=1.2), {"s": 2}),
+        (ColumnPrivate(0.1, lower=0, upper=1.2), {}),
+    ],
+)
+def test_elsewhere_it_does_not_compete(relation, options):
+    asked = {"eps": 1.0, "delta": 1e-3, **options}
+    assert not METHODS["measured-slack"].competes(Task.of(packing(relation), **asked))
+
+
+def test_programs_that_are_too_large_are_not_tried(monkeypatch):
+    lp = examples.advertising(3, private="both")
+    task = Task.of(lp, 1.0, 0.1)
+    assert METHODS["measured-slack"].competes(task)
+    monkeypatch.setattr(trial_runs, "_TRIALS", {10: 1})
+    assert not METHODS["measured-slack"].competes(task)
+
+
+def test_made_up_costs_follow_their_coefficients_and_stay_within_ranges():
+    lp = examples.advertising(3, private="both")
+    numbers = lp.neighbours.private_numbers(StandardForm.of(lp))
+    made_up = trial_runs.made_up_numbers(numbers, np.random.default_rng(0))
+    for part in numbers:
+        assert (made_up[part.part] >= part.low).all()
+        assert (made_up[part.part] <= part.high).all()
+    assert made_up["c"] == pytest.approx(made_up["A"])  # both within [0, 1], one row a variable
+    assert made_up["b"].min() >= 4
+    assert made_up["b"].max() <= 8
+
+
+def test_losses_in_trials_are_near_those_of_solves():
+    """Seeds fixed; trials are of the law that draws the example, but for prices of zero."""
+    lp = examples.advertising(3, private="prices")
+    task, best = Task.of(lp, 1.0, 0.1), privlp.solve_exact(lp).objective
+    numbers = lp.neighbours.private_numbers(StandardForm.of(lp))
+    names = "measured-slack", "truncated-gaussian"
+    runs = [METHODS[name].plan(task) for name in names]
+    for name, loss in zip(names, trial_runs.loss_in_trials(task, numbers, runs), strict=True):
+        points = [privlp.solve(lp, 1.0, 0.1, method=name, rng=k).x for k in range(5)]
+        assert 0.4 < loss / np.mean([1 - lp.objective(x) / best for x in points]) < 2.5
 
 
 # ----------------------------------------------------------------------------------------------

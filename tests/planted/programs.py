@@ -325,6 +325,7 @@ _OF_METHOD: dict[str, dict[str, Any]] = {
 _ONLY = {"soft": "mirror", "mixed": "ftpl"}
 _NO_OPT = (
     "quantile-noise",
+    "measured-slack",
     "truncated-laplace",
     "truncated-gaussian",
     "truncated-laplace-published",
