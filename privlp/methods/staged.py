@@ -106,7 +106,7 @@ class StagedAtOptimum(Method):
     stages count violations beyond it alone.
 
     Privacy: as for :class:`Staged`. What the counts decide is computed from released numbers, and
-    every way through the stages uses the same charged draws, or fewer.
+    every way through the stages uses the same charged draws.
     """
 
     name = "staged-at-opt"

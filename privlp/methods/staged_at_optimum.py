@@ -26,21 +26,24 @@ from privlp.regions.simplex import Simplex
 from privlp.rows.door import Rows
 from privlp.rows.missed import MeasuredRows
 
-# Noisy counts ask for the V at which twice s rows are missed. The given one was too high if that
-# V is lower by the first of these factors (its logarithm), and too low if it is higher by the
-# third: after the first stage, which finds rough points, or by the fourth, after others.
-_TOO_HIGH, _TOO_HIGH_IN_NOISE, _CHECKED = 0.1, 0.3, 2.0
-_TOO_LOW_AT_FIRST, _TOO_LOW = 0.3, 0.2
-# Higher ones are looked for up to this factor.
-_FARTHEST = 3.5
+# Noisy counts ask for the V at which so many times s rows are missed; the factors below are given
+# by their logarithms.
+_CHECKED = 2.0
+# The given V was too high if that one is lower by this factor; by the second where noise asks for
+# more rows than that.
+_TOO_HIGH, _TOO_HIGH_IN_NOISE = 0.1, 0.3
+# It was too low if that one is higher by this factor: after the first stage, whose points are
+# rough, or after others. Higher ones are looked for up to the third.
+_TOO_LOW_AT_FIRST, _TOO_LOW, _FARTHEST = 0.3, 0.2, 3.5
 # The last V keeps all but s rows with this probability, as far as counts tell.
 _SAFE = 0.99
-# Levels: so many times s rows are violated by more. Violations beyond the third number times the
-# error, and so many times the softness of the stage, are not due to the descent; a margin below
-# the fourth times the error is not either. Where the level is not 0, shares are mixed with equal
-# ones.
-_SOFT = 8.0
-_NEAR, _FAR, _BEYOND, _BELOW, _MIXED = 4.0, 8.0, 8.0, 6.0, 0.1
+# Levels are those that so many times s rows exceed.
+_NEAR, _FAR = 4.0, 8.0
+# A level above both multiples, of the error and of the softness of the stage, is not due to the
+# descent; one below the third multiple, of the error, is room to spare.
+_BEYOND, _SOFT, _BELOW = 8.0, 8.0, 6.0
+# Where the level is not 0, shares are mixed with so many equal ones.
+_MIXED = 0.1
 # Levels that are told apart: hyperbolic sines of numbers up to this one, times the error.
 _LARGEST_LEVEL = 9.0
 
