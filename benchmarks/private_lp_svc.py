@@ -252,8 +252,9 @@ SETTINGS = (
     f" is raised to the same value as 1e-4); rounds {ROUNDS[0.1]} for eps up to 0.2, {ROUNDS[1.0]}"
     f" above, times steps {STEPS}, for Nesterov's method with Gaussian noise on the mean Huber"
     " hinge in Euclidean geometry (features of the records as they are). The rule's"
-    " constants were chosen by trial on the same records, preprocessing “thesis”, in other folds"
-    " and with other draws of the noise; they are the same for both and for all eps."
+    " constants were chosen by trial on the same records, preprocessing “thesis”, mostly in other"
+    " folds (one of them, that of rounds, in these) and with other draws of the noise; they are"
+    " the same for both and for all eps."
 )
 ADDED = (
     "The tables that follow are for one record added or removed. The same eps promises less there:"
