@@ -267,3 +267,48 @@ def test_threads_that_the_environment_asks_for():
             check=True,
         )
         assert done.stdout.strip() == expected
+
+
+@pytest.mark.parametrize("form", ["csr", "coo"])
+def test_duplicates_of_a_row_are_added_whatever_other_rows_are(form):
+    """Also where their sum depends on the order, and another row is out of order."""
+    d, rng = 20, np.random.default_rng(0)
+    columns = np.sort(np.r_[np.arange(d), np.full(20, 3)])
+    values, at = np.full(40, 0.001), np.flatnonzero(columns == 3)
+    values[at] = rng.permutation(np.r_[9e14, -9e14, rng.uniform(-0.05, 0.05, len(at) - 2)])
+    found = set()
+    for last in ([0, 1], [1, 0]):
+        parts = (np.r_[values, 1.0, 2.0], np.r_[columns, last])
+        A = sp.csr_array((*parts, [0, 40, 42]), shape=(2, d))
+        if form == "coo":
+            A = sp.coo_array((parts[0], (np.repeat([0, 1], [40, 2]), parts[1])), shape=(2, d))
+        found.add(float(LinearProgram(np.ones(d), A, np.ones(2)).A[0, 3]))
+    assert len(found) == 1
+
+
+def test_flags_of_a_matrix_are_not_believed():
+    A = sp.csr_array((np.ones(50), np.zeros(50, int), [0, 50]), shape=(1, 100))
+    A.has_canonical_format = True
+    for part in (A.data, A.indices, A.indptr):
+        part.setflags(write=False)
+    held = LinearProgram(np.ones(100), A, [-1e9]).A
+    assert held.nnz == 1
+    assert held[0, 0] == 50
+
+
+def test_a_view_of_an_array_that_may_change_is_copied():
+    base = np.ones((3, 2))
+    view = base.view()
+    view.flags.writeable = False
+    lp = LinearProgram([1.0, 1.0], view, np.ones(3))
+    base[0, 0] = np.nan
+    assert lp.A[0, 0] == 1
+
+
+@pytest.mark.parametrize("method", ["mirror", "mirror-best", "staged", "staged-at-opt"])
+def test_more_rows_than_any_grid_carries_are_refused_before_anything_is_paid(method):
+    lp = covering(200, neighbours=ConstraintPrivate("add-remove", 1, nominal_n=10**10))
+    budget, opt = privlp.Budget(1.0, 1e-6), {} if method == "staged" else {"opt": 3.0}
+    with pytest.raises(privlp.UnsupportedProblemError, match="too many rows for exact sums"):
+        privlp.solve(lp, 1.0, 1e-12, 9, method=method, budget=budget, **opt)
+    assert budget.spent() == 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from privlp.duals.base import Dual, WeighedRows
 from privlp.duals.dense import SmoothedWorstRows
 from privlp.duals.elastic import ElasticDual
-from privlp.errors import InvalidParameterError
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.methods.base import ChargeRequest
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
@@ -20,6 +20,7 @@ from privlp.regions import rounding
 from privlp.regions.mirror_map import Region
 from privlp.relations.constraint_private import ConstraintPrivate
 from privlp.rows.door import Rows
+from privlp.rows.grid import Grid
 
 _FEWEST_ROUNDS, _MOST_DEFAULT_ROUNDS = 10, 2_000
 # The next three were chosen by trial on covering, packing, game and classification programs
@@ -189,7 +190,13 @@ def noise_of_one_release(task: Task, together_with: Sequence[Mechanism] = ()) ->
     ------
     InvalidParameterError
         If delta is zero.
+    UnsupportedProblemError
+        If sums over so many rows would not be exact.
     """
+    try:
+        Grid.of(task.largest_n)
+    except OverflowError as error:
+        raise UnsupportedProblemError(str(error)) from None
     if task.ledger.delta == 0 and math.isfinite(task.ledger.eps):
         raise InvalidParameterError(
             "delta must be positive with this method, whose noise is Gaussian; or use"

@@ -117,7 +117,7 @@ class StagesAtOptimum(Stages):
         place, fewest = self._searched(draw, aim, *ends, number=COUNTS - 1)
         too_high = self._given - (_TOO_HIGH if aim == _CHECKED else _TOO_HIGH_IN_NOISE)
         too_low = self._given + (_TOO_LOW if self._levels else _TOO_LOW_AT_FIRST)
-        lower = self._count(draw, too_high)
+        lower = self._count(draw, max(too_high, self._sizes.ends[0]))
         if not sigma:  # without noise there is no doubt
             return
         if place < too_high and lower <= aim * self._s:

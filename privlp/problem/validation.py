@@ -7,6 +7,7 @@ tells of it. They quote no index, and no shape: an argument given in the wrong p
 from __future__ import annotations
 
 from collections.abc import Callable
+from mmap import mmap
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,8 +39,7 @@ def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
     if held is not None:
         clean: Any = held
     elif sp.issparse(A) and A.ndim == 2:
-        clean = sp.csr_array(A, dtype=real_dtype(A.dtype, "A"), copy=True)
-        clean.sum_duplicates()
+        clean = _by_rows(A, real_dtype(A.dtype, "A"))
         for part in (clean.data, clean.indices, clean.indptr):
             frozen(part)
     else:
@@ -63,14 +63,46 @@ def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
 def _held(A: Any) -> Any:
     """A itself, if it needs no conversion and nobody can write to it; or ``None``."""
     if isinstance(A, np.ndarray) and not np.ma.isMaskedArray(A):
-        plain = A.ndim == 2 and A.dtype in _FLOATS and not A.flags.writeable
+        plain = A.ndim == 2 and A.dtype in _FLOATS and _nobody_writes(A)
         return np.asarray(A) if plain else None
     if not (isinstance(A, sp.csr_array) and A.ndim == 2 and A.dtype in _FLOATS):
         return None
     parts = A.data, A.indices, A.indptr
-    if any(part.flags.writeable for part in parts) or not A.has_canonical_format:
+    if any(part.flags.writeable for part in parts):
         return None
-    return sp.csr_array(parts, shape=A.shape)
+    held = sp.csr_array(parts, shape=A.shape)  # which believes no flag of A
+    return held if held.has_canonical_format else None
+
+
+def _nobody_writes(array: Any) -> bool:
+    """Whether an array is read-only, and so is all memory that it is known to be a view of."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return array is None or isinstance(array, bytes | mmap)
+
+
+def _by_rows(A: Any, dtype: Any) -> sp.csr_array:
+    """A copy of a sparse matrix as CSR, without duplicates.
+
+    Duplicates of a row are added in an order that depends on that row alone.
+    """
+    if A.format in ("csr", "csc"):
+        rows = A.tocsr()
+        parts = rows.data, rows.indices, rows.indptr
+    else:
+        triples = A.tocoo()
+        order = np.argsort(triples.row, kind="stable")
+        counts = np.bincount(triples.row, minlength=A.shape[0])
+        ends = np.concatenate([[0], np.cumsum(counts)]).astype(triples.row.dtype)
+        parts = triples.data[order], triples.col[order], ends
+    clean = sp.csr_array(parts, shape=A.shape, dtype=dtype, copy=A.format == "csr")
+    if not clean.has_canonical_format:
+        clean.has_sorted_indices = False  # else rows are sorted only if one of them is not
+        clean.sort_indices()
+        clean.sum_duplicates()
+    return clean
 
 
 def _without_frame(A: Any) -> Any:

@@ -84,7 +84,7 @@ class Grid:
         Raises
         ------
         OverflowError
-            For more rows than any grid of this kind carries: 10^10.
+            For more rows than any grid of this kind carries: 2^33, about 8.6e9.
 
         Examples
         --------
@@ -95,7 +95,7 @@ class Grid:
         bits = min(_MOST_OF_A_TERM, _DOUBLE - 1 - bits_of(largest_n))
         entries = min(_MOST_OF_ENTRIES, (bits + 6) // 2)
         if bits - entries < _FEWEST - 1:
-            raise OverflowError("There are too many rows for exact sums: the bound is 10^10.")
+            raise OverflowError("There are too many rows for exact sums: the bound is 2^33.")
         return cls(entries, bits - entries)
 
     @property
