@@ -35,8 +35,10 @@ _TOO_HIGH, _TOO_HIGH_IN_NOISE = 0.1, 0.3
 # It was too low if that one is higher by this factor: after the first stage, whose points are
 # rough, or after others. Higher ones are looked for up to the third.
 _TOO_LOW_AT_FIRST, _TOO_LOW, _FARTHEST = 0.3, 0.2, 3.5
-# The last V keeps all but s rows with this probability, as far as counts tell.
-_SAFE = 0.99
+# The last V keeps all but s rows with this probability, as far as counts tell. Counts may be wrong
+# about it, so this part of what it saves is given back, or this factor (its logarithm) if that is
+# less.
+_SAFE, _CAUTION, _MOST_CAUTION = 0.99, 0.2, 0.04
 # Levels are those that so many times s rows exceed.
 _NEAR, _FAR = 4.0, 8.0
 # A level above both multiples, of the error and of the softness of the stage, is not due to the
@@ -174,8 +176,10 @@ class StagesAtOptimum(Stages):
         many = max(fewest - sigma, self._count(draw, self._place)) > s + sigma
         # Without noise there is no doubt of the given V, and much noise tells nothing of a little.
         told = sigma > 0 and (SURE * sigma <= s or self._place < self._given - _TOO_HIGH_IN_NOISE)
-        if self._verdict is not _Given.LOW and (many or (right and not told)):
-            self._place = highest
+        if self._verdict is not _Given.LOW:
+            saved = highest - self._place
+            doubtful = many or (right and not told)
+            self._place += saved if doubtful else min(_CAUTION * saved, _MOST_CAUTION)
         x = self._sizes.point(self._place, self._share)
         missed = float(draw(float(self._clearly.total(MeasuredRows.missed, x))))
         self._fewest = missed - SURELY * sigma
