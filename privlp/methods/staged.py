@@ -98,8 +98,8 @@ class StagedAtOptimum(Method):
 
     Between stages noisy counts find the objective V at which about twice s rows are missed. If V
     is better than `opt`, the stages go on there. If it is much worse, `opt` was too good to be
-    true: the stages start afresh, and V is searched. If no V would do, `opt` stays. The result is
-    never worse than `opt`, unless `opt` was found to be too good.
+    true: the stages start afresh, and V is searched. If no V up to four times as bad would do,
+    `opt` stays. The result is never worse than `opt`, unless `opt` was found to be too good.
 
     At `opt` noisy counts also find the violation that a few times s rows exceed. If it is far below
     0, all rows can be satisfied, and later stages ask for a margin. If it is far above 0, later

@@ -33,8 +33,10 @@ _CHECKED = 2.0
 # more rows than that.
 _TOO_HIGH, _TOO_HIGH_IN_NOISE = 0.1, 0.3
 # It was too low if that one is higher by this factor: after the first stage, whose points are
-# rough, or after others. Higher ones are looked for up to the third.
+# rough, or after others. Higher ones are looked for up to the third; but the result is at most so
+# many times worse than the given V, or else the given V stays after all.
 _TOO_LOW_AT_FIRST, _TOO_LOW, _FARTHEST = 0.3, 0.2, 3.5
+_WORST = math.log(4.0)
 # The last V keeps all but s rows with this probability, as far as counts tell. Counts may be wrong
 # about it, so this part of what it saves is given back, or this factor (its logarithm) if that is
 # less.
@@ -90,7 +92,7 @@ class StagesAtOptimum(Stages):
             stage = stage.afresh
         size = self._given
         if self._verdict is not _Given.RIGHT:
-            size = max(self._place - stage.push, self._sizes.ends[0])
+            size = max(self._highest(self._place - stage.push), self._sizes.ends[0])
         simplex = self._sizes.region(size)
         scaled = self._scaled(simplex)
         if self._level:
@@ -133,8 +135,8 @@ class StagesAtOptimum(Stages):
             self._place, _ = self._searched(draw, following.aim, *ends, number=draw.remaining)
 
     def _highest(self, place: float) -> float:
-        """The place, or the given one if that is lower and not too low."""
-        return place if self._verdict is _Given.LOW else min(place, self._given)
+        """The place, or the highest that is allowed if that is lower."""
+        return min(place, self._given + (_WORST if self._verdict is _Given.LOW else 0.0))
 
     def _measured_level(self, draw: ChargedDraws, simplex: Simplex, scaled: Rows[Any]) -> float:
         """The level of the next stage, from noisy counts at the current point."""
@@ -163,7 +165,8 @@ class StagesAtOptimum(Stages):
     def _end(self, draw: ChargedDraws) -> None:
         """Find the last size: the given one, or a lower one at which surely s rows are missed.
 
-        If the given one was too low: the lowest at which surely s rows are missed.
+        If the given one was too low: the lowest at which surely s rows are missed, unless there is
+        none.
         """
         s, sigma, right = self._s, deviation(draw), self._verdict is _Given.RIGHT
         if right:
@@ -176,10 +179,10 @@ class StagesAtOptimum(Stages):
         many = max(fewest - sigma, self._count(draw, self._place)) > s + sigma
         # Without noise there is no doubt of the given V, and much noise tells nothing of a little.
         told = sigma > 0 and (SURE * sigma <= s or self._place < self._given - _TOO_HIGH_IN_NOISE)
-        if self._verdict is not _Given.LOW:
-            saved = highest - self._place
-            doubtful = many or (right and not told)
-            self._place += saved if doubtful else min(_CAUTION * saved, _MOST_CAUTION)
+        if many or (right and not told):
+            self._place = min(highest, self._given)
+        elif self._verdict is not _Given.LOW:
+            self._place += min(_CAUTION * (highest - self._place), _MOST_CAUTION)
         x = self._sizes.point(self._place, self._share)
         missed = float(draw(float(self._clearly.total(MeasuredRows.missed, x))))
         self._fewest = missed - SURELY * sigma
