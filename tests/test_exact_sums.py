@@ -191,7 +191,6 @@ def test_signs_and_spread_are_exact():
     np.testing.assert_array_equal(found(A), found(A[::-1]))
 
 
-@pytest.mark.filterwarnings("ignore::privlp.MissedRowsWarning")
 @pytest.mark.parametrize(("change", "moved"), [("replace", 2.0), ("add-remove", 1.0)])
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("method", ["mirror", "staged", "staged-at-opt"])

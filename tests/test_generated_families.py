@@ -136,7 +136,6 @@ def test_units_and_violations_by_hand():
     assert Instance(homogeneous, 1).unit == 2.0  # median of 4, 1, 2
 
 
-@pytest.mark.filterwarnings("ignore::privlp.MissedRowsWarning")
 def test_without_noise_the_same_rounds_leave_less():
     instance = Instance(problems.covering(QUICK, n=4_000, d=30).lp, 100, given=10.0)
     options = {"opt": 10.0, "method": "staged-at-opt", "rng": 0}

@@ -23,7 +23,6 @@ def plan(lp=LP, eps=1.0, delta=1e-6, s=100, **options):
     return privlp.plan(lp, eps, delta, s, **{"opt": OPT, **options})
 
 
-@pytest.mark.filterwarnings("ignore::privlp.MissedRowsWarning")
 def test_auto_follows_the_plan():
     for eps in (0.1, 1.0, 10.0):
         assert privlp.solve(LP, eps, 1e-6, 100, opt=OPT, rng=0).method == plan(eps=eps).best

@@ -442,7 +442,7 @@ def test_only_the_largest_variables_are_drawn_by_their_names():
 
 def test_the_trace_of_released_numbers():
     solution = privlp.solve(
-        examples.advertising(private="both"), 1.0, 0.1, feasible="always", rng=0
+        examples.advertising(private="both"), 1.0, 0.1, method="truncated-gaussian", rng=0
     )
     ax = solution.plot_trace()
     assert set(legend_of(ax)) == set(solution.trace) == {"tightened b", "largest A", "noisy c"}

@@ -154,7 +154,6 @@ def test_pure_differential_privacy_composes_by_adding():
     assert (privacy.eps, privacy.delta) == (pytest.approx(1.0, rel=1e-6), 0.0)
 
 
-@pytest.mark.filterwarnings("ignore::privlp.MissedRowsWarning")
 def test_same_seed_same_result_no_seed_different_results(method):
     lp = covering()
     options = {"alpha": 2.0} if method == "dmw" else {"alpha": 8.0}
