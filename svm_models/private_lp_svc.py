@@ -104,7 +104,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
 
     *Sensitivity*, for records of norm data_norm = 1. Moments: ||m m^T - m' m'^T||_F^2 = ||m||^4 +
     ||m'||^4 - 2 (m·m')^2 <= 2. Sums: z_i depends on record i and on released points, the whitening
-    on the released moments, and |z_i - 1/2| <= 1/2. So a record contributes a vector of norm at
+    on the released moments, and abs(z_i - 1/2) <= 1/2. So a record contributes a vector of norm at
     most 1/2 and its replacement another: 1. Where a record is added or removed ||m m^T||_F <= 1 and
     1/2 take their places. Twice the rounding error of a sum is added to each.
 
