@@ -248,9 +248,10 @@ def plan(
     violations to expect beyond the least possible one, per unit of ||A_i||_2 for constraint-private
     programs (alpha's units). How large the least possible violation is, and how many rows are
     tight, is private. So predictions are right within a factor of about two for covering programs
-    of many rows, where all rows can be satisfied and most are tight, and up to eight times too low
-    for others (``docs/results/family.md``). With a range of the optimum, violations and yardstick
-    are those of its upper end. They shrink with the objective; their ratio does not change.
+    of many rows, where all rows can be satisfied and most are tight, and up to ten times too low
+    for others (``docs/results/generated.md``). With a range of the optimum, violations and
+    yardstick are those of its upper end. They shrink with the objective; their ratio does not
+    change.
 
     Examples
     --------

@@ -95,8 +95,9 @@ class PrivateLPSVC(PrivateLinearClassifier):
     budget buys the second moments of the records first. The sums are released in coordinates in
     which these are about the same in all directions, so that noise is largest where the records
     are, and steps reach all directions alike; records that are long there are scaled down. The sum
-    for z_i = 1/2 is released once. Rounds release how far sums are from it, which takes half the
-    noise. Without noise no record is scaled, and w tends to the exact minimiser as `rounds` grows.
+    for z_i = 1/2 is released once. Rounds release how far sums are from it, which has half the
+    sensitivity. Without noise no record is scaled, and w tends to the exact minimiser as `rounds`
+    grows.
 
     *Neighbours*: one record replaced; n and the classes are public. Or one record added or removed
     (``relation="add-remove"``): then n is private, a nominal number takes its place in the rule and
