@@ -20,6 +20,7 @@ from privlp.methods import METHODS
 from privlp.privacy import Randomness
 from privlp.regions.polytope import PublicPolytope
 from privlp.regions.simplex import Simplex
+from privlp.rows import parts, threads
 from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.in_memory import InMemory
 from privlp.rows.on_polytope import RowsOnPolytope
@@ -345,3 +346,28 @@ def test_numbers_are_read_by_place_in_memory_only(method):
     with pytest.raises(privlp.UnsupportedProblemError, match="must be in memory"):
         privlp.solve(SplitProgram.like(lp), 1.0, 1e-4, method=method, budget=budget, **opt)
     assert budget.spent() == 0
+
+
+EVERYWHERE_EXACT = [m for m in methods_for(privlp.ConstraintPrivate()) if m != "perturbed"]
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("method", EVERYWHERE_EXACT)
+def test_a_solve_gives_the_same_bits_in_any_blocks_and_threads(method, storage, monkeypatch):
+    """Answer, trace and ledger, to the last bit: one block, three sizes of blocks, two threads."""
+    monkeypatch.setattr(parts, "MOST_ROWS", 16)
+    lp = programs.covering(60, costs=COSTS)
+    lp = lp.changed(A=STORAGE[storage](lp.A))
+    solve = partial(privlp.solve, eps=1.0, delta=1e-6, method=method, rng=0, **request_of(method))
+    found = [solve(lp)]
+    for cuts in ([], [31], [2, 30, 59], range(1, 60)):
+        blocks = SplitProgram.like(lp)
+        object.__setattr__(blocks, "rows", lambda cuts=cuts: split_rows(lp, cuts))
+        found.append(solve(blocks))
+    with threads.using(2):
+        found.append(solve(lp))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.x, found[0].x)
+        assert other.privacy.entries == found[0].privacy.entries
+        for name, values in found[0].trace.items():
+            np.testing.assert_array_equal(other.trace[name], values)

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from privlp.problem.standard_form import row_by_row
 from privlp.regions.reduced import ReducedPolytope
-from privlp.regions.rounding import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
 from privlp.rows.grid import bits_of
+from privlp.rows.on_grid import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
@@ -20,6 +20,9 @@ FloatArray = npt.NDArray[np.float64]
 # Norms are computed within this share, and this number of units in the last place for each entry.
 _NORMS_WITHIN, _OF_AN_ENTRY = 1e-12, 2.0**-51
 _DOUBLE = 53
+# Squares of rows in second moments are less than 1 by this: more than what rounding these sums once
+# moves them, which is 2^-51 of the number of rows.
+_SHORTER = 2.0**-17
 
 
 class RowsInCoordinates:
@@ -158,15 +161,15 @@ def _on_grid(G: Any, largest_n: int) -> tuple[Any, float]:
     """
     bits = (_DOUBLE - 1 - bits_of(largest_n)) // 2
     units = 2.0**bits
-    factor = max(units * (1 - _NORMS_WITHIN) - math.sqrt(G.shape[1]), 0.0)
+    factor = max(units * (1 - 2 * _SHORTER) - math.sqrt(G.shape[1]), 0.0)
     if sp.issparse(G):
         rows = sp.csr_array(G)
         rows = sp.csr_array((np.rint(rows.data * factor), rows.indices, rows.indptr), rows.shape)
-        long = row_by_row(rows.power(2), np.ones(G.shape[1])) > units**2
+        long = row_by_row(rows.power(2), np.ones(G.shape[1])) > units**2 * (1 - _SHORTER)
         rows.data[np.repeat(long, np.diff(rows.indptr))] = 0.0
         return rows, units
     dense = np.rint(np.multiply(G, factor, order="C"))
-    dense[row_by_row(dense**2, np.ones(G.shape[1])) > units**2] = 0.0
+    dense[row_by_row(dense**2, np.ones(G.shape[1])) > units**2 * (1 - _SHORTER)] = 0.0
     return dense, units
 
 
