@@ -124,7 +124,7 @@ class DenseMultiplicativeWeights(Method):
 
     def scaled(self, simplex: Simplex, block: Any, largest_n: int = 0) -> Any:
         """A block of rows, scaled for the duals and the scores."""
-        return RowsOnSimplex.of_equal_range(simplex, block, largest_n)
+        return RowsOnSimplex.of_equal_range(simplex, block, largest_n=largest_n)
 
 
 def _best_rounds(task: Task, log_ratio: float, selection_factor: float) -> int:

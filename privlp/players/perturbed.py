@@ -12,7 +12,8 @@ from privlp.regions.nearest import NearestPoints
 from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.door import Rows
-from privlp.rows.in_coordinates import RowsInCoordinates
+from privlp.rows import limbs
+from privlp.rows.in_coordinates import UNITS_OF_HESSIAN, RowsInCoordinates
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -105,6 +106,7 @@ class PerturbedProgram:
         for _ in range(steps):
             gradient, slack = self._gradient(z, softness), self.region.slack(z)
             hessian = self.rows.total(RowsInCoordinates.hessian, softness, self.shift)
+            hessian = hessian / (UNITS_OF_HESSIAN * softness)
             hessian[np.diag_indices_from(hessian)] += self.strength
             step = minimum(hessian, gradient, self.region.C, np.maximum(slack, 0.0))
             step = self.region.within(z + step) - z
@@ -115,16 +117,18 @@ class PerturbedProgram:
         return z
 
     def _gradient(self, z: FloatArray, softness: float) -> FloatArray:
-        total: FloatArray = self.rows.total(RowsInCoordinates.gradient, softness, self.shift)
+        found = self.rows.total(RowsInCoordinates.gradient, softness, self.shift)
+        total: FloatArray = limbs.value(found, of_rows=True)
         return total + self.linear + self.strength * (z - self.centre)
 
     def _length(self, z: FloatArray, step: FloatArray, softness: float) -> float:
         """Nearly the length at which F is least along the step, at most 1."""
+        reach = 2.0 ** math.frexp(float(np.linalg.norm(step)))[1]
 
         def slope(length: float) -> float:
             rest = self.linear + self.strength * (z + length * step - self.centre)
-            own: float = self.rows.total(RowsInCoordinates.slope, length, softness, self.shift)
-            return own + float(rest @ step)
+            own = self.rows.total(RowsInCoordinates.slope, length, softness, self.shift, reach)
+            return float(limbs.value(own)) * reach + float(rest @ step)
 
         low, high, at_low, at_high = 0.0, 1.0, slope(0.0), slope(1.0)
         if at_high <= _NEAR_ENOUGH * abs(at_low) or at_low >= 0:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from privlp.problem.standard_form import row_by_row
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.grid import bits_of
+from privlp.rows.limbs import BITS_OF_ENTRIES, Integers, on_grid, total, weighed
 from privlp.rows.on_grid import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
 from privlp.rows.program_rows import RowBlock
 
@@ -23,6 +24,8 @@ _DOUBLE = 53
 # Squares of rows in second moments are less than 1 by this: more than what rounding these sums once
 # moves them, which is 2^-51 of the number of rows.
 _SHORTER = 2.0**-17
+# Units to 1 in entries and prices for second derivatives, and rows at a time: sums are below 2^53.
+_OF_A_CURVATURE, _OF_A_PRICE, _AT_A_TIME = 2.0**12, 2.0**10, 2**14
 
 
 class RowsInCoordinates:
@@ -68,12 +71,15 @@ class RowsInCoordinates:
         self.scale = np.zeros(len(norm))
         varies = norm > CONSTANT_ROW
         below = 1 - _NORMS_WITHIN - _OF_AN_ENTRY * len(region.live)
+        # Entries are rounded to a grid, on which sums over rows are exact.
+        below *= max(1 - math.sqrt(region.size) * 2.0**-BITS_OF_ENTRIES, 0.0)
         self.scale[varies] = below / divisor[varies]
         self.G: Any = _coefficients(block, region, sign * self.scale)
         if region.basis is not None:  # what the equalities leave may be little but rounding
             excess = np.maximum(1.0, _norms_of(self.G) / below)
             self.scale /= excess
             self.G = self.G / excess[:, None]
+        self.G = on_grid(self.G)
         self.r = self.scale * (side - sign * form.activity(region.origin)[form.row])
         self.weight = np.ones(len(norm))
         if largest_price is not None and block.price is not None:
@@ -91,24 +97,36 @@ class RowsInCoordinates:
 
     def aim(self, step: FloatArray) -> None:
         """Remember how violations change along a step."""
-        self.change = self.G @ step
+        self.change = row_by_row(self.G, step)
 
     def move(self, length: float) -> None:
         """Take a part of the step."""
         self.v += length * self.change
 
-    def gradient(self, softness: float, shift: float) -> FloatArray:
-        """Gradient of the sum of smoothed violations, (p,)."""
-        return np.asarray(self.G.T @ (self.weight * np.clip((self.v + shift) / softness, 0.0, 1.0)))
+    def gradient(self, softness: float, shift: float) -> Integers:
+        """Gradient of the sum of smoothed violations, in limbs: exact."""
+        return weighed(self.G, self.weight * np.clip((self.v + shift) / softness, 0.0, 1.0))
 
     def hessian(self, softness: float, shift: float) -> FloatArray:
-        """Second derivatives of the sum, (p, p)."""
+        """Second derivatives of the sum, (p, p), in units of 2^-34 / softness: exact integers.
+
+        Those of rows and prices that are rounded to 12 and 10 bits. Second derivatives say where to
+        go; what is found is judged by gradients alone.
+        """
         v = self.v + shift
         band = np.flatnonzero((v > 0) & (v < softness) & (self.weight > 0))
-        rows, weight = self.G[band], self.weight[band] / softness
-        if sp.issparse(rows):
-            return np.asarray((rows.T @ sp.diags_array(weight) @ rows).toarray())
-        return np.asarray(rows.T @ (weight[:, None] * rows))
+        found = np.zeros((self.G.shape[1],) * 2, dtype=np.int64)
+        for start in range(0, len(band), _AT_A_TIME):
+            some = band[start : start + _AT_A_TIME]
+            rows, weight = self.G[some], np.rint(self.weight[some] * _OF_A_PRICE)
+            if sp.issparse(rows):
+                rows.data = np.rint(rows.data * _OF_A_CURVATURE)
+                part = (rows.T @ sp.diags_array(weight) @ rows).toarray()
+            else:
+                rows = np.rint(rows * _OF_A_CURVATURE)
+                part = rows.T @ (weight[:, None] * rows)
+            found += part.astype(np.int64)
+        return found.astype(np.float64)
 
     def second_moments(self, largest_n: int) -> FloatArray:
         """Upper triangle of the sum of g_i g_i^T, off the diagonal times sqrt(2).
@@ -122,22 +140,31 @@ class RowsInCoordinates:
         upper = np.triu_indices(len(dense))
         return np.asarray(dense[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))
 
-    def slope(self, length: float, softness: float, shift: float) -> float:
-        """Derivative of the sum along the step, at a part of it."""
+    def slope(self, length: float, softness: float, shift: float, reach: float) -> Integers:
+        """Derivative of the sum along the step, at a part of it, in limbs of `reach`: exact.
+
+        `reach` is a power of two, at least the length of the step.
+        """
         v = self.v + shift + length * self.change
-        return float((self.weight * np.clip(v / softness, 0.0, 1.0)) @ self.change)
+        change = np.clip(self.change / reach, -1.0, 1.0)
+        return total(self.weight * np.clip(v / softness, 0.0, 1.0) * change)
+
+
+#: Units to 1 in second derivatives.
+UNITS_OF_HESSIAN = _OF_A_PRICE * _OF_A_CURVATURE**2
 
 
 def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatArray]:
     """Euclidean norm of each row in the coordinates, and its largest entry before equalities."""
     form = block.form
     square, largest = np.zeros(len(form.row)), np.zeros(len(form.row))
-    for j, unit in zip(region.live.tolist(), region.unit, strict=True):
-        np.maximum(largest, np.abs(block.user_column(j) * unit), out=largest)
+    for rows, part in block.parts(region.unit, region.live):
+        low, high = part.extremes()
+        largest[rows] = np.maximum(-low, high)
+        square[rows] = part.squares_about(np.zeros_like(low), len(region.live))
     if region.basis is None:
-        for j, unit in zip(region.live.tolist(), region.unit, strict=True):
-            square += (block.user_column(j) * unit) ** 2
         return np.sqrt(square), largest
+    square[:] = 0.0
     for direction in (region.unit[:, None] * region.basis).T:
         x = np.zeros(form.lp.shape[1])
         x[region.live] = direction
@@ -181,14 +208,13 @@ def shares_of_norm(block: RowBlock, region: ReducedPolytope, largest_n: int) -> 
     which sums over up to `largest_n` rows are exact.
     """
     units = 2.0 ** (_DOUBLE - 1 - bits_of(largest_n))
-    columns = list(zip(region.live.tolist(), region.unit, strict=True))
-    square = np.zeros(len(block.form.row))
-    for j, unit in columns:
-        square += (block.user_column(j) * unit) ** 2
-    square = np.maximum(square, CONSTANT_ROW)
-    square *= 1 + _NORMS_WITHIN + _OF_AN_ENTRY * len(columns)
-    shares = ((block.user_column(j) * unit) ** 2 / square for j, unit in columns)
-    return np.array([float(np.floor(share * units).sum()) for share in shares]) / units
+    found = np.zeros(len(region.live))
+    for _, part in block.parts(region.unit, region.live):
+        square = part.squares_about(np.zeros(len(part.sums())), len(region.live))
+        square = np.maximum(square, CONSTANT_ROW)
+        square *= 1 + _NORMS_WITHIN + _OF_AN_ENTRY * len(region.live)
+        found += part.floors_of_shares(square, units)
+    return found / units
 
 
 def _coefficients(block: RowBlock, region: ReducedPolytope, factor: FloatArray) -> Any:

@@ -72,6 +72,10 @@ class DensePart:
         """The product of each row with each column; exact for integers of small sums."""
         return np.asarray(self.entries @ columns)
 
+    def floors_of_shares(self, whole: FloatArray, units: float) -> FloatArray:
+        """Sum over rows of each squared entry's share of a number of the row, rounded down."""
+        return np.asarray(np.floor(self.entries**2 / whole[:, None] * units).sum(axis=0))
+
     def rounded(self, factor: FloatArray) -> DensePart:
         """Every row times its factor, rounded to the nearest integers."""
         scaled = self.entries * factor[:, None]
@@ -149,6 +153,11 @@ class SparsePart:
     def products(self, columns: FloatArray) -> FloatArray:
         """The product of each row with each column; exact for integers of small sums."""
         return np.asarray(self.entries @ columns)
+
+    def floors_of_shares(self, whole: FloatArray, units: float) -> FloatArray:
+        """Sum over rows of each squared entry's share of a number of the row, rounded down."""
+        shares = np.floor(self.entries.data**2 / self._spread(whole) * units)
+        return np.bincount(self.entries.indices, shares, minlength=self.entries.shape[1])
 
     def rounded(self, factor: FloatArray) -> SparsePart:
         """Every row times its factor, rounded to the nearest integers."""
