@@ -14,8 +14,8 @@ from privlp.players.perturbed import PerturbedProgram
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
 from privlp.regions.reduced import ReducedPolytope
-from privlp.rows.door import Rows
 from privlp.rows import limbs
+from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
 
 FloatArray = npt.NDArray[np.float64]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from privlp.regions.nearest import NearestPoints
 from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
 from privlp.regions.reduced import ReducedPolytope
-from privlp.rows.door import Rows
 from privlp.rows import limbs
+from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import UNITS_OF_HESSIAN, RowsInCoordinates
 
 FloatArray = npt.NDArray[np.float64]

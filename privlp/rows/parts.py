@@ -157,7 +157,8 @@ class SparsePart:
     def floors_of_shares(self, whole: FloatArray, units: float) -> FloatArray:
         """Sum over rows of each squared entry's share of a number of the row, rounded down."""
         shares = np.floor(self.entries.data**2 / self._spread(whole) * units)
-        return np.bincount(self.entries.indices, shares, minlength=self.entries.shape[1])
+        count = self.entries.shape[1]
+        return np.bincount(self.entries.indices, shares, count).astype(np.float64)
 
     def rounded(self, factor: FloatArray) -> SparsePart:
         """Every row times its factor, rounded to the nearest integers."""
