@@ -17,6 +17,8 @@ FloatArray = npt.NDArray[np.float64]
 # The search starts with a softness larger by these factors, and takes this many steps at each.
 _SOFTER = (16.0, 4.0)
 _STEPS_ON_THE_WAY = 6
+# A step on the way that is shorter than this is the last one.
+_SHORT = 1e-3
 _NEWTON_STEPS = 60
 _MOST_ACCELERATED = 20_000
 _NEAR_ENOUGH = 0.05
@@ -73,7 +75,9 @@ class PriceProgram:
         p = self.centre
         for factor in _SOFTER:
             for _ in range(_STEPS_ON_THE_WAY):
-                p = self._newton(p, self.softness * factor)
+                before, p = p, self._newton(p, self.softness * factor)
+                if np.abs(p - before).max() < _SHORT:
+                    break
         for _ in range(_NEWTON_STEPS):
             p, distance = self._certified(p)
             if distance <= tolerance:
