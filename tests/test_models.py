@@ -20,10 +20,8 @@ def dense(lp):
 
 
 def arguments(name, seed=0, **sizes):
-    """The made-up data of a model that fit its function."""
-    data = getattr(simulated, name)(seed, **sizes)
-    data.pop("places", None)
-    return data
+    """The made-up data of a model: the arguments of its function."""
+    return getattr(simulated, name)(seed, **sizes)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -253,6 +251,7 @@ def test_nodes_and_arcs_of_an_array_and_parallel_arcs():
         ({"capacities": [1, 2]}, r"capacities has shape \(2,\), but it needs one axis of length 4"),
         ({"capacities": [1, 2, 3, -1]}, "capacities must not be negative anywhere"),
         ({"lower": [1, 2]}, r"lower must be a number or an array of shape \(4,\)"),
+        ({"lower": 7}, "Some capacities lie outside lower and upper. Declare a public range"),
         ({"shortage_cost": 0}, "shortage_cost must be a positive finite number"),
     ],
 )
@@ -305,6 +304,7 @@ def test_true_margins_hold_under_any_noise(seed):
         ({"supplies": [1, 2]}, r"supplies has shape \(2,\), but it needs one axis of length 1"),
         ({"demands": [1]}, r"demands has shape \(1,\), but it needs one axis of length 2"),
         ({"customers": ["x"]}, "customers must hold 2 names, one for each customer; got 1"),
+        ({"upper_demand": 1.5}, "Some demands lie outside lower_demand and upper_demand"),
         ({"lower_demand": [1, 2, 3]}, r"lower_demand must be a number or an array of shape \(2,\)"),
     ],
 )
@@ -413,6 +413,42 @@ def test_portfolio_says_what_is_wrong(changes, error, message):
     good = {"returns": [[0.1, 0.2], [0.0, -0.1]], "bound": 0.5}
     with pytest.raises(error, match=message):
         models.cvar_portfolio(**{**good, **changes})
+
+
+# ----------------------------------------------------------------------------------------------
+# tables with names
+
+
+def test_names_of_frames_are_used_and_must_agree():
+    pd = pytest.importorskip("pandas")
+    content = pd.DataFrame([[1.0, 2.0]], index=["iron"], columns=["oats", "milk"])
+    needs = pd.DataFrame([[1.0], [2.0]], columns=["iron"])
+    prices = pd.Series({"oats": 1.0, "milk": 3.0})
+    lp = models.diet(prices, content, needs)
+    assert lp.variable_names == ("oats", "milk")
+    assert models.diet(prices, content, needs, foods=["a", "b"]).variable_names == ("a", "b")
+    with pytest.raises(InvalidProblemError, match="prices and content name the foods differently"):
+        models.diet(prices[::-1], content, needs)
+    with pytest.raises(InvalidProblemError, match="content and needs name the nutrients diff"):
+        models.diet(prices, content, needs.rename(columns={"iron": "zinc"}))
+
+
+def test_names_of_people_must_agree_and_are_not_told():
+    pd = pytest.importorskip("pandas")
+    needs = pd.DataFrame([[1.0], [2.0]], index=["ann", "bob"])
+    eats = pd.DataFrame([[1.0, 0.5], [1.0, 1.0]], index=["bob", "ann"])
+    with pytest.raises(InvalidProblemError, match="needs and eats name the people") as caught:
+        models.diet([1, 2], [[1, 1]], needs, eats=eats)
+    assert "ann" not in str(caught.value)
+
+
+def test_names_of_a_table_of_costs():
+    pd = pytest.importorskip("pandas")
+    costs = pd.DataFrame([[1.0, 2.0]], index=["mill"], columns=["north", "south"])
+    lp = models.transport(costs, [9], pd.Series({"north": 1, "south": 2}), sensitivity=1)
+    assert lp.variable_names == ("mill to north", "mill to south")
+    returns = pd.DataFrame([[0.1, 0.2]], columns=["bonds", "land"])
+    assert models.cvar_portfolio(returns, bound=1).variable_names[:2] == ("bonds", "land")
 
 
 # ----------------------------------------------------------------------------------------------

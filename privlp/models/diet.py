@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from privlp.errors import InvalidProblemError
-from privlp.models.inputs import column, each, labels, nonnegative, positive_everywhere, table
+from privlp.models.inputs import (
+    column,
+    each,
+    labels,
+    names_along,
+    nonnegative,
+    positive_everywhere,
+    table,
+)
 from privlp.models.model import FloatArray, Model
 from privlp.relations import ConstraintPrivate
 
@@ -46,7 +54,7 @@ def diet(
     most : float or array_like of shape (d,), optional
         Largest amount of each food; public.
     foods : sequence of str, optional
-        Names of the foods.
+        Names of the foods; those of a DataFrame `content` or a Series `prices` by default.
 
     Returns
     -------
@@ -85,6 +93,9 @@ def diet(
     )
     n = len(wanted)
     shares = _shares(eats, (n, d))
+    names_along("people", ("needs", needs, 0), ("eats", eats, 0))
+    names_along("nutrients", ("content", content, 0), ("needs", needs, 1))
+    read = names_along("foods", ("prices", prices, 0), ("content", content, 1), ("eats", eats, 1))
     upper = positive_everywhere(each(most, "most", "the largest amount of each food", d), "most")
     return Model(
         costs,
@@ -93,7 +104,7 @@ def diet(
         bounds=[(0.0, end) for end in upper],
         neighbours=ConstraintPrivate(),
         groups=np.repeat(np.arange(n), k),
-        variable_names=labels(foods, "foods", d, "food"),
+        variable_names=labels(foods, "foods", d, "food", read),
         name="diet",
         parts=[("amounts", (d,))],
     )

@@ -112,8 +112,8 @@ def positive_everywhere(array: FloatArray, name: str) -> FloatArray:
     return array
 
 
-def labels(given: Any, name: str, size: int, what: str) -> list[str]:
-    """Names as given, or "food 1", "food 2", and so on.
+def labels(given: Any, name: str, size: int, what: str, read: Sequence[str] | None) -> list[str]:
+    """Names as given, else those `read` from pandas objects, else "food 1", "food 2", and so on.
 
     Raises
     ------
@@ -121,15 +121,53 @@ def labels(given: Any, name: str, size: int, what: str) -> list[str]:
         If there are not `size` of them.
     """
     if given is None:
-        return [f"{what} {number + 1}" for number in range(size)]
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
-        given = [] if isinstance(given, str) else list(given)
-    if len(given) != size:
+        return list(read or (f"{what} {number + 1}" for number in range(size)))
+    names = [] if isinstance(given, str) else [str(label) for label in given]
+    if len(names) != size:
         raise InvalidProblemError(
-            f"{name} must hold {size} names, one for each {what}; got {len(given)}.",
+            f"{name} must hold {size} names, one for each {what}; got {len(names)}.",
             parameter=name,
         )
-    return [str(label) for label in given]
+    return names
+
+
+def names_along(what: str, *given: tuple[str, Any, int]) -> list[str] | None:
+    """Names that pandas objects have for an axis which they share; None if none of them has any.
+
+    Entries are matched by place. So names in another order are refused.
+
+    Parameters
+    ----------
+    what : str
+        What the axis is of, such as ``"foods"``.
+    *given : (str, object, int)
+        Name of an argument, the argument, and its axis: 0 for rows, 1 for columns.
+
+    Raises
+    ------
+    InvalidProblemError
+        If two arguments have different names.
+    """
+    found: tuple[str, list[str]] | None = None
+    for argument, values, axis in given:
+        names = _names(values, axis)
+        if names is not None and found is not None and names != found[1]:
+            raise InvalidProblemError(
+                f"{found[0]} and {argument} name the {what} differently, or in another order."
+                " Arrange them alike: entries are matched by place.",
+                parameter=argument,
+            )
+        if names is not None and found is None:
+            found = argument, names
+    return None if found is None else found[1]
+
+
+def _names(values: Any, axis: int) -> list[str] | None:
+    """Labels of an axis of a DataFrame or Series; None where pandas has only counted."""
+    index = getattr(values, ("index", "columns")[axis], None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return [str(label) for label in index]
 
 
 def distinct(names: Sequence[str]) -> list[str]:
@@ -142,19 +180,37 @@ def distinct(names: Sequence[str]) -> list[str]:
     return found
 
 
-def range_of_each(lower: Any, upper: Any, of: str, size: int) -> tuple[FloatArray, FloatArray]:
+def range_of_each(
+    lower: Any, upper: Any, numbers: FloatArray, of: str, suffix: str = ""
+) -> tuple[FloatArray, FloatArray]:
     """The ends of a declared public range, one for each number; infinite where none is declared.
 
     Parameters
     ----------
-    lower, upper : None, float or array_like of shape (size,)
+    lower, upper : None, float or array_like of shape (m,)
+    numbers : (m,)
+        The private numbers.
     of : str
-        What the range is of, at the end of the names of the arguments, such as ``"_supply"``.
-    size : int
+        What they are called.
+    suffix : str
+        Of the names of the arguments, such as ``"_supply"``.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a number lies outside its range, or the shapes do not agree.
     """
     low, high = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
-    meaning = "the declared public range"
-    return each(low, f"lower{of}", meaning, size), each(high, f"upper{of}", meaning, size)
+    meaning, size = "the declared public range", len(numbers)
+    names = f"lower{suffix}", f"upper{suffix}"
+    ends = each(low, names[0], meaning, size), each(high, names[1], meaning, size)
+    if not ((ends[0] <= numbers) & (numbers <= ends[1])).all():
+        raise InvalidProblemError(
+            f"Some {of} lie outside {names[0]} and {names[1]}. Declare a public range that holds"
+            f" for all {of} that might be; do not read it off the data.",
+            parameter=names[0],
+        )
+    return ends
 
 
 def _numbers(values: Any, name: str) -> FloatArray:

@@ -96,7 +96,7 @@ def min_cost_flow(
     if short:
         price = positive(shortage_cost, "shortage_cost", finite=True)
         prices = np.append(prices, np.full(len(short), price))
-    low, high = range_of_each(lower, upper, "", m)
+    low, high = range_of_each(lower, upper, sizes, "capacities")
     everywhere = np.full(len(nodes), np.inf)
     names = [f"{tail} to {head}" for tail, head in pairs]
     return Model(

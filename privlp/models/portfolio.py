@@ -9,7 +9,7 @@ import numpy as np
 
 from privlp.checks import is_probability, positive, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.models.inputs import column, each, labels, positive_everywhere, table
+from privlp.models.inputs import column, each, labels, names_along, positive_everywhere, table
 from privlp.models.model import FloatArray, Model
 from privlp.relations import ConstraintPrivate
 
@@ -54,7 +54,7 @@ def cvar_portfolio(
     most : float or array_like of shape (d,)
         Largest weight of each asset; public.
     assets : sequence of str, optional
-        Names.
+        Names; those of a DataFrame `returns` by default.
 
     Returns
     -------
@@ -94,6 +94,7 @@ def cvar_portfolio(
         )
     outcomes = table(returns, "returns", "scenarios by assets").clip(-public_bound, public_bound)
     n, d = outcomes.shape
+    read = names_along("assets", ("returns", returns, 1), ("expected", expected, 0))
     largest = positive_everywhere(each(most, "most", "the largest weight per asset", d), "most")
     forecast = _forecast(expected, target, risk_aversion, d)
     if largest.sum() < 1 - _ROUNDING:
@@ -118,7 +119,7 @@ def cvar_portfolio(
         bounds=[*((0.0, min(end, 1.0)) for end in largest), (-public_bound, public_bound)],
         sense="min" if risk_aversion is None else "max",
         neighbours=ConstraintPrivate(),
-        variable_names=[*labels(assets, "assets", d, "asset"), "value at risk"],
+        variable_names=[*labels(assets, "assets", d, "asset", read), "value at risk"],
         name="CVaR portfolio",
         parts=[("weights", (d,)), ("value_at_risk", ())],
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial import Delaunay
 
 FOODS = (
@@ -138,20 +139,20 @@ def road_network(seed: int = 0, *, nodes: int = 80) -> dict[str, Any]:
     --------
     >>> from privlp.models import min_cost_flow, simulated
     >>> data = simulated.road_network(seed=0)
-    >>> data.pop("places").shape, len(data["arcs"]) > 400
-    ((80, 2), True)
+    >>> len(data["arcs"]) > 400, sum(data["supply"].values())
+    (True, 0.0)
     >>> min_cost_flow(**data).name
     'min-cost flow'
     """
-    rng = np.random.default_rng(seed)
-    places = rng.uniform(0, 100, (nodes, 2))
-    triangles = Delaunay(places).simplices
+    at = towns(seed, nodes=nodes)
+    rng = np.random.default_rng([seed, 1])
+    triangles = Delaunay(at).simplices
     sides = {
         tuple(sorted(t[[a, b]].tolist())) for t in triangles for a, b in ((0, 1), (1, 2), (0, 2))
     }
     roads = sorted(sides)
     arcs = [*roads, *((head, tail) for tail, head in roads)]
-    length = np.array([np.linalg.norm(places[a] - places[b]) for a, b in arcs])
+    length = np.array([np.linalg.norm(at[a] - at[b]) for a, b in arcs])
     ends = rng.permutation(nodes)[:15]
     supply = {int(depot): 280.0 for depot in ends[:3]}
     supply |= {int(town): -70.0 for town in ends[3:]}
@@ -164,8 +165,19 @@ def road_network(seed: int = 0, *, nodes: int = 80) -> dict[str, Any]:
         "lower": 60.0,
         "upper": 240.0,
         "shortage_cost": 1000.0,
-        "places": places,
     }
+
+
+def towns(seed: int = 0, *, nodes: int = 80) -> npt.NDArray[np.float64]:
+    """Where the towns of :func:`road_network` lie on the map, shape (nodes, 2).
+
+    Examples
+    --------
+    >>> from privlp.models import simulated
+    >>> simulated.towns(seed=0).shape
+    (80, 2)
+    """
+    return np.random.default_rng(seed).uniform(0, 100, (nodes, 2))
 
 
 def deliveries(seed: int = 0, *, suppliers: int = 12, customers: int = 60) -> dict[str, Any]:
@@ -182,8 +194,8 @@ def deliveries(seed: int = 0, *, suppliers: int = 12, customers: int = 60) -> di
     >>> data["costs"].shape, bool(data["supplies"].sum() > data["demands"].sum())
     ((12, 60), True)
     """
-    rng = np.random.default_rng(seed)
-    warehouses, shops = rng.uniform(0, 100, (suppliers, 2)), rng.uniform(0, 100, (customers, 2))
+    warehouses, shops = places(seed, suppliers=suppliers, customers=customers)
+    rng = np.random.default_rng([seed, 1])
     demands = rng.integers(80, 320, customers).astype(float)
     share = rng.uniform(0.7, 1.3, suppliers)
     supplies = np.round(1.25 * demands.sum() * share / share.sum())
@@ -198,6 +210,22 @@ def deliveries(seed: int = 0, *, suppliers: int = 12, customers: int = 60) -> di
         "upper_demand": 400.0,
         "shortage_cost": 1000.0,
     }
+
+
+def places(
+    seed: int = 0, *, suppliers: int = 12, customers: int = 60
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Where the warehouses and the shops of :func:`deliveries` lie on the map.
+
+    Examples
+    --------
+    >>> from privlp.models import simulated
+    >>> warehouses, shops = simulated.places(seed=0)
+    >>> warehouses.shape, shops.shape
+    ((12, 2), (60, 2))
+    """
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0, 100, (suppliers, 2)), rng.uniform(0, 100, (customers, 2))
 
 
 def market(seed: int = 0, *, scenarios: int = 20_000, assets: int = 10) -> dict[str, Any]:

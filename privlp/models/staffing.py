@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from privlp.models.inputs import column, each, labels, nonnegative, positive_everywhere, table
+from privlp.models.inputs import (
+    column,
+    each,
+    labels,
+    names_along,
+    nonnegative,
+    positive_everywhere,
+    table,
+)
 from privlp.models.model import Model
 from privlp.relations import ConstraintPrivate
 
@@ -47,7 +55,7 @@ def staffing(
     most : float or array_like of shape (k,), optional
         Largest number of workers on each shift; public.
     shift_names : sequence of str, optional
-        Names of the shifts.
+        Names of the shifts; those of a DataFrame `shifts` or a Series `wages` by default.
 
     Returns
     -------
@@ -80,6 +88,9 @@ def staffing(
     nonnegative(works, "shifts"), nonnegative(times, "wanted")
     scale = np.divide(1.0, need, out=np.zeros(n), where=need > 0)
     cover = np.einsum("nh,kh->nk", times, works) * -scale[:, None]  # a row from its client alone
+    names_along("hours", ("shifts", shifts, 1), ("wanted", wanted, 1))
+    names_along("clients", ("wanted", wanted, 0), ("hours", hours, 0))
+    read = names_along("shifts", ("wages", wages, 0), ("shifts", shifts, 0))
     upper = positive_everywhere(each(most, "most", "the largest number on each shift", k), "most")
     sides = np.where(need > 0, -1.0, 0.0)
     public = np.zeros(0)
@@ -92,7 +103,7 @@ def staffing(
         private=np.arange(n + len(public)) < n,
         bounds=[(0.0, end) for end in upper],
         neighbours=ConstraintPrivate(),
-        variable_names=labels(shift_names, "shift_names", k, "shift"),
+        variable_names=labels(shift_names, "shift_names", k, "shift", read),
         name="staffing",
         parts=[("workers", (k,))],
     )

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from privlp.checks import as_floats, positive
 from privlp.errors import InvalidProblemError
-from privlp.models.inputs import column, distinct, labels, nonnegative, range_of_each
+from privlp.models.inputs import column, distinct, labels, names_along, nonnegative, range_of_each
 from privlp.models.model import FloatArray, Model
 from privlp.relations import ScalarPrivate
 
@@ -53,7 +53,7 @@ def transport(
         Price of a unit that a customer goes without. With it every program is feasible, whatever
         the margins; without it all demands are met.
     suppliers, customers : sequence of str, optional
-        Names.
+        Names; those of a DataFrame `costs` by default.
 
     Returns
     -------
@@ -91,11 +91,13 @@ def transport(
     has = column(supplies, "supplies", "one supply per row of costs", m)
     wants = column(demands, "demands", "one demand per column of costs", k)
     nonnegative(has, "supplies"), nonnegative(wants, "demands")
-    supply_ends = range_of_each(lower_supply, upper_supply, "_supply", m)
-    demand_ends = range_of_each(lower_demand, upper_demand, "_demand", k)
+    supply_ends = range_of_each(lower_supply, upper_supply, has, "supplies", "_supply")
+    demand_ends = range_of_each(lower_demand, upper_demand, wants, "demands", "_demand")
     lower, upper = (np.append(*ends) for ends in zip(supply_ends, demand_ends, strict=True))
-    origin = labels(suppliers, "suppliers", m, "supplier")
-    goal = labels(customers, "customers", k, "customer")
+    rows = names_along("suppliers", ("costs", costs, 0), ("supplies", supplies, 0))
+    columns = names_along("customers", ("costs", costs, 1), ("demands", demands, 0))
+    origin = labels(suppliers, "suppliers", m, "supplier", rows)
+    goal = labels(customers, "customers", k, "customer", columns)
     routes = np.isfinite(prices).ravel()
     short = [] if shortage_cost is None else goal
     price = 0.0 if shortage_cost is None else positive(shortage_cost, "shortage_cost", finite=True)
