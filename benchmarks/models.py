@@ -224,7 +224,7 @@ def table(name: str, found: list[dict[float, list[dict[str, Any]]]]) -> Any:
 
 
 @click.command()
-@click.option("--seeds", default=10, show_default=True, help="Programs, each with one draw.")
+@click.option("--seeds", default=8, show_default=True, help="Programs, each with one draw.")
 @click.option("--first", default=FIRST_SEED, show_default=True, help="The first seed.")
 @click.option("--pictures-only", is_flag=True, help="Draw the pictures of the guides alone.")
 def main(seeds: int, first: int, pictures_only: bool) -> None:

@@ -14,12 +14,12 @@ True
 from __future__ import annotations
 
 from privlp.models import simulated as simulated
-from privlp.models.diet import diet as diet
-from privlp.models.min_cost_flow import min_cost_flow as min_cost_flow
+from privlp.models.menu import diet as diet
 from privlp.models.model import Model as Model
+from privlp.models.network_flow import min_cost_flow as min_cost_flow
 from privlp.models.portfolio import cvar_portfolio as cvar_portfolio
-from privlp.models.staffing import staffing as staffing
-from privlp.models.transport import transport as transport
+from privlp.models.roster import staffing as staffing
+from privlp.models.shipping import transport as transport
 
 __all__ = [
     "Model",

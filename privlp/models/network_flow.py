@@ -105,6 +105,7 @@ def min_cost_flow(
         np.concatenate([sizes, net]),
         row_lower=np.concatenate([np.full(m, -np.inf), np.minimum(net, 0.0) if short else net]),
         private=np.arange(m + len(nodes)) < m,
+        bounds=[*[(0.0, np.inf)] * m, *((0.0, -float(supply[node])) for node in short)],
         neighbours=ScalarPrivate(
             sensitivity,
             norm,
