@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from privlp.allocation.planning import AllocationPlan as AllocationPlan
     from privlp.allocation.relation import PersonPrivate as PersonPrivate
     from privlp.allocation.result import AllocationResult as AllocationResult
+    from privlp import models as models
     from privlp.audits import AuditedRelease as AuditedRelease
     from privlp.audits import AuditResult as AuditResult
     from privlp.audits import SolveAudit as SolveAudit
@@ -106,10 +107,10 @@ _HOMES = {
     "privlp.status": ("Status",),
     "privlp.verdict": ("Verdict",),
 }
-_SUBMODULES = ("audits", "errors", "examples", "privacy", "problem", "relations")
+_SUBMODULES = ("audits", "errors", "examples", "models", "privacy", "problem", "relations")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["examples", *_HOME_OF]  # noqa: PLE0604
+__all__ = ["examples", "models", *_HOME_OF]  # noqa: PLE0604
 
 
 class _Package(ModuleType):
