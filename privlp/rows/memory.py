@@ -9,15 +9,16 @@ is an eighth of the size of the data.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from mmap import mmap
 from typing import Any, Protocol
 from weakref import WeakSet
 
 import numpy as np
 import scipy.sparse as sp
+
+from privlp.problem.validation import is_mapped
 
 _ASKED = os.environ.get("PRIVLP_MEMORY", "")
 _BYTES: ContextVar[float | None] = ContextVar(
@@ -116,19 +117,14 @@ def _add_up(thing: Any, seen: set[int]) -> int:
     seen.add(id(thing))
     if isinstance(thing, np.ndarray):
         return 0 if is_mapped(thing) else thing.nbytes
-    if sp.issparse(thing):
-        return sum(_add_up(part, seen) for part in vars(thing).values())
+    return sum(_add_up(part, seen) for part in _parts(thing))
+
+
+def _parts(thing: Any) -> Iterable[Any]:
+    """What an object of ours, a sparse array or a container holds."""
     if isinstance(thing, list | tuple):
-        return sum(_add_up(part, seen) for part in thing)
+        return thing
     if isinstance(thing, dict):
-        return sum(_add_up(part, seen) for part in thing.values())
-    if type(thing).__module__.partition(".")[0] in ("privlp", "svm_models"):
-        return sum(_add_up(part, seen) for part in getattr(thing, "__dict__", {}).values())
-    return 0
-
-
-def is_mapped(array: Any) -> bool:
-    """Whether an array lies in a file that is mapped to memory."""
-    while isinstance(array, np.ndarray):
-        array = array.base
-    return isinstance(array, mmap)
+        return thing.values()
+    ours = type(thing).__module__.partition(".")[0] in ("privlp", "svm_models")
+    return getattr(thing, "__dict__", {}).values() if ours or sp.issparse(thing) else ()
