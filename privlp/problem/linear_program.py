@@ -13,6 +13,7 @@ import numpy.typing as npt
 from privlp.checks import frozen, is_one_of, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import row_labels, validation
+from privlp.problem.dask_rows import is_dask
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import write_model
 from privlp.problem.program_in_blocks import check_in_blocks, source_of
@@ -44,9 +45,10 @@ class LinearProgram(ProgramReaders, ProgramData):
         of floats that nobody can write to, such as a memory map opened with ``mode="r"``, and a
         CSR array of such arrays, is not copied. A DataFrame gives its names.
 
-        Or a sequence of such blocks of rows, which are read one after the other and not copied.
-        Then all rows are private. See the guide "Rows that do not fit into memory".
-    b : array_like, shape (n,), or a sequence of them, one for each block
+        Or a sequence of such blocks of rows, which are read one after the other and not copied, or
+        a ``dask.array`` or ``dask.dataframe``. Then all rows are private. See the guide "Rows that
+        do not fit into memory".
+    b : array_like, shape (n,), or a sequence of them, or of Dask, in the same blocks
         Right-hand sides: upper sides of A x. ``inf`` for a row that has a lower side only, such as
         a ``>=`` row read from a file.
     neighbours : NeighbourRelation or tuple of them
@@ -124,6 +126,8 @@ class LinearProgram(ProgramReaders, ProgramData):
     def __post_init__(self) -> None:
         self._set(neighbours=relation_of(self.neighbours))
         quote = not self.neighbours.hides_rows
+        if self.variable_names is None and is_dask(self.A):
+            self._set(variable_names=getattr(self.A, "columns", None))
         source = source_of(self.A, self.b, quote=quote)
         if source is None:
             self._check_matrix(quote=quote)

@@ -137,7 +137,9 @@ class ParquetRows(RowSource):
                 wrong = self._wrong_columns(A, b)
                 which = f"column {wrong[0]!r} of {self._of(place.file)}: " if wrong else ""
                 each = each._replace(fault=which + each.fault)
-            found.append(each)
+            # Also of rows that are made sparse: the size of the data as they are stored.
+            size = each.rows * each.columns * (4 if self._single else 8)
+            found.append(each._replace(size=size))
         return found
 
     def _wrong_columns(self, A: Any, b: npt.NDArray[Any]) -> list[str]:

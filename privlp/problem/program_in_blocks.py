@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem.block_sequences import BlockSequence, is_sequence_of_blocks
+from privlp.problem.dask_rows import DaskRows, is_dask
 from privlp.problem.data import KnownProgram, ProgramData
 from privlp.problem.row_source import RowSource, Sides
 
@@ -42,9 +43,12 @@ def source_of(A: Any, b: Any, *, quote: bool) -> RowSource | None:
                 parameter="b",
             )
         return A
-    if not is_sequence_of_blocks(A):
+    if is_dask(A):
+        source: RowSource = DaskRows(A, b)
+    elif is_sequence_of_blocks(A):
+        source = BlockSequence(A, b)
+    else:
         return None
-    source = BlockSequence(A, b)
     source.check(quote=quote)
     return source
 
@@ -95,12 +99,12 @@ def few_rows(lp: ProgramData) -> KnownProgram:
 def of_a_block(lp: ProgramData, A: Any, b: FloatArray) -> KnownProgram:
     """The program of the rows of one block."""
     count = len(b)
-    penalty = None if lp.penalty is None else np.full(count, lp.penalty[0])
+    price = None if lp.penalty is None else next(iter(lp.penalty), np.inf)
     return KnownProgram.of(
         lp,
         A=A,
         b=b,
         row_lower=np.broadcast_to(-np.inf, count),
         private=np.broadcast_to(True, count),
-        penalty=penalty,
+        penalty=None if price is None else np.full(count, price),
     )

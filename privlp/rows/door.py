@@ -117,6 +117,20 @@ class Rows(ABC, Generic[BlockT_co]):
         return np.sort(found)[::-1][:count]
 
 
+class KernelError(Exception):
+    """An error on another machine, of which no more is known than its kind.
+
+    Attributes
+    ----------
+    kind : str
+        The name of its class.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
 def _or_an_error_without_data(compute: Callable[[], Result]) -> Result:
     """What a computation on private rows returns.
 
@@ -126,11 +140,14 @@ def _or_an_error_without_data(compute: Callable[[], Result]) -> Result:
     try:
         return compute()
     except MemoryError:
-        failure: Exception = MemoryError("Too little memory for a computation on private rows.")
+        kind = "MemoryError"
+    except KernelError as error:
+        kind = error.kind
     except Exception as error:
         kind = type(error).__name__
-        failure = RuntimeError(
-            f"A computation on private rows failed ({kind}). The message is withheld, for it may"
-            " quote rows; try the computation on rows that are made up."
-        )
-    raise failure
+    if kind == "MemoryError":
+        raise MemoryError("Too little memory for a computation on private rows.")
+    raise RuntimeError(
+        f"A computation on private rows failed ({kind}). The message is withheld, for it may quote"
+        " rows; try the computation on rows that are made up."
+    )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from privlp.problem.dask_rows import DaskRows
 from privlp.problem.data import KnownProgram, ProgramData
 from privlp.problem.program_in_blocks import of_a_block
 from privlp.problem.standard_form import StandardForm
@@ -15,6 +16,7 @@ from privlp.problem.validation import is_mapped
 from privlp.rows.door import Rows
 from privlp.rows.in_blocks import InBlocks
 from privlp.rows.memory import limit_for
+from privlp.rows.on_cluster import current_client, program_on
 from privlp.rows.program_rows import ProgramRows, RowBlock
 
 # Entries of a block of a memory map.
@@ -24,6 +26,9 @@ _ENTRIES = 2**22
 def rows_of(lp: ProgramData) -> Rows[RowBlock]:
     """The private rows of a program, wherever they are."""
     if lp.in_blocks:
+        client = current_client() if isinstance(lp.A, DaskRows) else None
+        if client is not None:
+            return program_on(client, lp)
         limit = np.inf if lp.A.in_memory_anyway else limit_for(lp.A.size)
         return InBlocks(SourceBlocks(lp), limit)
     if is_mapped(lp.A) and lp.neighbours.changes_whole_rows:
