@@ -143,28 +143,31 @@ class StagesAtOptimum(HardRowSearch):
         if missed > _TOO_LOW * self._s + noise:
             self._verdict = Given.LOW
             return (start if self._search.known else x), far
-        if SURE * counts.sigma > self._s:  # much noise tells nothing of a little
-            return x, far
-        target = max(self._s - 2 * counts.sigma, self._s / 2)
+        if SURE * counts.sigma <= self._s:  # much noise tells nothing of a little
+            found = self._cheaper(counts, x, start, missed)
+            if found is not x and self._regions.cost(found) <= _TOO_HIGH * self._given:
+                self._verdict, self._regions.region = Given.HIGH, self._at_optimum
+                return found, x  # nothing costs more than what was given
+        return x, far
+
+    def _cheaper(
+        self, counts: NoisyCounts, x: FloatArray, start: FloatArray, missed: float
+    ) -> FloatArray:
+        """A cheaper point with few missed rows, if counts find one; or x."""
         if self._search.known and self._regions.cost(start) <= _TOO_HIGH * self._given:
-            return self._too_high(start, x)
+            return start
+        target, cheapest = max(self._s - 2 * counts.sigma, self._s / 2), self._regions.cheapest
         if missed > target:
-            return x, far
-        cheapest = self._regions.cheapest
+            return x
 
         def back(t: float) -> FloatArray:
             return cheapest + t * (x - cheapest)
 
         t, count = counts.first_below(target, back, 0.0, 1.0)
-        if math.isfinite(count) and self._regions.cost(back(t)) <= _TOO_HIGH * self._given:
-            self._search.known.append((count + 2 * counts.sigma, back(t)))
-            return self._too_high(back(t), x)
-        return x, far
-
-    def _too_high(self, good: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Go on from a cheaper point; nothing costs more than what was given."""
-        self._verdict, self._regions.region = Given.HIGH, self._at_optimum
-        return good, x
+        if math.isinf(count):
+            return x
+        self._search.known.append((count + 2 * counts.sigma, back(t)))
+        return back(t)
 
 
 class PerturbedAtOptimum(Perturbed):
@@ -193,13 +196,22 @@ class PerturbedAtOptimum(Perturbed):
         task.constraint_private(self.name)
         if task.opt is None or is_range(task.opt):
             raise InvalidParameterError(
-                "method='perturbed-at-opt' needs opt, one value of the objective; without it use"
-                " method='perturbed'.",
+                "opt is missing: method='perturbed-at-opt' needs one value of the objective."
+                " Without it use method='perturbed'.",
                 parameter="opt",
             )
         return super().plan(task)
 
     def _search(self, task: Task, public: PublicRows) -> tuple[Search, ReducedPolytope]:
         cap = largest_cost(task)
-        at_optimum = ReducedPolytope(public, math.inf if cap is None else cap)
+        cap = math.inf if cap is None else cap
+        best = public.best(public.cost)
+        if best is not None and cap < float(public.cost @ best):
+            way = "below the least" if task.lp.sense == "min" else "above the largest"
+            raise InvalidParameterError(
+                f"opt = {task.opt:g} is {way} objective within the public rows and bounds,"
+                f" {task.lp.objective(best):g}: no x reaches it.",
+                parameter="opt",
+            )
+        at_optimum = ReducedPolytope(public, cap)
         return partial(StagesAtOptimum, at_optimum=at_optimum), at_optimum
