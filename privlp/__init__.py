@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from privlp import examples as examples
+    from privlp import models as models
     from privlp.allocation.allocate import allocate as allocate
     from privlp.allocation.people import Allocation as Allocation
     from privlp.allocation.planning import AllocationPlan as AllocationPlan
     from privlp.allocation.relation import PersonPrivate as PersonPrivate
     from privlp.allocation.result import AllocationResult as AllocationResult
-    from privlp import models as models
     from privlp.audits import AuditedRelease as AuditedRelease
     from privlp.audits import AuditResult as AuditResult
     from privlp.audits import SolveAudit as SolveAudit
