@@ -101,6 +101,8 @@ class LogWeights:
         Logarithms of the raw weights, all zero at first; private. ``-inf`` is allowed.
     """
 
+    changes = ("raw",)
+
     def __init__(self, count: int) -> None:
         self.raw = np.zeros(count)
 

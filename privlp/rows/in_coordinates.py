@@ -26,6 +26,10 @@ _DOUBLE = 53
 _SHORTER = 2.0**-17
 # Units to 1 in entries and prices for second derivatives, and rows at a time: sums are below 2^53.
 _OF_A_CURVATURE, _OF_A_PRICE, _AT_A_TIME = 2.0**12, 2.0**10, 2**14
+# Rows of which more entries are stored are multiplied faster as dense ones.
+_DENSER = 0.1
+# Multiplied by this number, modulo 2^64, the digits of numbers are spread evenly (Knuth).
+_MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 
 class RowsInCoordinates:
@@ -53,6 +57,8 @@ class RowsInCoordinates:
     scale, weight : (m,)
         Factor of each row, and its price of violation between 0 and 1.
     """
+
+    changes = ("v", "change")
 
     def __init__(
         self,
@@ -107,26 +113,31 @@ class RowsInCoordinates:
         """Gradient of the sum of smoothed violations, in limbs: exact."""
         return weighed(self.G, self.weight * np.clip((self.v + shift) / softness, 0.0, 1.0))
 
-    def hessian(self, softness: float, shift: float) -> FloatArray:
-        """Second derivatives of the sum, (p, p), in units of 2^-34 / softness: exact integers.
+    def bent(self, softness: float, shift: float) -> int:
+        """Number of rows whose smoothed violation is bent: within the softness."""
+        return int(np.count_nonzero(self._is_bent(softness, shift)))
 
-        Those of rows and prices that are rounded to 12 and 10 bits. Second derivatives say where to
-        go; what is found is judged by gradients alone.
-        """
+    def _is_bent(self, softness: float, shift: float) -> npt.NDArray[np.bool_]:
         v = self.v + shift
-        band = np.flatnonzero((v > 0) & (v < softness) & (self.weight > 0))
+        return (v > 0) & (v < softness) & (self.weight > 0)
+
+    def hessian(self, softness: float, shift: float, share: float = 1.0) -> Integers:
+        """Second derivatives of the sum, (p, p), of this share of the rows, in integers: exact.
+
+        The unit is 2^-34 / softness. Rows and prices are rounded to 12 and 10 bits: second
+        derivatives say where to go, and what is found is judged by gradients alone. Whether a row
+        belongs to the share follows from the digits of its own violation. So blocks do not matter,
+        and other rows are taken at other points.
+        """
+        band = np.flatnonzero(self._is_bent(softness, shift))
+        if share < 1:
+            digits = np.ascontiguousarray(self.v[band]).view(np.uint64) * _MIXED
+            band = band[digits < share * 2.0**64]
         found = np.zeros((self.G.shape[1],) * 2, dtype=np.int64)
         for start in range(0, len(band), _AT_A_TIME):
             some = band[start : start + _AT_A_TIME]
-            rows, weight = self.G[some], np.rint(self.weight[some] * _OF_A_PRICE)
-            if sp.issparse(rows):
-                rows.data = np.rint(rows.data * _OF_A_CURVATURE)
-                part = (rows.T @ sp.diags_array(weight) @ rows).toarray()
-            else:
-                rows = np.rint(rows * _OF_A_CURVATURE)
-                part = rows.T @ (weight[:, None] * rows)
-            found += part.astype(np.int64)
-        return found.astype(np.float64)
+            found += _products(self.G[some], self.weight[some]).astype(np.int64)
+        return found
 
     def second_moments(self, largest_n: int) -> FloatArray:
         """Upper triangle of the sum of g_i g_i^T, off the diagonal times sqrt(2).
@@ -152,6 +163,19 @@ class RowsInCoordinates:
 
 #: Units to 1 in second derivatives.
 UNITS_OF_HESSIAN = _OF_A_PRICE * _OF_A_CURVATURE**2
+
+
+def _products(rows: Any, price: FloatArray) -> FloatArray:
+    """Sum of price_i g_i g_i^T over a few rows, rounded, in integers."""
+    weight = np.rint(price * _OF_A_PRICE)
+    if sp.issparse(rows) and rows.nnz < _DENSER * rows.shape[0] * rows.shape[1]:
+        rows.data = np.rint(rows.data * _OF_A_CURVATURE)
+        return np.asarray((rows.T @ sp.diags_array(weight) @ rows).toarray())
+    rows = rows.toarray() if sp.issparse(rows) else rows
+    rows = np.rint(rows * _OF_A_CURVATURE)
+    if (weight == weight[0]).all():
+        return np.asarray(rows.T @ rows) * weight[0]  # half the work of a product of two matrices
+    return np.asarray(rows.T @ (weight[:, None] * rows))
 
 
 def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatArray]:
