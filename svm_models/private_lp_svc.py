@@ -164,14 +164,17 @@ class PrivateLPSVC(PrivateLinearClassifier):
     1/2 take their places. Twice the rounding error of a sum is added to each.
 
     *Budget*: one ledger. One Gaussian release of p (p + 1)/2 numbers takes a tenth of the squared
-    Gaussian parameters, one of p numbers 0.35 of them. T releases of p numbers take the rest, later
+    Gaussian parameters, one of p numbers 0.35 of them. At medium noise (nu below from 0.003 to
+    0.01) the moments of the whitened and shortened records are released too, at the same
+    sensitivity: the shares are 0.05, 0.08 and 0.33. T releases of p numbers take the rest, later
     ones with less noise because they count more (``WeightedGaussianMechanism``). All are charged
     before the first. Proof: ``docs/proofs.md``, "Elastic duals on an L1 ball".
 
     *Rule*: nu = sigma sqrt(p)/n, sigma the noise of one release at the whole budget, is a function
     of n, p, eps and delta; R = 50/sqrt(nu), in units of 1/data_norm; T = max(9.5 nu^(-1/3), 4.4
     nu^(-1/2)), which grows with eps; steps are a quarter of those that the moments allow; second
-    moments below 150 nu^2 (per record) are taken for noise. A heuristic, confirmed by trial:
+    moments below 150 nu^2 (per record) are taken for noise. Above nu = 0.003 the player moves less
+    along weak directions where released sums show the classes far apart. A heuristic, confirmed by trial:
     ``docs/results/private_lp_svc.md``.
 
     Parameters

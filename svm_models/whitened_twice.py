@@ -112,9 +112,9 @@ class Coordinates:
         """The player's region and metric.
 
         Where the classes are far apart, weak directions say little that noise does not drown. The
-        player moves less along them: its ridge is twice as many times larger, at most 4 times.
+        player moves less along them: its ridge is as many times larger, at most 4 times.
         """
-        times = min(max(2 * separation, 1.0), _MOST_TIMES)
+        times = min(max(separation, 1.0), _MOST_TIMES)
         if times == 1.0:
             return L1Ball(self.whiten, step, radius)
         root = _root(self._metric(times))
