@@ -174,8 +174,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
     of n, p, eps and delta; R = 50/sqrt(nu), in units of 1/data_norm; T = max(9.5 nu^(-1/3), 4.4
     nu^(-1/2)), which grows with eps; steps are a quarter of those that the moments allow; second
     moments below 150 nu^2 (per record) are taken for noise. Above nu = 0.003 the player moves less
-    along weak directions where released sums show the classes far apart. A heuristic, confirmed by trial:
-    ``docs/results/private_lp_svc.md``.
+    along weak directions where released sums show the classes far apart. A heuristic, confirmed by
+    trial: ``docs/results/private_lp_svc.md``.
 
     Parameters
     ----------
