@@ -15,7 +15,7 @@ from svm_models.regression_losses import MEDIAN, ResidualLoss
 from svm_models.regression_records import bits_for
 from svm_models.whitening import noise_of_one_sum
 
-OF_MOMENTS = "sum the second moments of records scaled to norm 1"
+OF_MOMENTS = "sum the second moments of records of norm 1 or less"
 OF_NORMS = "count records by their norm"
 OF_SIZES = "count records by the size of their residual"
 OF_LEVELS = "count records above each quantile"
@@ -119,7 +119,7 @@ class Plan:
         stages = stages_of(loss, width)
         longer = min(max(_LONGER * nu, 0.0), _MOST_LONGER)
         least = min([min(q, 1 - q) for q in quantiles], default=0.5)
-        norms = _share_of_counts(2 * COUNTS, count_noise / (_ACCURACY * n))
+        norms = _share_of_counts(TURNS * COUNTS, count_noise / (_ACCURACY * n))
         sizes = _share_of_counts(2 * COUNTS, count_noise / (_ACCURACY * n))
         levels = len(quantiles) * COUNTS, count_noise / (_LEVEL_ACCURACY * least * n)
         shares = [_MOMENTS, norms, sizes, _share_of_counts(*levels) if quantiles else 0.0]
@@ -127,7 +127,7 @@ class Plan:
         counted = math.sqrt(max(len(quantiles), 1)) * rounding
         sums = [
             (math.sqrt(moved) * rounding, TURNS, OF_MOMENTS),
-            (rounding, 2 * COUNTS, OF_NORMS),
+            (rounding, TURNS * COUNTS, OF_NORMS),
             (rounding, 2 * COUNTS, OF_SIZES),
             (counted, COUNTS, OF_LEVELS),
             (float(moved), 1, OF_WHOLE),
