@@ -85,7 +85,8 @@ def solve(
         ``"auto"`` takes the method with the least error predicted from public numbers
         (:func:`plan`). For whole constraints it takes ``"staged-at-opt"`` if the optimum is given
         as one value and costs alone bound the variables, and ``"perturbed-at-opt"`` if it is given
-        for another region; without one ``"perturbed"``, or ``"staged"`` where that would be mostly noise. Where none applies it chooses among ``"dmw"`` and
+        for another region. Without one it takes ``"perturbed"``, or ``"staged"`` where that would
+        be mostly noise. Where none applies it chooses among ``"dmw"`` and
         ``"ftpl"``. For other relations it chooses among ``"mw"``
         and ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise,
         whichever is narrower, or ``"measured-slack"`` where that loses clearly less on programs
