@@ -125,6 +125,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "planted": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "tests/planted/*.py"),
     "private_lp_svc": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER),
     "regression": (*PRIVACY, *SOLVERS, *REGRESSION),
+    "blocks": (*PRIVACY, *SOLVERS),
     "scale": (*PRIVACY, *SOLVERS),
     "scm_curves": (
         *PRIVACY,

@@ -18,7 +18,7 @@ from privlp.rows.on_cluster import OnCluster
 from tests import programs
 from tests.programs import methods_for
 from tests.test_row_blocks import COSTS, EXACT, OPT, N, assert_same, solved, split, table
-from tests.test_rows import DATA, quoting, quoting_the_shape, request_of
+from tests.test_rows import DATA, SCALED, of_each_row, quoting, quoting_the_shape, request_of
 
 dask = pytest.importorskip("dask", reason="Dask is an extra")
 distributed = pytest.importorskip("distributed", reason="Dask is an extra")
@@ -110,6 +110,11 @@ class TestTheSameAsInMemory:
     def test_names_of_columns(self):
         lp = LinearProgram(COSTS, *COLLECTIONS["frames"]())
         assert lp.variable_names == tuple("wxyz")
+
+    @pytest.mark.parametrize("name", SCALED)
+    def test_numbers_of_a_row(self, on_cluster, name):
+        whole, lp = LinearProgram(COSTS, *table()), LinearProgram(COSTS, *arrays())
+        np.testing.assert_array_equal(of_each_row(lp.rows(), name), of_each_row(whole.rows(), name))
 
     def test_exact_solution_and_private_report(self, on_cluster):
         whole, lp = LinearProgram(COSTS, *table()), LinearProgram(COSTS, *arrays())

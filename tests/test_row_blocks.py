@@ -23,6 +23,9 @@ STORAGE = {"dense": np.array, "float32": np.float32, "sparse": sp.csr_array}
 CUTS = {"one block": [], "three": [17, 60], "many": list(range(7, N, 7)), "an empty one": [0, 40]}
 #: Methods whose sums over rows are exact.
 EXACT = ("staged", "staged-at-opt", "mirror")
+# On this program the others have equal bits by luck; they are compared to a tolerance.
+NOT_YET = ("mirror-dense", "mirror-best")
+WHY = "sums of this method are not on a public grid"
 
 
 def table(n=N, seed=0):
@@ -98,6 +101,26 @@ class TestTheSameAsInMemory:
         lp = LinearProgram(COSTS, Made(blocks[0]), blocks[1], **fields)
         with memory.using(limit):
             assert_same(whole, solved(lp, method), method)
+
+    @pytest.mark.parametrize(
+        "method",
+        [
+            *EXACT,
+            *(
+                pytest.param(method, marks=pytest.mark.xfail(reason=WHY, raises=AssertionError))
+                for method in NOT_YET
+            ),
+        ],
+    )
+    def test_to_the_last_bit(self, method):
+        """Without noise, whose rounding would hide small differences."""
+        A, b = table()
+        one, *others = (
+            solved(LinearProgram(COSTS, *split(A, b, cuts)), method, math.inf).x
+            for cuts in CUTS.values()
+        )
+        for other in others:
+            np.testing.assert_array_equal(one, other)
 
     def test_soft_rows(self):
         A, b = table()

@@ -4,9 +4,13 @@ A new source of rows gets all tests by one entry in SOURCES.
 """
 
 import math
+import tempfile
 from functools import partial
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -42,7 +46,10 @@ SOURCES = {
     "read anew": lambda lp: read_anew(lp, [7, 36], 0),
     "held in part": lambda lp: read_anew(lp, [5, 17, 36], 3000),
     "held": lambda lp: read_anew(lp, [7, 36], math.inf),
+    "a list of blocks": lambda lp: of_blocks(lp, [7, 36]),
+    "Parquet": lambda lp: of_parquet(lp),  # noqa: PLW0108 (defined below)
 }
+FOLDER = tempfile.TemporaryDirectory()
 STORAGE = {"dense": np.array, "sparse": sp.csc_array}
 
 
@@ -86,6 +93,24 @@ SCALED = {
     ),
     "polytope": (partial(RowsOnPolytope, region=POLYTOPE, with_value=True), (POINT, POINT / 3)),
 }
+
+
+def of_blocks(lp, cuts):
+    ends = [0, *cuts, lp.shape[0]]
+    rows = [slice(low, high) for low, high in pairwise(ends)]
+    A, b = lp.A, lp.b
+    return LinearProgram(lp.c, [A[own] for own in rows], [b[own] for own in rows]).rows()
+
+
+def of_parquet(lp):
+    """Row groups of 13 rows, in a folder that is deleted after the test session."""
+    pytest.importorskip("pyarrow", reason="PyArrow is an extra")
+    A = lp.A.toarray() if sp.issparse(lp.A) else lp.A
+    columns = pd.DataFrame(A).rename(columns=str).assign(b=lp.b)
+    file = Path(FOLDER.name, f"{hash((A.tobytes(), lp.b.tobytes()))}.parquet")
+    if not file.exists():
+        columns.to_parquet(file, row_group_size=13, index=False)
+    return LinearProgram.from_parquet(file, lp.c, "b", sparse=sp.issparse(lp.A)).rows()
 
 
 def dense_state(rows, prepare, answers):
