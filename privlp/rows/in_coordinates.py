@@ -52,6 +52,8 @@ class RowsInCoordinates:
         Factor of each row, and its price of violation between 0 and 1.
     """
 
+    changes = ("v", "change")
+
     def __init__(
         self,
         block: RowBlock,
