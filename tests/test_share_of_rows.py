@@ -10,6 +10,9 @@ from privlp.methods.staged_charges import Stage
 from privlp.problem.standard_form import StandardForm
 from privlp.rows.program_rows import RowBlock
 from privlp.rows.share import share_of
+from tests.test_row_blocks import assert_same, split
+
+MANY = 30_000
 
 
 def block(A, b, first=0, **options):
@@ -69,17 +72,50 @@ def test_the_rows_that_are_read_grow_with_the_root_of_all_rows():
     assert read[0] < 50_000
 
 
-def test_a_solve_that_reads_a_share_misses_few_rows(monkeypatch):
+def many_rows():
+    """Costs, A and b of so many rows that stages read a share of them."""
     rng = np.random.default_rng(1)
-    n, d = 30_000, 5
-    A = sp.csr_array(-rng.uniform(0.2, 1, (n, d)))
-    lp = LinearProgram(rng.uniform(1, 3, d), A, -np.ones(n))
-    shares = []
+    A = -rng.uniform(0.2, 1, (MANY, 5))
+    return rng.uniform(1, 3, 5), A, -np.ones(MANY)
+
+
+def solved(lp, method="staged-at-opt"):
+    return solve(lp, 1.0, 1e-6, MANY // 40, opt=5.0, method=method, rng=0)
+
+
+@pytest.fixture
+def shares(monkeypatch):
+    """The shares that are taken of blocks."""
+    found = []
     monkeypatch.setattr(
         "privlp.methods.staged_run.share_of",
-        lambda rows, share: shares.append(share) or share_of(rows, share),
+        lambda rows, share: found.append(share) or share_of(rows, share),
     )
-    solution = solve(lp, 1.0, 1e-6, n // 40, opt=5.0, method="staged-at-opt", rng=0)
+    return found
+
+
+def test_a_solve_that_reads_a_share_misses_few_rows(shares):
+    costs, A, b = many_rows()
+    solution = solved(LinearProgram(costs, sp.csr_array(A), b))
     assert len(shares) == 6
     assert max(shares) < 0.5
-    assert np.count_nonzero(A @ solution.x > -1 + 0.01) <= n // 40
+    assert np.count_nonzero(A @ solution.x > -1 + 0.01) <= MANY // 40
+
+
+@pytest.mark.parametrize("cuts", [[1], [9_999, 20_001], list(range(0, MANY, 3_333))])
+@pytest.mark.parametrize("method", ["staged", "staged-at-opt"])
+def test_blocks_know_their_places(shares, method, cuts):
+    costs, A, b = many_rows()
+    whole = solved(LinearProgram(costs, A, b), method)
+    assert 0 < min(shares) < 0.5
+    assert_same(whole, solved(LinearProgram(costs, *split(A, b, cuts)), method), "staged")
+
+
+def test_memory_maps_know_the_places_of_their_rows(shares, tmp_path, monkeypatch):
+    monkeypatch.setattr("privlp.rows.program_blocks._ENTRIES", 5 * 7_001)
+    costs, A, b = many_rows()
+    np.save(tmp_path / "A.npy", A)
+    mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
+    one, other = (solved(LinearProgram(costs, rows, b)) for rows in (A, mapped))
+    assert len(shares) > 12
+    assert_same(one, other, "staged")
