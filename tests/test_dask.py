@@ -4,6 +4,7 @@ import logging
 import math
 import os
 import signal
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidProblemError
+from privlp.methods import staged_charges
 from privlp.privacy import Randomness
 from privlp.rows.in_blocks import InBlocks
 from privlp.rows.on_cluster import OnCluster
@@ -115,6 +117,13 @@ class TestTheSameAsInMemory:
     def test_numbers_of_a_row(self, on_cluster, name):
         whole, lp = LinearProgram(COSTS, *table()), LinearProgram(COSTS, *arrays())
         np.testing.assert_array_equal(of_each_row(lp.rows(), name), of_each_row(whole.rows(), name))
+    @pytest.mark.parametrize("places", ["on workers", "without a cluster"])
+    def test_stages_that_read_a_share_of_the_rows(self, cluster, places, monkeypatch):
+        monkeypatch.setattr(staged_charges, "_ROWS_READ", 0.5)
+        with cluster.as_current() if places == "on workers" else nullcontext():
+            lp = LinearProgram(COSTS, *arrays([3, 50]))
+            whole = LinearProgram(COSTS, *table())
+            assert_same(solved(whole, "staged"), solved(lp, "staged"), "staged")
 
     def test_exact_solution_and_private_report(self, on_cluster):
         whole, lp = LinearProgram(COSTS, *table()), LinearProgram(COSTS, *arrays())

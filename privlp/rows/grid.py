@@ -10,7 +10,9 @@ block, the thread or the machine, fused operations included.
 with a point is at most 2^(5+q+r), and q + r = 48. So a violation is a function of its row alone,
 however BLAS goes about many rows at a time.
 
-*Sums of a part* of at most 2^14 rows: at most 2^(14+3+p+q), and p + q <= 36.
+*Sums of a part* of at most 2^14 rows: at most 2^(14+3+p+q), and p + q <= 36. A part may have
+2^(log2(n) - 2) rows if that is more, log2 rounded up: at most 2^(log2(n)+1+p+q), and the next
+paragraph bounds p + q.
 
 *Sums of all rows.* What a row adds has a norm of at most sqrt(2): they are at most 2^(1/2+p+q) n,
 and p + q <= 52 - log2 n. In between, sums before centring are 64-bit integers: at most

@@ -13,25 +13,35 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.rows.grid import bits_of
+
 FloatArray = npt.NDArray[np.float64]
 Entries = npt.NDArray[np.float32]
 #: Weights of rows from their products with a point; may change its argument.
 Weigh: TypeAlias = Callable[[FloatArray], FloatArray]
 
-#: Rows of a part at most: partial sums over them are exact (:mod:`privlp.rows.grid`).
+#: Rows of a part at most, however few there are in all: partial sums over them are exact
+#: (:mod:`privlp.rows.grid`).
 MOST_ROWS = 2**14
 _ALL = slice(None)
 # Fewer weights than this share are picked out.
 _FEW = 0.1
+_BITS_OF_FEW = 16
 # Entries of a part, about: two megabytes in double precision, or less.
 _DENSE_ENTRIES, _SPARSE_ENTRIES = 2**17, 2**18
 
 
-def rows_of_a_part(shape: tuple[int, int], entries: int, *, sparse: bool) -> int:
-    """How many rows stand in a part, of so many rows and columns with so many entries in all."""
+def rows_of_a_part(
+    shape: tuple[int, int], entries: int, *, sparse: bool, private: int | None = None
+) -> int:
+    """How many rows stand in a part, of so many rows and columns with so many entries in all.
+
+    Of more `private` rows in all the grid is coarser, so sums over a quarter of them are exact too.
+    """
     of_one = max(1, entries // max(1, shape[0]))
     wanted = (_SPARSE_ENTRIES if sparse else _DENSE_ENTRIES) // of_one
-    return int(min(max(wanted, 64), MOST_ROWS))
+    most = MOST_ROWS * 2 ** max(bits_of(private or 0) - _BITS_OF_FEW, 0)
+    return int(min(max(wanted, 64), most))
 
 
 class DensePart:

@@ -51,10 +51,12 @@ class RowBlock:
         Right-hand sides b'.
     price : (m,) or None
         Price of a unit of violation of each row; ``None`` if every row is hard.
+    first : int
+        The place of the first row of `form` among all rows of the user.
     """
 
-    def __init__(self, form: StandardForm) -> None:
-        n = form.lp.shape[0]
+    def __init__(self, form: StandardForm, *, first: int = 0) -> None:
+        n, self.first = form.lp.shape[0], first
         self.lp, self.rhs = form.lp, form.rhs
         self.price = None
         if form.lp.penalty is not None:
@@ -86,7 +88,8 @@ class RowBlock:
             Variables of the user, in place of those of the standard form.
         """
         A = sp.csr_array(self._A) if self._sparse else self._A
-        wanted = rows_of_a_part(A.shape, A.nnz if self._sparse else A.size, sparse=self._sparse)
+        entries = A.nnz if self._sparse else A.size
+        wanted = rows_of_a_part(A.shape, entries, sparse=self._sparse, private=self.shape[0])
         if columns is None:
             columns, factors = self.form.column, self.form.column_sign * factors
         every_column = np.array_equal(columns, np.arange(A.shape[1]))
