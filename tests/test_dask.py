@@ -117,6 +117,7 @@ class TestTheSameAsInMemory:
     def test_numbers_of_a_row(self, on_cluster, name):
         whole, lp = LinearProgram(COSTS, *table()), LinearProgram(COSTS, *arrays())
         np.testing.assert_array_equal(of_each_row(lp.rows(), name), of_each_row(whole.rows(), name))
+
     @pytest.mark.parametrize("places", ["on workers", "without a cluster"])
     def test_stages_that_read_a_share_of_the_rows(self, cluster, places, monkeypatch):
         monkeypatch.setattr(staged_charges, "_ROWS_READ", 0.5)
