@@ -22,6 +22,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from privlp import examples as examples
     from privlp import models as models
+    from privlp.allocation.allocate import allocate as allocate
+    from privlp.allocation.people import Allocation as Allocation
+    from privlp.allocation.planning import AllocationPlan as AllocationPlan
+    from privlp.allocation.relation import PersonPrivate as PersonPrivate
+    from privlp.allocation.result import AllocationResult as AllocationResult
     from privlp.audits import AuditedRelease as AuditedRelease
     from privlp.audits import AuditResult as AuditResult
     from privlp.audits import SolveAudit as SolveAudit
@@ -63,6 +68,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "privlp.allocation.allocate": ("allocate",),
+    "privlp.allocation.people": ("Allocation",),
+    "privlp.allocation.planning": ("AllocationPlan",),
+    "privlp.allocation.relation": ("PersonPrivate",),
+    "privlp.allocation.result": ("AllocationResult",),
     "privlp.audits": ("AuditedRelease", "AuditResult", "SolveAudit", "audit", "audit_solve"),
     "privlp.errors": (
         "BudgetExceededError",
