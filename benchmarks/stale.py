@@ -100,6 +100,13 @@ SOURCES: dict[str, tuple[str, ...]] = {
         *DESCENT_CLASSIFIER,
         *SELECTION_CLASSIFIER,
     ),
+    "models": (
+        *PRIVACY,
+        *SOLVERS,
+        "privlp/models/*.py",
+        "benchmarks/model_pictures.py",
+        "benchmarks/families/instance.py",
+    ),
     "feasible": (*PRIVACY, *SOLVERS, "privlp/examples.py"),
     "never_violated": (
         *PRIVACY,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from privlp import examples as examples
+    from privlp import models as models
     from privlp.allocation.allocate import allocate as allocate
     from privlp.allocation.people import Allocation as Allocation
     from privlp.allocation.planning import AllocationPlan as AllocationPlan
@@ -106,10 +107,10 @@ _HOMES = {
     "privlp.status": ("Status",),
     "privlp.verdict": ("Verdict",),
 }
-_SUBMODULES = ("audits", "errors", "examples", "privacy", "problem", "relations")
+_SUBMODULES = ("audits", "errors", "examples", "models", "privacy", "problem", "relations")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["examples", *_HOME_OF]  # noqa: PLE0604
+__all__ = ["examples", "models", *_HOME_OF]  # noqa: PLE0604
 
 
 class _Package(ModuleType):

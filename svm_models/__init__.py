@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from svm_models.exact import QPSVC as QPSVC
     from svm_models.exact import HuberSVC as HuberSVC
     from svm_models.exact import RegularizedLogisticRegression as RegularizedLogisticRegression
+    from svm_models.exact_regression import LPSVR as LPSVR
+    from svm_models.exact_regression import LPQuantileRegressor as LPQuantileRegressor
     from svm_models.kernel import RandomFourierFeatures as RandomFourierFeatures
     from svm_models.linear_programs import hard_margin_lp as hard_margin_lp
     from svm_models.linear_programs import soft_margin_lp as soft_margin_lp
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     )
     from svm_models.perturbed_classifiers import OutputPerturbationSVC as OutputPerturbationSVC
     from svm_models.private_lp_svc import PrivateLPSVC as PrivateLPSVC
+    from svm_models.private_regression import PrivateLPSVR as PrivateLPSVR
+    from svm_models.private_regression import PrivateQuantileRegressor as PrivateQuantileRegressor
     from svm_models.selection import PrivateModelSelector as PrivateModelSelector
 
 _HOMES = {
@@ -61,6 +65,7 @@ _HOMES = {
     "dual_perturbation": ("DualPerturbationSVC",),
     "evaluation": ("CrossValidation", "ResultStore", "cross_validate"),
     "exact": ("LPSVC", "QPSVC", "HuberSVC", "RegularizedLogisticRegression"),
+    "exact_regression": ("LPSVR", "LPQuantileRegressor"),
     "kernel": ("RandomFourierFeatures",),
     "linear_programs": ("hard_margin_lp", "soft_margin_lp"),
     "losses": ("MarginLoss",),
@@ -73,6 +78,7 @@ _HOMES = {
         "OutputPerturbationSVC",
     ),
     "private_lp_svc": ("PrivateLPSVC",),
+    "private_regression": ("PrivateLPSVR", "PrivateQuantileRegressor"),
     "selection": ("PrivateModelSelector",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -83,7 +83,7 @@ class LPSVC(LinearBinaryClassifier):
         self.objective_ = float(
             np.abs(solved.dual).sum() + C * np.maximum(0.0, 1 - M @ solved.dual).sum()
         )
-        self.gap_ = _certified_gap(self.objective_, solved.objective)
+        self.gap_ = certified_gap(self.objective_, solved.objective)
         return solved.dual
 
 
@@ -155,7 +155,7 @@ class QPSVC(LinearBinaryClassifier):
         weights = np.asarray(w.value, dtype=float)
         multipliers = np.clip(np.asarray(margins.dual_value, dtype=float), 0.0, C)
         self.objective_ = float(weights @ weights + C * np.maximum(0.0, 1 - M @ weights).sum())
-        self.gap_ = _certified_gap(
+        self.gap_ = certified_gap(
             self.objective_, float(multipliers.sum() - np.sum(np.square(M.T @ multipliers)) / 4)
         )
         return weights
@@ -269,7 +269,14 @@ class RegularizedLogisticRegression(_SmoothClassifier):
         return logistic()
 
 
-def _certified_gap(objective: float, dual_objective: float) -> float:
+def certified_gap(objective: float, dual_objective: float) -> float:
+    """(objective - dual objective) / (1 + objective).
+
+    Raises
+    ------
+    UncertifiedOptimumError
+        If it is larger than 1e-6.
+    """
     gap = (objective - dual_objective) / (1 + abs(objective))
     if not gap <= _GAP:
         raise UncertifiedOptimumError(

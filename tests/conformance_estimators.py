@@ -24,17 +24,21 @@ from svm_models import (
     OutputPerturbationLogisticRegression,
     OutputPerturbationSVC,
     PrivateLPSVC,
+    PrivateLPSVR,
     PrivateModelSelector,
+    PrivateQuantileRegressor,
     base,
     minimise,
     perturbation,
     private_lp_svc,
+    regression_records,
     threshold,
     whitening,
 )
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
+from svm_models.regression_base import PrivateLinearRegressor
 from svm_models.whitened_records import WhitenedRecords
 from svm_models.whitening import shortened
 from tests.conformance_kit import (
@@ -805,6 +809,116 @@ _CHOICE_ADDED = Played(
     answer=_for_or_against,
 )
 
+# ----------------------------------------------------------------------------------------------
+# regression
+
+
+def _numbers(*pairs: tuple[float, float]) -> Records:
+    """Records of one feature each, and their y."""
+    X, y = np.array(pairs, dtype=float).T
+    return X[:, None], y
+
+
+def _regress(estimator: Callable[..., Any] = PrivateQuantileRegressor, **options: Any) -> Any:
+    def call(records: Records) -> Any:
+        given = {"delta": 1e-6, "X_bounds": (-1, 1), "y_bounds": (-1, 1), **options}
+        return estimator(1.0, random_state=0, **given).fit(*records)
+
+    return call
+
+
+@contextmanager
+def _of_any_length() -> Iterator[None]:
+    """Records are neither scaled to norm 1 nor shortened."""
+    with (
+        mock.patch.object(regression_records, "_norms", lambda Z: np.full(len(Z), 0.1)),
+        mock.patch.object(regression_records, "on_grid", lambda G, bits: np.rint(G * 2.0**bits)),
+    ):
+        yield
+
+
+_TRUE_NUMBER_OF_PAIRS = replaced(
+    PrivateLinearRegressor,
+    "_neighbours",
+    lambda self, n, account: (Neighbours.adding(max(n, 1)), account),
+)
+_IN_THE_MIDDLE = [(0.0, 0.0)] * 60
+_SPREAD = [(0.0, y) for y in np.linspace(-1, 1, 60)]
+_ROUNDS_ARE_PLANNED = "the number of rounds is fixed before a record is read"
+_COUNTED_ONCE = "a record counts once, however long"
+_EITHER_WAY = "a count moves by one either way"
+_NO_CONSTANT: dict[str, Any] = {"quantile": 0.9, "fit_intercept": False}
+
+#: What is released, how it is fitted, and two records of which one is replaced by the other.
+_RELEASED: list[tuple[str, str, dict[str, Any], Any, Any, list[Any]]] = [
+    ("second moments", "sum the second moments", {}, (1.0, 0.0), (-1.0, 0.0), _IN_THE_MIDDLE),
+    ("norms", "count records by their norm", {}, (1.0, 0.0), (0.0, 0.0), _IN_THE_MIDDLE),
+    ("sizes", "count records by the size", {}, (0.0, 1.0), (0.0, 0.0), _SPREAD),
+    ("levels", "count records above", {"quantile": 0.9}, (0.0, 1.0), (0.0, -1.0), _SPREAD),
+    ("whole", "sum the records", _NO_CONSTANT, (1.0, 0.0), (-1.0, 0.0), _IN_THE_MIDDLE),
+    ("slopes", "sum the slopes", _NO_CONSTANT, (1.0, 1.0), (1.0, -1.0), _IN_THE_MIDDLE),
+]
+
+
+def _regression(
+    name: str, purpose: str, options: dict[str, Any], one: Any, other: Any, rest: list[Any]
+) -> Played:
+    counts = purpose.startswith("count")
+    return Played(
+        f"PrivateQuantileRegressor: {name}",
+        frozenset(["PrivateQuantileRegressor"]),
+        _regress(**options),
+        (_numbers(one, *rest), _numbers(other, *rest)),
+        purpose,
+        _faults(
+            SCALE=_COUNTED_ONCE if counts else Patch(_of_any_length),
+            RELATION=_EITHER_WAY if counts else Patch(_REMOVED),
+            STOP=_ROUNDS_ARE_PLANNED,
+        ),
+    )
+
+
+def _regression_added(
+    name: str, purpose: str, options: dict[str, Any], one: Any, _: Any, rest: list[Any]
+) -> Played:
+    counts = purpose.startswith("count")
+    return Played(
+        f"PrivateQuantileRegressor: {name}, record added",
+        frozenset(["PrivateQuantileRegressor"]),
+        _regress(**options, **_added(60)),
+        _without_the_first(_numbers(one, *rest)),
+        purpose,
+        _faults(
+            SCALE=_COUNTED_ONCE if counts else Patch(_of_any_length),
+            RELATION=_EITHER_WAY if counts else Patch(_HALF_A_RECORD_ADDED),
+            STOP=Patch(_TRUE_NUMBER_OF_PAIRS, _without_the_first(_numbers(one, (0.0, 0.0)))),
+        ),
+        # What is counted is compared with a share of the records.
+        sharp=0.3 if counts else 0.95,
+    )
+
+
+_REGRESSION: list[Subject] = [
+    *(_regression(*released) for released in _RELEASED),
+    *(_regression_added(*released) for released in _RELEASED),
+    Played(
+        "PrivateQuantileRegressor: slopes of several quantiles",
+        frozenset(["PrivateQuantileRegressor"]),
+        _regress(quantile=(0.2, 0.5, 0.9), fit_intercept=False),
+        (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
+        "sum the slopes",
+        _faults(SCALE=Patch(_of_any_length), RELATION=Patch(_REMOVED), STOP=_ROUNDS_ARE_PLANNED),
+    ),
+    Played(
+        "PrivateLPSVR: slopes",
+        frozenset(["PrivateLPSVR"]),
+        _regress(PrivateLPSVR, fit_intercept=False),
+        (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
+        "sum the slopes",
+        _faults(SCALE=Patch(_of_any_length), RELATION=Patch(_REMOVED), STOP=_ROUNDS_ARE_PLANNED),
+    ),
+]
+
 _OBJECTIVE_KINDS = {0.0: "ObjectivePerturbation", 9e-4: "GaussianObjectivePerturbation"}
 
 ESTIMATORS: list[Subject] = [
@@ -831,6 +945,7 @@ ESTIMATORS: list[Subject] = [
     *_WHITENED,
     *_WEIGHTED,
     *_THRESHOLDS,
+    *_REGRESSION,
     _COUNT,
     _CHOICE,
     _CHOICE_ADDED,

@@ -1,4 +1,4 @@
-"""What every method of `solve` and every private classifier inherits: draws are paid for, and the limit without noise is right.
+"""What every method of `solve` and every private estimator inherits: draws are paid for, and the limit without noise is right.
 
 The registries are `tests.planted.programs` and `tests.planted.successes.ESTIMATORS`: a method, a
 relation or a classifier without an entry fails here.
@@ -19,6 +19,7 @@ from privlp.methods import METHODS
 from privlp.privacy import Ledger
 from privlp.relations import NeighbourRelation
 from svm_models.base import PrivateLinearClassifier
+from svm_models.regression_base import PrivateLinearRegressor
 from tests.planted import programs
 from tests.planted.draws import Draws
 from tests.planted.programs import DELTA, INF, PROGRAMS, methods_of, problem, request_of
@@ -165,6 +166,7 @@ TIGHTEST = {
     "mirror-best": ({"alpha": 0.1, "s": 1}, 0.06),
     "ftpl": ({"alpha": 0.1, "s": 1}, 0.06),
     "perturbed": ({"s": 1}, math.inf),
+    "perturbed-at-opt": ({"s": 1}, 1e-3),
     "staged": ({"s": 1}, math.inf),
     "staged-at-opt": ({"s": 1}, 0.005),
     "mw": ({"alpha": 0.2}, 0.2),
@@ -281,6 +283,18 @@ def selects_the_margins_it_counts(estimator):
     np.testing.assert_allclose(estimator.fit(one, Y).coef_, [[3.0, 0]])
 
 
+def has_nearly_the_least_loss(loss, exact):
+    """Of residuals, beside the exact fit."""
+
+    def check(estimator):
+        y = np.clip(X @ [0.4, -0.3] + 0.05 * np.sin(37 * np.arange(len(X))), -1, 1)
+        best = np.mean(loss(y - exact.fit(X, y).predict(X)))
+        found = np.mean(loss(y - estimator.fit(X, y).predict(X)))
+        assert best - 1e-9 <= found <= 1.02 * best
+
+    return check
+
+
 CLASSIFIER_LIMITS = {
     "OutputPerturbationSVC": is_the_minimiser(HUBER),
     "OutputPerturbationLogisticRegression": is_the_minimiser(LOGISTIC),
@@ -293,6 +307,13 @@ CLASSIFIER_LIMITS = {
     "DMWSVC, published": keeps_all_but_s_margins,
     "DMWSVC, soft": is_the_private_program_without_noise,
     "PrivateLPSVC": is_the_minimiser_over_a_ball,
+    "PrivateQuantileRegressor": has_nearly_the_least_loss(
+        lambda r: np.maximum(0.6 * r, -0.4 * r), svm_models.LPQuantileRegressor(0.6)
+    ),
+    "PrivateLPSVR": has_nearly_the_least_loss(
+        lambda r: np.maximum(0, abs(r) - 0.02),
+        svm_models.LPSVR(C=1e4, epsilon=0.02),
+    ),
     "PrivateModelSelector": chooses_the_fewest_mistakes,
 }
 
@@ -300,6 +321,8 @@ CLASSIFIER_LIMITS = {
 @pytest.mark.parametrize("name", CLASSIFIER_LIMITS)
 def test_without_noise_a_classifier_approaches_the_exact_one(name):
     estimator = ESTIMATORS[name](eps=INF)
+    if name == "PrivateLPSVR":
+        estimator.set_params(epsilon=0.02)
     CLASSIFIER_LIMITS[name](estimator)
     assert not estimator.privacy_.private
 
@@ -342,7 +365,9 @@ def test_every_method_of_every_relation_has_entries():
 def test_every_private_classifier_has_entries():
     exported = {name for name in svm_models.__all__ if isinstance(getattr(svm_models, name), type)}
     private = {
-        name for name in exported if issubclass(getattr(svm_models, name), PrivateLinearClassifier)
+        name
+        for name in exported
+        if issubclass(getattr(svm_models, name), PrivateLinearClassifier | PrivateLinearRegressor)
     }
     private.add("PrivateModelSelector")
     assert {name.partition(",")[0] for name in ESTIMATORS} == private

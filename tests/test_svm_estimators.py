@@ -13,9 +13,11 @@ from privlp import NotPrivateWarning
 from svm_models import (
     DMWSVC,
     LPSVC,
+    LPSVR,
     QPSVC,
     DualPerturbationSVC,
     HuberSVC,
+    LPQuantileRegressor,
     ObjectivePerturbationClassifier,
     ObjectivePerturbationLogisticRegression,
     ObjectivePerturbationSVC,
@@ -23,7 +25,9 @@ from svm_models import (
     OutputPerturbationLogisticRegression,
     OutputPerturbationSVC,
     PrivateLPSVC,
+    PrivateLPSVR,
     PrivateModelSelector,
+    PrivateQuantileRegressor,
     RandomFourierFeatures,
     RegularizedLogisticRegression,
     make_separable_sphere,
@@ -31,6 +35,9 @@ from svm_models import (
 
 #: The checks that compare two fits need a seed; those that compare scores get little noise.
 SEEDED = {"eps": 100.0, "random_state": 0}
+
+#: Public bounds that hold for the records of scikit-learn's checks.
+BOUNDS = {"X_bounds": (-200, 200), "y_bounds": (-400, 400)}
 
 ESTIMATORS = [
     LPSVC(),
@@ -48,6 +55,10 @@ ESTIMATORS = [
     DualPerturbationSVC(**SEEDED),
     RandomFourierFeatures(n_components=7, random_state=0),
     PrivateModelSelector([ObjectivePerturbationSVC(), OutputPerturbationSVC()], **SEEDED),
+    LPQuantileRegressor(),
+    LPSVR(),
+    PrivateQuantileRegressor(**BOUNDS, **SEEDED),
+    PrivateLPSVR(**BOUNDS, **SEEDED),
 ]
 
 #: Checks that fail: estimator to name of the check to reason. None does.
@@ -101,7 +112,7 @@ def test_every_public_estimator_is_checked():
 # ----------------------------------------------------------------------------------------------
 # beyond the checks
 
-PRIVATE = [estimator for estimator in ESTIMATORS if hasattr(estimator, "budget")]
+PRIVATE = [e for e in ESTIMATORS if hasattr(e, "budget") and hasattr(e, "classes")]
 X, Y = make_separable_sphere(120, random_state=0)
 
 

@@ -38,7 +38,9 @@ from svm_models import (
     OutputPerturbationLogisticRegression,
     OutputPerturbationSVC,
     PrivateLPSVC,
+    PrivateLPSVR,
     PrivateModelSelector,
+    PrivateQuantileRegressor,
     RandomFourierFeatures,
     cross_validate,
 )
@@ -73,6 +75,8 @@ PRIVATE = {
     "DMW, published": DMWSVC(delta=1e-3, radius=2.0, alpha=20.0, method="dmw-published"),
     "DMW, soft": DMWSVC(delta=1e-3, form="soft", alpha=80.0, C=0.5, reg=0.3),
     "DMW, soft, radius given": DMWSVC(delta=1e-3, form="soft", radius=20.0, alpha=80.0),
+    "quantile": PrivateQuantileRegressor(delta=1e-3, quantile=0.9, y_bounds=(-1, 1), data_norm=1.0),
+    "SVR, features with ranges": PrivateLPSVR(delta=1e-3, y_bounds=(-1, 1), X_bounds=(-0.5, 1)),
     "selector": PrivateModelSelector(
         [ObjectivePerturbationSVC(reg=0.1), OutputPerturbationSVC(reg=0.3)]
     ),
@@ -89,6 +93,15 @@ PRIVATE = {
         ]
     ),
 }
+
+CLASSIFIERS = [name for name, estimator in PRIVATE.items() if hasattr(estimator, "classes")]
+
+
+def declaring(estimator, **parameters):
+    """A clone with these parameters, and with its classes declared if it is a classifier."""
+    classes = {"classes": (-1, 1)} if hasattr(estimator, "classes") else {}
+    return clone(estimator).set_params(**parameters, **classes)
+
 
 # ----------------------------------------------------------------------------------------------
 # records and how they are stored
@@ -272,7 +285,7 @@ def told(estimator):
         estimator.privacy_,
         kept.privacy_,
         kept.coef_.tobytes(),
-        kept.classes_.tolist(),
+        list(getattr(kept, "classes_", [])),
         rounds,
         solution,
     )
@@ -283,7 +296,7 @@ def fit_on(tape, estimator, X, y):
     before, labels = frozen(X), y.tobytes()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fitted = clone(estimator).set_params(random_state=tape, classes=(-1, 1)).fit(X, y)
+        fitted = declaring(estimator, random_state=tape).fit(X, y)
     assert frozen(X) == before
     assert y.tobytes() == labels
     return fitted
@@ -533,7 +546,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", PRIVATE)
 def test_what_is_refused_is_refused_before_it_costs(name, records):
     budget = Budget(math.inf, 0.5)
-    estimator = clone(PRIVATE[name]).set_params(classes=(-1, 1))
+    estimator = declaring(PRIVATE[name])
     estimator.budget = budget  # a clone of it would be refused
     with (
         pytest.raises(ValueError, match=r"X contains infinity|X must hold real numbers"),
@@ -577,7 +590,7 @@ def test_exact_classifiers_leave_their_records_alone(exact):
 # where the classes are from
 
 
-@pytest.mark.parametrize("name", PRIVATE)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classes_that_are_read_are_pointed_out(name):
     estimator = clone(PRIVATE[name]).set_params(random_state=0)
     with pytest.warns(
@@ -590,7 +603,7 @@ def test_classes_that_are_read_are_pointed_out(name):
     assert "which were read from the records" in str(estimator.privacy_)
 
 
-@pytest.mark.parametrize("name", PRIVATE)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classes_that_are_declared_are_said_to_be(name):
     estimator = (
         clone(PRIVATE[name]).set_params(random_state=0, classes=(-1, 1)).fit(COMMON, LABELS)

@@ -212,6 +212,15 @@ def _words(name: str, variant: int) -> Attempt:
     )
 
 
+def _regressor(kind: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """A regression of numbers between -1 and 1; it has no classes."""
+
+    def make(*, classes: Any = None, **given: Any) -> Any:
+        return kind(**{"y_bounds": (-1, 1), "data_norm": 1.0, **options, **given})
+
+    return make
+
+
 #: Every private classifier, as it is fitted with a given budget and source of noise.
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     "OutputPerturbationSVC": svm_models.OutputPerturbationSVC,
@@ -231,6 +240,8 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     ),
     "DMWSVC, soft": functools.partial(svm_models.DMWSVC, form="soft", alpha=80.0, C=0.5, reg=0.3),
     "PrivateLPSVC": svm_models.PrivateLPSVC,
+    "PrivateQuantileRegressor": _regressor(svm_models.PrivateQuantileRegressor, quantile=0.6),
+    "PrivateLPSVR": _regressor(svm_models.PrivateLPSVR),
     "PrivateModelSelector": lambda **given: svm_models.PrivateModelSelector(
         [svm_models.ObjectivePerturbationSVC(reg=reg) for reg in (1.0, 0.01)], **given
     ),
@@ -242,6 +253,9 @@ _WITH_OPTIONS: dict[str, Callable[..., Any]] = {
     ),
     "OutputPerturbationSVC, few positives": functools.partial(
         svm_models.OutputPerturbationSVC, threshold_share=0.2, class_weight={1: 3.0}
+    ),
+    "PrivateQuantileRegressor, features with ranges": _regressor(
+        svm_models.PrivateQuantileRegressor, quantile=(0.4, 0.6), data_norm=None, X_bounds=(-1, 1)
     ),
 }
 #: Where a record is added or removed, and so the number of records is private.
@@ -256,6 +270,7 @@ _ADDED: dict[str, Callable[..., Any]] = {
         "OutputPerturbationSVC, few positives": {},
         "DMWSVC": {"nominal_n": 1_500},
         "PrivateLPSVC": {},
+        "PrivateQuantileRegressor": {},
         "PrivateModelSelector": {"nominal_n": 1_500},
     }.items()
 }
@@ -354,7 +369,7 @@ def fitting(
         return [
             fitted,
             str(fitted.privacy_),
-            fitted.decision_function(probe),
+            getattr(fitted, "decision_function", fitted.predict)(probe),
             fitted.predict(probe),
             fitted.get_params(),
         ]

@@ -1,0 +1,230 @@
+"""What every linear regression here shares: several fits at once, and an account of privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from privlp import Budget, InvalidParameterError
+from privlp.checks import warn_of_large_delta
+from privlp.privacy import PrivacyRecord, Randomness
+from privlp.rows.in_memory import InMemory
+from svm_models.account import Account, as_rng, open_budget, open_ledger
+from svm_models.neighbours import (
+    SHARE_OF_THE_COUNT,
+    Neighbours,
+    accounted,
+    counted,
+    require_nominal,
+)
+from svm_models.regression_data import Units
+from svm_models.regression_descent import descend
+from svm_models.regression_losses import ResidualLoss
+from svm_models.regression_records import pairs_of
+from svm_models.validation import validated
+
+FloatArray = npt.NDArray[np.float64]
+
+_REPLACED = "one record (x_i, y_i) replaced; the number of records is public"
+_ADDED = "one record (x_i, y_i) added or removed; the number of records is private"
+_NOMINAL = "; the nominal number {} is public"
+
+
+class LinearRegressor(RegressorMixin, BaseEstimator):
+    """x·w + b, for one fit or for several whose predictions are put in order.
+
+    Attributes
+    ----------
+    coef_ : (p,) array, or (K, p) for several fits
+    intercept_ : float, or (K,) array
+    n_features_in_ : int
+    """
+
+    coef_: FloatArray
+    intercept_: Any
+
+    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
+        """Fit n records.
+
+        Parameters
+        ----------
+        X : array or sparse array, shape (n, p)
+        y : array_like, shape (n,)
+
+        Raises
+        ------
+        ValueError
+            From scikit-learn, if shapes disagree or a number is not finite.
+        InvalidParameterError
+            If a parameter is outside its domain, or weights of records are asked for.
+
+        Examples
+        --------
+        >>> from svm_models import LPQuantileRegressor
+        >>> fitted = LPQuantileRegressor(0.5).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+        >>> fitted.predict([[3.0]]).round(6)
+        array([7.])
+        """
+        if unsupported:
+            raise InvalidParameterError(
+                f"{type(self).__name__}.fit does not support {', '.join(sorted(unsupported))}.",
+                parameter=sorted(unsupported)[0],
+            )
+        X, y = validated(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            y_numeric=True,
+            count_is_private=self._number_is_private(),
+        )
+        coef, intercept = self._fitted(X, np.asarray(y, dtype=float))
+        one = self._gives_one_fit()
+        self.coef_ = coef[0] if one else coef
+        self.intercept_ = float(intercept[0]) if one else intercept
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions, shape (n,); (n, K) for K fits.
+
+        Those of several fits are put in rising order for each record: quantiles never cross, and
+        sorted predictions are no farther from the true quantiles (Chernozhukov, Fernandez-Val and
+        Galichon 2010).
+
+        Examples
+        --------
+        >>> from svm_models import LPQuantileRegressor
+        >>> X, y = [[0.0], [0.0], [0.0], [1.0]], [1.0, 2.0, 3.0, 4.0]
+        >>> LPQuantileRegressor((0.3, 0.7)).fit(X, y).predict([[0.0]]).shape
+        (1, 2)
+        """
+        check_is_fitted(self, "coef_")
+        X = validated(self, X, dtype=np.float64, reset=False)
+        found = np.asarray(X @ self.coef_.T + self.intercept_)
+        return np.sort(found, axis=1) if found.ndim == 2 else found
+
+    def _gives_one_fit(self) -> bool:
+        return True
+
+    def _number_is_private(self) -> bool:
+        return False
+
+    def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Coefficients (K, p) and intercepts (K,)."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class PrivateLinearRegressor(LinearRegressor):
+    """A linear regression that protects each record it was fitted on.
+
+    Parameters
+    ----------
+    X_bounds, data_norm, y_bounds
+        Public bounds on records.
+    fit_intercept : bool
+    relation : {"replace", "add-remove"}
+    nominal_n : int, optional
+    budget : privlp.Budget, optional
+    random_state : None, int or numpy.random.Generator
+
+    Attributes
+    ----------
+    privacy_ : PrivacyRecord
+        What was spent on what, after :meth:`fit`.
+    """
+
+    _: KW_ONLY
+    y_bounds: Any = None
+    X_bounds: Any = None
+    data_norm: float | None = None
+    fit_intercept: bool = True
+    budget: Budget | None = None
+    random_state: Any = None
+    relation: str = "replace"
+    nominal_n: int | None = None
+    privacy_: PrivacyRecord = field(init=False)
+
+    eps: float = field(init=False)
+    delta: float = field(init=False)
+
+    def _number_is_private(self) -> bool:
+        return bool(self.relation != "replace")
+
+    def _loss(self, reach: float) -> tuple[ResidualLoss, tuple[float, ...]]:
+        """The loss of residuals in units of `reach`, and the quantiles of its fits if it has any.
+
+        Raises
+        ------
+        InvalidParameterError
+            If a parameter of it is out of range.
+        """
+        raise NotImplementedError
+
+    def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        constant = bool(self.fit_intercept)
+        units = Units.declared(
+            X.shape[1], self.X_bounds, self.data_norm, self.y_bounds, constant=constant
+        )
+        loss, quantiles = self._loss(units.reach)
+        randomness = Randomness.of(as_rng(self.random_state))
+        opened = self._open(randomness)
+        if self.delta == 0 and math.isfinite(self.eps):
+            raise InvalidParameterError(
+                f"delta must be positive: {type(self).__name__} adds Gaussian noise, which needs"
+                " delta > 0.",
+                parameter="delta",
+            )
+        try:
+            neighbours, account = self._neighbours(X.shape[0], opened)
+            ledger = account.ledger
+            warn_of_large_delta(ledger.eps, ledger.delta, neighbours.n, stacklevel=4)
+            # Whether a number overflows depends on the records; no warning may tell.
+            with np.errstate(all="ignore"):
+                pairs = pairs_of(units.features(X), units.targets(y), constant=constant)
+                rows: InMemory[Any] = InMemory(pairs)
+                p = X.shape[1] + constant
+                w = descend(rows, loss, quantiles, neighbours, p, account, constant=constant)
+        finally:
+            self.privacy_ = opened.record()
+        return units.coefficients(w, constant=constant)
+
+    def _open(self, randomness: Randomness) -> Account:
+        """The account of the fit; the count of records, if it is bought, is a call of its own."""
+        neighbours = accounted(self.relation, self.nominal_n)
+        words = _REPLACED
+        if self.relation != "replace":
+            words = _ADDED + ("" if self.nominal_n is None else _NOMINAL.format(self.nominal_n))
+        opened = (open_budget if self._counts() else open_ledger)(self.eps, self.delta, self.budget)
+        return Account(opened, randomness, words, neighbours)
+
+    def _counts(self) -> bool:
+        return self.relation != "replace" and self.nominal_n is None
+
+    def _neighbours(self, count: int, account: Account) -> tuple[Neighbours, Account]:
+        """What mechanisms may know of the number of records, and the account left for them."""
+        if self.relation == "replace":
+            return Neighbours.replacing(count), account
+        if not self._counts():
+            require_nominal(count, self.nominal_n)
+            assert self.nominal_n is not None  # noqa: S101 (else it is bought)
+            return Neighbours.adding(self.nominal_n), account
+        found = counted(count, account.part(SHARE_OF_THE_COUNT))
+        return found, account.part(1 - SHARE_OF_THE_COUNT, self.delta)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.regressor_tags.poor_score = True
+        return tags

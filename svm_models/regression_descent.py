@@ -1,0 +1,226 @@
+"""Averaged gradient descent on private records of a regression, in whitened coordinates.
+
+Everything is planned from public numbers (:class:`~svm_models.regression_plan.Plan`);
+:func:`descend` makes the draws. Proof: ``docs/proofs.md``, "Regression by averaged descent".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.privacy import ChargedDraws
+from privlp.rows.door import Rows
+from svm_models.account import Account
+from svm_models.neighbours import Neighbours
+from svm_models.regression_losses import MEDIAN_SIZE, ResidualLoss, normal_quantile
+from svm_models.regression_plan import COUNTS, TURNS, Plan, Stage
+from svm_models.regression_records import Pairs, WhitenedPairs, second_moments
+
+FloatArray = npt.NDArray[np.float64]
+
+# A round moves by noise no more than this share of the scale of residuals.
+_NOISE_OF_A_ROUND = 0.3
+_LONGEST_STEP = 3.0
+# Rounds of a stage that are not averaged.
+_SKIPPED = 0.15
+# Binary logarithms between which norms and, in units of y's range, residuals are searched.
+_NORMS, _SIZES = (-14.0, 4.0), (-20.0, 2.0)
+# A quantile is looked for up to so many times where it would be if residuals were normal.
+_FARTHEST = 2.7
+
+
+def descend(
+    rows: Rows[Pairs],
+    loss: ResidualLoss,
+    quantiles: tuple[float, ...],
+    neighbours: Neighbours,
+    p: int,
+    account: Account,
+    *,
+    constant: bool,
+) -> FloatArray:
+    """Minimise the mean loss over records a_i, y_i.
+
+    Parameters
+    ----------
+    rows : Rows of pairs
+        With y_i between -1 and 1, or 2 in size at most.
+    loss : ResidualLoss
+    quantiles : tuple of float
+        Levels of the fits, for their first intercepts; empty for a loss that the median minimises
+        nearly.
+    neighbours : Neighbours
+    p : int
+        Entries of a record.
+    account : Account
+    constant : bool
+        Whether the first entry of every record is 1.
+
+    Returns
+    -------
+    (K, p) array
+        So that a_i·w_k predicts y_i.
+    """
+    levels = tuple(quantiles) if constant and tuple(quantiles) not in ((), (0.5,)) else ()
+    plan = Plan.of(neighbours, p, loss, levels, account)
+    moments, norms, sizes, *stages = plan.paid(account)
+    above = stages.pop(0) if levels else None
+    whole = stages.pop(0) if loss.centre.any() else None
+    whiten = _whitening(rows, moments, neighbours, p)
+    whiten = whiten * _unit(rows, whiten, norms, p)
+    pairs = rows.keep(partial(WhitenedPairs, whiten=whiten))
+    bound = _bound(pairs, norms, plan)
+    pairs.update(WhitenedPairs.shorten, bound, neighbours.most)
+    middle = np.zeros(p) if whole is None else np.asarray(whole(pairs.total(WhitenedPairs.whole)))
+    run = _Descent(pairs, plan, bound, middle)
+    points, searched = np.zeros((1, p)), _SIZES
+    for stage, draws in zip(plan.stages[:2], stages[:2], strict=True):
+        size = run.size_of_residuals(points[0], sizes, searched)
+        scale, searched = size / MEDIAN_SIZE, (math.log2(size) - 5, math.log2(size) + 1)
+        points = run.stage(stage, draws, points, scale)
+    points = np.repeat(points, loss.count, axis=0)
+    if above is not None:
+        of_constant = np.linalg.solve(whiten, np.eye(p)[0])
+        shift = _levels(pairs, points[0], above, levels, scale)
+        points = points + shift[:, None] * of_constant
+    for stage, draws in zip(plan.stages[2:], stages[2:], strict=True):
+        points = run.stage(stage, draws, points, scale)
+    return np.asarray(points @ whiten.T)
+
+
+@dataclass(frozen=True)
+class _Descent:
+    """Descents over the same records."""
+
+    pairs: Rows[WhitenedPairs]
+    plan: Plan
+    bound: float
+    whole: FloatArray
+
+    def size_of_residuals(
+        self, point: FloatArray, counts: ChargedDraws, ends: tuple[float, float]
+    ) -> float:
+        """About the median of the sizes of residuals, by noisy counts."""
+
+        def larger(level: float) -> float:
+            return float(self.pairs.total(WhitenedPairs.larger, point, 2.0**level, 0.5))
+
+        return float(2.0 ** _crossing(larger, counts, *ends))
+
+    def stage(
+        self, stage: Stage, draws: ChargedDraws, points: FloatArray, scale: float
+    ) -> FloatArray:
+        """The mean of the later points of a stage.
+
+        Near the minimum, the mean of many noisy steps has hardly more noise than a single release
+        at the price of all of them, whatever the steps (Polyak and Juditsky 1992).
+        """
+        n, p = self.plan.neighbours.n, self.plan.p
+        loss = stage.loss
+        if stage.width is None:  # half of the records are within the median size of residuals
+            width = np.full(loss.count, scale * MEDIAN_SIZE)
+            curvature = 0.25 / width
+        else:
+            curvature, width = loss.curvature(scale), loss.width(stage.width, scale)
+        # Sums are of records of norm 1 at most, in units of the bound.
+        of_sums = curvature * n * min(1.0, self.bound / math.sqrt(p)) / self.bound
+        sigma = float(draws.mechanism.sigma)  # type: ignore[attr-defined]
+        noise = sigma * math.sqrt(p)
+        step = np.minimum(
+            stage.step,
+            _NOISE_OF_A_ROUND * scale * of_sums / max(noise, 1e-300),
+        )
+        total, counted = np.zeros_like(points), 0
+        for number in range(stage.rounds):
+            sums = self.pairs.total(WhitenedPairs.gradient, points, loss, width)
+            noisy = np.asarray(draws(sums.ravel())).reshape(points.shape)
+            noisy = noisy + loss.centre[:, None] * self.whole
+            move = (step / of_sums)[:, None] * noisy
+            length = np.linalg.norm(move, axis=1) / (_LONGEST_STEP * scale)
+            points = points + move / np.maximum(length, 1.0)[:, None]
+            if number >= _SKIPPED * stage.rounds:
+                total, counted = total + points, counted + 1
+        return np.asarray(total / counted)
+
+
+def _whitening(
+    rows: Rows[Pairs], release: ChargedDraws, neighbours: Neighbours, p: int
+) -> FloatArray:
+    """Coordinates in which records, scaled to norm 1, have like second moments in all directions.
+
+    Several rounds, because noise hides directions in which records are short. These rounds are
+    those of Tyler's (1987) estimator of shape, which asks for no bound on records.
+    """
+    whiten = np.eye(p)
+    sigma = float(release.mechanism.sigma)  # type: ignore[attr-defined]
+    # Noise in a symmetric matrix has eigenvalues of up to about sigma sqrt(2 p).
+    hidden = max(sigma * math.sqrt(2 * p), 1e-4 * neighbours.n)
+    upper = np.triu_indices(p)
+    for _ in range(TURNS):
+        noisy = np.asarray(release(rows.total(second_moments, whiten, neighbours.most)))
+        matrix = np.zeros((p, p))
+        matrix[upper] = noisy / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+        values, vectors = np.linalg.eigh(matrix, UPLO="U")
+        values = np.maximum(values, hidden)
+        whiten = whiten @ ((vectors * np.sqrt(values.max() / values)) @ vectors.T)
+    return whiten
+
+
+def _unit(rows: Rows[Pairs], whiten: FloatArray, counts: ChargedDraws, p: int) -> float:
+    """The factor that gives whitened records a median norm of sqrt(p)."""
+    pairs = rows.keep(partial(WhitenedPairs, whiten=whiten))
+    level = _crossing(
+        lambda level: pairs.total(WhitenedPairs.longer, 2.0**level, 0.5),
+        counts,
+        *(math.log2(float(np.linalg.norm(whiten, 2))) + np.array(_NORMS)),
+    )
+    return math.sqrt(p) / 2.0**level
+
+
+def _bound(pairs: Rows[WhitenedPairs], counts: ChargedDraws, plan: Plan) -> float:
+    """The norm to which records are shortened."""
+    root = 0.5 * math.log2(plan.p)
+    level = _crossing(
+        lambda level: pairs.total(WhitenedPairs.longer, 2.0**level, plan.longer),
+        counts,
+        root - 2.0,
+        root + 5.0,
+    )
+    return 2.0**level
+
+
+def _levels(
+    pairs: Rows[WhitenedPairs],
+    point: FloatArray,
+    counts: ChargedDraws,
+    quantiles: tuple[float, ...],
+    scale: float,
+) -> FloatArray:
+    """How far each quantile of the residuals is from 0, by bisection, (K,)."""
+    ends = _FARTHEST * scale * np.array([normal_quantile(q) for q in quantiles])
+    low, high = np.minimum(0.0, ends), np.maximum(0.0, ends)
+    shares = 1 - np.array(quantiles)
+    while counts.remaining:
+        middle = 0.5 * (low + high)
+        below = np.asarray(counts(pairs.total(WhitenedPairs.above, point, middle, shares))) <= 0
+        low, high = np.where(below, low, middle), np.where(below, middle, high)
+    return np.asarray(0.5 * (low + high))
+
+
+def _crossing(
+    excess: Callable[[float], float], counts: ChargedDraws, low: float, high: float
+) -> float:
+    """About the least level at which a falling sum is 0 or less, by bisection with noise."""
+    for _ in range(COUNTS):
+        middle = 0.5 * (low + high)
+        if float(counts(excess(middle))) <= 0:
+            high = middle
+        else:
+            low = middle
+    return high

@@ -1,0 +1,183 @@
+"""What a private regression charges: all of it follows from public numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from privlp.privacy import ChargedDraws, GaussianMechanism, Mechanism
+from svm_models.account import Account
+from svm_models.neighbours import Neighbours
+from svm_models.regression_losses import MEDIAN, ResidualLoss
+from svm_models.regression_records import bits_for
+from svm_models.whitening import noise_of_one_sum
+
+OF_MOMENTS = "sum the second moments of records scaled to norm 1"
+OF_NORMS = "count records by their norm"
+OF_SIZES = "count records by the size of their residual"
+OF_LEVELS = "count records above each quantile"
+OF_WHOLE = "sum the records"
+OF_SLOPES = "sum the slopes of the records' losses"
+
+#: Sums of second moments, and counts of each bisection.
+TURNS, COUNTS = 3, 7
+# Chosen by trial on generated families, seeds below 100 (docs/results/regression.md).
+_MOMENTS = 0.04
+# Each count is to be this accurate, as a share of the records it is compared with, for a share of
+# the budget between these two.
+_ACCURACY, _LEAST_COUNTS, _MOST_COUNTS = 0.1, 0.01, 0.1
+_LEVEL_ACCURACY = 0.35
+# Records that may be longer than the bound: this many times the noise of one release.
+_LONGER, _MOST_LONGER = 300.0, 0.7
+# The last stage smooths this much at little noise, and so much at most.
+_LEAST_WIDTH, _MOST_WIDTH, _WIDE_AT = 0.02, 0.35, 0.008
+# Deviation of what rounds release, in units of a single release at their price.
+_INEFFICIENCY = 1.4
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Some rounds of descent.
+
+    Attributes
+    ----------
+    loss : ResidualLoss
+    share : float
+        Of the squared Gaussian parameters that counts and moments leave.
+    rounds : int
+    step : float
+        In units of 1/curvature.
+    width : float or None
+        Share of records within the smoothing; ``None`` for the first stage, which knows no scale.
+    """
+
+    loss: ResidualLoss
+    share: float
+    rounds: int
+    step: float
+    width: float | None
+
+
+def stages_of(loss: ResidualLoss, last_width: float) -> list[Stage]:
+    """The median first, whose slopes are the smallest; then the loss itself."""
+    first = Stage(MEDIAN, 0.04, 6, 0.7, None)
+    if loss == MEDIAN:
+        return [first, Stage(loss, 0.1, 8, 0.5, 0.5), Stage(loss, 0.86, 8, 0.6, last_width)]
+    return [
+        first,
+        Stage(MEDIAN, 0.03, 8, 0.5, 0.5),
+        Stage(loss, 0.2, 10, 0.5, 0.6),
+        Stage(loss, 0.73, 12, 0.5, last_width),
+    ]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a descent charges, from public numbers alone.
+
+    Attributes
+    ----------
+    neighbours : Neighbours
+    p : int
+        Entries of a record, the constant among them.
+    stages : list of Stage
+    quantiles : tuple of float
+        Those at which the intercepts of the last stages start; empty if the median will do.
+    longer : float
+        Share of the records that may be longer than the bound.
+    charge : callable
+        The mechanisms, numbers of draws and purposes at an intensity: moments, norms, sizes, levels
+        if there are any, and one for each stage.
+    """
+
+    neighbours: Neighbours
+    p: int
+    stages: list[Stage]
+    quantiles: tuple[float, ...]
+    longer: float
+    charge: Callable[[float], list[tuple[Mechanism, int, str]]]
+
+    @classmethod
+    def of(
+        cls,
+        neighbours: Neighbours,
+        p: int,
+        loss: ResidualLoss,
+        quantiles: tuple[float, ...],
+        account: Account,
+    ) -> Plan:
+        """The plan for a loss of K fits with p entries each."""
+        n, moved = neighbours.n, neighbours.moved
+        # The noise of one release of a sum of vectors of norm 1, and of one count.
+        sum_noise = noise_of_one_sum(account.ledger, neighbours).sigma
+        count_noise = sum_noise / moved
+        nu = sum_noise * math.sqrt(p) / n
+        width = min(max(_MOST_WIDTH * nu / _WIDE_AT, _LEAST_WIDTH), _MOST_WIDTH)
+        stages = stages_of(loss, width)
+        longer = min(max(_LONGER * nu, 0.0), _MOST_LONGER)
+        least = min([min(q, 1 - q) for q in quantiles], default=0.5)
+        norms = _share_of_counts(2 * COUNTS, count_noise / (_ACCURACY * n))
+        sizes = _share_of_counts(2 * COUNTS, count_noise / (_ACCURACY * n))
+        levels = len(quantiles) * COUNTS, count_noise / (_LEVEL_ACCURACY * least * n)
+        shares = [_MOMENTS, norms, sizes, _share_of_counts(*levels) if quantiles else 0.0]
+        rounding = _rounding(neighbours)
+        counted = math.sqrt(max(len(quantiles), 1)) * rounding
+        sums = [
+            (math.sqrt(moved) * rounding, TURNS, OF_MOMENTS),
+            (rounding, 2 * COUNTS, OF_NORMS),
+            (rounding, 2 * COUNTS, OF_SIZES),
+            (counted, COUNTS, OF_LEVELS),
+            (float(moved), 1, OF_WHOLE),
+        ]
+        left = 1 - math.fsum(shares)
+        centre = float(np.linalg.norm(loss.centre))
+        shares.append(left * centre / (centre + _INEFFICIENCY * loss.steepest))
+        left -= shares[-1]
+        for stage in stages:
+            shares.append(left * stage.share)
+            sums.append((sensitivity_of_slopes(stage.loss, neighbours), stage.rounds, OF_SLOPES))
+
+        def charge(intensity: float) -> list[tuple[Mechanism, int, str]]:
+            return [
+                (GaussianMechanism(size, size * math.sqrt(count / share) / intensity), count, why)
+                for share, (size, count, why) in zip(shares, sums, strict=True)
+                if share
+            ]
+
+        return cls(neighbours, p, stages, quantiles, longer, charge)
+
+    def paid(self, account: Account) -> list[ChargedDraws]:
+        """Charge everything at once."""
+        intensity = account.ledger.calibrate_together(
+            lambda t: [(mechanism, count) for mechanism, count, _ in self.charge(t)]
+        )
+        return account.charge_together(self.charge(intensity))
+
+
+def sensitivity_of_slopes(loss: ResidualLoss, neighbours: Neighbours) -> float:
+    """L2 change of a round's sum between neighbours.
+
+    A record contributes slopes s, |s| <= steepest, each rounded by half a unit, times a vector of
+    norm 1 at most.
+    """
+    unit = 2.0 ** -bits_for(neighbours.most)
+    return neighbours.moved * (loss.steepest + math.sqrt(loss.count) / 2 * unit)
+
+
+def _rounding(neighbours: Neighbours) -> float:
+    """What rounding adds to a sum that is exact but for one subtraction or one product.
+
+    Either is off by a relative 2^-53, of numbers of size n at most: on two data sets, and enlarged.
+    """
+    return 1 + 2.0**-30 + neighbours.most * 2.0**-50
+
+
+def _share_of_counts(number: int, noise: float) -> float:
+    """The share of the budget at which so many counts are accurate enough.
+
+    `noise` is that of one count at the whole budget, in units of the accuracy.
+    """
+    return min(max(number * noise**2, _LEAST_COUNTS), _MOST_COUNTS)

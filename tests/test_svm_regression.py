@@ -1,0 +1,322 @@
+"""Regression as linear programs: known answers, limits without noise, what is charged, messages."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.linear_model import QuantileRegressor
+
+from privlp import Budget, BudgetExceededError, InvalidParameterError, NotPrivateWarning
+from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor
+from svm_models.neighbours import Neighbours
+from svm_models.regression_data import Units
+from svm_models.regression_losses import EpsilonInsensitive, Pinball
+from svm_models.regression_plan import sensitivity_of_slopes
+from svm_models.regression_records import WhitenedPairs, bits_for, second_moments
+
+N, P = 3000, 3
+BOUNDS = {"X_bounds": ([-1, 0, 0], [1, 10, 5]), "y_bounds": (-20, 30)}
+
+
+def data(seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(*np.array(BOUNDS["X_bounds"], dtype=float), (n, P))
+    return X, 2 + X @ [3.0, -0.5, 1.0] + rng.laplace(0, 1 + 0.05 * X[:, 1], n)
+
+
+def pinball(r, q):
+    return float(np.mean(np.maximum(q * r, (q - 1) * r)))
+
+
+def insensitive(r, epsilon):
+    return float(np.mean(np.maximum(0, np.abs(r) - epsilon)))
+
+
+# ----------------------------------------------------------------------------------------------
+# exact
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("constant", [True, False])
+def test_exact_quantiles_are_those_of_scikit_learn(q, constant):
+    X, y = data(n=300)
+    ours = LPQuantileRegressor(q, fit_intercept=constant).fit(X, y)
+    theirs = QuantileRegressor(quantile=q, alpha=0, fit_intercept=constant).fit(X, y)
+    assert ours.objective_ == pytest.approx(pinball(y - theirs.predict(X), q), rel=1e-8)
+    assert ours.objective_ == pytest.approx(pinball(y - ours.predict(X), q), rel=1e-12)
+    assert ours.gap_ < 1e-6
+
+
+def test_the_median_of_numbers_is_the_intercept():
+    y = np.array([1.0, 5.0, 2.0, 100.0, 3.0])
+    assert LPQuantileRegressor(0.5).fit(np.zeros((5, 1)), y).intercept_ == pytest.approx(3.0)
+
+
+def test_several_exact_quantiles_do_not_cross():
+    X, y = data(n=60)
+    several = LPQuantileRegressor((0.45, 0.5, 0.55)).fit(X, y)
+    assert several.coef_.shape == (3, P)
+    assert several.objective_.shape == (3,)
+    far = 100 * np.random.default_rng(1).normal(size=(200, P))
+    assert (np.diff(several.predict(far), axis=1) >= 0).all()
+    assert (np.diff(far @ several.coef_.T + several.intercept_, axis=1) < 0).any()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.7])
+def test_exact_support_vectors_beat_all_others_nearby(epsilon):
+    X, y = data(n=200)
+    best = LPSVR(C=2.0, epsilon=epsilon).fit(X, y)
+
+    def objective(coef, intercept):
+        errors = np.maximum(0, np.abs(y - X @ coef - intercept) - epsilon)
+        return np.abs(coef).sum() + 2.0 * errors.sum()
+
+    assert best.objective_ == pytest.approx(objective(best.coef_, best.intercept_), rel=1e-9)
+    rng = np.random.default_rng(0)
+    for size in (1e-4, 1e-2, 1.0):
+        moved = best.coef_ + size * rng.normal(size=P), best.intercept_ + size * rng.normal()
+        assert objective(*moved) >= best.objective_ * (1 - 1e-9)
+
+
+def test_a_cheap_error_gives_no_coefficient():
+    X, y = data(n=100)
+    fitted = LPSVR(C=1e-4, epsilon=0.0).fit(X, y)
+    assert (fitted.coef_ == 0).all()
+    assert fitted.intercept_ == pytest.approx(np.median(y), abs=0.3)
+
+
+def test_sparse_records_are_fitted_alike():
+    X, y = data(n=200)
+    for estimator in (
+        LPQuantileRegressor(0.3),
+        LPSVR(C=1.0),
+        PrivateQuantileRegressor(5.0, 1e-6, **BOUNDS, random_state=0),
+    ):
+        dense = clone(estimator).fit(X, y).coef_
+        assert clone(estimator).fit(sp.csc_array(X), y).coef_ == pytest.approx(dense, rel=1e-6)
+
+
+# ----------------------------------------------------------------------------------------------
+# private
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize("q", [0.1, 0.5, (0.2, 0.5, 0.8)])
+def test_without_noise_the_loss_is_nearly_the_least(q, relation):
+    X, y = data()
+    options = {"nominal_n": 2500} if relation == "add-remove" else {}
+    found = PrivateQuantileRegressor(math.inf, 1e-6, q, relation=relation, **options, **BOUNDS)
+    predicted = np.atleast_2d(found.fit(X, y).predict(X).T)
+    for level, prediction in zip(np.atleast_1d(q), predicted, strict=True):
+        best = LPQuantileRegressor(level).fit(X, y).objective_
+        assert pinball(y - prediction, level) <= best * 1.002
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_without_noise_errors_are_nearly_the_least(epsilon):
+    X, y = data()
+    found = PrivateLPSVR(math.inf, 1e-6, epsilon=epsilon, **BOUNDS).fit(X, y)
+    exact = LPSVR(C=1e3, epsilon=epsilon).fit(X, y)
+    best = insensitive(y - exact.predict(X), epsilon)
+    assert insensitive(y - found.predict(X), epsilon) <= best * 1.005
+
+
+@pytest.mark.parametrize(("eps", "most"), [(0.5, 1.01), (1.0, 1.005), (4.0, 1.001)])
+def test_the_median_of_five_thousand_people(eps, most):
+    """Mean of five fits, seeds fixed: the means are a fifth of what is allowed, or less."""
+    X, y = data(n=5000)
+    best = LPQuantileRegressor(0.5).fit(X, y).objective_
+    fits = [
+        PrivateQuantileRegressor(eps, 1e-6, **BOUNDS, random_state=s).fit(X, y) for s in range(5)
+    ]
+    assert np.mean([pinball(y - fit.predict(X), 0.5) for fit in fits]) <= best * most
+
+
+def test_support_vectors_at_little_noise():
+    X, y = data(n=5000)
+    fits = [
+        PrivateLPSVR(1.0, 1e-6, epsilon=0.5, **BOUNDS, random_state=s).fit(X, y) for s in range(3)
+    ]
+    best = insensitive(y - LPSVR(C=1e3, epsilon=0.5).fit(X, y).predict(X), 0.5)
+    assert np.mean([insensitive(y - fit.predict(X), 0.5) for fit in fits]) <= 1.02 * best
+
+
+def test_units_do_not_matter():
+    """Features and y in other units, with their bounds: the same predictions, by the same noise."""
+    X, y = data(n=500)
+    low, high = np.array(BOUNDS["X_bounds"], dtype=float)
+    fit = PrivateQuantileRegressor(2.0, 1e-6, **BOUNDS, random_state=0).fit(X, y)
+    scale, shift = np.array([1e-3, 1e6, 4.0]), np.array([7.0, -2e6, 1.0])
+    other = PrivateQuantileRegressor(
+        2.0,
+        1e-6,
+        X_bounds=(low * scale + shift, high * scale + shift),
+        y_bounds=(-20 * 64 + 5, 30 * 64 + 5),
+        random_state=0,
+    ).fit(X * scale + shift, y * 64 + 5)
+    assert other.predict(X * scale + shift) == pytest.approx(fit.predict(X) * 64 + 5, rel=1e-5)
+
+
+def test_private_quantiles_do_not_cross_anywhere():
+    X, y = data(n=300)
+    fit = PrivateQuantileRegressor(0.2, 1e-6, (0.4, 0.5, 0.6), **BOUNDS, random_state=0).fit(X, y)
+    far = 100 * np.random.default_rng(1).normal(size=(300, P))
+    assert (np.diff(fit.predict(far), axis=1) >= 0).all()
+
+
+def test_three_quantiles_cost_one_budget():
+    X, y = data()
+    budget = Budget(1.0, 1e-6)
+    fit = PrivateQuantileRegressor(1.0, 1e-6, (0.1, 0.5, 0.9), **BOUNDS, budget=budget).fit(X, y)
+    assert 0.99 < fit.privacy_.eps <= 1.0
+    with pytest.raises(BudgetExceededError):
+        PrivateQuantileRegressor(0.1, 1e-7, **BOUNDS, budget=budget).fit(X, y)
+
+
+def test_the_ledger_names_what_was_released():
+    X, y = data()
+    fit = PrivateQuantileRegressor(1.0, 1e-6, 0.9, **BOUNDS).fit(X, y)
+    purposes = [entry.purpose for entry in fit.privacy_.entries]
+    assert purposes == [
+        "sum the second moments of records scaled to norm 1",
+        "count records by their norm",
+        "count records by the size of their residual",
+        "count records above each quantile",
+        "sum the records",
+        *["sum the slopes of the records' losses"] * 4,
+    ]
+    assert "one record (x_i, y_i) replaced" in str(fit.privacy_.relation)
+    assert not fit.privacy_.seeded
+
+
+def test_a_noisy_count_is_bought_where_the_number_is_private():
+    X, y = data()
+    fit = PrivateQuantileRegressor(1.0, 1e-6, relation="add-remove", **BOUNDS, random_state=0)
+    fit.fit(X, y)
+    assert fit.privacy_.entries[0].purpose == "count the records"
+    assert fit.privacy_.eps <= 1.0
+    best = LPQuantileRegressor(0.5).fit(X, y).objective_
+    assert pinball(y - fit.predict(X), 0.5) <= 1.01 * best
+
+
+# ----------------------------------------------------------------------------------------------
+# what sensitivities rest on
+
+HOSTILE = st.one_of(
+    st.floats(-1e300, 1e300), st.sampled_from([0.0, 1e308, -1e308, 5e-324, math.inf, math.nan])
+)
+
+
+@given(
+    st.lists(st.lists(HOSTILE, min_size=3, max_size=3), min_size=1, max_size=4),
+    st.floats(0.01, 100),
+)
+@settings(max_examples=100, deadline=None)
+def test_no_record_contributes_more_than_is_charged(entries, bound):
+    """Whatever a record holds: shortened vectors, moments and slopes keep to their norms."""
+    values = np.array(entries)
+    units = Units.declared(2, (-1, 1), None, (-2, 2), constant=True)
+    with np.errstate(all="ignore"):
+        A = np.column_stack([np.ones(len(values)), units.features(values[:, :2])])
+        y = units.targets(values[:, 2])
+        for k in range(len(y)):
+            pairs = A[k : k + 1], y[k : k + 1]
+            moments = second_moments(pairs, np.diag([1.0, 3.0, 1e-3]), 100)
+            assert np.linalg.norm(moments) <= 1 + 1e-9
+            record = WhitenedPairs(pairs, np.diag([1.0, 3.0, 1e-3]))
+            record.shorten(bound, 100)
+            assert np.linalg.norm(record.whole()) <= 1
+            for loss in (Pinball((0.1, 0.5, 0.9)), EpsilonInsensitive(0.3)):
+                points = np.ones((loss.count, 3))
+                found = record.gradient(points, loss, np.full(loss.count, 0.1))
+                most = sensitivity_of_slopes(loss, Neighbours.adding(10))
+                assert np.linalg.norm(found) <= most
+
+
+def test_sums_do_not_depend_on_the_order_of_records():
+    X, y = data(n=999)
+    A, order = np.column_stack([np.ones(999), X]), np.random.default_rng(0).permutation(999)
+    whiten = np.random.default_rng(1).normal(size=(4, 4))
+    one, two = ((A, y), (A[order], y[order]))
+    assert (second_moments(one, whiten, 999) == second_moments(two, whiten, 999)).all()
+    found = []
+    for pairs in (one, two):
+        record = WhitenedPairs(pairs, whiten)
+        record.shorten(2.0, 999)
+        found.append(record.gradient(np.ones((1, 4)), Pinball((0.5,)), np.ones(1)))
+    assert (found[0] == found[1]).all()
+    assert 2 * bits_for(999) + 10 <= 52
+
+
+@given(st.lists(st.floats(0.01, 0.99), min_size=1, max_size=4, unique=True))
+def test_slopes_are_those_of_the_loss_far_from_its_kinks(levels):
+    loss = Pinball(tuple(sorted(levels)))
+    r = np.array([[-3.0], [3.0]]) * np.ones((2, loss.count))
+    slopes = loss.slopes(r, np.full(loss.count, 0.1)) + loss.centre
+    assert slopes == pytest.approx(np.array([np.array(sorted(levels)) - 1, sorted(levels)]))
+
+
+# ----------------------------------------------------------------------------------------------
+# what is refused, before anything is spent
+
+REFUSED = [
+    ({"y_bounds": None}, "y_bounds is missing"),
+    ({"y_bounds": (3, 3)}, "y_bounds: low must be below high"),
+    ({"y_bounds": ([0, 1], [2, 3])}, "y_bounds must be two numbers"),
+    ({"y_bounds": 4}, r"y_bounds must be a pair \(low, high\)"),
+    ({"y_bounds": (0, math.inf)}, "y_bounds must be finite"),
+    ({"X_bounds": None}, "Declare the range of each feature by X_bounds"),
+    ({"data_norm": 1.0}, "one of the two"),
+    ({"X_bounds": ([0, 1], [2, 3])}, "two arrays of 3: one entry for each feature"),
+    ({"X_bounds": None, "data_norm": 1e20}, "data_norm must be between"),
+    ({"delta": 0.0}, "delta must be positive: PrivateQuantileRegressor adds Gaussian noise"),
+    ({"quantile": 1.0}, "quantile must be a number between 0 and 1, or a rising sequence"),
+    ({"quantile": (0.5, 0.5)}, "or a rising sequence of such numbers"),
+    ({"quantile": ()}, "quantile must be"),
+    ({"quantile": "median"}, "quantile must be"),
+    ({"relation": "remove"}, "relation must be 'replace' or 'add-remove'"),
+    ({"nominal_n": 10}, "nominal_n has no use"),
+    ({"budget": 3}, "budget must be a privlp.Budget"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSED)
+def test_bad_parameters_are_refused(change, message):
+    budget = Budget(5.0, 1e-3)
+    given_ = {"eps": 1.0, "delta": 1e-6, **BOUNDS, "budget": budget, **change}
+    with pytest.raises(InvalidParameterError, match=message):
+        PrivateQuantileRegressor(**given_).fit(*data(n=50))
+    assert not budget.entries
+
+
+@pytest.mark.parametrize("estimator", [LPSVR, PrivateLPSVR])
+@pytest.mark.parametrize("epsilon", [-1, math.inf])
+def test_a_bad_epsilon_is_refused(estimator, epsilon):
+    bounds = BOUNDS if estimator is PrivateLPSVR else {}
+    with pytest.raises(InvalidParameterError, match="epsilon must be"):
+        estimator(epsilon=epsilon, **bounds).fit(*data(n=50))
+
+
+def test_weights_of_records_are_refused():
+    X, y = data(n=50)
+    with pytest.raises(InvalidParameterError, match="fit does not support sample_weight"):
+        PrivateQuantileRegressor(**BOUNDS).fit(X, y, sample_weight=np.ones(50))
+
+
+def test_a_large_delta_is_pointed_out():
+    with pytest.warns(NotPrivateWarning, match="delta = 0.1 is at least 1/n") as caught:
+        PrivateQuantileRegressor(1.0, 0.1, **BOUNDS, random_state=0).fit(*data(n=50))
+    assert caught[0].filename == __file__
+
+
+def test_constant_features_and_few_records_are_no_error():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = PrivateQuantileRegressor(1.0, 1e-6, 0.9, **BOUNDS, random_state=0)
+        fit.fit(np.ones((3, P)), np.ones(3))
+    assert np.isfinite(fit.coef_).all()
