@@ -107,6 +107,9 @@ bench-low-sensitivity: $(VENV)/dev  ## Private numbers: multiplicative weights a
 	$(BIN)/python -m benchmarks.never_violated
 	$(BIN)/python -m benchmarks.feasible
 
+bench-allocation: $(VENV)/dev  ## Supplies shared by private prices: welfare and supply used
+	$(BIN)/python -m benchmarks.allocation
+
 bench-generated: $(VENV)/dev  ## Generated families: the default beside what came before and beside no noise (resumable)
 	$(BIN)/python -m benchmarks.generated
 

@@ -71,6 +71,12 @@ SELECTION_CLASSIFIER = ("svm_models/dmw_svc.py", *SOLVERS)
 #: The sources that decide what a page shows, besides benchmarks/<page>.py. A star stands for any
 #: name.
 SOURCES: dict[str, tuple[str, ...]] = {
+    "allocation": (
+        *PRIVACY,
+        "privlp/allocation/*.py",
+        "privlp/players/prices.py",
+        "privlp/regions/quadratic.py",
+    ),
     "accounting": (*PRIVACY, *CLASSIFIERS, *COUNTED, "benchmarks/noise_levels.py"),
     "cm_logistic": (*PRIVACY, *CLASSIFIERS, *FOLDS),
     "covering": (*PRIVACY, *SOLVERS, "benchmarks/problems.py"),
@@ -101,6 +107,13 @@ SOURCES: dict[str, tuple[str, ...]] = {
         *CLASSIFIERS,
         *DESCENT_CLASSIFIER,
         *SELECTION_CLASSIFIER,
+    ),
+    "models": (
+        *PRIVACY,
+        *SOLVERS,
+        "privlp/models/*.py",
+        "benchmarks/model_pictures.py",
+        "benchmarks/families/instance.py",
     ),
     "feasible": (*PRIVACY, *SOLVERS, "privlp/examples.py"),
     "never_violated": (

@@ -21,6 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from privlp import examples as examples
+    from privlp import models as models
+    from privlp.allocation.allocate import allocate as allocate
+    from privlp.allocation.people import Allocation as Allocation
+    from privlp.allocation.planning import AllocationPlan as AllocationPlan
+    from privlp.allocation.relation import PersonPrivate as PersonPrivate
+    from privlp.allocation.result import AllocationResult as AllocationResult
     from privlp.audits import AuditedRelease as AuditedRelease
     from privlp.audits import AuditResult as AuditResult
     from privlp.audits import SolveAudit as SolveAudit
@@ -62,6 +68,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "privlp.allocation.allocate": ("allocate",),
+    "privlp.allocation.people": ("Allocation",),
+    "privlp.allocation.planning": ("AllocationPlan",),
+    "privlp.allocation.relation": ("PersonPrivate",),
+    "privlp.allocation.result": ("AllocationResult",),
     "privlp.audits": ("AuditedRelease", "AuditResult", "SolveAudit", "audit", "audit_solve"),
     "privlp.errors": (
         "BudgetExceededError",
@@ -96,10 +107,10 @@ _HOMES = {
     "privlp.status": ("Status",),
     "privlp.verdict": ("Verdict",),
 }
-_SUBMODULES = ("audits", "errors", "examples", "privacy", "problem", "relations")
+_SUBMODULES = ("audits", "errors", "examples", "models", "privacy", "problem", "relations")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["examples", *_HOME_OF]  # noqa: PLE0604
+__all__ = ["examples", "models", *_HOME_OF]  # noqa: PLE0604
 
 
 class _Package(ModuleType):

@@ -159,6 +159,7 @@ def solve_exact(lp: LinearProgram, *, time_limit: float | None = None) -> ExactS
         raise InvalidParameterError(
             f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
         )
+    lp = lp.in_memory()
     highs = quiet_highs(
         time_limit=math.inf if time_limit is None else positive(time_limit, "time_limit")
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.errors import InvalidParameterError, ReadError
+from privlp.errors import InvalidParameterError, ReadError, UnsupportedProblemError
 from privlp.files import write_whole
 from privlp.privacy.record import PrivacyRecord, require_types
 from privlp.problem.cvxpy_arrays import assign
@@ -58,6 +58,8 @@ class Solution:
         prediction.
     advice : str
         The same in a sentence or two, with what would be enough.
+    released_prices : (n,) array or None
+        What :attr:`prices` returns.
 
     Examples
     --------
@@ -89,6 +91,52 @@ class Solution:
     variable_names: tuple[str, ...] | None = field(default=None, repr=False)
     verdict: Verdict | None = None
     advice: str = field(default="", repr=False)
+    released_prices: npt.NDArray[np.float64] | None = field(default=None, repr=False)
+
+    @property
+    def prices(self) -> npt.NDArray[np.float64]:
+        """Shadow prices of the program's rows, (n,), where they follow from released numbers.
+
+        Entry i is the change of the optimum, in the user's sense, per unit by which the active side
+        of row i rises: the sign of SciPy's and HiGHS's marginals and of ``ExactSolution.dual``. It
+        is that of the *released* program, with noise on its numbers: post-processing, which costs
+        nothing. Rows that are not tight have a price of 0.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            If the method releases no program whose prices these would be. A price of a private row
+            is a number of that row, and no method for whole constraints has paid for it.
+
+        See Also
+        --------
+        allocate : prices of supplies that people share.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> relation = privlp.ScalarPrivate(0.1)
+        >>> lp = privlp.LinearProgram(
+        ...     [3, 5], [[1, 2], [3, 1]], [20, 30], sense="max", neighbours=relation
+        ... )
+        >>> privlp.solve(lp, eps=1.0, delta=1e-6, rng=0).prices.round(3)
+        array([2.4, 0.2])
+        """
+        if self.released_prices is not None:
+            return self.released_prices
+        if self.x is None:
+            raise UnsupportedProblemError(
+                "There are no prices: the solve released no solution.", parameter="method"
+            )
+        raise UnsupportedProblemError(
+            f"method={self.method!r} releases no shadow prices here. Prices of private rows are"
+            " numbers of single rows, and nobody has paid for them; those of public rows depend on"
+            " them. Prices follow at no cost where numbers are released with noise and c·x is"
+            " optimised: solve without opt by 'direct-noise', or with feasible=... by truncated or"
+            " quantile noise. privlp.allocate releases prices of supplies that people share."
+            " solve_exact(lp).dual has them without noise: not private.",
+            parameter="method",
+        )
 
     @property
     def success(self) -> bool:
@@ -174,6 +222,9 @@ class Solution:
             "variable_names": self.variable_names,
             "verdict": None if self.verdict is None else self.verdict.value,
             "advice": self.advice,
+            "released_prices": (
+                None if self.released_prices is None else self.released_prices.tolist()
+            ),
         }
         return json.dumps(document, indent=1)
 
@@ -221,6 +272,8 @@ class Solution:
             document["privacy"] = PrivacyRecord.from_dict(document["privacy"])
             verdict = document.get("verdict")  # absent in files of the first version
             document["verdict"] = None if verdict is None else Verdict(verdict)
+            prices = document.get("released_prices")  # absent in files of the first version
+            document["released_prices"] = None if prices is None else np.array(prices, dtype=float)
             names = document["variable_names"]
             document["variable_names"] = None if names is None else tuple(names)
             document["trace"] = {

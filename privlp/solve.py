@@ -257,6 +257,7 @@ def _run(
         variable_names=lp.variable_names,
         verdict=verdict,
         advice=advice,
+        released_prices=released.prices,
     )
 
 

@@ -31,7 +31,16 @@ class Verdict(StrEnum):
     #: ``feasible="always"`` or ``feasible=p``: the noise is wider than the declared range.
     TOO_MUCH_NOISE = "Too much noise for the declared range"
 
+    #: An allocation: what noise and reserve take of supplies.
+    ENOUGH_SUPPLY = "Enough supply for this eps"
+    TOO_LITTLE_SUPPLY = "Too little supply for this eps"
+
     @property
     def worrying(self) -> bool:
         """Whether to tell it to somebody who did not ask for a plan."""
-        return self in (Verdict.ROUGH, Verdict.TOO_FEW_ROWS, Verdict.TOO_MUCH_NOISE)
+        return self in (
+            Verdict.ROUGH,
+            Verdict.TOO_FEW_ROWS,
+            Verdict.TOO_MUCH_NOISE,
+            Verdict.TOO_LITTLE_SUPPLY,
+        )

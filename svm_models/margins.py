@@ -40,6 +40,8 @@ class Margins:
         The first point.
     """
 
+    changes = ("_z", "_change")
+
     def __init__(self, M: Any, loss: MarginLoss, w: FloatArray) -> None:
         self._M = M.M if isinstance(M, Weighted) else M
         self._weights = M.weights if isinstance(M, Weighted) else None

@@ -19,13 +19,16 @@ import numpy as np
 
 import privlp
 from privlp import (
+    Allocation,
     ColumnPrivate,
     ConstraintPrivate,
     LinearProgram,
     ObjectivePrivate,
+    PersonPrivate,
     RowPrivate,
     ScalarPrivate,
 )
+from privlp.allocation.demand import People
 from privlp.methods.published import dmw as published
 from privlp.privacy import (
     EuclideanLaplaceMechanism,
@@ -398,6 +401,7 @@ WHOLE_CONSTRAINTS: list[Subject] = [
 # perturbed programs
 
 _PERTURBED = partial(_solve, "perturbed", 1.0, 1e-6)
+_PERTURBED_AT_OPT = partial(_solve, "perturbed-at-opt", 1.0, 1e-6)(2.0, opt=1.0)
 _PERTURB, _CHARGES = "perturb the convex program", import_module("privlp.methods.perturbed_charges")
 _SECRET_TERM, _ROWS_ARE_SCALED = _CHARGES.secret_term, RowsInCoordinates.__init__
 
@@ -450,6 +454,26 @@ PERTURBED: list[Subject] = [
         "perturbed: count",
         frozenset(["perturbed"]),
         _PERTURBED(2.0),
+        _satisfied_or_not(bounds=(0, 1)),
+        "count missed rows",
+        _faults(
+            SCALE="a count does not see how long rows are",
+            STOP=_STOPS_IN_A_BOX,
+            COUNT=_COUNTS_ARE_CHEAP,
+        ),
+    ),
+    Played(
+        "perturbed-at-opt: secret term",
+        frozenset(["perturbed-at-opt"]),
+        _PERTURBED_AT_OPT,
+        _flipped(bounds=(0, 1)),
+        _PERTURB,
+        _OF_PERTURBED,
+    ),
+    Played(
+        "perturbed-at-opt: count",
+        frozenset(["perturbed-at-opt"]),
+        _PERTURBED_AT_OPT,
         _satisfied_or_not(bounds=(0, 1)),
         "count missed rows",
         _faults(
@@ -781,4 +805,48 @@ REPORTS: list[Subject] = [
     ),
 ]
 
-SUBJECTS = [*MECHANISMS, *WHOLE_CONSTRAINTS, *PERTURBED, *STAGED, *SMALL_CHANGES, *REPORTS]
+# ----------------------------------------------------------------------------------------------
+# allocations
+
+
+def _wanting(*persons: Any) -> Allocation:
+    """People who come and go, and want one of two supplies, of which there is plenty."""
+    relation = PersonPrivate("add-remove", nominal_n=9)
+    return Allocation(np.array(persons), [60.0] * 2, largest_value=1.0, neighbours=relation)
+
+
+def _take_as_they_are(values: Any, uses: Any, limits: Any, closed: Any, units: Any) -> People:
+    return People(values / units[0], 3 * uses / units[1], limits / units[2])
+
+
+_OTHERS = [[-1.0, -1.0]] * 9
+_ALLOCATIONS_STOP = "the number of stages follows from public numbers, and no loop looks at data"
+
+ALLOCATIONS: list[Subject] = [
+    Played(
+        "allocate: secret term",
+        frozenset(["allocate", "LaplaceObjectivePerturbation"]),
+        lambda allocation: privlp.allocate(allocation, 1.0, 0.0, feasible=None, rng=0),
+        (_wanting([1.0, -1.0], *_OTHERS), _wanting(*_OTHERS)),
+        "prices",
+        _faults(
+            SCALE=Patch(
+                replaced(import_module("privlp.allocation.people"), "people_of", _take_as_they_are)
+            ),
+            RELATION="no relation has less noise: tests/test_allocation_privacy.py has the other",
+            STOP=_ALLOCATIONS_STOP,
+            MINIMISER="its error is covered by a draw of its own: tests/test_allocation_privacy.py",
+            COUNT="each mechanism is drawn once",
+        ),
+    ),
+]
+
+SUBJECTS = [
+    *MECHANISMS,
+    *WHOLE_CONSTRAINTS,
+    *PERTURBED,
+    *STAGED,
+    *SMALL_CHANGES,
+    *REPORTS,
+    *ALLOCATIONS,
+]

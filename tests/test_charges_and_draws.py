@@ -166,6 +166,7 @@ TIGHTEST = {
     "mirror-best": ({"alpha": 0.1, "s": 1}, 0.06),
     "ftpl": ({"alpha": 0.1, "s": 1}, 0.06),
     "perturbed": ({"s": 1}, math.inf),
+    "perturbed-at-opt": ({"s": 1}, 1e-3),
     "staged": ({"s": 1}, math.inf),
     "staged-at-opt": ({"s": 1}, 0.005),
     "mw": ({"alpha": 0.2}, 0.2),

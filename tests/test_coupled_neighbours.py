@@ -78,6 +78,7 @@ WHOLE = {
     "mirror-best": {},
     "ftpl": {},
     "perturbed": {"delta": 1e-6},
+    "perturbed-at-opt": {"delta": 1e-6},
     "staged": {"delta": 1e-6},
     "staged-at-opt": {"delta": 1e-6},
     "mirror, range": {"method": "mirror", "opt": (0.5, 9.0)},

@@ -153,21 +153,25 @@ def test_every_module_is_read():
 # what an import runs
 
 
+#: Public modules of functions.
+MODULES = ("examples", "models")
+
+
 def test_public_names_are_those_that_type_checkers_see():
     """The table of lazy imports says the same as the imports for types."""
     tree = modules()["privlp"]
     block = next(node for node in tree.body if isinstance(node, ast.If))
     typed = {alias.asname: node.module for node in block.body for alias in node.names}
-    assert typed.pop("examples") == "privlp"
+    assert {typed.pop(module) for module in MODULES} == {"privlp"}
     assert typed == privlp._HOME_OF
-    assert set(privlp.__all__) == {"examples", *typed}
+    assert set(privlp.__all__) == {*MODULES, *typed}
 
 
 @pytest.mark.parametrize("name", sorted(privlp.__all__))
 def test_public_names_are_there(name):
     assert name in dir(privlp)
     public = getattr(privlp, name)
-    home = "privlp.examples" if name == "examples" else privlp._HOME_OF[name]
+    home = f"privlp.{name}" if name in MODULES else privlp._HOME_OF[name]
     assert getattr(public, "__module__", home).startswith(home)
 
 

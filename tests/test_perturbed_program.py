@@ -434,7 +434,7 @@ def without_libraries(monkeypatch):
     made = []
     to = NearestPoints.to
     monkeypatch.setattr("privlp.regions.quadratic._by_clarabel", fails)
-    monkeypatch.setattr(PerturbedProgram, "_newton", lambda _, z, *__: z)
+    monkeypatch.setattr(PerturbedProgram, "_newton", lambda _, z, *__, **___: z)
     monkeypatch.setattr(NearestPoints, "to", lambda *own: made.append(own[1:]) or to(*own))
     return made
 
@@ -447,6 +447,45 @@ def steep_program(seed, n=1000, p=6):
     program, G, r = perturbed(rng, lp, softness=0.2, strength=5.0)
     linear = 20 * program.linear
     return dataclasses.replace(program, linear=linear, smoothness=5.0 + n / 0.2), G, r
+
+
+def test_the_minimum_of_many_rows_is_certified_by_steps_that_see_a_share_of_them(monkeypatch):
+    program, *_ = steep_program(3, n=40_000)
+    found, shares = [], []
+    hessian = RowsInCoordinates.hessian
+
+    def noted(self, softness, shift, share=1.0):
+        shares.append(share)
+        return hessian(self, softness, shift, share)
+
+    monkeypatch.setattr(RowsInCoordinates, "hessian", noted)
+    monkeypatch.setattr(PerturbedProgram, "_accelerated", None)
+    for fewest in (2**9, 10**9):
+        monkeypatch.setattr("privlp.players.perturbed._FEWEST_BENT", fewest)
+        found.append(program.minimise(1e-6))
+        assert program._certified(found[-1], 1e-6)[1] <= 1e-6
+    assert min(shares) < 0.05
+    assert shares[-1] == 1.0
+    assert np.linalg.norm(found[0] - found[1]) <= 2e-6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_share_of_rows_has_about_the_curvature_of_all_and_blocks_do_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(20_000, 4)), rng.normal(size=20_000)
+    region = ReducedPolytope(PublicRows(LinearProgram(np.ones(4), A, b, bounds=(0, 1))))
+
+    def curvature(rows, share):
+        lp = LinearProgram(np.ones(4), A[rows], b[rows], bounds=(0, 1))
+        kept = RowsInCoordinates(block_of(lp), region)
+        kept.go_to(np.full(region.size, 0.3))
+        return kept.hessian(0.5, 0.1, share)
+
+    whole = curvature(slice(None), 1.0)
+    part = curvature(slice(None), 0.2)
+    in_blocks = curvature(slice(7_777), 0.2) + curvature(slice(7_777, None), 0.2)
+    np.testing.assert_allclose(part, in_blocks, rtol=1e-10, atol=1e-8)
+    assert 0 < np.linalg.norm(part - whole, 2) < 0.2 * np.linalg.norm(whole, 2)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -28,7 +28,7 @@ from privlp.rows.program_rows import RowBlock
 from tests import programs
 from tests.programs import methods_for
 from tests.rounds import weights_of
-from tests.toy_rows import SplitProgram, SplitRows, split_rows
+from tests.toy_rows import SplitProgram, SplitRows, read_anew, split_rows
 
 N, OPT = 45, 3.0
 COSTS = np.array([1.0, 2.0, 0.5, 1.5])
@@ -38,6 +38,9 @@ SOURCES = {
     "three blocks": lambda lp: split_rows(lp, [7, 36]),
     "an empty block": lambda lp: split_rows(lp, [0, 11]),
     "a row a block": lambda lp: split_rows(lp, range(1, lp.shape[0])),
+    "read anew": lambda lp: read_anew(lp, [7, 36], 0),
+    "held in part": lambda lp: read_anew(lp, [5, 17, 36], 3000),
+    "held": lambda lp: read_anew(lp, [7, 36], math.inf),
 }
 STORAGE = {"dense": np.array, "sparse": sp.csc_array}
 
@@ -213,7 +216,7 @@ def quoting_the_shape(block, *released):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda rows, kernel: rows.keep(kernel),
+        lambda rows, kernel: rows.keep(kernel).map(id),
         lambda rows, kernel: rows.map(kernel),
         lambda rows, kernel: rows.update(kernel, 1.0),
         lambda rows, kernel: rows.total(kernel),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -12,6 +12,7 @@ from privlp import LinearProgram
 from privlp.problem.data import KnownProgram
 from privlp.problem.standard_form import StandardForm
 from privlp.rows.door import Rows
+from privlp.rows.in_blocks import InBlocks
 from privlp.rows.program_rows import RowBlock
 
 
@@ -32,6 +33,26 @@ def split_rows(lp: LinearProgram, cuts: Sequence[int]) -> SplitRows:
     """The private rows of a program in blocks that begin at these private rows."""
     blocks = np.split(np.flatnonzero(lp.private), cuts)
     return SplitRows(RowBlock(StandardForm.of(_with_rows(lp, rows))) for rows in blocks)
+
+
+class ReadAnew:
+    """Blocks of a program, each made whenever it is read."""
+
+    def __init__(self, lp: LinearProgram, cuts: Sequence[int]) -> None:
+        self._lp, self._parts = lp, np.split(np.flatnonzero(lp.private), cuts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def read(self, wanted: Sequence[int]) -> Iterator[RowBlock]:
+        """These blocks."""
+        for i in wanted:
+            yield RowBlock(StandardForm.of(_with_rows(self._lp, self._parts[i])))
+
+
+def read_anew(lp: LinearProgram, cuts: Sequence[int], limit: float) -> InBlocks:
+    """The private rows in blocks, of which so many bytes are held."""
+    return InBlocks(ReadAnew(lp, cuts), limit)
 
 
 def _with_rows(lp: LinearProgram, rows: Any) -> KnownProgram:

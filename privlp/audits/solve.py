@@ -121,6 +121,7 @@ def audit_solve(
         **{"eps": eps, "delta": delta, "s": s, "alpha": alpha, "opt": opt, "method": method},
         **{"width": width, "feasible": feasible, "split": split},
     }
+    lp = lp.in_memory()
     generator = Randomness(rng).generator
     seed = int(generator.integers(2**32))
     base = Tape(seed, quiet=True)

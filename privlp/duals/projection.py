@@ -39,6 +39,8 @@ class LogWeights:
         The block's part of the dense distribution; private.
     """
 
+    changes = ("raw", "weights", "_relative", "_uncapped")
+
     def __init__(self, count: int) -> None:
         self.raw = np.zeros(count)
         self.weights = np.empty(count)

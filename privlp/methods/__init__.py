@@ -12,6 +12,7 @@ from privlp.methods.mirror_best import MirrorBest
 from privlp.methods.multiplicative_weights import MultiplicativeWeights
 from privlp.methods.never_violated import TruncatedGaussian, TruncatedLaplace
 from privlp.methods.perturbed import Perturbed
+from privlp.methods.perturbed_at_optimum import PerturbedAtOptimum
 from privlp.methods.prediction import Prediction as Prediction
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
 from privlp.methods.published.truncated_laplace import PublishedTruncatedLaplace
@@ -31,6 +32,7 @@ METHODS: dict[str, Method] = {
         StagedAtOptimum(),
         Staged(),
         FollowThePerturbedLeader(),
+        PerturbedAtOptimum(),
         Perturbed(),
         MultiplicativeWeights(),
         DirectNoise(),

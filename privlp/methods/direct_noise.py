@@ -31,7 +31,7 @@ from privlp.methods.task import Task
 from privlp.players.game import Released
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import ProgramData
-from privlp.problem.highs_model import optimum
+from privlp.problem.highs_model import optimum, priced_optimum
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.bounded import largest_size, require_bounded
 from privlp.regions.simplex import Simplex
@@ -235,7 +235,7 @@ class NoisyProgram(OneRelease):
 
     def released(self) -> Released:
         """The solution of the noisy program."""
-        status, x = self._solve()
+        status, x, prices = self._solve()
         message = "Released the private numbers with noise and solved the noisy program"
         if x is None:
             return Released(
@@ -245,33 +245,49 @@ class NoisyProgram(OneRelease):
                 status,
                 f"{message}; HiGHS ended without a solution: {status}.",
             )
-        return self._at(x, message)
+        return self._at(x, message, prices=prices)
 
-    def _solve(self) -> tuple[Status, FloatArray | None]:
-        """Optimise over (x, t), every private row being relaxed by t."""
+    def _solve(self) -> tuple[Status, FloatArray | None, FloatArray | None]:
+        """Optimise over (x, t), every private row being relaxed by t.
+
+        Shadow prices are those of c·x at the last t. With a public optimum there are none.
+        """
         lp, d = self._form.lp, self._form.lp.shape[1]
         matrix, lower, upper = self._relaxed_rows()
 
         def best_point(
             cost: FloatArray, least: float, most: float
-        ) -> tuple[highspy.HighsModelStatus, FloatArray]:
+        ) -> tuple[highspy.HighsModelStatus, FloatArray, FloatArray]:
             bounds = np.vstack([lp.bounds, [least, most]])
-            return optimum(cost, matrix, lower, upper, bounds, options=self._options)
+            return priced_optimum(cost, matrix, lower, upper, bounds, options=self._options)
 
         cheap, tight = np.append(lp.sign * self._known.c, 0.0), np.append(np.zeros(d), 1.0)
+        priced = self._value is None
         if self._value is not None:
-            status, point = best_point(tight, -self._slack, np.inf)
+            status, point, duals = best_point(tight, -self._slack, np.inf)
         else:
-            status, point = best_point(cheap, 0.0, 0.0)
+            status, point, duals = best_point(cheap, 0.0, 0.0)
             if status in _CONTRADICTORY:
-                status, point = best_point(tight, 0.0, np.inf)
+                status, point, _ = best_point(tight, 0.0, np.inf)
+                priced = False
                 if status == _OPTIMAL:
                     relaxed_by = 2 * float(point[-1])
-                    relaxed_status, cheaper = best_point(cheap, relaxed_by, relaxed_by)
-                    point = cheaper if relaxed_status == _OPTIMAL else point
+                    relaxed_status, cheaper, duals = best_point(cheap, relaxed_by, relaxed_by)
+                    priced = relaxed_status == _OPTIMAL
+                    point = cheaper if priced else point
         if status != _OPTIMAL:
-            return _STATUS.get(status, Status.NUMERICAL_ERROR), None
-        return Status.COMPLETED, np.clip(point[:d], *lp.bounds.T)
+            return _STATUS.get(status, Status.NUMERICAL_ERROR), None, None
+        x = np.clip(point[:d], *lp.bounds.T)
+        return Status.COMPLETED, x, self._prices(duals) if priced else None
+
+    def _prices(self, duals: FloatArray) -> FloatArray:
+        """Prices of the user's rows, in the user's sense, from those of public and private rows."""
+        form, lp = self._form, self._form.lp
+        public = np.flatnonzero(~lp.private & (lp.sides() > 0))
+        prices = np.zeros(lp.shape[0])
+        prices[public] = duals[: len(public)]
+        np.add.at(prices, form.row, form.row_sign * duals[len(public) :])
+        return lp.sign * prices
 
     def _relaxed_rows(self) -> tuple[sp.csc_array, FloatArray, FloatArray]:
         """Rows lower <= A (x, t) <= upper: public ones, and noisy ones relaxed by t."""

@@ -68,10 +68,16 @@ class OneRelease:
         """The solution of the program of released numbers."""
         raise NotImplementedError
 
-    def _at(self, x: FloatArray, message: str, warning: str = "") -> Released:
+    def _at(
+        self,
+        x: FloatArray,
+        message: str,
+        warning: str = "",
+        prices: FloatArray | None = None,
+    ) -> Released:
         """A released point, with its objective under the released costs."""
         objective = float(self._known.c @ x) + self._form.lp.offset
-        return Released(x, objective, self._trace, message=message, warning=warning)
+        return Released(x, objective, self._trace, message=message, warning=warning, prices=prices)
 
 
 def run_of_one_release(

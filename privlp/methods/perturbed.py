@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,10 @@ _FARTHEST = 1e9
 _DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.05
 # What such a draw leaves of the amount by which a row varies.
 _USEFUL = 0.1
+
+
+#: Makes the run on hard rows.
+Search = Callable[..., HardRowSearch]
 
 
 class Perturbed(Method):
@@ -90,11 +94,12 @@ class Perturbed(Method):
         except UnboundedRegionError:
             require_enough_rows(task)
             raise
-        charges = PerturbedCharges.hard(task, s)
+        search, at_optimum = self._search(task, public)
+        charges = PerturbedCharges.hard(task, s, at_optimum=at_optimum is not None)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> HardRowSearch:
             before, rest = BeforeStages(*draws[:3]), _stages(draws[3:])
-            return HardRowSearch(task, rows, public, region, before, rest, wide=wide)
+            return search(task, rows, public, region, before, rest, wide=wide)
 
         return PlannedRun(
             charges.requests,
@@ -103,6 +108,14 @@ class Perturbed(Method):
                 region.size, charges, s * _DIFFICULT, typical, 2 + 2 * len(charges.terms)
             ),
         )
+
+    def _search(
+        self,
+        task: Task,  # noqa: ARG002 (what is given there, another method uses)
+        public: PublicRows,  # noqa: ARG002
+    ) -> tuple[Search, ReducedPolytope | None]:
+        """What runs on hard rows, and the region at a given optimum if it keeps to one."""
+        return HardRowSearch, None
 
     def _plan_soft(self, task: Task) -> PlannedRun:
         reason = "every violation of a soft row has its price"
@@ -210,7 +223,7 @@ def _search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, flo
     large number, because a hint may be far too low. What rows vary by is then that of costs up to
     the hint; without a hint it is not known: infinite.
     """
-    hint = _largest_cost(task)
+    hint = largest_cost(task)
     try:
         region = ReducedPolytope(public)
         return region, _typical(region), False
@@ -226,7 +239,7 @@ def _search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, flo
         return region, typical, True
 
 
-def _largest_cost(task: Task) -> float | None:
+def largest_cost(task: Task) -> float | None:
     """The larger end of the hint, to minimise and without offset."""
     if task.opt is None:
         return None

@@ -13,6 +13,8 @@ from privlp.regions import rounding
 
 # Shares of the stages, of what counts leave of the budget (its square, as a Gaussian parameter).
 _STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.08, 0.22, 0.7)
+# At a given optimum fewer do as well, and little is left to count in the end.
+_STAGES_AT_OPTIMUM, _MOST_LAST_AT_OPTIMUM = (0.2, 0.8), 0.05
 # Share of eps that the curvature of all stages takes, and the largest such part.
 _CURVATURE, _MOST_CURVATURE = 0.2, 30.0
 # Soft rows: that share of eps, and the parts of it that the stages take.
@@ -62,19 +64,22 @@ class PerturbedCharges:
         ]
 
     @classmethod
-    def hard(cls, task: Task, s: float) -> PerturbedCharges:
-        """For hard rows."""
+    def hard(cls, task: Task, s: float, *, at_optimum: bool = False) -> PerturbedCharges:
+        """For hard rows, with an optimum that is given or not."""
+        most = _MOST_LAST_AT_OPTIMUM if at_optimum else _MOST_LAST
+        stages = _STAGES_AT_OPTIMUM if at_optimum else _STAGES
         before = [
             (_START, _START_COUNTS, "count missed rows on a public ray"),
             (_HARD_SHARES, 1, _OF_SHARES),
             (_SCALE, _SCALE_COUNTS, "count rows by the size of their right-hand sides"),
         ]
         between = (_BETWEEN, _COUNTS, "count missed rows")
-        draft = cls._of(task, before, [between] * len(_STAGES), _STAGES)
+        draft = cls._of(task, before, [between] * len(stages), stages)
         k = task.public.rows_of_one_record
         share = _LAST_COUNTS * (k / (_LAST_ACCURACY * draft.intensity * s)) ** 2
-        last = (min(max(share, _LEAST_LAST), _MOST_LAST), _LAST_COUNTS, "count missed rows")
-        return cls._of(task, before, [between] * (len(_STAGES) - 1) + [last], _STAGES)
+        last = (min(max(share, _LEAST_LAST), most), _LAST_COUNTS, "count missed rows")
+        after = [between] * (len(stages) - 1) + [last]
+        return cls._of(task, before, after, stages)
 
     @classmethod
     def soft(cls, task: Task, *, clipped: bool) -> PerturbedCharges:
@@ -83,7 +88,8 @@ class PerturbedCharges:
         if clipped:
             before.append((_NORM, _NORM_COUNTS, "count rows by their norm"))
         size = (_SIZE, _SIZE_COUNTS, "count rows by the size of their violation")
-        return cls._of(task, before, [size] * len(_SOFT_STAGES), _SOFT_STAGES, soft=True)
+        after = [size] * len(_SOFT_STAGES)
+        return cls._of(task, before, after, _SOFT_STAGES, soft=True)
 
     @classmethod
     def _of(
@@ -103,11 +109,11 @@ class PerturbedCharges:
 
         def make(intensity: float) -> list[ChargeRequest]:
             found = [_counts(task, intensity, *counts) for counts in before]
-            for own, counts, curvature in zip(stages, after, curvatures, strict=True):
+            for own, counts, bend in zip(stages, after, curvatures, strict=True):
                 mu = intensity * math.sqrt(own * left)
                 cover = GaussianMechanism(2.0, 2.0 / (mu * math.sqrt(_COVER)))
                 found += [
-                    (secret_term(task, mu, curvature), 1, "perturb the convex program"),
+                    (secret_term(task, mu, bend), 1, "perturb the convex program"),
                     (cover, 1, "cover the error of the computed minimum"),
                     _counts(task, intensity, *counts),
                 ]

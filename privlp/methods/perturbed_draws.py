@@ -91,13 +91,17 @@ class Draws:
         shift: float,
         bend: Bend,
         n: int,
+        stiffness: float = 0.0,
     ) -> FloatArray:
         """The released minimum of a perturbed program, as a point z of the region.
 
         The secret term is drawn once. The point is computed to a certified distance, and noise of
-        its own covers that distance. `n` bounds the number of rows; it is public.
+        its own covers that distance. `n` bounds the number of rows; it is public. So is
+        `stiffness`, the least strength in units of the secret term's typical norm: a quadratic
+        stronger than privacy needs costs nothing.
         """
-        strength = max(self.strength(softness, region.size, bend), _LEAST_STRENGTH * self.sigma)
+        least = max(_LEAST_STRENGTH, stiffness * math.sqrt(region.size)) * self.sigma
+        strength = max(self.strength(softness, region.size, bend), least)
         hidden = HiddenGradient(rows, region.size, softness, shift)
         secret = np.asarray(self.perturbation(hidden))
         program = PerturbedProgram(

@@ -33,15 +33,17 @@ _INWARDS = 0.5
 # Where nothing was known of the size of the variables, the region without noise ends at this
 # multiple of the cost found.
 _WIDE_MARGIN = 100.0
-# Price of the scale of the cost in rows, and the softness, without noise.
-_EXACT_PRICE, _SHARP = 0.1, 1e-6
+# Price of the scale of the cost in rows, without noise.
+_EXACT_PRICE = 0.1
+#: Softness of violations without noise, as a share of their typical size.
+SHARP = 1e-6
 # Price of the scale of the cost: these many rows of typical violation for each of the s rows; more
 # where noise is larger, but at most a share of the violation of all rows.
 _ROWS_OF_A_PRICE, _NOISE_OF_A_PRICE, _SHARE_OF_ALL_ROWS, _LEAST_NOISE = 4.0, 6.0, 0.4, 1.5
 # The price is divided by this number if the stage's point is far from few missed rows.
 _LOWER_PRICE = 1.4
-# After each stage, as long as no point with few missed rows is known, by this one.
-_MUCH_LOWER_PRICE = 64.0
+#: After each stage, as long as no point with few missed rows is known, by this one.
+MUCH_LOWER_PRICE = 64.0
 # Where nothing is known of the size of variables: up to this size; then this many times what was
 # found.
 _UNKNOWN_SIZE, _ROOM, _LEAST_ODDS = 1e9, 64.0, -28.0
@@ -130,24 +132,42 @@ class HardRowSearch:
         lower = 1.0
         for number, draws in enumerate(self._stages):
             last = number == len(self._stages) - 1
-            region = self._regions.region
-            if self._search.known and draws.sigma > 0:
-                region = self._regions.at(x, weighted=number > 0)
-            elif self._search.known and self._wide:
-                region = self._regions.at(x, weighted=False, margin=_WIDE_MARGIN)
+            region = self._region_around(x, draws, weighted=number > 0)
             side = typical * math.sqrt(unit / float(np.mean(region.unit**2)))
             found = self._solved(draws, region, x, far, side, lower, last=last)
             self._note("x", found)
             yield
-            good = x if self._search.known else None
-            x, further = self._search.calibrated(draws, found, good, far, last=last)
-            if not self._search.known:
-                lower /= _MUCH_LOWER_PRICE
-            elif further:
-                lower /= _LOWER_PRICE
-            self._note("calibrated x", x)
-            self._x = x
+            x, lower = self._calibrated(draws, found, x, far, lower, last=last)
             yield
+
+    def _region_around(self, x: FloatArray, draws: Draws, *, weighted: bool) -> ReducedPolytope:
+        """The region of a stage."""
+        if self._search.known and draws.sigma > 0:
+            return self._regions.at(x, weighted=weighted)
+        if self._search.known and self._wide:
+            return self._regions.at(x, weighted=False, margin=_WIDE_MARGIN)
+        return self._regions.region
+
+    def _calibrated(
+        self,
+        draws: Draws,
+        found: FloatArray,
+        x: FloatArray,
+        far: FloatArray,
+        lower: float,
+        *,
+        last: bool,
+    ) -> tuple[FloatArray, float]:
+        """A point with few missed rows on a path through that of a stage; and the next price."""
+        good = x if self._search.known else None
+        x, further = self._search.calibrated(draws, found, good, far, last=last)
+        if not self._search.known:
+            lower /= MUCH_LOWER_PRICE
+        elif further:
+            lower /= _LOWER_PRICE
+        self._note("calibrated x", x)
+        self._x = x
+        return x, lower
 
     def _note(self, name: str, value: Any) -> None:
         self._trace.setdefault(name, []).append(value)
@@ -204,7 +224,7 @@ class HardRowSearch:
         )
         price = min(price, max(price * lower, _LEAST_NOISE * draws.sigma))
         if draws.sigma == 0:  # an exact penalty, for eps = inf
-            price, softness, inwards = _EXACT_PRICE * side, _SHARP * side, 0.0
+            price, softness, inwards = _EXACT_PRICE * side, SHARP * side, 0.0
         slope = region.cost(self._public.cost)
         least = _LEAST_SCALE * float(np.linalg.norm(slope))
         cost = slope * (price / max(self._regions.cost_at_stake(x, far), least))

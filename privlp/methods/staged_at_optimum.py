@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from enum import Enum
 from functools import partial
 from typing import Any
 
 from privlp.duals.elastic import ElasticRows
 from privlp.methods.crossing import Crossing
+from privlp.methods.given import Given
 from privlp.methods.staged_charges import COUNTS, Stage, StagedCharges
 from privlp.methods.staged_run import (
     FACTOR,
@@ -52,14 +52,6 @@ _MIXED = 0.1
 _LARGEST_LEVEL = 9.0
 
 
-class _Given(Enum):
-    """What counts say of the given V."""
-
-    RIGHT = "right"
-    HIGH = "higher than needed"
-    LOW = "too low"
-
-
 class StagesAtOptimum(Stages):
     """Stages at a given V, as long as noisy counts bear it out.
 
@@ -79,7 +71,7 @@ class StagesAtOptimum(Stages):
         sizes: Sizes,
     ) -> None:
         super().__init__(task, rows, charges, draws, sizes)
-        self._given, self._verdict, self._level = sizes.middle, _Given.RIGHT, 0.0
+        self._given, self._verdict, self._level = sizes.middle, Given.RIGHT, 0.0
         self._levels = 0
         self._error = max(charges.error(self._share.size, task.n), 1e-12)
         self._clearly = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
@@ -88,10 +80,10 @@ class StagesAtOptimum(Stages):
         self._measure_sign()
 
     def _descend(self, stage: Stage) -> Iterator[None]:
-        if self._verdict is _Given.LOW:
+        if self._verdict is Given.LOW:
             stage = stage.afresh
         size = self._given
-        if self._verdict is not _Given.RIGHT:
+        if self._verdict is not Given.RIGHT:
             size = max(self._highest(self._place - stage.push), self._sizes.ends[0])
         simplex = self._sizes.region(size)
         scaled = self._scaled(simplex)
@@ -103,12 +95,12 @@ class StagesAtOptimum(Stages):
 
     def _go_on(self, draw: ChargedDraws, following: Stage) -> None:
         self._level = 0.0
-        if self._verdict is _Given.RIGHT:
+        if self._verdict is Given.RIGHT:
             self._judge(draw, following)
         else:
             ends = self._place - FACTOR, self._highest(self._place + FACTOR)
             self._place, _ = self._searched(draw, following.aim, *ends, number=draw.remaining)
-        if self._verdict is _Given.RIGHT:
+        if self._verdict is Given.RIGHT:
             self._level = self._measured_level(draw, *self._at)
             self._levels += 1
             self._note("levels", self._level)
@@ -125,18 +117,18 @@ class StagesAtOptimum(Stages):
         if not sigma:  # without noise there is no doubt
             return
         if place < too_high and lower <= aim * self._s:
-            self._verdict = _Given.HIGH
+            self._verdict = Given.HIGH
             ends = self._sizes.ends[0], self._given
         elif place > too_low and fewest + sigma <= aim * self._s:
-            self._verdict = _Given.LOW
+            self._verdict = Given.LOW
             if not self._levels:  # nothing is lost
                 self._share = self._equal
-        if self._verdict is not _Given.RIGHT:
+        if self._verdict is not Given.RIGHT:
             self._place, _ = self._searched(draw, following.aim, *ends, number=draw.remaining)
 
     def _highest(self, place: float) -> float:
         """The place, or the highest that is allowed if that is lower."""
-        return min(place, self._given + (_WORST if self._verdict is _Given.LOW else 0.0))
+        return min(place, self._given + (_WORST if self._verdict is Given.LOW else 0.0))
 
     def _measured_level(self, draw: ChargedDraws, simplex: Simplex, scaled: Rows[Any]) -> float:
         """The level of the next stage, from noisy counts at the current point."""
@@ -168,7 +160,7 @@ class StagesAtOptimum(Stages):
         If the given one was too low: the lowest at which surely s rows are missed, unless there is
         none.
         """
-        s, sigma, right = self._s, deviation(draw), self._verdict is _Given.RIGHT
+        s, sigma, right = self._s, deviation(draw), self._verdict is Given.RIGHT
         if right:
             self._place = self._given
         highest = self._highest(self._place + LAST_FACTOR)
@@ -181,7 +173,7 @@ class StagesAtOptimum(Stages):
         told = sigma > 0 and (SURE * sigma <= s or self._place < self._given - _TOO_HIGH_IN_NOISE)
         if many or (right and not told):
             self._place = min(highest, self._given)
-        elif self._verdict is not _Given.LOW:
+        elif self._verdict is not Given.LOW:
             self._place += min(_CAUTION * (highest - self._place), _MOST_CAUTION)
         x = self._sizes.point(self._place, self._share)
         missed = float(draw(float(self._clearly.total(MeasuredRows.missed, x))))

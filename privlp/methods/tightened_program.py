@@ -73,6 +73,7 @@ class TightenedProgram(OneRelease):
         self._fallback, self._inside, self._ends = fallback, inside, ends
         self._promise, self._caution = promise, caution
         self._options = {**PRECISELY, **self._options}
+        self._prices: FloatArray | None = None
         self._between: tuple[PrivateNumbers, FloatArray, FloatArray] | None = None
 
     def _release_part(
@@ -96,7 +97,7 @@ class TightenedProgram(OneRelease):
     def released(self) -> Released:
         """The solution of the tightened program, moved until it certainly satisfies it."""
         rows = TightenedRows.of(self._known, self._between)
-        status, point = rows.optimum(self._known.c, self._options)
+        status, point, self._prices = rows.priced_optimum(self._known.c, self._options)
         if status == highspy.HighsModelStatus.kTimeLimit:
             return Released(
                 None, None, self._trace, Status.TIME_LIMIT, "HiGHS reached the time limit"
@@ -108,7 +109,8 @@ class TightenedProgram(OneRelease):
                 return self._found(x, share)
             loss = self._loss_of_fallback(optimum)
             if self._fallback is not None and loss <= _PRECISION:
-                return self._found(self._fallback, 0.0)  # the only point, say
+                # The only point, say: its prices are those of the program all the same.
+                return self._found(self._fallback, 0.0)
             if x is not None and self._loss_of_fallback(x) >= 0:
                 return self._found(x, share)
         return self._without_optimum(contradictory=status in _INFEASIBLE)
@@ -138,6 +140,7 @@ class TightenedProgram(OneRelease):
 
     def _without_optimum(self, *, contradictory: bool) -> Released:
         """The public point, or no point."""
+        self._prices = None
         if self._fallback is not None:
             message = (
                 "No certain optimum of the tightened program was found; x is a public point that"
@@ -164,4 +167,4 @@ class TightenedProgram(OneRelease):
         return Released(None, None, self._trace, Status.NUMERICAL_ERROR, message)
 
     def _release(self, x: FloatArray, message: str, warning: str) -> Released:
-        return self._at(x, self._caution + message, warning)
+        return self._at(x, self._caution + message, warning, self._prices)

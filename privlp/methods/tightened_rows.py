@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from privlp.checks import as_sparse
 from privlp.problem.exact_arithmetic import violated
-from privlp.problem.highs_model import optimum
+from privlp.problem.highs_model import priced_optimum
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
 
@@ -114,8 +114,14 @@ class TightenedRows:
         self, cost: FloatArray, options: Mapping[str, Any]
     ) -> tuple[highspy.HighsModelStatus, FloatArray]:
         """Run HiGHS on these rows with costs in the user's sense; the point is y."""
+        return self.priced_optimum(cost, options)[:2]
+
+    def priced_optimum(
+        self, cost: FloatArray, options: Mapping[str, Any]
+    ) -> tuple[highspy.HighsModelStatus, FloatArray, FloatArray]:
+        """As :meth:`optimum`, with shadow prices of the user's rows, (n,)."""
         equal, values = self.equalities()
-        return optimum(
+        status, y, duals = priced_optimum(
             cost[self.column] * self.sign,
             sp.vstack([self.A, equal]),
             np.concatenate([np.full(len(self.rhs), -np.inf), values]),
@@ -123,6 +129,22 @@ class TightenedRows:
             self.bounds,
             sense=self.form.lp.sense,
             options=options,
+        )
+        lp, inequalities = self.form.lp, len(self.rhs)
+        prices = np.zeros(lp.shape[0])
+        np.add.at(prices, self.owner, self.side_sign * duals[:inequalities])
+        np.add.at(prices, np.flatnonzero(lp.row_lower == lp.b), duals[inequalities:])
+        return status, y, prices
+
+    @property
+    def side_sign(self) -> npt.NDArray[np.int8]:
+        """Of each inequality: 1 for the upper side of the user's row, -1 for the lower, (r,)."""
+        form, lp = self.form, self.form.lp
+        public = ~lp.private & (lp.row_lower < lp.b)
+        above = np.count_nonzero(public & np.isfinite(lp.b))
+        below = len(self.rhs) - len(self.side) - above
+        return np.concatenate(
+            [form.row_sign[self.side], np.repeat(np.array([1, -1], dtype=np.int8), [above, below])]
         )
 
     def violated(self, x: FloatArray) -> npt.NDArray[np.bool_]:

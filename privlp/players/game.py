@@ -43,6 +43,8 @@ class Released:
         What to warn of, from released values; empty for nothing.
     category : type of UserWarning
         The kind of warning.
+    prices : (n,) array or None
+        Shadow prices of the user's rows under released numbers, None if there are none.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Released:
     message: str = ""
     warning: str = ""
     category: type[UserWarning] = PublicPointWarning
+    prices: FloatArray | None = None
 
 
 class Solver(Protocol):

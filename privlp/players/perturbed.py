@@ -25,6 +25,10 @@ _MUCH_SOFTER = (8.0**6, 8.0**5, 8.0**4, 8.0**3)
 _STEPS_ON_THE_WAY = 6
 _NEWTON_STEPS = 60
 _CHECKED_EVERY = 20
+# Steps take the curvature of so many rows, or so many for each coordinate if that is more. This
+# number doubles after some steps: late ones take all rows.
+_FEWEST_BENT, _BENT = 2**13, 100
+_DOUBLED_EVERY = 3
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class PerturbedProgram:
     short, accelerated projected gradients take over, with a barrier method for each projection.
     Their number of steps is public, and after them the point is near enough by theorem. So the
     search always ends, and nothing has to be refused: a refusal would tell something about the
-    rows.
+    rows. Of many rows, Newton's method takes the curvature of a share, which grows.
 
     Attributes
     ----------
@@ -74,11 +78,11 @@ class PerturbedProgram:
         self.rows.update(RowsInCoordinates.go_to, z)
         for factor in (_MUCH_SOFTER if sharp else ()) + _SOFTER:
             z = self._newton(z, self.softness * factor, min(newton_steps, _STEPS_ON_THE_WAY))
-        for _ in range(newton_steps):
+        for number in range(newton_steps):
             z, distance = self._certified(z, tolerance)
             if distance <= tolerance:
                 return z
-            z = self._newton(z, self.softness, 1)
+            z = self._newton(z, self.softness, 1, times=2.0 ** (number // _DOUBLED_EVERY))
         return z if sharp else self._accelerated(z, tolerance)
 
     def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
@@ -100,11 +104,13 @@ class PerturbedProgram:
                 break
         return z, distance
 
-    def _newton(self, z: FloatArray, softness: float, steps: int) -> FloatArray:
-        """The point after some steps."""
+    def _newton(
+        self, z: FloatArray, softness: float, steps: int, *, times: float = 1.0
+    ) -> FloatArray:
+        """The point after some steps; their curvature is that of so many times the fewest rows."""
         for _ in range(steps):
             gradient, slack = self._gradient(z, softness), self.region.slack(z)
-            hessian = self.rows.total(RowsInCoordinates.hessian, softness, self.shift)
+            hessian = self._curvature(softness, times)
             hessian[np.diag_indices_from(hessian)] += self.strength
             step = minimum(hessian, gradient, self.region.C, np.maximum(slack, 0.0))
             step = self.region.within(z + step) - z
@@ -113,6 +119,17 @@ class PerturbedProgram:
             self.rows.update(RowsInCoordinates.move, length)
             z = z + length * step
         return z
+
+    def _curvature(self, softness: float, times: float) -> FloatArray:
+        """Second derivatives of the sum of smoothed violations, (p, p), perhaps of a share of it.
+
+        Only how many steps are made depends on it: where they end is certified by gradients.
+        """
+        wanted = times * max(_FEWEST_BENT, _BENT * self.region.size)
+        bent = self.rows.total(RowsInCoordinates.bent, softness, self.shift)
+        share = min(1.0, wanted / max(bent, 1))
+        found = self.rows.total(RowsInCoordinates.hessian, softness, self.shift, share)
+        return np.asarray(found)
 
     def _gradient(self, z: FloatArray, softness: float) -> FloatArray:
         total: FloatArray = self.rows.total(RowsInCoordinates.gradient, softness, self.shift)

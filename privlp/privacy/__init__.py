@@ -9,6 +9,7 @@ from privlp.privacy.mechanisms import ExponentialMechanism as ExponentialMechani
 from privlp.privacy.mechanisms import GaussianMechanism as GaussianMechanism
 from privlp.privacy.mechanisms import GaussianObjectivePerturbation as GaussianObjectivePerturbation
 from privlp.privacy.mechanisms import LaplaceMechanism as LaplaceMechanism
+from privlp.privacy.mechanisms import LaplaceObjectivePerturbation as LaplaceObjectivePerturbation
 from privlp.privacy.mechanisms import Mechanism as Mechanism
 from privlp.privacy.mechanisms import ObjectivePerturbation as ObjectivePerturbation
 from privlp.privacy.mechanisms import TruncatedGaussianMechanism as TruncatedGaussianMechanism

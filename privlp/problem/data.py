@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.problem.row_source import RowSource
+
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -65,8 +67,20 @@ class ProgramData:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether A is a sparse array."""
-        return sp.issparse(self.A)
+        """Whether A is a sparse array, or is read in blocks that are."""
+        return self.A.is_sparse if isinstance(self.A, RowSource) else sp.issparse(self.A)
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether rows are read block by block.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> LinearProgram([1, 2], [[-1, -1]], [-2]).in_blocks
+        False
+        """
+        return isinstance(self.A, RowSource)
 
     @property
     def sign(self) -> float:
@@ -171,7 +185,20 @@ class ProgramData:
         >>> LinearProgram([1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=lower).sides()
         array([2, 1])
         """
+        if self.in_blocks:
+            return np.broadcast_to(np.int64(1), len(self.private))
         return np.isfinite(self.row_lower).astype(np.int64) + np.isfinite(self.b)
+
+    def private_sides(self) -> int:
+        """Number of private ``<=`` rows.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> LinearProgram([1, 2], [[1, 1]], [2], row_lower=[2]).private_sides()  # an equality
+        2
+        """
+        return self.shape[0] if self.in_blocks else int(self.sides()[self.private].sum())
 
     def rows_of_largest_record(self, rows_per_record: int = 1) -> int:
         """Largest number of private ``<=`` rows owned by one record, from `groups` where given.
@@ -186,6 +213,8 @@ class ProgramData:
         >>> lp.rows_of_largest_record()
         2
         """
+        if self.in_blocks:
+            return rows_per_record if self.shape[0] else 0
         sides = self.sides()[self.private]
         if not sides.size:
             return 0

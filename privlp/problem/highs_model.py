@@ -195,6 +195,24 @@ def optimum(
 ) -> tuple[highspy.HighsModelStatus, FloatArray]:
     """Run HiGHS on a model of :func:`model_of`; the point is of use only if the status is optimal.
 
+    See :func:`priced_optimum`.
+    """
+    found = priced_optimum(cost, A, row_lower, row_upper, bounds, sense=sense, options=options)
+    return found[:2]
+
+
+def priced_optimum(
+    cost: FloatArray,
+    A: Any,
+    row_lower: FloatArray,
+    row_upper: FloatArray,
+    bounds: FloatArray,
+    *,
+    sense: str = "min",
+    options: Mapping[str, Any] | None = None,
+) -> tuple[highspy.HighsModelStatus, FloatArray, FloatArray]:
+    """As :func:`optimum`, with the change of the optimum per unit of each row's active side.
+
     The tolerances of HiGHS are absolute, so the model is scaled first, by powers of two. Each row
     gets a largest coefficient of about 1, x is measured in units of the median right-hand side, and
     the largest cost is about 1. Fixed variables are taken out. If HiGHS reaches no conclusion, it
@@ -223,12 +241,14 @@ def optimum(
     for presolve in ("choose", "off"):
         highs = quiet_highs(presolve=presolve, **(options or {}))
         if highs.passModel(model) == highspy.HighsStatus.kError:
-            return highspy.HighsModelStatus.kModelError, x
+            return highspy.HighsModelStatus.kModelError, x, np.zeros(len(by_row))
         status = run(highs)
         if status in _CONCLUSIVE:
             break
-    x[free] = np.asarray(highs.getSolution().col_value) * unit
-    return status, x
+    found = highs.getSolution()
+    x[free] = np.asarray(found.col_value) * unit
+    prices = np.asarray(found.row_dual) if found.dual_valid else np.zeros(len(by_row))
+    return status, x, prices * largest_cost / by_row
 
 
 def row_sizes(A: sp.csr_array) -> FloatArray:

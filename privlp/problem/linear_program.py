@@ -13,15 +13,20 @@ import numpy.typing as npt
 from privlp.checks import frozen, is_one_of, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import row_labels, validation
+from privlp.problem.dask_rows import is_dask
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import write_model
+from privlp.problem.program_in_blocks import check_in_blocks, source_of
 from privlp.problem.program_readers import ProgramReaders
 from privlp.problem.public_part import PublicPart
+from privlp.problem.row_source import RowSource, Sides
 from privlp.problem.standard_form import StandardForm
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
 from privlp.report.program_picture import draw_program
-from privlp.rows.program_rows import ProgramRows
+from privlp.rows.door import Rows
+from privlp.rows.program_blocks import rows_of
+from privlp.rows.program_rows import RowBlock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +44,11 @@ class LinearProgram(ProgramReaders, ProgramData):
         Constraint matrix. Copied once: a dense one in its own order, a sparse one as CSR. An array
         of floats that nobody can write to, such as a memory map opened with ``mode="r"``, and a
         CSR array of such arrays, is not copied. A DataFrame gives its names.
-    b : array_like, shape (n,)
+
+        Or a sequence of such blocks of rows, which are read one after the other and not copied, or
+        a ``dask.array`` or ``dask.dataframe``. Then all rows are private. See the guide "Rows that
+        do not fit into memory".
+    b : array_like, shape (n,), or a sequence of them, or of Dask, in the same blocks
         Right-hand sides: upper sides of A x. ``inf`` for a row that has a lower side only, such as
         a ``>=`` row read from a file.
     neighbours : NeighbourRelation or tuple of them
@@ -117,14 +126,42 @@ class LinearProgram(ProgramReaders, ProgramData):
     def __post_init__(self) -> None:
         self._set(neighbours=relation_of(self.neighbours))
         quote = not self.neighbours.hides_rows
+        if self.variable_names is None and is_dask(self.A):
+            self._set(variable_names=getattr(self.A, "columns", None))
+        source = source_of(self.A, self.b, quote=quote)
+        if source is None:
+            self._check_matrix(quote=quote)
+        else:
+            self._check_blocks(source, quote=quote)
+        self._check_options()
+        self.neighbours.check(self)
+
+    def _check_matrix(self, *, quote: bool) -> None:
+        """Rows that are a matrix in memory."""
         frame = self.A if hasattr(self.A, "columns") and hasattr(self.A, "index") else None
         columns = None if quote else np.size(self.c)
         self._set(A=validation.matrix(self.A, quote=quote, columns=columns))
         self._check_names(frame, quote=quote)
-        self._check_numbers(quote=quote)
+        self._check_costs(quote=quote)
+        self._check_sides(quote=quote)
         self._check_rows(quote=quote)
-        self._check_options()
-        self.neighbours.check(self)
+
+    def _check_blocks(self, source: RowSource, *, quote: bool) -> None:
+        """Rows that are read in blocks: all of them private, and alike."""
+        check_in_blocks(self)
+        n, d = source.shape
+        names = row_labels.names(self.variable_names, d, "variable", quote=quote)
+        price = self.penalty[0] if isinstance(self.penalty, np.ndarray) else self.penalty
+        prices = row_labels.penalties(price, np.ones(1, dtype=bool), None)
+        self._set(
+            A=source,
+            b=Sides(source),
+            row_lower=np.broadcast_to(-np.inf, n),
+            private=np.broadcast_to(True, n),
+            penalty=None if prices is None else np.broadcast_to(prices[0], n),
+            variable_names=names,
+        )
+        self._check_costs(quote=quote)
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -140,10 +177,9 @@ class LinearProgram(ProgramReaders, ProgramData):
         self._set(variable_names=row_labels.names(variables, d, "variable", quote=quote))
         self._set(row_names=row_labels.names(rows, n, "row", quote=quote))
 
-    def _check_numbers(self, *, quote: bool) -> None:
-        """Costs, sides of the rows, and bounds."""
-        n, d = self.A.shape
-        self._set(c=validation.vector(self.c, d, "c", "one cost per column of A", quote=quote))
+    def _check_sides(self, *, quote: bool) -> None:
+        """Sides of the rows."""
+        n = self.A.shape[0]
         if self.row_lower is None:
             b = validation.vector(self.b, n, "b", "one right-hand side per row of A", quote=quote)
             self._set(b=b, row_lower=np.broadcast_to(-np.inf, n))
@@ -152,6 +188,11 @@ class LinearProgram(ProgramReaders, ProgramData):
                 self.row_lower, self.b, n, self.row_name, ("row_lower", "b"), quote=quote
             )
             self._set(b=upper, row_lower=lower)
+
+    def _check_costs(self, *, quote: bool) -> None:
+        """Costs and bounds of variables."""
+        d = self.A.shape[1]
+        self._set(c=validation.vector(self.c, d, "c", "one cost per column of A", quote=quote))
         bounds = validation.variable_bounds(self.bounds, d, quote=quote)
         ends = validation.interval_ends(*bounds, d, self.variable_name)
         self._set(bounds=frozen(np.column_stack(ends)))
@@ -201,7 +242,7 @@ class LinearProgram(ProgramReaders, ProgramData):
         >>> again.sense, bool((again.A == lp.A).all())
         ('max', True)
         """
-        write_model(self, path)
+        write_model(self.in_memory(), path)
 
     def plot(
         self,
@@ -245,7 +286,7 @@ class LinearProgram(ProgramReaders, ProgramData):
         'x[0]'
         >>> plt.close(ax.figure)
         """
-        return draw_program(self, points, highlight, limits, ax)
+        return draw_program(self.in_memory(), points, highlight, limits, ax)
 
     def public(self) -> PublicPart:
         """What two neighbours have in common: planning sees only this.
@@ -256,9 +297,15 @@ class LinearProgram(ProgramReaders, ProgramData):
         >>> LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]).public().n
         2
         """
-        return PublicPart.of(self._standard_form())
+        # Whether a number underflows depends on private rows; nobody may learn it from a warning.
+        with np.errstate(all="ignore"):
+            return (
+                PublicPart.of_blocks(self)
+                if self.in_blocks
+                else PublicPart.of(StandardForm.of(self))
+            )
 
-    def rows(self) -> ProgramRows:
+    def rows(self) -> Rows[RowBlock]:
         """The private rows. Only a run whose mechanisms were charged reads them.
 
         Examples
@@ -268,12 +315,25 @@ class LinearProgram(ProgramReaders, ProgramData):
         >>> float(lp.rows().total(lambda block: block.rhs.sum()))
         -5.0
         """
-        return ProgramRows(self._standard_form())
-
-    def _standard_form(self) -> StandardForm:
-        # Whether a number underflows depends on private rows; nobody may learn it from a warning.
         with np.errstate(all="ignore"):
-            return StandardForm.of(self)
+            return rows_of(self)
+
+    def in_memory(self) -> Self:
+        """The program with all rows in memory, as one matrix.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [-np.eye(2), -np.eye(2)], [[-1, -1], [-2, -2]])
+        >>> lp, lp.in_memory().A.shape
+        (LinearProgram(min, 4 rows (4 private), 2 variables, dense, in blocks, constraint-private:
+        one record (at most 1 row) replaced), (4, 2))
+        """
+        if not self.in_blocks:
+            return self
+        A, b = self.A.in_memory()
+        return self.changed(A=A, b=b, row_lower=None, private=None)
 
     def __repr__(self) -> str:
         n, d = self.shape
@@ -287,6 +347,7 @@ class LinearProgram(ProgramReaders, ProgramData):
                 else "number of rows private"
             )
         storage = "sparse" if self.is_sparse else "dense"
+        storage += ", in blocks" if self.in_blocks else ""
         title = f"{self.name!r}, " if self.name else ""
         return (
             f"LinearProgram({title}{self.sense}, {rows}, {d} variables, {storage},"

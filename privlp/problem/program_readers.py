@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,9 @@ import numpy.typing as npt
 from privlp.errors import InvalidParameterError
 from privlp.problem import validation
 from privlp.problem.cvxpy_reader import read_cvxpy
+from privlp.problem.parquet_rows import ParquetRows
 from privlp.problem.readers import read_linprog, read_mps
+from privlp.problem.row_source import Sides
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
 
@@ -201,6 +203,78 @@ class ProgramReaders:
         return cls._read(fields, neighbours, fields.pop("private"), groups, None, penalty)
 
     @classmethod
+    def from_parquet(
+        cls,
+        path: str | os.PathLike[str],
+        c: npt.ArrayLike | Mapping[str, float],
+        rhs: str,
+        columns: Sequence[str] | None = None,
+        *,
+        neighbours: NeighbourRelation | None = None,
+        groups: Any = None,
+        bounds: Any = (0, None),
+        penalty: float | None = None,
+        sense: Literal["min", "max"] = "min",
+        offset: float = 0.0,
+        sparse: bool = False,
+        name: str = "",
+    ) -> Self:
+        """Rows A x <= b from Parquet files, which are read a part at a time and never as a whole.
+
+        Each line of a file is a private row. Public limits on variables are bounds.
+
+        Parameters
+        ----------
+        path : path-like
+            A file, or a folder of ``*.parquet`` files. They must stay as they are.
+        c : array_like, shape (d,), or mapping of str to float
+            Costs, in the order of `columns` or by name.
+        rhs : str
+            Column that holds b.
+        columns : sequence of str, optional
+            Columns that hold A, one for each variable. By default those that `c` names, or all but
+            `rhs`. They are found by name, in whatever order a file has them.
+        groups : None
+            Not taken: state the rows of one record in `neighbours`.
+        neighbours, bounds, penalty, sense, offset, name
+            As for :class:`LinearProgram`; the penalty is one number for all rows.
+        sparse : bool
+            Make rows sparse as they are read. Worth it if most entries are zero. Results have the
+            bits of the same rows as a sparse matrix.
+
+        Raises
+        ------
+        MissingDependencyError
+            If PyArrow is not installed.
+        InvalidProblemError
+            If a column is missing, or holds nulls, NaN or anything but numbers.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import pandas as pd
+        >>> from privlp import LinearProgram, solve_exact
+        >>> rows = pd.DataFrame({"oats": [-1, -1], "milk": [-1, -3], "need": [-2, -3]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rows.to_parquet(pathlib.Path(folder, "people.parquet"))
+        ...     lp = LinearProgram.from_parquet(folder, {"oats": 1, "milk": 2}, rhs="need")
+        ...     exact = solve_exact(lp)
+        >>> lp.shape, lp.variable_names, exact.x
+        ((2, 2), ('oats', 'milk'), array([1.5, 0.5]))
+        """
+        if isinstance(c, Mapping):
+            columns = tuple(c) if columns is None else columns
+            c = _by_name(c, columns)
+        quote = not _hides_rows(neighbours)
+        rows = ParquetRows(path, rhs, columns, sparse=sparse, quote=quote)
+        rows.check(quote=quote)
+        fields = {
+            **{"c": c, "A": rows, "b": Sides(rows), "bounds": bounds, "penalty": penalty},
+            **{"sense": sense, "offset": offset, "variable_names": rows.columns, "name": name},
+        }
+        return cls._of(fields | {"groups": groups}, neighbours)
+
+    @classmethod
     def _read(
         cls,
         fields: dict[str, Any],
@@ -226,6 +300,15 @@ class ProgramReaders:
 def _hides_rows(neighbours: Any) -> bool:
     """Whether a relation, given by the user or not, makes the number of rows private."""
     return bool(getattr(neighbours, "hides_rows", False))
+
+
+def _by_name(c: Mapping[str, float], columns: Sequence[str]) -> list[float]:
+    """Costs in the order of the columns."""
+    if set(c) != set(columns):
+        raise InvalidParameterError(
+            "c must name the cost of each of the columns, and no other name.", parameter="c"
+        )
+    return [c[name] for name in columns]
 
 
 def _owners(records: npt.NDArray[np.int64], neighbours: Any) -> npt.NDArray[np.int64] | None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from privlp.checks import as_sparse
-from privlp.problem.data import KnownProgram, SoftPrices
+from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
+from privlp.problem.program_in_blocks import few_rows
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.base import NeighbourRelation
 
@@ -61,15 +62,26 @@ class PublicPart:
     @classmethod
     def of(cls, form: StandardForm) -> PublicPart:
         """The public part of a program in standard form."""
-        lp = form.lp
+        relation: NeighbourRelation = form.lp.neighbours
+        return cls._of(form.lp, relation.public_rows(form), relation.records(form))
+
+    @classmethod
+    def of_blocks(cls, lp: ProgramData) -> PublicPart:
+        """The public part of a program whose rows are in blocks, none of which is read."""
+        nominal_n = lp.neighbours.nominal_n
+        n = lp.shape[0] if nominal_n is None else nominal_n
+        return cls._of(few_rows(lp), n, n)
+
+    @classmethod
+    def _of(cls, lp: ProgramData, n: int, records: int) -> PublicPart:
         relation: NeighbourRelation = lp.neighbours
         return cls(
             form=StandardForm.of(relation.conceal(lp)),
             relation=relation,
             description=relation.describe(lp),
-            n=relation.public_rows(form),
+            n=n,
             rows_of_one_record=relation.rows_of_one_record(lp),
-            records=relation.records(form),
+            records=records,
             has_private_rows=relation.hides_rows or bool(lp.private.any()),
             prices=relation.soft_prices(lp),
         )

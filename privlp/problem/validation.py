@@ -83,6 +83,13 @@ def _nobody_writes(array: Any) -> bool:
     return array is None or isinstance(array, bytes | mmap)
 
 
+def is_mapped(array: Any) -> bool:
+    """Whether an array lies in a file that is mapped to memory."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, mmap)
+
+
 def _by_rows(A: Any, dtype: Any) -> sp.csr_array:
     """A copy of a sparse matrix as CSR, without duplicates.
 

@@ -146,7 +146,7 @@ class ConstraintPrivate(NeighbourRelation):
         """
         if self.nominal_n is None:
             return
-        if lp.sides()[lp.private].sum() > self.largest_n():
+        if lp.private_sides() > self.largest_n():
             raise InvalidProblemError(
                 f"The program has more than ten times nominal_n={self.nominal_n} private rows. "
                 "Declare a nominal_n of the right order.",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from privlp.checks import real
 from privlp.errors import InvalidParameterError
@@ -224,13 +225,10 @@ def compare(
     x = point_of(lp, solution)
     exact = solve_exact(lp) if exact is None else exact
     activity = lp.A @ x
-    above, below = np.maximum(activity - lp.b, 0.0), np.maximum(lp.row_lower - activity, 0.0)
+    b = np.asarray(lp.b)
+    above, below = np.maximum(activity - b, 0.0), np.maximum(lp.row_lower - activity, 0.0)
     violations = np.maximum(above, below)
-    norms = (
-        np.sqrt(np.asarray((lp.A**2).sum(axis=1)).ravel())
-        if lp.is_sparse
-        else np.linalg.norm(lp.A, axis=1)
-    )
+    norms = np.concatenate(lp.A.of_each_block(_norms)) if lp.in_blocks else _norms(lp.A)
     scaled = np.divide(
         violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0
     )
@@ -242,6 +240,13 @@ def compare(
         s,
         float(tolerance),
     )
+
+
+def _norms(A: Any, b: Any = None) -> npt.NDArray[np.float64]:  # noqa: ARG001 (of each block)
+    """Euclidean norm of each row."""
+    if sp.issparse(A):
+        return np.sqrt(np.asarray((A**2).sum(axis=1)).ravel())
+    return np.asarray(np.linalg.norm(A, axis=1))
 
 
 def _rows_given_up(s: Any) -> float:

@@ -57,8 +57,17 @@ class Rows(ABC, Generic[BlockT_co]):
     def _map(self, kernel: Callable[..., Result], *released: Any) -> list[Result]:
         """What :meth:`map` does, errors as they come."""
 
+    def _update(self, kernel: Callable[..., None], *released: Any) -> None:
+        """What :meth:`update` does, errors as they come."""
+        self._map(kernel, *released)
+
     def keep(self, prepare: Callable[[BlockT_co], State]) -> Rows[State]:
         """Compute something from each block, and keep it where the block is.
+
+        A source may compute it anew whenever it is wanted, so `prepare` is a pure function. The
+        result may have an attribute ``changes``, the names of those of its attributes that kernels
+        change, a few numbers of each row at most. They are always kept; of results without it, all
+        that an :meth:`update` went through is.
 
         Parameters
         ----------
@@ -68,7 +77,8 @@ class Rows(ABC, Generic[BlockT_co]):
         Raises
         ------
         RuntimeError, MemoryError
-            In place of an error in `prepare`, without its message.
+            In place of an error in `prepare`, without its message: here, or when what is kept is
+            first used.
         """
         return _or_an_error_without_data(lambda: self._keep(prepare))
 
@@ -78,7 +88,8 @@ class Rows(ABC, Generic[BlockT_co]):
         Parameters
         ----------
         kernel : callable
-            A function that reads or changes what is kept. Its result should be of fixed size.
+            A function that reads what is kept, and changes no more of it than its ``changes``. Its
+            result should be of fixed size.
         released : Any
             Public or released values.
 
@@ -91,7 +102,7 @@ class Rows(ABC, Generic[BlockT_co]):
 
     def update(self, kernel: Callable[..., None], *released: Any) -> None:
         """Let the kernel change what is kept with each block."""
-        self.map(kernel, *released)
+        _or_an_error_without_data(lambda: self._update(kernel, *released))
 
     def total(self, kernel: Callable[..., Any], *released: Any) -> Any:
         """The sum of the kernel's results for all blocks."""
@@ -106,6 +117,20 @@ class Rows(ABC, Generic[BlockT_co]):
         return np.sort(found)[::-1][:count]
 
 
+class KernelError(Exception):
+    """An error on another machine, of which no more is known than its kind.
+
+    Attributes
+    ----------
+    kind : str
+        The name of its class.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
 def _or_an_error_without_data(compute: Callable[[], Result]) -> Result:
     """What a computation on private rows returns.
 
@@ -115,11 +140,14 @@ def _or_an_error_without_data(compute: Callable[[], Result]) -> Result:
     try:
         return compute()
     except MemoryError:
-        failure: Exception = MemoryError("Too little memory for a computation on private rows.")
+        kind = "MemoryError"
+    except KernelError as error:
+        kind = error.kind
     except Exception as error:
         kind = type(error).__name__
-        failure = RuntimeError(
-            f"A computation on private rows failed ({kind}). The message is withheld, for it may"
-            " quote rows; try the computation on rows that are made up."
-        )
-    raise failure
+    if kind == "MemoryError":
+        raise MemoryError("Too little memory for a computation on private rows.")
+    raise RuntimeError(
+        f"A computation on private rows failed ({kind}). The message is withheld, for it may quote"
+        " rows; try the computation on rows that are made up."
+    )

@@ -20,6 +20,10 @@ FloatArray = npt.NDArray[np.float64]
 # Norms are computed within this share, and this number of units in the last place for each entry.
 _NORMS_WITHIN, _OF_AN_ENTRY = 1e-12, 2.0**-51
 _DOUBLE = 53
+# Rows of which more entries are stored are multiplied faster as dense ones.
+_DENSER = 0.1
+# Multiplied by this number, modulo 2^64, the digits of numbers are spread evenly (Knuth).
+_MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 
 class RowsInCoordinates:
@@ -47,6 +51,8 @@ class RowsInCoordinates:
     scale, weight : (m,)
         Factor of each row, and its price of violation between 0 and 1.
     """
+
+    changes = ("v", "change")
 
     def __init__(
         self,
@@ -98,13 +104,31 @@ class RowsInCoordinates:
         """Gradient of the sum of smoothed violations, (p,)."""
         return np.asarray(self.G.T @ (self.weight * np.clip((self.v + shift) / softness, 0.0, 1.0)))
 
-    def hessian(self, softness: float, shift: float) -> FloatArray:
-        """Second derivatives of the sum, (p, p)."""
+    def bent(self, softness: float, shift: float) -> int:
+        """Number of rows whose smoothed violation is bent: within the softness."""
+        return int(np.count_nonzero(self._is_bent(softness, shift)))
+
+    def _is_bent(self, softness: float, shift: float) -> npt.NDArray[np.bool_]:
         v = self.v + shift
-        band = np.flatnonzero((v > 0) & (v < softness) & (self.weight > 0))
-        rows, weight = self.G[band], self.weight[band] / softness
+        return (v > 0) & (v < softness) & (self.weight > 0)
+
+    def hessian(self, softness: float, shift: float, share: float = 1.0) -> FloatArray:
+        """Second derivatives of the sum, (p, p), of this share of the rows, over the share.
+
+        Whether a row belongs to the share follows from the digits of its own violation. So blocks
+        do not matter, and other rows are taken at other points.
+        """
+        band = np.flatnonzero(self._is_bent(softness, shift))
+        if share < 1:
+            digits = np.ascontiguousarray(self.v[band]).view(np.uint64) * _MIXED
+            band = band[digits < share * 2.0**64]
+        rows, weight = self.G[band], self.weight[band] / (softness * min(share, 1.0))
         if sp.issparse(rows):
-            return np.asarray((rows.T @ sp.diags_array(weight) @ rows).toarray())
+            if rows.nnz < _DENSER * rows.shape[0] * rows.shape[1]:
+                return np.asarray((rows.T @ sp.diags_array(weight) @ rows).toarray())
+            rows = rows.toarray()
+            rows *= np.sqrt(weight)[:, None]
+            return np.asarray(rows.T @ rows)  # half the work of a product of two matrices
         return np.asarray(rows.T @ (weight[:, None] * rows))
 
     def second_moments(self, largest_n: int) -> FloatArray:

@@ -36,6 +36,8 @@ class RowsOnPolytope(RowsInTwoPasses):
         answer. Each row adds a number in [0, 1]. A cut needs this value besides its slope.
     """
 
+    changes = ("_violations",)
+
     def __init__(
         self, block: RowBlock, region: PublicPolytope, *, with_value: bool = False
     ) -> None:

@@ -20,6 +20,9 @@ from privlp.privacy.mechanisms.objective_perturbation import (
     GaussianObjectivePerturbation as GaussianObjectivePerturbation,
 )
 from privlp.privacy.mechanisms.objective_perturbation import (
+    LaplaceObjectivePerturbation as LaplaceObjectivePerturbation,
+)
+from privlp.privacy.mechanisms.objective_perturbation import (
     ObjectivePerturbation as ObjectivePerturbation,
 )
 from privlp.privacy.mechanisms.truncated_gaussian import (

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from privlp.errors import InvalidParameterError
 from privlp.privacy.mechanisms.base import FloatArray, HasGenerator
 from privlp.privacy.mechanisms.gaussian import GaussianMechanism
-from privlp.privacy.mechanisms.laplace import EuclideanLaplaceMechanism
+from privlp.privacy.mechanisms.laplace import EuclideanLaplaceMechanism, LaplaceMechanism
 from privlp.privacy.noise.laws import Law
 from privlp.privacy.noise.rounding import nearly
 from privlp.privacy.prices import Price
@@ -57,6 +57,50 @@ class ObjectivePerturbation(EuclideanLaplaceMechanism):
     @property
     def pure_eps(self) -> float:
         return super().pure_eps + self.curvature_cost
+
+    def release(self, value: npt.ArrayLike, randomness: HasGenerator) -> FloatArray:
+        return _perturbed(value, self.scale, self._law, randomness)
+
+
+@dataclass(frozen=True)
+class LaplaceObjectivePerturbation(LaplaceMechanism):
+    """As :class:`ObjectivePerturbation`, with an independent Laplace term in every coordinate.
+
+    `sensitivity` bounds the L1 change of the gradient of the summed losses at any one point.
+    Densities of the linear term then differ by a factor of at most exp(sensitivity / scale), also
+    where the change depends on the term itself: no corner is summed over. Together with the
+    determinant this is (sensitivity / scale + curvature_cost)-DP. Proof: ``docs/proofs.md``,
+    "Allocation by private prices".
+
+    Parameters
+    ----------
+    sensitivity, scale : float
+        In units of the gradient of the summed losses.
+    curvature_cost : float
+        Bound on the change of the logarithm of the determinant of the Hessian.
+
+    Examples
+    --------
+    >>> from privlp.privacy import LaplaceObjectivePerturbation
+    >>> LaplaceObjectivePerturbation(2.0, 4.0, 0.125).pure_eps
+    0.625
+    """
+
+    curvature_cost: float
+    name = "Laplace objective perturbation"
+    arithmetic = _COVERED
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_curvature_cost(self.curvature_cost)
+
+    @property
+    def pure_eps(self) -> float:
+        return super().pure_eps + self.curvature_cost
+
+    @property
+    def price(self) -> Price:
+        return Price.pure(self.pure_eps) if self.scale > 0 else Price.none()
 
     def release(self, value: npt.ArrayLike, randomness: HasGenerator) -> FloatArray:
         return _perturbed(value, self.scale, self._law, randomness)

@@ -1,0 +1,286 @@
+"""Models that people bring: cost beside the optimum, and rows missed, at three eps.
+
+Made-up data of realistic size, and harder ones beside: a tenth of the people, or records that move
+numbers ten times as far. Programs and noise have seeds 1000, 1001, ...
+
+Run with ``python -m benchmarks.models``; about 10 minutes of one core.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import numpy as np
+from tqdm import tqdm
+
+import privlp
+from benchmarks.families.instance import loss
+from benchmarks.model_pictures import PICTURES
+from benchmarks.published import over_eps, picture, write_page
+from privlp import LinearProgram, models
+from privlp.models import simulated
+from privlp.report.style import COLOURS, GREY, MARKERS
+
+EPSILONS = (0.5, 1.0, 4.0)
+DELTA = 1e-6
+FIRST_SEED = 1000
+#: A person or client counts as missed who gets this share too little.
+SHORT = 0.01
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model on made-up data.
+
+    Attributes
+    ----------
+    words : str
+        Of the data.
+    model, data : callable
+        The function of the model, and that of its arguments, by the seed.
+    share : float or None
+        `s` as a share of the private rows; None where all rows hold, or all are soft.
+    always : bool
+        Whether the solve has ``feasible="always"``.
+    """
+
+    words: str
+    model: Callable[..., Any]
+    data: Callable[[int], dict[str, Any]]
+    share: float | None = None
+    always: bool = False
+
+    def program(self, seed: int) -> Any:
+        """The model of a seed."""
+        return self.model(**self.data(seed))
+
+    def asked(self, lp: LinearProgram) -> dict[str, Any]:
+        """What else `solve` is asked."""
+        if self.always:
+            return {"feasible": "always"}
+        return {} if self.share is None else {"s": int(self.share * lp.private.sum())}
+
+
+CASES: dict[str, list[Case]] = {
+    "diet": [
+        Case("20,000 people, 3 nutrients, 24 foods", models.diet, simulated.canteen, 0.05),
+        Case(
+            "2,000 people",
+            models.diet,
+            lambda seed: simulated.canteen(seed, people=2_000),
+            0.05,
+        ),
+    ],
+    "staffing": [
+        Case("20,000 clients, 20 shifts", models.staffing, simulated.care, 0.05),
+        Case(
+            "2,000 clients",
+            models.staffing,
+            lambda seed: simulated.care(seed, clients=2_000),
+            0.05,
+        ),
+    ],
+    "min-cost flow": [
+        Case(
+            "80 towns, about 450 arcs; a carrier moves a capacity by 1",
+            models.min_cost_flow,
+            simulated.road_network,
+            always=True,
+        ),
+        Case(
+            "a carrier moves a capacity by 5",
+            models.min_cost_flow,
+            lambda seed: simulated.road_network(seed) | {"sensitivity": 5.0},
+            always=True,
+        ),
+    ],
+    "transport": [
+        Case(
+            "12 warehouses, 60 shops; a client moves an order by 1",
+            models.transport,
+            simulated.deliveries,
+            always=True,
+        ),
+        Case(
+            "a client moves an order by 5",
+            models.transport,
+            lambda seed: simulated.deliveries(seed) | {"sensitivity": 5.0},
+            always=True,
+        ),
+    ],
+    "portfolio": [
+        Case("20,000 scenarios, 10 assets, beta = 0.95", models.cvar_portfolio, simulated.market),
+        Case(
+            "2,000 scenarios",
+            models.cvar_portfolio,
+            lambda seed: simulated.market(seed, scenarios=2_000),
+        ),
+    ],
+}
+WHAT = {
+    "diet": "[Guide](../guides/plan-a-menu.md). s = 5 % of the rows may be given up: a row is one"
+    " nutrient of one person. Missed: rows short by more than 1 % of the need; people with such a"
+    " row in brackets.",
+    "staffing": "[Guide](../guides/staff-a-roster.md). s = 5 % of the clients may be given up."
+    " Missed: clients who find more than 1 % too few hours of staff.",
+    "min-cost flow": '[Guide](../guides/send-flow.md). `feasible="always"`. Missed: capacities that'
+    " are exceeded. A missing unit costs 1,000; shortage: the share of the demand that goes"
+    " without.",
+    "transport": '[Guide](../guides/ship-goods.md). `feasible="always"`. Missed: supplies exceeded'
+    " and demands not met. A missing unit costs 1,000; shortage: the share of the demand that goes"
+    " without.",
+    "portfolio": "[Guide](../guides/choose-a-portfolio.md). Cost: the CVaR of the weights on all"
+    " scenarios, t chosen as released. No row can be missed: scenarios are soft rows, and weights"
+    " and target are public rows; missed counts these.",
+}
+
+
+def one(case: Case, lp: Any, optimum: float, eps: float, seed: int) -> dict[str, Any]:
+    """What one private solve leaves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        solution = privlp.solve(lp, eps, DELTA, rng=seed, **case.asked(lp))
+    values = lp.values(solution)
+    violations = privlp.compare(lp, solution).violations
+    hard = lp.private if lp.penalty is None else ~lp.private
+    missed = hard & (violations > (SHORT if case.share else _ROUNDING))
+    people = len(np.unique(lp.groups[missed])) if lp.groups is not None else None
+    demand = np.abs(np.minimum(lp.b[~lp.private], 0)).sum() if not lp.private.all() else np.nan
+    if lp.name == "transport":
+        demand = lp.row_lower[np.isfinite(lp.row_lower)].sum()
+    return {
+        "cost": loss(lp, solution.x) / optimum,
+        "lean": _beside_the_leanest(lp, solution.x, missed) if case.share else None,
+        "missed": int(missed.sum()),
+        "people": people,
+        "short": float(values["shortages"].sum() / demand) if "shortages" in values else None,
+        "verdict": solution.verdict,
+        "method": solution.method,
+    }
+
+
+def _beside_the_leanest(lp: Any, x: np.ndarray, missed: np.ndarray) -> float:
+    """Cost beside that of the cheapest answer that misses no other rows by more than `SHORT`."""
+    kept = ~missed
+    sides = lp.b + SHORT * lp.private
+    leanest = LinearProgram(lp.c, lp.A[kept], sides[kept], bounds=lp.bounds)
+    return lp.objective(x) / privlp.solve_exact(leanest).objective
+
+
+def measure(seeds: int, first: int) -> dict[str, list[dict[float, list[dict[str, Any]]]]]:
+    """The draws of each model, case and eps."""
+    found: dict[str, list[dict[float, list[dict[str, Any]]]]] = {}
+    for name, cases in CASES.items():
+        found[name] = []
+        for case in cases:
+            draws: dict[float, list[dict[str, Any]]] = {eps: [] for eps in EPSILONS}
+            for seed in tqdm(range(first, first + seeds), desc=f"{name}: {case.words}"):
+                lp = case.program(seed)
+                optimum = loss(lp, privlp.solve_exact(lp).x)
+                for eps, of_eps in draws.items():
+                    of_eps.append(one(case, lp, optimum, eps, seed))
+            found[name].append(draws)
+    return found
+
+
+def table(name: str, found: list[dict[float, list[dict[str, Any]]]]) -> Any:
+    """The table of one model."""
+    headers = ("data", "ε", "verdict", "cost / optimum", "range", "missed: mean", "most")
+    always, counted = CASES[name][0].always, CASES[name][0].share is not None
+    headers += ("shortage",) if always else ("s", "cost / leanest") if counted else ()
+    rows = []
+    for case, draws in zip(CASES[name], found, strict=True):
+        lp = case.program(0)
+        for eps, of_eps in draws.items():
+            cost = np.array([draw["cost"] for draw in of_eps])
+            missed = [draw["missed"] for draw in of_eps]
+            people = [draw["people"] for draw in of_eps]
+            of_people = f" ({np.mean(people):.0f})" if people[0] is not None else ""
+            error = cost.std(ddof=1) / np.sqrt(len(cost))
+            row = [
+                case.words,
+                f"{eps:g}",
+                of_eps[0]["verdict"],
+                f"{cost.mean():.4f} ± {error:.4f}",
+                f"{cost.min():.3f}–{cost.max():.3f}",
+                f"{np.mean(missed):.0f}{of_people}",
+                max(missed),
+            ]
+            if always:
+                row.append(f"{np.mean([draw['short'] for draw in of_eps]):.2%}")
+            elif counted:
+                lean = np.array([draw["lean"] for draw in of_eps])
+                row += [
+                    case.asked(lp)["s"],
+                    f"{lean.mean():.3f} ({lean.min():.3f}–{lean.max():.3f})",
+                ]
+            rows.append(row)
+    return headers, rows
+
+
+@click.command()
+@click.option("--seeds", default=8, show_default=True, help="Programs, each with one draw.")
+@click.option("--first", default=FIRST_SEED, show_default=True, help="The first seed.")
+@click.option("--pictures-only", is_flag=True, help="Draw the pictures of the guides alone.")
+def main(seeds: int, first: int, pictures_only: bool) -> None:
+    """Measure, write the page, and draw the pictures."""
+    for draw in PICTURES.values():
+        draw(first)
+    if pictures_only:
+        return
+    found = measure(seeds, first)
+    parts: list[Any] = [
+        (
+            f"Functions of `privlp.models` on made-up data of `privlp.models.simulated`. δ ="
+            f" {DELTA:g}; {seeds} programs each, one draw of noise for each, seeds from {first}."
+            " Cost: mean of cost / exact optimum, ± standard error. Below 1 is cheaper than the"
+            " optimum: up to s rows are given up. So there is a second comparison. Leanest: the"
+            " cheapest answer that misses no other rows than the private one does, by 1 %."
+        ),
+        "![Cost over ε](models.png)",
+    ]
+    for name, of_cases in found.items():
+        parts += [
+            f"## {name[0].upper()}{name[1:]}",
+            WHAT[name],
+            table(name, of_cases),
+            f"![{PICTURES[name].__doc__.splitlines()[0]}]({PICTURES[name].__name__}.png)",
+        ]
+    _draw(found)
+    write_page("models", "Models that people bring", parts)
+
+
+def _draw(found: dict[str, list[dict[float, list[dict[str, Any]]]]]) -> None:
+    labels = ("realistic data", "harder data")
+    with picture("models", len(found)) as axes:
+        for axis, (name, of_cases) in zip(axes, found.items(), strict=True):
+            for draws, label, marker, colour in zip(
+                of_cases, labels, MARKERS, (COLOURS["blue"], COLOURS["vermilion"]), strict=False
+            ):
+                costs = [np.array([draw["cost"] for draw in draws[eps]]) for eps in EPSILONS]
+                axis.errorbar(
+                    EPSILONS,
+                    [cost.mean() for cost in costs],
+                    [cost.std(ddof=1) / np.sqrt(len(cost)) for cost in costs],
+                    marker=marker,
+                    color=colour,
+                    label=label,
+                )
+            axis.axhline(1.0, color=GREY, linestyle=":", linewidth=1.2)
+            low, high = axis.get_ylim()
+            if high > 3 * max(low, 1.0):
+                axis.set(yscale="log", yticks=(1, 3, 10, 30), yticklabels=("1", "3", "10", "30"))
+                axis.set_yticks([], minor=True)
+            over_eps(axis, EPSILONS)
+            axis.set_title(name)
+        axes[0].set_ylabel("cost / optimum")
+        axes[3].set_ylabel("cost / optimum")
+
+
+if __name__ == "__main__":
+    main()

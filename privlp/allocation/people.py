@@ -1,0 +1,372 @@
+"""Who wants what, of which there is how much."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.allocation.demand import People
+from privlp.allocation.planning import AllocationPlan, Sizes, planned
+from privlp.allocation.relation import PersonPrivate
+from privlp.checks import as_floats, frozen, positive, real
+from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.privacy import Ledger
+from privlp.problem.linear_program import LinearProgram
+
+FloatArray = npt.NDArray[np.float64]
+
+# Sums of uses may exceed the largest one by this factor: they are rounded.
+_ROUNDED = 1 + 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Allocation:
+    """People who want shares of scarce supplies.
+
+    The program is to maximise sum_ij values_ij x_ij subject to
+
+        sum_ij uses_ijl x_ij <= supplies_l,   sum_j x_ij <= limits_i,   x >= 0.
+
+    Person i owns row i of `values`, of `uses` and of `limits`: that is private. Supplies, the
+    number of options and all declared bounds are public, and so are uses that are the same for
+    everybody.
+
+    Parameters
+    ----------
+    values : array_like of shape (n, k)
+        What a whole unit of option j is worth to person i. Minus infinity: she cannot take it.
+    supplies : array_like of shape (d,)
+        How much there is of each supply; positive. Measure them in units of which one person uses
+        about as much of each: noise on all of them is the same.
+    uses : array_like of shape (k, d) or (n, k, d), optional
+        How much of each supply a unit of an option uses; at least 0. Of shape (k, d) it is public
+        and the same for everybody. By default option j is one unit of supply j.
+    limits : float or array_like of shape (n,)
+        How many units a person may take in all, 1 by default. A number is public.
+    largest_value : float
+        Public bound on all values.
+    largest_use : float, optional
+        Public bound on what a unit of an option uses, in sum over supplies. Required where uses are
+        private; else their largest sum.
+    largest_limit : float, optional
+        Public bound on limits. Required where they are private.
+    neighbours : PersonPrivate
+        What neighbours may differ in.
+
+    Raises
+    ------
+    InvalidProblemError
+        If shapes do not fit, numbers are NaN or infinite, or data exceed a declared bound.
+    InvalidParameterError
+        If a bound is missing or not positive.
+
+    Notes
+    -----
+    Declared bounds belong to the guarantee. Checks at construction read the data, before any
+    privacy is claimed: data beyond a bound are refused.
+
+    Examples
+    --------
+    300 people, each of whom wants one hour in one of four rooms:
+
+    >>> import numpy as np, privlp
+    >>> wishes = np.random.default_rng(0).uniform(size=(300, 4))
+    >>> allocation = privlp.Allocation(wishes, supplies=[75, 75, 75, 75], largest_value=1.0)
+    >>> allocation
+    Allocation(300 people, 4 options, 4 supplies, person-private: values, uses and limit of one
+    person replaced)
+    >>> privlp.Allocation(2 * wishes, supplies=[75, 75, 75, 75], largest_value=1.0)
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidProblemError: Some values exceed largest_value=1. Declare a larger ...
+    """
+
+    values: Any
+    supplies: Any
+    _: KW_ONLY
+    uses: Any = None
+    limits: Any = 1.0
+    largest_value: float
+    largest_use: float | None = None
+    largest_limit: float | None = None
+    neighbours: PersonPrivate = field(default_factory=PersonPrivate)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.neighbours, PersonPrivate):
+            raise InvalidParameterError(
+                "neighbours must be a privlp.PersonPrivate, such as"
+                f" PersonPrivate('add-remove', nominal_n=1000); got"
+                f" {type(self.neighbours).__name__}.",
+                parameter="neighbours",
+            )
+        self._set(largest_value=positive(self.largest_value, "largest_value", finite=True))
+        self._set(values=self._checked_values(), supplies=self._checked_supplies())
+        self._check_uses()
+        self._check_limits()
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _checked_values(self) -> FloatArray:
+        values = as_floats(self.values, "values")
+        if values.ndim != 2 or not values.shape[1]:
+            raise InvalidProblemError(
+                "values must be a table: one row per person, one column per option.",
+                parameter="values",
+            )
+        if np.isnan(values).any() or np.isposinf(values).any():
+            raise InvalidProblemError(
+                "values hold NaN or infinite numbers. Minus infinity is for what a person cannot"
+                " take.",
+                parameter="values",
+            )
+        if (values > self.largest_value).any():
+            raise InvalidProblemError(
+                f"Some values exceed largest_value={self.largest_value:g}. Declare a larger bound"
+                " that would be the same without any one person, or lower these values.",
+                parameter="values",
+            )
+        nominal = self.neighbours.nominal_n
+        if nominal is not None and len(values) > 2 * nominal:
+            raise InvalidProblemError(
+                f"There are more than twice nominal_n={nominal} people: declare a larger"
+                " nominal_n.",
+                parameter="values",
+            )
+        if nominal is None and not len(values):
+            raise InvalidProblemError("There are no people.", parameter="values")
+        return frozen(values)
+
+    def _checked_supplies(self) -> FloatArray:
+        supplies = as_floats(self.supplies, "supplies")
+        if supplies.ndim != 1 or not supplies.size:
+            raise InvalidProblemError(
+                "supplies must be a list of at least one number.", parameter="supplies"
+            )
+        if not (np.isfinite(supplies).all() and (supplies > 0).all()):
+            raise InvalidProblemError(
+                "supplies must be positive and finite. Leave out options that use what there is"
+                " none of.",
+                parameter="supplies",
+            )
+        return frozen(supplies)
+
+    def _check_uses(self) -> None:
+        (n, k), d = self.values.shape, len(self.supplies)
+        if self.uses is None and k != d:
+            people = "" if self.neighbours.hides_people else f" for {n} people"
+            raise InvalidProblemError(
+                f"There are {k} options{people} and {d} supplies. Say by uses, of shape ({k}, {d}),"
+                " how much of each supply a unit of each option uses.",
+                parameter="uses",
+            )
+        uses = np.eye(k) if self.uses is None else as_floats(self.uses, "uses")
+        if uses.shape not in ((k, d), (n, k, d)):
+            raise InvalidProblemError(
+                f"uses must have the shape ({k}, {d}), the same for everybody, or one such table"
+                " per person.",
+                parameter="uses",
+            )
+        if not (np.isfinite(uses).all() and (uses >= 0).all()):
+            raise InvalidProblemError("uses must be finite and at least 0.", parameter="uses")
+        sums = uses.sum(axis=-1)
+        largest = self.largest_use
+        if largest is None:
+            if uses.ndim == 3:
+                raise InvalidParameterError(
+                    "Uses of one person are private: declare largest_use, a public bound on what a"
+                    " unit of an option uses in sum over supplies.",
+                    parameter="largest_use",
+                )
+            largest = float(sums.max()) or 1.0
+        largest = positive(largest, "largest_use", finite=True)
+        if (sums > largest * _ROUNDED).any():
+            raise InvalidProblemError(
+                f"Some uses exceed largest_use={largest:g} in sum over supplies. Declare a larger"
+                " bound that would be the same without any one person.",
+                parameter="uses",
+            )
+        self._set(uses=frozen(uses), largest_use=largest)
+
+    def _check_limits(self) -> None:
+        n, largest = len(self.values), self.largest_limit
+        public = np.ndim(self.limits) == 0
+        if public:
+            limits = np.full(n, positive(real(self.limits, "limits"), "limits", finite=True))
+            largest = float(self.limits) if largest is None else largest
+        else:
+            limits = as_floats(self.limits, "limits")
+        if limits.shape != (n,) or not (np.isfinite(limits).all() and (limits >= 0).all()):
+            raise InvalidProblemError(
+                "limits must be a number, or one finite number of at least 0 per person.",
+                parameter="limits",
+            )
+        if largest is None:
+            raise InvalidParameterError(
+                "Limits of one person are private: declare largest_limit, a public bound on all of"
+                " them.",
+                parameter="largest_limit",
+            )
+        largest = positive(largest, "largest_limit", finite=True)
+        if (limits > largest).any():
+            raise InvalidProblemError(
+                f"Some limits exceed largest_limit={largest:g}. Declare a larger bound that would"
+                " be the same without any one person.",
+                parameter="limits",
+            )
+        self._set(limits=frozen(limits), largest_limit=largest)
+
+    def __repr__(self) -> str:
+        n, k = self.values.shape
+        people = "" if self.neighbours.hides_people else f"{n} people, "
+        return (
+            f"Allocation({people}{k} options, {len(self.supplies)} supplies,"
+            f" {self.neighbours.description})"
+        )
+
+    @property
+    def unit(self) -> float:
+        """The most that one person uses in sum over supplies: largest use times largest limit.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> privlp.Allocation([[1.0, 0.5]], [1, 1], limits=3, largest_value=1).unit
+        3.0
+        """
+        return float(self.largest_use) * float(self.largest_limit)  # type: ignore[arg-type]
+
+    def sizes(self) -> Sizes:
+        """All that is public; plans see nothing else.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> privlp.Allocation([[1.0, 0.5]], [1, 1], largest_value=1).sizes().options
+        2
+        """
+        nominal = self.neighbours.nominal_n
+        return Sizes(
+            supplies=self.supplies / self.unit,
+            options=self.values.shape[1],
+            own_uses=self.uses.ndim == 3,
+            people=len(self.values) if nominal is None else int(nominal),
+            relation=self.neighbours,
+            unit=self.unit,
+            largest_value=self.largest_value,
+        )
+
+    def plan(
+        self, eps: float, delta: float = 0.0, *, feasible: float | None = 0.95
+    ) -> AllocationPlan:
+        """What :func:`allocate` would promise, from public numbers; nothing is spent.
+
+        Parameters
+        ----------
+        eps, delta, feasible
+            As for :func:`allocate`.
+
+        Examples
+        --------
+        >>> import numpy as np, privlp
+        >>> wishes = np.random.default_rng(0).uniform(size=(300, 4))
+        >>> allocation = privlp.Allocation(wishes, supplies=[75] * 4, largest_value=1.0)
+        >>> print(allocation.plan(eps=1.0))
+        Rough: a reserve of 9.85 of each supply, 13% of all, is kept back, so that all supplies ...
+        """
+        return planned(self.sizes(), Ledger(eps, delta), feasible)
+
+    def program(self) -> LinearProgram:
+        """The linear program, for :func:`solve_exact`: **not private**.
+
+        Variable i k + j is the share of person i of option j. The last rows are supplies.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> allocation = privlp.Allocation([[3, 2], [2, 0]], supplies=[1, 1], largest_value=3)
+        >>> privlp.solve_exact(allocation.program()).objective
+        4.0
+        """
+        n, k = self.values.shape
+        d = len(self.supplies)
+        own = sp.kron(sp.eye_array(n), np.ones((1, k)), format="csr")
+        if self.uses.ndim == 2:
+            shared = sp.kron(np.ones((1, n)), self.uses.T, format="csr")
+        else:
+            shared = sp.csr_array(self.uses.reshape(n * k, d).T)
+        cannot = np.isneginf(self.values).ravel()
+        return LinearProgram(
+            np.where(cannot, 0.0, self.values.ravel()),
+            sp.vstack([own, shared], format="csr"),
+            np.concatenate([self.limits, self.supplies]),
+            bounds=np.column_stack([np.zeros(n * k), np.where(cannot, 0.0, np.inf)]),
+            sense="max",
+        )
+
+    def worth(self, shares: Any) -> float:
+        """Total value of everybody's shares, (n, k): **not private**.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> allocation = privlp.Allocation([[3, 2], [2, 0]], supplies=[1, 1], largest_value=3)
+        >>> allocation.worth([[0, 1], [1, 0]])
+        4.0
+        """
+        taken = np.asarray(shares, dtype=float)
+        return float(np.where(taken > 0, self.values, 0.0).ravel() @ taken.ravel())
+
+    def used(self, shares: Any) -> FloatArray:
+        """Use of each supply by everybody's shares, (d,): **not private**.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> allocation = privlp.Allocation([[3, 2], [2, 0]], supplies=[1, 1], largest_value=3)
+        >>> allocation.used([[0, 1], [1, 0]])
+        array([1., 1.])
+        """
+        taken = np.asarray(shares, dtype=float)
+        if self.uses.ndim == 2:
+            return np.asarray(taken.sum(axis=0) @ self.uses)
+        return np.asarray(taken.ravel() @ self.uses.reshape(-1, len(self.supplies)))
+
+    def people(self, closed: tuple[int, ...] = ()) -> People:
+        """Everybody, in units of the largest value, use and limit: **not private**.
+
+        Options that use a closed supply cannot be taken.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> privlp.Allocation([[3, 2]], supplies=[1, 1], largest_value=4).people((0,)).values
+        array([[-inf, 0.5]])
+        """
+        return people_of(self.values, self.uses, self.limits, closed, self._units)
+
+    @property
+    def _units(self) -> tuple[float, float, float]:
+        return self.largest_value, float(self.largest_use or 1), float(self.largest_limit or 1)
+
+
+def people_of(
+    values: FloatArray,
+    uses: FloatArray,
+    limits: FloatArray,
+    closed: tuple[int, ...],
+    units: tuple[float, float, float],
+) -> People:
+    """People in units of the largest value, use and limit; options of closed supplies left out.
+
+    Sums of uses that rounding takes above 1 are shortened: each option's by its own numbers.
+    """
+    scaled = uses / units[1]
+    scaled = scaled / np.maximum(scaled.sum(axis=-1, keepdims=True) * _ROUNDED, 1.0)
+    left_out = (uses[..., list(closed)] > 0).any(axis=-1)
+    return People(np.where(left_out, -np.inf, values / units[0]), scaled, limits / units[2])

@@ -1,0 +1,348 @@
+"""What an allocation will be charged, and what it promises, from public numbers alone."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.allocation.demand import rounding
+from privlp.allocation.relation import PersonPrivate
+from privlp.checks import is_probability
+from privlp.errors import InvalidParameterError
+from privlp.privacy import (
+    Accountant,
+    ExponentialMechanism,
+    LaplaceMechanism,
+    LaplaceObjectivePerturbation,
+    Ledger,
+    Mechanism,
+)
+from privlp.verdict import Verdict
+
+FloatArray = npt.NDArray[np.float64]
+
+# Where supplies are this many times the noise that eps alone would give, a second and a third stage
+# pay: they cost a part of eps, but centre the quadratic of the last.
+_TWO_STAGES, _THREE_STAGES = 150.0, 600.0
+# Shares of eps: for the first common price, for the cover of each stage, and for the stages.
+_START = 0.05
+_COVER = 0.02
+_SHARES = {1: (0.95,), 2: (0.12, 0.83), 3: (0.05, 0.12, 0.78)}
+# The part of a stage's eps that the curvature takes.
+_CURVATURE = 0.2
+# Softness of choices, in units of the largest value: in the last stage it falls with the root of
+# supply over noise; in earlier ones it is larger.
+_SOFTNESS, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.3, 0.01, 0.06
+_EARLIER = ((2.0, 0.05), (4.0, 0.1))
+# Without noise.
+_SHARP, _WEAK = 1e-4, 1e-3
+# Levels of a common price among which the first is selected.
+_LEVELS = 41
+_LEAST_TOLERANCE = 2.0**-36
+# The chance that the cover of the computed minimum is larger than allowed for.
+_COVER_FAILS = 1e-6
+# Beyond these shares of all supplies, noise and reserve are rough, or too much.
+_ROUGH, _TOO_MUCH = 0.1, 0.4
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """All that is public of an allocation.
+
+    Attributes
+    ----------
+    supplies : (d,)
+        In units of the largest use of one person.
+    options : int
+    own_uses : bool
+        Whether what an option uses is each person's own.
+    people : int
+        Their number, or the nominal one.
+    relation : PersonPrivate
+    unit : float
+        The largest use of one person, in the user's units.
+    largest_value : float
+    """
+
+    supplies: FloatArray
+    options: int
+    own_uses: bool
+    people: int
+    relation: PersonPrivate
+    unit: float
+    largest_value: float
+
+    @property
+    def most_people(self) -> int:
+        """No allocation of these sizes has more people."""
+        return 2 * self.people if self.relation.hides_people else self.people
+
+    @property
+    def terms(self) -> int:
+        """As how many terms a unit's cost is rounded: one where it is summed exactly."""
+        return len(self.supplies) if self.own_uses else 1
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """One perturbed program: its mechanisms and its public numbers.
+
+    Attributes
+    ----------
+    term : LaplaceObjectivePerturbation
+        The secret linear term.
+    cover : LaplaceMechanism
+        What covers the error of the computed minimum, in units of `tolerance`.
+    softness, strength, tolerance : float
+    reserve : float
+        Taken off each supply, in units of the largest use of one person.
+    """
+
+    term: LaplaceObjectivePerturbation
+    cover: LaplaceMechanism
+    softness: float
+    strength: float
+    tolerance: float
+    reserve: float
+
+
+@dataclass(frozen=True, eq=False)
+class AllocationPlan:
+    """What an allocation is charged and what it promises; nothing is spent on a plan.
+
+    Attributes
+    ----------
+    reserve : float
+        What is kept back of each supply, in its units.
+    noise : float
+        Standard deviation of the noise on the use of each supply, in its units.
+    feasible : float or None
+        The probability with which all supplies hold together.
+    closed : tuple of int
+        Supplies not above the reserve: nobody gets any of them.
+    share : float
+        The reserve and, where there is none, the noise, as a share of all supplies. About this
+        share of the best total value is lost.
+    softness : float
+        How sharply people choose, in units of value: options that differ by much less share.
+    verdict : Verdict
+    advice : str
+
+    Examples
+    --------
+    >>> import numpy as np, privlp
+    >>> wishes = np.random.default_rng(0).uniform(size=(500, 3))
+    >>> allocation = privlp.Allocation(wishes, supplies=[100, 100, 100], largest_value=1.0)
+    >>> plan = allocation.plan(eps=1.0)
+    >>> plan.verdict, round(plan.reserve, 1), plan.closed
+    (<Verdict.ENOUGH_SUPPLY: 'Enough supply for this eps'>, 9.1, ())
+    """
+
+    reserve: float
+    noise: float
+    feasible: float | None
+    closed: tuple[int, ...]
+    share: float
+    softness: float
+    verdict: Verdict
+    advice: str
+    _start: ExponentialMechanism = field(repr=False)
+    _levels: FloatArray = field(repr=False)
+    _stages: tuple[StagePlan, ...] = field(repr=False)
+
+    @property
+    def charges(self) -> list[tuple[Mechanism, int, str]]:
+        """What is charged, in order: mechanism, number of draws and purpose.
+
+        Examples
+        --------
+        >>> import numpy as np, privlp
+        >>> allocation = privlp.Allocation(np.ones((9, 2)), supplies=[4, 5], largest_value=1.0)
+        >>> [purpose for _, _, purpose in allocation.plan(eps=1.0).charges]
+        ['a first common price', 'prices', "cover of the prices' error"]
+        """
+        requests: list[tuple[Mechanism, int, str]] = [(self._start, 1, "a first common price")]
+        for stage in self._stages:
+            requests += [
+                (stage.term, 1, "prices"),
+                (stage.cover, 1, "cover of the prices' error"),
+            ]
+        return requests
+
+    def __str__(self) -> str:
+        return textwrap.fill(self.advice, 98)
+
+
+def planned(sizes: Sizes, ledger: Accountant, feasible: float | None) -> AllocationPlan:
+    """Plan an allocation from public numbers.
+
+    Raises
+    ------
+    InvalidParameterError
+        If `feasible` is no probability.
+    BudgetExceededError
+        If nothing is left of the budget.
+    """
+    if feasible is not None and not is_probability(feasible):
+        raise InvalidParameterError(
+            f"feasible must be a probability between 0 and 1, or None; got {feasible!r}.",
+            parameter="feasible",
+        )
+    # No part of delta is needed; to search for a use of it would take long, and gain little.
+    if type(ledger) is Ledger:
+        ledger = Ledger(ledger.eps, 0.0)
+    ratio = _ratio(sizes, ledger.eps)
+    softness = _softness(ratio)
+    number = 1 + (ratio >= _TWO_STAGES) + (ratio >= _THREE_STAGES)
+
+    def mechanisms(eps: float) -> list[tuple[Mechanism, int]]:
+        start, pairs = _mechanisms(sizes, eps, number, softness)
+        return [(start, 1), *((mechanism, 1) for pair in pairs for mechanism in pair)]
+
+    eps = ledger.calibrate_together(mechanisms)
+    start, pairs = _mechanisms(sizes, eps, number, softness)
+    stages = []
+    for place, (term, cover) in enumerate(pairs):
+        earlier = number - 1 - place
+        factor, least = _EARLIER[earlier - 1] if earlier else (1.0, 0.0)
+        soft = max(factor * softness, least) if term.scale else softness
+        stages.append(_stage(sizes, term, cover, soft, feasible))
+    return _described(sizes, ledger.eps, feasible, start, tuple(stages))
+
+
+def _ratio(sizes: Sizes, eps: float) -> float:
+    """The mean supply, in units of what one person changes over eps."""
+    return float(sizes.supplies.mean()) * eps * 2 / sizes.relation.most_changed
+
+
+def _softness(ratio: float) -> float:
+    if math.isinf(ratio):
+        return _SHARP
+    return min(max(_SOFTNESS / math.sqrt(max(ratio, 1e-9)), _LEAST_SOFTNESS), _MOST_SOFTNESS)
+
+
+def _mechanisms(
+    sizes: Sizes, eps: float, number: int, softness: float
+) -> tuple[ExponentialMechanism, list[tuple[LaplaceObjectivePerturbation, LaplaceMechanism]]]:
+    """The first selection, and the secret term and the cover of each stage, of about this eps."""
+    moved, d = sizes.relation.most_changed, len(sizes.supplies)
+    error = rounding(sizes.most_people, sizes.options, sizes.terms, softness)
+    start = ExponentialMechanism(1.0 + 2 * error, _START * eps)
+    pairs = []
+    for share in _SHARES[number]:
+        own = share * eps / (1 + _COVER)
+        curvature = 0.0 if math.isinf(eps) else _CURVATURE * own
+        term = LaplaceObjectivePerturbation(moved, moved / (own - curvature), curvature)
+        # Two points within the tolerance of the minimum differ by 2 tolerances in the L2 norm.
+        cover = LaplaceMechanism.of_eps(2 * math.sqrt(d), _COVER * own)
+        pairs.append((term, cover))
+    return start, pairs
+
+
+def _stage(
+    sizes: Sizes,
+    term: LaplaceObjectivePerturbation,
+    cover: LaplaceMechanism,
+    softness: float,
+    feasible: float | None,
+) -> StagePlan:
+    d, n, rank = len(sizes.supplies), sizes.most_people, min(sizes.options, len(sizes.supplies))
+    if term.scale == 0:
+        return StagePlan(term, cover, softness, _WEAK, 2.0**-30, 0.0)
+    # The curvature of one person has this rank, and a trace of at most 1/softness.
+    strength = 1 / (rank * softness * math.expm1(term.curvature_cost / rank)) * (1 + 1e-12)
+    gradient = rounding(n, sizes.options, sizes.terms, softness) + 2.0**-50 * float(
+        sizes.supplies.sum()
+    )
+    error = (gradient + d * 2.0**-40 * term.scale) / strength + 2.0**-49
+    tolerance = max(_LEAST_TOLERANCE, 4 * error)
+    reserve = 0.0
+    if feasible is not None:
+        each = -math.expm1(math.log(feasible - _COVER_FAILS) / d)
+        # How far prices are from the minimum, each of them; and how fast demand follows: it is n
+        # covariances, over the softness, of numbers with deviations of at most 1/2 and 1.
+        moved = tolerance * (1 + cover.scale * math.log(d / _COVER_FAILS))
+        steepest = n / (2 * softness) + strength
+        reserve = max(0.0, -term.scale * math.log(2 * each)) + steepest * moved + 2 * gradient
+    return StagePlan(term, cover, softness, strength, tolerance, reserve)
+
+
+def _described(
+    sizes: Sizes,
+    eps: float,
+    feasible: float | None,
+    start: ExponentialMechanism,
+    stages: tuple[StagePlan, ...],
+) -> AllocationPlan:
+    last, unit = stages[-1], sizes.unit
+    noise = math.sqrt(2) * last.term.scale
+    lost = last.reserve if feasible is not None else noise
+    total = float(sizes.supplies.sum())
+    share = float(np.minimum(sizes.supplies, lost).sum()) / total if total else 1.0
+    closed = tuple(np.flatnonzero(sizes.supplies <= last.reserve).tolist())
+    verdict = (
+        Verdict.ENOUGH_SUPPLY
+        if share <= _ROUGH
+        else Verdict.ROUGH
+        if share <= _TOO_MUCH
+        else Verdict.TOO_LITTLE_SUPPLY
+    )
+    return AllocationPlan(
+        reserve=last.reserve * unit,
+        noise=noise * unit,
+        feasible=feasible,
+        closed=closed,
+        share=share,
+        softness=last.softness * sizes.largest_value,
+        verdict=verdict,
+        advice=_advice(verdict, sizes, eps, feasible, noise * unit, lost, share, len(closed)),
+        _start=start,
+        _levels=np.linspace(0.0, 1.0, _LEVELS),
+        _stages=stages,
+    )
+
+
+def _advice(
+    verdict: Verdict,
+    sizes: Sizes,
+    eps: float,
+    feasible: float | None,
+    noise: float,
+    lost: float,
+    share: float,
+    closed: int,
+) -> str:
+    """The verdict in words, with what would be enough."""
+    if math.isinf(eps):
+        return "Without noise: NOT PRIVATE."
+    if feasible is not None:
+        kept = (
+            f"a reserve of {lost * sizes.unit:.3g} of each supply, {share:.0%} of all, is kept"
+            f" back, so that all supplies hold together with probability {feasible:g}"
+        )
+    else:
+        kept = (
+            f"there is no reserve, and the use of each supply varies by {noise:.3g} (one standard"
+            f" deviation), {share:.0%} of all supplies"
+        )
+    words = f"{verdict}: {kept}. About this share of the best total value is lost."
+    if closed:
+        words += f" {closed} of {len(sizes.supplies)} supplies are not above the reserve: unused."
+    if verdict is not Verdict.ENOUGH_SUPPLY:
+        words += (
+            f" For a tenth, supplies of {lost * sizes.unit / _ROUGH:.3g} each would do, or an eps"
+            f" of about {_two_digits(eps * float(lost / sizes.supplies.mean()) / _ROUGH)}."
+        )
+    return words
+
+
+def _two_digits(number: float) -> str:
+    """Two digits, rounded up."""
+    if not 0 < number < math.inf:
+        return "inf"
+    step = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return f"{math.ceil(number / step) * step:.3g}"

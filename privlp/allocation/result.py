@@ -1,0 +1,321 @@
+"""Released prices, and what each person computes from them alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.allocation.people import Allocation, people_of
+from privlp.checks import as_floats, is_one_of, real
+from privlp.errors import InvalidParameterError, ReadError
+from privlp.files import write_whole
+from privlp.privacy import PrivacyRecord
+from privlp.privacy.randomness import Randomness, RandomSource
+from privlp.verdict import Verdict
+
+FloatArray = npt.NDArray[np.float64]
+
+_FORMAT = "privlp allocation 1"
+_ARRAYS = ("prices", "served", "uses")
+
+
+@dataclass(frozen=True, eq=False)
+class AllocationResult:
+    """Released prices, and how each person finds her own shares from them.
+
+    All attributes are released numbers: they may be put on a billboard. What :meth:`share` returns
+    is for that person alone.
+
+    Attributes
+    ----------
+    prices : (d,)
+        Shadow price of each supply, at least 0, in units of value per unit of supply.
+    served : (d,)
+        The part of what people ask of each supply that they get, in [0, 1].
+    softness : float
+        In units of value: how far a person's choice is spread over options of nearly equal surplus.
+    closed : tuple of int
+        Supplies that nobody gets any of, because they are not above the reserve.
+    reserve : float
+        What was kept back of each supply, in its units.
+    feasible : float or None
+        The probability with which all supplies hold together; None if nothing is promised.
+    privacy : PrivacyRecord
+        What was spent on the released numbers.
+    verdict : Verdict
+    advice : str
+        What was to be expected, from public numbers alone.
+    uses : (k, d) or None
+        What a unit of each option uses, where it is public.
+    limit : float
+        The largest limit.
+    trace : dict
+        Released prices of each stage.
+
+    Examples
+    --------
+    >>> import numpy as np, privlp
+    >>> wishes = np.random.default_rng(0).uniform(size=(3000, 4))
+    >>> allocation = privlp.Allocation(wishes, supplies=[500] * 4, largest_value=1.0)
+    >>> result = privlp.allocate(allocation, eps=1.0, rng=0)
+    >>> mine = result.share(wishes[0])  # a part of each option, at most 1 in all
+    >>> mine.shape, bool(mine.sum() <= 1)
+    ((4,), True)
+    >>> everybody = result.shares_of(allocation)  # not to be released together
+    >>> bool((allocation.used(everybody) <= 500).all())
+    True
+    """
+
+    prices: FloatArray
+    served: FloatArray
+    softness: float
+    closed: tuple[int, ...]
+    reserve: float
+    feasible: float | None
+    privacy: PrivacyRecord
+    verdict: Verdict
+    advice: str = field(repr=False)
+    uses: FloatArray | None = field(repr=False)
+    limit: float = field(repr=False)
+    units: tuple[float, float, float] = field(repr=False)
+    trace: dict[str, FloatArray] = field(default_factory=dict, repr=False)
+
+    def share(self, values: Any, uses: Any = None, limit: float | None = None) -> FloatArray:
+        """What one person gets, computed from released numbers and her own data alone.
+
+        Parameters
+        ----------
+        values : array_like of shape (k,)
+            What a unit of each option is worth to her.
+        uses : array_like of shape (k, d), optional
+            What a unit of each option uses, where that is private.
+        limit : float, optional
+            How many units she may take; the largest limit by default.
+
+        Returns
+        -------
+        ndarray of shape (k,)
+            Her share of each option, of sum at most her limit.
+
+        Raises
+        ------
+        InvalidParameterError
+            If shapes do not fit, or numbers exceed the declared bounds.
+
+        Examples
+        --------
+        >>> import numpy as np, privlp
+        >>> wishes = np.random.default_rng(0).uniform(size=(3000, 2))
+        >>> allocation = privlp.Allocation(wishes, supplies=[900, 900], largest_value=1.0)
+        >>> result = privlp.allocate(allocation, eps=1.0, rng=0)
+        >>> result.share([0.9, 0.1]).round(2)
+        array([1., 0.])
+        """
+        own = as_floats(values, "values")
+        table = self.uses if uses is None else as_floats(uses, "uses")
+        if table is None:
+            raise InvalidParameterError(
+                "Give uses, of shape (options, supplies): they are each person's own.",
+                parameter="uses",
+            )
+        if own.ndim != 1 or table.shape != (len(own), len(self.prices)):
+            raise InvalidParameterError(
+                f"values must have one entry per option, and uses one row per option and"
+                f" {len(self.prices)} columns, one per supply.",
+                parameter="values",
+            )
+        most = self.limit if limit is None else real(limit, "limit")
+        whole = Allocation(
+            own[None, :],
+            np.ones(len(self.prices)),
+            uses=table[None],
+            limits=[most],
+            largest_value=self.units[0],
+            largest_use=self.units[1],
+            largest_limit=self.units[2],
+        )
+        return self._shares(whole)[0]
+
+    def choose(
+        self,
+        values: Any,
+        uses: Any = None,
+        *,
+        rng: RandomSource = None,
+    ) -> int | None:
+        """One whole option for one person, drawn with her shares as probabilities.
+
+        For a limit of 1. Supplies then hold on average only: the number of people who draw a supply
+        varies, by less than the root of what is used of it.
+
+        Parameters
+        ----------
+        values, uses
+            As for :meth:`share`.
+        rng : None, int or numpy.random.Generator
+            Her own randomness.
+
+        Returns
+        -------
+        int or None
+            Her option; None if she gets none.
+
+        Raises
+        ------
+        InvalidParameterError
+            If people may take more than one unit, or as for :meth:`share`.
+
+        Examples
+        --------
+        >>> import numpy as np, privlp
+        >>> wishes = np.random.default_rng(0).uniform(size=(3000, 2))
+        >>> allocation = privlp.Allocation(wishes, supplies=[900, 900], largest_value=1.0)
+        >>> privlp.allocate(allocation, eps=1.0, rng=0).choose([0.9, 0.1], rng=1)
+        0
+        """
+        if self.limit > 1:
+            raise InvalidParameterError(
+                "Shares are probabilities only where nobody may take more than one unit.",
+                parameter="values",
+            )
+        ends = np.cumsum(self.share(values, uses))
+        place = int(np.searchsorted(ends, Randomness.of(rng).generator.random(), side="right"))
+        return place if place < len(ends) else None
+
+    def shares_of(self, allocation: Allocation) -> FloatArray:
+        """Everybody's shares, (n, k): row i is for person i alone. **Not private** together.
+
+        Each person's row is :meth:`share` of her own data. All rows but hers tell others no more of
+        her than the prices do.
+
+        Examples
+        --------
+        >>> import numpy as np, privlp
+        >>> wishes = np.random.default_rng(0).uniform(size=(3000, 2))
+        >>> allocation = privlp.Allocation(wishes, supplies=[900, 900], largest_value=1.0)
+        >>> result = privlp.allocate(allocation, eps=1.0, rng=0)
+        >>> bool((result.shares_of(allocation)[7] == result.share(wishes[7])).all())
+        True
+        """
+        if not isinstance(allocation, Allocation):
+            raise InvalidParameterError(
+                f"allocation must be a privlp.Allocation, got {type(allocation).__name__}.",
+                parameter="allocation",
+            )
+        return self._shares(allocation)
+
+    def _shares(self, allocation: Allocation) -> FloatArray:
+        people = people_of(
+            allocation.values, allocation.uses, allocation.limits, self.closed, self.units
+        )
+        prices = self.prices * self.units[1] / self.units[0]
+        least = np.where(allocation.uses > 0, self.served, 1.0).min(axis=-1)
+        shares = people.shares(prices, self.softness / self.units[0])
+        return np.asarray(shares * least * self.units[2])
+
+    def statement(self) -> str:
+        """What is promised, in words.
+
+        Examples
+        --------
+        >>> import numpy as np, privlp
+        >>> wishes = np.random.default_rng(0).uniform(size=(300, 2))
+        >>> allocation = privlp.Allocation(wishes, supplies=[90, 90], largest_value=1.0)
+        >>> print(privlp.allocate(allocation, eps=1.0, rng=0).statement())
+        Prices are released; each person computes her own shares from them. Jointly (1, ...
+        """
+        record = self.privacy
+        supplies = (
+            "Supplies are not promised to hold: no reserve was kept."
+            if self.feasible is None
+            else f"All supplies hold together with probability {self.feasible:g}, over the noise,"
+            " for shares."
+        )
+        joint = (
+            f"Jointly ({record.eps:.6g}, {record.delta:.6g})-differentially private: the prices and"
+            " the shares of all other people together, be they of one mind, tell so little of any"
+            " one person's data. Her own shares tell her own data: they are for her alone."
+            if record.private
+            else "NOT PRIVATE: computed without noise."
+        )
+        return (
+            "Prices are released; each person computes her own shares from them."
+            f" {joint} {supplies} {record.statement()}"
+        )
+
+    def to_json(self) -> str:
+        """The released numbers as a JSON document, which :meth:`load` reads.
+
+        Examples
+        --------
+        >>> import json, privlp
+        >>> allocation = privlp.Allocation([[1.0, 0.5]] * 99, [40, 40], largest_value=1)
+        >>> sorted(json.loads(privlp.allocate(allocation, eps=1, rng=0).to_json()))[:4]
+        ['advice', 'closed', 'feasible', 'format']
+        """
+        document: dict[str, Any] = {"format": _FORMAT}
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            document[name] = value.tolist() if isinstance(value, np.ndarray) else value
+        document["privacy"] = self.privacy.to_dict()
+        document["trace"] = {name: values.tolist() for name, values in self.trace.items()}
+        return json.dumps(document, indent=1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the released numbers as JSON. The file appears whole or not at all.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile, privlp
+        >>> allocation = privlp.Allocation([[1.0, 0.5]] * 99, [40, 40], largest_value=1)
+        >>> result = privlp.allocate(allocation, eps=1, rng=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.save(pathlib.Path(folder, "prices.json"))
+        ...     again = privlp.AllocationResult.load(pathlib.Path(folder, "prices.json"))
+        >>> bool((again.share([1.0, 0.5]) == result.share([1.0, 0.5])).all())
+        True
+        """
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> AllocationResult:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        ReadError
+            If the file is missing or is no such file.
+
+        Examples
+        --------
+        >>> import privlp
+        >>> privlp.AllocationResult.load("no-such-file.json")
+        Traceback (most recent call last):
+            ...
+        privlp.errors.ReadError: Cannot read 'no-such-file.json': No such file or directory.
+        """
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            if not is_one_of(document.pop("format"), (_FORMAT,)):
+                raise KeyError("format")
+            for name in _ARRAYS:
+                value = document[name]
+                document[name] = None if value is None else np.array(value, dtype=float)
+            document["trace"] = {
+                name: np.array(values, dtype=float) for name, values in document["trace"].items()
+            }
+            document["closed"] = tuple(int(number) for number in document["closed"])
+            document["units"] = tuple(float(number) for number in document["units"])
+            document["privacy"] = PrivacyRecord.from_dict(document["privacy"])
+            document["verdict"] = Verdict(document["verdict"])
+            return cls(**document)
+        except OSError as error:
+            raise ReadError(f"Cannot read {os.fspath(path)!r}: {error.strerror}.") from None
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+            raise ReadError(f"{os.fspath(path)!r} is not an allocation saved by privlp.") from None

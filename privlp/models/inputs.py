@@ -1,0 +1,223 @@
+"""Checks of what the functions of models are given, in the words of the model.
+
+A message names the argument, its shape and what was expected; it quotes no entry. Names of
+variables are public.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privlp.checks import as_floats
+from privlp.errors import InvalidProblemError
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def table(
+    values: Any, name: str, meaning: str, shape: tuple[int | None, int | None] = (None, None)
+) -> FloatArray:
+    """A matrix of finite numbers; of a shape, where it is fixed by other arguments.
+
+    Parameters
+    ----------
+    values : array_like or DataFrame
+    name, meaning : str
+        Of the argument, and what its rows and columns are: "one row per person".
+    shape : pair of int or None
+        Expected rows and columns; None where any number will do.
+
+    Raises
+    ------
+    InvalidProblemError
+        If it is no such matrix.
+    """
+    array = _numbers(values, name)
+    fits = array.ndim == 2 and 0 not in array.shape
+    if not fits or any(
+        e is not None and e != got for e, got in zip(shape, array.shape, strict=True)
+    ):
+        rows, columns = ("any" if size is None else size for size in shape)
+        raise InvalidProblemError(
+            f"{name} has shape {array.shape}, but it needs ({rows}, {columns}): {meaning}.",
+            parameter=name,
+        )
+    return array
+
+
+def column(values: Any, name: str, meaning: str, size: int | None = None) -> FloatArray:
+    """A vector of finite numbers; of a size, where it is fixed by other arguments.
+
+    Raises
+    ------
+    InvalidProblemError
+        If it is no such vector.
+    """
+    array = _numbers(values, name)
+    if array.ndim != 1 or not array.size or (size is not None and array.size != size):
+        expected = "any length but 0" if size is None else f"length {size}"
+        raise InvalidProblemError(
+            f"{name} has shape {array.shape}, but it needs one axis of {expected}: {meaning}.",
+            parameter=name,
+        )
+    return array
+
+
+def each(values: Any, name: str, meaning: str, size: int) -> FloatArray:
+    """A number for all, or a vector with one for each; ``inf`` is allowed.
+
+    Raises
+    ------
+    InvalidProblemError
+        If it is neither.
+    """
+    array = as_floats(values, name)
+    if array.shape not in ((), (size,)) or np.isnan(array).any():
+        raise InvalidProblemError(
+            f"{name} must be a number or an array of shape ({size},): {meaning}; got shape"
+            f" {array.shape}.",
+            parameter=name,
+        )
+    return np.broadcast_to(array, (size,)).copy()
+
+
+def nonnegative(array: FloatArray, name: str) -> FloatArray:
+    """The array, if no entry is negative.
+
+    Raises
+    ------
+    InvalidProblemError
+        If an entry is.
+    """
+    if (array < 0).any():
+        raise InvalidProblemError(f"{name} must not be negative anywhere.", parameter=name)
+    return array
+
+
+def positive_everywhere(array: FloatArray, name: str) -> FloatArray:
+    """The array, if all entries are positive.
+
+    Raises
+    ------
+    InvalidProblemError
+        If one is not.
+    """
+    if not (array > 0).all():
+        raise InvalidProblemError(f"{name} must be positive everywhere.", parameter=name)
+    return array
+
+
+def labels(given: Any, name: str, size: int, what: str, read: Sequence[str] | None) -> list[str]:
+    """Names as given, else those `read` from pandas objects, else "food 1", "food 2", and so on.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there are not `size` of them.
+    """
+    if given is None:
+        return list(read or (f"{what} {number + 1}" for number in range(size)))
+    names = [] if isinstance(given, str) else [str(label) for label in given]
+    if len(names) != size:
+        raise InvalidProblemError(
+            f"{name} must hold {size} names, one for each {what}; got {len(names)}.",
+            parameter=name,
+        )
+    return names
+
+
+def names_along(what: str, *given: tuple[str, Any, int]) -> list[str] | None:
+    """Names that pandas objects have for an axis which they share; None if none of them has any.
+
+    Entries are matched by place. So names in another order are refused.
+
+    Parameters
+    ----------
+    what : str
+        What the axis is of, such as ``"foods"``.
+    *given : (str, object, int)
+        Name of an argument, the argument, and its axis: 0 for rows, 1 for columns.
+
+    Raises
+    ------
+    InvalidProblemError
+        If two arguments have different names.
+    """
+    found: tuple[str, list[str]] | None = None
+    for argument, values, axis in given:
+        names = _names(values, axis)
+        if names is not None and found is not None and names != found[1]:
+            raise InvalidProblemError(
+                f"{found[0]} and {argument} name the {what} differently, or in another order."
+                " Arrange them alike: entries are matched by place.",
+                parameter=argument,
+            )
+        if names is not None and found is None:
+            found = argument, names
+    return None if found is None else found[1]
+
+
+def _names(values: Any, axis: int) -> list[str] | None:
+    """Labels of an axis of a DataFrame or Series; None where pandas has only counted."""
+    index = getattr(values, ("index", "columns")[axis], None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return [str(label) for label in index]
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names, of which repeated ones get a number: "a to b", "a to b (2)"."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
+
+
+def range_of_each(
+    lower: Any, upper: Any, numbers: FloatArray, of: str, suffix: str = ""
+) -> tuple[FloatArray, FloatArray]:
+    """The ends of a declared public range, one for each number; infinite where none is declared.
+
+    Parameters
+    ----------
+    lower, upper : None, float or array_like of shape (m,)
+    numbers : (m,)
+        The private numbers.
+    of : str
+        What they are called.
+    suffix : str
+        Of the names of the arguments, such as ``"_supply"``.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a number lies outside its range, or the shapes do not agree.
+    """
+    low, high = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
+    meaning, size = "the declared public range", len(numbers)
+    names = f"lower{suffix}", f"upper{suffix}"
+    ends = each(low, names[0], meaning, size), each(high, names[1], meaning, size)
+    if not ((ends[0] <= numbers) & (numbers <= ends[1])).all():
+        raise InvalidProblemError(
+            f"Some {of} lie outside {names[0]} and {names[1]}. Declare a public range that holds"
+            f" for all {of} that might be; do not read it off the data.",
+            parameter=names[0],
+        )
+    return ends
+
+
+def _numbers(values: Any, name: str) -> FloatArray:
+    array = as_floats(values, name)
+    if not np.isfinite(array).all():
+        raise InvalidProblemError(
+            f"{name} holds NaN or infinite entries. Fill them in, or leave their rows out.",
+            parameter=name,
+        )
+    return array

@@ -1,0 +1,179 @@
+"""Flow of least cost through a network whose capacities are private."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from privlp.checks import positive
+from privlp.errors import InvalidProblemError
+from privlp.models.inputs import column, distinct, nonnegative, range_of_each
+from privlp.models.model import FloatArray, Model
+from privlp.relations import ScalarPrivate
+
+_BALANCED = 1e-9
+
+
+def min_cost_flow(
+    arcs: Any,
+    costs: Any,
+    capacities: Any,
+    supply: Any,
+    *,
+    sensitivity: float,
+    norm: Literal["1", "inf"] = "1",
+    lower: Any = None,
+    upper: Any = None,
+    shortage_cost: float | None = None,
+) -> Model:
+    """Send supplies to demands at the least cost, within private capacities of the arcs.
+
+    Minimise sum_a costs_a f_a, where f_a >= 0 is the flow on arc a. Rows: ``f_a <= capacities_a``
+    for each arc (private), and conservation of flow at each node (public): what leaves minus what
+    arrives is the node's supply.
+
+    Parameters
+    ----------
+    arcs : sequence of pairs
+        Tail and head of each arc: any names of nodes. Parallel arcs are allowed.
+    costs : array_like, shape (m,)
+        Of a unit of flow on each arc; public.
+    capacities : array_like, shape (m,)
+        Of each arc; private numbers.
+    supply : mapping of node to float
+        What enters at a node; negative for what is demanded there. Nodes that are not named have
+        none. Public.
+    sensitivity : float
+        By how much one record moves the capacities: in sum with ``norm="1"``, each with
+        ``norm="inf"``.
+    norm : {"1", "inf"}
+    lower, upper : float or array_like of shape (m,), optional
+        Public range of each capacity, needed by ``feasible="always"``. Choose it from what is
+        known of the arcs, and do not read it off the capacities.
+    shortage_cost : float, optional
+        Price of a unit that a demand goes without. With it every program is feasible, whatever the
+        capacities; without it all demands are met.
+
+    Returns
+    -------
+    Model
+        Its part ``"flows"`` has shape (m,), in the order of the arcs. With a `shortage_cost` there
+        is ``"shortages"`` too, one for each negative entry of `supply` in its order.
+
+    Raises
+    ------
+    InvalidProblemError
+        If shapes do not agree, numbers have the wrong sign, or supplies and demands do not balance.
+
+    Notes
+    -----
+    ``feasible="always"`` keeps every true capacity. It needs a flow within the *lower* ends of
+    the ranges; if there is none, give a `shortage_cost`.
+
+    Examples
+    --------
+    >>> from privlp import models, solve
+    >>> arcs = [("mill", "north"), ("mill", "south"), ("north", "shop"), ("south", "shop")]
+    >>> lp = models.min_cost_flow(
+    ...     arcs, [1, 2, 1, 1], [70, 80, 75, 90], {"mill": 100, "shop": -100},
+    ...     sensitivity=1, lower=50, upper=150,
+    ... )
+    >>> solution = solve(lp, eps=1.0, delta=1e-6, feasible="always", rng=0)
+    >>> flows = lp.values(solution)["flows"]
+    >>> bool((flows <= [70, 80, 75, 90]).all()), round(float(flows[0] + flows[1]), 6)
+    (True, 100.0)
+    """
+    pairs = _pairs(arcs)
+    m = len(pairs)
+    prices = nonnegative(column(costs, "costs", "one cost per arc", m), "costs")
+    sizes = nonnegative(column(capacities, "capacities", "one capacity per arc", m), "capacities")
+    nodes = list(dict.fromkeys(node for pair in pairs for node in pair))
+    net = _net_supply(supply, nodes, balanced=shortage_cost is None)
+    short = [] if shortage_cost is None else [node for node, units in supply.items() if units < 0]
+    if short:
+        price = positive(shortage_cost, "shortage_cost", finite=True)
+        prices = np.append(prices, np.full(len(short), price))
+    low, high = range_of_each(lower, upper, sizes, "capacities")
+    everywhere = np.full(len(nodes), np.inf)
+    names = [f"{tail} to {head}" for tail, head in pairs]
+    return Model(
+        prices,
+        sp.vstack([sp.eye_array(m, len(prices)), _net_outflow(pairs, nodes, short)], format="csr"),
+        np.concatenate([sizes, net]),
+        row_lower=np.concatenate([np.full(m, -np.inf), np.minimum(net, 0.0) if short else net]),
+        private=np.arange(m + len(nodes)) < m,
+        bounds=[*[(0.0, np.inf)] * m, *((0.0, -float(supply[node])) for node in short)],
+        neighbours=ScalarPrivate(
+            sensitivity,
+            norm,
+            lower=np.append(low, -everywhere),
+            upper=np.append(high, everywhere),
+        ),
+        variable_names=distinct(
+            [*(f"flow {name}" for name in names), *(f"shortage at {node}" for node in short)]
+        ),
+        row_names=distinct(
+            [*(f"capacity {name}" for name in names), *(f"node {node}" for node in nodes)]
+        ),
+        name="min-cost flow",
+        parts=[("flows", (m,)), *([("shortages", (len(short),))] if short else [])],
+    )
+
+
+def _pairs(arcs: Any) -> list[tuple[Any, Any]]:
+    """Tail and head of each arc; entries of an array as Python's own numbers or strings."""
+    given = arcs.tolist() if isinstance(arcs, np.ndarray) else list(arcs)
+    pairs = [tuple(arc) for arc in given if not isinstance(arc, str) and np.ndim(arc) != 0]
+    if not pairs or len(pairs) != len(given) or any(len(pair) != 2 for pair in pairs):
+        raise InvalidProblemError(
+            "arcs must be a sequence of pairs (tail, head), at least one.", parameter="arcs"
+        )
+    loops = [str(tail) for tail, head in pairs if tail == head]
+    if loops:
+        raise InvalidProblemError(
+            f"arcs must not lead from a node to itself, as one does at {loops[0]}.",
+            parameter="arcs",
+        )
+    return pairs
+
+
+def _net_supply(supply: Any, nodes: Sequence[Any], *, balanced: bool) -> FloatArray:
+    """The supply of each node, (number of nodes,)."""
+    if not isinstance(supply, Mapping) or not supply:
+        raise InvalidProblemError(
+            "supply must be a dict {node: amount}, with negative amounts for demands.",
+            parameter="supply",
+        )
+    place = {node: number for number, node in enumerate(nodes)}
+    strangers = [str(node) for node in supply if node not in place]
+    if strangers:
+        raise InvalidProblemError(
+            f"supply names {strangers[0]}, which no arc touches. Use the names of nodes in arcs.",
+            parameter="supply",
+        )
+    net = np.zeros(len(nodes))
+    amounts = column(list(supply.values()), "supply", "one amount per node")
+    net[[place[node] for node in supply]] = amounts
+    if balanced and abs(net.sum()) > _BALANCED * np.abs(net).sum():
+        raise InvalidProblemError(
+            f"supply sums to {net.sum():g}, not to 0: what enters must leave. Balance it, or give"
+            " a shortage_cost, with which demands may go without.",
+            parameter="supply",
+        )
+    return net
+
+
+def _net_outflow(
+    pairs: Sequence[tuple[Any, Any]], nodes: Sequence[Any], short: Sequence[Any]
+) -> sp.csr_array:
+    """What leaves each node minus what arrives, and minus its shortage."""
+    place = {node: number for number, node in enumerate(nodes)}
+    m = len(pairs)
+    tails, heads = ([place[pair[end]] for pair in pairs] for end in (0, 1))
+    rows = [*tails, *heads, *(place[node] for node in short)]
+    columns = [*range(m), *range(m), *range(m, m + len(short))]
+    entries = np.repeat([1.0, -1.0, -1.0], [m, m, len(short)])
+    return sp.csr_array((entries, (rows, columns)), shape=(len(nodes), m + len(short)))

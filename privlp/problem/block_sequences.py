@@ -1,0 +1,73 @@
+"""Rows in a sequence of blocks: arrays in memory, memory maps, or whatever makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from privlp.checks import as_floats
+from privlp.errors import InvalidProblemError
+from privlp.problem.row_source import RowSource
+from privlp.problem.validation import is_mapped
+
+
+class BlockSequence(RowSource):
+    """Blocks A[i] with right-hand sides b[i].
+
+    Parameters
+    ----------
+    A : sequence of arrays, sparse arrays or DataFrames
+        They are not copied. A sequence that is no list or tuple may make block i when it is asked
+        for ``A[i]``, any number of times.
+    b : sequence of arrays, or array of shape (n,)
+        Right-hand sides of each block, or of all rows.
+    """
+
+    def __init__(self, A: Sequence[Any], b: Any) -> None:
+        self._A, self._b = A, _in_blocks(b, A)
+        if len(self._b) != len(A):
+            raise InvalidProblemError(
+                f"b has {len(self._b)} blocks, but A has {len(A)}: one block of right-hand sides"
+                " for each block of rows.",
+                parameter="b",
+            )
+        self.in_memory_anyway = isinstance(A, list | tuple) and not any(map(is_mapped, A))
+
+    def __len__(self) -> int:
+        return len(self._A)
+
+    def _raw(self, wanted: Sequence[int]) -> Iterator[tuple[Any, Any]]:
+        for number in wanted:
+            yield self._A[number], self._b[number]
+
+
+def is_sequence_of_blocks(A: Any) -> bool:
+    """Whether A is a sequence of matrices, and not the rows of one matrix."""
+    if isinstance(A, list | tuple):
+        return bool(A) and all(map(_is_matrix, A))
+    return isinstance(A, Sequence) and not isinstance(A, str | bytes) and len(A) > 0
+
+
+def _is_matrix(block: Any) -> bool:
+    if sp.issparse(block) or isinstance(block, np.ndarray):
+        return block.ndim == 2
+    return hasattr(block, "columns") and hasattr(block, "index")
+
+
+def _in_blocks(b: Any, A: Sequence[Any]) -> Any:
+    """Right-hand sides of each block, if they were given for all rows at once."""
+    if isinstance(b, Sequence) and len(b) and np.ndim(b[0]) > 0:
+        return b
+    sides = as_floats(b, "b")
+    ends = np.cumsum([0] + [block.shape[0] for block in A])
+    if sides.shape != (ends[-1],):
+        raise InvalidProblemError(
+            "b does not have one right-hand side per row of A. Give one array for all rows, or a"
+            " sequence with one array for each block.",
+            parameter="b",
+        )
+    return [sides[low:high] for low, high in pairwise(ends.tolist())]

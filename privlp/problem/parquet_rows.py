@@ -1,0 +1,228 @@
+"""Rows in Parquet files, read a part of a row group at a time by PyArrow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.checks import frozen
+from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
+from privlp.problem.row_source import Found, RowSource, inspected
+
+# Entries of a block, about: 32 megabytes in double precision.
+_ENTRIES = 2**22
+# Bytes of a column that are read from a file at a time.
+_BUFFER = 2**16
+
+
+class _Place(NamedTuple):
+    """Some rows of a row group of a file."""
+
+    file: Path
+    group: int
+    number: int
+    rows: int
+
+
+class ParquetRows(RowSource):
+    """Rows A x <= b in the columns of Parquet files.
+
+    Parameters
+    ----------
+    path : path-like
+        A file, or a folder whose ``*.parquet`` files are taken in the order of their names.
+    rhs : str
+        Column of right-hand sides.
+    columns : sequence of str, optional
+        Columns of A, in the order of the variables; all but `rhs` by default.
+    sparse : bool
+        Whether blocks are made sparse when they are read.
+    quote : bool
+        Whether messages may name files.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        rhs: str,
+        columns: Sequence[str] | None,
+        *,
+        sparse: bool,
+        quote: bool,
+    ) -> None:
+        self._parquet, self._types = _pyarrow()
+        self._sparse, self._quote = sparse, quote
+        files = _files(Path(path))
+        self._rhs = rhs
+        self.columns = self._names(files[0], columns)
+        self._single = True
+        self._places: list[_Place] = []
+        for file in files:
+            self._add(file)
+
+    def _names(self, file: Path, columns: Sequence[str] | None) -> tuple[str, ...]:
+        """Names of the columns of A."""
+        if columns is None:
+            schema = self._parquet.read_schema(file)
+            return tuple(name for name in schema.names if name != self._rhs)
+        if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+            raise InvalidParameterError(
+                "columns must be a sequence of names of columns.", parameter="columns"
+            )
+        if len(set(columns)) < len(columns) or self._rhs in columns:
+            raise InvalidParameterError(
+                "columns must name each column once, and not that of the right-hand sides.",
+                parameter="columns",
+            )
+        return tuple(columns)
+
+    def _add(self, file: Path) -> None:
+        """Check the columns of a file, and note the places of its rows."""
+        try:
+            data = self._parquet.ParquetFile(file)
+        except Exception as error:  # whatever PyArrow says of a file that is none
+            kind = type(error).__name__
+            raise InvalidProblemError(
+                f"{self._of(file)} is no Parquet file that PyArrow can read ({kind})."
+            ) from None
+        with data:
+            schema, groups = data.schema_arrow, data.metadata
+            for name in (*self.columns, self._rhs):
+                self._check_column(file, schema, name)
+            size = max(1, _ENTRIES // max(1, len(self.columns)))
+            for group in range(groups.num_row_groups):
+                rows = groups.row_group(group).num_rows
+                for number, start in enumerate(range(0, rows, size)):
+                    place = _Place(file, group, number, min(size, rows - start))
+                    self._places.append(place)
+
+    def _check_column(self, file: Path, schema: Any, name: str) -> None:
+        if name not in schema.names:
+            near = ", ".join(map(repr, schema.names[:8]))
+            raise InvalidProblemError(
+                f"{self._of(file)} has no column {name!r}. Its first columns are: {near}."
+            )
+        kind, types = schema.field(name).type, self._types.types
+        numbers = (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal)
+        if not any(is_kind(kind) for is_kind in numbers):
+            raise InvalidProblemError(
+                f"Column {name!r} of {self._of(file)} holds {kind}, not numbers. Convert it, or"
+                " leave it out by columns=."
+            )
+        self._single &= name == self._rhs or types.is_float32(kind)
+
+    def _of(self, file: Path) -> str:
+        """What messages call a file."""
+        return f"file {file.name!r}" if self._quote else "a file"
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def _name_of(self, number: int) -> str:
+        place = self._places[number]
+        return f"Row group {place.group} of {self._of(place.file)}"
+
+    def _inspected(self) -> list[Found]:
+        found = []
+        for (A, b), place in zip(self._raw(range(len(self))), self._places, strict=True):
+            each = inspected(A, b)
+            if each.fault:
+                wrong = self._wrong_columns(A, b)
+                which = f"column {wrong[0]!r} of {self._of(place.file)}: " if wrong else ""
+                each = each._replace(fault=which + each.fault)
+            # Also of rows that are made sparse: the size of the data as they are stored.
+            size = each.rows * each.columns * (4 if self._single else 8)
+            found.append(each._replace(size=size))
+        return found
+
+    def _wrong_columns(self, A: Any, b: npt.NDArray[Any]) -> list[str]:
+        """Columns with entries that are not finite."""
+        A = A.toarray() if sp.issparse(A) else A
+        columns = [*zip(self.columns, A.T, strict=True), (self._rhs, b)]
+        return [name for name, values in columns if not np.isfinite(values).all()]
+
+    def _raw(self, wanted: Sequence[int]) -> Iterator[tuple[Any, Any]]:
+        places = [self._places[number] for number in wanted]
+        for (file, group), own in groupby(places, key=lambda place: place[:2]):
+            numbers = {place.number for place in own}
+            with self._parquet.ParquetFile(file, buffer_size=_BUFFER) as data:
+                batches = data.iter_batches(
+                    max(1, _ENTRIES // max(1, len(self.columns))),
+                    row_groups=[group],
+                    columns=[*self.columns, self._rhs],
+                )
+                for number, batch in enumerate(batches):
+                    if number in numbers:
+                        yield self._block(batch, file)
+                    if number == max(numbers):
+                        break
+
+    def _block(self, batch: Any, file: Path) -> tuple[Any, Any]:
+        """Rows and right-hand sides of a batch."""
+        dtype = np.dtype(np.float32 if self._single else np.float64)
+        b = self._numbers(batch, self._rhs, np.dtype(np.float64), file)
+        columns = (self._numbers(batch, name, dtype, file) for name in self.columns)
+        shape = (batch.num_rows, len(self.columns))
+        if self._sparse:
+            return _sparse(columns, shape), b
+        A = np.empty(shape, dtype, order="F")
+        for j, values in enumerate(columns):
+            A[:, j] = values
+        return frozen(A), b
+
+    def _numbers(self, batch: Any, name: str, dtype: np.dtype[Any], file: Path) -> npt.NDArray[Any]:
+        """A column as an array."""
+        column = batch.column(name)
+        if column.null_count:
+            raise InvalidProblemError(
+                f"Column {name!r} of {self._of(file)} holds nulls. Fill them in, or leave their"
+                " rows out."
+            )
+        wanted = self._types.from_numpy_dtype(dtype)
+        found: npt.NDArray[Any] = column.cast(wanted, safe=False).to_numpy(zero_copy_only=False)
+        return found
+
+
+def _sparse(columns: Iterator[npt.NDArray[Any]], shape: tuple[int, int]) -> sp.csr_array:
+    """Columns as rows of a sparse matrix."""
+    rows, entries = [], []
+    for values in columns:
+        stored = np.flatnonzero(values)
+        rows.append(stored.astype(np.int32))
+        entries.append(values[stored])
+    ends = np.cumsum([0, *map(len, rows)], dtype=np.int32)
+    parts = np.concatenate(entries), np.concatenate(rows), ends
+    found = sp.csr_array(sp.csc_array(parts, shape=shape))
+    for part in (found.data, found.indices, found.indptr):
+        frozen(part)
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    """The files of a folder, or one file."""
+    if not path.is_dir():
+        if not path.is_file():
+            raise InvalidParameterError(f"There is no file or folder {path}.", parameter="path")
+        return [path]
+    files = sorted(file for file in path.rglob("*.parquet") if file.is_file())
+    if not files:
+        raise InvalidParameterError(f"Folder {path} has no *.parquet file.", parameter="path")
+    return files
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow  # noqa: PLC0415 (an extra)
+        import pyarrow.parquet  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise MissingDependencyError(
+            "PyArrow is needed to read Parquet files: pip install 'privlp[parquet]'."
+        ) from None
+    return pyarrow.parquet, pyarrow

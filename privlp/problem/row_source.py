@@ -1,0 +1,179 @@
+"""Private rows that are read block by block, because they need not fit into memory.
+
+A program holds such a source in the place of A and b. All of its rows are private rows A x <= b.
+They are checked once, at construction, in one pass. Whatever reads them later gets clean blocks, or
+an error if they are no longer what they were.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.errors import InvalidProblemError
+from privlp.problem import validation
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Found(NamedTuple):
+    """What a check finds in a block: public sizes, or what is wrong."""
+
+    rows: int = 0
+    columns: int = 0
+    is_sparse: bool = False
+    size: int = 0
+    fault: str = ""
+
+
+def cleaned(A: Any, b: Any) -> tuple[validation.Matrix, FloatArray]:
+    """A block of rows for reading, and its right-hand sides.
+
+    Raises
+    ------
+    InvalidProblemError
+        If anything in it is malformed; the message holds no data.
+    """
+    matrix = validation.matrix(A, quote=False, columns=0)
+    meaning = "one right-hand side per row of A"
+    return matrix, validation.vector(b, matrix.shape[0], "b", meaning, quote=False)
+
+
+def inspected(A: Any, b: Any) -> Found:
+    """Check a block."""
+    try:
+        matrix, _ = cleaned(A, b)
+    except InvalidProblemError as error:
+        return Found(fault=str(error))
+    if isinstance(matrix, np.ndarray):
+        return Found(len(matrix), matrix.shape[1], False, matrix.nbytes)
+    size = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
+    return Found(matrix.shape[0], matrix.shape[1], True, size)
+
+
+class RowSource(ABC):
+    """Rows A x <= b in blocks.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Number of rows and of columns of all blocks.
+    rows_of_blocks : tuple of int
+        Number of rows of each block.
+    is_sparse : bool
+        Whether blocks are sparse; all of them are, or none.
+    size : int
+        Bytes of all blocks, as they are read.
+    in_memory_anyway : bool
+        Whether whoever made the blocks holds them in memory.
+    """
+
+    in_memory_anyway = False
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of blocks."""
+
+    @abstractmethod
+    def _raw(self, wanted: Sequence[int]) -> Iterator[tuple[Any, Any]]:
+        """A and b of these blocks, in this order, one block at a time."""
+
+    def _name_of(self, number: int) -> str:
+        """What messages call a block."""
+        return f"A[{number}], a block of rows"
+
+    def _inspected(self) -> list[Found]:
+        """What is found in each block."""
+        return [inspected(A, b) for A, b in self._raw(range(len(self)))]
+
+    def check(self, *, quote: bool) -> None:
+        """Check all blocks, and learn their shapes.
+
+        Raises
+        ------
+        InvalidProblemError
+            If a block is malformed, or does not fit the others.
+        """
+        found = self._inspected()
+        for number, each in enumerate(found):
+            name = self._name_of(number) if quote else "A block of rows"
+            if each.fault:
+                raise InvalidProblemError(f"{name}: {each.fault}", parameter="A")
+            if each.columns != found[0].columns:
+                raise InvalidProblemError(
+                    f"{name} has {each.columns} columns, but the first block has"
+                    f" {found[0].columns}: one column per variable.",
+                    parameter="A",
+                )
+            if each.is_sparse != found[0].is_sparse:
+                raise InvalidProblemError(
+                    "Some blocks of A are sparse and others are dense. Give all of one kind.",
+                    parameter="A",
+                )
+        self.rows_of_blocks = tuple(each.rows for each in found)
+        self.shape = sum(self.rows_of_blocks), found[0].columns
+        self.is_sparse, self.size = found[0].is_sparse, sum(each.size for each in found)
+        if quote and not self.shape[0]:
+            raise InvalidProblemError(
+                f"The problem is empty: A has shape {self.shape}; at least one row and one variable"
+                " are needed.",
+                parameter="A",
+            )
+
+    def read(self, wanted: Sequence[int]) -> Iterator[tuple[validation.Matrix, FloatArray]]:
+        """Clean blocks, in this order, one at a time.
+
+        Raises
+        ------
+        InvalidProblemError
+            If a block is no longer what was checked: n is public, and sums are exact for n rows.
+        """
+        for number, raw in zip(wanted, self._raw(wanted), strict=True):
+            A, b = cleaned(*raw)
+            if A.shape != (self.rows_of_blocks[number], self.shape[1]):
+                raise InvalidProblemError("A block of rows changed its shape since it was checked.")
+            yield A, b
+
+    def of_each_block(self, compute: Any) -> list[Any]:
+        """A function of A and b, for each block."""
+        return [compute(A, b) for A, b in self.read(range(len(self)))]
+
+    def in_memory(self) -> tuple[validation.Matrix, FloatArray]:
+        """All rows at once."""
+        blocks = list(self.read(range(len(self))))
+        stack = sp.vstack if self.is_sparse else np.vstack
+        A: Any = stack([A for A, _ in blocks])
+        return (sp.csr_array(A) if self.is_sparse else A), np.concatenate([b for _, b in blocks])
+
+    def __matmul__(self, x: npt.ArrayLike) -> FloatArray:
+        """A x, (n,), block by block."""
+        return np.concatenate(self.of_each_block(lambda A, _: A @ np.asarray(x)))
+
+    def __repr__(self) -> str:
+        return f"<rows in blocks, {'sparse' if self.is_sparse else 'dense'}>"
+
+
+class Sides:
+    """The right-hand sides of rows in blocks; an array of them is made when one is asked for."""
+
+    def __init__(self, source: RowSource) -> None:
+        self.source = source
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Number of rows."""
+        return (self.source.shape[0],)
+
+    def __len__(self) -> int:
+        return self.source.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.concatenate(self.source.of_each_block(lambda _, b: b)).astype(dtype or float)
+
+    def __repr__(self) -> str:
+        return "<right-hand sides in blocks>"

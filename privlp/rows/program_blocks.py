@@ -1,0 +1,74 @@
+"""The private rows of a program that is read block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from privlp.problem.dask_rows import DaskRows
+from privlp.problem.data import KnownProgram, ProgramData
+from privlp.problem.program_in_blocks import of_a_block
+from privlp.problem.standard_form import StandardForm
+from privlp.problem.validation import is_mapped
+from privlp.rows.door import Rows
+from privlp.rows.in_blocks import InBlocks
+from privlp.rows.memory import limit_for
+from privlp.rows.on_cluster import current_client, program_on
+from privlp.rows.program_rows import ProgramRows, RowBlock
+
+# Entries of a block of a memory map.
+_ENTRIES = 2**22
+
+
+def rows_of(lp: ProgramData) -> Rows[RowBlock]:
+    """The private rows of a program, wherever they are."""
+    if lp.in_blocks:
+        client = current_client() if isinstance(lp.A, DaskRows) else None
+        if client is not None:
+            return program_on(client, lp)
+        limit = np.inf if lp.A.in_memory_anyway else limit_for(lp.A.size)
+        return InBlocks(SourceBlocks(lp), limit)
+    if is_mapped(lp.A) and lp.neighbours.changes_whole_rows:
+        return InBlocks(MappedBlocks(lp), limit_for(lp.A.nbytes))
+    return ProgramRows(StandardForm.of(lp))
+
+
+class SourceBlocks:
+    """Blocks of a program that holds a source of rows."""
+
+    def __init__(self, lp: ProgramData) -> None:
+        self._lp, self._source = lp, lp.A
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def read(self, wanted: Sequence[int]) -> Iterator[RowBlock]:
+        """These blocks, one at a time."""
+        for A, b in self._source.read(wanted):
+            yield RowBlock(StandardForm.of(of_a_block(self._lp, A, b)))
+
+
+class MappedBlocks:
+    """Blocks of a program whose matrix is mapped to a file: views of a few rows at a time."""
+
+    def __init__(self, lp: ProgramData) -> None:
+        n, d = lp.shape
+        starts = range(0, n, max(1, _ENTRIES // d))
+        self._lp, self._places = lp, list(pairwise([*starts, n]))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def read(self, wanted: Sequence[int]) -> Iterator[RowBlock]:
+        """These blocks, one at a time."""
+        lp = self._lp
+        for number in wanted:
+            rows = slice(*self._places[number])
+            own: dict[str, Any] = {
+                name: getattr(lp, name)[rows] for name in ("A", "b", "row_lower", "private")
+            }
+            own["penalty"] = None if lp.penalty is None else lp.penalty[rows]
+            yield RowBlock(StandardForm.of(KnownProgram.of(lp, **own)))

@@ -1,0 +1,228 @@
+"""The privacy of allocation by prices: the theorem in numbers, audits, and broken twins.
+
+In one and two supplies the vector y of the proof has a density in closed form, so that two
+neighbours are compared point by point. Statistical audits have confidence 0.999 and fixed seeds.
+"""
+
+import json
+import math
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from privlp import Allocation, PersonPrivate, allocate, audit
+from privlp.allocation import people as people_module
+from privlp.allocation import stages
+from privlp.allocation.demand import People
+from privlp.audits.tape import Tape, changes, differences
+from privlp.privacy import LaplaceObjectivePerturbation
+
+pytestmark = pytest.mark.statistical
+
+
+# ------------------------------------------------------------------------------------------------
+# the theorem, by densities
+
+
+class Density:
+    """The law of y = strength centre - xi + demand(P(y)); P(y) = max(0, (y - supplies)/strength)."""
+
+    def __init__(self, term, strength, softness, d, rng):
+        self.term, self.strength, self.h, self.d = term, strength, softness, d
+        self.centre, self.supplies = rng.uniform(0, 1, d), rng.uniform(0, 2, d)
+        self.uses = np.eye(d)
+
+    def person(self, kind, rng, near):
+        """One who is undecided at certain prices, wants one supply, or wants nothing."""
+        surplus = rng.normal(0, self.h / 2, self.d)
+        if kind != "undecided":
+            surplus = np.full(self.d, -20 * self.h)
+        if kind in ("first", "last"):
+            surplus[0 if kind == "first" else -1] = 20 * self.h
+        return People((self.uses @ near + surplus)[None], self.uses, np.ones(1))
+
+    def log(self, people, y):
+        """The logarithm of the density at some points, (points,)."""
+        found = []
+        for at in y:
+            free = at - self.supplies
+            p = np.maximum(0.0, free / self.strength)
+            xi = self.strength * self.centre - at + people.demand(p, self.h)
+            Q = np.diag((free > 0) / self.strength)
+            jacobian = np.eye(self.d) + people.hessian(p, self.h) @ Q
+            found.append(-np.abs(xi).sum() / self.term.scale + np.linalg.slogdet(jacobian)[1])
+        return np.array(found)
+
+
+def worst_loss(d, kind, *, weaker=1.0, noise=1.0, seeds=12):
+    """Largest privacy loss of random neighbours over what is charged; at most 1 is allowed."""
+    moved = {"replace": 2.0, "add-remove": 1.0}[kind]
+    term = LaplaceObjectivePerturbation(moved, moved / 0.4, 0.6)
+    rank, softness, found = d, 0.05, 0.0
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        strength = 1 / (rank * softness * math.expm1(term.curvature_cost / rank)) / weaker
+        law = Density(replace(term, scale=noise * term.scale), strength, softness, d, rng)
+        near = rng.uniform(0, 1, d)
+        common = law.person("first", rng, near)
+        kinds = ("undecided", "first", "nothing")[seed % 3], ("nothing", "last")[seed % 2]
+        sides = [law.person(wish, rng, near) for wish in kinds]
+        if kind == "add-remove":
+            sides[1] = replace(sides[1], limits=np.zeros(1))
+        both = [
+            People(
+                np.concatenate([common.values, one.values]),
+                law.uses,
+                np.concatenate([common.limits, one.limits]),
+            )
+            for one in sides
+        ]
+        prices = near + rng.normal(0, 2 * softness, (400, d))
+        y = law.supplies + strength * prices
+        loss = np.abs(law.log(both[0], y) - law.log(both[1], y)).max()
+        found = max(found, loss / term.pure_eps)
+    return found
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["replace", "add-remove"])
+def test_theorem(kind, d):
+    assert 0.25 < worst_loss(d, kind) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["replace", "add-remove"])
+def test_a_curvature_that_is_not_paid_is_seen(kind):
+    """A quadratic that is fifty times too weak."""
+    assert worst_loss(1, kind, weaker=50.0) > 1.5
+
+
+def test_too_little_noise_is_seen():
+    assert worst_loss(2, "replace", noise=0.2) > 1.5
+
+
+# ------------------------------------------------------------------------------------------------
+# neighbours that see the same releases
+
+
+def allocation(values, relation, supply):
+    options = {"neighbours": relation or PersonPrivate()}
+    return Allocation(values, [supply, supply], largest_value=1.0, **options)
+
+
+def neighbours(relation=None, supply=6.0):
+    """The first person wants only the first slot, or only the second; or she leaves."""
+    others = np.random.default_rng(2).uniform(size=(12, 2))
+    one = np.vstack([[1.0, -1.0], others])
+    two = others if relation else np.vstack([[-1.0, 1.0], others])
+    return allocation(one, relation, supply), allocation(two, relation, supply)
+
+
+def taped(pair, eps=1.0, seed=1, **options):
+    one = Tape(seed=seed)
+    first = allocate(pair[0], eps, rng=one, **options)
+    two = Tape(replay=one)
+    return first, allocate(pair[1], eps, rng=two, **options), one, two
+
+
+@pytest.mark.parametrize("feasible", [0.5, None])
+@pytest.mark.parametrize("relation", [None, PersonPrivate("add-remove", nominal_n=13)])
+def test_neighbours_that_see_the_same_releases(relation, feasible):
+    """All sensitivities hold, nearly attained by the prices; all that is published is equal."""
+    first, second, one, two = taped(neighbours(relation), feasible=feasible)
+    assert not differences(one, two)
+    shares = {a.purpose: share for a, _, share in changes(one, two)}
+    assert max(shares.values()) <= 1
+    assert shares["prices"] > 0.5
+    assert json.loads(first.to_json()) == json.loads(second.to_json())
+
+
+def of_any_size(values, uses, limits, closed, units):
+    return People(values / units[0], 3 * uses / units[1], limits / units[2])
+
+
+def test_uses_that_are_not_bounded_are_seen():
+    """The broken twin takes uses as they are. No randomness."""
+    with mock.patch.object(people_module, "people_of", of_any_size):
+        _, _, one, two = taped(neighbours(supply=60.0), feasible=None)
+    assert max(share for _, _, share in changes(one, two)) > 1.1
+
+
+def test_noise_of_the_wrong_relation_is_seen():
+    """The broken twin has noise as if nobody were replaced. No randomness."""
+    with mock.patch.object(PersonPrivate, "most_changed", 1.0):
+        _, _, one, two = taped(neighbours(supply=60.0), feasible=None)
+    assert max(share for _, _, share in changes(one, two)) > 1.1
+
+
+def by_exact_demand(prices, centre, sizes, plan):
+    """The broken twin: what is served is checked against the demand without noise."""
+    demand = by_exact_demand.people.demand(prices, plan._stages[-1].softness)
+    return np.minimum(1.0, sizes.supplies / np.maximum(demand, 1e-9))
+
+
+def test_a_check_of_demand_without_noise_is_seen():
+    """Released values are equal, what is published differs. No randomness."""
+    original = stages.private_prices
+
+    def remembered(people, *rest):
+        by_exact_demand.people = people
+        return original(people, *rest)
+
+    home = "privlp.allocation.allocate."
+    with (
+        mock.patch(home + "private_prices", remembered),
+        mock.patch(home + "taken_off", by_exact_demand),
+    ):
+        runs = [taped(neighbours(), 20.0, seed, feasible=None)[:2] for seed in range(4)]
+    assert all((first.prices == second.prices).all() for first, second in runs)
+    assert any((first.served != second.served).any() for first, second in runs)
+
+
+# ------------------------------------------------------------------------------------------------
+# statistics of whole runs
+
+
+def rise(data, generator):
+    """The last price, from the first one that was released."""
+    with pytest.warns(match="Too little supply"):
+        trace = allocate(data, 0.5, feasible=None, rng=generator).trace["prices"]
+    return trace[-1] - trace[0]
+
+
+def pair_alone():
+    """Of two people one wants the supply, or does not."""
+    return tuple(Allocation([[1.0], [v]], [0.6], largest_value=1.0) for v in (1.0, -1.0))
+
+
+def test_whole_runs_pass():
+    """False-alarm rate 0.001."""
+    assert audit(rise, *pair_alone(), 0.5, 0.0, runs=200, rng=1).passed
+
+
+def test_a_last_stage_without_noise_is_caught():
+    """The broken twin draws no secret term."""
+    with mock.patch.object(
+        LaplaceObjectivePerturbation, "release", lambda self, value, randomness: np.asarray(value)
+    ):
+        assert not audit(rise, *pair_alone(), 0.5, 0.0, runs=200, rng=1).passed
+
+
+def test_a_minimum_that_is_not_covered_is_seen():
+    """The cover is charged at the distance that two computed minima may have: the twin forgets it.
+
+    Minima that are computed in two ways differ; without noise on them both are seen.
+    """
+    program = stages.PriceProgram
+    pair = neighbours()
+    _, _, one, _ = taped(pair)
+    covers = [release for release in one.releases if "cover" in release.purpose]
+    assert covers
+    for release in covers:
+        assert release.mechanism.sensitivity == pytest.approx(2 * math.sqrt(2))
+    stage = pair[0].plan(1.0)._stages[-1]
+    people, sizes = pair[0].people(), pair[0].sizes()
+    plan = program(people, sizes.supplies, np.ones(2), stage.strength, stage.softness, 1e4)
+    found = plan.minimise(stage.tolerance / 2), plan._accelerated(np.ones(2), stage.tolerance / 2)
+    assert np.linalg.norm(found[0] - found[1]) <= stage.tolerance

@@ -1,0 +1,238 @@
+"""Rows in Dask collections: the bits of rows in memory, on two workers, of which one may die."""
+
+import logging
+import math
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privlp
+from privlp import ConstraintPrivate, LinearProgram
+from privlp.errors import InvalidProblemError
+from privlp.privacy import Randomness
+from privlp.rows.in_blocks import InBlocks
+from privlp.rows.on_cluster import OnCluster
+from tests import programs
+from tests.programs import methods_for
+from tests.test_row_blocks import COSTS, EXACT, OPT, N, assert_same, solved, split, table
+from tests.test_rows import DATA, quoting, quoting_the_shape, request_of
+
+dask = pytest.importorskip("dask", reason="Dask is an extra")
+distributed = pytest.importorskip("distributed", reason="Dask is an extra")
+da = pytest.importorskip("dask.array", reason="Dask is an extra")
+dd = pytest.importorskip("dask.dataframe", reason="Dask is an extra")
+
+ADD = ConstraintPrivate("add-remove", nominal_n=70)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers, each a process of its own; a worker that dies is replaced."""
+    with (
+        dask.config.set({"distributed.admin.tick.limit": "1h"}),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.WARNING,
+        ) as workers,
+        distributed.Client(workers, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def on_cluster(cluster):
+    with cluster.as_current():
+        yield cluster
+
+
+def arrays(cuts=(37,)):
+    A, b = table()
+    sizes = tuple(np.diff([0, *cuts, N]).tolist())
+    return da.from_array(A, chunks=(sizes, (4,))), da.from_array(b, chunks=(sizes,))
+
+
+def frames():
+    A, b = table()
+    return dd.from_pandas(pd.DataFrame(A, columns=list("wxyz")).assign(b=b), npartitions=3)
+
+
+COLLECTIONS = {
+    "arrays": arrays,
+    "right-hand sides in memory": lambda: (arrays()[0], table()[1]),
+    "frames": lambda: (frames()[list("wxyz")], frames()["b"]),
+    "sizes unknown": lambda: (frames()[list("wxyz")].values, frames()["b"].values),
+}
+
+
+class TestTheSameAsInMemory:
+    @pytest.mark.parametrize(
+        ("kind", "method"),
+        [("arrays", method) for method in EXACT] + [(kind, "mirror") for kind in COLLECTIONS][1:],
+    )
+    def test_on_two_workers(self, on_cluster, kind, method):
+        lp = LinearProgram(COSTS, *COLLECTIONS[kind]())
+        assert isinstance(lp.rows(), OnCluster)
+        assert lp.shape == (N, 4)
+        assert_same(solved(LinearProgram(COSTS, *table()), method), solved(lp, method), method)
+
+    @pytest.mark.parametrize("kind", COLLECTIONS)
+    def test_without_a_cluster(self, kind):
+        lp = LinearProgram(COSTS, *COLLECTIONS[kind]())
+        assert isinstance(lp.rows(), InBlocks)
+        with dask.config.set(scheduler="synchronous"):
+            assert_same(solved(LinearProgram(COSTS, *table()), "mirror"), solved(lp, "mirror"))
+
+    @pytest.mark.parametrize(
+        "method",
+        [
+            name if name in ("mirror-dense", "dmw") else pytest.param(name, marks=pytest.mark.slow)
+            for name in methods_for(ConstraintPrivate())
+        ],
+    )
+    def test_every_method(self, on_cluster, method):
+        base = programs.covering(40, costs=COSTS)
+        A, b = da.from_array(base.A, chunks=(15, 4)), base.b
+        request = request_of(method) | {"method": method, "rng": 0}
+        if method.startswith(("dmw", "mirror-dense", "ftpl", "mw")):
+            request["alpha"] = 20.0  # few rounds
+        one, other = (
+            privlp.solve(LinearProgram(COSTS, *rows, bounds=base.bounds), 1.0, 1e-6, **request)
+            for rows in ((base.A, b), (A, b))
+        )
+        assert_same(one, other, method)
+
+    def test_names_of_columns(self):
+        lp = LinearProgram(COSTS, *COLLECTIONS["frames"]())
+        assert lp.variable_names == tuple("wxyz")
+
+    def test_exact_solution_and_private_report(self, on_cluster):
+        whole, lp = LinearProgram(COSTS, *table()), LinearProgram(COSTS, *arrays())
+        np.testing.assert_array_equal(privlp.solve_exact(lp).x, privlp.solve_exact(whole).x)
+        one, other = (
+            privlp.quality(each, COSTS / 9, 1.0, alpha=0.1, rng=0) for each in (whole, lp)
+        )
+        assert one.n_violated == other.n_violated
+
+    def test_numbers_of_rows_that_are_private(self, on_cluster):
+        whole, lp = (
+            LinearProgram(COSTS, *rows, neighbours=ADD) for rows in (table(), arrays([3, 50]))
+        )
+        assert_same(solved(whole, "mirror"), solved(lp, "mirror"))
+
+
+def test_a_worker_that_dies(on_cluster, monkeypatch):
+    """The lost blocks are made anew, no draw is made again, and the ledger stays true."""
+    request = {"s": 9, "opt": OPT, "method": "mirror", "alpha": 0.3, "rng": 0}
+    draws, draw, dying = [], Randomness.draw, None
+
+    def counted(self, *arguments):
+        draws.append(dying)
+        if dying is not None and draws.count(dying) == 5:
+            os.kill(dying, signal.SIGKILL)
+        return draw(self, *arguments)
+
+    monkeypatch.setattr(Randomness, "draw", counted)
+    budgets = privlp.Budget(1.0, 1e-6), privlp.Budget(1.0, 1e-6)
+    whole = privlp.solve(LinearProgram(COSTS, *table()), 1.0, 1e-6, budget=budgets[0], **request)
+    dying = min(on_cluster.run(os.getpid).values())
+    lp = LinearProgram(COSTS, *arrays([17, 40, 60]))
+    solution = privlp.solve(lp, 1.0, 1e-6, budget=budgets[1], **request)
+    assert_same(whole, solution)
+    assert draws.count(dying) == draws.count(None) > 5
+    assert budgets[0].record().entries == budgets[1].record().entries
+    on_cluster.wait_for_workers(2)
+    assert dying not in on_cluster.run(os.getpid).values()
+
+
+def test_a_worker_that_dies_with_log_weights(on_cluster):
+    """What updates made is made anew from the block."""
+    rows = LinearProgram(COSTS, *arrays([17, 40, 60])).rows()
+    kept = rows.keep(lambda block: block.rhs.copy())
+    kept.update(lambda state, value: state.__imul__(value), 3.0)
+    kept.update(lambda state, value: state.__iadd__(value), 1.0)
+    os.kill(min(on_cluster.run(os.getpid).values()), signal.SIGKILL)
+    found = np.concatenate(kept.map(lambda state: state))
+    np.testing.assert_array_equal(found, table()[1] * 3.0 + 1.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kind", "message"),
+    [(quoting, RuntimeError, "(ValueError)"), (quoting_the_shape, MemoryError, "Too little")],
+    ids=["any error", "memory"],
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rows, kernel: rows.keep(kernel).map(id),
+        lambda rows, kernel: rows.map(kernel),
+        lambda rows, kernel: rows.update(kernel),
+        lambda rows, kernel: rows.keep(kernel).keep(id).update(id),
+    ],
+    ids=["keep", "map", "update", "kept twice"],
+)
+def test_errors_carry_no_data(on_cluster, call, kernel, kind, message):
+    rows = LinearProgram(COSTS, *arrays()).rows()
+    with pytest.raises(kind) as caught:
+        call(rows, kernel)
+    assert message in str(caught.value)
+    assert not any(character.isdigit() for character in str(caught.value))
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def _quoting_sides(sides):
+    raise ValueError(f"a row holds {DATA}")
+
+
+def test_workers_log_no_data(on_cluster):
+    rows = LinearProgram(COSTS, *arrays()).rows()
+    with pytest.raises(RuntimeError, match="withheld"):
+        rows.map(quoting)
+    assert DATA not in str(on_cluster.get_worker_logs())
+    failing = on_cluster.submit(_quoting_sides, np.ones(3), pure=False)  # around the door
+    assert DATA in str(failing.exception())
+    assert DATA in str(on_cluster.get_worker_logs())
+
+
+def test_overflow_on_a_worker_is_not_logged(on_cluster):
+    rows = LinearProgram(COSTS, *arrays()).rows()
+    assert math.isinf(rows.total(lambda block: np.exp(1e4 - block.rhs).sum()))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (lambda A, b: (A.rechunk({1: 2}), b), r"Give A.rechunk\(\{1: -1\}\)"),
+        (lambda A, b: (A, b.rechunk(30)), r"Give b.rechunk\(\(A.chunks\[0\],\)\)"),
+        (lambda A, b: (A, table()[1][1:]), "does not have one right-hand side per row of A"),
+        (lambda A, b: (frames()[["w"]], np.ones(N)), "does not have one right-hand side per row"),
+        (lambda A, b: (A, frames()["b"].repartition(npartitions=1)), "b has 1 blocks, but A has 2"),
+        (lambda A, b: (da.log(A * (A > -0.9)), b), "Block 0 of A: A contains"),
+        (lambda A, b: (A[:, 0], b), "must be a matrix"),
+        (lambda A, b: (A, b / 0), r"Block 0 of A: An entry of b is NaN, infinite"),
+        (lambda A, b: (A + 0j, b), "Block 0 of A: A must hold real numbers, got dtype complex128"),
+        (lambda A, b: (A, b.astype(str)), "Block 0 of A: b must hold real numbers"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_is_refused(rows, message):
+    with (
+        dask.config.set(scheduler="synchronous"),
+        pytest.raises(InvalidProblemError, match=message),
+    ):
+        LinearProgram(COSTS, *rows(*arrays()))
+
+
+def test_blocks_that_were_split_in_memory_agree():
+    """The blocks of an array are those that the test of sequences makes."""
+    lp = LinearProgram(COSTS, *arrays())
+    with dask.config.set(scheduler="synchronous"):
+        for (A, b), *parts in zip(lp.A.read(range(2)), *split(*table(), [37]), strict=True):
+            np.testing.assert_array_equal(A, parts[0])
+            np.testing.assert_array_equal(b, parts[1])

@@ -1,0 +1,314 @@
+"""Programs whose rows are read block by block give what they give in memory, to the last bit."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import privlp
+from privlp import ConstraintPrivate, LinearProgram
+from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.rows import memory
+from privlp.rows.in_blocks import InBlocks
+from tests.programs import methods_for
+
+N, D, OPT = 90, 4, 3.0
+COSTS = np.array([1.0, 2.0, 0.5, 1.5])
+ADD = ConstraintPrivate("add-remove", nominal_n=70)
+STORAGE = {"dense": np.array, "float32": np.float32, "sparse": sp.csr_array}
+CUTS = {"one block": [], "three": [17, 60], "many": list(range(7, N, 7)), "an empty one": [0, 40]}
+#: Methods whose sums over rows are exact.
+EXACT = ("staged", "staged-at-opt", "mirror")
+
+
+def table(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    A = -rng.uniform(0.2, 1.0, (n, D)).astype(np.float32).astype(float)
+    A[rng.random((n, D)) < 0.3] = 0.0
+    return A, -rng.uniform(0.2, 0.5, n)
+
+
+def split(A, b, cuts):
+    ends = [0, *cuts, len(b)]
+    places = [slice(*each) for each in pairwise(ends)]
+    return [A[rows] for rows in places], [b[rows] for rows in places]
+
+
+def request_of(method):
+    request = {"s": 9, "opt": OPT, "method": method, "rng": 0}
+    return request | {"dmw-published": {"width": 1.0, "alpha": 20.0}, "ftpl": {"alpha": 5.0}}.get(
+        method, {}
+    )
+
+
+def assert_same(one, other, method="mirror"):
+    """The same released x, trace and ledger; to the last bit where sums are exact."""
+    if method in EXACT:
+        np.testing.assert_array_equal(one.x, other.x)
+    np.testing.assert_allclose(one.x, other.x, rtol=1e-7, atol=1e-9)
+    assert one.trace.keys() == other.trace.keys()
+    if method in EXACT:
+        for name, values in one.trace.items():
+            np.testing.assert_array_equal(values, other.trace[name])
+    assert one.privacy.entries == other.privacy.entries
+    assert one.message == other.message
+
+
+def solved(lp, method, eps=1.0):
+    return privlp.solve(lp, eps, 1e-6, **request_of(method))
+
+
+class Made(Sequence):
+    """Blocks that are made when they are asked for."""
+
+    def __init__(self, blocks):
+        self.blocks, self.asked = blocks, 0
+
+    def __len__(self):
+        return len(self.blocks)
+
+    def __getitem__(self, number):
+        if number >= len(self):
+            raise IndexError
+        self.asked += 1
+        return self.blocks[number]
+
+
+class TestTheSameAsInMemory:
+    @pytest.mark.parametrize("cuts", CUTS)
+    @pytest.mark.parametrize("storage", STORAGE)
+    @pytest.mark.parametrize("method", EXACT)
+    def test_blocks_of_any_size(self, method, storage, cuts):
+        A, b = table()
+        A = STORAGE[storage](A)
+        whole = solved(LinearProgram(COSTS, A, b), method)
+        assert_same(whole, solved(LinearProgram(COSTS, *split(A, b, CUTS[cuts])), method), method)
+
+    @pytest.mark.parametrize("limit", [0, 2000, math.inf])
+    @pytest.mark.parametrize("fields", [{}, {"neighbours": ADD}], ids=["replace", "add-remove"])
+    @pytest.mark.parametrize("method", methods_for(ConstraintPrivate()))
+    def test_every_method_whatever_is_held(self, method, fields, limit):
+        A, b = table()
+        blocks = split(A, b, [17, 60])
+        whole = solved(LinearProgram(COSTS, A, b, **fields), method)
+        lp = LinearProgram(COSTS, Made(blocks[0]), blocks[1], **fields)
+        with memory.using(limit):
+            assert_same(whole, solved(lp, method), method)
+
+    def test_soft_rows(self):
+        A, b = table()
+        request = {"s": 5, "opt": OPT, "width": 2.0, "rng": 0, "method": "mirror"}
+        whole, blocks = (
+            privlp.solve(LinearProgram(COSTS, *rows, penalty=0.5), 1.0, 1e-6, **request)
+            for rows in ((A, b), split(A, b, [17, 60]))
+        )
+        assert_same(whole, blocks)
+
+    @pytest.mark.parametrize("bounds", [(0, 9), [(1, 7), (-1, 5), (-3, 0), (2, 2)]])
+    def test_bounds(self, bounds):
+        A, b = table()
+        whole, blocks = (
+            privlp.solve(LinearProgram(COSTS, *rows, bounds=bounds), 1.0, 1e-6, 9, rng=0)
+            for rows in ((A, b), split(A, b, [17, 60]))
+        )
+        assert whole.method == blocks.method
+        np.testing.assert_allclose(whole.x, blocks.x, rtol=1e-7)
+
+    def test_data_frames(self):
+        A, b = table()
+        frames = [pd.DataFrame(block) for block in split(A, b, [17, 60])[0]]
+        whole = solved(LinearProgram(COSTS, A, b), "mirror")
+        assert_same(whole, solved(LinearProgram(COSTS, frames, b), "mirror"))
+
+    @pytest.mark.parametrize("kind", [np.float32, np.float64])
+    @pytest.mark.parametrize("method", EXACT)
+    def test_a_memory_map_is_read_in_blocks(self, method, kind, tmp_path, monkeypatch):
+        monkeypatch.setattr("privlp.rows.program_blocks._ENTRIES", 23 * D)
+        A, b = table()
+        np.save(tmp_path / "A.npy", A.astype(kind))
+        mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
+        lp = LinearProgram(COSTS, mapped, b)
+        assert isinstance(lp.rows(), InBlocks)
+        assert len(lp.rows()) == 4
+        assert_same(solved(LinearProgram(COSTS, A, b), method), solved(lp, method), method)
+
+    def test_memory_maps_as_blocks_are_not_held(self, tmp_path):
+        A, b = table()
+        files = [tmp_path / f"{i}.npy" for i in range(3)]
+        for file, block in zip(files, split(A, b, [17, 60])[0], strict=True):
+            np.save(file, block)
+        lp = LinearProgram(COSTS, [np.load(file, mmap_mode="r") for file in files], b)
+        assert not lp.A.in_memory_anyway
+        assert_same(solved(LinearProgram(COSTS, A, b), "staged"), solved(lp, "staged"), "staged")
+
+    def test_a_memory_map_with_names_prices_and_public_rows(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("privlp.rows.program_blocks._ENTRIES", 23 * D)
+        A, b = table()
+        np.save(tmp_path / "A.npy", A)
+        fields = {"private": np.arange(N) > 3, "bounds": (0, 9), "groups": np.arange(N) // 2}
+        whole, mapped = (
+            LinearProgram(COSTS, rows, b, **fields)
+            for rows in (A, np.load(tmp_path / "A.npy", mmap_mode="r"))
+        )
+        one, other = (privlp.solve(lp, 1.0, 1e-6, 9, rng=0) for lp in (whole, mapped))
+        np.testing.assert_allclose(one.x, other.x, rtol=1e-7)
+
+
+class TestWhatIsPublic:
+    @pytest.mark.parametrize(
+        "fields", [{}, {"neighbours": ADD}, {"neighbours": ConstraintPrivate(rows_per_record=3)}]
+    )
+    @pytest.mark.parametrize("penalty", [None, 0.5])
+    @pytest.mark.parametrize("storage", STORAGE)
+    def test_it_is_that_of_the_program_in_memory(self, storage, penalty, fields):
+        A, b = table()
+        A = STORAGE[storage](A)
+        whole = LinearProgram(COSTS, A, b, penalty=penalty, **fields)
+        blocks = LinearProgram(COSTS, *split(A, b, [17]), penalty=penalty, **fields)
+        assert whole.public() == blocks.public()
+
+    def test_no_row_is_read_for_it(self):
+        blocks, b = split(*table(), [17, 60])
+        lp = LinearProgram(COSTS, Made(blocks), b)
+        before = lp.A._A.asked
+        privlp.plan(lp, 1.0, 1e-6, 9, opt=OPT)
+        assert lp.A._A.asked == before
+
+    def test_one_read_a_round(self):
+        """Of the default descent: each block is asked for once in a round, and a few times more."""
+        blocks, b = split(*table(), [17, 60])
+        lp = LinearProgram(COSTS, Made(blocks), b)
+        before = lp.A._A.asked
+        with memory.using(0):
+            solution = solved(lp, "mirror")
+        assert lp.A._A.asked - before <= 3 * (solution.iterations + 1)
+
+    @pytest.mark.parametrize("relation", [ConstraintPrivate(), ADD])
+    def test_a_repr_tells_no_number_of_blocks(self, relation):
+        lp = LinearProgram(COSTS, *split(*table(), [17, 60]), neighbours=relation)
+        assert "dense, in blocks" in repr(lp)
+        assert ("90 rows (90 private)" in repr(lp)) == (relation is not ADD)
+        assert (repr(lp.A), repr(lp.b)) == (
+            "<rows in blocks, dense>",
+            "<right-hand sides in blocks>",
+        )
+
+    def test_far_more_rows_than_nominal(self):
+        relation = ConstraintPrivate("add-remove", nominal_n=8)
+        with pytest.raises(InvalidProblemError, match="more than ten times nominal_n=8"):
+            LinearProgram(COSTS, *split(*table(), [17]), neighbours=relation)
+
+
+class TestWhatReadsAllRows:
+    def lps(self, **fields):
+        A, b = table()
+        return LinearProgram(COSTS, A, b, **fields), LinearProgram(
+            COSTS, *split(A, b, [17, 60]), **fields
+        )
+
+    def test_exact_solution_and_comparison(self):
+        whole, blocks = self.lps()
+        exact = privlp.solve_exact(blocks)
+        np.testing.assert_array_equal(exact.x, privlp.solve_exact(whole).x)
+        one, other = (privlp.compare(lp, COSTS / 9, exact) for lp in (whole, blocks))
+        np.testing.assert_allclose(one.violations, other.violations, rtol=1e-12)
+        np.testing.assert_allclose(one.scaled_violations, other.scaled_violations, rtol=1e-12)
+        np.testing.assert_allclose(blocks.A @ COSTS - blocks.b, whole.A @ COSTS - whole.b)
+
+    def test_report_audit_and_file(self, tmp_path):
+        whole, blocks = self.lps()
+        one, other = (
+            privlp.quality(lp, COSTS / 9, math.inf, alpha=0.1).n_violated for lp in (whole, blocks)
+        )
+        assert one == other > 0
+        assert privlp.audit_solve(blocks, 1.0, 1e-9, 9, opt=OPT, pairs=2, runs=0, rng=0).passed
+        blocks.to_mps(tmp_path / "a.mps")
+        whole.to_mps(tmp_path / "b.mps")
+        assert (tmp_path / "a.mps").read_text() == (tmp_path / "b.mps").read_text()
+
+    def test_a_program_that_is_changed(self):
+        _, blocks = self.lps(penalty=0.5)
+        other = blocks.changed(c=COSTS * 2)
+        assert other.A is blocks.A
+        assert other.penalty[0] == 0.5
+        with pytest.raises(InvalidProblemError, match="come with their own right-hand sides"):
+            blocks.changed(b=np.zeros(N))
+
+
+A, B = table()
+BLOCKS, SIDES = split(A, B, [17, 60])
+
+
+def with_entry(value):
+    wrong = [block.copy() for block in BLOCKS]
+    wrong[1][3, 2] = value
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("rows", "fields", "error", "message"),
+    [
+        ((with_entry(np.nan), SIDES), {}, InvalidProblemError, r"A\[1\], a block .*contains NaN"),
+        ((with_entry(1e15), SIDES), {}, InvalidProblemError, r"A\[1\], .*not below 1e\+15"),
+        (
+            ([BLOCKS[0], BLOCKS[1][:, :3], BLOCKS[2]], SIDES),
+            {},
+            InvalidProblemError,
+            r"A\[1\], a block of rows has 3 columns, but the first block has 4",
+        ),
+        (
+            ([BLOCKS[0], sp.csr_array(BLOCKS[1]), BLOCKS[2]], SIDES),
+            {},
+            InvalidProblemError,
+            "Some blocks of A are sparse and others are dense",
+        ),
+        ((BLOCKS, SIDES[:2]), {}, InvalidProblemError, "b has 2 blocks, but A has 3"),
+        ((BLOCKS, B[:-1]), {}, InvalidProblemError, "one right-hand side per row of A. Give one"),
+        ((BLOCKS, SIDES[::-1]), {}, InvalidProblemError, r"A\[0\], .*b does not have the shape"),
+        (
+            (BLOCKS, [SIDES[0], SIDES[1] + np.inf, SIDES[2]]),
+            {},
+            InvalidProblemError,
+            r"A\[1\], .*An entry of b is NaN, infinite",
+        ),
+        ((BLOCKS, SIDES), {"private": [1]}, InvalidParameterError, "All rows in blocks are priv"),
+        ((BLOCKS, SIDES), {"groups": np.arange(N)}, InvalidParameterError, "rows_per_record=k"),
+        ((BLOCKS, SIDES), {"row_names": ["a"]}, InvalidParameterError, "have no names"),
+        ((BLOCKS, SIDES), {"row_lower": -np.ones(N)}, InvalidParameterError, "-A x <= -row_lower"),
+        ((BLOCKS, SIDES), {"penalty": np.ones(N)}, InvalidParameterError, "must be one number"),
+        ((BLOCKS, SIDES), {"penalty": {"a": 1.0}}, InvalidParameterError, "must be one number"),
+        ((BLOCKS, SIDES), {"penalty": -1.0}, InvalidProblemError, "must be a positive number"),
+        (
+            (BLOCKS, SIDES),
+            {"neighbours": privlp.ScalarPrivate(0.1)},
+            InvalidProblemError,
+            "all rows must be in memory",
+        ),
+        (([BLOCKS[0][:0]], [[]]), {}, InvalidProblemError, r"The problem is empty"),
+    ],
+)
+def test_what_is_refused(rows, fields, error, message):
+    with pytest.raises(error, match=message):
+        LinearProgram(COSTS, *rows, **fields)
+
+
+def test_messages_tell_no_block_where_the_number_of_rows_is_private():
+    with pytest.raises(InvalidProblemError, match=r"^A block of rows: A contains NaN") as caught:
+        LinearProgram(COSTS, with_entry(np.nan), SIDES, neighbours=ADD)
+    assert "[1]" not in str(caught.value)
+
+
+@pytest.mark.parametrize("change", ["rows", "an entry"])
+def test_blocks_that_change_are_refused(change):
+    blocks = Made([block.copy() for block in BLOCKS])
+    lp = LinearProgram(COSTS, blocks, SIDES)
+    if change == "rows":
+        blocks.blocks[1] = blocks.blocks[1][1:]
+    else:
+        blocks.blocks[1][0, 0] = np.nan
+    with pytest.raises(RuntimeError, match=r"InvalidProblemError.. The message is withheld"):
+        solved(lp, "mirror")
