@@ -30,7 +30,7 @@ $(VENV)/docs: $(VENV)/python pyproject.toml
 	$(PIP) -e '.[docs]'
 	@touch $@
 
-demo: $(VENV)/demo  ## Solve a linear program privately on real records, and draw the result
+demo: $(VENV)/demo  ## Solve a linear program of 20,190 real people privately, and draw the result
 	$(BIN)/privlp demo
 
 test: $(VENV)/dev  ## Run the tests (two processes)
