@@ -19,7 +19,9 @@ from proof_pages import write_pages  # noqa: E402
 import privlp  # noqa: E402
 
 bring_notebooks(HERE.parent / "notebooks", HERE / "tutorial")
-write_pages(HERE / "proofs.md", HERE / "proofs")
+write_pages(
+    HERE / "proofs.md", HERE / "proofs", (HERE.parent / "privlp", HERE.parent / "svm_models")
+)
 
 project = "privlp"
 author = "The privlp developers"

@@ -253,12 +253,16 @@ def test_each_section_of_the_proofs_has_a_page(tmp_path):
     )
     folder.mkdir()
     (folder / "gone.md").write_text("old")
-    extension.write_pages(source, folder)
+    package = tmp_path / "code"
+    package.mkdir()
+    (package / "noise.py").write_text('"""See ``docs/proofs.md``,\n"Gauss noise", "Rows"."""')
+    extension.write_pages(source, folder, (package,))
     pages = {path.name: path.read_text() for path in folder.iterdir()}
     assert sorted(pages) == ["gauss-noise.md", "laplace-noise.md", "rows.md"]
     assert pages["laplace-noise.md"] == (
         "# Laplace noise\nAs [Gauss\nnoise](gauss-noise.md), [here](../a.md).\n"
     )
+    assert pages["rows.md"] == "# Rows\n\n*In the code:* `code/noise.py`.\nNone.\n"
     page = extension.contents(source.read_text())
     assert page.index("# Proofs\nHow.") < page.index("proofs/gauss-noise\n```")
     assert page.index("## Others\nWhat.") < page.index("proofs/rows\n```")

@@ -5,6 +5,7 @@ a proof names another section in quotes, its page has a link.
 """
 
 import re
+from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,11 +53,18 @@ def contents(text: str) -> str:
     return "\n".join([*page, *["```\n"] * open_list])
 
 
-def write_pages(source: Path, folder: Path) -> None:
-    """Write one page a section of the second level; remove those that are gone."""
+def write_pages(source: Path, folder: Path, packages: tuple[Path, ...] = ()) -> None:
+    """Write one page a section of the second level; remove those that are gone.
+
+    A page begins with the modules whose docstrings name the section.
+    """
     folder.mkdir(exist_ok=True)
+    modules = _modules_by_title(packages)
     found = [one for one in sections(source.read_text(encoding="utf-8")) if one.level > 1]
-    pages = {f"{one.name}.md": f"# {one.title}\n{_linked(one, found)}" for one in found}
+    pages = {
+        f"{one.name}.md": f"# {one.title}\n{_in_code(modules[one.title])}{_linked(one, found)}"
+        for one in found
+    }
     for path in folder.glob("*.md"):
         if path.name not in pages:
             path.unlink()
@@ -70,6 +78,22 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Show the list of pages in place of the whole file."""
     app.connect("source-read", _list_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _modules_by_title(packages: tuple[Path, ...]) -> defaultdict[str, list[str]]:
+    """Modules, by the titles that follow a mention of the proofs in them."""
+    modules: defaultdict[str, list[str]] = defaultdict(list)
+    for package in packages:
+        for path in sorted(package.rglob("*.py")):
+            flat = " ".join(path.read_text(encoding="utf-8").split())
+            mentions = re.findall(r"docs/proofs\.md``,((?: ?\"[^\"]+\",?)+)", flat)
+            for title in dict.fromkeys(re.findall(r"\"([^\"]+)\"", "".join(mentions))):
+                modules[title].append(path.relative_to(package.parent).as_posix())
+    return modules
+
+
+def _in_code(modules: list[str]) -> str:
+    return f"\n*In the code:* {', '.join(f'`{name}`' for name in modules)}.\n" if modules else ""
 
 
 def _linked(section: Section, others: list[Section]) -> str:
