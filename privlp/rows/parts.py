@@ -108,7 +108,8 @@ class SparsePart:
 
     def squares_about(self, centre: FloatArray, size: int) -> FloatArray:
         """Sum of (entry - centre)^2 of each row, filled up with zeros to `size` entries."""
-        off = self.entries.data - self._spread(centre)
+        off = self._spread(centre)
+        np.subtract(self.entries.data, off, out=off)
         found = self._with(np.multiply(off, off, out=off)) @ np.ones(self.entries.shape[1])
         return np.asarray(found) + (size - self._stored) * centre**2
 
@@ -124,7 +125,8 @@ class SparsePart:
 
     def rounded(self, factor: FloatArray) -> SparsePart:
         """Every row times its factor, rounded to the nearest integers."""
-        scaled = self.entries.data * self._spread(factor)
+        scaled = self._spread(factor)
+        scaled *= self.entries.data
         return SparsePart(self._with(np.rint(scaled, out=scaled)))
 
     def without(self, rows: npt.NDArray[np.bool_]) -> None:
