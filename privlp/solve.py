@@ -72,9 +72,9 @@ def solve(
         contains it.
 
         For ``"staged"`` and ``"perturbed"`` it is a hint where c·x is: none is needed, and c·x may
-        end above or below it. With ``"staged-at-opt"``, which ``"auto"`` takes for a value where
-        costs alone bound the variables, c·x is at most the value (at least, if ``sense="max"``),
-        unless noisy counts show that no such x would do. Other methods take a value at its word,
+        end above or below it. With ``"staged-at-opt"`` and ``"perturbed-at-opt"``, which ``"auto"``
+        takes for a value, c·x is at most the value (at least, if ``sense="max"``), unless noisy
+        counts show that no such x would do. Other methods take a value at its word,
         and nothing shows whether it is right; ``solution.advice`` says so. With a
         range ``"mirror"`` and ``"ftpl"`` look for the optimum, within the budget. Without a value
         or a range ``"ftpl"`` looks among all objectives of the public region, and may end far from
@@ -84,8 +84,9 @@ def solve(
     method : str or Method
         ``"auto"`` takes the method with the least error predicted from public numbers
         (:func:`plan`). For whole constraints it takes ``"staged-at-opt"`` if the optimum is given
-        as one value and costs alone bound the variables; else ``"perturbed"``, or ``"staged"``
-        where that would be mostly noise. Where none applies it chooses among ``"dmw"`` and
+        as one value and costs alone bound the variables, and ``"perturbed-at-opt"`` if it is given
+        for another region. Without one it takes ``"perturbed"``, or ``"staged"`` where that would
+        be mostly noise. Where none applies it chooses among ``"dmw"`` and
         ``"ftpl"``. For other relations it chooses among ``"mw"``
         and ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise,
         whichever is narrower, or ``"measured-slack"`` where that loses clearly less on programs
@@ -94,7 +95,8 @@ def solve(
         Where a whole constraint may change: ``"staged"`` runs several mirror descents in a row, and
         counts privately at which cost about `s` rows are missed; ``"staged-at-opt"`` keeps to the
         cost `opt` as long as counts bear it out; ``"perturbed"`` minimises one perturbed convex
-        program over any public region that is bounded; ``"mirror-best"`` runs ``"mirror"`` (for
+        program over any public region that is bounded, ``"perturbed-at-opt"`` within the cost
+        `opt` as long as counts bear it out; ``"mirror-best"`` runs ``"mirror"`` (for
         rows that can all be satisfied) and ``"mirror-dense"`` (for rows that cannot) and chooses
         privately;
         ``"dmw"`` needs no delta; ``"ftpl"`` takes any bounded public region; ``"dmw-published"`` is

@@ -37,6 +37,8 @@ _INWARDS = 0.5
 _STIFFNESS = 0.4
 # The cost was too high if this share of it, above the cheapest point's, would do.
 _TOO_HIGH = 0.8
+# At least so many rows are missed: as many as counted, less so many deviations.
+_SURELY = 2.0
 # It was too low if so many times s rows are missed, and more by so many times what noise is worth.
 _TOO_LOW, _NOISE_OF_TOO_LOW = 3.0, 2.0
 
@@ -84,11 +86,13 @@ class StagesAtOptimum(HardRowSearch):
         for number, draws in enumerate(self._stages):
             last = number == len(self._stages) - 1
             if self._verdict is Given.RIGHT:
-                x = self._x = self._without_costs(draws, region, x, typical, first=number == 0)
-                self._note("x", x)
+                found = self._without_costs(draws, region, x, typical, first=number == 0)
+                self._note("x", found)
                 yield
-                if not last:
-                    x, far = self._judged(draws, region, x, start, far)
+                if last:
+                    self._x = self._fewest_missed(draws, found, x)
+                else:
+                    x, far = self._judged(draws, region, found, start, far)
                 yield
                 continue
             lower = lower if self._search.known else lower / MUCH_LOWER_PRICE
@@ -140,15 +144,38 @@ class StagesAtOptimum(HardRowSearch):
             return x, far
         missed = counts(x)
         noise = _NOISE_OF_TOO_LOW * draws.sigma * math.sqrt(region.size) + SURE * counts.sigma
-        if missed > _TOO_LOW * self._s + noise:
+        low = missed > _TOO_LOW * self._s + noise
+        told = SURE * counts.sigma <= self._s  # much noise tells nothing of a little
+        found = x if low or not told else self._cheaper(counts, x, start, missed)
+        while counts.left:
+            self._note("missed rows", counts(x))
+        if low:
             self._verdict = Given.LOW
             return (start if self._search.known else x), far
-        if SURE * counts.sigma <= self._s:  # much noise tells nothing of a little
-            found = self._cheaper(counts, x, start, missed)
-            if found is not x and self._regions.cost(found) <= _TOO_HIGH * self._given:
-                self._verdict, self._regions.region = Given.HIGH, self._at_optimum
-                return found, x  # nothing costs more than what was given
+        if found is not x and self._regions.cost(found) <= _TOO_HIGH * self._given:
+            self._verdict, self._regions.region = Given.HIGH, self._at_optimum
+            return found, x  # nothing costs more than what was given
         return x, far
+
+    def _fewest_missed(self, draws: Draws, x: FloatArray, before: FloatArray) -> FloatArray:
+        """The last point; or the way to the one before, where clearly fewer rows are missed.
+
+        And how many rows are missed at least, which a warning tells if it is more than s.
+        """
+        counts = NoisyCounts(self._measured, MeasuredRows.missed, draws.counts)
+        points = [x, 0.5 * (x + before), before]
+        missed = [0.0] * len(points)
+        each = counts.left // len(points)
+        for number, point in enumerate(points * each):
+            missed[number % len(points)] += counts(point) / each
+        while counts.left:
+            self._note("missed rows", counts(x))
+        if draws.sigma == 0:  # without noise there is no doubt
+            return x
+        best, noise = int(np.argmin(missed)), counts.sigma / math.sqrt(each)
+        found = best if missed[best] < missed[0] - SURE * noise else 0
+        self._search.fewest = missed[found] - _SURELY * noise
+        return points[found]
 
     def _cheaper(
         self, counts: NoisyCounts, x: FloatArray, start: FloatArray, missed: float
@@ -179,7 +206,7 @@ class PerturbedAtOptimum(Perturbed):
 
     Privacy: as for :class:`Perturbed`, whose theorem holds for every public convex set. What the
     counts decide is computed from released numbers, and every way through the stages uses the same
-    charged draws.
+    charged draws. Proof: ``docs/proofs.md``, "One perturbed convex program".
     """
 
     name = "perturbed-at-opt"
