@@ -251,8 +251,8 @@ _ABOUT_ROUNDS = (
     " thread; they took turns with what is measured. A round of the default descent makes"
     " violations, weights and their exact sum in one read of the rows. The set-up scales the rows"
     " and puts them on the grid; building checks the program, whose matrix is read-only and so is"
-    " not copied. Times are those of the process, in one thread, because the machine was shared; its"
-    " caches were too, so minima are nearer to its own speed than medians."
+    " not copied. Times are those of the process, in one thread, because the machine was shared."
+    " Its caches were too, so minima are nearer to its own speed than medians."
 )
 _OF_ROUNDS = [
     "matrix",
