@@ -1,7 +1,7 @@
 """Models that people bring: cost beside the optimum, and rows missed, at three eps.
 
 Made-up data of realistic size, and harder ones beside: a tenth of the people, or records that move
-numbers ten times as far. Programs and noise have seeds 1000, 1001, ...
+numbers five times as far. Programs and noise have seeds 1000, 1001, ...
 
 Run with ``python -m benchmarks.models``; about 10 minutes of one core.
 """

@@ -40,6 +40,14 @@ _CLASSIFIERS = (
     " records threshold validation whitening"
 )
 CLASSIFIERS = tuple(f"svm_models/{name}.py" for name in _CLASSIFIERS.split())
+REGRESSION = (
+    "svm_models/private_regression.py",
+    "svm_models/exact_regression.py",
+    "svm_models/regression_*.py",
+    "svm_models/account.py",
+    "svm_models/neighbours.py",
+    "svm_models/whitening.py",
+)
 FOLDS = ("benchmarks/folds.py", "svm_models/datasets/*.py")
 THESIS = (
     "benchmarks/thesis.py",
@@ -116,6 +124,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "planted": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "tests/planted/*.py"),
     "private_lp_svc": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER),
+    "regression": (*PRIVACY, *SOLVERS, *REGRESSION),
+    "blocks": (*PRIVACY, *SOLVERS),
     "scale": (*PRIVACY, *SOLVERS),
     "scm_curves": (
         *PRIVACY,

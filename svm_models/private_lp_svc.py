@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,13 +18,13 @@ from privlp.players.driver import drive
 from privlp.players.game import Game
 from privlp.players.rounds import weights_of_rounds
 from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
-from privlp.regions.l1_ball import L1Ball
 from privlp.rows.in_memory import InMemory
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.neighbours import Neighbours
 from svm_models.records import signed
 from svm_models.whitened_records import CENTRE, SOFTNESS, WhitenedRecords
+from svm_models.whitened_twice import PURPOSE_AGAIN, Coordinates, spread_of_both
 from svm_models.whitening import (
     NORM,
     PURPOSE,
@@ -37,7 +37,6 @@ from svm_models.whitening import (
     sensitivity_of_moments,
     spread_of,
     summed_by,
-    whitening,
 )
 
 FloatArray = npt.NDArray[np.float64]
@@ -46,8 +45,37 @@ FloatArray = npt.NDArray[np.float64]
 _ROUNDS, _ROUNDS_IN_LITTLE_NOISE, _RADIUS = 9.5, 4.4, 50.0
 # Steps are this share of those that the curvature allows: more rounds of them average the noise.
 _STEP = 0.25
-#: Share of the budget (of squared Gaussian parameters) that buys the sum at dual weights of 1/2.
-_SHARE_OF_THE_CENTRE = 0.35
+#: Between these levels of noise second moments are measured twice: below, one release shows weak
+#: directions well enough; above, two show them no better.
+_LEAST_FOR_TWO, _MOST_FOR_TWO = 3e-3, 1e-2
+#: Sums are added up in parts of so many records where weak directions count a lot.
+_PART = 4096
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of the budget (of squared Gaussian parameters); rounds take what they leave.
+
+    Attributes
+    ----------
+    moments, again : float
+        For the second moments, and for those of the whitened records.
+    centre : float
+        For the sum at dual weights of 1/2.
+    """
+
+    moments: float
+    again: float
+    centre: float
+
+    @property
+    def rounds(self) -> float:
+        """For all rounds."""
+        return 1 - self.moments - self.again - self.centre
+
+
+_ONCE = Shares(SHARE_OF_MOMENTS, 0.0, 0.35)
+_TWICE = Shares(0.05, 0.08, 0.33)
 
 
 @dataclass(frozen=True)
@@ -62,11 +90,30 @@ class Rule:
         T.
     ridge : float
         Second moment below which a direction of the records is not told from noise.
+    steered : bool
+        Whether the player's metric follows how far apart the classes are.
+    twice : bool
+        Whether second moments are measured twice.
     """
 
     radius: float
     rounds: int
     ridge: float
+    steered: bool = False
+    twice: bool = False
+
+    @property
+    def shares(self) -> Shares:
+        """What buys what."""
+        return _TWICE if self.twice else _ONCE
+
+    def part(self, neighbours: Neighbours) -> int:
+        """How many records are added up before their sums are."""
+        return min(_PART, neighbours.most) if self.twice else summed_by(neighbours)
+
+    def spread(self) -> float:
+        """Bound on the norm of the matrix that whitens the records of the rounds."""
+        return spread_of_both(self.ridge) if self.twice else spread_of(self.ridge)
 
     @classmethod
     def of(cls, n: int, p: int, sigma: float) -> Rule:
@@ -75,11 +122,18 @@ class Rule:
         There are n records of p features; `sigma` is the noise of a single release of the sum at
         the whole budget. nu = sigma sqrt(p)/n is the length of that noise beside a mean of records
         of norm 1. T is the larger of 9.5 nu^(-1/3) and 4.4 nu^(-1/2), ridge = 150 nu^2, R = 50
-        nu^(-1/2), nu within 2e-4 and 1.
+        nu^(-1/2), nu within 2e-4 and 1. Above nu = 0.003 the
+        player is steered, and up to 0.01 second moments are measured twice.
         """
         nu = noise_beside_a_mean(n, p, sigma)
         rounds = max(_ROUNDS * nu ** (-1 / 3), _ROUNDS_IN_LITTLE_NOISE / math.sqrt(nu))
-        return cls(_RADIUS / math.sqrt(nu), math.ceil(rounds), ridge_of(nu))
+        return cls(
+            _RADIUS / math.sqrt(nu),
+            math.ceil(rounds),
+            ridge_of(nu),
+            nu > _LEAST_FOR_TWO,
+            _LEAST_FOR_TWO < nu < _MOST_FOR_TWO,
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -110,15 +164,18 @@ class PrivateLPSVC(PrivateLinearClassifier):
     1/2 take their places. Twice the rounding error of a sum is added to each.
 
     *Budget*: one ledger. One Gaussian release of p (p + 1)/2 numbers takes a tenth of the squared
-    Gaussian parameters, one of p numbers 0.35 of them. T releases of p numbers take the rest, later
+    Gaussian parameters, one of p numbers 0.35 of them. At medium noise (nu below from 0.003 to
+    0.01) the moments of the whitened and shortened records are released too, at the same
+    sensitivity: the shares are 0.05, 0.08 and 0.33. T releases of p numbers take the rest, later
     ones with less noise because they count more (``WeightedGaussianMechanism``). All are charged
     before the first. Proof: ``docs/proofs.md``, "Elastic duals on an L1 ball".
 
     *Rule*: nu = sigma sqrt(p)/n, sigma the noise of one release at the whole budget, is a function
     of n, p, eps and delta; R = 50/sqrt(nu), in units of 1/data_norm; T = max(9.5 nu^(-1/3), 4.4
     nu^(-1/2)), which grows with eps; steps are a quarter of those that the moments allow; second
-    moments below 150 nu^2 (per record) are taken for noise. A heuristic, confirmed by trial:
-    ``docs/results/private_lp_svc.md``.
+    moments below 150 nu^2 (per record) are taken for noise. Above nu = 0.003 the player moves less
+    along weak directions where released sums show the classes far apart. A heuristic, confirmed by
+    trial: ``docs/results/private_lp_svc.md``.
 
     Parameters
     ----------
@@ -196,11 +253,16 @@ class PrivateLPSVC(PrivateLinearClassifier):
         data_norm = float(self.data_norm)
         rule = self._rule(neighbours, p, account)
         self.radius_, self.rounds_ = rule.radius / data_norm, rule.rounds
-        moments, centre, sums = _charge(neighbours, p, rule, account)
-        part = summed_by(neighbours)
+        moments, *again, centre, sums = _charge(neighbours, p, rule, account)
         # Of norm 1, so that w is in units of 1/data_norm.
         records = InMemory(signed(X, signs / data_norm))
-        whiten, reach = whitening(second_moments(records, moments, part) / n, rule.ridge)
+        part = rule.part(neighbours)
+        coordinates = Coordinates(np.eye(p), second_moments(records, moments, part) / n, rule.ridge)
+        if again:
+            coordinates = Coordinates.measured(
+                records, coordinates.whiten, again[0], n, rule.ridge, part
+            )
+        whiten = coordinates.whiten
         shorten = math.isfinite(account.ledger.eps)
         _, weights = self._weights(signs)
         whitened = records.keep(
@@ -209,8 +271,12 @@ class PrivateLPSVC(PrivateLinearClassifier):
         half = np.asarray(centre(whitened.total(WhitenedRecords.centre)))
         # In these coordinates the mean loss has curvature 1/(2 h reach^2) at most, as far as the
         # moments tell.
-        step = (_STEP if shorten else 1.0) * 2 * SOFTNESS * reach**2 / n
-        player = AcceleratedDescent(L1Ball(whiten, step, rule.radius), sums, costs=-half)
+        step = (_STEP if shorten else 1.0) * 2 * SOFTNESS * coordinates.reach**2 / n
+        noise = centre.mechanism
+        assert isinstance(noise, GaussianMechanism)  # noqa: S101 (by _charge)
+        separation = coordinates.separation(half, noise.sigma, n) if rule.steered else 0.0
+        ball = coordinates.ball(step, rule.radius, separation)
+        player = AcceleratedDescent(ball, sums, costs=-half)
         dual = ElasticDual(whitened, player.point, 2 * SOFTNESS)
         game = Game(dual, player, rounds=rule.rounds)
         drive(game, progress=False, time_limit=None)
@@ -242,36 +308,35 @@ class PrivateLPSVC(PrivateLinearClassifier):
             radius = float(self.radius) * float(self.data_norm)
         if self.rounds is not None:
             rounds = int(self.rounds)
-        return Rule(radius, rounds, rule.ridge)
+        return replace(rule, radius=radius, rounds=rounds)
 
 
 def _charge(neighbours: Neighbours, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
-    """Charge the second moments, half of the sum of records, and all rounds at once."""
-    of_moments = sensitivity_of_moments(neighbours, p)
-    rounding = rounding_error(neighbours.most, p, spread_of(rule.ridge), summed_by(neighbours))
-    of_sums = neighbours.moved * NORM * CENTRE + 2 * rounding
-    left = 1 - SHARE_OF_MOMENTS - _SHARE_OF_THE_CENTRE
+    """Charge the second moments, half of the sum of records, and all rounds at once.
 
-    def releases(intensity: float) -> list[tuple[GaussianMechanism, int]]:
-        share = intensity * math.sqrt(SHARE_OF_MOMENTS)
-        half = intensity * math.sqrt(_SHARE_OF_THE_CENTRE)
-        each = intensity * math.sqrt(left / rule.rounds)
+    Second moments are charged twice if they are measured twice.
+    """
+    of_moments = sensitivity_of_moments(neighbours, p)
+    rounding = rounding_error(neighbours.most, p, rule.spread(), rule.part(neighbours))
+    of_sums = neighbours.moved * NORM * CENTRE + 2 * rounding
+    shares = rule.shares
+
+    def once(sensitivity: float, share: float, intensity: float) -> GaussianMechanism:
+        return GaussianMechanism(sensitivity, sensitivity / (intensity * math.sqrt(share)))
+
+    def requests(intensity: float) -> list[tuple[GaussianMechanism, int, str]]:
+        each = intensity * math.sqrt(shares.rounds / rule.rounds)
         sums = WeightedGaussianMechanism(of_sums, of_sums / each, weights_of_rounds(rule.rounds))
+        moments = [(once(of_moments, shares.moments, intensity), 1, PURPOSE)]
+        if rule.twice:
+            moments.append((once(of_moments, shares.again, intensity), 1, PURPOSE_AGAIN))
         return [
-            (GaussianMechanism(of_moments, of_moments / share), 1),
-            (GaussianMechanism(of_sums, of_sums / half), 1),
-            (sums, rule.rounds),
+            *moments,
+            (once(of_sums, shares.centre, intensity), 1, "release half of the sum of records"),
+            (sums, rule.rounds, "release the sum of weighted records each round"),
         ]
 
-    purposes = (
-        PURPOSE,
-        "release half of the sum of records",
-        "release the sum of weighted records each round",
-    )
-    requests = [
-        (mechanism, count, purpose)
-        for (mechanism, count), purpose in zip(
-            releases(account.ledger.calibrate_together(releases)), purposes, strict=True
-        )
-    ]
-    return account.charge_together(requests)
+    def releases(intensity: float) -> list[tuple[GaussianMechanism, int]]:
+        return [(mechanism, count) for mechanism, count, _ in requests(intensity)]
+
+    return account.charge_together(requests(account.ledger.calibrate_together(releases)))

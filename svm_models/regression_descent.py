@@ -19,7 +19,7 @@ from privlp.rows.door import Rows
 from svm_models.account import Account
 from svm_models.neighbours import Neighbours
 from svm_models.regression_losses import MEDIAN_SIZE, ResidualLoss, normal_quantile
-from svm_models.regression_plan import COUNTS, TURNS, Plan, Stage
+from svm_models.regression_plan import COUNTS, SIZES, TURNS, Plan, Stage
 from svm_models.regression_records import Pairs, WhitenedPairs, second_moments
 
 FloatArray = npt.NDArray[np.float64]
@@ -27,10 +27,17 @@ FloatArray = npt.NDArray[np.float64]
 # A round moves by noise no more than this share of the scale of residuals.
 _NOISE_OF_A_ROUND = 0.3
 _LONGEST_STEP = 3.0
-# Rounds of a stage that are not averaged.
-_SKIPPED = 0.15
 # Binary logarithms between which norms and, in units of y's range, residuals are searched.
-_NORMS, _SIZES = (-14.0, 4.0), (-20.0, 2.0)
+_NORMS, _SIZES = 12.0, (-20.0, 2.0)
+# After the first stage residuals may be smaller by so many powers of two.
+_LESS = 14.0
+# Share of records that the middle turns of whitening shorten; moments below this share of n are not
+# told apart.
+_SHORTENED, _LEAST_MOMENT = 0.1, 1e-4
+# A step is cut if it is this many times what the shown curvature allows.
+_MOST_OF_A_STEP = 1.5
+# A curvature that rounds show is believed beyond so many deviations of their noise.
+_BEYOND_NOISE = 2.0
 # A quantile is looked for up to so many times where it would be if residuals were normal.
 _FARTHEST = 2.7
 
@@ -72,24 +79,24 @@ def descend(
     moments, norms, sizes, *stages = plan.paid(account)
     above = stages.pop(0) if levels else None
     whole = stages.pop(0) if loss.centre.any() else None
-    whiten = _whitening(rows, moments, neighbours, p)
-    whiten = whiten * _unit(rows, whiten, norms, p)
+    whiten = _whitening(rows, moments, norms, plan)
     pairs = rows.keep(partial(WhitenedPairs, whiten=whiten))
-    bound = _bound(pairs, norms, plan)
+    bound = _bound(pairs, whiten, norms, plan.longer)
     pairs.update(WhitenedPairs.shorten, bound, neighbours.most)
     middle = np.zeros(p) if whole is None else np.asarray(whole(pairs.total(WhitenedPairs.whole)))
     run = _Descent(pairs, plan, bound, middle)
     points, searched = np.zeros((1, p)), _SIZES
-    for stage, draws in zip(plan.stages[:2], stages[:2], strict=True):
+    for number in range(SIZES):
         size = run.size_of_residuals(points[0], sizes, searched)
-        scale, searched = size / MEDIAN_SIZE, (math.log2(size) - 5, math.log2(size) + 1)
-        points = run.stage(stage, draws, points, scale)
+        scale, searched = size / MEDIAN_SIZE, (math.log2(size) - _LESS, math.log2(size) + 1)
+        if number < SIZES - 1:
+            points = run.stage(plan.stages[number], stages[number], points, scale)
     points = np.repeat(points, loss.count, axis=0)
     if above is not None:
         of_constant = np.linalg.solve(whiten, np.eye(p)[0])
         shift = _levels(pairs, points[0], above, levels, scale)
         points = points + shift[:, None] * of_constant
-    for stage, draws in zip(plan.stages[2:], stages[2:], strict=True):
+    for stage, draws in zip(plan.stages[number:], stages[number:], strict=True):
         points = run.stage(stage, draws, points, scale)
     return np.asarray(points @ whiten.T)
 
@@ -129,7 +136,8 @@ class _Descent:
         else:
             curvature, width = loss.curvature(scale), loss.width(stage.width, scale)
         # Sums are of records of norm 1 at most, in units of the bound.
-        of_sums = curvature * n * min(1.0, self.bound / math.sqrt(p)) / self.bound
+        # Where many are shortened their weight in moments is less than in sums.
+        of_sums = curvature * n * (1 + 0.5 * self.plan.longer) / self.bound
         sigma = float(draws.mechanism.sigma)  # type: ignore[attr-defined]
         noise = sigma * math.sqrt(p)
         step = np.minimum(
@@ -137,62 +145,74 @@ class _Descent:
             _NOISE_OF_A_ROUND * scale * of_sums / max(noise, 1e-300),
         )
         total, counted = np.zeros_like(points), 0
+        last_points, last_sums = points, np.zeros_like(points)
         for number in range(stage.rounds):
             sums = self.pairs.total(WhitenedPairs.gradient, points, loss, width)
             noisy = np.asarray(draws(sums.ravel())).reshape(points.shape)
             noisy = noisy + loss.centre[:, None] * self.whole
+            if number:
+                shown = _shown_curvature(points - last_points, last_sums - noisy, sigma)
+                steeper = step * shown > _MOST_OF_A_STEP * of_sums
+                if steeper.any():  # the average starts anew
+                    step = np.where(
+                        steeper, stage.step * of_sums / np.maximum(shown, of_sums), step
+                    )
+                    total, counted = np.zeros_like(points), 0
+            last_points, last_sums = points, noisy
             move = (step / of_sums)[:, None] * noisy
             length = np.linalg.norm(move, axis=1) / (_LONGEST_STEP * scale)
             points = points + move / np.maximum(length, 1.0)[:, None]
-            if number >= _SKIPPED * stage.rounds:
+            if number >= stage.skipped * stage.rounds:
                 total, counted = total + points, counted + 1
         return np.asarray(total / counted)
 
 
-def _whitening(
-    rows: Rows[Pairs], release: ChargedDraws, neighbours: Neighbours, p: int
-) -> FloatArray:
-    """Coordinates in which records, scaled to norm 1, have like second moments in all directions.
+def _shown_curvature(moves: FloatArray, changes: FloatArray, sigma: float) -> FloatArray:
+    """The curvature along each move that released sums show beyond their noise, (K,)."""
+    square = np.maximum(np.square(moves).sum(axis=1), 1e-300)
+    noise = _BEYOND_NOISE * sigma * math.sqrt(2) / np.sqrt(square)
+    return np.asarray(np.maximum((changes * moves).sum(axis=1) / square - noise, 0.0))
 
-    Several rounds, because noise hides directions in which records are short. These rounds are
-    those of Tyler's (1987) estimator of shape, which asks for no bound on records.
+
+def _whitening(
+    rows: Rows[Pairs], release: ChargedDraws, counts: ChargedDraws, plan: Plan
+) -> FloatArray:
+    """Coordinates in which records, long ones shortened, have the second moments 1.
+
+    Several turns, because noise hides directions in which records are short. The first scales every
+    record to norm 1; later ones shorten a share of them.
     """
-    whiten = np.eye(p)
+    n, p, most = plan.neighbours.n, plan.p, plan.neighbours.most
+    whiten, bound, unit = np.eye(p), 0.0, 1.0
     sigma = float(release.mechanism.sigma)  # type: ignore[attr-defined]
     # Noise in a symmetric matrix has eigenvalues of up to about sigma sqrt(2 p).
-    hidden = max(sigma * math.sqrt(2 * p), 1e-4 * neighbours.n)
+    hidden = max(sigma * math.sqrt(2 * p), _LEAST_MOMENT * n)
     upper = np.triu_indices(p)
-    for _ in range(TURNS):
-        noisy = np.asarray(release(rows.total(second_moments, whiten, neighbours.most)))
+    for turn in range(TURNS):
+        if turn:
+            pairs = rows.keep(partial(WhitenedPairs, whiten=whiten))
+            share = plan.longer if turn == TURNS - 1 else _SHORTENED
+            bound = _bound(pairs, whiten, counts, share)
+        noisy = np.asarray(release(rows.total(second_moments, whiten, bound, most)))
         matrix = np.zeros((p, p))
         matrix[upper] = noisy / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
         values, vectors = np.linalg.eigh(matrix, UPLO="U")
         values = np.maximum(values, hidden)
         whiten = whiten @ ((vectors * np.sqrt(values.max() / values)) @ vectors.T)
-    return whiten
+        unit = math.sqrt(n / float(values.max())) / max(bound, 1e-100)
+    return whiten * unit
 
 
-def _unit(rows: Rows[Pairs], whiten: FloatArray, counts: ChargedDraws, p: int) -> float:
-    """The factor that gives whitened records a median norm of sqrt(p)."""
-    pairs = rows.keep(partial(WhitenedPairs, whiten=whiten))
-    level = _crossing(
-        lambda level: pairs.total(WhitenedPairs.longer, 2.0**level, 0.5),
-        counts,
-        *(math.log2(float(np.linalg.norm(whiten, 2))) + np.array(_NORMS)),
-    )
-    return math.sqrt(p) / 2.0**level
+def _bound(
+    pairs: Rows[WhitenedPairs], whiten: FloatArray, counts: ChargedDraws, share: float
+) -> float:
+    """About the norm that a share of the records exceeds."""
+    longest = math.log2(float(np.linalg.norm(whiten, 2)) * math.sqrt(len(whiten)))
 
+    def longer(level: float) -> float:
+        return float(pairs.total(WhitenedPairs.longer, 2.0**level, share))
 
-def _bound(pairs: Rows[WhitenedPairs], counts: ChargedDraws, plan: Plan) -> float:
-    """The norm to which records are shortened."""
-    root = 0.5 * math.log2(plan.p)
-    level = _crossing(
-        lambda level: pairs.total(WhitenedPairs.longer, 2.0**level, plan.longer),
-        counts,
-        root - 2.0,
-        root + 5.0,
-    )
-    return 2.0**level
+    return float(2.0 ** _crossing(longer, counts, longest - _NORMS, longest + 1))
 
 
 def _levels(

@@ -59,15 +59,16 @@ def on_grid(G: FloatArray, bits: int) -> FloatArray:
     return rows
 
 
-def second_moments(pairs: Pairs, whiten: FloatArray, most: int) -> FloatArray:
-    """Upper triangle of sum_i g_i g_i^T, g_i = whiten a_i scaled to norm 1; off diagonal sqrt(2).
+def second_moments(pairs: Pairs, whiten: FloatArray, bound: float, most: int) -> FloatArray:
+    """Upper triangle of sum_i g_i g_i^T; off the diagonal times sqrt(2).
 
-    So a record's part has the Euclidean norm |g_i|^2 <= 1, but for a rounding of the products by
+    g_i = z_i / max(|z_i|, bound), z_i = whiten a_i: of norm 1 for records beyond the bound. So a
+    record's part has the Euclidean norm |g_i|^2 <= 1, but for a rounding of the products by
     sqrt(2).
     """
     Z = products(pairs[0], whiten)
     bits = bits_for(most)
-    rows = on_grid(Z / np.maximum(_norms(Z), _SMALLEST)[:, None], bits)
+    rows = on_grid(Z / np.maximum(_norms(Z), max(bound, _SMALLEST))[:, None], bits)
     upper = np.triu_indices(rows.shape[1])
     found = (rows.T @ rows)[upper] / 4.0**bits
     return np.asarray(found * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))

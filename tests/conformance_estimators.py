@@ -33,6 +33,7 @@ from svm_models import (
     private_lp_svc,
     regression_records,
     threshold,
+    whitened_twice,
     whitening,
 )
 from svm_models.losses import huber
@@ -40,6 +41,7 @@ from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
 from svm_models.regression_base import PrivateLinearRegressor
 from svm_models.whitened_records import WhitenedRecords
+from svm_models.whitened_twice import PURPOSE_AGAIN
 from svm_models.whitening import shortened
 from tests.conformance_kit import (
     NOISE_LEFT,
@@ -417,7 +419,18 @@ def _unshortened() -> Any:
     return replaced(WhitenedRecords, "__init__", init)
 
 
+def _whitened_only(block: Any, unit: float, whiten: Any) -> Any:
+    return shortened(block, unit, whiten, shorten=False)
+
+
+def _long_moments() -> Any:
+    """Whitened records are not shortened before their second moments are released."""
+    return replaced(whitened_twice, "shortened", _whitened_only)
+
+
 _LP_ROUTE = _fit(PrivateLPSVC, eps=1.0, delta=1e-6)
+#: An eps at which so few records have their second moments measured twice.
+_MEASURED_TWICE = 8.0
 _HALF_A_RECORD = replaced(private_lp_svc, "NORM", 0.5)
 _HALF_A_MOMENT = replaced(whitening, "NORM", 0.5)
 
@@ -434,6 +447,14 @@ _PRIVATE_LP = [
             ),
             RELATION=Patch(_REMOVED),
         ),
+    ),
+    Played(
+        "PrivateLPSVC: second moments again",
+        frozenset(["PrivateLPSVC"]),
+        _fit(PrivateLPSVC, eps=_MEASURED_TWICE, delta=1e-6),
+        (_records([1.0, 0.0], *_NOTHING), _records([0.0, 1.0], *_NOTHING)),
+        PURPOSE_AGAIN,
+        _faults(SCALE=Patch(_long_moments()), RELATION=Patch(_REMOVED)),
     ),
     Played(
         "PrivateLPSVC: sum",

@@ -132,7 +132,7 @@ def replaced(owner: Any, name: str, value: Any) -> Callable[[], Any]:
     return partial(_replaced, owner, name, value)
 
 
-def left_as_they_are(simplex: Any, *bounds_and_block: Any) -> RowsOnSimplex:
+def left_as_they_are(simplex: Any, *bounds_and_block: Any, **options: Any) -> RowsOnSimplex:
     """Rows of a block without any scaling."""
     block = bounds_and_block[-1]
     return RowsOnSimplex(block, simplex, np.ones(len(block.rhs)), block.rhs)

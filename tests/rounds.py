@@ -8,6 +8,7 @@ from privlp.duals.dense import DenseDual
 from privlp.duals.elastic import ElasticDual, ElasticRows
 from privlp.duals.projection import DenseProjection, LogWeights
 from privlp.regions.simplex import Simplex
+from privlp.rows.grid import Grid
 from privlp.rows.in_memory import InMemory
 from privlp.rows.on_simplex import RowsOnSimplex
 
@@ -17,12 +18,12 @@ class Projection:
 
     def __init__(self, n, s):
         self.block = LogWeights(n)
-        self._project = DenseProjection(InMemory(self.block), s)
+        self.project = DenseProjection(InMemory(self.block), s, Grid.of(0))
 
     def __call__(self, log_weights):
         self.block.raw[:] = log_weights
-        self._project()
-        return self.block.weights.copy()
+        place = self.project()
+        return self.block.weights(place, self.project.bits, self.project.s)
 
 
 def project(log_weights, s):
@@ -34,7 +35,7 @@ def weights_of(dual):
     """The weights with which a dual player made its last scores, in the order of the rows."""
     if isinstance(dual, ElasticDual):
         return np.concatenate(dual.rows.map(ElasticRows.weights, dual.point))
-    return np.concatenate(dual.rows.map(lambda block: block.weights))
+    return np.concatenate(dual.weights())
 
 
 def scaled_rows(lp, opt):

@@ -13,11 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
-from privlp import ConstraintPrivate, LinearProgram, PrivLPError, UnsupportedProblemError
-from privlp.methods import METHODS, Task
+from privlp import ConstraintPrivate, LinearProgram, PrivLPError
+from privlp.methods import Task
 from privlp.methods.published.dmw import rows_within_bounds
-from privlp.privacy import ExponentialMechanism
-from privlp.regions import rounding
 from privlp.regions.simplex import Simplex
 from privlp.rows.on_simplex import RowsOnSimplex
 from privlp.verdict import Verdict
@@ -133,47 +131,6 @@ def published(nominal_n, s, rows=None):
         [1, 2, 0.5], ORDINARY if rows is None else rows, -np.ones(6), neighbours=relation
     )
     return Task.of(lp, 1.0, 1e-6, s, 60.0, opt=9.0, width=10.0)
-
-
-def test_published_constants_are_refused_where_they_do_not_cover_rounding():
-    n = 2**22
-    largest = 2.0**45 / (10 * n)  # s times ten times the nominal n is 2^45
-    METHODS["dmw-published"].plan(published(n, math.floor(largest)))
-    task = published(n, largest)
-    with pytest.raises(UnsupportedProblemError) as refused:
-        METHODS["dmw-published"].plan(task)
-    assert (
-        str(refused.value)
-        == "method='dmw-published' needs s times the number of private rows below 2^45: beyond it,"
-        " rounding may move a score by more than the published sensitivity allows for. Here s is"
-        " 838861, with ten times nominal_n=4194304 private rows. Choose a smaller s, or"
-        " method='dmw'."
-    )
-    assert task.ledger.spent() == 0
-
-
-def test_the_bound_counts_true_rows_where_they_are_public(monkeypatch):
-    monkeypatch.setattr("privlp.methods.published.dmw._LARGEST_N_TIMES_S", 18.0)
-    lp = LinearProgram([1, 2, 0.5], ORDINARY, -np.ones(6))
-    request = {"opt": 9.0, "width": 10.0, "method": "dmw-published", "alpha": 60.0, "rng": 0}
-    assert privlp.solve(lp, 1.0, 1e-6, 2.9, **request).success
-    budget = privlp.Budget(2.0, 1e-3)
-    with pytest.raises(UnsupportedProblemError, match="Here s is 3, with 6 private rows"):
-        privlp.solve(lp, 1.0, 1e-6, 3, budget=budget, **request)
-    assert budget.spent() == 0
-
-
-@settings(max_examples=examples(300), deadline=None, derandomize=True)
-@given(st.integers(1, 10 * 2**40), st.floats(0, 1), st.integers(1, 5))
-def test_published_sensitivity_covers_lemma_and_rounding_below_the_bound(n, share, k):
-    """3 a v k/s is at least 2 a v min(1, k/s) and the rounding of both scores, for every n and s that are let through."""
-    s = 1 + share * (min(n, 2.0**45 / n) - 1)
-    if not (s >= 1 and n * s < 2.0**45):
-        return
-    error = rounding.of_score(n) / rounding.of_score(0) * (2 * 1024 * 2.0**-53)  # per unit of a v
-    lemma = ConstraintPrivate().dense_average_sensitivity(2.0, s, k)
-    mechanism = ExponentialMechanism(3.0 * k / s, 1.0)
-    assert lemma + 2 * error <= mechanism.sensitivity
 
 
 @pytest.mark.parametrize("alpha", [1e-200, 1e-290])

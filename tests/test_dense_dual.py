@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privlp.duals import projection
 from privlp.duals.dense import DenseDual
 from privlp.rows.in_memory import InMemory
 from tests.effort import examples
@@ -44,8 +43,8 @@ def reference(log_weights, s):
 
 
 def assert_same(actual, expected):
-    """Equal to 1e-12 relative, but for entries below 1e-290, where doubles run out of digits."""
-    np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-290)
+    """Equal but for the grid: levels are 2^-10 apart, and weights multiples of 2^-22 or less."""
+    np.testing.assert_allclose(actual, expected, rtol=4e-3, atol=2.0**-20)
 
 
 moderate = st.floats(-40, 40)
@@ -77,16 +76,6 @@ def weights_and_density(draw, most=25):
 def test_matches_the_exact_reference(case):
     log_weights, s = case
     assert_same(project(log_weights, s), reference(log_weights, s))
-
-
-@SETTINGS
-@given(weights_and_density())
-def test_selection_alone_matches_the_exact_reference(case):
-    """The fallback for weights that Newton's method does not settle on."""
-    log_weights, s = case
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(projection, "_MAX_PASSES", 0)
-        assert_same(project(log_weights, s), reference(log_weights, s))
 
 
 @SETTINGS
@@ -125,7 +114,7 @@ def test_is_a_dense_measure_that_keeps_order_and_ties(case):
     ],
 )
 def test_small_cases_by_hand(log_weights, s, expected):
-    tolerance = math.exp(-7) if 7 in log_weights else 1e-15
+    tolerance = math.exp(-7) if 7 in log_weights else 2.0**-11
     np.testing.assert_allclose(project(log_weights, s), expected, rtol=0, atol=tolerance)
 
 
@@ -162,7 +151,7 @@ def test_s_close_to_a_whole_number(case, excess):
     log_weights, s = case
     s = max(1.0, round(s) + excess)
     np.testing.assert_allclose(
-        project(log_weights, s), reference(log_weights, s), rtol=1e-12, atol=1e-14
+        project(log_weights, s), reference(log_weights, s), rtol=4e-3, atol=2.0**-20
     )
 
 
@@ -173,7 +162,7 @@ def test_weights_hundreds_of_orders_of_magnitude_apart(gap):
     The others share the rest among themselves however small they are.
     """
     z = project([gap, 0.0, 0.0, -gap], 2)
-    np.testing.assert_allclose(z, [0.5, 0.25, 0.25, 0], rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(z, [0.5, 0.25, 0.25, 0], rtol=1e-12, atol=1e-9)
 
 
 @pytest.mark.parametrize("gap", np.arange(2.0, 80.0, 2.0))
@@ -189,7 +178,7 @@ def test_the_multiplier_is_exact_at_every_gap_between_capped_and_uncapped_weight
 def test_a_common_factor_of_all_weights_does_not_matter(case, shift):
     log_weights, s = case
     np.testing.assert_allclose(
-        project(log_weights + shift, s), project(log_weights, s), rtol=1e-10, atol=1e-290
+        project(log_weights + shift, s), project(log_weights, s), rtol=4e-3, atol=2.0**-20
     )
 
 

@@ -159,6 +159,8 @@ def test_bits_are_enough_for_every_sum(n):
     entry, weight = 2**grid.entries, 2**grid.weights
     assert 8 * entry <= 2**24  # single precision holds an entry
     assert parts.MOST_ROWS * 8 * entry * weight <= 2**53  # a part
+    larger = parts.rows_of_a_part((n, 1), 0, sparse=True, private=n)
+    assert larger * 8 * entry * weight <= 2**53
     assert (n * entry * weight) ** 2 * 2 <= 2**106  # all rows, of norm sqrt(2)
     assert n * 8 * entry * weight < 2**62
     point, unit = grid.point(np.full(7, 1 / 7))

@@ -58,8 +58,8 @@ def scaled_rows(lp, opt=None, **options):
 
 def released(A, b, relation=REPLACE, point=(0.5, -1.5, 1.0), softness=1e-3, with_value=False):
     """What a round releases without noise."""
-    _, rows = scaled_rows(program(A, b, relation), OPT, with_value=with_value)
-    return ElasticDual(rows, np.array(point), softness).scores()
+    region, rows = scaled_rows(program(A, b, relation), OPT, with_value=with_value)
+    return ElasticDual(rows, np.array(point), softness, finish=region.projected).scores()
 
 
 # ---------------------------------------------------------------------------------------------- the

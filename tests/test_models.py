@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,6 +89,7 @@ def test_coverage_is_the_share_of_a_need():
     lp = models.diet([1, 1], [[4, 1], [2, 3]], [[8, 0]], eats=[[1, 0.5]])
     np.testing.assert_allclose(dense(lp) @ [1, 2], [-(4 + 0.5 * 2) / 8, 0])
     assert lp.b.tolist() == [-1, 0]
+    assert "at most 2 rows" in repr(lp)
 
 
 @given(SEEDS)
@@ -440,6 +442,19 @@ def test_names_of_people_must_agree_and_are_not_told():
     with pytest.raises(InvalidProblemError, match="needs and eats name the people") as caught:
         models.diet([1, 2], [[1, 1]], needs, eats=eats)
     assert "ann" not in str(caught.value)
+
+
+def test_a_flow_from_tables():
+    pd = pytest.importorskip("pandas")
+    arcs = pd.DataFrame(ARCS, columns=["from", "to"])
+    lp = models.min_cost_flow(**{**FLOW, "arcs": arcs, "supply": pd.Series(FLOW["supply"])})
+    assert lp.variable_names == models.min_cost_flow(**FLOW).variable_names
+
+
+def test_a_sparse_table_is_a_table():
+    plain = models.diet([1, 2], [[1, 0]], [[3]])
+    sparse = models.diet([1, 2], scipy.sparse.csr_array([[1, 0]]), [[3]])
+    np.testing.assert_array_equal(plain.A, sparse.A)
 
 
 def test_names_of_a_table_of_costs():

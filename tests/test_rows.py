@@ -4,9 +4,13 @@ A new source of rows gets all tests by one entry in SOURCES.
 """
 
 import math
+import tempfile
 from functools import partial
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -20,6 +24,7 @@ from privlp.methods import METHODS
 from privlp.privacy import Randomness
 from privlp.regions.polytope import PublicPolytope
 from privlp.regions.simplex import Simplex
+from privlp.rows import parts, threads
 from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.in_memory import InMemory
 from privlp.rows.on_polytope import RowsOnPolytope
@@ -41,7 +46,10 @@ SOURCES = {
     "read anew": lambda lp: read_anew(lp, [7, 36], 0),
     "held in part": lambda lp: read_anew(lp, [5, 17, 36], 3000),
     "held": lambda lp: read_anew(lp, [7, 36], math.inf),
+    "a list of blocks": lambda lp: of_blocks(lp, [7, 36]),
+    "Parquet": lambda lp: of_parquet(lp),  # noqa: PLW0108 (defined below)
 }
+FOLDER = tempfile.TemporaryDirectory()
 STORAGE = {"dense": np.array, "sparse": sp.csc_array}
 
 
@@ -85,6 +93,24 @@ SCALED = {
     ),
     "polytope": (partial(RowsOnPolytope, region=POLYTOPE, with_value=True), (POINT, POINT / 3)),
 }
+
+
+def of_blocks(lp, cuts):
+    ends = [0, *cuts, lp.shape[0]]
+    rows = [slice(low, high) for low, high in pairwise(ends)]
+    A, b = lp.A, lp.b
+    return LinearProgram(lp.c, [A[own] for own in rows], [b[own] for own in rows]).rows()
+
+
+def of_parquet(lp):
+    """Row groups of 13 rows, in a folder that is deleted after the test session."""
+    pytest.importorskip("pyarrow", reason="PyArrow is an extra")
+    A = lp.A.toarray() if sp.issparse(lp.A) else lp.A
+    columns = pd.DataFrame(A).rename(columns=str).assign(b=lp.b)
+    file = Path(FOLDER.name, f"{hash((A.tobytes(), lp.b.tobytes()))}.parquet")
+    if not file.exists():
+        columns.to_parquet(file, row_group_size=13, index=False)
+    return LinearProgram.from_parquet(file, lp.c, "b", sparse=sp.issparse(lp.A)).rows()
 
 
 def dense_state(rows, prepare, answers):
@@ -348,3 +374,28 @@ def test_numbers_are_read_by_place_in_memory_only(method):
     with pytest.raises(privlp.UnsupportedProblemError, match="must be in memory"):
         privlp.solve(SplitProgram.like(lp), 1.0, 1e-4, method=method, budget=budget, **opt)
     assert budget.spent() == 0
+
+
+EVERYWHERE_EXACT = methods_for(privlp.ConstraintPrivate())
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("method", EVERYWHERE_EXACT)
+def test_a_solve_gives_the_same_bits_in_any_blocks_and_threads(method, storage, monkeypatch):
+    """Answer, trace and ledger, to the last bit: one block, three sizes of blocks, two threads."""
+    monkeypatch.setattr(parts, "MOST_ROWS", 16)
+    lp = programs.covering(60, costs=COSTS)
+    lp = lp.changed(A=STORAGE[storage](lp.A))
+    solve = partial(privlp.solve, eps=1.0, delta=1e-6, method=method, rng=0, **request_of(method))
+    found = [solve(lp)]
+    for cuts in ([], [31], [2, 30, 59], range(1, 60)):
+        blocks = SplitProgram.like(lp)
+        object.__setattr__(blocks, "rows", lambda cuts=cuts: split_rows(lp, cuts))
+        found.append(solve(blocks))
+    with threads.using(2):
+        found.append(solve(lp))
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.x, found[0].x)
+        assert other.privacy.entries == found[0].privacy.entries
+        for name, values in found[0].trace.items():
+            np.testing.assert_array_equal(other.trace[name], values)

@@ -19,7 +19,8 @@ from svm_models.losses import huber
 from svm_models.private_lp_svc import Rule
 from svm_models.records import within_norm
 from svm_models.whitened_records import WhitenedRecords
-from svm_models.whitening import rounding_error, second_moments
+from svm_models.whitened_twice import PURPOSE_AGAIN, Coordinates, spread_of_both
+from svm_models.whitening import rounding_error, second_moments, shortened
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -192,6 +193,72 @@ def test_rounding_errors_stay_below_their_bound():
     weights = np.full(n, 1 / 3)
     true = np.full(p, math.fsum([(1 / 3 - 1 / 2) / math.sqrt(p)] * n))
     assert np.linalg.norm(rows.scores(weights) - true) <= rounding_error(n, p, 1.0) < 1e-3
+
+
+# ----------------------------------------------------------------------------------------------
+# second moments measured twice
+
+
+def test_moments_of_whitened_records_move_by_at_most_the_root_of_two():
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        p = int(rng.integers(1, 6))
+        root = rng.normal(size=(p, p))
+        whiten = root @ root.T * 10 ** rng.uniform(-2, 2)
+        pair = within_norm(rng.normal(0, 1, (2, p)), 1.0)
+        moments = [moments_of(shortened(record[None, :], 1.0, whiten)) for record in pair]
+        assert np.linalg.norm(moments[0] - moments[1]) <= math.sqrt(2) + 1e-9
+
+
+def test_what_whitens_after_both_releases_is_bounded_by_public_numbers():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        p, ridge = int(rng.integers(1, 8)), 10 ** rng.uniform(-3, 0)
+        one, two = (rng.normal(size=(p, p)) * 10 ** rng.uniform(-3, 1) for _ in range(2))
+        first, _ = whitening.whitening(one + one.T, ridge)
+        whiten = Coordinates(first, two + two.T, ridge).whiten
+        assert np.linalg.norm(whiten, 2) <= (1 + 1e-9) * spread_of_both(ridge)
+
+
+def test_true_moments_measured_twice_whiten_the_records():
+    first, _ = whitening.whitening(X.T @ X / len(X), 1e-6)
+    whitened = X @ first
+    both = Coordinates(first, whitened.T @ whitened / len(X), 1e-6)
+    found = X @ both.whiten * both.reach
+    np.testing.assert_allclose(found.T @ found / len(X), np.eye(4), atol=1e-4)
+
+
+def test_classes_far_apart_hold_the_player_back_along_weak_directions():
+    both = Coordinates(np.eye(2), np.diag([0.9, 0.1]), 0.1)
+    total = np.array([1.0, 1.0])
+    moves = [both.ball(1.0, 1e9, separation).towards(total) for separation in (0.3, 1.0, 3.0, 9.0)]
+    np.testing.assert_allclose(moves[0], moves[1])
+    np.testing.assert_allclose(moves[1], both.whiten @ total)
+    ratios = [move[1] / move[0] for move in moves]
+    assert ratios[1] > ratios[2] > ratios[3]
+    np.testing.assert_allclose(ratios[3], (0.9 + 0.4) / (0.1 + 0.4) * (0.2 / 1.0) ** 0.5)
+
+
+def test_separation_is_the_squared_mean_less_its_noise_in_units_of_a_direction():
+    both = Coordinates(np.eye(2), np.diag([0.5, 0.5]), 0.5)
+    assert both.separation(np.array([30.0, 40.0]), 0.0, 100) == pytest.approx(1.0)
+    assert both.separation(np.array([30.0, 40.0]), 5.0, 100) == pytest.approx(1 - 2 * 0.01)
+
+
+def test_second_moments_are_measured_twice_between_two_levels_of_noise():
+    rng = np.random.default_rng(0)
+    records = rng.normal(size=(4_000, 5)) * [1.0, 0.5, 0.3, 0.2, 0.1]
+    labels = np.where(records[:, 0] > records[:, 1], 1, -1)
+    made = {
+        eps: PrivateLPSVC(eps, 1e-8, classes=(-1, 1), random_state=0).fit(records, labels).privacy_
+        for eps in (0.1, 1.0, 100.0)
+    }
+    twice = [PURPOSE_AGAIN in [entry.purpose for entry in m.entries] for m in made.values()]
+    assert twice == [False, True, False]
+    moments, again, half, sums = made[1.0].entries
+    assert again.sensitivity == moments.sensitivity == pytest.approx(math.sqrt(2), rel=1e-6)
+    assert half.sensitivity == sums.sensitivity == pytest.approx(1.0, rel=1e-4)
+    assert made[1.0].eps == pytest.approx(1.0, rel=1e-6)
 
 
 # ----------------------------------------------------------------------------------------------

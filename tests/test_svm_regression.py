@@ -137,6 +137,18 @@ def test_the_median_of_five_thousand_people(eps, most):
     assert np.mean([pinball(y - fit.predict(X), 0.5) for fit in fits]) <= best * most
 
 
+@pytest.mark.parametrize("eps", [1.0, 4.0, math.inf])
+def test_rare_features_do_not_let_steps_diverge(eps):
+    """A feature that one record in a hundred has: far out in whitened coordinates."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(-1, 1, (8000, 2)), rng.random((8000, 2)) < 0.01])
+    y = X @ [1.0, -0.5, 2.0, 1.0] + rng.exponential(0.5, 8000)
+    best = LPQuantileRegressor(0.5).fit(X, y).objective_
+    bounds = {"X_bounds": (-1, 1), "y_bounds": (-10, 10)}
+    fit = PrivateQuantileRegressor(eps, 1e-6, **bounds, random_state=0).fit(X, y)
+    assert pinball(y - fit.predict(X), 0.5) <= 1.01 * best
+
+
 def test_support_vectors_at_little_noise():
     X, y = data(n=5000)
     fits = [
@@ -183,7 +195,7 @@ def test_the_ledger_names_what_was_released():
     fit = PrivateQuantileRegressor(1.0, 1e-6, 0.9, **BOUNDS).fit(X, y)
     purposes = [entry.purpose for entry in fit.privacy_.entries]
     assert purposes == [
-        "sum the second moments of records scaled to norm 1",
+        "sum the second moments of records of norm 1 or less",
         "count records by their norm",
         "count records by the size of their residual",
         "count records above each quantile",
@@ -226,7 +238,7 @@ def test_no_record_contributes_more_than_is_charged(entries, bound):
         y = units.targets(values[:, 2])
         for k in range(len(y)):
             pairs = A[k : k + 1], y[k : k + 1]
-            moments = second_moments(pairs, np.diag([1.0, 3.0, 1e-3]), 100)
+            moments = second_moments(pairs, np.diag([1.0, 3.0, 1e-3]), bound, 100)
             assert np.linalg.norm(moments) <= 1 + 1e-9
             record = WhitenedPairs(pairs, np.diag([1.0, 3.0, 1e-3]))
             record.shorten(bound, 100)
@@ -243,7 +255,7 @@ def test_sums_do_not_depend_on_the_order_of_records():
     A, order = np.column_stack([np.ones(999), X]), np.random.default_rng(0).permutation(999)
     whiten = np.random.default_rng(1).normal(size=(4, 4))
     one, two = ((A, y), (A[order], y[order]))
-    assert (second_moments(one, whiten, 999) == second_moments(two, whiten, 999)).all()
+    assert (second_moments(one, whiten, 2.0, 999) == second_moments(two, whiten, 2.0, 999)).all()
     found = []
     for pairs in (one, two):
         record = WhitenedPairs(pairs, whiten)

@@ -13,7 +13,6 @@ from privlp.methods import Method, PlannedRun, Task
 from privlp.players.game import Game, Released
 from privlp.privacy import GaussianMechanism
 from privlp.privacy.ledger import ChargedDraws
-from privlp.regions import rounding
 from privlp.regions.simplex import Simplex
 from privlp.relations import NeighbourRelation
 from privlp.rows.door import Rows
@@ -47,7 +46,7 @@ class NoisyWeights(Method):
     """Dense multiplicative weights against noisy scores.
 
     Each score vector is a dense average of vectors of norm at most 1, so replacing a record of k
-    rows moves it by at most 2 min(1, k/s) in L2, plus rounding. `share` below 1 makes the twin that
+    rows moves it by at most 2 min(1, k/s) in L2. `share` below 1 makes the twin that
     charges for less.
     """
 
@@ -63,7 +62,6 @@ class NoisyWeights(Method):
         relation = task.constraint_private(self.name)
         simplex, s = Simplex(task.form, task.opt), task.density()
         sensitivity = relation.dense_average_sensitivity(2.0, s, task.public.rows_of_one_record)
-        sensitivity += 2 * rounding.of_average(relation.largest_n(task.n), simplex.size)
         sensitivity *= self._share
         mechanism = task.ledger.calibrate(
             lambda t: GaussianMechanism(sensitivity, sensitivity / t), _ROUNDS

@@ -45,8 +45,9 @@ _LEVELS = 41
 _LEAST_TOLERANCE = 2.0**-36
 # The chance that the cover of the computed minimum is larger than allowed for.
 _COVER_FAILS = 1e-6
-# Beyond these shares of all supplies, noise and reserve are rough, or too much.
-_ROUGH, _TOO_MUCH = 0.1, 0.4
+# Beyond these shares of all supplies, noise and reserve are rough, or too much. Up to the first,
+# nine tenths of the best total value were reached in trials, or nearly so.
+_ROUGH, _TOO_MUCH = 0.07, 0.4
 
 
 @dataclass(frozen=True)
@@ -125,8 +126,9 @@ class AllocationPlan:
     closed : tuple of int
         Supplies not above the reserve: nobody gets any of them.
     share : float
-        The reserve and, where there is none, the noise, as a share of all supplies. About this
-        share of the best total value is lost.
+        The reserve and, where there is none, the noise, as a share of all supplies. Of the best
+        total value about this share is lost, to twice as much: more where prices of supplies
+        differ, which the first common price is far from.
     softness : float
         How sharply people choose, in units of value: options that differ by much less share.
     verdict : Verdict
@@ -139,7 +141,7 @@ class AllocationPlan:
     >>> allocation = privlp.Allocation(wishes, supplies=[100, 100, 100], largest_value=1.0)
     >>> plan = allocation.plan(eps=1.0)
     >>> plan.verdict, round(plan.reserve, 1), plan.closed
-    (<Verdict.ENOUGH_SUPPLY: 'Enough supply for this eps'>, 9.1, ())
+    (<Verdict.ROUGH: 'Rough'>, 9.1, ())
     """
 
     reserve: float
@@ -329,13 +331,15 @@ def _advice(
             f"there is no reserve, and the use of each supply varies by {noise:.3g} (one standard"
             f" deviation), {share:.0%} of all supplies"
         )
-    words = f"{verdict}: {kept}. About this share of the best total value is lost."
+    words = (
+        f"{verdict}: {kept}. Of the best total value about this share is lost, to twice as much."
+    )
     if closed:
         words += f" {closed} of {len(sizes.supplies)} supplies are not above the reserve: unused."
     if verdict is not Verdict.ENOUGH_SUPPLY:
         words += (
-            f" For a tenth, supplies of {lost * sizes.unit / _ROUGH:.3g} each would do, or an eps"
-            f" of about {_two_digits(eps * float(lost / sizes.supplies.mean()) / _ROUGH)}."
+            f" To lose a tenth, supplies of {lost * sizes.unit / _ROUGH:.3g} each would do, or an"
+            f" eps of about {_two_digits(eps * float(lost / sizes.supplies.mean()) / _ROUGH)}."
         )
     return words
 

@@ -18,7 +18,11 @@ class ScaledRows(Protocol):
         """Number of rows in the block."""
 
     def scores(self, z: FloatArray) -> FloatArray:
-        """Score of each possible answer against dual weights z; larger is better."""
+        """Score of each possible answer against dual weights z; larger is better.
+
+        Exact for integers z, as long as their sum is not too large
+        (:meth:`~privlp.rows.grid.Grid.bits_of_dense_weights`).
+        """
 
     def add_violations(self, answer: Any, step: float, out: FloatArray) -> None:
         """Add step times the scaled violations of an answer to `out`."""

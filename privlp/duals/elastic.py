@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,8 @@ from privlp.duals.base import WeighedRows
 from privlp.rows.door import Rows
 
 FloatArray = npt.NDArray[np.float64]
+#: What is made of an exact sum over all rows, once.
+Finish: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 class ElasticDual:
@@ -28,6 +32,8 @@ class ElasticDual:
         Scaled violation from which on a row has weight 1.
     level : float, optional
         Violation beyond which a row counts as violated, in the same units.
+    finish : callable, optional
+        Applied to the scores, after rows of all blocks are added up.
 
     Attributes
     ----------
@@ -36,17 +42,24 @@ class ElasticDual:
     """
 
     def __init__(
-        self, rows: Rows[WeighedRows], start: FloatArray, softness: float, level: float = 0.0
+        self,
+        rows: Rows[WeighedRows],
+        start: FloatArray,
+        softness: float,
+        level: float = 0.0,
+        *,
+        finish: Finish | None = None,
     ) -> None:
         self.rows = rows.keep(partial(ElasticRows, softness=softness, level=level))
-        self.point = start
+        self.point, self._finish = start, finish
 
     def scores(self) -> FloatArray:
         """Score of each possible answer against the weighted rows; private.
 
         Violations, weights and sums are made of a few rows at a time, in one read of the rows.
         """
-        return np.asarray(self.rows.total(ElasticRows.scores, self.point))
+        total = np.asarray(self.rows.total(ElasticRows.scores, self.point))
+        return total if self._finish is None else self._finish(total)
 
     def learn(self, answer: FloatArray) -> None:
         """Weights are those at a released point from now on."""

@@ -1,30 +1,94 @@
-"""Projection onto the dense distributions, for rows in blocks.
+"""Projection onto the dense distributions, in integers, for rows in blocks.
 
-Raw log-weights stay with the rows; each round uses a projected copy. So the weight of a row depends
-on that row, on released values and on one multiplier common to all rows. The sensitivity bound
-:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity` needs this.
+Raw log-weights stay with the rows; each round uses projected weights. So the weight of a row
+depends on that row, on released values and on one threshold common to all rows. The sensitivity
+bound :meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity` needs this.
+
+*Levels.* The log-weight of a row is rounded down to a multiple of 2^-10, its level. At a threshold
+t a row of level l has the weight table[t - l], an integer: exp(-(t - l) 2^-10), in units of the
+largest weight, rounded to a multiple of 2^-p; the largest weight if l >= t. The table falls. So
+weights of rows fall as t grows, and histograms of levels tell their sum without any error.
+
+*Between thresholds.* From t to t - 1 levels move one after the other, the lowest first, and each of
+them linearly. So all weights are continuous in one common parameter, and there is a place at which
+their sum is s times the largest weight exactly. It is found in integers: it depends on the
+histogram alone, and not on the order of rows, on blocks or on threads.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.rows.door import Rows
+from privlp.rows.grid import Grid
 
 FloatArray = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
-# Passes of Newton's method before selection takes over; a warm start needs two or three.
-_MAX_PASSES = 40
-# exp() of anything in [-_SAFE, _SAFE] neither overflows nor underflows, also after adding up a
-# million of them.
-_SAFE = 300.0
+# Levels to 1 in a log-weight, the largest, and that of rows without weight.
+_LEVELS, _HIGHEST, _LOWEST = 2.0**10, 2**50, -(2**51)
+# Levels of all rows are non-negative numbers of so many digits, of so many bits each.
+_DIGITS, _BITS = 4, 13
+_AT_A_TIME = 2**16
+# A threshold is looked for within so many levels of the last one first.
+_NEAR = 2**11
+
+
+@lru_cache(maxsize=8)
+def table_of(bits: int) -> FloatArray:
+    """Weights 0, 1, 2, ... levels below the threshold, as multiples of 2^-bits; the last is 0."""
+    count = math.ceil((bits + 1) * math.log(2) * _LEVELS) + 2
+    table = np.rint(2.0**bits * np.exp(-np.arange(count) / _LEVELS))
+    table[-1] = 0.0
+    table.setflags(write=False)
+    return np.minimum.accumulate(table)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where weights have the sum that they should have; private.
+
+    Attributes
+    ----------
+    threshold : int
+        Level from which on rows have the largest weight.
+    steps : int
+        How far below the threshold the level stands that is moving.
+    share : float
+        How far it has moved.
+    """
+
+    threshold: int
+    steps: int = 0
+    share: float = 0.0
+
+    def table(self, bits: int) -> FloatArray:
+        """Weights by how far below the threshold a level stands; that of the moving one unmoved.
+
+        Lower levels have moved already.
+        """
+        moved = table_of(bits).copy()
+        moved[self.steps + 1 :] = table_of(bits)[self.steps : -1]
+        return moved if self.steps else table_of(bits)
+
+    def jump(self, bits: int) -> float:
+        """By how much a row of the moving level gains in all."""
+        table = table_of(bits)
+        return float(table[self.steps - 1] - table[self.steps]) if self.steps else 0.0
+
+
+#: Where all rows with a weight have the largest one.
+EVERYWHERE = Place(_LOWEST + 1)
 
 
 class LogWeights:
-    """Raw log-weights of a block of rows, and their projected weights.
+    """Raw log-weights of a block of rows.
 
     Parameters
     ----------
@@ -35,89 +99,67 @@ class LogWeights:
     ----------
     raw : (count,)
         Logarithms of the raw weights, all zero at first; private. ``-inf`` is allowed.
-    weights : (count,)
-        The block's part of the dense distribution; private.
     """
 
-    changes = ("raw", "weights", "_relative", "_uncapped")
+    changes = ("raw",)
 
     def __init__(self, count: int) -> None:
         self.raw = np.zeros(count)
-        self.weights = np.empty(count)
-        self._relative = np.empty(count)
-        self._uncapped = np.empty(count, dtype=bool)
+
+    def _levels(self, rows: slice) -> Integers:
+        raw = self.raw[rows]
+        found = np.clip(np.floor(raw * _LEVELS), -_HIGHEST, _HIGHEST).astype(np.int64)
+        found[np.isneginf(raw)] = _LOWEST
+        return found
+
+    def _pieces(self) -> list[slice]:
+        starts = range(0, max(len(self.raw), 1), _AT_A_TIME)
+        return [slice(start, start + _AT_A_TIME) for start in starts]
 
     def size(self) -> int:
         """Number of rows."""
         return len(self.raw)
 
-    def set_relative(self, log_cap: float) -> None:
-        """Express weights in units of the weight at which a row is capped."""
-        np.subtract(self.raw, log_cap, out=self._relative)
-        np.clip(self._relative, -np.inf, _SAFE, out=self._relative)
-        np.exp(self._relative, out=self._relative)
+    def histogram(self, base: int, width: int) -> Integers:
+        """How many rows stand below, at each of, and above `width` levels from `base` on."""
+        found = np.zeros(width + 2, dtype=np.int64)
+        for rows in self._pieces():
+            places = np.clip(self._levels(rows) - (base - 1), 0, width + 1)
+            found += np.bincount(places, minlength=width + 2)
+        return found
 
-    def count_uncapped(self, zeta: float) -> int:
-        """How many weights stay below the cap with this multiplier."""
-        np.less(self._relative, 1.0 / zeta, out=self._uncapped)
-        return int(np.count_nonzero(self._uncapped))
+    def digits(self, prefix: int, position: int) -> Integers:
+        """How often each digit follows a prefix in the levels of rows."""
+        found = np.zeros(2**_BITS, dtype=np.int64)
+        shift = _BITS * (_DIGITS - 1 - position)
+        for rows in self._pieces():
+            rest = (self._levels(rows) - _LOWEST) >> shift
+            digits = rest[rest >> _BITS == prefix] & (2**_BITS - 1)
+            found += np.bincount(digits, minlength=2**_BITS)
+        return found
 
-    def sum_uncapped(self) -> float:
-        """The sum of the weights last found to stay below the cap."""
-        return float(np.multiply(self._relative, self._uncapped, out=self.weights).sum())
+    def steps_below(self, place: Place, bits: int) -> Integers:
+        """How far each row stands below the threshold, at most to where weights are 0."""
+        found = np.empty(len(self.raw), dtype=np.int64)
+        for rows in self._pieces():
+            levels = self._levels(rows)
+            steps = np.clip(place.threshold - levels, 0, len(table_of(bits)) - 1)
+            found[rows] = np.where(levels == _LOWEST, len(table_of(bits)) - 1, steps)
+        return found
 
-    def largest_raw(self, count: int) -> FloatArray:
-        """The largest raw log-weights, `count` of them or all."""
-        if len(self.raw) <= count:
-            return self.raw
-        return np.partition(self.raw, -count)[-count:]
-
-    def sum_up_to(self, anchor: float) -> float:
-        """The sum of the weights at or below an anchor, in units of it."""
-        ahead = self.raw - anchor
-        return float(np.exp(ahead[ahead <= 0]).sum())
-
-    def set_relative_to(
-        self, anchor: float, log_cap: float, bound: float
-    ) -> npt.NDArray[np.float64]:
-        """Express weights in units of the cap; rows at or above `bound` are capped.
-
-        Returns
-        -------
-        (2,)
-            How many stay below the cap, and their sum.
-        """
-        ahead = self.raw - anchor
-        np.exp(np.minimum(ahead - log_cap, _SAFE), out=self._relative)
-        np.less(ahead, bound, out=self._uncapped)
-        uncapped = self._relative[self._uncapped]
-        return np.array([uncapped.size, uncapped.sum()])
-
-    def share_out(self, factor: float) -> None:
-        """Set capped weights to one unit, and scale the others by a factor."""
-        shares = self._relative[self._uncapped] * factor
-        self._relative[:] = 1.0
-        self._relative[self._uncapped] = shares
-
-    def weigh(self, zeta: float, s: float) -> None:
-        """Set the weights to (1/s) min(1, zeta z_i)."""
-        np.multiply(self._relative, zeta / s, out=self.weights)
-        np.clip(self.weights, 0.0, 1.0 / s, out=self.weights)
-
-    def weigh_positive(self, s: float) -> None:
-        """Give each row with a positive weight 1/s."""
-        np.greater(self.raw, -np.inf, out=self.weights)
-        self.weights /= s
+    def weights(self, place: Place, bits: int, s: float) -> FloatArray:
+        """The block's part of the dense distribution; private."""
+        steps = self.steps_below(place, bits)
+        moving = place.jump(bits) * place.share * (steps == place.steps)
+        return np.asarray((place.table(bits)[steps] + moving) / (s * 2.0**bits))
 
 
 class DenseProjection:
     """Bregman projection onto the 1/s-dense distributions.
 
-    The weights become (1/s) min(1, zeta z_i) with sum_i min(1, zeta z_i) = s. The multiplier zeta
-    is exact, because the exact set of capped rows is found. Each projection takes O(n) expected
-    time, by Newton's method on the concave piecewise-linear function
-    zeta -> sum_i min(1, zeta z_i), which starts from the last multiplier. Weights are given by
-    their logarithms, and may span any number of orders of magnitude.
+    The weights are (1/s) min(1, zeta z_i), rounded, with a sum of 1. Weights are given by their
+    logarithms, and may span any number of orders of magnitude. Levels near the last threshold are
+    counted first. If the threshold has moved far, digits of levels are counted from the highest on.
 
     If fewer than s weights are positive there is no such zeta. Then those rows get 1/s each, and
     the weights sum to less than one: the rest of the mass belongs to a fixed public value, as if
@@ -129,76 +171,86 @@ class DenseProjection:
         Private rows with their raw log-weights.
     s : float
         Density, at least 1; need not be an integer.
+    grid : Grid
+        The grid of the rows that are weighed.
+
+    Attributes
+    ----------
+    bits : int
+        p: the largest weight is 2^p units.
     """
 
-    def __init__(self, rows: Rows[LogWeights], s: float) -> None:
-        self._rows, self.s = rows, s
-        self._n: int = rows.total(LogWeights.size)
-        # Log-weight at which a row is capped. The first value is exact for equal weights.
-        self._log_cap = math.log(max(self._n, 1) / s)
-        self._zeta = 1.0
+    def __init__(self, rows: Rows[LogWeights], s: float, grid: Grid) -> None:
+        self._rows, self.s, self.bits = rows, s, grid.bits_of_dense_weights(s)
+        # Weights are integers, so their sum is compared with the part before the point.
+        self._sum = Fraction(s) * 2**self.bits
+        self._whole = math.floor(self._sum)
+        self._last: int | None = None
 
-    def __call__(self) -> None:
-        """Project the raw log-weights of all rows."""
-        if self._n > self.s and (self._newton() or self._select()):
-            self._rows.update(LogWeights.weigh, self._zeta, self.s)
-        else:
-            self._rows.update(LogWeights.weigh_positive, self.s)
+    def __call__(self) -> Place:
+        """The place at which the weights of the rows have the right sum."""
+        length = len(table_of(self.bits))
+        if self._last is not None:
+            place = self._within(self._last - length - _NEAR, length + 2 * _NEAR)
+            if place is not None:
+                return place
+        anchor = self._level_of_rank(math.ceil(self.s))
+        if anchor == _LOWEST:
+            self._last = None
+            return EVERYWHERE
+        place = self._within(anchor - length, 2 * length)
+        assert place is not None  # noqa: S101 (the sum is too large at the anchor, then too small)
+        return place
 
-    def _newton(self) -> bool:
-        """Newton's method from the last cap. False if it does not settle: then use `_select`.
+    def _level_of_rank(self, rank: int) -> int:
+        """The level of the row of this rank from above; the lowest if there are fewer rows."""
+        prefix = 0
+        for position in range(_DIGITS):
+            counts = self._rows.total(LogWeights.digits, prefix, position)
+            at_least = np.cumsum(counts[::-1])[::-1]
+            enough = np.flatnonzero(at_least >= rank)
+            if not enough.size:
+                return _LOWEST
+            digit = int(enough[-1])
+            rank -= int(at_least[digit] - counts[digit])
+            prefix = (prefix << _BITS) + digit
+        return prefix + _LOWEST
 
-        Capped and uncapped weights are never subtracted from each other: one may be smaller than
-        the rounding error of the other.
+    def _within(self, base: int, width: int) -> Place | None:
+        """The place, if its threshold is among these levels, and a table's length above them."""
+        table = table_of(self.bits).astype(np.int64)
+        counts = self._rows.total(LogWeights.histogram, base, width)
+        inside, above = counts[1:-1], int(counts[-1])
+        at_least = above + np.append(np.cumsum(inside[::-1])[::-1], 0)
+
+        def sum_at(level: int) -> int:
+            """The sum of weights at a threshold `level` above the base."""
+            below = inside[max(level - len(table) + 1, 0) : level][::-1]
+            return int(at_least[level]) * int(table[0]) + int(below @ table[1 : len(below) + 1])
+
+        low, high = len(table), width
+        if sum_at(low) < self._sum or sum_at(high) > self._whole:
+            return None
+        while low < high:
+            middle = (low + high) // 2
+            if sum_at(middle) <= self._whole:
+                high = middle
+            else:
+                low = middle + 1
+        self._last = base + low
+        below = inside[low - len(table) + 1 : low][::-1]
+        return self._between(base + low, below, self._sum - sum_at(low))
+
+    def _between(self, threshold: int, below: Integers, rest: Fraction) -> Place:
+        """The place between a threshold and the next lower one, at which sums gain `rest`.
+
+        `below` counts the rows 1, 2, ... levels below the threshold.
         """
-        self._rows.update(LogWeights.set_relative, self._log_cap)
-        zeta, last_capped = 1.0, -1
-        for _ in range(_MAX_PASSES):
-            capped = self._n - self._rows.total(LogWeights.count_uncapped, zeta)
-            if capped >= self.s:
-                # Right of the root the tangent is flat: step left, where Newton's method rises.
-                zeta, last_capped = zeta / 8, -1
-                continue
-            if capped == last_capped:
-                break
-            uncapped_sum = self._rows.total(LogWeights.sum_uncapped)
-            if not uncapped_sum > math.exp(-_SAFE):
-                return False
-            zeta, last_capped = (self.s - capped) / uncapped_sum, capped
-            if not abs(math.log(zeta)) < _SAFE / 4:
-                return False
-        else:
-            return False
-        self._zeta = zeta
-        self._log_cap -= math.log(zeta)
-        return True
-
-    def _select(self) -> bool:
-        """Exact cap by selection and sorting. False if fewer than s weights are positive.
-
-        With the k largest weights capped, zeta = (s - k) / (sum of the others). The right k is the
-        smallest for which the next weight stays below its cap; it is less than s, so only weights
-        above the ceil(s)-th largest are candidates.
-        """
-        largest = self._rows.largest(LogWeights.largest_raw, math.ceil(self.s))
-        anchor = float(largest[-1])
-        if anchor == -np.inf:
-            return False
-        ahead = largest - anchor
-        above = ahead[ahead > 0]
-        rest = math.log(self._rows.total(LogWeights.sum_up_to, anchor))
-        log_sum_of_others = np.logaddexp.accumulate(np.concatenate([[rest], above[::-1]]))[::-1]
-        log_caps = log_sum_of_others - np.log(self.s - np.arange(len(above) + 1))
-        # Log of (a weight and all smaller ones) over that weight. No weight is so large that this
-        # rounds to zero.
-        lead = np.logaddexp(0.0, log_sum_of_others[1:] - above)
-        stays_below = np.flatnonzero(lead >= np.log(self.s - np.arange(len(above))))
-        k = int(stays_below[0]) if stays_below.size else len(above)
-        self._log_cap, self._zeta = anchor + float(log_caps[k]), 1.0
-        bound = float(above[k - 1]) if k else np.inf
-        count, total = self._rows.total(
-            LogWeights.set_relative_to, anchor, float(log_caps[k]), bound
-        )
-        # The logarithms were rounded: the other rows share the mass that is left, exactly.
-        self._rows.update(LogWeights.share_out, (self.s - self._n + count) / total)
-        return True
+        if rest == 0:
+            return Place(threshold)
+        table = table_of(self.bits).astype(np.int64)
+        gains = below * (table[:-1] - table[1:])
+        gained = np.cumsum(gains[::-1])[::-1]  # of this level and all lower ones
+        steps = int(np.flatnonzero(gained >= math.ceil(rest))[-1])
+        share = (rest - int(gained[steps] - gains[steps])) / int(gains[steps])
+        return Place(threshold, steps + 1, float(share))

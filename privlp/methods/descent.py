@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privlp.duals.base import Dual, WeighedRows
 from privlp.duals.dense import SmoothedWorstRows
-from privlp.duals.elastic import ElasticDual
+from privlp.duals.elastic import ElasticDual, Finish
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.methods.base import ChargeRequest
 from privlp.methods.prediction import Prediction
@@ -16,7 +16,6 @@ from privlp.methods.task import Task
 from privlp.players.game import Game, PointPlayer
 from privlp.players.rounds import as_rounds, weights_of_rounds
 from privlp.privacy import GaussianMechanism, Mechanism, WeightedGaussianMechanism
-from privlp.regions import rounding
 from privlp.regions.mirror_map import Region
 from privlp.relations.constraint_private import ConstraintPrivate
 from privlp.rows.door import Rows
@@ -72,6 +71,8 @@ class Descent:
         Step per unit of what is released.
     density : float or None
         M; ``None`` for elastic duals.
+    grid : Grid
+        On which rows stand.
     """
 
     sensitivity: float
@@ -80,6 +81,7 @@ class Descent:
     softness: float
     step: float
     density: float | None
+    grid: Grid
 
     @classmethod
     def of(
@@ -90,7 +92,6 @@ class Descent:
         noise: float,
         *,
         dense: bool = False,
-        rounding_of_sum: Callable[[int, int], float] | None = None,
         most_rounds: int = _MOST_DEFAULT_ROUNDS,
     ) -> Descent:
         """Plan a descent on a region.
@@ -105,26 +106,20 @@ class Descent:
             Deviation of a single release at the whole budget, per unit of sensitivity.
         dense : bool
             Whether duals are dense.
-        rounding_of_sum : callable, optional
-            Bound on the rounding error of a sum of n rows over d directions; exact by default
-            (:mod:`privlp.rows.grid`).
         most_rounds : int
             Largest number of rounds without alpha.
         """
         s, alpha, n = task.density(), task.accuracy(), task.n
-        k, largest_n, size = task.public.rows_of_one_record, relation.largest_n(n), region.size
+        k, size = task.public.rows_of_one_record, region.size
         log_d = math.log(max(2, size))
         total = relation.sum_sensitivity(1.0, k) * noise * math.sqrt(2 * log_d)
         rows = float(n)
         sensitivity = relation.sum_sensitivity(1.0, k)
-        if rounding_of_sum is not None:
-            sensitivity += 2 * rounding_of_sum(largest_n, size)
         if dense:
             rows = max(
                 s, min(_DENSITY * math.sqrt(n * total * math.sqrt(size)), _LARGEST_SHARE * n)
             )
             sensitivity = relation.dense_average_sensitivity(2.0, rows, k)
-            sensitivity += 2 * rounding.of_average(largest_n, size)
         width = 1.0 if dense else _SOFTNESS
         # The error of T rounds is reach/T, if the weights of rows rise over `width` of it.
         reach = math.sqrt(2 * log_d / (size * width))
@@ -140,7 +135,8 @@ class Descent:
                 ),
             )
         step = size * softness * (1.0 if dense else 2 / n)
-        return cls(sensitivity, rounds, error, softness, step, rows if dense else None)
+        density = rows if dense else None
+        return cls(sensitivity, rounds, error, softness, step, density, grid_of(task))
 
     def mechanism(self, intensity: float) -> WeightedGaussianMechanism:
         """Noise of the rounds such that all of them together are intensity-Gaussian-DP."""
@@ -171,14 +167,30 @@ class Descent:
             " each round"
         )
 
-    def game(self, rows: Rows[WeighedRows], player: PointPlayer) -> Game:
+    def game(
+        self, rows: Rows[WeighedRows], player: PointPlayer, *, finish: Finish | None = None
+    ) -> Game:
         """The game of elastic or dense duals against a player."""
         dual: Dual
         if self.density is None:
-            dual = ElasticDual(rows, player.point, self.softness)
+            dual = ElasticDual(rows, player.point, self.softness, finish=finish)
         else:
-            dual = SmoothedWorstRows(rows, player.point, self.density, self.softness)
+            dual = SmoothedWorstRows(rows, player.point, self.density, self.softness, self.grid)
         return Game(dual, player, rounds=self.rounds)
+
+
+def grid_of(task: Task) -> Grid:
+    """The grid on which sums over the rows are exact.
+
+    Raises
+    ------
+    UnsupportedProblemError
+        If there are too many rows for any grid.
+    """
+    try:
+        return Grid.of(task.largest_n)
+    except OverflowError as error:
+        raise UnsupportedProblemError(str(error)) from None
 
 
 def noise_of_one_release(task: Task, together_with: Sequence[Mechanism] = ()) -> float:
@@ -193,10 +205,7 @@ def noise_of_one_release(task: Task, together_with: Sequence[Mechanism] = ()) ->
     UnsupportedProblemError
         If sums over so many rows would not be exact.
     """
-    try:
-        Grid.of(task.largest_n)
-    except OverflowError as error:
-        raise UnsupportedProblemError(str(error)) from None
+    grid_of(task)
     if task.ledger.delta == 0 and math.isfinite(task.ledger.eps):
         raise InvalidParameterError(
             "delta must be positive with this method, whose noise is Gaussian; or use"

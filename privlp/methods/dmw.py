@@ -12,12 +12,12 @@ import numpy as np
 from privlp.duals.dense import DenseDual
 from privlp.errors import InvalidParameterError
 from privlp.methods.base import Method, PlannedRun
+from privlp.methods.descent import grid_of
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.players.game import Game, SelectionPlayer
 from privlp.players.rounds import as_rounds
 from privlp.privacy import ChargedDraws, ExponentialMechanism
-from privlp.regions import rounding
 from privlp.regions.optimum import is_range
 from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
@@ -49,10 +49,10 @@ class DenseMultiplicativeWeights(Method):
     each by numbers that depend on that row alone. So every possible row vector g has max_j g_j -
     min_j g_j <= 2, and any two differ by at most W = 2 in the sup norm. Each score is a dense
     average of such vectors, and changes by at most min(1, k/s)·2 between neighbours
-    (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`), plus twice the rounding
-    error. Scores are computed without the shifts of rows, which add the same number to all scores
-    and so change no selection probability. Right-hand sides never enter a score. Proof:
-    ``docs/proofs.md``, "Dense multiplicative weights".
+    (:meth:`~privlp.relations.ConstraintPrivate.dense_average_sensitivity`). Sums are exact: rows
+    and weights stand on public grids (:mod:`privlp.rows.grid`, :mod:`privlp.duals.projection`), and
+    nothing is added for rounding. Right-hand sides never enter a score. Proof: ``docs/proofs.md``,
+    "Dense multiplicative weights" and "Exact sums".
 
     *Budget.* T draws of the exponential mechanism at the largest eps' of which T fit into (eps,
     delta).
@@ -92,7 +92,7 @@ class DenseMultiplicativeWeights(Method):
         sensitivity = relation.dense_average_sensitivity(
             self.diameter, s, task.public.rows_of_one_record
         )
-        sensitivity += 2 * rounding.of_score(relation.largest_n(n))
+        grid = grid_of(task)
         log_ratio = math.log(n / s)
         if alpha is not None:
             rounds = as_rounds(2 * _WIDTH**2 * log_ratio, simplex.radius / alpha, alpha)
@@ -104,7 +104,8 @@ class DenseMultiplicativeWeights(Method):
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
             step = math.sqrt(2 * log_ratio / rounds) / _SPREAD
-            dual = DenseDual(rows.keep(partial(self.scaled, simplex)), s, step)
+            scaled = partial(self.scaled, simplex, largest_n=task.largest_n)
+            dual = DenseDual(rows.keep(scaled), s, step, grid)
             return Game(dual, SelectionPlayer(simplex, *draws), rounds=rounds)
 
         def predict() -> Prediction:
@@ -121,9 +122,9 @@ class DenseMultiplicativeWeights(Method):
 
         return PlannedRun([(mechanism, rounds, PURPOSE)], start, predict)
 
-    def scaled(self, simplex: Simplex, block: Any) -> Any:
+    def scaled(self, simplex: Simplex, block: Any, largest_n: int = 0) -> Any:
         """A block of rows, scaled for the duals and the scores."""
-        return RowsOnSimplex.of_equal_range(simplex, block)
+        return RowsOnSimplex.of_equal_range(simplex, block, largest_n=largest_n)
 
 
 def _best_rounds(task: Task, log_ratio: float, selection_factor: float) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.duals.elastic import ElasticDual
+from privlp.duals.elastic import ElasticDual, Finish
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.descent import Descent, noise_of_one_release, requests
@@ -22,7 +22,6 @@ from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.cuts import LeaderOfCuts
 from privlp.players.game import Game
 from privlp.privacy import ChargedDraws, GaussianMechanism
-from privlp.regions import rounding
 from privlp.regions.optimum import is_range, range_of
 from privlp.regions.perturbed_leader import PerturbedLeader
 from privlp.regions.polytope import LARGEST_VIOLATION, PublicPolytope, span_of_objectives
@@ -43,7 +42,7 @@ _SOFTNESS_OF_CUTS = 0.01
 _LARGEST_NOISE_OF_CUTS = 0.01
 # An objective that is more widths of the range away than this comes from loose bounds.
 _FARTHEST = 100.0
-_LIMITS: dict[str, Any] = {"rounding_of_sum": rounding.of_sum_on_polytope, "most_rounds": 300}
+_LIMITS: dict[str, Any] = {"most_rounds": 300}
 
 
 class FollowThePerturbedLeader(Method):
@@ -60,7 +59,8 @@ class FollowThePerturbedLeader(Method):
     (:class:`~privlp.rows.on_polytope.RowsOnPolytope`,
     :class:`~privlp.duals.elastic.ElasticDual`). So the sum moves by at most 2k in L2 if a
     record is replaced, by k if it is added or removed
-    (:meth:`~privlp.relations.ConstraintPrivate.sum_sensitivity`), plus twice the rounding error.
+    (:meth:`~privlp.relations.ConstraintPrivate.sum_sensitivity`). Sums are exact
+    (:mod:`privlp.rows.grid`), and nothing is added for rounding.
     Where cuts are made, the sum of z_i min(max(violation_i, 0), 1) is released too, a number in
     [0, 1] for each row. If a record is replaced, this sum moves by at most k, and all numbers
     together by at most sqrt(4 + 1) k; if it is added or removed, by at most sqrt(2) k. Proof:
@@ -110,7 +110,8 @@ class FollowThePerturbedLeader(Method):
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
             (release,) = draws
             player = AcceleratedDescent(_leader(region, descent), release)
-            return descent.game(rows.keep(partial(RowsOnPolytope, region=region)), player)
+            scaled = rows.keep(partial(RowsOnPolytope, region=region, largest_n=task.largest_n))
+            return descent.game(scaled, player, finish=region.projected)
 
         return PlannedRun(
             requests(task, [descent], [1.0]),
@@ -127,9 +128,11 @@ class FollowThePerturbedLeader(Method):
         rounds: int,
     ) -> PlannedRun:
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
-            scaled = rows.keep(partial(RowsOnPolytope, region=region, with_value=True))
+            on_region = partial(RowsOnPolytope, region=region, with_value=True)
+            scaled = rows.keep(partial(on_region, largest_n=task.largest_n))
             player = LeaderOfCuts(region, *draws)
-            return Game(ElasticDual(scaled, player.point, _SOFTNESS_OF_CUTS), player, rounds=rounds)
+            dual = ElasticDual(scaled, player.point, _SOFTNESS_OF_CUTS, finish=region.projected)
+            return Game(dual, player, rounds=rounds)
 
         def predict() -> Prediction:
             """The error of a descent, which is larger."""
@@ -148,7 +151,6 @@ def _cuts(
         return None
     rounds = min(max(_CUTS_PER_VARIABLE * region.size, _FEWEST_CUTS), _MOST_CUTS)
     sensitivity = relation.sum_sensitivity(1.0, task.public.rows_of_one_record, LARGEST_VIOLATION)
-    sensitivity += 2 * rounding.of_sum_on_polytope(relation.largest_n(task.n), region.size)
     mechanism = task.ledger.calibrate(
         lambda t: GaussianMechanism(sensitivity, sensitivity / t), rounds
     )
@@ -172,7 +174,7 @@ class _Polytopes:
     """
 
     def __init__(self, task: Task) -> None:
-        self._form = task.form
+        self._form, self._largest_n = task.form, task.largest_n
         self.region = PublicPolytope(task.form, None if task.opt is None else range_of(task.opt))
         best, worst = self.region.objectives()
         if worst <= best:
@@ -206,10 +208,11 @@ class _Polytopes:
 
     def stage(
         self, value: float, price: float, descent: Descent, release: ChargedDraws
-    ) -> tuple[Callable[[Any], RowsOnPolytope], AcceleratedDescent]:
+    ) -> tuple[Callable[[Any], RowsOnPolytope], AcceleratedDescent, Finish]:
         """How blocks become rows of a stage on {low <= size <= V}, and its player."""
         region, lp = self._upto(value), self._form.lp
         # A descent subtracts costs from what it releases, in units of rows.
         costs = lp.sign * (lp.c * region.unit)[region.live] / price
         player = AcceleratedDescent(_leader(region, descent, stages=3), release, costs)
-        return partial(RowsOnPolytope, region=region), player
+        scaled = partial(RowsOnPolytope, region=region, largest_n=self._largest_n)
+        return scaled, player, region.projected

@@ -195,9 +195,9 @@ class _Simplexes:
 
     def stage(
         self, value: float, price: float, descent: Descent, release: ChargedDraws
-    ) -> tuple[Callable[[Any], RowsOfEqualNorm], AcceleratedDescent]:
+    ) -> tuple[Callable[[Any], RowsOfEqualNorm], AcceleratedDescent, None]:
         """How blocks become rows of a stage on {low <= cost·u <= V}, and its player."""
         region = self._upto(value)
         mirror = Entropic(region, descent.step)
         player = AcceleratedDescent(mirror, release, region.costs / price)
-        return partial(RowsOfEqualNorm, simplex=region, largest_n=self._largest_n), player
+        return partial(RowsOfEqualNorm, simplex=region, largest_n=self._largest_n), player, None

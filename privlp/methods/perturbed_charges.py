@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from privlp.methods.base import ChargeRequest
 from privlp.methods.task import Task
 from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
-from privlp.regions import rounding
 
 # Shares of the stages, of what counts leave of the budget (its square, as a Gaussian parameter).
 _STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.08, 0.22, 0.7)
@@ -133,13 +132,11 @@ def _counts(task: Task, intensity: float, share: float, number: int, purpose: st
     moments are positive semidefinite matrices g g^T with |g| <= 1, of Frobenius norm 1 at most; the
     inner product of two such is (g·h)^2 >= 0. So in both cases two records' sums differ by at most
     sqrt(2) k. Sums are exact; those of second moments are multiplied by sqrt(2) off the diagonal
-    afterwards, which is rounded once.
+    afterwards, and rows are shorter than 1 by more than that rounding.
     """
     k = float(task.public.rows_of_one_record)
     if purpose in (_OF_SHARES, _OF_MOMENTS):
         k *= math.sqrt(2)
-    if purpose == _OF_MOMENTS:
-        k += 2 * rounding.of_scaled_moments(task.largest_n)
     return GaussianMechanism(k, k * math.sqrt(number / share) / intensity), number, purpose
 
 

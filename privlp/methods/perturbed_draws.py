@@ -14,6 +14,7 @@ from privlp.players.perturbed import PerturbedProgram
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
 from privlp.regions.reduced import ReducedPolytope
+from privlp.rows import limbs
 from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
 
@@ -152,7 +153,9 @@ class HiddenGradient:
     def at(self, z: FloatArray) -> FloatArray:
         """The gradient of the summed violations at a point. Not private: for audits."""
         self._rows.update(RowsInCoordinates.go_to, z)
-        return np.asarray(self._rows.total(RowsInCoordinates.gradient, *self._bend))
+        return np.asarray(
+            limbs.value(self._rows.total(RowsInCoordinates.gradient, *self._bend), of_rows=True)
+        )
 
 
 def _attainable(steepest: float, strength: float, size: int) -> float:

@@ -72,7 +72,7 @@ class StagesAtOptimum(Stages):
     ) -> None:
         super().__init__(task, rows, charges, draws, sizes)
         self._given, self._verdict, self._level = sizes.middle, Given.RIGHT, 0.0
-        self._levels = 0
+        self._levels, self._scaled_at = 0, math.nan
         self._error = max(charges.error(self._share.size, task.n), 1e-12)
         self._clearly = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
 
@@ -86,12 +86,16 @@ class StagesAtOptimum(Stages):
         if self._verdict is not Given.RIGHT:
             size = max(self._highest(self._place - stage.push), self._sizes.ends[0])
         simplex = self._sizes.region(size)
-        scaled = self._scaled(simplex)
         if self._level:
             self._share = (1 - _MIXED) * self._share + _MIXED * self._equal
-        yield from self._descend_on(simplex, scaled, stage, self._level)
+        rows = (
+            self._every_row(size, simplex)
+            if stage.share == 1
+            else self._scaled(simplex, stage.share)
+        )
+        yield from self._descend_on(simplex, rows, stage, self._level)
         self._note("sizes", self._sizes.value(size))
-        self._at, self._softness = (simplex, scaled), stage.softness
+        self._at, self._softness = (size, simplex), stage.softness
 
     def _go_on(self, draw: ChargedDraws, following: Stage) -> None:
         self._level = 0.0
@@ -130,9 +134,15 @@ class StagesAtOptimum(Stages):
         """The place, or the highest that is allowed if that is lower."""
         return min(place, self._given + (_WORST if self._verdict is Given.LOW else 0.0))
 
-    def _measured_level(self, draw: ChargedDraws, simplex: Simplex, scaled: Rows[Any]) -> float:
+    def _every_row(self, size: float, simplex: Simplex) -> Rows[Any]:
+        """All rows in the units of a region; they are kept as long as the region stays."""
+        if self._scaled_at != size:
+            self._every, self._scaled_at = self._scaled(simplex), size
+        return self._every
+
+    def _measured_level(self, draw: ChargedDraws, size: float, simplex: Simplex) -> float:
         """The level of the next stage, from noisy counts at the current point."""
-        point = simplex.point(self._share)
+        point, scaled = simplex.point(self._share), self._every_row(size, simplex)
         measured = scaled.keep(partial(ElasticRows, softness=1.0))
 
         def count(t: float) -> float:

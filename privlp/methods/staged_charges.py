@@ -67,6 +67,12 @@ _DIFFICULT = 1.75
 # where noise is large beside s. Chosen on coverings of 2,000 to 20,000 rows, seeds 30 to 32.
 _LEFT, _MORE_LEFT = 0.08, 2.5
 _FEWEST_ROUNDS, _MOST_ROUNDS, _MOST_EXACT_ROUNDS = 30, 250, 1000
+# A stage reads the rows beside which noise asks for so many rounds; all of them, if these are more
+# than the second number as a share. The last is the most rounds of such a stage. Chosen on maps of
+# 200,000 rows, seed 0.
+_ROWS_READ, _LARGEST_SHARE, _MOST_ROUNDS_OF_A_SHARE = 400.0, 0.5, 200
+# The number of rows that are read grows with the root of all rows beyond so many.
+_MANY_ROWS = 2e5
 # Share of rows times variables that bends a smoothed sum of violations.
 _BENT = 0.2
 # Shares of the budget: for the signs of rows, for the start, for counts between stages and after.
@@ -96,6 +102,8 @@ class Stage:
         In a search: logarithm by which the size is smaller still.
     bolder : float
         If the stages started afresh: by so much step and softness are larger.
+    share : float
+        The stage reads this share of the rows (:mod:`privlp.rows.share`).
     """
 
     rounds: int
@@ -104,6 +112,7 @@ class Stage:
     aim: float = 1.0
     push: float = 0.0
     bolder: float = 1.0
+    share: float = 1.0
 
     @property
     def afresh(self) -> Stage:
@@ -112,23 +121,31 @@ class Stage:
         return replace(self, step=self.step * b, softness=self.softness * b, push=self.push * b)
 
     @classmethod
-    def of(cls, shape: _Shape, *, noise: float, n: int, size: int) -> Stage:
+    def of(cls, shape: _Shape, *, noise: float, n: float, size: int, shares: bool = True) -> Stage:
         """The stage that follows its scores with a strength of `pull`, at this noise of a sum.
 
         The logarithms of shares move by pull sqrt(ln(d)/2) for each deviation of the noise.
         Rounds are as many as softness of the size of the noise needs, within limits. If
-        these are too few, the step is that of the noise for which they are enough.
+        these are too few, the step is that of the noise for which they are enough. Of many rows,
+        a stage reads no more than it takes for the noise to be so large beside them; with
+        `shares`, if places are public.
         """
         pull, aim, push, afresh = shape
         log_d = math.log(max(2, size))
-        most = _MOST_ROUNDS if noise > 0 else _MOST_EXACT_ROUNDS
         reach = n * math.sqrt(pull / (_BENT * size))
+        read = _ROWS_READ * max(1.0, math.sqrt(n / _MANY_ROWS))
+        share = read * noise / reach if shares and noise > 0 else 1.0
+        if share > _LARGEST_SHARE:
+            share = 1.0
+        most = _MOST_ROUNDS if share == 1 else _MOST_ROUNDS_OF_A_SHARE
+        most = most if noise > 0 else _MOST_EXACT_ROUNDS
+        n, reach = n * share, reach * share
         noise = max(noise, reach / _MOST_EXACT_ROUNDS)
         rounds = max(_FEWEST_ROUNDS, min(most, math.floor(reach / noise)))
         total = pull * math.sqrt(log_d / 2) / noise
         softness = n * total / (size * rounds**2)
         step = total / math.fsum(weights_of_rounds(rounds))
-        return cls(rounds, step, softness, aim, push, (afresh or pull) / pull)
+        return cls(rounds, step, softness, aim, push, (afresh or pull) / pull, share)
 
 
 @dataclass(frozen=True)
@@ -194,7 +211,11 @@ class StagedCharges:
             shapes = _search(noise, size, task.density())
         else:
             shapes = _FEW if _error(noise, size, task.n) > _LARGE_NOISE else _MANY
-        stages = [Stage.of(shape, noise=noise, n=task.n, size=size) for shape in shapes]
+        # Under add/remove the places of rows are private.
+        shares = not relation.hides_rows
+        stages = [
+            Stage.of(shape, noise=noise, n=task.n, size=size, shares=shares) for shape in shapes
+        ]
         before = [_Sums(_SIGNS, 1, "sum the signs of rows", 2.0 * k)] if signs else []
         if search:
             before.append(_Sums(_START, _START_COUNTS, _COUNT, float(k)))

@@ -25,6 +25,7 @@ from privlp.rows.door import Rows
 from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.missed import MeasuredRows, too_many_missed
 from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
+from privlp.rows.share import share_of
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -131,14 +132,14 @@ class Stages(ABC):
                 self._sign = sign
                 return
 
-    def _scaled(self, simplex: Simplex) -> Rows[Any]:
-        """The rows in the units of a stage."""
-        n = self._largest_n
+    def _scaled(self, simplex: Simplex, share: float = 1.0) -> Rows[Any]:
+        """The rows in the units of a stage, or a share of them."""
+        n, rows = self._largest_n, self._rows
+        if share < 1:
+            rows = rows.keep(partial(share_of, share=share))
         if self._sign:
-            return self._rows.keep(
-                partial(RowsOfOneSign, simplex=simplex, sign=self._sign, largest_n=n)
-            )
-        return self._rows.keep(partial(RowsOfEqualNorm, simplex=simplex, largest_n=n))
+            return rows.keep(partial(RowsOfOneSign, simplex=simplex, sign=self._sign, largest_n=n))
+        return rows.keep(partial(RowsOfEqualNorm, simplex=simplex, largest_n=n))
 
     def _descend_on(
         self, simplex: Simplex, scaled: Rows[Any], stage: Stage, level: float = 0.0
@@ -227,7 +228,7 @@ class StagesInSearch(Stages):
     def _descend(self, stage: Stage) -> Iterator[None]:
         # Costs a little lower than those found: else nothing asks for better points.
         simplex = self._sizes.region(max(self._place - stage.push, self._sizes.ends[0]))
-        yield from self._descend_on(simplex, self._scaled(simplex), stage)
+        yield from self._descend_on(simplex, self._scaled(simplex, stage.share), stage)
         self._note("sizes", self._sizes.value(self._place))
 
     def _go_on(self, draw: ChargedDraws, following: Stage) -> None:

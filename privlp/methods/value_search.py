@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.duals.base import WeighedRows
-from privlp.duals.elastic import ElasticDual, ElasticRows
+from privlp.duals.elastic import ElasticDual, ElasticRows, Finish
 from privlp.errors import PrivLPError
 from privlp.methods.base import PlannedRun
 from privlp.methods.descent import Descent, noise_of_one_release, requests
@@ -63,10 +63,11 @@ class Regions(Protocol):
 
     def stage(
         self, value: float, price: float, descent: Descent, release: ChargedDraws
-    ) -> tuple[Callable[[Any], WeighedRows], PointPlayer]:
+    ) -> tuple[Callable[[Any], WeighedRows], PointPlayer, Finish | None]:
         """How blocks become rows of a stage on the region of this V, and its player.
 
-        `price` is that of a unit of violation.
+        And what is made of a sum over all rows, if anything. `price` is that of a unit of
+        violation.
         """
 
     def size(self, point: FloatArray) -> float:
@@ -244,14 +245,15 @@ class ValueSearch:
         wider = max(1.0, min(factor, widest))
         descent = replace(descent, softness=descent.softness * wider, step=descent.step * wider)
         try:
-            scaled, self._player = self._regions.stage(value, self._prices[-1], descent, release)
+            stage = self._regions.stage(value, self._prices[-1], descent, release)
         except PrivLPError:
             # The region is too small for HiGHS, or for floating point. It follows from released
             # values, so taking the largest region instead tells nothing.
-            scaled, self._player = self._regions.stage(
-                self._regions.ends[1], self._prices[-1], descent, release
-            )
-        self._dual = ElasticDual(self._rows.keep(scaled), self._player.point, descent.softness)
+            stage = self._regions.stage(self._regions.ends[1], self._prices[-1], descent, release)
+        scaled, self._player, finish = stage
+        self._dual = ElasticDual(
+            self._rows.keep(scaled), self._player.point, descent.softness, finish=finish
+        )
         self._game = Game(self._dual, self._player, rounds=descent.rounds)
         self._left = descent.rounds
 

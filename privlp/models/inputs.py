@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from privlp.checks import as_floats
 from privlp.errors import InvalidProblemError
@@ -26,7 +27,7 @@ def table(
 
     Parameters
     ----------
-    values : array_like or DataFrame
+    values : array_like, DataFrame or sparse array
     name, meaning : str
         Of the argument, and what its rows and columns are: "one row per person".
     shape : pair of int or None
@@ -37,7 +38,7 @@ def table(
     InvalidProblemError
         If it is no such matrix.
     """
-    array = _numbers(values, name)
+    array = _numbers(values.toarray() if sp.issparse(values) else values, name)
     fits = array.ndim == 2 and 0 not in array.shape
     if not fits or any(
         e is not None and e != got for e, got in zip(shape, array.shape, strict=True)

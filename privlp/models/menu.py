@@ -102,7 +102,7 @@ def diet(
         _coverage(nonnegative(holds, "content"), nonnegative(wanted, "needs"), shares),
         np.where(wanted.ravel() > 0, -1.0, 0.0),
         bounds=[(0.0, end) for end in upper],
-        neighbours=ConstraintPrivate(),
+        neighbours=ConstraintPrivate(rows_per_record=k),
         groups=np.repeat(np.arange(n), k),
         variable_names=labels(foods, "foods", d, "food", read),
         name="diet",

@@ -37,13 +37,13 @@ def min_cost_flow(
 
     Parameters
     ----------
-    arcs : sequence of pairs
+    arcs : sequence of pairs, or table of two columns
         Tail and head of each arc: any names of nodes. Parallel arcs are allowed.
     costs : array_like, shape (m,)
         Of a unit of flow on each arc; public.
     capacities : array_like, shape (m,)
         Of each arc; private numbers.
-    supply : mapping of node to float
+    supply : mapping of node to float, or Series
         What enters at a node; negative for what is demanded there. Nodes that are not named have
         none. Public.
     sensitivity : float
@@ -91,6 +91,7 @@ def min_cost_flow(
     prices = nonnegative(column(costs, "costs", "one cost per arc", m), "costs")
     sizes = nonnegative(column(capacities, "capacities", "one capacity per arc", m), "capacities")
     nodes = list(dict.fromkeys(node for pair in pairs for node in pair))
+    supply = supply.to_dict() if hasattr(supply, "to_dict") else supply
     net = _net_supply(supply, nodes, balanced=shortage_cost is None)
     short = [] if shortage_cost is None else [node for node, units in supply.items() if units < 0]
     if short:
@@ -124,8 +125,9 @@ def min_cost_flow(
 
 
 def _pairs(arcs: Any) -> list[tuple[Any, Any]]:
-    """Tail and head of each arc; entries of an array as Python's own numbers or strings."""
-    given = arcs.tolist() if isinstance(arcs, np.ndarray) else list(arcs)
+    """Tail and head of each arc; entries of a table as Python's own numbers or strings."""
+    table = arcs.to_numpy() if hasattr(arcs, "to_numpy") else arcs
+    given = table.tolist() if isinstance(table, np.ndarray) else list(table)
     pairs = [tuple(arc) for arc in given if not isinstance(arc, str) and np.ndim(arc) != 0]
     if not pairs or len(pairs) != len(given) or any(len(pair) != 2 for pair in pairs):
         raise InvalidProblemError(

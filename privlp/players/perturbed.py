@@ -11,8 +11,9 @@ import numpy.typing as npt
 from privlp.regions.nearest import NearestPoints
 from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
 from privlp.regions.reduced import ReducedPolytope
+from privlp.rows import limbs
 from privlp.rows.door import Rows
-from privlp.rows.in_coordinates import RowsInCoordinates
+from privlp.rows.in_coordinates import UNITS_OF_HESSIAN, RowsInCoordinates
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -129,19 +130,21 @@ class PerturbedProgram:
         bent = self.rows.total(RowsInCoordinates.bent, softness, self.shift)
         share = min(1.0, wanted / max(bent, 1))
         found = self.rows.total(RowsInCoordinates.hessian, softness, self.shift, share)
-        return np.asarray(found)
+        return np.asarray(found / (UNITS_OF_HESSIAN * softness * share))
 
     def _gradient(self, z: FloatArray, softness: float) -> FloatArray:
-        total: FloatArray = self.rows.total(RowsInCoordinates.gradient, softness, self.shift)
+        found = self.rows.total(RowsInCoordinates.gradient, softness, self.shift)
+        total: FloatArray = limbs.value(found, of_rows=True)
         return total + self.linear + self.strength * (z - self.centre)
 
     def _length(self, z: FloatArray, step: FloatArray, softness: float) -> float:
         """Nearly the length at which F is least along the step, at most 1."""
+        reach = 2.0 ** math.frexp(float(np.linalg.norm(step)))[1]
 
         def slope(length: float) -> float:
             rest = self.linear + self.strength * (z + length * step - self.centre)
-            own: float = self.rows.total(RowsInCoordinates.slope, length, softness, self.shift)
-            return own + float(rest @ step)
+            own = self.rows.total(RowsInCoordinates.slope, length, softness, self.shift, reach)
+            return float(limbs.value(own)) * reach + float(rest @ step)
 
         low, high, at_low, at_high = 0.0, 1.0, slope(0.0), slope(1.0)
         if at_high <= _NEAR_ENOUGH * abs(at_low) or at_low >= 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +66,8 @@ class RowSource(ABC):
         Number of rows and of columns of all blocks.
     rows_of_blocks : tuple of int
         Number of rows of each block.
+    first_rows : tuple of int
+        The place of the first row of each block among all rows.
     is_sparse : bool
         Whether blocks are sparse; all of them are, or none.
     size : int
@@ -116,6 +119,7 @@ class RowSource(ABC):
                     parameter="A",
                 )
         self.rows_of_blocks = tuple(each.rows for each in found)
+        self.first_rows = tuple(accumulate(self.rows_of_blocks[:-1], initial=0))
         self.shape = sum(self.rows_of_blocks), found[0].columns
         self.is_sparse, self.size = found[0].is_sparse, sum(each.size for each in found)
         if quote and not self.shape[0]:

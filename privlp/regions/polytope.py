@@ -13,6 +13,7 @@ from privlp.checks import as_sparse, real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.highs_model import optimum, row_sizes
 from privlp.problem.standard_form import StandardForm
+from privlp.regions.exact_projection import ExactProjection
 from privlp.regions.optimum import is_range
 from privlp.regions.oracle import Leader, Oracle
 
@@ -56,6 +57,8 @@ class PublicPolytope:
     ruled_out : (r, d')
         Orthonormal directions, in units of the ranges, in which no two points of K differ because
         of public equalities.
+    projection : ExactProjection or None
+        Takes these directions away from a vector; ``None`` if there are none.
 
     Raises
     ------
@@ -88,6 +91,7 @@ class PublicPolytope:
                 " private rows, finds it."
             )
         self.ruled_out = self._span_of_equalities()
+        self.projection = ExactProjection(self.ruled_out) if self.ruled_out.size else None
 
     @property
     def size(self) -> int:
@@ -103,6 +107,21 @@ class PublicPolytope:
     def typical_norm(self) -> float:
         """Typical Euclidean norm of a row: the geometric mean of the ranges."""
         return float(np.exp(np.mean(np.log(self.unit[self.live]))))
+
+    def projected(self, total: FloatArray) -> FloatArray:
+        """An exact sum of rows without the directions that are ruled out; rounded once.
+
+        Parameters
+        ----------
+        total : (d',) or (2 (d' + 1),)
+            The sum of rows; or two parts of it and of a value, the second parts after the first.
+        """
+        if len(total) == self.size:
+            return total if self.projection is None else self.projection(total[None, :])
+        parts = total.reshape(2, -1)
+        if self.projection is None:
+            return np.asarray(parts.sum(axis=0))
+        return np.append(self.projection(parts[:, :-1]), parts[:, -1].sum())
 
     def objectives(self) -> tuple[float, float]:
         """Best and worst of all objectives over K, to minimise and without offset."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from privlp.regions.rounding import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
 from privlp.regions.simplex import Simplex
-from privlp.rows.on_grid import RowsOnGrid
+from privlp.rows.on_grid import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM, RowsOnGridOfSimplex
 from privlp.rows.parts import Part
 from privlp.rows.program_rows import RowBlock
 
@@ -20,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 _NEAR = 1 - 1e-9
 
 
-class RowsOfEqualNorm(RowsOnGrid):
+class RowsOfEqualNorm(RowsOnGridOfSimplex):
     """Rows g_i = scale_i (a_i - mean a_i) with ||g_i||_2 <= 1.
 
     a_i holds the values A'_ij v_j at the vertices. Adding a constant to the values and the
@@ -52,7 +51,7 @@ class RowsOfEqualNorm(RowsOnGrid):
         super().__init__(block, simplex, largest_n=largest_n, largest_price=largest_price)
 
     def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
-        size = self._simplex.size
+        size = self._region.size
         mean = part.sums() / size
         norm = np.sqrt(part.squares_about(mean, size))
         varies = norm > CONSTANT_ROW

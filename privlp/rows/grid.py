@@ -10,7 +10,9 @@ block, the thread or the machine, fused operations included.
 with a point is at most 2^(5+q+r), and q + r = 48. So a violation is a function of its row alone,
 however BLAS goes about many rows at a time.
 
-*Sums of a part* of at most 2^14 rows: at most 2^(14+3+p+q), and p + q <= 36.
+*Sums of a part* of at most 2^14 rows: at most 2^(14+3+p+q), and p + q <= 36. A part may have
+2^(log2(n) - 2) rows if that is more, log2 rounded up: at most 2^(log2(n)+1+p+q), and the next
+paragraph bounds p + q.
 
 *Sums of all rows.* What a row adds has a norm of at most sqrt(2): they are at most 2^(1/2+p+q) n,
 and p + q <= 52 - log2 n. In between, sums before centring are 64-bit integers: at most
@@ -32,6 +34,8 @@ n         q  p
 10^9     14  8
 ======== == ==
 
+*Dense weights* have a public sum: their bits follow from it (:meth:`Grid.bits_of_dense_weights`).
+
 Entries are rounded to the nearest, and so are weights: over n rows the errors average out, to about
 0.3 (2^-p + 2^-q) sqrt(n), far below the noise of any release.
 """
@@ -50,6 +54,8 @@ _DOUBLE = 53
 # Of entries, of a coordinate and an entry together, and of an entry and a weight together.
 _MOST_OF_ENTRIES, _OF_A_VIOLATION, _MOST_OF_A_TERM = 21, 48, 36
 _FEWEST = 8
+# Of entries and the sum of dense weights together, and of one such weight.
+_OF_DENSE_WEIGHTS, _MOST_OF_A_DENSE_WEIGHT = 49, 28
 
 
 def bits_of(largest_n: int) -> int:
@@ -112,6 +118,21 @@ class Grid:
     def of_term(self) -> float:
         """Units to 1 in a weight times an entry."""
         return 2.0 ** (self.entries + self.weights)
+
+    def bits_of_dense_weights(self, s: float) -> int:
+        """Bits of weights of a dense distribution, in units of its largest weight.
+
+        The sum of all weights is s 2^bits, at most 2^(49-q). So sums over rows are at most 2^52 in
+        size, of entries of at most 8.
+
+        Examples
+        --------
+        >>> from privlp.rows.grid import Grid
+        >>> Grid.of(10**6).bits_of_dense_weights(1000.0)
+        20
+        """
+        most = _OF_DENSE_WEIGHTS - self.entries - bits_of(math.ceil(s))
+        return max(0, min(most, _MOST_OF_A_DENSE_WEIGHT))
 
     def point(self, coordinates: FloatArray) -> tuple[FloatArray, float]:
         """A released point in units of the grid, and the size of the unit of a violation.

@@ -87,8 +87,10 @@ def program_on(client: Any, lp: ProgramData) -> OnCluster[RowBlock]:
     source: DaskRows = lp.A
     task = dask.delayed(_block, pure=False)
     blocks = [
-        task(known, A, b, (rows, source.shape[1]))
-        for (A, b), rows in zip(source.blocks, source.rows_of_blocks, strict=True)
+        task(known, A, b, (rows, source.shape[1]), first)
+        for (A, b), rows, first in zip(
+            source.blocks, source.rows_of_blocks, source.first_rows, strict=True
+        )
     ]
     return OnCluster(client, client.compute(blocks))
 
@@ -110,14 +112,16 @@ def _name_of(task: Any) -> str:
     return f"privlp-{getattr(inner, '__name__', 'part').strip('_')}"
 
 
-def _block(known: KnownProgram, A: Any, b: Any, shape: tuple[int, int]) -> RowBlock | Failed:
+def _block(
+    known: KnownProgram, A: Any, b: Any, shape: tuple[int, int], first: int
+) -> RowBlock | Failed:
     """The rows of a block; runs on a worker, like all functions below."""
 
     def made() -> RowBlock:
         rows, sides = cleaned(A, b)
         if rows.shape != shape:
             raise ValueError
-        return RowBlock(StandardForm.of(of_a_block(known, rows, sides)))
+        return RowBlock(StandardForm.of(of_a_block(known, rows, sides)), first=first)
 
     return _without_data(made)
 

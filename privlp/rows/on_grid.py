@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +19,26 @@ from privlp.rows.threads import over
 
 FloatArray = npt.NDArray[np.float64]
 
+#: Rows that vary by less on a region count as constant.
+CONSTANT_ROW = 1e-150
+#: Values of a row scaled to equal norm stay below this number before they are centred, or before
+#: public equalities rule out directions. So a row that varies by little of its size is shorter
+#: than 1.
+LARGEST_OF_EQUAL_NORM = 8.0
 # What a norm is shortened by before it is rounded, besides half a unit for each entry and centre.
 _SHORTER = 1e-9
 
 
+class Region(Protocol):
+    """A public region in whose coordinates rows are given."""
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+
+
 class RowsOnGrid(ABC):
-    """Rows g_i = scale_i (a_i - centre_i), with a_i the values A'_ij v_j at the vertices.
+    """Rows g_i = scale_i (a_i - centre_i), with a_i the values of row i in public coordinates.
 
     Scaled entries and centres are rounded to multiples of a public unit
     (:class:`~privlp.rows.grid.Grid`). A row is shortened before, so that rounding cannot make its
@@ -34,8 +50,8 @@ class RowsOnGrid(ABC):
     ----------
     block : RowBlock
         The rows.
-    simplex : Simplex
-        The region.
+    simplex : Region
+        The region: a simplex in most cases.
     largest_n : int
         Public bound on the number of rows of all blocks.
     largest_price : float, optional
@@ -45,16 +61,18 @@ class RowsOnGrid(ABC):
 
     #: Largest norm of a row, squared.
     largest_square = 1.0
+    #: By what share rows are shortened, besides what rounding takes.
+    shorter = _SHORTER
 
     def __init__(
         self,
         block: RowBlock,
-        simplex: Simplex,
+        simplex: Region,
         *,
         largest_n: int,
         largest_price: float | None = None,
     ) -> None:
-        self._simplex, self.grid = simplex, Grid.of(largest_n)
+        self._region, self.grid = simplex, self._grid(largest_n)
         self._price = None
         if largest_price is not None and block.price is not None:
             self._price = block.price / largest_price
@@ -63,28 +81,53 @@ class RowsOnGrid(ABC):
         self._centre = np.zeros(len(block.rhs), dtype=np.float32)
         self._parts: list[tuple[slice, Integers]] = []
         # Rounding moves an entry, and a centre, by half a unit.
-        shorter = 1.0 - np.sqrt(simplex.size) / self.grid.of_entry - _SHORTER
-        for rows, part in block.parts(simplex.vertices):
+        shorter = 1.0 - math.sqrt(simplex.size) / self.grid.of_entry - self.shorter
+        sides = self._sides(block)
+        for rows, part in self._source(block):
             scale, centre = self._scaled(part)
             scale *= max(shorter, 0.0)
-            self._rhs[rows] = scale * block.rhs[rows]
+            self._rhs[rows] = scale * sides[rows]
             factor = scale * self.grid.of_entry
             centre = np.rint(factor * centre)
-            self._parts.append((rows, self._kept(part.rounded(factor), centre)))
+            rounded = part.rounded(factor)
+            long = self._long(rounded, centre)
+            self._parts.append((rows, rounded.stored()))
             self._centre[rows] = centre
+            self._keep_more(rows, part, factor, long)
+
+    def _grid(self, largest_n: int) -> Grid:
+        """The grid of the rows."""
+        return Grid.of(largest_n)
+
+    @abstractmethod
+    def _source(self, block: RowBlock) -> Iterator[tuple[slice, Part]]:
+        """The values of rows, a few rows at a time."""
+
+    def _sides(self, block: RowBlock) -> FloatArray:
+        """The right-hand sides of these values."""
+        return block.rhs
 
     @abstractmethod
     def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
         """The factor of each row, and what is subtracted from its entries before."""
 
-    def _kept(self, part: Part, centre: FloatArray) -> Integers:
-        """The rounded entries of a part; those of rows that are too long are set to 0."""
-        square = part.squares_about(centre, self._simplex.size)
+    def _keep_more(  # noqa: B027 (most rows need no more)
+        self, rows: slice, part: Part, factor: FloatArray, long: npt.NDArray[np.bool_]
+    ) -> None:
+        """For those who need more of rows; those that are too long count for nothing."""
+
+    def _long(self, part: Part, centre: FloatArray) -> npt.NDArray[np.bool_]:
+        """Which rounded rows are too long; their entries, and centres, are set to 0."""
+        square = self._squares(part, centre)
         long = ~(square <= self.largest_square * self.grid.of_entry**2)
         if long.any():
             part.without(long)
             centre[long] = 0.0
-        return part.stored()
+        return np.asarray(long)
+
+    def _squares(self, part: Part, centre: FloatArray) -> FloatArray:
+        """The squared norms of rounded rows, in units: exact, or not too small."""
+        return part.squares_about(centre, self._region.size)
 
     @property
     def count(self) -> int:
@@ -118,7 +161,7 @@ class RowsOnGrid(ABC):
         slope *= self.grid.of_weight
 
         def run(parts: Sequence[tuple[slice, Integers]]) -> npt.NDArray[np.int64]:
-            total = np.zeros(self._simplex.size, dtype=np.int64)
+            total = np.zeros(self._region.size, dtype=np.int64)
             scratch = np.empty(max((part.size for _, part in parts), default=0))
             for rows, part in parts:
                 weigh = partial(self._weights, rows=rows, slope=slope, offset=offset, unit=unit)
@@ -144,15 +187,35 @@ class RowsOnGrid(ABC):
         return np.rint(products, out=products)
 
     def scores(self, z: FloatArray) -> FloatArray:
-        """-sum_i z_i g_i, one entry for each vertex, for any weights: in floating point."""
-        total = np.zeros(self._simplex.size)
-        for rows, part in self._parts:
-            weights = z[rows] if self._price is None else z[rows] * self._price[rows]
-            sums = part.transposed_times(weights)
-            total[: len(sums)] -= sums
-            total += weights @ self._centre[rows].astype(np.float64)
-        return total / self.grid.of_entry
+        """-sum_i z_i g_i, one entry for each vertex: exact for weights that are integers."""
+        return self._sum_over(self._parts, z) / self.grid.of_entry
 
+    def _sum_over(self, parts: Sequence[tuple[slice, Integers]], z: FloatArray) -> FloatArray:
+        """The weighed sum of some parts of rows, in units."""
+
+        def run(parts: Sequence[tuple[slice, Integers]]) -> FloatArray:
+            total = np.zeros(self._region.size)
+            for rows, part in parts:
+                weights = z[rows] if self._price is None else z[rows] * self._price[rows]
+                sums = part.transposed_times(weights)
+                total[: len(sums)] -= sums
+                total += weights @ self._centre[rows].astype(np.float64)
+            return total
+
+        return np.asarray(np.sum(over(parts, run), axis=0))
+
+    @abstractmethod
     def _point(self, answer: FloatArray) -> tuple[FloatArray, float]:
         """A point in units of the grid, and the unit of a violation."""
-        return self.grid.point(answer / self._simplex.vertices)
+
+
+class RowsOnGridOfSimplex(RowsOnGrid):
+    """Rows on a simplex: a_i holds the values A'_ij v_j at the vertices."""
+
+    _region: Simplex
+
+    def _source(self, block: RowBlock) -> Iterator[tuple[slice, Part]]:
+        return block.parts(self._region.vertices)
+
+    def _point(self, answer: FloatArray) -> tuple[FloatArray, float]:
+        return self.grid.point(answer / self._region.vertices)

@@ -7,9 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from privlp.regions.rounding import CONSTANT_ROW
 from privlp.regions.simplex import Simplex
-from privlp.rows.on_grid import RowsOnGrid
+from privlp.rows.on_grid import CONSTANT_ROW, RowsOnGridOfSimplex
 from privlp.rows.parts import Part
 from privlp.rows.program_rows import RowBlock
 
@@ -19,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 _UNITS = 2.0**20
 
 
-class RowsOfOneSign(RowsOnGrid):
+class RowsOfOneSign(RowsOnGridOfSimplex):
     """Rows g_i = sqrt(2) a_i/||a_i||_2 whose entries all have a given sign; all other rows are 0.
 
     a_i holds the values A'_ij v_j at the vertices. The inner product of two such rows is not
@@ -46,7 +45,7 @@ class RowsOfOneSign(RowsOnGrid):
     def _scaled(self, part: Part) -> tuple[FloatArray, FloatArray]:
         low, high = part.extremes()
         none = np.zeros_like(low)
-        norm = np.sqrt(part.squares_about(none, self._simplex.size))
+        norm = np.sqrt(part.squares_about(none, self._region.size))
         wrong = low < 0 if self._sign > 0 else high > 0
         counts = (norm > CONSTANT_ROW) & ~wrong
         return np.divide(math.sqrt(2.0), norm, out=np.zeros_like(norm), where=counts), none

@@ -13,22 +13,35 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.rows.grid import bits_of
+
 FloatArray = npt.NDArray[np.float64]
 Entries = npt.NDArray[np.float32]
 #: Weights of rows from their products with a point; may change its argument.
 Weigh: TypeAlias = Callable[[FloatArray], FloatArray]
 
-#: Rows of a part at most: partial sums over them are exact (:mod:`privlp.rows.grid`).
+#: Rows of a part at most, however few there are in all: partial sums over them are exact
+#: (:mod:`privlp.rows.grid`).
 MOST_ROWS = 2**14
+_ALL = slice(None)
+# Fewer weights than this share are picked out.
+_FEW = 0.1
+_BITS_OF_FEW = 16
 # Entries of a part, about: two megabytes in double precision, or less.
 _DENSE_ENTRIES, _SPARSE_ENTRIES = 2**17, 2**18
 
 
-def rows_of_a_part(shape: tuple[int, int], entries: int, *, sparse: bool) -> int:
-    """How many rows stand in a part, of so many rows and columns with so many entries in all."""
+def rows_of_a_part(
+    shape: tuple[int, int], entries: int, *, sparse: bool, private: int | None = None
+) -> int:
+    """How many rows stand in a part, of so many rows and columns with so many entries in all.
+
+    Of more `private` rows in all the grid is coarser, so sums over a quarter of them are exact too.
+    """
     of_one = max(1, entries // max(1, shape[0]))
     wanted = (_SPARSE_ENTRIES if sparse else _DENSE_ENTRIES) // of_one
-    return int(min(max(wanted, 64), MOST_ROWS))
+    most = MOST_ROWS * 2 ** max(bits_of(private or 0) - _BITS_OF_FEW, 0)
+    return int(min(max(wanted, 64), most))
 
 
 class DensePart:
@@ -57,10 +70,32 @@ class DensePart:
         """The smallest and the largest entry of each row, or 0 if that is smaller or larger."""
         return self.entries.min(axis=1, initial=0.0), self.entries.max(axis=1, initial=0.0)
 
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """The smallest and the largest entry of each row."""
+        return self.entries.min(axis=1), self.entries.max(axis=1)
+
+    def table(self, rows: slice = _ALL) -> FloatArray:
+        """All entries, (k, d), or those of some rows."""
+        return self.entries[rows]
+
+    def products(self, columns: FloatArray) -> FloatArray:
+        """The product of each row with each column; exact for integers of small sums."""
+        return np.asarray(self.entries @ columns)
+
+    def floors_of_shares(self, whole: FloatArray, units: float) -> FloatArray:
+        """Sum over rows of each squared entry's share of a number of the row, rounded down."""
+        return np.asarray(np.floor(self.entries**2 / whole[:, None] * units).sum(axis=0))
+
     def rounded(self, factor: FloatArray) -> DensePart:
         """Every row times its factor, rounded to the nearest integers."""
         scaled = self.entries * factor[:, None]
         return DensePart(np.rint(scaled, out=scaled))
+
+    def rest(self, factor: FloatArray, units: float) -> DensePart:
+        """What rounding leaves of every row times its factor, in finer units, rounded in turn."""
+        scaled = self.entries * factor[:, None]
+        scaled -= np.rint(scaled)
+        return DensePart(np.rint(units * scaled))
 
     def without(self, rows: npt.NDArray[np.bool_]) -> None:
         """Set the entries of some rows to 0."""
@@ -112,10 +147,39 @@ class SparsePart:
             high[some] = np.maximum(np.maximum.reduceat(self.entries.data, starts), 0.0)
         return low, high
 
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """The smallest and the largest entry of each row; 0 is one if it is not stored."""
+        low, high = self.extremes()
+        full = np.flatnonzero(self._stored == self.entries.shape[1])
+        if full.size:
+            rows = DensePart(self.entries[full].toarray())
+            low[full], high[full] = rows.ends()
+        return low, high
+
+    def table(self, rows: slice = _ALL) -> FloatArray:
+        """All entries, (k, d), or those of some rows."""
+        return np.asarray(self.entries[rows].toarray())
+
+    def products(self, columns: FloatArray) -> FloatArray:
+        """The product of each row with each column; exact for integers of small sums."""
+        return np.asarray(self.entries @ columns)
+
+    def floors_of_shares(self, whole: FloatArray, units: float) -> FloatArray:
+        """Sum over rows of each squared entry's share of a number of the row, rounded down."""
+        shares = np.floor(self.entries.data**2 / self._spread(whole) * units)
+        count = self.entries.shape[1]
+        return np.bincount(self.entries.indices, shares, count).astype(np.float64)
+
     def rounded(self, factor: FloatArray) -> SparsePart:
         """Every row times its factor, rounded to the nearest integers."""
         scaled = self.entries.data * self._spread(factor)
         return SparsePart(self._with(np.rint(scaled, out=scaled)))
+
+    def rest(self, factor: FloatArray, units: float) -> SparsePart:
+        """What rounding leaves of every row times its factor, in finer units, rounded in turn."""
+        scaled = self.entries.data * self._spread(factor)
+        scaled -= np.rint(scaled)
+        return SparsePart(self._with(np.rint(units * scaled)))
 
     def without(self, rows: npt.NDArray[np.bool_]) -> None:
         """Set the entries of some rows to 0."""
@@ -124,6 +188,13 @@ class SparsePart:
     def stored(self) -> SparseIntegers:
         """The entries, which are integers of at most 24 bits, to be kept."""
         return SparseIntegers(self._with(self.entries.data.astype(np.float32)))
+
+
+def _few(z: FloatArray) -> npt.NDArray[np.intp] | None:
+    """Where numbers are not 0, if those are few."""
+    if np.count_nonzero(z) > _FEW * len(z):
+        return None
+    return np.flatnonzero(z)
 
 
 Part: TypeAlias = DensePart | SparsePart
@@ -147,6 +218,9 @@ class DenseIntegers:
 
     def transposed_times(self, z: FloatArray) -> FloatArray:
         """The sum of all rows, each times its own number."""
+        few = _few(z)
+        if few is not None:
+            return np.asarray(z[few] @ self._entries[few].astype(np.float64))
         return np.asarray(z @ self._entries.astype(np.float64))
 
     def weighed(
@@ -181,6 +255,9 @@ class SparseIntegers:
 
     def transposed_times(self, z: FloatArray) -> FloatArray:
         """The sum of all rows, each times its own number."""
+        few = _few(z)
+        if few is not None:
+            return np.asarray(self._rows[few].T @ z[few])
         return np.asarray(self._columns @ z)
 
     def weighed(

@@ -47,8 +47,9 @@ class SourceBlocks:
 
     def read(self, wanted: Sequence[int]) -> Iterator[RowBlock]:
         """These blocks, one at a time."""
-        for A, b in self._source.read(wanted):
-            yield RowBlock(StandardForm.of(of_a_block(self._lp, A, b)))
+        for number, (A, b) in zip(wanted, self._source.read(wanted), strict=True):
+            form = StandardForm.of(of_a_block(self._lp, A, b))
+            yield RowBlock(form, first=self._source.first_rows[number])
 
 
 class MappedBlocks:
@@ -71,4 +72,4 @@ class MappedBlocks:
                 name: getattr(lp, name)[rows] for name in ("A", "b", "row_lower", "private")
             }
             own["penalty"] = None if lp.penalty is None else lp.penalty[rows]
-            yield RowBlock(StandardForm.of(KnownProgram.of(lp, **own)))
+            yield RowBlock(StandardForm.of(KnownProgram.of(lp, **own)), first=rows.start)

@@ -51,10 +51,12 @@ class RowBlock:
         Right-hand sides b'.
     price : (m,) or None
         Price of a unit of violation of each row; ``None`` if every row is hard.
+    first : int
+        The place of the first row of `form` among all rows of the user.
     """
 
-    def __init__(self, form: StandardForm) -> None:
-        n = form.lp.shape[0]
+    def __init__(self, form: StandardForm, *, first: int = 0) -> None:
+        n, self.first = form.lp.shape[0], first
         self.lp, self.rhs = form.lp, form.rhs
         self.price = None
         if form.lp.penalty is not None:
@@ -74,17 +76,23 @@ class RowBlock:
         """A sparse matrix by columns, for those who read columns."""
         return sp.csc_array(self._A)
 
-    def parts(self, factors: FloatArray) -> Iterator[tuple[slice, Part]]:
+    def parts(
+        self, factors: FloatArray, columns: npt.NDArray[np.intp] | None = None
+    ) -> Iterator[tuple[slice, Part]]:
         """A' diag(factors), a few rows at a time, and the place of these rows.
 
         Parameters
         ----------
         factors : (d',)
+        columns : (d',), optional
+            Variables of the user, in place of those of the standard form.
         """
         A = sp.csr_array(self._A) if self._sparse else self._A
-        wanted = rows_of_a_part(A.shape, A.nnz if self._sparse else A.size, sparse=self._sparse)
-        factors = self.form.column_sign * factors
-        every_column = np.array_equal(self.form.column, np.arange(A.shape[1]))
+        entries = A.nnz if self._sparse else A.size
+        wanted = rows_of_a_part(A.shape, entries, sparse=self._sparse, private=self.shape[0])
+        if columns is None:
+            columns, factors = self.form.column, self.form.column_sign * factors
+        every_column = np.array_equal(columns, np.arange(A.shape[1]))
         for start in range(0, self.shape[0], wanted):
             rows = slice(start, min(start + wanted, self.shape[0]))
             if not self._plain:
@@ -92,7 +100,7 @@ class RowBlock:
             else:
                 entries = _csr_rows(A, rows) if self._sparse else A[rows]
             if not every_column:
-                entries = entries[:, self.form.column]
+                entries = entries[:, columns]
             signs = None if self._plain else self.form.row_sign[rows].astype(np.float64)
             yield rows, (_sparse_part if self._sparse else _dense_part)(entries, factors, signs)
 
@@ -109,8 +117,10 @@ class RowBlock:
         factor = factor * self.form.column_sign[j]
         k = self.form.column[j]
         if self._plain and self._sparse:
-            stored, values = _stored(self._columns, k)
-            out[stored] += factor * scale[stored] * values
+            A = sp.csr_array(self._A)
+            places = np.flatnonzero(A.indices == k)
+            stored = np.searchsorted(A.indptr, places, side="right") - 1
+            out[stored] += factor * scale[stored] * A.data[places]
         else:
             out += factor * scale * self.column(j, signed=False)
 

@@ -36,9 +36,9 @@ class CountScore(DenseMultiplicativeWeights):
     def __init__(self, phi: float) -> None:
         self._phi = real(phi, "phi")
 
-    def scaled(self, simplex: Simplex, block: Any) -> Any:
+    def scaled(self, simplex: Simplex, block: Any, largest_n: int = 0) -> Any:
         """A block of rows whose scores are counts."""
-        return CountedRows(block, simplex, super().scaled(simplex, block), self._phi)
+        return CountedRows(block, simplex, super().scaled(simplex, block, largest_n), self._phi)
 
 
 class PublishedCountScore(PublishedDenseMultiplicativeWeights):
@@ -76,8 +76,8 @@ class CountedRows:
     def __init__(self, block: RowBlock, simplex: Simplex, rows: ScaledRows, phi: float) -> None:
         rhs = block.rhs + phi
         self._satisfied = np.empty((len(simplex.vertices), len(rhs)), dtype=bool)
-        for j, value in enumerate(simplex.vertices):
-            np.less_equal(block.column(j) * value, rhs, out=self._satisfied[j])
+        for some, part in block.parts(simplex.vertices):
+            self._satisfied[:, some] = (part.table() <= rhs[some, None]).T
         self._rows = rows
 
     @property
@@ -90,7 +90,7 @@ class CountedRows:
         self._rows.add_violations(j, step, out)
 
     def scores(self, z: FloatArray) -> FloatArray:
-        """Dual weight of the rows that each vertex satisfies."""
+        """Dual weight of the rows that each vertex satisfies; exact for integers."""
         total = np.zeros(len(self._satisfied))
         for start in range(0, len(z), _BLOCK):
             span = slice(start, start + _BLOCK)

@@ -11,8 +11,9 @@ import numpy as np
 
 from privlp.checks import real
 from privlp.duals.dense import DenseDual
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.errors import InvalidParameterError
 from privlp.methods.base import Method, PlannedRun
+from privlp.methods.descent import grid_of
 from privlp.methods.dmw import PURPOSE
 from privlp.methods.task import Task
 from privlp.players.game import Game, SelectionPlayer
@@ -21,12 +22,9 @@ from privlp.privacy import ChargedDraws, ExponentialMechanism
 from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
 from privlp.rows.door import Rows
-from privlp.rows.on_simplex import RowsOnSimplex
+from privlp.rows.on_simplex import RowsOnSimplex, ends_of
 from privlp.rows.program_rows import RowBlock
 
-# The published sensitivity covers the rounding of scores below this: docs/proofs.md, "The published
-# constants".
-_LARGEST_N_TIMES_S = 2.0**45
 # Declared bounds beyond these would overflow in divisions, or leave a sensitivity without digits.
 _SMALLEST_BOUND, _LARGEST_BOUND = 1e-100, 1e100
 
@@ -43,9 +41,9 @@ class PublishedDenseMultiplicativeWeights(Method):
     formula; the ledger charges the true cost of T such draws, which is less. alpha is in the units
     of the source, those of A x - b.
 
-    *Rounding.* The published sensitivity is larger than that of the lemma by a·v·k/s. This covers
-    the rounding of a score if n·s is below 2^45, where n is ten times the nominal n under
-    add/remove. Larger programs are refused. Proof: ``docs/proofs.md``, "The published constants".
+    *Rounding.* Sums are exact, of rows on a public grid (:mod:`privlp.rows.grid`). The published
+    sensitivity is larger than that of the lemma by a·v·k/s: more than the rounding of a row to the
+    grid. Proof: ``docs/proofs.md``, "The published constants".
     """
 
     name = "dmw-published"
@@ -55,19 +53,11 @@ class PublishedDenseMultiplicativeWeights(Method):
         return relation.changes_whole_rows
 
     def plan(self, task: Task) -> PlannedRun:
-        relation = task.constraint_private(self.name)
+        task.constraint_private(self.name)
         entry_bound, rhs_bound = _declared_bounds(task.width)
         s, alpha, n = task.density(), task.accuracy(), task.n
         eps, delta = task.ledger.eps, task.ledger.delta
-        if not relation.largest_n(n) * s < _LARGEST_N_TIMES_S:
-            count = f"ten times nominal_n={n}" if relation.hides_rows else f"{n}"
-            raise UnsupportedProblemError(
-                "method='dmw-published' needs s times the number of private rows below 2^45: beyond"
-                " it, rounding may move a score by more than the published sensitivity allows for."
-                f" Here s is {s:g}, with {count} private rows. Choose a smaller s, or"
-                " method='dmw'.",
-                parameter="method",
-            )
+        grid = grid_of(task)
         if alpha is None:
             raise InvalidParameterError(
                 "alpha is missing: method='dmw-published' takes its number of rounds from alpha.",
@@ -94,11 +84,13 @@ class PublishedDenseMultiplicativeWeights(Method):
             math.inf if math.isinf(eps) else eps / math.sqrt(8 * rounds * math.log(1 / delta))
         )
         mechanism = ExponentialMechanism(sensitivity, eps_per_round)
-        within = partial(rows_within_bounds, simplex, entry_bound, rhs_bound)
+        within = partial(
+            rows_within_bounds, simplex, entry_bound, rhs_bound, largest_n=task.largest_n
+        )
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Game:
             scaled = rows.keep(partial(self._scored, simplex, within))
-            dual = DenseDual(scaled, s, eta / (2 * rho))
+            dual = DenseDual(scaled, s, eta / (2 * rho), grid)
             return Game(dual, SelectionPlayer(simplex, *draws), rounds=rounds)
 
         return PlannedRun([(mechanism, rounds, PURPOSE)], start)
@@ -112,20 +104,26 @@ class PublishedDenseMultiplicativeWeights(Method):
 
 
 def rows_within_bounds(
-    simplex: Simplex, entry_bound: float, rhs_bound: float, block: RowBlock
+    simplex: Simplex,
+    entry_bound: float,
+    rhs_bound: float,
+    block: RowBlock,
+    *,
+    largest_n: int = 0,
 ) -> RowsOnSimplex:
     """Rows of the program; a row beyond the declared bounds is scaled down to them.
 
     The bounds are on abs(A'_ij) and abs(b'_i).
     """
-    low, high = block.extremes(np.ones(len(simplex.form.column)))
+    low, high = ends_of(block, np.ones(len(simplex.form.column)))
     # A row that is infinitely far beyond a tiny bound is scaled to zero; no warning may tell of it.
     with np.errstate(over="ignore"):
         excess = np.maximum(
             np.maximum(np.abs(low), np.abs(high)) / entry_bound, np.abs(block.rhs) / rhs_bound
         )
     scale = 1.0 / np.maximum(excess, 1.0)
-    return RowsOnSimplex(block, simplex, scale, scale * block.rhs)
+    unit = 2.0 ** math.frexp(entry_bound * float(simplex.vertices.max()))[1]
+    return RowsOnSimplex(block, simplex, scale, scale * block.rhs, largest_n=largest_n, unit=unit)
 
 
 def _declared_bounds(width: Any) -> tuple[float, float]:

@@ -1,0 +1,67 @@
+"""Sums of real numbers that do not depend on their order: each is written as a few integers.
+
+A number of size at most 1 is rounded to a multiple of 2^-18, what is left to one of 2^-36, and what
+is left then to one of 2^-54. Integers are added without error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+FloatArray = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_BITS, _COUNT = 18, 3
+#: Bits after the point of entries of rows whose weighted sums are asked for.
+BITS_OF_ENTRIES = 22
+# So many rows at a time: sums of products of a part are below 2^53.
+_AT_A_TIME = 2**13
+
+
+def limbs(values: FloatArray) -> FloatArray:
+    """Numbers of size at most 1 as integers, (3, m)."""
+    found, rest = np.empty((_COUNT, len(values))), values
+    for k in range(_COUNT):
+        rest = rest * 2.0**_BITS
+        np.rint(rest, out=found[k])
+        rest = rest - found[k]
+    return found
+
+
+def total(values: FloatArray) -> Integers:
+    """The sum of numbers of size at most 1, in limbs, (3,)."""
+    return np.asarray(limbs(values).astype(np.int64).sum(axis=1))
+
+
+def weighed(rows: Any, weights: FloatArray) -> Integers:
+    """The sum of rows with weights of size at most 1, in limbs, (3, p).
+
+    Entries of rows are multiples of 2^-22, of size at most 1.
+    """
+    found = np.zeros((_COUNT, rows.shape[1]), dtype=np.int64)
+    for start in range(0, len(weights), _AT_A_TIME):
+        some = slice(start, start + _AT_A_TIME)
+        part, w = rows[some], limbs(weights[some])
+        sums = (part.T @ w.T).T if sp.issparse(part) else w @ part
+        found += np.rint(sums * 2.0**BITS_OF_ENTRIES).astype(np.int64)
+    return found
+
+
+def value(found: Integers, *, of_rows: bool = False) -> Any:
+    """The number, or the vector, that limbs stand for."""
+    powers = 2.0 ** (-_BITS * np.arange(1, _COUNT + 1))
+    parts = found * (powers[:, None] if of_rows else powers)
+    return (parts[2] + parts[1] + parts[0]) * (2.0**-BITS_OF_ENTRIES if of_rows else 1.0)
+
+
+def on_grid(rows: Any) -> Any:
+    """Rows with entries rounded to multiples of 2^-22, in place."""
+    entries = rows.data if sp.issparse(rows) else rows
+    entries *= 2.0**BITS_OF_ENTRIES
+    np.rint(entries, out=entries)
+    entries *= 2.0**-BITS_OF_ENTRIES
+    return rows

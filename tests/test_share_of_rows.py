@@ -1,0 +1,121 @@
+"""Stages of a descent on many rows read a share of them, by public places."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from privlp import LinearProgram, solve
+from privlp.methods import staged_charges
+from privlp.methods.staged_charges import Stage
+from privlp.problem.standard_form import StandardForm
+from privlp.rows.program_rows import RowBlock
+from privlp.rows.share import share_of
+from tests.test_row_blocks import assert_same, split
+
+MANY = 30_000
+
+
+def block(A, b, first=0, **options):
+    lp = LinearProgram(np.ones(A.shape[1]), A, b, **options)
+    return RowBlock(StandardForm.of(lp), first=first)
+
+
+def numbered(n, first=0):
+    return block(np.ones((n, 1)), np.arange(float(first), float(first + n)), first)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.37])
+def test_a_share_has_its_size_on_every_stretch(share):
+    kept = share_of(numbered(20_000), share).rhs
+    assert len(kept) == pytest.approx(20_000 * share, abs=5)
+    stretch = (kept >= 5_000) & (kept < 10_000)
+    assert np.count_nonzero(stretch) == pytest.approx(5_000 * share, abs=5)
+
+
+@pytest.mark.parametrize("cut", [1, 333, 999])
+def test_blocks_that_know_their_place_make_the_same_choice(cut):
+    whole = share_of(numbered(1_000), 0.3).rhs
+    parts = share_of(numbered(cut), 0.3).rhs, share_of(numbered(1_000 - cut, cut), 0.3).rhs
+    np.testing.assert_array_equal(whole, np.concatenate(parts))
+
+
+def test_places_decide_and_numbers_do_not():
+    """What a record that is replaced says about itself changes no other row's place."""
+    rng = np.random.default_rng(0)
+    A, b = rng.normal(size=(500, 3)), rng.normal(size=500)
+    other, side = A.copy(), b.copy()
+    other[17], side[17] = 9.0, -4.0
+    one, two = share_of(block(A, b), 0.4), share_of(block(other, side), 0.4)
+    np.testing.assert_array_equal(one.form.row, two.form.row)
+    assert 0 < len(one.form.row) < 500
+
+
+def test_both_sides_of_a_row_belong_to_a_share_or_none():
+    A = np.ones((100, 2))
+    kept = share_of(block(A, np.ones(100), row_lower=np.zeros(100)), 0.3).form
+    above, below = kept.row[kept.row_sign > 0], kept.row[kept.row_sign < 0]
+    np.testing.assert_array_equal(above, below)
+
+
+def test_few_rows_and_rows_that_come_and_go_are_all_read():
+    shape = staged_charges._MANY[2]
+    options = {"noise": 8.5, "size": 80}
+    assert Stage.of(shape, n=20_000, **options).share == 1
+    assert Stage.of(shape, n=10**6, shares=False, **options).share == 1
+    assert Stage.of(shape, n=10**6, **{**options, "noise": 0.0}).share == 1
+
+
+def test_the_rows_that_are_read_grow_with_the_root_of_all_rows():
+    shape = staged_charges._MANY[2]
+    read = [n * Stage.of(shape, n=n, noise=8.5, size=80).share for n in (10**6, 10**8)]
+    assert read[1] == pytest.approx(10 * read[0])
+    assert read[0] < 50_000
+
+
+def many_rows():
+    """Costs, A and b of so many rows that stages read a share of them."""
+    rng = np.random.default_rng(1)
+    A = -rng.uniform(0.2, 1, (MANY, 5))
+    return rng.uniform(1, 3, 5), A, -np.ones(MANY)
+
+
+def solved(lp, method="staged-at-opt"):
+    return solve(lp, 1.0, 1e-6, MANY // 40, opt=5.0, method=method, rng=0)
+
+
+@pytest.fixture
+def shares(monkeypatch):
+    """The shares that are taken of blocks."""
+    found = []
+    monkeypatch.setattr(
+        "privlp.methods.staged_run.share_of",
+        lambda rows, share: found.append(share) or share_of(rows, share),
+    )
+    return found
+
+
+def test_a_solve_that_reads_a_share_misses_few_rows(shares):
+    costs, A, b = many_rows()
+    solution = solved(LinearProgram(costs, sp.csr_array(A), b))
+    assert len(shares) == 6
+    assert max(shares) < 0.5
+    assert np.count_nonzero(A @ solution.x > -1 + 0.01) <= MANY // 40
+
+
+@pytest.mark.parametrize("cuts", [[1], [9_999, 20_001], list(range(0, MANY, 3_333))])
+@pytest.mark.parametrize("method", ["staged", "staged-at-opt"])
+def test_blocks_know_their_places(shares, method, cuts):
+    costs, A, b = many_rows()
+    whole = solved(LinearProgram(costs, A, b), method)
+    assert 0 < min(shares) < 0.5
+    assert_same(whole, solved(LinearProgram(costs, *split(A, b, cuts)), method))
+
+
+def test_memory_maps_know_the_places_of_their_rows(shares, tmp_path, monkeypatch):
+    monkeypatch.setattr("privlp.rows.program_blocks._ENTRIES", 5 * 7_001)
+    costs, A, b = many_rows()
+    np.save(tmp_path / "A.npy", A)
+    mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
+    one, other = (solved(LinearProgram(costs, rows, b)) for rows in (A, mapped))
+    assert len(shares) > 12
+    assert_same(one, other)
