@@ -25,6 +25,9 @@ _SOFTER = (64.0, 8.0)
 _MUCH_SOFTER = (8.0**6, 8.0**5, 8.0**4, 8.0**3)
 _STEPS_ON_THE_WAY = 6
 _NEWTON_STEPS = 60
+# A step that rises by more than this share of the steepest rise leads uphill. It is computed afresh
+# with curvatures raised by these shares of the largest one.
+_UPHILL, _DAMPING = 1e-9, (1e-9, 1e-6, 1e-3)
 _CHECKED_EVERY = 20
 # Steps take the curvature of so many rows, or so many for each coordinate if that is more. This
 # number doubles after some steps: late ones take all rows.
@@ -110,16 +113,32 @@ class PerturbedProgram:
     ) -> FloatArray:
         """The point after some steps; their curvature is that of so many times the fewest rows."""
         for _ in range(steps):
-            gradient, slack = self._gradient(z, softness), self.region.slack(z)
-            hessian = self._curvature(softness, times)
-            hessian[np.diag_indices_from(hessian)] += self.strength
-            step = minimum(hessian, gradient, self.region.C, np.maximum(slack, 0.0))
-            step = self.region.within(z + step) - z
+            step = self._step(z, softness, times)
             self.rows.update(RowsInCoordinates.aim, step)
             length = self._length(z, step, softness)
             self.rows.update(RowsInCoordinates.move, length)
             z = z + length * step
         return z
+
+    def _step(self, z: FloatArray, softness: float, times: float) -> FloatArray:
+        """Newton's step, within K; damped where the plain one is so inexact that it leads uphill.
+
+        With little softness the curvature is huge in some directions and tiny in others. Clarabel's
+        tolerance is then too coarse to tell up from down. If damping does not help, the step is 0.
+        """
+        gradient, slack = self._gradient(z, softness), np.maximum(self.region.slack(z), 0.0)
+        hessian = self._curvature(softness, times)
+        diagonal = np.diag_indices_from(hessian)
+        hessian[diagonal] += self.strength
+        largest = float(hessian.diagonal().max())
+        for damping in (0.0, *_DAMPING):
+            hessian[diagonal] += damping * largest
+            step = minimum(hessian, gradient, self.region.C, slack)
+            step = self.region.within(z + step) - z
+            steepest = float(np.linalg.norm(gradient)) * float(np.linalg.norm(step))
+            if float(gradient @ step) <= _UPHILL * steepest:
+                return step
+        return np.zeros_like(z)
 
     def _curvature(self, softness: float, times: float) -> FloatArray:
         """Second derivatives of the sum of smoothed violations, (p, p), perhaps of a share of it.
