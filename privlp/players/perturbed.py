@@ -25,9 +25,8 @@ _SOFTER = (64.0, 8.0)
 _MUCH_SOFTER = (8.0**6, 8.0**5, 8.0**4, 8.0**3)
 _STEPS_ON_THE_WAY = 6
 _NEWTON_STEPS = 60
-# A step that rises by more than this share of the steepest rise leads uphill. It is computed afresh
-# with curvatures raised by these shares of the largest one.
-_UPHILL, _DAMPING = 1e-9, (1e-9, 1e-6, 1e-3)
+# Where a step leads uphill, curvatures are raised by these shares of the largest one, in turn.
+_DAMPING = (1e-9, 1e-6, 1e-3)
 _CHECKED_EVERY = 20
 # Steps take the curvature of so many rows, or so many for each coordinate if that is more. This
 # number doubles after some steps: late ones take all rows.
@@ -81,12 +80,14 @@ class PerturbedProgram:
         z = self.region.within(self.centre)
         self.rows.update(RowsInCoordinates.go_to, z)
         for factor in (_MUCH_SOFTER if sharp else ()) + _SOFTER:
-            z = self._newton(z, self.softness * factor, min(newton_steps, _STEPS_ON_THE_WAY))
+            steps = min(newton_steps, _STEPS_ON_THE_WAY)
+            z = self._newton(z, self.softness * factor, steps, sharp=sharp)
         for number in range(newton_steps):
             z, distance = self._certified(z, tolerance)
             if distance <= tolerance:
                 return z
-            z = self._newton(z, self.softness, 1, times=2.0 ** (number // _DOUBLED_EVERY))
+            times = 2.0 ** (number // _DOUBLED_EVERY)
+            z = self._newton(z, self.softness, 1, times=times, sharp=sharp)
         return z if sharp else self._accelerated(z, tolerance)
 
     def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
@@ -109,22 +110,28 @@ class PerturbedProgram:
         return z, distance
 
     def _newton(
-        self, z: FloatArray, softness: float, steps: int, *, times: float = 1.0
+        self,
+        z: FloatArray,
+        softness: float,
+        steps: int,
+        *,
+        times: float = 1.0,
+        sharp: bool = False,
     ) -> FloatArray:
         """The point after some steps; their curvature is that of so many times the fewest rows."""
         for _ in range(steps):
-            step = self._step(z, softness, times)
+            step = self._step(z, softness, times, sharp=sharp)
             self.rows.update(RowsInCoordinates.aim, step)
             length = self._length(z, step, softness)
             self.rows.update(RowsInCoordinates.move, length)
             z = z + length * step
         return z
 
-    def _step(self, z: FloatArray, softness: float, times: float) -> FloatArray:
-        """Newton's step, within K; damped where the plain one is so inexact that it leads uphill.
+    def _step(self, z: FloatArray, softness: float, times: float, *, sharp: bool) -> FloatArray:
+        """Newton's step within K; if `sharp`, damped where the plain one leads uphill.
 
-        With little softness the curvature is huge in some directions and tiny in others. Clarabel's
-        tolerance is then too coarse to tell up from down. If damping does not help, the step is 0.
+        With hardly any softness, curvatures differ so much between directions that Clarabel's
+        tolerance does not tell up from down. The step is 0 if damping does not help.
         """
         gradient, slack = self._gradient(z, softness), np.maximum(self.region.slack(z), 0.0)
         hessian = self._curvature(softness, times)
@@ -135,8 +142,7 @@ class PerturbedProgram:
             hessian[diagonal] += damping * largest
             step = minimum(hessian, gradient, self.region.C, slack)
             step = self.region.within(z + step) - z
-            steepest = float(np.linalg.norm(gradient)) * float(np.linalg.norm(step))
-            if float(gradient @ step) <= _UPHILL * steepest:
+            if not sharp or float(gradient @ step) <= 0:
                 return step
         return np.zeros_like(z)
 
