@@ -25,6 +25,8 @@ _SOFTER = (64.0, 8.0)
 _MUCH_SOFTER = (8.0**6, 8.0**5, 8.0**4, 8.0**3)
 _STEPS_ON_THE_WAY, _STEPS_IF_SHARP = 2, 6
 _NEWTON_STEPS = 60
+# Where a step leads uphill, curvatures are raised by these shares of the largest one, in turn.
+_DAMPING = (1e-9, 1e-6, 1e-3)
 _CHECKED_EVERY = 20
 # Steps take the curvature of so many rows, or so many for each coordinate if that is more. This
 # number doubles after some steps: late ones take all rows.
@@ -79,12 +81,13 @@ class PerturbedProgram:
         on_the_way = min(newton_steps, _STEPS_IF_SHARP if sharp else _STEPS_ON_THE_WAY)
         self.rows.update(RowsInCoordinates.go_to, z)
         for factor in (_MUCH_SOFTER if sharp else ()) + _SOFTER:
-            z = self._newton(z, self.softness * factor, on_the_way)
+            z = self._newton(z, self.softness * factor, on_the_way, sharp=sharp)
         for number in range(newton_steps):
             z, distance = self._certified(z, tolerance)
             if distance <= tolerance:
                 return z
-            z = self._newton(z, self.softness, 1, times=2.0 ** (number // _DOUBLED_EVERY))
+            times = 2.0 ** (number // _DOUBLED_EVERY)
+            z = self._newton(z, self.softness, 1, times=times, sharp=sharp)
         return z if sharp else self._accelerated(z, tolerance)
 
     def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
@@ -107,20 +110,41 @@ class PerturbedProgram:
         return z, distance
 
     def _newton(
-        self, z: FloatArray, softness: float, steps: int, *, times: float = 1.0
+        self,
+        z: FloatArray,
+        softness: float,
+        steps: int,
+        *,
+        times: float = 1.0,
+        sharp: bool = False,
     ) -> FloatArray:
         """The point after some steps; their curvature is that of so many times the fewest rows."""
         for _ in range(steps):
-            gradient, slack = self._gradient(z, softness), self.region.slack(z)
-            hessian = self._curvature(softness, times)
-            hessian[np.diag_indices_from(hessian)] += self.strength
-            step = minimum(hessian, gradient, self.region.C, np.maximum(slack, 0.0))
-            step = self.region.within(z + step) - z
+            step = self._step(z, softness, times, sharp=sharp)
             self.rows.update(RowsInCoordinates.aim, step)
             length = self._length(z, step, softness)
             self.rows.update(RowsInCoordinates.move, length)
             z = z + length * step
         return z
+
+    def _step(self, z: FloatArray, softness: float, times: float, *, sharp: bool) -> FloatArray:
+        """Newton's step within K; if `sharp`, damped where the plain one leads uphill.
+
+        With hardly any softness, curvatures differ so much between directions that Clarabel's
+        tolerance does not tell up from down. The step is 0 if damping does not help.
+        """
+        gradient, slack = self._gradient(z, softness), np.maximum(self.region.slack(z), 0.0)
+        hessian = self._curvature(softness, times)
+        diagonal = np.diag_indices_from(hessian)
+        hessian[diagonal] += self.strength
+        largest = float(hessian.diagonal().max())
+        for damping in (0.0, *_DAMPING):
+            hessian[diagonal] += damping * largest
+            step = minimum(hessian, gradient, self.region.C, slack)
+            step = self.region.within(z + step) - z
+            if not sharp or float(gradient @ step) <= 0:
+                return step
+        return np.zeros_like(z)
 
     def _curvature(self, softness: float, times: float) -> FloatArray:
         """Second derivatives of the sum of smoothed violations, (p, p), perhaps of a share of it.
