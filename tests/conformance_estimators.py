@@ -464,6 +464,9 @@ _LP_ROUTE = _fit(PrivateLPSVC, eps=1.0, delta=1e-6)
 _MEASURED_TWICE = 8.0
 _HALF_A_RECORD = replaced(private_lp_svc, "CENTRE", 0.25)
 
+#: Numbers of records between which the rule adds a round.
+_ROUNDS_DIFFER = _without_the_first(_records([1.0, 0.0], *_NOTHING[:298]))
+
 _PRIVATE_LP = [
     Played(
         "PrivateLPSVC: second moments",
@@ -520,7 +523,7 @@ _PRIVATE_LP = [
             _faults(
                 SCALE=scale,
                 RELATION=Patch(half),
-                STOP=Patch(_TRUE_NUMBER),
+                STOP=Patch(_TRUE_NUMBER, _ROUNDS_DIFFER),
             ),
         )
         for name, purpose, half, scale in (
