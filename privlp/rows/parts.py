@@ -214,6 +214,10 @@ class DenseIntegers:
     def __init__(self, entries: Entries) -> None:
         self._entries, self.size = entries, entries.size
 
+    def in_double(self) -> DensePart:
+        """The integers in double precision."""
+        return DensePart(self._entries.astype(np.float64))
+
     def times(self, x: FloatArray) -> FloatArray:
         """The product of each row with x."""
         return np.asarray(self._entries.astype(np.float64) @ x)
@@ -250,6 +254,10 @@ class SparseIntegers:
     def __init__(self, entries: sp.csr_array) -> None:
         self._data, self._rows, self._columns = entries.data, entries, entries.T
         self.size = len(entries.data)
+
+    def in_double(self) -> SparsePart:
+        """The integers in double precision."""
+        return SparsePart(self._rows.astype(np.float64))
 
     def times(self, x: FloatArray) -> FloatArray:
         """The product of each row with x."""
