@@ -27,6 +27,8 @@ _STEPS_ON_THE_WAY = 6
 _NEWTON_STEPS = 60
 # Where a step leads uphill, curvatures are raised by these shares of the largest one, in turn.
 _DAMPING = (1e-9, 1e-6, 1e-3)
+# Steps at each softness, without noise: until F falls by less than this share of the softness.
+_STEPS_TO_THE_END, _NO_FALL = 60, 1e-2
 _CHECKED_EVERY = 20
 # Steps take the curvature of so many rows, or so many for each coordinate if that is more. This
 # number doubles after some steps: late ones take all rows.
@@ -80,7 +82,7 @@ class PerturbedProgram:
         z = self.region.within(self.centre)
         self.rows.update(RowsInCoordinates.go_to, z)
         for factor in (_MUCH_SOFTER if sharp else ()) + _SOFTER:
-            steps = min(newton_steps, _STEPS_ON_THE_WAY)
+            steps = _STEPS_TO_THE_END if sharp else min(newton_steps, _STEPS_ON_THE_WAY)
             z = self._newton(z, self.softness * factor, steps, sharp=sharp)
         for number in range(newton_steps):
             z, distance = self._certified(z, tolerance)
@@ -120,15 +122,19 @@ class PerturbedProgram:
     ) -> FloatArray:
         """The point after some steps; their curvature is that of so many times the fewest rows."""
         for _ in range(steps):
-            step = self._step(z, softness, times, sharp=sharp)
+            step, fall = self._step(z, softness, times, sharp=sharp)
+            if sharp and fall <= _NO_FALL * softness:
+                break
             self.rows.update(RowsInCoordinates.aim, step)
             length = self._length(z, step, softness)
             self.rows.update(RowsInCoordinates.move, length)
             z = z + length * step
         return z
 
-    def _step(self, z: FloatArray, softness: float, times: float, *, sharp: bool) -> FloatArray:
-        """Newton's step within K; if `sharp`, damped where the plain one leads uphill.
+    def _step(
+        self, z: FloatArray, softness: float, times: float, *, sharp: bool
+    ) -> tuple[FloatArray, float]:
+        """Newton's step within K, and how fast F falls along it; if `sharp`, damped if it rises.
 
         With hardly any softness, curvatures differ so much between directions that Clarabel's
         tolerance does not tell up from down. The step is 0 if damping does not help.
@@ -142,9 +148,10 @@ class PerturbedProgram:
             hessian[diagonal] += damping * largest
             step = minimum(hessian, gradient, self.region.C, slack)
             step = self.region.within(z + step) - z
-            if not sharp or float(gradient @ step) <= 0:
-                return step
-        return np.zeros_like(z)
+            fall = -float(gradient @ step)
+            if fall >= 0 or not sharp:
+                return step, fall
+        return np.zeros_like(z), 0.0
 
     def _curvature(self, softness: float, times: float) -> FloatArray:
         """Second derivatives of the sum of smoothed violations, (p, p), perhaps of a share of it.
