@@ -1,6 +1,6 @@
 """Small programs that a user recognises, one for each way in which numbers can be private.
 
-They are made from a seed, or of real patients.
+They are made from a seed, or of real people.
 
 >>> from privlp import examples, solve
 >>> lp = examples.advertising(private="budgets")
@@ -198,6 +198,55 @@ def matrix_game(
     )
 
 
+def doctor_visits() -> LinearProgram:
+    """Grant visits to a doctor by a public formula, so that each of 20,190 real people has enough.
+
+    Each record is a person in one year, and owns one constraint: the visits that the formula grants
+    are at least those that the person made. The formula grants w_0 visits to everyone, and adds
+    w_1 if a physical condition limits the person, w_2 per 10 points of an index of chronic illness
+    (0 to 59), and w_3, w_4 or w_5 if the person calls her health good, fair or poor (rather than
+    excellent). All w are at least 0. The cost is the number of visits granted to an average member:
+    averages of the population, in round numbers, are declared public. The records come with
+    statsmodels (``randhie``: the RAND health insurance experiment).
+
+    Raises
+    ------
+    MissingDependencyError
+        If statsmodels is not installed.
+
+    Examples
+    --------
+    >>> from privlp import examples
+    >>> examples.doctor_visits().shape  # doctest: +SKIP
+    (20190, 6)
+    """
+    try:
+        from statsmodels.datasets import randhie  # noqa: PLC0415 (heavy and optional)
+    except ImportError as error:
+        raise MissingDependencyError(
+            "The people come with statsmodels: install it by pip install 'privlp[demo]'."
+        ) from error
+    people = randhie.load_pandas().data
+    health = ["physlm", "disea", "hlthg", "hlthf", "hlthp"]
+    units = np.array([1.0, 10.0, 1.0, 1.0, 1.0])
+    known = np.column_stack([np.ones(len(people)), people[health].to_numpy(float) / units])
+    average = np.array([1.0, 0.12, 1.12, 0.36, 0.08, 0.015])
+    return LinearProgram(
+        average,
+        -known,
+        -people["mdvis"].to_numpy(float),
+        variable_names=[
+            "everyone",
+            "limited by a physical condition",
+            "per 10 points of chronic illness",
+            "good health",
+            "fair health",
+            "poor health",
+        ],
+        name="doctor visits",
+    )
+
+
 def screening() -> LinearProgram:
     """Weigh measurements so that each of 569 real patients is on the right side of a threshold.
 
@@ -222,7 +271,7 @@ def screening() -> LinearProgram:
         from sklearn.datasets import load_breast_cancer  # noqa: PLC0415
     except ImportError as error:
         raise MissingDependencyError(
-            "The patients come with scikit-learn: install it by pip install 'privlp[demo]'."
+            "The patients come with scikit-learn: install it by pip install 'privlp[svm]'."
         ) from error
     records = load_breast_cancer()
     low, high = _documented_ranges(records.DESCR)

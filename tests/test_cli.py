@@ -493,31 +493,30 @@ def test_an_interruption_exits_with_130(model, monkeypatch):
 
 
 def test_demo_solves_real_records_and_draws(tmp_path):
-    pytest.importorskip("sklearn")
+    pytest.importorskip("statsmodels")
     picture = tmp_path / "demo.png"
     result = call("demo", "--output", picture, "--seed", 0)
     assert result.exit_code == 0, result.output
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "569 patients" in result.output
+    assert "20,190 records" in result.output
     assert "Exact optimum" in result.output
-    assert "spent eps" in result.output
-    assert "Rough" in result.output
-    assert (
-        "Alone they cost eps = 15.5 in sum; composed they cost less, and fit into a budget of 12."
-        in result.output
+    assert "spent eps = 1, " in result.output
+    number = r"([\d.,]+)"
+    rows = re.findall(
+        rf"^{number} +\S.*? {number} to {number} +{number} to {number}$",
+        result.output,
+        flags=re.MULTILINE,
     )
-    violated = {
-        row.split()[0]: int(row.split()[-3])
-        for row in result.output.splitlines()
-        if re.match(r"[0-9.]+ .*(Rough|Enough|Too few)", row)
-    }
-    assert (
-        f"at eps = {', '.join(eps for eps, rows in violated.items() if rows > 171)}: too few"
-        " patients" in result.output
-    )
+    table = [[float(cell.replace(",", "")) for cell in row] for row in rows]
+    assert [row[0] for row in table] == [0.1, 0.25, 0.5, 1, 4]
+    spread = [row[4] - row[3] for row in table]
+    assert spread[0] > 10 * spread[-1]  # more eps: answers lie closer together
+    missed_at_four = table[-1][3:5]
+    assert 350 < missed_at_four[0] <= missed_at_four[1] <= 400
+    assert 14 < table[-1][1] <= table[-1][2] < 15.5  # visits; exact: 71.5
 
 
-@pytest.mark.parametrize("library", ["sklearn.datasets", "matplotlib.pyplot"])
+@pytest.mark.parametrize("library", ["statsmodels.datasets", "matplotlib.pyplot"])
 def test_demo_without_its_libraries_says_what_to_install(monkeypatch, tmp_path, library):
     monkeypatch.setitem(__import__("sys").modules, library, None)
     result = call("demo", "--output", tmp_path / "demo.png")

@@ -1,4 +1,4 @@
-"""The program of real patients.
+"""The programs of real people.
 
 The programs made from a seed are tested where their relations are.
 """
@@ -32,6 +32,29 @@ def test_patients_need_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     with pytest.raises(
         MissingDependencyError,
-        match=r"come with scikit-learn: install it by pip install 'privlp\[demo\]'",
+        match=r"come with scikit-learn: install it by pip install 'privlp\[svm\]'",
     ):
         examples.screening()
+
+
+def test_people_are_covered_by_the_exact_formula():
+    records = pytest.importorskip("statsmodels.datasets").randhie.load_pandas().data
+    lp = examples.doctor_visits()
+    assert lp.shape == (20_190, 6)
+    assert lp.private.all()
+    np.testing.assert_array_equal(lp.b, -records["mdvis"])
+    np.testing.assert_allclose(10 * -lp.A[:, 2], records["disea"])
+    np.testing.assert_allclose(lp.c, -lp.A.mean(axis=0), rtol=0.04)  # public averages, rounded
+    exact = solve_exact(lp)
+    assert exact.status.success
+    assert (-lp.A @ exact.x >= records["mdvis"] - 1e-6).all()
+    assert exact.objective == pytest.approx(71.5, abs=0.2)
+
+
+def test_people_need_statsmodels(monkeypatch):
+    monkeypatch.setitem(sys.modules, "statsmodels.datasets", None)
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"come with statsmodels: install it by pip install 'privlp\[demo\]'",
+    ):
+        examples.doctor_visits()

@@ -12,7 +12,7 @@ from privlp.cli.options import EXIT_CODES
 _COMMANDS = {
     "audit": "Look for a fault in a private solve of a model; not private.",
     "budget": "Make a budget that is kept in a file, or say what it has paid for.",
-    "demo": "Solve a program on real medical records, and draw it.",
+    "demo": "Solve a program of 20,190 real people, and draw it.",
     "exact": "Solve a model exactly with HiGHS; not private.",
     "plan": "Predict how well a model can be solved privately; spends nothing.",
     "solve": "Solve a model privately.",

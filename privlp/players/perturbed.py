@@ -20,19 +20,18 @@ FloatArray = npt.NDArray[np.float64]
 _HALVINGS = 40
 _NEAR_ENOUGH = 0.02
 # The search starts with a softness larger by these factors, and takes this many steps at each. If
-# violations are hardly softened, as without noise, it starts with many more.
+# violations are hardly softened, as without noise, it starts with many more, and takes more steps:
+# until F falls by less than a share of the softness.
 _SOFTER = (64.0, 8.0)
 _MUCH_SOFTER = (8.0**6, 8.0**5, 8.0**4, 8.0**3)
-_STEPS_ON_THE_WAY = 6
+_STEPS_ON_THE_WAY, _STEPS_IF_SHARP, _NO_FALL = 2, 60, 1e-2
 _NEWTON_STEPS = 60
 # Where a step leads uphill, curvatures are raised by these shares of the largest one, in turn.
 _DAMPING = (1e-9, 1e-6, 1e-3)
-# Steps at each softness, without noise: until F falls by less than this share of the softness.
-_STEPS_TO_THE_END, _NO_FALL = 60, 1e-2
 _CHECKED_EVERY = 20
 # Steps take the curvature of so many rows, or so many for each coordinate if that is more. This
 # number doubles after some steps: late ones take all rows.
-_FEWEST_BENT, _BENT = 2**13, 100
+_FEWEST_BENT, _BENT = 2**12, 50
 _DOUBLED_EVERY = 3
 
 
@@ -80,10 +79,10 @@ class PerturbedProgram:
         cover, and the last point of Newton's method is taken, certified or not.
         """
         z = self.region.within(self.centre)
+        on_the_way = min(newton_steps, _STEPS_IF_SHARP if sharp else _STEPS_ON_THE_WAY)
         self.rows.update(RowsInCoordinates.go_to, z)
         for factor in (_MUCH_SOFTER if sharp else ()) + _SOFTER:
-            steps = _STEPS_TO_THE_END if sharp else min(newton_steps, _STEPS_ON_THE_WAY)
-            z = self._newton(z, self.softness * factor, steps, sharp=sharp)
+            z = self._newton(z, self.softness * factor, on_the_way, sharp=sharp)
         for number in range(newton_steps):
             z, distance = self._certified(z, tolerance)
             if distance <= tolerance:
