@@ -20,10 +20,11 @@ FloatArray = npt.NDArray[np.float64]
 _HALVINGS = 40
 _NEAR_ENOUGH = 0.02
 # The search starts with a softness larger by these factors, and takes this many steps at each. If
-# violations are hardly softened, as without noise, it starts with many more, and takes more steps.
+# violations are hardly softened, as without noise, it starts with many more, and takes more steps:
+# until F falls by less than a share of the softness.
 _SOFTER = (64.0, 8.0)
 _MUCH_SOFTER = (8.0**6, 8.0**5, 8.0**4, 8.0**3)
-_STEPS_ON_THE_WAY, _STEPS_IF_SHARP = 2, 6
+_STEPS_ON_THE_WAY, _STEPS_IF_SHARP, _NO_FALL = 2, 60, 1e-2
 _NEWTON_STEPS = 60
 # Where a step leads uphill, curvatures are raised by these shares of the largest one, in turn.
 _DAMPING = (1e-9, 1e-6, 1e-3)
@@ -120,15 +121,19 @@ class PerturbedProgram:
     ) -> FloatArray:
         """The point after some steps; their curvature is that of so many times the fewest rows."""
         for _ in range(steps):
-            step = self._step(z, softness, times, sharp=sharp)
+            step, fall = self._step(z, softness, times, sharp=sharp)
+            if sharp and fall <= _NO_FALL * softness:
+                break
             self.rows.update(RowsInCoordinates.aim, step)
             length = self._length(z, step, softness)
             self.rows.update(RowsInCoordinates.move, length)
             z = z + length * step
         return z
 
-    def _step(self, z: FloatArray, softness: float, times: float, *, sharp: bool) -> FloatArray:
-        """Newton's step within K; if `sharp`, damped where the plain one leads uphill.
+    def _step(
+        self, z: FloatArray, softness: float, times: float, *, sharp: bool
+    ) -> tuple[FloatArray, float]:
+        """Newton's step within K, and how fast F falls along it; if `sharp`, damped if it rises.
 
         With hardly any softness, curvatures differ so much between directions that Clarabel's
         tolerance does not tell up from down. The step is 0 if damping does not help.
@@ -142,9 +147,10 @@ class PerturbedProgram:
             hessian[diagonal] += damping * largest
             step = minimum(hessian, gradient, self.region.C, slack)
             step = self.region.within(z + step) - z
-            if not sharp or float(gradient @ step) <= 0:
-                return step
-        return np.zeros_like(z)
+            fall = -float(gradient @ step)
+            if fall >= 0 or not sharp:
+                return step, fall
+        return np.zeros_like(z), 0.0
 
     def _curvature(self, softness: float, times: float) -> FloatArray:
         """Second derivatives of the sum of smoothed violations, (p, p), perhaps of a share of it.
