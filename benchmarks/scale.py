@@ -132,9 +132,10 @@ def costs_of_a_round(A: Any, turns: int) -> tuple[float, float, float, float]:
     dual = ElasticDual(
         lp.rows().keep(scaled), simplex.point(np.full(simplex.size, 1 / A.shape[1])), 0.1
     )
-    played = Turns(dual.scores, unit, turns=turns)
-    set_up = Turns(lambda: lp.rows().keep(scaled), unit, turns=SET_UPS)
-    built = Turns(lambda: program(A), unit, turns=SET_UPS)
+    of_process = partial(Turns, clock=time.process_time)
+    played = of_process(dual.scores, unit, turns=turns)
+    set_up = of_process(lambda: lp.rows().keep(scaled), unit, turns=SET_UPS)
+    built = of_process(lambda: program(A), unit, turns=SET_UPS)
     return played.of_medians, played.of_minima, set_up.of_minima, built.of_minima
 
 
@@ -250,8 +251,8 @@ _ABOUT_ROUNDS = (
     " thread; they took turns with what is measured. A round of the default descent makes"
     " violations, weights and their exact sum in one read of the rows. The set-up scales the rows"
     " and puts them on the grid; building checks the program, whose matrix is read-only and so is"
-    " not copied. The machine was shared while this was measured: minima are nearer to its own"
-    " speed than medians."
+    " not copied. Times are those of the process, in one thread, because the machine was shared."
+    " Its caches were too, so minima are nearer to its own speed than medians."
 )
 _OF_ROUNDS = [
     "matrix",

@@ -125,7 +125,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "planted": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "tests/planted/*.py"),
     "private_lp_svc": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER),
     "regression": (*PRIVACY, *SOLVERS, *REGRESSION),
-    "blocks": (*PRIVACY, *SOLVERS),
+    "blocks": (*PRIVACY, *SOLVERS, "benchmarks/scale.py"),
     "scale": (*PRIVACY, *SOLVERS),
     "scm_curves": (
         *PRIVACY,

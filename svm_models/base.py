@@ -33,7 +33,7 @@ from svm_models.neighbours import (
     require_nominal,
 )
 from svm_models.records import within_norm
-from svm_models.threshold import private_threshold
+from svm_models.threshold import decisions_of, private_threshold
 from svm_models.validation import validated
 
 FloatArray = npt.NDArray[np.float64]
@@ -96,9 +96,7 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         # Weights of an earlier fit must not pass for this one's, should this one be cut short.
         self.__dict__.pop("coef_", None)
         self._warn_before_reading()
-        X, y = validated(
-            self, X, y, dtype=np.float64, count_is_private=self._relation() != "replace"
-        )
+        X, y = self._read(X, y)
         self.classes_, signs = two_classes(y, self.classes)
         self.intercept_ = np.zeros(1)
         self.privacy_ = None
@@ -107,6 +105,14 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
 
     def _warn_before_reading(self) -> None:
         """Say what is to be said before the records are looked at."""
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Checked records, in double precision unless training converts them, and labels."""
+        count_is_private = self._relation() != "replace"
+        found: tuple[Any, Any] = validated(
+            self, X, y, dtype=np.float64, count_is_private=count_is_private
+        )
+        return found
 
     def _relation(self) -> str:
         """Which data sets are neighbours; unless a record is replaced, their number is private."""
@@ -228,7 +234,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             )
             # Whether a number overflows depends on the records; nobody may learn it from a warning.
             with np.errstate(all="ignore"):
-                X = within_norm(X, data_norm)
+                X = self._bounded(X, data_norm)
                 w = self._train_privately(X, signs, self._for_training(account), neighbours)
                 self._buy_threshold(X, signs, w, account, neighbours)
                 return w
@@ -280,6 +286,11 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             return account
         return account.part(left, self.delta, several_calls=self.plans_several_calls)
 
+    def _of_classes(self) -> tuple[float, float] | None:
+        """The weights of both classes in units of the larger, if they are weighted."""
+        found = class_weights(self.class_weight, self.classes_)
+        return None if found is None else found[1]
+
     def _weights(self, signs: FloatArray) -> tuple[float, FloatArray | None]:
         """The largest weight of a class, and the weight of each record in units of it."""
         found = class_weights(self.class_weight, self.classes_)
@@ -296,7 +307,16 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             return
         reach = float(np.linalg.norm(w)) * float(self.data_norm)
         part = account.part(float(self.threshold_share))
-        self.intercept_ = np.array([-private_threshold(X, signs, w, reach, part, neighbours)])
+        decisions = self._decisions(X, w)
+        self.intercept_ = np.array([-private_threshold(decisions, signs, reach, part, neighbours)])
+
+    def _bounded(self, X: Any, data_norm: float) -> Any:
+        """The records, none longer than `data_norm`, unless training sees to that."""
+        return within_norm(X, data_norm)
+
+    def _decisions(self, X: Any, w: FloatArray) -> FloatArray:
+        """x·w of each record of norm data_norm at most."""
+        return decisions_of(X, w)
 
     def _train_privately(
         self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours

@@ -26,7 +26,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,14 +39,15 @@ from privlp.privacy import (
     ObjectivePerturbation,
 )
 from svm_models.account import Account
-from svm_models.margins import Weighted
 from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
+from svm_models.record_grid import RecordGrid
 from svm_models.whitening import (
     NORM,
     PURPOSE,
     SHARE_OF_MOMENTS,
     error_of_a_record,
+    moments_of,
     noise_beside_a_mean,
     noise_of_one_sum,
     ridge_of,
@@ -55,7 +55,6 @@ from svm_models.whitening import (
     sensitivity_of_moments,
     shortened,
     spread_of,
-    summed_by,
     whitening,
 )
 
@@ -121,7 +120,7 @@ def perturb_whitened_objective(
     once = noise_of_one_sum(ledger, neighbours)
     ridge = ridge_of(noise_beside_a_mean(neighbours.n, p, once.sigma))
     error = error_of_a_record(p, spread_of(ridge))
-    sensitivity = sensitivity_of_moments(neighbours, p)
+    sensitivity = sensitivity_of_moments(neighbours)
     noise_of_moments = once.sigma / neighbours.moved / math.sqrt(SHARE_OF_MOMENTS)
     moments = GaussianMechanism(sensitivity, sensitivity * noise_of_moments)
     inner, (release, cover, draw) = _planned(
@@ -130,21 +129,15 @@ def perturb_whitened_objective(
         add_regularization=add_regularization,
         before=[(moments, 1, PURPOSE)],
     )
-    records = risk.rows.keep(partial(_in_units, unit=risk.data_norm))
-    whiten, _ = whitening(
-        second_moments(records, release, summed_by(neighbours)) / neighbours.n, ridge
-    )
+    grid = RecordGrid.of(neighbours.most)
+    kernel = partial(moments_of, unit=risk.data_norm, grid=grid)
+    whiten, _ = whitening(second_moments(risk.rows, kernel, grid, release) / neighbours.n, ridge)
     rows = risk.rows.keep(
         partial(shortened, unit=risk.data_norm, whiten=whiten, shorten=math.isfinite(ledger.eps))
     )
     linear = draw(np.zeros(p)) / neighbours.n
     v = cover(replace(inner, rows=rows, linear=linear).minimise())
     return np.asarray(whiten @ v) / risk.data_norm
-
-
-def _in_units(block: Any, unit: float) -> Any:
-    """The records of a block, without weights, in units of their bound."""
-    return (block.M if isinstance(block, Weighted) else block) / unit
 
 
 def _planned(

@@ -18,25 +18,22 @@ from privlp.players.driver import drive
 from privlp.players.game import Game
 from privlp.players.rounds import weights_of_rounds
 from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
-from privlp.rows.in_memory import InMemory
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.neighbours import Neighbours
-from svm_models.records import signed
+from svm_models.record_grid import RecordGrid, Whitening
+from svm_models.record_source import RecordSource, decisions, read
+from svm_models.records_on_grid import RecordsOnGrid
 from svm_models.whitened_records import CENTRE, SOFTNESS, WhitenedRecords
-from svm_models.whitened_twice import PURPOSE_AGAIN, Coordinates, spread_of_both
+from svm_models.whitened_twice import PURPOSE_AGAIN, Coordinates
 from svm_models.whitening import (
-    NORM,
     PURPOSE,
     SHARE_OF_MOMENTS,
     noise_beside_a_mean,
     noise_of_one_sum,
     ridge_of,
-    rounding_error,
     second_moments,
     sensitivity_of_moments,
-    spread_of,
-    summed_by,
 )
 
 FloatArray = npt.NDArray[np.float64]
@@ -48,8 +45,6 @@ _STEP = 0.25
 #: Between these levels of noise second moments are measured twice: below, one release shows weak
 #: directions well enough; above, two show them no better.
 _LEAST_FOR_TWO, _MOST_FOR_TWO = 3e-3, 1e-2
-#: Sums are added up in parts of so many records where weak directions count a lot.
-_PART = 4096
 
 
 @dataclass(frozen=True)
@@ -106,14 +101,6 @@ class Rule:
     def shares(self) -> Shares:
         """What buys what."""
         return _TWICE if self.twice else _ONCE
-
-    def part(self, neighbours: Neighbours) -> int:
-        """How many records are added up before their sums are."""
-        return min(_PART, neighbours.most) if self.twice else summed_by(neighbours)
-
-    def spread(self) -> float:
-        """Bound on the norm of the matrix that whitens the records of the rounds."""
-        return spread_of_both(self.ridge) if self.twice else spread_of(self.ridge)
 
     @classmethod
     def of(cls, n: int, p: int, sigma: float) -> Rule:
@@ -246,29 +233,44 @@ class PrivateLPSVC(PrivateLinearClassifier):
         """Noise is Gaussian."""
         return True
 
+    def _read(self, X: Any, y: Any) -> tuple[RecordSource, Any]:
+        """Records as they were given: training converts a few at a time."""
+        return read(self, X, y, count_is_private=self._relation() != "replace")
+
+    def _bounded(self, X: RecordSource, data_norm: float) -> RecordSource:  # noqa: ARG002
+        """Training scales records down."""
+        return X
+
+    def _decisions(self, X: RecordSource, w: FloatArray) -> FloatArray:
+        found = X.rows(np.ones(X.shape[0])).map(decisions, w, float(self.data_norm))
+        return np.concatenate(found)
+
     def _train_privately(
-        self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+        self, X: RecordSource, signs: FloatArray, account: Account, neighbours: Neighbours
     ) -> FloatArray:
         n, p = neighbours.n, X.shape[1]
         data_norm = float(self.data_norm)
         rule = self._rule(neighbours, p, account)
         self.radius_, self.rounds_ = rule.radius / data_norm, rule.rounds
-        moments, *again, centre, sums = _charge(neighbours, p, rule, account)
+        moments, *again, centre, sums = _charge(neighbours, rule, account)
+        grid = RecordGrid.of(neighbours.most)
         # Of norm 1, so that w is in units of 1/data_norm.
-        records = InMemory(signed(X, signs / data_norm))
-        part = rule.part(neighbours)
-        coordinates = Coordinates(np.eye(p), second_moments(records, moments, part) / n, rule.ridge)
+        records = X.rows(signs).keep(partial(RecordsOnGrid, data_norm=data_norm, grid=grid))
+        coordinates = Coordinates(
+            np.eye(p),
+            second_moments(records, RecordsOnGrid.second_moments, grid, moments) / n,
+            rule.ridge,
+        )
         if again:
             coordinates = Coordinates.measured(
-                records, coordinates.whiten, again[0], n, rule.ridge, part
+                records, coordinates.whiten, grid, again[0], n, rule.ridge
             )
-        whiten = coordinates.whiten
+        whiten = Whitening.of(coordinates.whiten, grid)
         shorten = math.isfinite(account.ledger.eps)
-        _, weights = self._weights(signs)
         whitened = records.keep(
-            partial(WhitenedRecords, whiten=whiten, shorten=shorten, part=part, weights=weights)
+            partial(WhitenedRecords, whiten=whiten, shorten=shorten, of_classes=self._of_classes())
         )
-        half = np.asarray(centre(whitened.total(WhitenedRecords.centre)))
+        half = np.asarray(centre(whiten.of_sum(whitened.total(WhitenedRecords.centre))))
         # In these coordinates the mean loss has curvature 1/(2 h reach^2) at most, as far as the
         # moments tell.
         step = (_STEP if shorten else 1.0) * 2 * SOFTNESS * coordinates.reach**2 / n
@@ -277,7 +279,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
         separation = coordinates.separation(half, noise.sigma, n) if rule.steered else 0.0
         ball = coordinates.ball(step, rule.radius, separation)
         player = AcceleratedDescent(ball, sums, costs=-half)
-        dual = ElasticDual(whitened, player.point, 2 * SOFTNESS)
+        dual = ElasticDual(whitened, player.point, 2 * SOFTNESS, finish=whiten.of_sum)
         game = Game(dual, player, rounds=rule.rounds)
         drive(game, progress=False, time_limit=None)
         w = game.released().x
@@ -311,14 +313,12 @@ class PrivateLPSVC(PrivateLinearClassifier):
         return replace(rule, radius=radius, rounds=rounds)
 
 
-def _charge(neighbours: Neighbours, p: int, rule: Rule, account: Account) -> list[ChargedDraws]:
+def _charge(neighbours: Neighbours, rule: Rule, account: Account) -> list[ChargedDraws]:
     """Charge the second moments, half of the sum of records, and all rounds at once.
 
     Second moments are charged twice if they are measured twice.
     """
-    of_moments = sensitivity_of_moments(neighbours, p)
-    rounding = rounding_error(neighbours.most, p, rule.spread(), rule.part(neighbours))
-    of_sums = neighbours.moved * NORM * CENTRE + 2 * rounding
+    of_moments, of_sums = sensitivity_of_moments(neighbours), neighbours.moved * CENTRE
     shares = rule.shares
 
     def once(sensitivity: float, share: float, intensity: float) -> GaussianMechanism:

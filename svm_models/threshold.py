@@ -26,7 +26,11 @@ _BLOCK = 4096
 
 
 def private_threshold(
-    X: Any, signs: FloatArray, w: FloatArray, reach: float, account: Account, neighbours: Neighbours
+    decisions: FloatArray,
+    signs: FloatArray,
+    reach: float,
+    account: Account,
+    neighbours: Neighbours,
 ) -> float:
     """The decision above which records are positive: of about the best balanced accuracy.
 
@@ -45,11 +49,9 @@ def private_threshold(
 
     Parameters
     ----------
-    X : (n, p) array or CSR array
-        Records of norm data_norm at most.
+    decisions : (n,) array
+        x·w of records of norm data_norm at most and released weights w.
     signs : (n,) array
-    w : (p,) array
-        Released weights.
     reach : float
         ||w||_2 data_norm: no decision is larger. Released.
     account : Account
@@ -64,7 +66,6 @@ def private_threshold(
     release, choose = account.charge_together(
         [(counts, 1, "count the classes"), (choice, 1, "choose a threshold")]
     )
-    decisions = _decisions(X, w)
     negative, positive = np.sort(decisions[signs < 0]), np.sort(decisions[signs > 0])
     if neighbours.moved == 2:
         positives = float(release(float(len(positive))))
@@ -79,7 +80,7 @@ def private_threshold(
     return float(thresholds[choose(weights[0] * below + weights[1] * above)])
 
 
-def _decisions(X: Any, w: FloatArray) -> FloatArray:
+def decisions_of(X: Any, w: FloatArray) -> FloatArray:
     """x·w of each record, to the last bit a function of that record and of w alone."""
     if sp.issparse(X):
         return np.asarray(X @ w)

@@ -68,7 +68,7 @@ def validated(
     try:
         # Its sum of all entries may overflow, which depends on the records.
         with np.errstate(all="ignore"):
-            X = _as_stored(X) if sp.issparse(X) else X
+            X = as_stored(X) if sp.issparse(X) else X
             return validate_data(estimator, X, y, accept_sparse="csr", **options)
     except (ValueError, TypeError, OverflowError) as raised:
         error, message = type(raised), str(raised)
@@ -83,10 +83,10 @@ def validated(
     raise (TypeError if issubclass(error, TypeError) else ValueError)(message)
 
 
-def _as_stored(X: Any) -> Any:
-    """The entries of a sparse array in CSR and in double precision, as they are stored.
+def as_stored(X: Any) -> Any:
+    """The entries of a sparse array in CSR, as they are stored.
 
-    An array of anything but real numbers is returned as it is.
+    An array of anything but real numbers is returned as it is. What is in CSR is not copied.
 
     SciPy's own conversions sum duplicate entries in the caller's precision, where a sum may
     overflow. Indices out of range are refused, because products would read other memory.
@@ -102,7 +102,7 @@ def _as_stored(X: Any) -> Any:
         return sp.csr_array((X.data[order].astype(float), X.col[order], starts), shape=X.shape)
     X = X.tocsr()  # of the formats that are left, none is summed
     count = X.indptr[-1]
-    return sp.csr_array((X.data[:count].astype(float), X.indices[:count], X.indptr), shape=X.shape)
+    return sp.csr_array((X.data[:count], X.indices[:count], X.indptr), shape=X.shape)
 
 
 def _require_indices_in_range(X: Any, width: int) -> None:

@@ -17,7 +17,9 @@ import numpy.typing as npt
 from privlp.privacy import ChargedDraws
 from privlp.regions.l1_ball import L1Ball
 from privlp.rows.door import Rows
-from svm_models.whitening import REACH, second_moments, shortened, spread_of
+from svm_models.record_grid import RecordGrid, Whitening
+from svm_models.records_on_grid import RecordsOnGrid, Totals
+from svm_models.whitening import REACH, second_moments
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -27,12 +29,9 @@ PURPOSE_AGAIN = "release the second moments of the whitened records"
 _MOST_TIMES = 4.0
 
 
-def spread_of_both(ridge: float) -> float:
-    """Bound on the norm of the matrix that whitens after both releases: public.
-
-    That of the first is 1/(REACH sqrt(ridge)) at most, and so is that of what follows it.
-    """
-    return spread_of(ridge) ** 2
+def moments_again(records: RecordsOnGrid, whiten: Whitening) -> Totals:
+    """The second moments of a block's whitened records, none of them longer than 1."""
+    return records.second_moments(whiten)
 
 
 @dataclass(frozen=True)
@@ -68,14 +67,14 @@ class Coordinates:
         cls,
         records: Rows[Any],
         first: FloatArray,
+        grid: RecordGrid,
         release: ChargedDraws,
         n: int,
         ridge: float,
-        part: int | None,
     ) -> Coordinates:
         """Release the second moments of the whitened records, none of them longer than 1."""
-        kept = records.keep(partial(shortened, unit=1.0, whiten=first))
-        return cls(first, second_moments(kept, release, part) / n, ridge)
+        kernel = partial(moments_again, whiten=Whitening.of(first, grid))
+        return cls(first, second_moments(records, kernel, grid, release) / n, ridge)
 
     @cached_property
     def _spectrum(self) -> tuple[FloatArray, FloatArray]:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,8 @@ from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism
 from privlp.rows.door import Rows
 from svm_models.margins import Weighted
 from svm_models.neighbours import Neighbours
+from svm_models.record_grid import RecordGrid
+from svm_models.records_on_grid import RecordsOnGrid, SignedRecords, Totals
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -61,61 +61,42 @@ def spread_of(ridge: float) -> float:
     return 1 / (REACH * math.sqrt(ridge))
 
 
-def sensitivity_of_moments(neighbours: Neighbours, p: int) -> float:
-    """Of sum_i m_i m_i^T in the Frobenius norm, ||m_i||_2 <= 1, with its rounding.
+def sensitivity_of_moments(neighbours: Neighbours) -> float:
+    """Of sum_i m_i m_i^T in the Frobenius norm, ||m_i||_2 <= 1: sums are exact.
 
     ||m m^T - m' m'^T||_F^2 = ||m||^4 + ||m'||^4 - 2 (m·m')^2 <= 2; without m' it is at most 1.
     """
-    rounding = rounding_error(neighbours.most, p, 1.0, summed_by(neighbours))
-    return math.sqrt(neighbours.moved) * NORM**2 + 2 * math.sqrt(p) * rounding
-
-
-def summed_by(neighbours: Neighbours) -> int:
-    """How many records are added up before their sums are: all, where n is their number.
-
-    Where there may be many more than n, the error of one long sum would be a large part of what a
-    record adds.
-    """
-    return neighbours.most if neighbours.moved == 2 else _BLOCK
-
-
-def rounding_error(n: int, p: int, spread: float, part: int | None = None) -> float:
-    """Bound on the Euclidean error of a computed sum over n records.
-
-    Their weights are in [0, 1], and a matrix of norm `spread` whitens them. Each of p entries sums
-    n numbers of size at most 1, in any order, with an error of n u times the sum of their sizes and
-    a few u for each; the norms behind s_i have errors of p^(3/2) u spread. Where `part` records at
-    most are added up first, and then these sums, the error is part u + (number of parts) u times
-    the sum of sizes. Doubled. Public numbers only.
-    """
-    terms: float = n if part is None or part >= n else part + math.ceil(n / part)
-    return math.sqrt(p) * n * 2 * (terms + p + 64) * 2.0**-53 * max(spread, 1.0)
-
-
-def in_parts(sum_of: Callable[..., Any], part: int | None, *records: Any) -> Any:
-    """A sum over records, as that of the sums over at most `part` of them each."""
-    count = records[0].shape[0]
-    if part is None or count <= part:
-        return sum_of(*records)
-    return reduce(
-        add, (sum_of(*(each[i : i + part] for each in records)) for i in range(0, count, part))
-    )
+    return math.sqrt(neighbours.moved)
 
 
 def second_moments(
-    records: Rows[Any], release: ChargedDraws, part: int | None = None
+    records: Rows[Any], kernel: Callable[[Any], Totals], grid: RecordGrid, release: ChargedDraws
 ) -> FloatArray:
     """sum_i m_i m_i^T with noise.
 
     p (p + 1)/2 numbers are released. Those off the diagonal count sqrt 2 times, so that lengths are
     Frobenius norms.
+
+    Parameters
+    ----------
+    records : Rows
+    kernel : callable
+        The sum of a block, (p, p), in units of the square of an entry.
+    grid : RecordGrid
+    release : ChargedDraws
     """
-    exact = records.total(_products, part)
+    exact = records.total(kernel) / grid.of_entry**2
     upper = np.triu_indices(len(exact))
     unit = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
     moments = np.zeros_like(exact)
     moments[upper] = release(exact[upper] * unit) / unit
     return np.triu(moments) + np.triu(moments, 1).T
+
+
+def moments_of(block: Any, unit: float, grid: RecordGrid) -> Totals:
+    """sum_i m_i m_i^T over a block of signed records of norm `unit` at most, without weights."""
+    M = block.M if isinstance(block, Weighted) else block
+    return RecordsOnGrid(SignedRecords(M, None), data_norm=unit, grid=grid).second_moments()
 
 
 def shortened(block: Any, unit: float, whiten: FloatArray, *, shorten: bool = True) -> Any:
@@ -143,12 +124,6 @@ def error_of_a_record(p: int, spread: float) -> float:
     `spread`; shortening divides by a norm that is off by as much.
     """
     return 2 * (p**1.5 + 64) * 2.0**-52 * max(spread, 1.0)
-
-
-def _products(M: Any, part: int | None) -> FloatArray:
-    """sum_i m_i m_i^T over a block."""
-    products = in_parts(lambda M: M.T @ M, part, M)
-    return np.asarray(products.toarray() if sp.issparse(products) else products)
 
 
 def whitening(moments: FloatArray, ridge: float) -> tuple[FloatArray, float]:

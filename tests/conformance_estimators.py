@@ -31,10 +31,10 @@ from svm_models import (
     minimise,
     perturbation,
     private_lp_svc,
+    records_on_grid,
     regression_records,
     threshold,
     whitened_twice,
-    whitening,
 )
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
@@ -396,15 +396,15 @@ def _right_or_wrong() -> tuple[Records, Records]:
 def _impatient_fit() -> Iterator[None]:
     """Stops as soon as no record is moved by another round: where all are zero, at once."""
     records: list[Any] = []
-    of = private_lp_svc.signed
+    read = private_lp_svc.read
 
-    def remembered(X: Any, signs: Any) -> Any:
-        records.append(of(X, signs))
-        return records[-1]
+    def remembered(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
+        records.append(X)
+        return read(estimator, X, y, **options)
 
     done = stops_when(lambda w: not np.any(records[-1]))
     with (
-        mock.patch.object(private_lp_svc, "signed", remembered),
+        mock.patch.object(private_lp_svc, "read", remembered),
         mock.patch.object(private_lp_svc, "drive", done),
     ):
         yield
@@ -413,26 +413,59 @@ def _impatient_fit() -> Iterator[None]:
 def _unshortened() -> Any:
     build = WhitenedRecords.__init__
 
-    def init(self: Any, M: Any, *, whiten: Any, shorten: bool = True, **options: Any) -> None:
-        build(self, M, whiten=whiten, shorten=False, **options)
+    def init(self: Any, records: Any, whiten: Any, shorten: bool = True, **options: Any) -> None:
+        build(self, records, whiten, shorten=False, **options)
 
     return replaced(WhitenedRecords, "__init__", init)
 
 
-def _whitened_only(block: Any, unit: float, whiten: Any) -> Any:
-    return shortened(block, unit, whiten, shorten=False)
+def _any_length(part: Any, grid: Any) -> Any:
+    """Records of integers that are not measured."""
+    return part
 
 
-def _long_moments() -> Any:
+@contextmanager
+def _long_moments() -> Iterator[None]:
     """Whitened records are not shortened before their second moments are released."""
-    return replaced(whitened_twice, "shortened", _whitened_only)
+
+    def long(records: Any, whiten: Any) -> Any:
+        return records.second_moments(whiten, shorten=False)
+
+    with (
+        mock.patch.object(whitened_twice, "moments_again", long),
+        mock.patch.object(records_on_grid, "bounded", _any_length),
+    ):
+        yield
+
+
+@contextmanager
+def _unscaled() -> Iterator[None]:
+    """Long records are neither scaled down nor left out."""
+    with (
+        mock.patch.object(records_on_grid, "within_norm", lambda X, data_norm: X),
+        mock.patch.object(base, "within_norm", lambda X, data_norm: X),
+        mock.patch.object(records_on_grid, "bounded", _any_length),
+    ):
+        yield
+
+
+@contextmanager
+def _half_a_moment() -> Iterator[None]:
+    """Less noise than second moments need."""
+    with (
+        mock.patch.object(private_lp_svc, "sensitivity_of_moments", return_value=0.25),
+        mock.patch.object(perturbation, "sensitivity_of_moments", return_value=0.25),
+    ):
+        yield
 
 
 _LP_ROUTE = _fit(PrivateLPSVC, eps=1.0, delta=1e-6)
 #: An eps at which so few records have their second moments measured twice.
 _MEASURED_TWICE = 8.0
-_HALF_A_RECORD = replaced(private_lp_svc, "NORM", 0.5)
-_HALF_A_MOMENT = replaced(whitening, "NORM", 0.5)
+_HALF_A_RECORD = replaced(private_lp_svc, "CENTRE", 0.25)
+
+#: Numbers of records between which the rule adds a round.
+_ROUNDS_DIFFER = _without_the_first(_records([1.0, 0.0], *_NOTHING[:298]))
 
 _PRIVATE_LP = [
     Played(
@@ -443,7 +476,7 @@ _PRIVATE_LP = [
         _MOMENTS,
         _faults(
             SCALE=Patch(
-                _UNSCALED, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))
+                _unscaled, (_records([3.0, 0.0], *_NOTHING), _records([0.0, 3.0], *_NOTHING))
             ),
             RELATION=Patch(_REMOVED),
         ),
@@ -454,7 +487,7 @@ _PRIVATE_LP = [
         _fit(PrivateLPSVC, eps=_MEASURED_TWICE, delta=1e-6),
         (_records([1.0, 0.0], *_NOTHING), _records([0.0, 1.0], *_NOTHING)),
         PURPOSE_AGAIN,
-        _faults(SCALE=Patch(_long_moments()), RELATION=Patch(_REMOVED)),
+        _faults(SCALE=Patch(_long_moments), RELATION=Patch(_REMOVED)),
     ),
     Played(
         "PrivateLPSVC: sum",
@@ -490,15 +523,15 @@ _PRIVATE_LP = [
             _faults(
                 SCALE=scale,
                 RELATION=Patch(half),
-                STOP=Patch(_TRUE_NUMBER),
+                STOP=Patch(_TRUE_NUMBER, _ROUNDS_DIFFER),
             ),
         )
         for name, purpose, half, scale in (
             (
                 "second moments",
                 _MOMENTS,
-                _HALF_A_MOMENT,
-                Patch(_UNSCALED, _without_the_first(_records([3.0, 0.0], *_NOTHING))),
+                _half_a_moment,
+                Patch(_unscaled, _without_the_first(_records([3.0, 0.0], *_NOTHING))),
             ),
             ("sum", _SUMS, _HALF_A_RECORD, Patch(_unshortened())),
             ("half of the sum", _HALF, _HALF_A_RECORD, Patch(_unshortened())),
@@ -648,8 +681,8 @@ def _whitened_moments(name: str, data: Any, scale: Any, **options: Any) -> Playe
         _MOMENTS,
         {
             **_faults(
-                SCALE=Patch(_UNSCALED, scale),
-                RELATION=Patch(_HALF_A_MOMENT),
+                SCALE=Patch(_unscaled, scale),
+                RELATION=Patch(_half_a_moment),
                 MINIMISER="moments are released before",
             ),
             Bug.COUNT: ONE_DRAW,

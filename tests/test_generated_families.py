@@ -167,7 +167,8 @@ def test_verdicts(old, new, verdict):
 
 
 def result(signed, cost, predicted=None):
-    return {"signed": signed, "per_norm": signed / 2, "cost": cost, "predicted": predicted}
+    numbers = {"signed": signed, "per_norm": signed / 2, "cost": cost}
+    return {**numbers, "predicted": predicted, "floor": None if predicted is None else 0.01}
 
 
 def found(**players):
@@ -193,9 +194,9 @@ def test_an_equal_violation_at_a_worse_objective_is_dearer():
 
 def test_predictions_stand_beside_what_is_left_beyond_the_least():
     auto = [result(0.3, 1.0, 0.1), result(0.5, 1.0, 0.2)]
-    assert found(auto=auto).calibration("packing", 1.0) == pytest.approx((0.15, 0.2))
+    assert found(auto=auto).calibration("packing", 1.0) == pytest.approx((0.15, 0.2, 0.01))
     least = found(auto=auto, long=[result(0.2, 1.0)])
-    assert least.calibration("packing", 1.0) == pytest.approx((0.1, 0.05))
+    assert least.calibration("packing", 1.0) == pytest.approx((0.1, 0.05, 0.01))
     assert found(auto=[result(0.3, 1.0)]).calibration("packing", 1.0) is None
 
 

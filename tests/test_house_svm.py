@@ -6,6 +6,7 @@ import inspect
 import math
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 
 import svm_models
 from privlp import __version__
+from privlp.rows.in_memory import InMemory
 from svm_models import (
     DMWSVC,
     ObjectivePerturbationClassifier,
@@ -25,8 +27,10 @@ from svm_models.base import PrivateLinearClassifier
 from svm_models.dmw_svc import _hinge_losses
 from svm_models.losses import huber, logistic
 from svm_models.minimise import RegularizedRisk
+from svm_models.record_grid import RecordGrid
 from svm_models.records import signed
-from svm_models.whitening import second_moments
+from svm_models.records_on_grid import SignedRecords
+from svm_models.whitening import moments_of, second_moments
 from tests.toy_rows import SplitRows
 
 ROOT = Path(__file__).parent.parent
@@ -133,25 +137,30 @@ def test_a_risk_is_the_same_in_blocks(form, loss):
 
 def test_moments_and_hinge_losses_are_the_same_in_blocks():
     M, w = signed(X, Y), np.array([3.0, -1.0, 0.5, 2.0])
-    moments = second_moments(in_blocks(M), lambda exact: exact)
-    np.testing.assert_allclose(moments, M.T @ M, rtol=1e-13)
+    grid = RecordGrid.of(1_000)
+    kernel = partial(moments_of, unit=float(np.linalg.norm(M, axis=1).max()), grid=grid)
+    moments = [
+        second_moments(rows, kernel, grid, lambda exact: exact)
+        for rows in (in_blocks(M), InMemory(M))
+    ]
+    np.testing.assert_array_equal(*moments)
     hinge = math.fsum(in_blocks(M).map(_hinge_losses, w))
     assert hinge == pytest.approx(np.maximum(0.0, 1 - M @ w).sum(), rel=1e-13)
 
 
 @pytest.mark.parametrize("eps", [1.0, math.inf])
 def test_private_lp_svc_trains_on_blocks(monkeypatch, eps):
-    """Noise hides that sums of blocks are rounded differently."""
     model = PrivateLPSVC(eps, classes=(-1, 1), random_state=0)
     whole = model.fit(X, Y).coef_
     seen = []
 
-    def door(M):
-        seen.append(in_blocks(M))
+    def door(source, signs):
+        cuts = [slice(0, 50), slice(50, 50), slice(50, 51), slice(51, None)]
+        seen.append(NotingRows([SignedRecords(X[rows], signs[rows]) for rows in cuts], []))
         return seen[-1]
 
-    monkeypatch.setattr("svm_models.private_lp_svc.InMemory", door)
-    np.testing.assert_allclose(model.fit(X, Y).coef_, whole, rtol=1e-6, atol=1e-9)
+    monkeypatch.setattr("svm_models.record_source.WholeRecords.rows", door)
+    np.testing.assert_array_equal(model.fit(X, Y).coef_, whole)
     assert set(seen[0].sizes) == {4, 16}, "sums and second moments alone leave"
 
 

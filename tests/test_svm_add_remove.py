@@ -36,9 +36,7 @@ from svm_models import (
     RandomFourierFeatures,
     make_separable_sphere,
     perturbation,
-    whitening,
 )
-from svm_models import whitened_records as lp_route
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.losses import huber, logistic
@@ -220,20 +218,6 @@ def test_a_count_is_near_the_truth():
     assert np.mean(np.abs(np.array(found) - 10**6)) == pytest.approx(50, rel=0.3)
     exact = counted(17, Account(Ledger(math.inf, 0.0), Randomness(0)))
     assert (exact.n, exact.moved) == (17, 1)
-
-
-def test_sums_in_parts_are_within_their_bound():
-    rng = np.random.default_rng(0)
-    M = rng.normal(size=(9_001, 3)) / 4
-    weights = rng.random(9_001)
-    whole = lp_route.WhitenedRecords(M, np.eye(3), shorten=False).scores(weights)
-    parts = lp_route.WhitenedRecords(M, np.eye(3), shorten=False, part=100).scores(weights)
-    bound = whitening.rounding_error(9_001, 3, 1.0, 100)
-    assert 0 < np.linalg.norm(whole - parts) <= bound
-    assert bound < whitening.rounding_error(9_001, 3, 1.0) / 10
-    np.testing.assert_allclose(
-        whitening._products(sp.csr_array(M), 100), M.T @ M, rtol=1e-12, atol=1e-12
-    )
 
 
 def test_it_learns_better_for_the_same_eps():

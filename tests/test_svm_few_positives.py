@@ -24,7 +24,7 @@ from svm_models.account import Account
 from svm_models.losses import huber, logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
-from svm_models.threshold import private_threshold
+from svm_models.threshold import decisions_of, private_threshold
 from tests.test_svm_hostile_records import (
     HOSTILE,
     LABELS,
@@ -192,7 +192,7 @@ def test_without_noise_it_is_the_best_candidate():
     for rows in (X, sp.csr_array(X)):
         account = Account(Ledger(math.inf, 0.0), Randomness(0))
         reach, neighbours = float(np.linalg.norm(w)), Neighbours.replacing(len(Y))
-        found = private_threshold(rows, signs, w, reach, account, neighbours)
+        found = private_threshold(decisions_of(rows, w), signs, reach, account, neighbours)
         grid = reach * np.geomspace(10**-2.5, 1, 48)
         candidates = [*-grid, 0.0, *grid]
         scores = {t: balanced_accuracy_score(signs > 0, X @ w > t) for t in candidates}

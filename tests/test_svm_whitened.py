@@ -52,7 +52,10 @@ OPTIONS = {"classes": (-1, 1), "random_state": 0}
 @pytest.mark.parametrize("container", [np.array, sp.csr_array])
 @pytest.mark.parametrize("norm", [1.0, 50.0])
 def test_without_noise_it_is_the_minimiser_in_whitened_coordinates(container, norm):
-    """By the definition: moments, their root, another call of the minimiser."""
+    """By the definition: moments, their root, another call of the minimiser.
+
+    The moments are those of records on a grid.
+    """
     signs = Y.astype(float)
     ridge = ridge_of(noise_beside_a_mean(3_000, 10, 0.0))
     moments = X.T @ X / 3_000
@@ -63,7 +66,7 @@ def test_without_noise_it_is_the_minimiser_in_whitened_coordinates(container, no
         eps=math.inf, reg=0.01, whiten=True, data_norm=norm, **OPTIONS
     )
     found = model.fit(container(norm * X), Y).coef_[0]
-    np.testing.assert_allclose(norm * found, whiten @ risk.minimise(), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(norm * found, whiten @ risk.minimise(), rtol=2e-5, atol=1e-9)
     assert not model.privacy_.private
 
 

@@ -47,7 +47,8 @@ def measure(cell: Cell) -> Result:
         per_norm : the same of rows divided by their norms.
         cost : objective over the optimum.
         method, rounds, seconds : which method ran, its rounds, and CPU seconds.
-        predicted : for `auto` with the optimum, the planned violation in units of `per_norm`.
+        predicted, floor : for `auto` with the optimum, the planned violation in units of
+            `per_norm`, and what a smaller one is not told apart from.
     """
     instance = _instance(cell["family"], cell["seed"])
     player, eps = cell["player"], cell["eps"]
@@ -60,7 +61,7 @@ def measure(cell: Cell) -> Result:
         except privlp.UnsupportedProblemError:
             return None
         seconds = time.process_time() - start
-        predicted = _predicted(instance, eps) if player == AUTO else None
+        predicted, floor = _predicted(instance, eps) if player == AUTO else (None, None)
     if solution.x is None:
         return None
     signed, per_norm = violations(instance, solution.x)
@@ -72,6 +73,7 @@ def measure(cell: Cell) -> Result:
         "rounds": solution.iterations,
         "seconds": seconds,
         "predicted": predicted,
+        "floor": floor,
     }
 
 
@@ -99,12 +101,13 @@ def _exactly(value: Any, *_: Any, **__: Any) -> np.ndarray:
     return np.array(value, dtype=float)
 
 
-def _predicted(instance: Instance, eps: float) -> float | None:
-    """The violation that the plan of `auto` predicts, per row norm; None if it predicts none."""
+def _predicted(instance: Instance, eps: float) -> tuple[float | None, float | None]:
+    """The violation that the plan of `auto` predicts, and its floor, per row norm; or None."""
     plan = privlp.plan(instance.lp, eps, DELTA, instance.s, opt=instance.opt)
     prediction = plan.predictions.get(plan.best)
-    known = prediction is not None and math.isfinite(prediction.violation)
-    return prediction.violation if known and prediction is not None else None
+    if prediction is None or not math.isfinite(prediction.violation):
+        return None, None
+    return prediction.violation, prediction.floor
 
 
 def violations(instance: Instance, x: np.ndarray) -> tuple[float, float]:

@@ -16,7 +16,7 @@ BETTER, EQUAL, WORSE, DEARER = "better", "equal", "worse", "equal, dearer"
 _MARGIN, _ERRORS = 0.05, 2.0
 #: Differences below this, in units of a program, are none.
 _NOTHING = 1e-4
-#: Measured violations below this, per row norm, are too small to predict.
+#: For measured violations below this, per row norm, no ratio is given.
 MEASURABLE = 1e-3
 
 
@@ -60,24 +60,27 @@ class Found:
         dear = compared(sign * costs[0], sign * costs[1], scale=abs(float(costs[0].mean())))
         return DEARER if found == EQUAL and dear == WORSE else found
 
-    def calibration(self, family: str, eps: float) -> tuple[float, float] | None:
-        """Mean predicted and measured violation of `auto` with the optimum, per row norm.
+    def calibration(self, family: str, eps: float) -> tuple[float, float, float] | None:
+        """Mean predicted and measured violation of `auto` with the optimum, and the mean floor.
 
-        Measured beyond what a long run without noise leaves, where that is more than 0.
+        Per row norm. Measured beyond what a long run without noise leaves, where that is more
+        than 0.
         """
         if not self.applies(family, AUTO, eps):
             return None
         predicted = self.of(family, AUTO, eps, "predicted")
         if any(value is None for value in predicted):
             return None
-        measured, floors = self.of(family, AUTO, eps, "per_norm"), np.zeros(len(predicted))
+        floor = self.of(family, AUTO, eps, "floor")
+        measured, possible = self.of(family, AUTO, eps, "per_norm"), np.zeros(len(predicted))
         reference = self._found.get((family, LONG, 1.0), [])
         if reference and all(reference):
             least = np.maximum(self.of(family, LONG, 1.0, "per_norm"), 0.0)
-            measured, predicted = measured[: len(least)], predicted[: len(least)]
-            floors = np.where(least > 0.01, least, 0.0)
-        beyond = np.maximum(measured - floors, 0.0)
-        return float(predicted.astype(float).mean()), float(beyond.mean())
+            measured, predicted, floor = (v[: len(least)] for v in (measured, predicted, floor))
+            possible = np.where(least > 0.01, least, 0.0)
+        beyond = np.maximum(measured - possible, 0.0)
+        means = (values.astype(float).mean() for values in (predicted, beyond, floor))
+        return tuple(map(float, means))  # type: ignore[return-value]
 
 
 def compared(old: FloatArray, new: FloatArray, *, scale: float | None = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,8 @@ from privlp.duals.base import WeighedRows
 from privlp.rows.door import Rows
 
 FloatArray = npt.NDArray[np.float64]
-#: What is made of an exact sum over all rows, once.
-Finish: TypeAlias = Callable[[FloatArray], FloatArray]
+#: What is made of an exact sum over all rows, once; the sum may be in integers.
+Finish: TypeAlias = Callable[[Any], FloatArray]
 
 
 class ElasticDual:

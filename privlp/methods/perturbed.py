@@ -64,6 +64,9 @@ class Perturbed(Method):
 
     name = "perturbed"
 
+    # What is left at a difficulty of 1, as a part of what a row varies by.
+    _leaves = _USEFUL  # as a descent that leaves a tenth
+
     def protects(self, relation: NeighbourRelation) -> bool:
         return relation.changes_whole_rows
 
@@ -171,7 +174,7 @@ class Perturbed(Method):
         last = charges.terms[-1]
         return Prediction(
             self.name,
-            _USEFUL * difficulty * typical,  # as a descent that leaves a tenth
+            self._leaves * difficulty * typical,
             None,
             rounds,
             last.sigma / last.sensitivity,

@@ -30,9 +30,9 @@ FloatArray = npt.NDArray[np.float64]
 # it; and how far rows are moved inwards, in units of the softness.
 _SOFTNESS, _LAST_SOFTNESS = 0.4, 0.2
 _INWARDS = 0.5
-# Where nothing was known of the size of the variables, the region without noise ends at this
-# multiple of the cost found.
-_WIDE_MARGIN = 100.0
+# Without noise the region of a stage ends at this multiple of the cost found: the start may miss
+# rows, and a region far larger than the variables would leave them few digits.
+_EXACT_MARGIN = 100.0
 # Price of the scale of the cost in rows, without noise.
 _EXACT_PRICE = 0.1
 #: Softness of violations without noise, as a share of their typical size.
@@ -142,11 +142,11 @@ class HardRowSearch:
 
     def _region_around(self, x: FloatArray, draws: Draws, *, weighted: bool) -> ReducedPolytope:
         """The region of a stage."""
-        if self._search.known and draws.sigma > 0:
+        if not self._search.known:
+            return self._regions.region
+        if draws.sigma > 0:
             return self._regions.at(x, weighted=weighted)
-        if self._search.known and self._wide:
-            return self._regions.at(x, weighted=False, margin=_WIDE_MARGIN)
-        return self._regions.region
+        return self._regions.at(x, weighted=False, margin=_EXACT_MARGIN)
 
     def _calibrated(
         self,

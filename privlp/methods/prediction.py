@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+#: At a given optimum, violations below this part of what a row varies by are not told apart.
+FLOOR = 0.01
+
 
 @dataclass(frozen=True)
 class NoiseOnNumbers:
@@ -48,6 +51,10 @@ class NoiseOnNumbers:
 class Prediction:
     """Expected outcome of a method.
 
+    What it leaves also depends on the private rows, of which nothing is used here. For a method at
+    a given optimum the number is about the mean over programs like those of
+    ``docs/results/generated.md``. One program may do much better or several times worse.
+
     Attributes
     ----------
     method : str
@@ -78,6 +85,8 @@ class Prediction:
         costs objective, which is not predicted.
     checks_opt : bool
         Whether the method notices if a given optimum is wrong.
+    floor : float
+        A smaller predicted violation says no more than "at most about this", in the same units.
     note : str
         What else public numbers say, in sentences for the advice.
 
@@ -102,4 +111,5 @@ class Prediction:
     difficulty: float | None = None
     on_numbers: tuple[NoiseOnNumbers, ...] = ()
     checks_opt: bool = False
+    floor: float = 0.0
     note: str = ""

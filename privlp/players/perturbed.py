@@ -20,15 +20,18 @@ FloatArray = npt.NDArray[np.float64]
 _HALVINGS = 40
 _NEAR_ENOUGH = 0.02
 # The search starts with a softness larger by these factors, and takes this many steps at each. If
-# violations are hardly softened, as without noise, it starts with many more.
+# violations are hardly softened, as without noise, it starts with many more, and takes more steps:
+# until F falls by less than a share of the softness.
 _SOFTER = (64.0, 8.0)
 _MUCH_SOFTER = (8.0**6, 8.0**5, 8.0**4, 8.0**3)
-_STEPS_ON_THE_WAY = 6
+_STEPS_ON_THE_WAY, _STEPS_IF_SHARP, _NO_FALL = 2, 60, 1e-2
 _NEWTON_STEPS = 60
+# Where a step leads uphill, curvatures are raised by these shares of the largest one, in turn.
+_DAMPING = (1e-9, 1e-6, 1e-3)
 _CHECKED_EVERY = 20
 # Steps take the curvature of so many rows, or so many for each coordinate if that is more. This
 # number doubles after some steps: late ones take all rows.
-_FEWEST_BENT, _BENT = 2**13, 100
+_FEWEST_BENT, _BENT = 2**12, 50
 _DOUBLED_EVERY = 3
 
 
@@ -76,14 +79,16 @@ class PerturbedProgram:
         cover, and the last point of Newton's method is taken, certified or not.
         """
         z = self.region.within(self.centre)
+        on_the_way = min(newton_steps, _STEPS_IF_SHARP if sharp else _STEPS_ON_THE_WAY)
         self.rows.update(RowsInCoordinates.go_to, z)
         for factor in (_MUCH_SOFTER if sharp else ()) + _SOFTER:
-            z = self._newton(z, self.softness * factor, min(newton_steps, _STEPS_ON_THE_WAY))
+            z = self._newton(z, self.softness * factor, on_the_way, sharp=sharp)
         for number in range(newton_steps):
             z, distance = self._certified(z, tolerance)
             if distance <= tolerance:
                 return z
-            z = self._newton(z, self.softness, 1, times=2.0 ** (number // _DOUBLED_EVERY))
+            times = 2.0 ** (number // _DOUBLED_EVERY)
+            z = self._newton(z, self.softness, 1, times=times, sharp=sharp)
         return z if sharp else self._accelerated(z, tolerance)
 
     def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
@@ -106,20 +111,46 @@ class PerturbedProgram:
         return z, distance
 
     def _newton(
-        self, z: FloatArray, softness: float, steps: int, *, times: float = 1.0
+        self,
+        z: FloatArray,
+        softness: float,
+        steps: int,
+        *,
+        times: float = 1.0,
+        sharp: bool = False,
     ) -> FloatArray:
         """The point after some steps; their curvature is that of so many times the fewest rows."""
         for _ in range(steps):
-            gradient, slack = self._gradient(z, softness), self.region.slack(z)
-            hessian = self._curvature(softness, times)
-            hessian[np.diag_indices_from(hessian)] += self.strength
-            step = minimum(hessian, gradient, self.region.C, np.maximum(slack, 0.0))
-            step = self.region.within(z + step) - z
+            step, fall = self._step(z, softness, times, sharp=sharp)
+            if sharp and fall <= _NO_FALL * softness:
+                break
             self.rows.update(RowsInCoordinates.aim, step)
             length = self._length(z, step, softness)
             self.rows.update(RowsInCoordinates.move, length)
             z = z + length * step
         return z
+
+    def _step(
+        self, z: FloatArray, softness: float, times: float, *, sharp: bool
+    ) -> tuple[FloatArray, float]:
+        """Newton's step within K, and how fast F falls along it; if `sharp`, damped if it rises.
+
+        With hardly any softness, curvatures differ so much between directions that Clarabel's
+        tolerance does not tell up from down. The step is 0 if damping does not help.
+        """
+        gradient, slack = self._gradient(z, softness), np.maximum(self.region.slack(z), 0.0)
+        hessian = self._curvature(softness, times)
+        diagonal = np.diag_indices_from(hessian)
+        hessian[diagonal] += self.strength
+        largest = float(hessian.diagonal().max())
+        for damping in (0.0, *_DAMPING):
+            hessian[diagonal] += damping * largest
+            step = minimum(hessian, gradient, self.region.C, slack)
+            step = self.region.within(z + step) - z
+            fall = -float(gradient @ step)
+            if fall >= 0 or not sharp:
+                return step, fall
+        return np.zeros_like(z), 0.0
 
     def _curvature(self, softness: float, times: float) -> FloatArray:
         """Second derivatives of the sum of smoothed violations, (p, p), perhaps of a share of it.

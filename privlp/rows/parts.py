@@ -7,7 +7,7 @@ that it stands in: sums along a row are made in an order that depends on that ro
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -133,7 +133,8 @@ class SparsePart:
 
     def squares_about(self, centre: FloatArray, size: int) -> FloatArray:
         """Sum of (entry - centre)^2 of each row, filled up with zeros to `size` entries."""
-        off = self.entries.data - self._spread(centre)
+        off = self._spread(centre)
+        np.subtract(self.entries.data, off, out=off)
         found = self._with(np.multiply(off, off, out=off)) @ np.ones(self.entries.shape[1])
         return np.asarray(found) + (size - self._stored) * centre**2
 
@@ -172,7 +173,8 @@ class SparsePart:
 
     def rounded(self, factor: FloatArray) -> SparsePart:
         """Every row times its factor, rounded to the nearest integers."""
-        scaled = self.entries.data * self._spread(factor)
+        scaled = self._spread(factor)
+        scaled *= self.entries.data
         return SparsePart(self._with(np.rint(scaled, out=scaled)))
 
     def rest(self, factor: FloatArray, units: float) -> SparsePart:
@@ -212,6 +214,10 @@ class DenseIntegers:
     def __init__(self, entries: Entries) -> None:
         self._entries, self.size = entries, entries.size
 
+    def in_double(self) -> DensePart:
+        """The integers in double precision."""
+        return DensePart(self._entries.astype(np.float64))
+
     def times(self, x: FloatArray) -> FloatArray:
         """The product of each row with x."""
         return np.asarray(self._entries.astype(np.float64) @ x)
@@ -248,6 +254,15 @@ class SparseIntegers:
     def __init__(self, entries: sp.csr_array) -> None:
         self._data, self._rows, self._columns = entries.data, entries, entries.T
         self.size = len(entries.data)
+
+    def share_places(self, places: npt.NDArray[np.integer[Any]]) -> None:
+        """Take the columns of all entries from another array, if they are the same there."""
+        if places.dtype == self._rows.indices.dtype and np.array_equal(places, self._rows.indices):
+            self._rows.indices = self._columns.indices = places
+
+    def in_double(self) -> SparsePart:
+        """The integers in double precision."""
+        return SparsePart(self._rows.astype(np.float64))
 
     def times(self, x: FloatArray) -> FloatArray:
         """The product of each row with x."""

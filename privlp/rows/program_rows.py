@@ -206,7 +206,8 @@ def _dense_part(entries: Any, factors: FloatArray, signs: FloatArray | None) -> 
 
 def _sparse_part(entries: Any, factors: FloatArray, signs: FloatArray | None) -> SparsePart:
     """Sparse rows, likewise."""
-    data = entries.data * factors[entries.indices]
+    data = factors.take(entries.indices)
+    data *= entries.data
     if signs is not None:
         data *= np.repeat(signs, np.diff(entries.indptr))
     parts = data, entries.indices, entries.indptr
