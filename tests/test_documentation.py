@@ -273,6 +273,7 @@ def test_each_section_of_the_proofs_has_a_page(tmp_path):
     ("text", "typeset"),
     [
         ("A'_ij x_j <= h_s", "A′[ij] x[j] <= h[s]"),
+        ("Σ_t 1/σ_t² of w_tj³", "Σ[t] 1/σ[t]² of w[tj]³"),
         ("e^{−(x_j − ⌊x_j⌋)}", "e{−(x[j] − ⌊x[j]⌋)}"),
         (
             "||x||_2^2, n^(-1/3), v^j_(s+1), 2^53, 150 nu^2",

@@ -13,7 +13,7 @@ _SCRIPT = r"""[_^](?:
     \{(?:[^{}]|\{[^{}]*\})*\}        # {…}, one level of braces inside
     | \((?:[^()]|\([^()]*\))*\)      # (…), the same
     | [-−+]?\d+(?![\w{])             # a number
-    | (?:[^\W_]{1,3}|mean|plus|minus)(?![^\W_])['′’]?        # an index of up to three letters
+    | (?:[^\W_²³]{1,3}|mean|plus|minus)(?![^\W_²³])['′’]?        # an index of up to three letters
     | [*∞+]
 )"""
 _SCRIPTED = re.compile(
