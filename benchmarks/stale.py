@@ -57,6 +57,9 @@ THESIS = (
 )
 DESCENT_CLASSIFIER = (
     "svm_models/private_lp_svc.py",
+    "svm_models/record_grid.py",
+    "svm_models/record_source.py",
+    "svm_models/records_on_grid.py",
     "svm_models/whitened_records.py",
     *SOLVERS,
 )

@@ -148,7 +148,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     ||m'||^4 - 2 (m·m')^2 <= 2. Sums: z_i depends on record i and on released points, the whitening
     on the released moments, and abs(z_i - 1/2) <= 1/2. So a record contributes a vector of norm at
     most 1/2 and its replacement another: 1. Where a record is added or removed ||m m^T||_F <= 1 and
-    1/2 take their places. Twice the rounding error of a sum is added to each.
+    1/2 take their places. Sums are exact: nothing is added for rounding.
 
     *Budget*: one ledger. One Gaussian release of p (p + 1)/2 numbers takes a tenth of the squared
     Gaussian parameters, one of p numbers 0.35 of them. At medium noise (nu below from 0.003 to
@@ -210,6 +210,12 @@ class PrivateLPSVC(PrivateLinearClassifier):
     radius_ : float
     rounds_ : int
     privacy_ : privlp.privacy.PrivacyRecord
+
+    Notes
+    -----
+    :meth:`fit` also takes a sequence of blocks of records, with a sequence of label arrays or one
+    array, and memory maps. X is neither copied nor converted as a whole. All forms of the same
+    records give the same results, to the last bit.
 
     Examples
     --------
