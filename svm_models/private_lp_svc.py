@@ -18,8 +18,10 @@ from privlp.players.driver import drive
 from privlp.players.game import Game
 from privlp.players.rounds import weights_of_rounds
 from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
+from privlp.problem.dask_rows import is_dask
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
+from svm_models.dask_records import read_dask
 from svm_models.neighbours import Neighbours
 from svm_models.record_grid import RecordGrid, Whitening
 from svm_models.record_source import RecordSource, decisions, read
@@ -214,7 +216,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
     Notes
     -----
     :meth:`fit` also takes a sequence of blocks of records, with a sequence of label arrays or one
-    array, and memory maps. X is neither copied nor converted as a whole. All forms of the same
+    array, memory maps, and Dask arrays, whose chunks stay on the workers of a cluster (labels are
+    gathered). X is neither copied nor converted as a whole. All forms of the same
     records give the same results, to the last bit.
 
     Examples
@@ -241,7 +244,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
 
     def _read(self, X: Any, y: Any) -> tuple[RecordSource, Any]:
         """Records as they were given: training converts a few at a time."""
-        return read(self, X, y, count_is_private=self._relation() != "replace")
+        of_kind = read_dask if is_dask(X) else read
+        return of_kind(self, X, y, count_is_private=self._relation() != "replace")
 
     def _bounded(self, X: RecordSource, data_norm: float) -> RecordSource:  # noqa: ARG002
         """Training scales records down."""
