@@ -33,7 +33,7 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0)
 DELTA = 1e-6
 QUANTILES = (0.5, 0.9)
 SEVERAL = (0.1, 0.5, 0.9)
-SEEDS = range(1000, 1010)
+SEEDS = range(1000, 1005)
 N, P = 5_000, 5
 
 
@@ -215,9 +215,9 @@ def _of(data: Data, predicted: FloatArray) -> FloatArray:
     return np.asarray((low + high) / 2 + (high - low) / 2 * predicted)
 
 
-WIDTHS = (0.01, 0.03, 0.1, 0.3)
+WIDTHS = (0.03, 0.1, 0.3)
 OURS, SOFT = "PrivateQuantileRegressor", "soft rows by hand"
-PERTURBED, SUMS = "objective perturbation, best width", "least squares from noisy sums"
+PERTURBED, SUMS = "objective perturbation", "noisy least squares"
 
 
 def lost(data: Data, q: float, predicted: FloatArray, best: float) -> float:
@@ -281,14 +281,15 @@ def several(data: list[Data]) -> list[list[str]]:
 
 SETTINGS = (
     "How much larger the mean pinball loss of a private fit is than that of the exact fit on the"
-    f" same records, in percent: mean ± standard error. δ = {DELTA:g}, one record replaced. Generated"
-    f" families: {N:,} people, {P} features, ten data sets each, seeds 1000 to 1009, one fit each."
-    " Real records: ten fits. `PrivateQuantileRegressor` has no parameter but bounds on X and y:"
+    f" same records, in percent: mean ± standard error. δ = {DELTA:g}, one record replaced."
+    f" Generated families: {N:,} people, {P} features, five data sets each,"
+    " seeds 1000 to 1004, one fit each."
+    " Real records: five fits. `PrivateQuantileRegressor` has no parameter but bounds on X and y:"
     " -1 to 1 and -6 to 6 for the families, and for real records ranges that follow from what is"
     " asked (0 to 100 visits, ages 15 to 45). Its constants were chosen on seeds below 100 of the"
     " families. **Rivals.** Soft rows: the same loss as a `LinearProgram` with prices, solved by"
     ' `method="perturbed"`, coefficients in a box of 10 ranges. Objective perturbation (Kifer,'
-    " Smith and Thakurta 2012) on the smoothed loss has its width chosen out of four **by the"
+    " Smith and Thakurta 2012) on the smoothed loss has its width chosen out of three **by the"
     " figures shown**, which flatters it. Least squares from noisy sums is the functional"
     " mechanism's polynomial with Gaussian noise (Zhang et al. 2012), with a ridge; for the median"
     " only. Scikit-learn's `QuantileRegressor` and `LPQuantileRegressor`, which are not private,"
@@ -324,22 +325,22 @@ def main() -> None:
 
 
 NOTES = (
-    "A mean over six families hides that skewed features are the hardest: records far out have much"
-    " weight in the exact fit and are shortened in ours. With 442 records (scikit-learn's diabetes)"
-    " no method here is of use at these ε."
+    "Skewed features are the hardest family: records far out have much weight in the exact fit and"
+    " are shortened in ours. Of the insurance records a few fits of the median at ε = 0.5 and 1"
+    " went astray, as the standard errors show: most visits are 0 or 1, and some features are rare."
 )
 
 
 def draw(shown: dict[float, dict[str, list[list[float]]]]) -> None:
     """Geometric means over the families, one panel for each quantile."""
     colours = {OURS: "blue", SOFT: "green", PERTURBED: "vermilion", SUMS: "purple"}
-    with picture("regression", panels=len(shown), sharey=True) as axes:
+    with picture("regression", panels=len(shown), size=(12, 5.5), sharey=True) as axes:
         for ax, (q, curves) in zip(axes, shown.items(), strict=True):
             for method, values in curves.items():
                 mean = np.exp(np.log(np.maximum(values, 1e-4)).mean(axis=0))
                 ax.plot(EPSILONS, mean, "o-", color=COLOURS[colours[method]], label=method)
             over_eps(ax, EPSILONS)
-            ax.set(yscale="log", title=f"{q:g}-quantile, geometric mean of six families")
+            ax.set(yscale="log", title=f"{q:g}-quantile, six families")
         axes[0].set_ylabel("% more loss than the exact fit")
 
 

@@ -19,7 +19,7 @@ from privlp.rows.door import Rows
 from svm_models.account import Account
 from svm_models.neighbours import Neighbours
 from svm_models.regression_losses import MEDIAN_SIZE, ResidualLoss, normal_quantile
-from svm_models.regression_plan import COUNTS, TURNS, Plan, Stage
+from svm_models.regression_plan import COUNTS, SIZES, TURNS, Plan, Stage
 from svm_models.regression_records import Pairs, WhitenedPairs, second_moments
 
 FloatArray = npt.NDArray[np.float64]
@@ -27,10 +27,10 @@ FloatArray = npt.NDArray[np.float64]
 # A round moves by noise no more than this share of the scale of residuals.
 _NOISE_OF_A_ROUND = 0.3
 _LONGEST_STEP = 3.0
-# Rounds of a stage that are not averaged.
-_SKIPPED = 0.15
 # Binary logarithms between which norms and, in units of y's range, residuals are searched.
 _NORMS, _SIZES = 12.0, (-20.0, 2.0)
+# After the first stage residuals may be smaller by so many powers of two.
+_LESS = 14.0
 # Share of records that the middle turns of whitening shorten; moments below this share of n are not
 # told apart.
 _SHORTENED, _LEAST_MOMENT = 0.1, 1e-4
@@ -86,16 +86,17 @@ def descend(
     middle = np.zeros(p) if whole is None else np.asarray(whole(pairs.total(WhitenedPairs.whole)))
     run = _Descent(pairs, plan, bound, middle)
     points, searched = np.zeros((1, p)), _SIZES
-    for stage, draws in zip(plan.stages[:2], stages[:2], strict=True):
+    for number in range(SIZES):
         size = run.size_of_residuals(points[0], sizes, searched)
-        scale, searched = size / MEDIAN_SIZE, (math.log2(size) - 5, math.log2(size) + 1)
-        points = run.stage(stage, draws, points, scale)
+        scale, searched = size / MEDIAN_SIZE, (math.log2(size) - _LESS, math.log2(size) + 1)
+        if number < SIZES - 1:
+            points = run.stage(plan.stages[number], stages[number], points, scale)
     points = np.repeat(points, loss.count, axis=0)
     if above is not None:
         of_constant = np.linalg.solve(whiten, np.eye(p)[0])
         shift = _levels(pairs, points[0], above, levels, scale)
         points = points + shift[:, None] * of_constant
-    for stage, draws in zip(plan.stages[2:], stages[2:], strict=True):
+    for stage, draws in zip(plan.stages[number:], stages[number:], strict=True):
         points = run.stage(stage, draws, points, scale)
     return np.asarray(points @ whiten.T)
 
@@ -161,7 +162,7 @@ class _Descent:
             move = (step / of_sums)[:, None] * noisy
             length = np.linalg.norm(move, axis=1) / (_LONGEST_STEP * scale)
             points = points + move / np.maximum(length, 1.0)[:, None]
-            if number >= _SKIPPED * stage.rounds:
+            if number >= stage.skipped * stage.rounds:
                 total, counted = total + points, counted + 1
         return np.asarray(total / counted)
 

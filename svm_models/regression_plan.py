@@ -22,13 +22,13 @@ OF_LEVELS = "count records above each quantile"
 OF_WHOLE = "sum the records"
 OF_SLOPES = "sum the slopes of the records' losses"
 
-#: Sums of second moments, and counts of each bisection.
-TURNS, COUNTS = 3, 7
+#: Sums of second moments, sizes of residuals, and counts of each bisection.
+TURNS, SIZES, COUNTS = 3, 3, 7
 # Chosen by trial on generated families, seeds below 100 (docs/results/regression.md).
 _MOMENTS = 0.04
 # Each count is to be this accurate, as a share of the records it is compared with, for a share of
 # the budget between these two.
-_ACCURACY, _LEAST_COUNTS, _MOST_COUNTS = 0.1, 0.01, 0.1
+_ACCURACY, _LEAST_COUNTS, _MOST_COUNTS = 0.05, 0.01, 0.1
 _LEVEL_ACCURACY = 0.35
 # Records that may be longer than the bound: this many times the noise of one release.
 _LONGER, _MOST_LONGER = 300.0, 0.7
@@ -52,6 +52,8 @@ class Stage:
         In units of 1/curvature.
     width : float or None
         Share of records within the smoothing; ``None`` for the first stage, which knows no scale.
+    skipped : float
+        Share of the rounds that is left out of the average: those on the way.
     """
 
     loss: ResidualLoss
@@ -59,16 +61,17 @@ class Stage:
     rounds: int
     step: float
     width: float | None
+    skipped: float = 0.15
 
 
 def stages_of(loss: ResidualLoss, last_width: float) -> list[Stage]:
     """The median first, whose slopes are the smallest; then the loss itself."""
-    first = Stage(MEDIAN, 0.04, 6, 0.7, None)
+    first = Stage(MEDIAN, 0.04, 6, 0.7, None, 0.6)
     if loss == MEDIAN:
-        return [first, Stage(loss, 0.1, 8, 0.5, 0.5), Stage(loss, 0.86, 8, 0.6, last_width)]
+        return [first, Stage(loss, 0.1, 8, 0.5, 0.5, 0.6), Stage(loss, 0.86, 8, 0.6, last_width)]
     return [
         first,
-        Stage(MEDIAN, 0.03, 8, 0.5, 0.5),
+        Stage(MEDIAN, 0.03, 8, 0.5, 0.5, 0.6),
         Stage(loss, 0.2, 10, 0.5, 0.6),
         Stage(loss, 0.73, 12, 0.5, last_width),
     ]
@@ -120,7 +123,7 @@ class Plan:
         longer = min(max(_LONGER * nu, 0.0), _MOST_LONGER)
         least = min([min(q, 1 - q) for q in quantiles], default=0.5)
         norms = _share_of_counts(TURNS * COUNTS, count_noise / (_ACCURACY * n))
-        sizes = _share_of_counts(2 * COUNTS, count_noise / (_ACCURACY * n))
+        sizes = _share_of_counts(SIZES * COUNTS, count_noise / (_ACCURACY * n))
         levels = len(quantiles) * COUNTS, count_noise / (_LEVEL_ACCURACY * least * n)
         shares = [_MOMENTS, norms, sizes, _share_of_counts(*levels) if quantiles else 0.0]
         rounding = _rounding(neighbours)
@@ -128,7 +131,7 @@ class Plan:
         sums = [
             (math.sqrt(moved) * rounding, TURNS, OF_MOMENTS),
             (rounding, TURNS * COUNTS, OF_NORMS),
-            (rounding, 2 * COUNTS, OF_SIZES),
+            (rounding, SIZES * COUNTS, OF_SIZES),
             (counted, COUNTS, OF_LEVELS),
             (float(moved), 1, OF_WHOLE),
         ]

@@ -21,11 +21,18 @@ COSTS = np.array([1.0, 2.0, 0.5, 1.5])
 ADD = ConstraintPrivate("add-remove", nominal_n=70)
 STORAGE = {"dense": np.array, "float32": np.float32, "sparse": sp.csr_array}
 CUTS = {"one block": [], "three": [17, 60], "many": list(range(7, N, 7)), "an empty one": [0, 40]}
-#: Methods whose sums over rows are exact.
-EXACT = ("staged", "staged-at-opt", "mirror")
-# On this program the others have equal bits by luck; they are compared to a tolerance.
-NOT_YET = ("mirror-dense", "mirror-best")
-WHY = "sums of this method are not on a public grid"
+#: Methods for whole private constraints: their sums over rows are exact.
+METHODS = (
+    "staged",
+    "staged-at-opt",
+    "mirror",
+    "mirror-dense",
+    "mirror-best",
+    "dmw",
+    "ftpl",
+    "dmw-published",
+    "perturbed",
+)
 
 
 def table(n=N, seed=0):
@@ -48,15 +55,12 @@ def request_of(method):
     )
 
 
-def assert_same(one, other, method="mirror"):
-    """The same released x, trace and ledger; to the last bit where sums are exact."""
-    if method in EXACT:
-        np.testing.assert_array_equal(one.x, other.x)
-    np.testing.assert_allclose(one.x, other.x, rtol=1e-7, atol=1e-9)
+def assert_same(one, other):
+    """The same released x, trace and ledger, to the last bit."""
+    np.testing.assert_array_equal(one.x, other.x)
     assert one.trace.keys() == other.trace.keys()
-    if method in EXACT:
-        for name, values in one.trace.items():
-            np.testing.assert_array_equal(values, other.trace[name])
+    for name, values in one.trace.items():
+        np.testing.assert_array_equal(values, other.trace[name])
     assert one.privacy.entries == other.privacy.entries
     assert one.message == other.message
 
@@ -84,12 +88,12 @@ class Made(Sequence):
 class TestTheSameAsInMemory:
     @pytest.mark.parametrize("cuts", CUTS)
     @pytest.mark.parametrize("storage", STORAGE)
-    @pytest.mark.parametrize("method", EXACT)
+    @pytest.mark.parametrize("method", METHODS)
     def test_blocks_of_any_size(self, method, storage, cuts):
         A, b = table()
         A = STORAGE[storage](A)
         whole = solved(LinearProgram(COSTS, A, b), method)
-        assert_same(whole, solved(LinearProgram(COSTS, *split(A, b, CUTS[cuts])), method), method)
+        assert_same(whole, solved(LinearProgram(COSTS, *split(A, b, CUTS[cuts])), method))
 
     @pytest.mark.parametrize("limit", [0, 2000, math.inf])
     @pytest.mark.parametrize("fields", [{}, {"neighbours": ADD}], ids=["replace", "add-remove"])
@@ -100,18 +104,9 @@ class TestTheSameAsInMemory:
         whole = solved(LinearProgram(COSTS, A, b, **fields), method)
         lp = LinearProgram(COSTS, Made(blocks[0]), blocks[1], **fields)
         with memory.using(limit):
-            assert_same(whole, solved(lp, method), method)
+            assert_same(whole, solved(lp, method))
 
-    @pytest.mark.parametrize(
-        "method",
-        [
-            *EXACT,
-            *(
-                pytest.param(method, marks=pytest.mark.xfail(reason=WHY, raises=AssertionError))
-                for method in NOT_YET
-            ),
-        ],
-    )
+    @pytest.mark.parametrize("method", METHODS)
     def test_to_the_last_bit(self, method):
         """Without noise, whose rounding would hide small differences."""
         A, b = table()
@@ -148,7 +143,7 @@ class TestTheSameAsInMemory:
         assert_same(whole, solved(LinearProgram(COSTS, frames, b), "mirror"))
 
     @pytest.mark.parametrize("kind", [np.float32, np.float64])
-    @pytest.mark.parametrize("method", EXACT)
+    @pytest.mark.parametrize("method", METHODS)
     def test_a_memory_map_is_read_in_blocks(self, method, kind, tmp_path, monkeypatch):
         monkeypatch.setattr("privlp.rows.program_blocks._ENTRIES", 23 * D)
         A, b = table()
@@ -157,7 +152,7 @@ class TestTheSameAsInMemory:
         lp = LinearProgram(COSTS, mapped, b)
         assert isinstance(lp.rows(), InBlocks)
         assert len(lp.rows()) == 4
-        assert_same(solved(LinearProgram(COSTS, A, b), method), solved(lp, method), method)
+        assert_same(solved(LinearProgram(COSTS, A, b), method), solved(lp, method))
 
     def test_memory_maps_as_blocks_are_not_held(self, tmp_path):
         A, b = table()
@@ -166,7 +161,7 @@ class TestTheSameAsInMemory:
             np.save(file, block)
         lp = LinearProgram(COSTS, [np.load(file, mmap_mode="r") for file in files], b)
         assert not lp.A.in_memory_anyway
-        assert_same(solved(LinearProgram(COSTS, A, b), "staged"), solved(lp, "staged"), "staged")
+        assert_same(solved(LinearProgram(COSTS, A, b), "staged"), solved(lp, "staged"))
 
     def test_a_memory_map_with_names_prices_and_public_rows(self, tmp_path, monkeypatch):
         monkeypatch.setattr("privlp.rows.program_blocks._ENTRIES", 23 * D)

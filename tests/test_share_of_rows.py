@@ -108,7 +108,7 @@ def test_blocks_know_their_places(shares, method, cuts):
     costs, A, b = many_rows()
     whole = solved(LinearProgram(costs, A, b), method)
     assert 0 < min(shares) < 0.5
-    assert_same(whole, solved(LinearProgram(costs, *split(A, b, cuts)), method), "staged")
+    assert_same(whole, solved(LinearProgram(costs, *split(A, b, cuts)), method))
 
 
 def test_memory_maps_know_the_places_of_their_rows(shares, tmp_path, monkeypatch):
@@ -118,4 +118,4 @@ def test_memory_maps_know_the_places_of_their_rows(shares, tmp_path, monkeypatch
     mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
     one, other = (solved(LinearProgram(costs, rows, b)) for rows in (A, mapped))
     assert len(shares) > 12
-    assert_same(one, other, "staged")
+    assert_same(one, other)

@@ -33,7 +33,7 @@ def advise(task: Task, prediction: Prediction | None) -> tuple[Verdict, str]:
             " predicted."
         )
     if prediction is not None and prediction.difficulty is not None:
-        return _advice_on_difficulty(task, prediction.difficulty, kept=prediction.checks_opt)
+        return _advice_on_difficulty(task, prediction, prediction.difficulty)
     if prediction is None or prediction.yardstick is None:
         on_word = _advice_on_word(task) if _single_optimum(task) else ""
         return Verdict.UNKNOWN, (
@@ -69,12 +69,13 @@ def _advice_on_violation(task: Task, prediction: Prediction, share: float) -> tu
 
 
 def _advice_on_difficulty(
-    task: Task, difficulty: float, *, kept: bool = False
+    task: Task, prediction: Prediction, difficulty: float
 ) -> tuple[Verdict, str]:
     """Whether s rows, or all soft rows, outweigh the noise on all variables.
 
     And what becomes of a given optimum that is kept.
     """
+    kept = prediction.checks_opt
     eps, n = _enough_eps(task.ledger.eps, difficulty), difficulty * task.n
     soft = task.lp.penalty is not None
     ways = [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else []
@@ -95,7 +96,7 @@ def _advice_on_difficulty(
     if difficulty > HOPELESS:
         return Verdict.TOO_FEW_ROWS, (
             f"{Verdict.TOO_FEW_ROWS}: {compared}, so the result would be mostly noise.{would}"
-            f"{checked or _advice_on_known_optimum(task)}{other_relations(task)}"
+            f"{checked or _advice_on_known_optimum(task, prediction.method)}{other_relations(task)}"
         )
     if difficulty > 1:
         return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}.{would}{checked}"
@@ -106,13 +107,13 @@ def _advice_on_difficulty(
     return Verdict.ENOUGH_ROWS, f"{Verdict.ENOUGH_ROWS}: {compared}.{checked}"
 
 
-def _advice_on_known_optimum(task: Task) -> str:
+def _advice_on_known_optimum(task: Task, method: str) -> str:
     """What works if the optimum is known, and not merely guessed."""
     if not _single_optimum(task):
         return ""
     return (
-        " opt is only a hint here. If it is known to be right, method='ftpl' may do better: it"
-        " takes it at its word."
+        f" opt is only a hint here. If it is known to be right, method='{method}-at-opt' may do"
+        " better: it keeps to it as long as noisy counts bear it out."
     )
 
 

@@ -37,6 +37,8 @@ _INWARDS = 0.5
 _STIFFNESS = 0.4
 # The cost was too high if this share of it, above the cheapest point's, would do.
 _TOO_HIGH = 0.8
+# At least so many rows are missed: as many as counted, less so many deviations.
+_SURELY = 2.0
 # It was too low if so many times s rows are missed, and more by so many times what noise is worth.
 _TOO_LOW, _NOISE_OF_TOO_LOW = 3.0, 2.0
 
@@ -156,7 +158,10 @@ class StagesAtOptimum(HardRowSearch):
         return x, far
 
     def _fewest_missed(self, draws: Draws, x: FloatArray, before: FloatArray) -> FloatArray:
-        """The last point; or the way to the one before, where clearly fewer rows are missed."""
+        """The last point; or the way to the one before, where clearly fewer rows are missed.
+
+        And how many rows are missed at least, which a warning tells if it is more than s.
+        """
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draws.counts)
         points = [x, 0.5 * (x + before), before]
         missed = [0.0] * len(points)
@@ -165,9 +170,12 @@ class StagesAtOptimum(HardRowSearch):
             missed[number % len(points)] += counts(point) / each
         while counts.left:
             self._note("missed rows", counts(x))
-        best = int(np.argmin(missed))
-        clearly = missed[best] < missed[0] - SURE * counts.sigma / math.sqrt(each)
-        return points[best] if clearly and draws.sigma > 0 else x
+        if draws.sigma == 0:  # without noise there is no doubt
+            return x
+        best, noise = int(np.argmin(missed)), counts.sigma / math.sqrt(each)
+        found = best if missed[best] < missed[0] - SURE * noise else 0
+        self._search.fewest = missed[found] - _SURELY * noise
+        return points[found]
 
     def _cheaper(
         self, counts: NoisyCounts, x: FloatArray, start: FloatArray, missed: float
@@ -198,7 +206,7 @@ class PerturbedAtOptimum(Perturbed):
 
     Privacy: as for :class:`Perturbed`, whose theorem holds for every public convex set. What the
     counts decide is computed from released numbers, and every way through the stages uses the same
-    charged draws.
+    charged draws. Proof: ``docs/proofs.md``, "One perturbed convex program".
     """
 
     name = "perturbed-at-opt"
