@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.rows.parts import DensePart, Integers, Part, SparsePart, rows_of_a_part
+from privlp.rows.parts import DensePart, Integers, Part, SparseIntegers, SparsePart, rows_of_a_part
 from privlp.rows.threads import over
 from svm_models.record_grid import OF_PRODUCTS, SLACK, RecordGrid, Whitening
 from svm_models.records import within_norm
@@ -49,7 +49,7 @@ class RecordsOnGrid:
     Records are shortened by what rounding may add; then the norm is computed from integers,
     without error, and a record that is too long counts for nothing. So what becomes of a record
     depends on that record and on public numbers alone, to the last bit. Records are read a few at a
-    time. What is kept of an entry takes four bytes, and the places of entries that are not 0.
+    time. What is kept of an entry takes four bytes; the places of sparse ones are those of X.
 
     Parameters
     ----------
@@ -68,7 +68,11 @@ class RecordsOnGrid:
         for rows, X in few_at_a_time(block.X):
             part = _part_of(within_norm(X, data_norm))
             signs = np.ones(X.shape[0]) if block.signs is None else block.signs[rows]
-            self.parts.append((rows, bounded(part.rounded(factor * signs), grid).stored()))
+            stored = bounded(part.rounded(factor * signs), grid).stored()
+            if isinstance(stored, SparseIntegers):
+                ends = block.X.indptr[rows.start], block.X.indptr[rows.stop]
+                stored.share_places(block.X.indices[slice(*ends)])
+            self.parts.append((rows, stored))
 
     def second_moments(self, whiten: Whitening | None = None, *, shorten: bool = True) -> Totals:
         """sum_i m_i m_i^T, (p, p), in units of the square of an entry: exact.

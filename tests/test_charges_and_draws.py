@@ -216,7 +216,7 @@ def test_without_noise_a_method_approaches_the_exact_optimum(name, method):
     if method in ("perturbed", "staged"):  # give up s rows where that is cheaper
         assert found.violation_at(1) <= 0.01
         # A staged descent may end at a stage of a slightly too small size.
-        assert solution.objective <= (1.05 if method == "staged" else 1.0) * exact.objective
+        assert solution.objective <= (1.05 if method == "staged" else 1 + 1e-6) * exact.objective
         return
     assert solution.objective == pytest.approx(
         exact.objective, rel=5e-3 if method == "ftpl" else 1e-6

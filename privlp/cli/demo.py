@@ -87,10 +87,10 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
     echo(_PRIVACY.format(s=_GIVEN_UP, draws=_DRAWS))
     draws = {eps: _draws(lp, eps, k, seed) for k, eps in enumerate(_EPSILONS)}
     missed = {
-        eps: [int(_too_few(lp, solution.x).sum()) for solution in drawn]
+        eps: [int(_too_few(lp, solution).sum()) for solution in drawn]
         for eps, drawn in draws.items()
     }
-    rows = [
+    rows: list[tuple[str, ...]] = [
         ("none: exact", "", f"{exact.objective:.1f}", "0"),
         ("none: exact**", "", *_cheapest(lp, draws[_EPSILONS[-1]])),
     ]
@@ -136,9 +136,9 @@ def _draws(lp: LinearProgram, eps: float, k: int, seed: int | None) -> list[Solu
         return [solve(lp, eps, _DELTA, _GIVEN_UP, rng=rng) for rng in seeds]
 
 
-def _too_few(lp: LinearProgram, x: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def _too_few(lp: LinearProgram, solution: Solution) -> npt.NDArray[np.bool_]:
     """Who gets too few visits, shape (n,); not private."""
-    missed: npt.NDArray[np.bool_] = lp.A @ x > lp.b + 1e-9
+    missed: npt.NDArray[np.bool_] = lp.A @ solution.x > lp.b + 1e-9
     return missed
 
 
@@ -149,7 +149,7 @@ def _cheapest(lp: LinearProgram, solutions: list[Solution]) -> tuple[str, str]:
     """
     found = []
     for solution in solutions:
-        enough = ~_too_few(lp, solution.x)
+        enough = ~_too_few(lp, solution)
         missed = int(np.count_nonzero(~enough))
         if missed <= _GIVEN_UP:
             exact = solve_exact(LinearProgram(lp.c, lp.A[enough], lp.b[enough]))
@@ -172,8 +172,8 @@ def _span(values: Iterable[Any], digits: str) -> str:
 
 def _formula(lp: LinearProgram, solution: Solution) -> str:
     """The visits that a formula grants, in one sentence."""
-    names = lp.variable_names or []
-    parts = [f"{name} {x:.2f}" for name, x in zip(names, solution.x, strict=True)]
+    visits = np.asarray(solution.x)
+    parts = [f"{name} {x:.2f}" for name, x in zip(lp.variable_names or [], visits, strict=True)]
     return f"visits: {'; '.join(parts)}."
 
 

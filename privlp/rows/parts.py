@@ -7,7 +7,7 @@ that it stands in: sums along a row are made in an order that depends on that ro
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -254,6 +254,11 @@ class SparseIntegers:
     def __init__(self, entries: sp.csr_array) -> None:
         self._data, self._rows, self._columns = entries.data, entries, entries.T
         self.size = len(entries.data)
+
+    def share_places(self, places: npt.NDArray[np.integer[Any]]) -> None:
+        """Take the columns of all entries from another array, if they are the same there."""
+        if places.dtype == self._rows.indices.dtype and np.array_equal(places, self._rows.indices):
+            self._rows.indices = self._columns.indices = places
 
     def in_double(self) -> SparsePart:
         """The integers in double precision."""
