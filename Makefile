@@ -30,7 +30,7 @@ $(VENV)/docs: $(VENV)/python pyproject.toml
 	$(PIP) -e '.[docs]'
 	@touch $@
 
-demo: $(VENV)/demo  ## Solve a linear program privately on real records, and draw the result
+demo: $(VENV)/demo  ## Solve a linear program of 20,190 real people privately, and draw the result
 	$(BIN)/privlp demo
 
 test: $(VENV)/dev  ## Run the tests (two processes)
@@ -120,5 +120,5 @@ bench-svm: $(VENV)/dev  ## Published tables and figures of private support vecto
 	for page in $(SVM_PAGES); do $(BIN)/python -m benchmarks.$$page || exit 1; done
 
 clean:  ## Remove everything that was made here
-	rm -rf docs/_build docs/reference/generated docs/tutorial/*.ipynb
+	rm -rf docs/_build docs/reference/generated docs/proofs docs/tutorial/*.ipynb
 	rm -rf $(VENV) .venv-* dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

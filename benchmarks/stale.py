@@ -20,7 +20,7 @@ from privlp import __version__
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
 #: Lists of pages, which measure nothing.
-LISTS = frozenset({"README", "index"})
+LISTS = frozenset({"README", "claims", "index"})
 
 _PRIVACY = (
     "gaussian_dp gaussian_tails prices events charges calibration accountant ledger series"

@@ -14,10 +14,14 @@ os.environ["PYTHONPATH"] = str(HERE / "_ext" / "static_pages")  # their kernels 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from folded_notebooks import bring_notebooks  # noqa: E402
+from proof_pages import write_pages  # noqa: E402
 
 import privlp  # noqa: E402
 
 bring_notebooks(HERE.parent / "notebooks", HERE / "tutorial")
+write_pages(
+    HERE / "proofs.md", HERE / "proofs", (HERE.parent / "privlp", HERE.parent / "svm_models")
+)
 
 project = "privlp"
 author = "The privlp developers"
@@ -30,6 +34,7 @@ extensions = [
     "mathml",
     "myst_nb",
     "numpydoc",
+    "proof_pages",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_click",

@@ -244,6 +244,31 @@ def test_solutions_are_folded(tmp_path):
     assert other == cells[2]
 
 
+def test_each_section_of_the_proofs_has_a_page(tmp_path):
+    extension = load(ROOT / "docs" / "_ext" / "proof_pages.py")
+    source, folder = tmp_path / "proofs.md", tmp_path / "proofs"
+    source.write_text(
+        '# Proofs\nHow.\n## Laplace noise\nAs "Gauss\nnoise", [here](a.md).\n'
+        "## Gauss noise\nTrue. ∎\n# Others\nWhat.\n## Rows\nNone.\n"
+    )
+    folder.mkdir()
+    (folder / "gone.md").write_text("old")
+    package = tmp_path / "code"
+    package.mkdir()
+    (package / "noise.py").write_text('"""See ``docs/proofs.md``,\n"Gauss noise", "Rows"."""')
+    extension.write_pages(source, folder, (package,))
+    pages = {path.name: path.read_text() for path in folder.iterdir()}
+    assert sorted(pages) == ["gauss-noise.md", "laplace-noise.md", "rows.md"]
+    assert pages["laplace-noise.md"] == (
+        "# Laplace noise\nAs [Gauss\nnoise](gauss-noise.md), [here](../a.md).\n"
+    )
+    assert pages["rows.md"] == "# Rows\n\n*In the code:* `code/noise.py`.\nNone.\n"
+    page = extension.contents(source.read_text())
+    assert page.index("# Proofs\nHow.") < page.index("proofs/gauss-noise\n```")
+    assert page.index("## Others\nWhat.") < page.index("proofs/rows\n```")
+    assert page.count("```") == 4
+
+
 @pytest.mark.parametrize(
     ("text", "typeset"),
     [

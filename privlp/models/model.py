@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 class Model(LinearProgram):
     """A linear program that knows what its variables mean.
 
-    The functions of :mod:`privlp.models` return one. It is solved, planned and compared as every
+    The functions of ``privlp.models`` return one. It is solved, planned and compared as every
     other :class:`~privlp.LinearProgram`; :meth:`values` gives the answer in the terms of the model.
 
     Parameters
