@@ -246,6 +246,10 @@ class PrivateLPSVC(PrivateLinearClassifier):
         """Noise is Gaussian."""
         return True
 
+    @property
+    def plans_gaussian_draws_only(self) -> bool:
+        return self.threshold_share is None
+
     def _train_privately(
         self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
     ) -> FloatArray:
