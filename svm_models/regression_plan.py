@@ -34,7 +34,7 @@ _LEVEL_ACCURACY = 0.35
 _LONGER, _MOST_LONGER = 300.0, 0.85
 # The last stage smooths this much at little noise, and so much at most.
 _LEAST_WIDTH, _MOST_WIDTH, _WIDE_AT = 0.02, 0.35, 0.008
-# Below that noise an outer quantile takes more rounds, up to so many times.
+# Below that noise stages take more rounds, up to so many times.
 _MORE_ROUNDS = 2.5
 # Deviation of what rounds release, in units of a single release at their price.
 _INEFFICIENCY = 1.4
@@ -71,15 +71,15 @@ def stages_of(loss: ResidualLoss, last_width: float, more: float = 1.0) -> list[
 
     Directions in which the loss is flatter than expected need rounds: those of records whose
     residuals spread widely, as of a rare feature. The price of a stage is that of one release
-    however many rounds share it. But in much noise points stray where rounds are many, and slopes
-    of an outer quantile are less nearly linear there: so it takes `more` times as many in little
-    noise.
+    however many rounds share it. But in much noise points stray where rounds are many: so there
+    are `more` times as many in little noise. A first stage that leaves a rare direction far away is
+    not made good later, where slopes are at their bounds: so the median pays more for it.
     """
     if loss == MEDIAN:
         return [
-            Stage(MEDIAN, 0.04, 10, 0.7, None, 0.6),
-            Stage(loss, 0.1, 24, 0.5, 0.5, 0.6),
-            Stage(loss, 0.86, 16, 0.6, last_width),
+            Stage(MEDIAN, 0.1, 12, 0.7, None, 0.6),
+            Stage(loss, 0.1, math.ceil(20 * more), 0.5, 0.5, 0.6),
+            Stage(loss, 0.8, 16, 0.6, last_width),
         ]
     return [
         Stage(MEDIAN, 0.03, 10, 0.7, None, 0.6),
