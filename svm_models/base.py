@@ -210,6 +210,14 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         """Whether a finite eps is refused with delta = 0: a selector asks before it charges."""
         return False
 
+    @property
+    def plans_gaussian_draws_only(self) -> bool:
+        """Whether a fit with delta > 0 charges Gaussian draws alone, all of them planned at once.
+
+        Its cost is then one Gaussian parameter. A noisy count of the records is left aside.
+        """
+        return False
+
     def _warn_before_reading(self) -> None:
         warn_of_read_classes(self.classes, self.eps, stacklevel=4)
 

@@ -255,6 +255,10 @@ class PrivateLPSVC(PrivateLinearClassifier):
         found = X.rows(np.ones(X.shape[0])).map(decisions, w, float(self.data_norm))
         return np.concatenate(found)
 
+    @property
+    def plans_gaussian_draws_only(self) -> bool:
+        return self.threshold_share is None
+
     def _train_privately(
         self, X: RecordSource, signs: FloatArray, account: Account, neighbours: Neighbours
     ) -> FloatArray:
