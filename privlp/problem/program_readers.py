@@ -44,14 +44,15 @@ class ProgramReaders:
         path : path-like
             The file.
         neighbours, private, groups
-            As for :class:`~privlp.LinearProgram`; `private` is usually a glob over row names such as
-            ``"patient*"``. By default inequalities are private and equalities public. Under
+            As for :class:`~privlp.LinearProgram`; `private` is usually a glob over row names such
+            as ``"patient*"``. By default inequalities are private and equalities public. Under
             ``change="add-remove"`` every row is private by default, because it is private whether a
             row is an equality; where equalities are public, name the private rows.
         box : float, optional
             Public bound on every abs(x_j), intersected with the file's own bounds.
         penalty : float, array_like or dict, optional
-            As for :class:`~privlp.LinearProgram`; ``{"patient*": 2.5}`` makes the rows of patients soft.
+            As for :class:`~privlp.LinearProgram`; ``{"patient*": 2.5}`` makes the rows of patients
+            soft.
         relax : bool
             Whether integer and semi-continuous variables may take any value within their bounds
             (for the latter, 0 and all below their upper bound). Refused by default.
