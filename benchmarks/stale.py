@@ -37,7 +37,7 @@ SOLVERS = ("privlp/solve.py", *(f"privlp/{room}/*.py" for room in _ROOMS.split()
 AUDITS = ("privlp/audits/*.py", "tests/conformance_*.py")
 _CLASSIFIERS = (
     "account base classes losses margins minimise neighbours perturbation perturbed_classifiers"
-    " records threshold validation whitening"
+    " record_grid records records_on_grid threshold validation whitening"
 )
 CLASSIFIERS = tuple(f"svm_models/{name}.py" for name in _CLASSIFIERS.split())
 REGRESSION = (
@@ -57,6 +57,10 @@ THESIS = (
 )
 DESCENT_CLASSIFIER = (
     "svm_models/private_lp_svc.py",
+    "svm_models/dask_records.py",
+    "svm_models/record_grid.py",
+    "svm_models/record_source.py",
+    "svm_models/records_on_grid.py",
     "svm_models/whitened_records.py",
     *SOLVERS,
 )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from svm_models.linear_programs import hard_margin_lp as hard_margin_lp
     from svm_models.linear_programs import soft_margin_lp as soft_margin_lp
     from svm_models.losses import MarginLoss as MarginLoss
+    from svm_models.one_vs_rest import PrivateOneVsRestClassifier as PrivateOneVsRestClassifier
     from svm_models.perturbed_classifiers import (
         ObjectivePerturbationClassifier as ObjectivePerturbationClassifier,
     )
@@ -69,6 +70,7 @@ _HOMES = {
     "kernel": ("RandomFourierFeatures",),
     "linear_programs": ("hard_margin_lp", "soft_margin_lp"),
     "losses": ("MarginLoss",),
+    "one_vs_rest": ("PrivateOneVsRestClassifier",),
     "perturbed_classifiers": (
         "ObjectivePerturbationClassifier",
         "ObjectivePerturbationLogisticRegression",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privlp import Budget, InvalidParameterError
+from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.checks import positive, real, warn_of_large_delta
 from privlp.privacy import PrivacyRecord, Randomness
 from svm_models.account import Account, as_rng, open_budget, open_ledger
@@ -32,6 +32,7 @@ from svm_models.neighbours import (
     counted,
     require_nominal,
 )
+from svm_models.record_grid import MOST_RECORDS
 from svm_models.records import within_norm
 from svm_models.threshold import decisions_of, private_threshold
 from svm_models.validation import validated
@@ -209,6 +210,14 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         """Whether a finite eps is refused with delta = 0: a selector asks before it charges."""
         return False
 
+    @property
+    def plans_gaussian_draws_only(self) -> bool:
+        """Whether a fit with delta > 0 charges Gaussian draws alone, all of them planned at once.
+
+        Its cost is then one Gaussian parameter. A noisy count of the records is left aside.
+        """
+        return False
+
     def _warn_before_reading(self) -> None:
         warn_of_read_classes(self.classes, self.eps, stacklevel=4)
 
@@ -223,6 +232,8 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
                 f" {data_norm:g}. Measure the records in other units.",
                 parameter="data_norm",
             )
+        if X.shape[0] > MOST_RECORDS:
+            raise InvalidProblemError("Sums are exact for at most 2^31 records.", parameter="X")
         randomness = Randomness.of(as_rng(self.random_state))
         account = self._open(randomness)
         class_weights(self.class_weight, self.classes_)

@@ -19,13 +19,11 @@ from privlp.checks import positive
 FloatArray = npt.NDArray[np.float64]
 
 #: The neighbour relation in words.
-_RECORDS = (
-    "one record (x_i, y_i) replaced; the number of records and the two classes, which were {}, are"
-    " public"
-)
+_RECORDS = "one record (x_i, y_i) replaced; {}"
 _DECLARED, _READ = "declared", "read from the records"
-DECLARED = _RECORDS.format(_DECLARED)
-READ = _RECORDS.format(_READ)
+_TWO = "the number of records and the two classes, which were {}, are public"
+DECLARED = _RECORDS.format(_TWO.format(_DECLARED))
+READ = _RECORDS.format(_TWO.format(_READ))
 _ADDED = "one record (x_i, y_i) added or removed; the number of records is private; "
 
 
@@ -54,7 +52,8 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
     if len(classes) > 2:
         raise InvalidProblemError(
             "Only binary classification is supported. The type of the target is"
-            f" {type_of_target(y)}. Train one class against the rest.",
+            f" {type_of_target(y)}. Train one class against the rest, by"
+            " PrivateOneVsRestClassifier where training is private.",
             parameter="y",
         )
     if not np.isin(y, classes).all():
@@ -109,16 +108,21 @@ def are_read(classes: Any) -> bool:
 
 
 def relation_in_words(
-    classes: Any, *, added_or_removed: bool = False, nominal_n: int | None = None
+    classes: Any,
+    *,
+    added_or_removed: bool = False,
+    nominal_n: int | None = None,
+    number: str = "two",
 ) -> str:
-    """The neighbour relation of a fit, and whether its classes were declared."""
+    """The neighbour relation of a fit, and whether its classes were declared.
+
+    `number` says how many classes there are.
+    """
     whence = _READ if are_read(classes) else _DECLARED
+    named = f"the {number} classes, which were {whence}, are public"
     if not added_or_removed:
-        return _RECORDS.format(whence)
-    if nominal_n is None:
-        return f"{_ADDED}the two classes, which were {whence}, are public"
-    public = f"the nominal number {nominal_n} and the two classes, which were {whence}, are public"
-    return f"{_ADDED}{public}"
+        return _RECORDS.format(f"the number of records and {named}")
+    return _ADDED + (named if nominal_n is None else f"the nominal number {nominal_n} and {named}")
 
 
 def warn_of_read_classes(classes: Any, eps: Any, *, stacklevel: int = 3) -> None:

@@ -18,8 +18,10 @@ from privlp.players.driver import drive
 from privlp.players.game import Game
 from privlp.players.rounds import weights_of_rounds
 from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
+from privlp.problem.dask_rows import is_dask
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
+from svm_models.dask_records import read_dask
 from svm_models.neighbours import Neighbours
 from svm_models.record_grid import RecordGrid, Whitening
 from svm_models.record_source import RecordSource, decisions, read
@@ -148,7 +150,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     ||m'||^4 - 2 (m·m')^2 <= 2. Sums: z_i depends on record i and on released points, the whitening
     on the released moments, and abs(z_i - 1/2) <= 1/2. So a record contributes a vector of norm at
     most 1/2 and its replacement another: 1. Where a record is added or removed ||m m^T||_F <= 1 and
-    1/2 take their places. Twice the rounding error of a sum is added to each.
+    1/2 take their places. Sums are exact: nothing is added for rounding.
 
     *Budget*: one ledger. One Gaussian release of p (p + 1)/2 numbers takes a tenth of the squared
     Gaussian parameters, one of p numbers 0.35 of them. At medium noise (nu below from 0.003 to
@@ -211,6 +213,13 @@ class PrivateLPSVC(PrivateLinearClassifier):
     rounds_ : int
     privacy_ : privlp.privacy.PrivacyRecord
 
+    Notes
+    -----
+    :meth:`fit` also takes a sequence of blocks of records, with a sequence of label arrays or one
+    array, memory maps, and Dask arrays, whose chunks stay on the workers of a cluster (labels are
+    gathered). X is neither copied nor converted as a whole. All forms of the same
+    records give the same results, to the last bit.
+
     Examples
     --------
     >>> from svm_models import PrivateLPSVC, make_separable_sphere
@@ -235,7 +244,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
 
     def _read(self, X: Any, y: Any) -> tuple[RecordSource, Any]:
         """Records as they were given: training converts a few at a time."""
-        return read(self, X, y, count_is_private=self._relation() != "replace")
+        of_kind = read_dask if is_dask(X) else read
+        return of_kind(self, X, y, count_is_private=self._relation() != "replace")
 
     def _bounded(self, X: RecordSource, data_norm: float) -> RecordSource:  # noqa: ARG002
         """Training scales records down."""
@@ -244,6 +254,10 @@ class PrivateLPSVC(PrivateLinearClassifier):
     def _decisions(self, X: RecordSource, w: FloatArray) -> FloatArray:
         found = X.rows(np.ones(X.shape[0])).map(decisions, w, float(self.data_norm))
         return np.concatenate(found)
+
+    @property
+    def plans_gaussian_draws_only(self) -> bool:
+        return self.threshold_share is None
 
     def _train_privately(
         self, X: RecordSource, signs: FloatArray, account: Account, neighbours: Neighbours

@@ -56,7 +56,9 @@ class RecordSource(ABC):
             size = max(1, _ENTRIES // max(1, X.shape[1]))
             starts = range(0, max(X.shape[0], 1), size)
             blocks = [X[start : start + size] for start in starts]
-            return BlocksOfRecords(blocks, limit_for(X.nbytes), [len(block) for block in blocks])
+            return BlocksOfRecords(
+                blocks, limit_for(X.nbytes), [len(block) for block in blocks], X.shape[1]
+            )
         return WholeRecords(X)
 
 
@@ -82,11 +84,13 @@ class BlocksOfRecords(RecordSource):
         How many bytes may be held in memory besides.
     lengths : list of int
         Numbers of records that were found when the blocks were checked.
+    p : int
+        Number of features.
     """
 
-    def __init__(self, blocks: Sequence[Any], limit: float, lengths: list[int]) -> None:
+    def __init__(self, blocks: Sequence[Any], limit: float, lengths: list[int], p: int) -> None:
         self._blocks, self._limit, self.lengths = blocks, limit, lengths
-        self.shape = sum(self.lengths), blocks[0].shape[1]
+        self.shape = sum(self.lengths), p
         self._cuts = list(pairwise(accumulate(self.lengths, initial=0)))
 
     def rows(self, signs: FloatArray) -> Rows[SignedRecords]:
@@ -94,19 +98,24 @@ class BlocksOfRecords(RecordSource):
         return InBlocks(_Reader(self, signs), self._limit)
 
     def block(self, number: int, signs: FloatArray) -> SignedRecords:
-        """A block that is read again, and the signs of its records.
-
-        Raises
-        ------
-        InvalidProblemError
-            If it is no longer what was checked.
-        """
-        X = self._blocks[number]
-        X = as_stored(X) if sp.issparse(X) else np.asarray(X)
-        if X.shape != (self.lengths[number], self.shape[1]) or X.dtype.kind not in "fiub":
-            raise InvalidProblemError("A block of records changed since it was checked.")
+        """A block that is read again, and the signs of its records."""
         low, high = self._cuts[number]
+        X = as_read(self._blocks[number], (self.lengths[number], self.shape[1]))
         return SignedRecords(X, signs[low:high])
+
+
+def as_read(X: Any, shape: tuple[int, int]) -> Any:
+    """A block that was checked and is read again.
+
+    Raises
+    ------
+    InvalidProblemError
+        If it is no longer what was checked.
+    """
+    X = as_stored(X) if sp.issparse(X) else np.asarray(X)
+    if X.shape != shape or X.dtype.kind not in "fiub":
+        raise InvalidProblemError("A block of records changed since it was checked.")
+    return X
 
 
 class _Reader:
@@ -147,7 +156,7 @@ def read(estimator: Any, X: Any, y: Any, *, count_is_private: bool) -> tuple[Rec
         size += checked.data.nbytes if sp.issparse(checked) else checked.nbytes
     in_memory = isinstance(X, list | tuple) and not any(map(is_mapped, X))
     limit = np.inf if in_memory else limit_for(size)
-    return BlocksOfRecords(X, limit, lengths), np.concatenate(found)
+    return BlocksOfRecords(X, limit, lengths, checked.shape[1]), np.concatenate(found)
 
 
 def _in_blocks(y: Any, X: Sequence[Any]) -> Any:

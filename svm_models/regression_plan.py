@@ -31,9 +31,11 @@ _MOMENTS = 0.04
 _ACCURACY, _LEAST_COUNTS, _MOST_COUNTS = 0.05, 0.01, 0.1
 _LEVEL_ACCURACY = 0.35
 # Records that may be longer than the bound: this many times the noise of one release.
-_LONGER, _MOST_LONGER = 300.0, 0.7
+_LONGER, _MOST_LONGER = 300.0, 0.85
 # The last stage smooths this much at little noise, and so much at most.
 _LEAST_WIDTH, _MOST_WIDTH, _WIDE_AT = 0.02, 0.35, 0.008
+# Below that noise stages take more rounds, up to so many times.
+_MORE_ROUNDS = 2.5
 # Deviation of what rounds release, in units of a single release at their price.
 _INEFFICIENCY = 1.4
 
@@ -64,16 +66,26 @@ class Stage:
     skipped: float = 0.15
 
 
-def stages_of(loss: ResidualLoss, last_width: float) -> list[Stage]:
-    """The median first, whose slopes are the smallest; then the loss itself."""
-    first = Stage(MEDIAN, 0.04, 6, 0.7, None, 0.6)
+def stages_of(loss: ResidualLoss, last_width: float, more: float = 1.0) -> list[Stage]:
+    """The median first, whose slopes are the smallest; then the loss itself.
+
+    Directions in which the loss is flatter than expected need rounds: those of records whose
+    residuals spread widely, as of a rare feature. The price of a stage is that of one release
+    however many rounds share it. But in much noise points stray where rounds are many: so there
+    are `more` times as many in little noise. A first stage that leaves a rare direction far away is
+    not made good later, where slopes are at their bounds: so the median pays more for it.
+    """
     if loss == MEDIAN:
-        return [first, Stage(loss, 0.1, 8, 0.5, 0.5, 0.6), Stage(loss, 0.86, 8, 0.6, last_width)]
+        return [
+            Stage(MEDIAN, 0.1, 12, 0.7, None, 0.6),
+            Stage(loss, 0.1, math.ceil(20 * more), 0.5, 0.5, 0.6),
+            Stage(loss, 0.8, 16, 0.6, last_width),
+        ]
     return [
-        first,
-        Stage(MEDIAN, 0.03, 8, 0.5, 0.5, 0.6),
-        Stage(loss, 0.2, 10, 0.5, 0.6),
-        Stage(loss, 0.73, 12, 0.5, last_width),
+        Stage(MEDIAN, 0.03, 10, 0.7, None, 0.6),
+        Stage(MEDIAN, 0.03, math.ceil(16 * more), 0.5, 0.5, 0.6),
+        Stage(loss, 0.14, math.ceil(10 * more), 0.5, 0.6),
+        Stage(loss, 0.8, math.ceil(12 * more), 0.5, last_width),
     ]
 
 
@@ -119,7 +131,7 @@ class Plan:
         count_noise = sum_noise / moved
         nu = sum_noise * math.sqrt(p) / n
         width = min(max(_MOST_WIDTH * nu / _WIDE_AT, _LEAST_WIDTH), _MOST_WIDTH)
-        stages = stages_of(loss, width)
+        stages = stages_of(loss, width, min(max(_WIDE_AT / max(nu, 1e-300), 1.0), _MORE_ROUNDS))
         longer = min(max(_LONGER * nu, 0.0), _MOST_LONGER)
         least = min([min(q, 1 - q) for q in quantiles], default=0.5)
         norms = _share_of_counts(TURNS * COUNTS, count_noise / (_ACCURACY * n))

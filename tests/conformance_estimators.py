@@ -26,6 +26,7 @@ from svm_models import (
     PrivateLPSVC,
     PrivateLPSVR,
     PrivateModelSelector,
+    PrivateOneVsRestClassifier,
     PrivateQuantileRegressor,
     base,
     minimise,
@@ -622,6 +623,24 @@ def _held_out() -> tuple[Records, Records]:
     return (X, y), (X, other)
 
 
+_ONE_VS_REST = Played(
+    "PrivateOneVsRestClassifier: minimiser",
+    frozenset(["PrivateOneVsRestClassifier"]),
+    lambda records: PrivateOneVsRestClassifier(
+        OutputPerturbationSVC(reg=4.0), eps=6.0, delta=0.0, classes=(-1, 1, 2), random_state=0
+    ).fit(*records),
+    _opposite(),
+    "perturb the minimiser",
+    {
+        **_faults(
+            SCALE=Patch(_UNSCALED, _opposite(3.0)),
+            RELATION=Patch(_REMOVED),
+            MINIMISER="as for the SVC: the same code",
+        ),
+        Bug.COUNT: ONE_DRAW,
+    },
+)
+
 _CHOICE = Played(
     "PrivateModelSelector: choice",
     frozenset(["PrivateModelSelector"]),
@@ -1001,6 +1020,7 @@ ESTIMATORS: list[Subject] = [
     *_THRESHOLDS,
     *_REGRESSION,
     _COUNT,
+    _ONE_VS_REST,
     _CHOICE,
     _CHOICE_ADDED,
 ]

@@ -295,6 +295,14 @@ def has_nearly_the_least_loss(loss, exact):
     return check
 
 
+def is_each_class_against_the_rest(estimator):
+    data = programs.records()
+    estimator.set_params(classes=(-1, 1, 7)).fit(data.X, data.y)
+    for label, one in zip((-1, 1, 7), estimator.estimators_, strict=True):
+        alone = svm_models.PrivateLPSVC(eps=INF, delta=DELTA, classes=(0, 1))
+        assert np.allclose(one.coef_, alone.fit(data.X, (data.y == label).astype(int)).coef_)
+
+
 CLASSIFIER_LIMITS = {
     "OutputPerturbationSVC": is_the_minimiser(HUBER),
     "OutputPerturbationLogisticRegression": is_the_minimiser(LOGISTIC),
@@ -315,6 +323,7 @@ CLASSIFIER_LIMITS = {
         svm_models.LPSVR(C=1e4, epsilon=0.02),
     ),
     "PrivateModelSelector": chooses_the_fewest_mistakes,
+    "PrivateOneVsRestClassifier": is_each_class_against_the_rest,
 }
 
 
@@ -369,7 +378,7 @@ def test_every_private_classifier_has_entries():
         for name in exported
         if issubclass(getattr(svm_models, name), PrivateLinearClassifier | PrivateLinearRegressor)
     }
-    private.add("PrivateModelSelector")
+    private |= {"PrivateModelSelector", "PrivateOneVsRestClassifier"}
     assert {name.partition(",")[0] for name in ESTIMATORS} == private
     assert set(CLASSIFIER_LIMITS) == set(ESTIMATORS)
     claimed = {

@@ -78,6 +78,7 @@ def test_reports_name_their_proof():
         "DMWSVC",
         "PrivateLPSVC",
         "PrivateModelSelector",
+        "PrivateOneVsRestClassifier",
     ],
 )
 def test_estimators_name_their_proof(name):

@@ -24,6 +24,7 @@ from svm_models import (
     OutputPerturbationSVC,
     PrivateLPSVC,
     PrivateModelSelector,
+    PrivateOneVsRestClassifier,
     RandomFourierFeatures,
 )
 from svm_models.account import Account
@@ -48,6 +49,7 @@ PRIVATE = [
     DMWSVC(radius=5.0, random_state=0, score="count"),
     PrivateLPSVC(random_state=0),
     PrivateModelSelector([ObjectivePerturbationSVC(), OutputPerturbationSVC()], random_state=0),
+    PrivateOneVsRestClassifier(OutputPerturbationSVC(), classes=(-1, 1, 2), random_state=0),
 ]
 #: What one record may hold: each is a neighbour of an ordinary data set, and must be met with
 #: silence.
@@ -67,7 +69,7 @@ ROWS = {
 def test_one_record_never_raises_or_warns(classifier, row, data_norm, container):
     records = X.copy()
     records[0] = row
-    parameters = classifier.get_params()
+    parameters = classifier.get_params(deep=False)
     scaled = {"data_norm": data_norm} if "data_norm" in parameters else {}
     if "reg" in parameters:
         scaled["reg"] = 1e-2 * data_norm**2

@@ -44,8 +44,8 @@ class ProgramReaders:
         path : path-like
             The file.
         neighbours, private, groups
-            As for :class:`~privlp.LinearProgram`; `private` is usually a glob over row names, as
-            ``"patient*"``. By default inequalities are private and equalities public. Under
+            As for :class:`~privlp.LinearProgram`; `private` is usually a glob over row names such
+            as ``"patient*"``. By default inequalities are private and equalities public. Under
             ``change="add-remove"`` every row is private by default, because it is private whether a
             row is an equality; where equalities are public, name the private rows.
         box : float, optional

@@ -222,6 +222,15 @@ def _regressor(kind: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 
 
 #: Every private classifier, as it is fitted with a given budget and source of noise.
+
+
+def _three_classes(**given: Any) -> Any:
+    """Three declared classes, one of which has no records."""
+    if given.get("classes") is not None:
+        given["classes"] = (*given["classes"], 7)
+    return svm_models.PrivateOneVsRestClassifier(**given)
+
+
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     "OutputPerturbationSVC": svm_models.OutputPerturbationSVC,
     "OutputPerturbationLogisticRegression": functools.partial(
@@ -245,6 +254,7 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "PrivateModelSelector": lambda **given: svm_models.PrivateModelSelector(
         [svm_models.ObjectivePerturbationSVC(reg=reg) for reg in (1.0, 0.01)], **given
     ),
+    "PrivateOneVsRestClassifier": functools.partial(_three_classes, delta=DELTA),
 }
 #: The same with options; what they do without noise, their own tests say.
 _WITH_OPTIONS: dict[str, Callable[..., Any]] = {
@@ -272,6 +282,7 @@ _ADDED: dict[str, Callable[..., Any]] = {
         "PrivateLPSVC": {},
         "PrivateQuantileRegressor": {},
         "PrivateModelSelector": {"nominal_n": 1_500},
+        "PrivateOneVsRestClassifier": {},
     }.items()
 }
 _PRIVATE_COUNT = 1_237
