@@ -215,6 +215,14 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         """Whether a fit with delta > 0 charges Gaussian draws alone, all of them planned at once.
 
         Its cost is then one Gaussian parameter. A noisy count of the records is left aside.
+
+        Examples
+        --------
+        >>> from svm_models import DMWSVC, PrivateLPSVC
+        >>> PrivateLPSVC(1.0, 1e-6).plans_gaussian_draws_only
+        True
+        >>> DMWSVC(1.0, 1e-6).plans_gaussian_draws_only
+        False
         """
         return False
 
