@@ -49,7 +49,9 @@ def is_sequence_of_blocks(A: Any) -> bool:
     """Whether A is a sequence of matrices, and not the rows of one matrix."""
     if isinstance(A, list | tuple):
         return bool(A) and all(map(_is_matrix, A))
-    return isinstance(A, Sequence) and not isinstance(A, str | bytes) and len(A) > 0
+    if not isinstance(A, Sequence) or isinstance(A, str | bytes | bytearray | memoryview):
+        return False
+    return len(A) > 0 and _is_matrix(A[0])
 
 
 def _is_matrix(block: Any) -> bool:
