@@ -450,16 +450,15 @@ def test_whether_a_private_zero_is_stored_shows_nowhere(method, stored):
 def test_a_time_limit_within_highs_releases_nothing(options, monkeypatch):
     """The message says that nothing is released; the noisy numbers once stayed in the trace."""
     lp = LinearProgram([1, 1], [[-1, -1]], [-1], neighbours=ScalarPrivate(0.1, lower=-2, upper=0))
-    real = highs_model.optimum
+    real = highs_model.priced_optimum
 
     def limited(*arguments, options=None, **others):
-        status, x = real(*arguments, options=options, **others)
-        return (
-            (HighsModelStatus.kTimeLimit, x) if options and "time_limit" in options else (status, x)
-        )
+        status, *rest = real(*arguments, options=options, **others)
+        stopped = options and "time_limit" in options
+        return (HighsModelStatus.kTimeLimit if stopped else status, *rest)
 
     for module in ("direct_noise", "tightened_rows"):
-        monkeypatch.setattr(f"privlp.methods.{module}.optimum", limited)
+        monkeypatch.setattr(f"privlp.methods.{module}.priced_optimum", limited)
     solution = solve(lp, 1.0, 1e-3, rng=0, time_limit=60, **options)
     assert (solution.status, solution.x, solution.trace) == (privlp.Status.TIME_LIMIT, None, {})
     assert "Nothing is released" in solution.message
