@@ -102,7 +102,10 @@ def as_stored(X: Any) -> Any:
         return sp.csr_array((X.data[order].astype(float), X.col[order], starts), shape=X.shape)
     X = X.tocsr()  # of the formats that are left, none is summed
     count = X.indptr[-1]
-    return sp.csr_array((X.data[:count], X.indices[:count], X.indptr), shape=X.shape)
+    data = X.data[:count]
+    if data.dtype.itemsize > np.dtype(float).itemsize:
+        data = data.astype(float)
+    return sp.csr_array((data, X.indices[:count], X.indptr), shape=X.shape)
 
 
 def _require_indices_in_range(X: Any, width: int) -> None:

@@ -89,7 +89,7 @@ def test_without_noise_every_method_approaches_the_exact_optimum(method, name):
         assert lp.sign * (solution.objective - exact.objective) <= 1e-6
     assert solution.objective == pytest.approx(
         exact.objective,
-        rel={"ftpl": 5e-3, "perturbed": 1e-6, "perturbed-at-opt": 1e-6}.get(method, 1e-9),
+        rel={"ftpl": 5e-3, "perturbed": 1e-5, "perturbed-at-opt": 1e-5}.get(method, 1e-9),
     )
     assert comparison.violation_at(0) < {"dmw": 0.005, "dmw-published": 0.12, "mirror": 0.02}.get(
         method, 0.06
@@ -301,7 +301,7 @@ class TestPublishedConstants:
         steps = []
         monkeypatch.setattr(
             "privlp.methods.published.dmw.DenseDual",
-            lambda rows, s, step: steps.append(step) or DenseDual(rows, s, step),
+            lambda rows, s, step, grid: steps.append(step) or DenseDual(rows, s, step, grid),
         )
         solution = self.solution()
         eta = math.sqrt(math.log(self.n) / solution.iterations)

@@ -87,7 +87,7 @@ def test_some_pair_of_neighbours_attains_the_sensitivity_of_the_count():
     for a in (A, other):
         rows = counted(LinearProgram(np.ones(2), a, b))
         scores.append(scores_of_dense_weights(rows, s, logs))
-    assert np.abs(scores[0] - scores[1]).max() == pytest.approx(1 / s, rel=1e-9)
+    assert np.abs(scores[0] - scores[1]).max() == pytest.approx(1 / s, rel=1e-4)  # rounded
 
 
 # ----------------------------------------------------------------------------------------------
