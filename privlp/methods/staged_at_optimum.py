@@ -65,6 +65,10 @@ class StagesAtOptimum(Stages):
 
     At the given V the level of violation moves. A positive one says that not all rows can be
     satisfied: rows beyond it count. A negative one says that they can, with room to spare.
+
+    In the end, if the given V was not too low and counts say that more than s rows are clearly
+    missed at it, the stages' earlier points are counted too, and the best of them is the answer.
+    All of it follows from released points and charged counts.
     """
 
     def __init__(
@@ -199,6 +203,7 @@ class StagesAtOptimum(Stages):
         self._warn(draw)
 
     def _find_last_size(self, draw: ChargedDraws) -> None:
+        """Search the last size at the last shares; one count is left for the warning."""
         s, sigma, right = self._s, deviation(draw), self._verdict is Given.RIGHT
         if right:
             self._place = self._given
