@@ -9,7 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.rows.parts import DensePart, Integers, Part, SparseIntegers, SparsePart, rows_of_a_part
+from privlp.rows.parts import (
+    DensePart,
+    Integers,
+    Part,
+    Room,
+    SparseIntegers,
+    SparsePart,
+    rows_of_a_part,
+)
 from privlp.rows.threads import over
 from svm_models.record_grid import OF_PRODUCTS, SLACK, RecordGrid, Whitening
 from svm_models.records import within_norm
@@ -64,11 +72,12 @@ class RecordsOnGrid:
         self.grid = grid
         self.positive = None if block.signs is None else block.signs > 0
         self.parts: list[tuple[slice, Integers]] = []
+        room = Room(self.count)
         factor = grid.shorter(self.size) / data_norm
         for rows, X in few_at_a_time(block.X):
             part = _part_of(within_norm(X, data_norm))
             signs = np.ones(X.shape[0]) if block.signs is None else block.signs[rows]
-            stored = bounded(part.rounded(factor * signs), grid).stored()
+            stored = bounded(part.rounded(factor * signs), grid).stored(room)
             if isinstance(stored, SparseIntegers):
                 ends = block.X.indptr[rows.start], block.X.indptr[rows.stop]
                 stored.share_places(block.X.indices[slice(*ends)])
