@@ -192,7 +192,8 @@ def _csr_rows(A: sp.csr_array, rows: slice) -> sp.csr_array:
     places = A.indptr[rows.start : rows.stop + 1]
     own = slice(places[0], places[-1])
     shape = rows.stop - rows.start, A.shape[1]
-    return csr_of(A.data[own], A.indices[own], places - places[0], shape)
+    starts = (places - places[0]).astype(A.indices.dtype, copy=False)
+    return csr_of(A.data[own], A.indices[own], starts, shape)
 
 
 def _stored(columns: sp.csc_array, k: int) -> tuple[Any, FloatArray]:
