@@ -287,6 +287,18 @@ def test_duplicates_of_a_row_are_added_whatever_other_rows_are(form):
     assert len(found) == 1
 
 
+def test_the_places_of_a_sparse_matrix_are_not_copied():
+    """SciPy copies a part of an array, unless it is asked not to."""
+    A, b = table(5_000, 200)
+    form = StandardForm.of(LinearProgram(np.ones(200), sp.csr_array(A), b))
+    rows = RowsOfEqualNorm(RowBlock(form), Simplex(form, 3.0), largest_n=5_000)
+    assert len(rows._parts) > 1
+    for _, part in rows._parts:
+        for matrix in (part._rows, part._columns):
+            assert np.shares_memory(matrix.indices, form.lp.A.indices)
+            assert np.shares_memory(matrix.data, part._data)
+
+
 def test_flags_of_a_matrix_are_not_believed():
     A = sp.csr_array((np.ones(50), np.zeros(50, int), [0, 50]), shape=(1, 100))
     A.has_canonical_format = True
