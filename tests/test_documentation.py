@@ -249,7 +249,7 @@ def test_each_section_of_the_proofs_has_a_page(tmp_path):
     source, folder = tmp_path / "proofs.md", tmp_path / "proofs"
     source.write_text(
         '# Proofs\nHow.\n## Laplace noise\nAs "Gauss\nnoise", [here](a.md).\n'
-        "## Gauss noise\nTrue. ∎\n# Others\nWhat.\n## Rows\nNone.\n"
+        "## Gauss noise\n### Claim\nTrue. ∎\n### Where in the code\nHere.\n# Others\nWhat.\n## Rows\nNone.\n"
     )
     folder.mkdir()
     (folder / "gone.md").write_text("old")
@@ -262,7 +262,13 @@ def test_each_section_of_the_proofs_has_a_page(tmp_path):
     assert pages["laplace-noise.md"] == (
         "# Laplace noise\nAs [Gauss\nnoise](gauss-noise.md), [here](../a.md).\n"
     )
-    assert pages["rows.md"] == "# Rows\n\n*In the code:* `code/noise.py`.\nNone.\n"
+    assert pages["rows.md"] == (
+        "# Rows\nNone.\n\n## Where in the code\n\nNamed in `code/noise.py`.\n"
+    )
+    assert pages["gauss-noise.md"] == (
+        "# Gauss noise\n## Claim\nTrue. ∎\n## Where in the code\nHere.\n\n"
+        "Named in `code/noise.py`.\n"
+    )
     page = extension.contents(source.read_text())
     assert page.index("# Proofs\nHow.") < page.index("proofs/gauss-noise\n```")
     assert page.index("## Others\nWhat.") < page.index("proofs/rows\n```")
