@@ -97,10 +97,10 @@ def test_each_proof_has_the_same_parts():
     sections = dict(zip(found[::2], found[1::2], strict=True))
     exempt = sections.pop("Not private, and said so")
     assert "### Proof" not in exempt
-    for title, text in sections.items():
-        text = re.split(r"^# ", text, flags=re.MULTILINE)[0]
+    for title, part in sections.items():
+        text = re.split(r"^# ", part, flags=re.MULTILINE)[0]
         parts = re.findall(r"^### (.+)$", text, flags=re.MULTILINE)
-        assert [part for part in parts if part in PARTS] == PARTS, title
+        assert [name for name in parts if name in PARTS] == PARTS, title
         assert "∎" in text, title
         assert parts[-1] == "Where in the code", title
 
