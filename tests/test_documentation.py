@@ -312,8 +312,8 @@ def test_formulas_get_scripts(text, typeset):
     ("formula", "latex"),
     [
         ("ε_i ≤ Δ/(2λ)", r"ε_i \le  Δ/(2λ)"),
-        ("m̃_i ≠ ḡ", r"{\tilde{m}}_i \ne  {\bar{g}}"),
-        ("½ Σ_j ‖ĥ‖", r"\tfrac{1}{2} \sum _j \Vert {\hat{h}}\Vert "),
+        ("m̃_i ≠ ḡ", r"{\tilde{m}{}}_i \ne  {\bar{g}{}}"),
+        ("½ Σ_j ‖ĥ‖", r"\tfrac{1}{2} \sum _j \Vert {\hat{h}{}}\Vert "),
         (r"\frac{1}{2}", r"\frac{1}{2}"),
     ],
 )

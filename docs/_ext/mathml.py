@@ -43,7 +43,7 @@ def latex(formula: str) -> str:
     """The formula with LaTeX's names for its signs."""
     text = unicodedata.normalize("NFD", formula).replace("=\u0338", "≠")
     for mark, name in _ACCENTS.items():
-        text = re.sub(f"([^\\W\\d_]){mark}", rf"{{\\{name}{{\1}}}}", text)
+        text = re.sub(f"([^\\W\\d_]){mark}", rf"{{\\{name}{{\1}}{{}}}}", text)
     return "".join(_SIGNS.get(sign, sign) for sign in text)
 
 
@@ -84,7 +84,7 @@ def _sign(node: ElementTree.Element) -> str:
 
 def _space(parent: ElementTree.Element, node: ElementTree.Element) -> None:
     sign, place = _sign(node), list(parent).index(node)
-    if sign == "/":
+    if sign in ("/", "|"):
         node.set("lspace", "0")
         node.set("rspace", "0")
     elif sign == "‖":  # else browsers stretch the left one, as tall as a sum beside it
