@@ -338,6 +338,14 @@ def test_formulas_are_broken_at_relations_and_between_terms(formula, pieces):
     assert ["".join("".join(one.itertext()).split()) for one in found] == pieces
 
 
+def test_displayed_formulas_are_broken_too():
+    pytest.importorskip("sphinx")
+    extension = load(ROOT / "docs" / "_ext" / "mathml.py")
+    found = extension.pieces(extension.mathml(r"a_1 + b_1 = c_1 \quad d", block=True))
+    assert ["".join("".join(one.itertext()).split()) for one in found] == ["a1+b1=c1", "d"]
+    assert {one.get("displaystyle") for one in found} == {"true"}
+
+
 def test_functions_stand_apart_from_what_is_before_them():
     pytest.importorskip("sphinx")
     extension = load(ROOT / "docs" / "_ext" / "mathml.py")

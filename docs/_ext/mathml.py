@@ -1,8 +1,8 @@
 """Formulas as MathML, which browsers lay out: no script, no fonts, nothing to download.
 
 Sources may use Unicode signs, so that they can be read without a build: $ε_i ≤ Δ/(2λ)$. A formula
-within a line becomes one element a side of a relation, because browsers do not break a line within
-an element. They do break it beside one: what belongs to it stays by means of a span.
+becomes one element a side of a relation, because browsers do not break a line within an element.
+They do break it beside one: what belongs to it stays by means of a span.
 """
 
 import re
@@ -19,7 +19,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 _SIGNS = {
     "−": "-", "·": r"\cdot ", "×": r"\times ", "±": r"\pm ", "∘": r"\circ ", "⊗": r"\otimes ",
-    "∖": r"\setminus ", "∩": r"\cap ", "∪": r"\cup ", "…": r"\ldots ", "∞": r"\infty ",
+    "∖": r"\smallsetminus ", "∩": r"\cap ", "∪": r"\cup ", "…": r"\ldots ", "∞": r"\infty ",
     "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ", "≈": r"\approx ", "∈": r"\in ", "∝": r"\propto ",
     "⪯": r"\preceq ", "⪰": r"\succeq ", "∼": r"\sim ", "→": r"\to ", "↦": r"\mapsto ",
     "↔": r"\leftrightarrow ", "Σ": r"\sum ", "Π": r"\prod ", "∫": r"\int ", "∇": r"\nabla ",
@@ -34,6 +34,7 @@ _EXTREMA = {"max", "min", "sup", "inf"}
 _APPLY = "\u2061"  # between a function and its argument; HTML's name for it is unknown to XML
 _NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 ElementTree.register_namespace("", _NAMESPACE)
+_WIDE = ("1em", "2em")  # between two formulas
 _SHORT = 12  # signs: a formula of so few is not broken
 _BEFORE = re.compile(r"[(\[]$")
 _AFTER = re.compile(r"^(?:[.,;:?!)\]]+|-\w+[.,;:?!)\]]*)")
@@ -75,7 +76,11 @@ def pieces(root: ElementTree.Element) -> list[ElementTree.Element]:
             groups.append([])
         depth += (sign in ("(", "[", "{")) - (sign in (")", "]", "}"))
         groups[-1].append(node)
-    return [_element(group) for group in groups]
+        if node.tag.endswith("}mspace") and node.get("width") in _WIDE:
+            groups.append([])
+    if root.get("display") == "block":
+        return [_element(group, displaystyle="true") for group in groups if group]
+    return [_element(group) for group in groups if group]
 
 
 def _sign(node: ElementTree.Element) -> str:
@@ -108,8 +113,8 @@ def _length(group: list[ElementTree.Element]) -> int:
     return sum(len("".join("".join(node.itertext()).split())) for node in group)
 
 
-def _element(group: list[ElementTree.Element]) -> ElementTree.Element:
-    root = ElementTree.Element(f"{{{_NAMESPACE}}}math")
+def _element(group: list[ElementTree.Element], **attributes: str) -> ElementTree.Element:
+    root = ElementTree.Element(f"{{{_NAMESPACE}}}math", attributes)
     root.extend(group)
     return root
 
@@ -121,9 +126,7 @@ def _shown(node: nodes.Element, *, block: bool) -> list[str]:
         raise ExtensionError(
             f"{node.source}:{node.line}: formula {node.astext()!r}: {error}"
         ) from error
-    return [
-        ElementTree.tostring(one, encoding="unicode") for one in ([root] if block else pieces(root))
-    ]
+    return [ElementTree.tostring(one, encoding="unicode") for one in pieces(root)]
 
 
 def _together(text: str) -> str:
@@ -142,9 +145,8 @@ def _visit_math(self: Any, node: nodes.Element) -> None:
 
 
 def _visit_math_block(self: Any, node: nodes.Element) -> None:
-    self.body.append(
-        self.starttag(node, "div", CLASS="math") + _shown(node, block=True)[0] + "</div>\n"
-    )
+    shown = "".join(_shown(node, block=True))
+    self.body.append(self.starttag(node, "div", CLASS="math") + shown + "</div>\n")
     raise nodes.SkipNode
 
 
