@@ -333,6 +333,11 @@ def test_limbs_are_the_exact_sum_however_rows_are_cut(seed, n, cut, sparse):
     np.testing.assert_array_equal(
         limbs.value(whole, of_rows=True), limbs.value(halves, of_rows=True)
     )
-    exact = [sum(Fraction(w) * Fraction(g) for w, g in zip(weights, column)) for column in rows.T]
-    error = [abs(Fraction(v) - e) for v, e in zip(limbs.value(whole, of_rows=True), exact)]
+    exact = [
+        sum(Fraction(w) * Fraction(g) for w, g in zip(weights, column, strict=True))
+        for column in rows.T
+    ]
+    error = [
+        abs(Fraction(v) - e) for v, e in zip(limbs.value(whole, of_rows=True), exact, strict=True)
+    ]
     assert max(error) <= n * (Fraction(1, 2**55) + Fraction(3, 2**53))

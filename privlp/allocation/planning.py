@@ -34,8 +34,8 @@ _COVER = 0.02
 _SHARES = {1: (0.95,), 2: (0.12, 0.83), 3: (0.05, 0.12, 0.78)}
 # The part of a stage's eps that the curvature takes.
 _CURVATURE = 0.2
-# But for each of its ranks no more than this: a weaker quadratic would let rounding, which the cover
-# has to hide, move the minimum far.
+# But for each of its ranks no more than this: a weaker quadratic would let rounding, which the
+# cover has to hide, move the minimum far.
 _MOST_CURVATURE = 4.0
 # Softness of choices, in units of the largest value: in the last stage it falls with the root of
 # supply over noise; in earlier ones it is larger.
