@@ -21,6 +21,8 @@ FloatArray = npt.NDArray[np.float64]
 
 # Sums of uses may exceed the largest one by this factor: they are rounded.
 _ROUNDED = 1 + 1e-12
+# Supplies and declared bounds lie between these numbers, so that prices are finite in any units.
+_SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,6 +109,7 @@ class Allocation:
         self._set(values=self._checked_values(), supplies=self._checked_supplies())
         self._check_uses()
         self._check_limits()
+        self._check_sizes()
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -220,6 +223,16 @@ class Allocation:
                 parameter="limits",
             )
         self._set(limits=frozen(limits), largest_limit=largest)
+
+    def _check_sizes(self) -> None:
+        for name in ("largest_value", "largest_use", "largest_limit", "supplies"):
+            sizes = np.atleast_1d(getattr(self, name))
+            if not ((sizes >= _SMALLEST) & (sizes <= _LARGEST)).all():
+                raise InvalidParameterError(
+                    f"{name} must be between {_SMALLEST:g} and {_LARGEST:g}. Measure in other"
+                    " units.",
+                    parameter=name,
+                )
 
     def __repr__(self) -> str:
         n, k = self.values.shape
