@@ -65,8 +65,9 @@ def solve(
         for it.
     alpha : float, optional
         Violation that the algorithm would reach without noise; sets the number of rounds. Per unit
-        of ||A_i||_2 with ``"dmw"``, the ``"mirror..."`` methods and ``"ftpl"``, in units of A x - b
-        with ``"dmw-published"`` and ``"mw"``. ``None`` chooses the best that the budget allows.
+        of ||A_i||_2 with ``"dmw"``, the ``"mirror..."`` and ``"staged..."`` methods and ``"ftpl"``,
+        in units of A x - b with ``"dmw-published"`` and ``"mw"``. ``None`` chooses the best that
+        the budget allows.
     opt : float or pair of floats
         Public optimal value, in the user's units and sense, or a public range (low, high) that
         contains it.

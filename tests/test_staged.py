@@ -262,8 +262,19 @@ def test_hints_change_little(eps):
 def test_a_given_alpha_is_what_counts():
     lp = covering()
     strict, lax = solve(lp), solve(lp, alpha=0.1)
-    assert missed(lp, lax.x, alpha=0.1) <= 60 < missed(lp, lax.x)
+    assert missed(lp, lax.x, alpha=0.1) <= 1.1 * 60 < missed(lp, lax.x)
     assert lax.objective < 0.95 * strict.objective
+
+
+def test_alpha_bounds_the_rounds_at_a_given_optimum():
+    lp, plan = tight_covering(20_000), METHODS["staged-at-opt"].plan
+    opt = float(lp.c.sum())
+    rounds = [
+        plan(Task.of(lp, 2.0, 1e-6, s=500, alpha=alpha, opt=opt)).predict().rounds
+        for alpha in (None, 1e-9, 0.03, 0.1, 1.0)
+    ]
+    assert rounds[0] == rounds[1]
+    assert rounds[1] > rounds[2] > 1.3 * rounds[3] > 3 * rounds[4]
 
 
 @pytest.mark.parametrize("s", [100, 400])

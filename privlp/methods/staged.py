@@ -108,7 +108,8 @@ class StagedAtOptimum(Method):
 
     At `opt` noisy counts also find the violation that a few times s rows exceed. If it is far below
     0, all rows can be satisfied, and later stages ask for a margin. If it is far above 0, later
-    stages count violations beyond it alone.
+    stages count violations beyond it alone. A given alpha bounds the rounds: no stage tells
+    violations apart that differ by less than a small part of it.
 
     Privacy: as for :class:`Staged`. What the counts decide is computed from released numbers, and
     every way through the stages uses the same charged draws.
@@ -134,7 +135,7 @@ class StagedAtOptimum(Method):
         Simplex(task.form, task.opt, capped=True)  # refuses what no point reaches
         sizes = Sizes(task, _hint(task), given=True)
         simplex = sizes.region(sizes.middle)
-        charges = StagedCharges.of(task, simplex.size, search=False)
+        charges = StagedCharges.of(task, simplex.size, search=False, longest=simplex.longest)
         alone = charges.left_over(simplex.size, task) * simplex.typical_norm
         yardstick = simplex.typical_norm / math.sqrt(simplex.size)
         hard = difficulty(charges.noise, simplex.size, task.density()) / _EASIER

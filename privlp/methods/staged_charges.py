@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from privlp.methods.base import ChargeRequest
@@ -71,6 +72,8 @@ _FEWEST_ROUNDS, _MOST_ROUNDS, _MOST_EXACT_ROUNDS = 30, 250, 1000
 # than the second number as a share. The last is the most rounds of such a stage. Chosen on maps of
 # 200,000 rows, seed 0.
 _ROWS_READ, _LARGEST_SHARE, _MOST_ROUNDS_OF_A_SHARE = 400.0, 0.5, 200
+# If alpha is given, no stage has a softness below this part of it.
+_OF_ALPHA = 0.25
 # The number of rows that are read grows with the root of all rows beyond so many.
 _MANY_ROWS = 2e5
 # Share of rows times variables that bends a smoothed sum of violations.
@@ -121,14 +124,23 @@ class Stage:
         return replace(self, step=self.step * b, softness=self.softness * b, push=self.push * b)
 
     @classmethod
-    def of(cls, shape: _Shape, *, noise: float, n: float, size: int, shares: bool = True) -> Stage:
+    def of(
+        cls,
+        shape: _Shape,
+        *,
+        noise: float,
+        n: float,
+        size: int,
+        shares: bool = True,
+        finest: float = 0.0,
+    ) -> Stage:
         """The stage that follows its scores with a strength of `pull`, at this noise of a sum.
 
         The logarithms of shares move by pull sqrt(ln(d)/2) for each deviation of the noise.
         Rounds are as many as softness of the size of the noise needs, within limits. If
         these are too few, the step is that of the noise for which they are enough. Of many rows,
         a stage reads no more than it takes for the noise to be so large beside them; with
-        `shares`, if that many are known.
+        `shares`, if that many are known. Rounds are fewer if softness would be below `finest`.
         """
         pull, aim, push, afresh = shape
         log_d = math.log(max(2, size))
@@ -143,6 +155,9 @@ class Stage:
         noise = max(noise, reach / _MOST_EXACT_ROUNDS)
         rounds = max(_FEWEST_ROUNDS, min(most, math.floor(reach / noise)))
         total = pull * math.sqrt(log_d / 2) / noise
+        if finest > 0:
+            enough = math.ceil(math.sqrt(n * total / (size * finest)))
+            rounds = max(_FEWEST_ROUNDS, min(rounds, enough))
         softness = n * total / (size * rounds**2)
         step = total / math.fsum(weights_of_rounds(rounds))
         return cls(rounds, step, softness, aim, push, (afresh or pull) / pull, share)
@@ -194,8 +209,13 @@ class StagedCharges:
         return self.error(size, task.n) * min(1.0, _LEFT + _MORE_LEFT * beside_s**1.5)
 
     @classmethod
-    def of(cls, task: Task, size: int, *, search: bool) -> StagedCharges:
+    def of(
+        cls, task: Task, size: int, *, search: bool, longest: float | None = None
+    ) -> StagedCharges:
         """Those of a run on a region with this number of vertices, with or without a search.
+
+        If alpha is given, and the length `longest` by which it is divided to be the violation of a
+        scaled row, no stage is softer than a small part of alpha.
 
         Raises
         ------
@@ -211,10 +231,18 @@ class StagedCharges:
             shapes = _search(noise, size, task.density())
         else:
             shapes = _FEW if _error(noise, size, task.n) > _LARGE_NOISE else _MANY
-        shares = not relation.hides_rows
-        stages = [
-            Stage.of(shape, noise=noise, n=task.n, size=size, shares=shares) for shape in shapes
-        ]
+        alpha, finest = task.accuracy(), 0.0
+        if alpha is not None and longest is not None:
+            finest = _OF_ALPHA * alpha / longest
+        make = partial(
+            Stage.of,
+            noise=noise,
+            n=task.n,
+            size=size,
+            shares=not relation.hides_rows,
+            finest=finest,
+        )
+        stages = [make(shape) for shape in shapes]
         before = [_Sums(_SIGNS, 1, "sum the signs of rows", 2.0 * k)] if signs else []
         if search:
             before.append(_Sums(_START, _START_COUNTS, _COUNT, float(k)))
