@@ -363,8 +363,8 @@ def main() -> None:
     parts += [
         "## Support vector regression, % more loss",
         "Mean of max(0, |r| − epsilon) beside that of `LPSVR` with a large C; epsilon is"
-        f" {IGNORED:.1%} of the range of y. Least squares is not made for this loss: it is shown as what noisy"
-        " sums give.",
+        f" {IGNORED:.1%} of the range of y. Least squares is not made for this loss: it"
+        " is shown as what noisy sums give.",
         (headers, rows),
     ]
     parts += [NOTES]
