@@ -375,9 +375,9 @@ def main() -> None:
 NOTES = (
     "For the median skewed features are the hardest family: records far out have much weight in the"
     " exact fit and are shortened in ours. For the 0.9-quantile it is noise of unequal size, where"
-    " slopes differ from those of the median. Most of the excess of the 0.9-quantile is noise: in trials without any"
-    " it was 0.02 to 0.04 % at the settings of ε = 0.5. That noise has a floor. With whitened"
-    " records of p entries and norm 1, the sum of the slopes of a quantile q moves by"
+    " slopes differ from those of the median. Most of the excess of the 0.9-quantile is noise: in"
+    " trials without any it was 0.02 to 0.04 % at the settings of ε = 0.5. That noise has a floor."
+    " With whitened records of p entries and norm 1, the sum of the slopes of a quantile q moves by"
     " 2 max(q, 1 − q) between neighbours; one release of it at the whole budget, with normal"
     " residuals, gives an excess of p² σ²/(2 n² φ(z)²), φ(z) the normal density at the quantile:"
     " for q = 0.9, p = 6 and n = 5,000 that is 0.49 % at ε = 0.5 and 0.14 % at ε = 1. What is lower"
