@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import dataclass, field
-from pathlib import Path
-from types import NoneType
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privlp.errors import InvalidParameterError, ReadError, UnsupportedProblemError
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.files import write_whole
-from privlp.privacy.record import PrivacyRecord, require_types
+from privlp.privacy.record import PrivacyRecord
 from privlp.problem.cvxpy_arrays import assign
 from privlp.report.trace_picture import draw_trace
+from privlp.solution_file import read_solution, text_of
 from privlp.status import Status
 from privlp.verdict import Verdict
 
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from privlp.problem.linear_program import LinearProgram
-
-_FORMAT = "privlp solution 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,24 +205,7 @@ class Solution:
         >>> document["status"], len(document["x"]), document["privacy"]["eps"]
         ('completed', 20, 1.0)
         """
-        document = {
-            "format": _FORMAT,
-            "x": None if self.x is None else self.x.tolist(),
-            "objective": self.objective,
-            "method": self.method,
-            "iterations": self.iterations,
-            "status": self.status.value,
-            "message": self.message,
-            "privacy": self.privacy.to_dict(),
-            "trace": {name: values.tolist() for name, values in self.trace.items()},
-            "variable_names": self.variable_names,
-            "verdict": None if self.verdict is None else self.verdict.value,
-            "advice": self.advice,
-            "released_prices": (
-                None if self.released_prices is None else self.released_prices.tolist()
-            ),
-        }
-        return json.dumps(document, indent=1)
+        return text_of({each.name: getattr(self, each.name) for each in fields(self)})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the solution as JSON. The file appears whole or not at all.
@@ -263,40 +242,7 @@ class Solution:
         >>> solution.method, solution.privacy.eps
         ('direct-noise', 1.0)
         """
-        try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
-            if document.pop("format") != _FORMAT:
-                raise KeyError("format")
-            document["x"] = None if document["x"] is None else np.array(document["x"], dtype=float)
-            document["status"] = Status(document["status"])
-            document["privacy"] = PrivacyRecord.from_dict(document["privacy"])
-            verdict = document.get("verdict")  # absent in files of the first version
-            document["verdict"] = None if verdict is None else Verdict(verdict)
-            prices = document.get("released_prices")  # absent in files of the first version
-            document["released_prices"] = None if prices is None else np.array(prices, dtype=float)
-            names = document["variable_names"]
-            document["variable_names"] = None if names is None else tuple(names)
-            document["trace"] = {
-                name: np.array(values) for name, values in document["trace"].items()
-            }
-            solution = cls(**document)
-            require_types(
-                solution,
-                objective=(float, int, NoneType),
-                method=str,
-                iterations=int,
-                message=str,
-                advice=str,
-            )
-            if solution.x is not None and not (
-                solution.x.ndim == 1 and np.isfinite(solution.x).all()
-            ):
-                raise ValueError("x")
-            return solution
-        except OSError as error:
-            raise ReadError(f"Cannot read {os.fspath(path)!r}: {error.strerror}.") from None
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            raise ReadError(f"{os.fspath(path)!r} is not a solution saved by privlp.") from None
+        return read_solution(path, cls)
 
 
 def point_of(lp: LinearProgram, solution: Any) -> npt.NDArray[np.float64]:

@@ -32,11 +32,12 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
     *Neighbours*: one record replaced; n is public. Or one record added or removed: then a nominal
     number takes the place of n.
 
-    *Sensitivity*. A round: record i contributes slopes s_k in [q_k - 1, q_k] of K losses, times one
-    vector of norm 1 at most. A vector s longer than it can be where fits do not cross is shortened
-    to that length S. So sums move by 2 S if a record is replaced, by S if one is added or removed;
-    S = max(q, 1 - q) for one quantile. Moments of records scaled to norm 1: sqrt(2), or 1. Counts:
-    1. All sums are exact.
+    *Sensitivity*. A round: record i contributes slopes s_k in [q_k - 1, q_k] of K losses, less the
+    middles q_k - 1/2 of these ranges, times one vector of norm 1 at most. So sums move by 2 S if a
+    record is replaced, by S if one is added or removed; S = sqrt(K)/2. The middles times the sum of
+    these vectors are added afterwards: that sum is released once, at 2 or 1. Moments of records
+    scaled to norm 1: sqrt(2), or 1. Counts: 1, and sqrt(K) for K of them at once. All sums are
+    exact.
 
     *Budget*: one ledger. All draws are Gaussian and charged before the first. Proof:
     ``docs/proofs.md``, "Regression by averaged descent".

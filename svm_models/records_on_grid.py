@@ -9,13 +9,24 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.rows.parts import DensePart, Integers, Part, SparseIntegers, SparsePart, rows_of_a_part
+from privlp.rows.parts import (
+    DensePart,
+    Integers,
+    Part,
+    Room,
+    SparseIntegers,
+    SparsePart,
+    rows_of_a_part,
+)
 from privlp.rows.threads import over
 from svm_models.record_grid import OF_PRODUCTS, SLACK, RecordGrid, Whitening
 from svm_models.records import within_norm
 
 FloatArray = npt.NDArray[np.float64]
 Totals = npt.NDArray[np.int64]
+
+# So many times sparse records are read a few at a time, or more often; so many rows at least.
+_PIECES, _FEWEST_ROWS = 12, 2**12
 
 
 class SignedRecords(NamedTuple):
@@ -34,10 +45,15 @@ class SignedRecords(NamedTuple):
 
 
 def few_at_a_time(X: Any) -> Iterator[tuple[slice, Any]]:
-    """Some rows of X, then the next ones; few enough for a processor's cache."""
+    """Some rows of X, then the next ones; few enough for a processor's cache.
+
+    Of a sparse X, a small share too: what is computed of them takes several times their memory.
+    """
     sparse = sp.issparse(X)
     entries = X.nnz if sparse else X.size
     size = rows_of_a_part(X.shape, entries, sparse=sparse)
+    if sparse:
+        size = min(size, max(X.shape[0] // _PIECES, _FEWEST_ROWS))
     for start in range(0, X.shape[0], size):
         rows = slice(start, min(start + size, X.shape[0]))
         yield rows, X[rows]
@@ -64,11 +80,17 @@ class RecordsOnGrid:
         self.grid = grid
         self.positive = None if block.signs is None else block.signs > 0
         self.parts: list[tuple[slice, Integers]] = []
+        room = Room(self.count)
         factor = grid.shorter(self.size) / data_norm
+
+        def stored_of(X: Any, signs: Any) -> Integers:
+            """What is kept of some records; all else is gone before the next ones are read."""
+            part = _part_of(within_norm(X, data_norm)).rounded(factor * signs)
+            return bounded(part, grid).stored(room)
+
         for rows, X in few_at_a_time(block.X):
-            part = _part_of(within_norm(X, data_norm))
             signs = np.ones(X.shape[0]) if block.signs is None else block.signs[rows]
-            stored = bounded(part.rounded(factor * signs), grid).stored()
+            stored = stored_of(X, signs)
             if isinstance(stored, SparseIntegers):
                 ends = block.X.indptr[rows.start], block.X.indptr[rows.stop]
                 stored.share_places(block.X.indices[slice(*ends)])

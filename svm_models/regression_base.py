@@ -76,6 +76,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 f"{type(self).__name__}.fit does not support {', '.join(sorted(unsupported))}.",
                 parameter=sorted(unsupported)[0],
             )
+        # Weights of an earlier fit must not pass for this one's, should this one be cut short.
+        for name in ("coef_", "intercept_", "privacy_"):
+            self.__dict__.pop(name, None)
         X, y = validated(
             self,
             X,

@@ -96,6 +96,16 @@ def test_supplies_hold_as_often_as_is_promised():
     assert held >= 80
 
 
+@pytest.mark.parametrize("eps", [60.0, 200.0, 1e4])
+def test_a_large_eps_does_no_harm(eps):
+    """One supply: all of the curvature's share of eps made the quadratic too weak to compute with."""
+    allocation = Allocation(wishes(1000, 1), [100.0], largest_value=1.0)
+    best = privlp.solve_exact(allocation.program()).objective
+    assert allocation.plan(eps).reserve < allocation.plan(30.0).reserve
+    shares = allocate(allocation, eps, rng=0).shares_of(allocation)
+    assert allocation.worth(shares) > 0.95 * best
+
+
 def test_noise_is_halved_where_people_come_and_go():
     replaced = rooms().plan(1.0)
     removed = rooms(neighbours=PersonPrivate("add-remove", nominal_n=1000)).plan(1.0)
@@ -225,6 +235,8 @@ REFUSED = [
     (([[0.5, 0.5]], [1.0]), ONE, r"There are 2 options for 1 people and 1 supplies. Say by uses"),
     (([[0.5]], [0.0]), ONE, "supplies must be positive and finite"),
     (([[0.5]], []), ONE, "supplies must be a list"),
+    (([[0.5]], [1e101]), ONE, "supplies must be between 1e-100 and 1e\\+100"),
+    (([[0.5]], [1.0]), {"largest_value": 1e300}, "largest_value must be between 1e-100 and 1e"),
     (([[0.5]], [1.0]), {**ONE, "uses": [[-1.0]]}, "uses must be finite and at least 0"),
     (([[0.5]], [1.0]), {**ONE, "uses": [[1.0, 2.0]]}, r"uses must have the shape \(1, 1\)"),
     (([[0.5]], [1.0]), {**ONE, "uses": [[[1.0]]]}, "declare largest_use"),

@@ -6,6 +6,7 @@ neighbours are compared point by point. Statistical audits have confidence 0.999
 
 import json
 import math
+import warnings
 from dataclasses import replace
 from unittest import mock
 
@@ -226,3 +227,33 @@ def test_a_minimum_that_is_not_covered_is_seen():
     plan = program(people, sizes.supplies, np.ones(2), stage.strength, stage.softness, 1e4)
     found = plan.minimise(stage.tolerance / 2), plan._accelerated(np.ones(2), stage.tolerance / 2)
     assert np.linalg.norm(found[0] - found[1]) <= stage.tolerance
+
+
+# ------------------------------------------------------------------------------------------------
+# what numbers far beyond the others may not tell
+
+
+def with_a_value(value, uses=None):
+    """Three hundred people; what one of them would not take at any price is worth this to her."""
+    wishes = np.random.default_rng(3).uniform(size=(300, 2))
+    wishes[7] = value
+    options = {} if uses is None else {"uses": uses, "largest_use": 1.0}
+    return Allocation(wishes, [75, 75], largest_value=1.0, **options)
+
+
+@pytest.mark.parametrize("value", [-1e5, -1.7e308, -np.inf])
+@pytest.mark.parametrize("own", [False, True])
+def test_no_warning_tells_of_a_value_that_overflows(value, own):
+    uses = np.tile(np.eye(2), (300, 1, 1)) if own else None
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = allocate(with_a_value(value, uses), 1.0, rng=0).shares_of(with_a_value(value, uses))
+    assert not told
+    assert (found[7] == 0).all()
+
+
+def test_no_error_tells_of_a_value_that_underflows():
+    """A user who makes NumPy strict does not make her charged calls fail where data say so."""
+    with np.errstate(all="raise"):
+        found = allocate(with_a_value(-1e5), 1.0, rng=0)
+    assert np.isfinite(found.prices).all()

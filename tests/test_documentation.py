@@ -249,7 +249,7 @@ def test_each_section_of_the_proofs_has_a_page(tmp_path):
     source, folder = tmp_path / "proofs.md", tmp_path / "proofs"
     source.write_text(
         '# Proofs\nHow.\n## Laplace noise\nAs "Gauss\nnoise", [here](a.md).\n'
-        "## Gauss noise\nTrue. ∎\n# Others\nWhat.\n## Rows\nNone.\n"
+        "## Gauss noise\n### Claim\nTrue. ∎\n### Where in the code\nHere.\n# Others\nWhat.\n## Rows\nNone.\n"
     )
     folder.mkdir()
     (folder / "gone.md").write_text("old")
@@ -262,7 +262,13 @@ def test_each_section_of_the_proofs_has_a_page(tmp_path):
     assert pages["laplace-noise.md"] == (
         "# Laplace noise\nAs [Gauss\nnoise](gauss-noise.md), [here](../a.md).\n"
     )
-    assert pages["rows.md"] == "# Rows\n\n*In the code:* `code/noise.py`.\nNone.\n"
+    assert pages["rows.md"] == (
+        "# Rows\nNone.\n\n## Where in the code\n\nNamed in `code/noise.py`.\n"
+    )
+    assert pages["gauss-noise.md"] == (
+        "# Gauss noise\n## Claim\nTrue. ∎\n## Where in the code\nHere.\n\n"
+        "Named in `code/noise.py`.\n"
+    )
     page = extension.contents(source.read_text())
     assert page.index("# Proofs\nHow.") < page.index("proofs/gauss-noise\n```")
     assert page.index("## Others\nWhat.") < page.index("proofs/rows\n```")
@@ -300,3 +306,50 @@ def test_formulas_get_scripts(text, typeset):
         )
 
     assert shown(load(ROOT / "docs" / "_ext" / "formulas.py").typeset(text)) == typeset
+
+
+@pytest.mark.parametrize(
+    ("formula", "latex"),
+    [
+        ("ε_i ≤ Δ/(2λ)", r"ε_i \le  Δ/(2λ)"),
+        ("m̃_i ≠ ḡ", r"{\tilde{m}{}}_i \ne  {\bar{g}{}}"),
+        ("½ Σ_j ‖ĥ‖", r"\tfrac{1}{2} \sum _j \Vert {\hat{h}{}}\Vert "),
+        (r"\frac{1}{2}", r"\frac{1}{2}"),
+    ],
+)
+def test_formulas_may_have_unicode_signs(formula, latex):
+    pytest.importorskip("sphinx")
+    assert load(ROOT / "docs" / "_ext" / "mathml.py").latex(formula) == latex
+
+
+@pytest.mark.parametrize(
+    ("formula", "pieces"),
+    [
+        ("x ≤ y", ["x≤y"]),
+        ("a_1 + b_1 + c_1 ≤ max(d, e) = f", ["a1+b1+c1", "≤max(d,e)", "=f"]),
+        ("f(a + b + c + d + e + g + h)", ["f(a+b+c+d+e+g+h)"]),
+        ("x_1 + x_2 + x_3 + x_4 + x_5 − y", ["x1+x2+x3+x4+x5", "−y"]),
+    ],
+)
+def test_formulas_are_broken_at_relations_and_between_terms(formula, pieces):
+    pytest.importorskip("sphinx")
+    extension = load(ROOT / "docs" / "_ext" / "mathml.py")
+    found = extension.pieces(extension.mathml(formula, block=False))
+    assert ["".join("".join(one.itertext()).split()) for one in found] == pieces
+
+
+def test_displayed_formulas_are_broken_too():
+    pytest.importorskip("sphinx")
+    extension = load(ROOT / "docs" / "_ext" / "mathml.py")
+    found = extension.pieces(extension.mathml(r"a_1 + b_1 = c_1 \quad d", block=True))
+    assert ["".join("".join(one.itertext()).split()) for one in found] == ["a1+b1=c1", "d"]
+    assert {one.get("displaystyle") for one in found} == {"true"}
+
+
+def test_functions_stand_apart_from_what_is_before_them():
+    pytest.importorskip("sphinx")
+    extension = load(ROOT / "docs" / "_ext" / "mathml.py")
+    tags = [node.tag.split("}")[1] for node in extension.mathml(r"r \ln(1 + x)", block=False)]
+    assert tags[:4] == ["mi", "mspace", "mi", "mo"]
+    (slash,) = [n for n in extension.mathml("a/b", block=False) if n.text == "/"]
+    assert slash.get("lspace") == slash.get("rspace") == "0"

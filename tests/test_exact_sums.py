@@ -18,7 +18,7 @@ from privlp import ConstraintPrivate, LinearProgram
 from privlp.duals.elastic import ElasticRows
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.simplex import Simplex
-from privlp.rows import parts, threads
+from privlp.rows import limbs, parts, threads
 from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.grid import Grid
 from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
@@ -287,6 +287,18 @@ def test_duplicates_of_a_row_are_added_whatever_other_rows_are(form):
     assert len(found) == 1
 
 
+def test_the_places_of_a_sparse_matrix_are_not_copied():
+    """SciPy copies a part of an array, unless it is asked not to."""
+    A, b = table(5_000, 200)
+    form = StandardForm.of(LinearProgram(np.ones(200), sp.csr_array(A), b))
+    rows = RowsOfEqualNorm(RowBlock(form), Simplex(form, 3.0), largest_n=5_000)
+    assert len(rows._parts) > 1
+    for _, part in rows._parts:
+        for matrix in (part._rows, part._columns):
+            assert np.shares_memory(matrix.indices, form.lp.A.indices)
+            assert np.shares_memory(matrix.data, part._data)
+
+
 def test_flags_of_a_matrix_are_not_believed():
     A = sp.csr_array((np.ones(50), np.zeros(50, int), [0, 50]), shape=(1, 100))
     A.has_canonical_format = True
@@ -313,3 +325,31 @@ def test_more_rows_than_any_grid_carries_are_refused_before_anything_is_paid(met
     with pytest.raises(privlp.UnsupportedProblemError, match="too many rows for exact sums"):
         privlp.solve(lp, 1.0, 1e-12, 9, method=method, budget=budget, **opt)
     assert budget.spent() == 0
+
+
+@pytest.mark.parametrize("n", [2**23 - 1, 2**23, 2**24 + 1])
+def test_limbs_carry_what_64_bits_cannot_hold(n):
+    """Rows e_1 with weight 1 add 2^40 each: a sum that wrapped around jumped by 2^24 there."""
+    assert limbs.value(limbs.weighed(np.ones((n, 1)), -np.ones(n)), of_rows=True) == [-n]
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 400), st.integers(0, 400), st.booleans())
+def test_limbs_are_the_exact_sum_however_rows_are_cut(seed, n, cut, sparse):
+    rng = np.random.default_rng(seed)
+    rows = limbs.on_grid(rng.uniform(-1, 1, (n, 2)))
+    weights = rng.choice([0.0, 1.0, -1.0, *rng.uniform(-1, 1, 5)], n)
+    held = sp.csr_array(rows) if sparse else rows
+    whole = limbs.weighed(held, weights)
+    halves = limbs.weighed(held[:cut], weights[:cut]) + limbs.weighed(held[cut:], weights[cut:])
+    np.testing.assert_array_equal(
+        limbs.value(whole, of_rows=True), limbs.value(halves, of_rows=True)
+    )
+    exact = [
+        sum(Fraction(w) * Fraction(g) for w, g in zip(weights, column, strict=True))
+        for column in rows.T
+    ]
+    error = [
+        abs(Fraction(v) - e) for v, e in zip(limbs.value(whole, of_rows=True), exact, strict=True)
+    ]
+    assert max(error) <= n * (Fraction(1, 2**55) + Fraction(3, 2**53))

@@ -86,3 +86,30 @@ def test_estimators_name_their_proof(name):
     assert sections_named(
         (estimator.__doc__ or "") + (sys.modules[estimator.__module__].__doc__ or "")
     )
+
+
+PARTS = ["Claim", "Assumptions", "Proof", "Where in the code"]
+
+
+def test_each_proof_has_the_same_parts():
+    """In this order; others may stand between them."""
+    found = re.split(r"^## (.+)\n", PROOFS, flags=re.MULTILINE)[1:]
+    sections = dict(zip(found[::2], found[1::2], strict=True))
+    exempt = sections.pop("Not private, and said so")
+    assert "### Proof" not in exempt
+    for title, part in sections.items():
+        text = re.split(r"^# ", part, flags=re.MULTILINE)[0]
+        parts = re.findall(r"^### (.+)$", text, flags=re.MULTILINE)
+        assert [name for name in parts if name in PARTS] == PARTS, title
+        assert "∎" in text, title
+        assert parts[-1] == "Where in the code", title
+
+
+def test_files_that_a_proof_names_exist():
+    """The first name of a folder is written in full; others beside it by their last part."""
+    names = set(re.findall(r"`((?:privlp|svm_models|tests)/[\w/]+\.py)`", PROOFS))
+    assert len(names) > 50
+    assert [name for name in sorted(names) if not (ROOT / name).exists()] == []
+    short = set(re.findall(r"`(?:\w+/)?(\w+\.py)`", PROOFS))
+    existing = {path.name for path in SOURCES} | {path.name for path in ROOT.glob("tests/*.py")}
+    assert sorted(short - existing) == []

@@ -1,4 +1,4 @@
-"""Stages of a descent on many rows read a share of them, by public places."""
+"""Stages of a descent on many rows read a share of them, by secret coins of places."""
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from privlp.rows.share import share_of
 from tests.test_row_blocks import assert_same, split
 
 MANY = 30_000
+KEY = 2**255 + 12345
 
 
 def block(A, b, first=0, **options):
@@ -26,33 +27,66 @@ def numbered(n, first=0):
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.37])
 def test_a_share_has_its_size_on_every_stretch(share):
-    kept = share_of(numbered(20_000), share).rhs
-    assert len(kept) == pytest.approx(20_000 * share, abs=5)
+    """Within five deviations: a chance below one in a million, for this key."""
+    kept = share_of(numbered(20_000), share, KEY).rhs
+    deviation = np.sqrt(20_000 * share * (1 - share))
+    assert len(kept) == pytest.approx(20_000 * share, abs=5 * deviation)
     stretch = (kept >= 5_000) & (kept < 10_000)
-    assert np.count_nonzero(stretch) == pytest.approx(5_000 * share, abs=5)
+    assert np.count_nonzero(stretch) == pytest.approx(5_000 * share, abs=2.5 * deviation)
+
+
+def test_coins_of_places_are_independent_and_alike():
+    """Then rows may stand in any order: a table sorted by a private column tells nothing by it.
+
+    Over 4,000 keys each of five places, and each pair of them, is taken as often as it should be,
+    within five deviations. (Multiples of the golden ratio, say, take places by a public pattern.)
+    """
+    rows, keys = numbered(40), np.random.default_rng(0)
+    taken = np.zeros((4_000, 40))
+    for row in taken:
+        row[share_of(rows, 0.3, int.from_bytes(keys.bytes(32), "little")).rhs.astype(int)] = 1
+    some = taken[:, [0, 1, 2, 17, 39]]
+    together = some.T @ some / len(some)
+    expected = np.where(np.eye(5), 0.3, 0.09)
+    assert (abs(together - expected) < 5 * np.sqrt(expected * (1 - expected) / 4_000)).all()
+
+
+def test_every_stage_has_coins_of_its_own_that_nobody_else_has(monkeypatch):
+    keys = []
+    monkeypatch.setattr(
+        "privlp.methods.staged_run.share_of",
+        lambda rows, share, key: keys.append(key) or share_of(rows, share, key),
+    )
+    costs, A, b = many_rows()
+    lp = LinearProgram(costs, A, b)
+    found = [solve(lp, 1.0, 1e-6, MANY // 40, opt=5.0, method="staged-at-opt") for _ in range(2)]
+    assert len(set(keys)) == len(keys) == 12
+    assert max(keys).bit_length() > 240
+    told = "".join(solution.to_json() for solution in found)
+    assert not any(str(key) in told for key in keys)
 
 
 @pytest.mark.parametrize("cut", [1, 333, 999])
 def test_blocks_that_know_their_place_make_the_same_choice(cut):
-    whole = share_of(numbered(1_000), 0.3).rhs
-    parts = share_of(numbered(cut), 0.3).rhs, share_of(numbered(1_000 - cut, cut), 0.3).rhs
+    whole = share_of(numbered(1_000), 0.3, KEY).rhs
+    parts = [share_of(rows, 0.3, KEY).rhs for rows in (numbered(cut), numbered(1_000 - cut, cut))]
     np.testing.assert_array_equal(whole, np.concatenate(parts))
 
 
-def test_places_decide_and_numbers_do_not():
+def test_coins_of_places_decide_and_numbers_do_not():
     """What a record that is replaced says about itself changes no other row's place."""
     rng = np.random.default_rng(0)
     A, b = rng.normal(size=(500, 3)), rng.normal(size=500)
     other, side = A.copy(), b.copy()
     other[17], side[17] = 9.0, -4.0
-    one, two = share_of(block(A, b), 0.4), share_of(block(other, side), 0.4)
+    one, two = (share_of(rows, 0.4, KEY) for rows in (block(A, b), block(other, side)))
     np.testing.assert_array_equal(one.form.row, two.form.row)
     assert 0 < len(one.form.row) < 500
 
 
 def test_both_sides_of_a_row_belong_to_a_share_or_none():
     A = np.ones((100, 2))
-    kept = share_of(block(A, np.ones(100), row_lower=np.zeros(100)), 0.3).form
+    kept = share_of(block(A, np.ones(100), row_lower=np.zeros(100)), 0.3, KEY).form
     above, below = kept.row[kept.row_sign > 0], kept.row[kept.row_sign < 0]
     np.testing.assert_array_equal(above, below)
 
@@ -89,7 +123,7 @@ def shares(monkeypatch):
     found = []
     monkeypatch.setattr(
         "privlp.methods.staged_run.share_of",
-        lambda rows, share: found.append(share) or share_of(rows, share),
+        lambda rows, share, key: found.append(share) or share_of(rows, share, key),
     )
     return found
 

@@ -65,14 +65,20 @@ def test_narrow_numbers_are_read_as_they_are():
     assert fitted(small, Y, options) == fitted(sp.csr_array(small), Y, options)
 
 
+def narrow_csr(records):
+    """Records in CSR and in single precision."""
+    return sp.csr_array(records.astype(np.float32))
+
+
 @pytest.mark.parametrize(
-    ("form", "most"), [(np.asarray, 0.75), (np.float32, 1.3), (sp.csr_array, 1.1)]
+    ("form", "most"),
+    [(np.asarray, 0.75), (np.float32, 1.3), (sp.csr_array, 0.9), (narrow_csr, 1.1)],
 )
 def test_memory_beyond_the_records(form, most):
     """Of 120,000 records with 50 features."""
     records = RNG.normal(size=(120_000, 50)) / 15
     labels = np.where(records[:, 0] > records[:, 1], 1, -1)
-    if form is sp.csr_array:
+    if form in (sp.csr_array, narrow_csr):
         records *= RNG.random(records.shape) < 0.5
     records = form(records)
     own = (records.data, records.indices) if sp.issparse(records) else (records,)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import QuantileRegressor
 
 from privlp import Budget, BudgetExceededError, InvalidParameterError, NotPrivateWarning
@@ -320,6 +321,23 @@ def test_weights_of_records_are_refused():
     X, y = data(n=50)
     with pytest.raises(InvalidParameterError, match="fit does not support sample_weight"):
         PrivateQuantileRegressor(**BOUNDS).fit(X, y, sample_weight=np.ones(50))
+
+
+@pytest.mark.parametrize("estimator", [PrivateQuantileRegressor, PrivateLPSVR])
+def test_a_fit_that_is_cut_short_leaves_no_earlier_one(estimator, monkeypatch):
+    """The charged ledger of the one must not stand beside the coefficients of the other."""
+    X, y = data(n=50)
+    fit = estimator(1.0, 1e-6, **BOUNDS, random_state=0).fit(X, y)
+
+    def cut(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("svm_models.regression_base.descend", cut)
+    with pytest.raises(KeyboardInterrupt):
+        fit.fit(X, y)
+    with pytest.raises(NotFittedError):
+        fit.predict(X)
+    assert not fit.privacy_.entries
 
 
 def test_a_large_delta_is_pointed_out():

@@ -1,7 +1,8 @@
 """One page a mechanism: ``docs/proofs.md`` is split when the documentation is built.
 
 The file stays one, so that it can be read without a build and docstrings name its sections. Where
-a proof names another section in quotes, its page has a link.
+a proof names another section in quotes, its page has a link. A page ends with the modules whose
+docstrings name it.
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 HEADING = re.compile(r"^(##?) (.+)\n", flags=re.MULTILINE)
 FOLDER = "proofs"
+IN_CODE = "Where in the code"
 
 
 class Section(NamedTuple):
@@ -52,15 +54,12 @@ def contents(text: str) -> str:
 
 
 def write_pages(source: Path, folder: Path, packages: tuple[Path, ...] = ()) -> None:
-    """Write one page a section of the second level; remove those that are gone.
-
-    A page begins with the modules whose docstrings name the section.
-    """
+    """Write one page a section of the second level; remove those that are gone."""
     folder.mkdir(exist_ok=True)
     modules = _modules_by_title(packages)
     found = [one for one in sections(source.read_text(encoding="utf-8")) if one.level > 1]
     pages = {
-        f"{one.name}.md": f"# {one.title}\n{_in_code(modules[one.title])}{_linked(one, found)}"
+        f"{one.name}.md": f"# {one.title}\n{_raised(_linked(one, found), modules[one.title])}"
         for one in found
     }
     for path in folder.glob("*.md"):
@@ -90,8 +89,14 @@ def _modules_by_title(packages: tuple[Path, ...]) -> defaultdict[str, list[str]]
     return modules
 
 
-def _in_code(modules: list[str]) -> str:
-    return f"\n*In the code:* {', '.join(f'`{name}`' for name in modules)}.\n" if modules else ""
+def _raised(text: str, modules: list[str]) -> str:
+    """The text as a page of its own: parts are of second level, modules follow the last one."""
+    text = re.sub(r"^##(#+ )", r"#\1", text, flags=re.MULTILINE)
+    if not modules:
+        return text
+    if f"# {IN_CODE}\n" not in text:
+        text = f"{text.rstrip()}\n\n## {IN_CODE}\n"
+    return f"{text.rstrip()}\n\nNamed in {', '.join(f'`{name}`' for name in modules)}.\n"
 
 
 def _linked(section: Section, others: list[Section]) -> str:

@@ -110,7 +110,10 @@ def allocate(
     if plan.verdict is Verdict.TOO_LITTLE_SUPPLY:
         warnings.warn(plan.advice, MostlyNoiseWarning, stacklevel=2)
     draws = ledger.charge_together(plan.charges, allocation.neighbours, randomness)
-    released, centre = private_prices(allocation.people(plan.closed), sizes, plan, draws)
+    # Whether a number overflows depends on the people; no warning may tell, or become an error.
+    with np.errstate(all="ignore"):
+        people = allocation.people(plan.closed)
+        released, centre = private_prices(people, sizes, plan, draws)
     value, use, limit = allocation._units
     return AllocationResult(
         prices=frozen(released[-1] * (value / use)),

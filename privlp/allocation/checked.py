@@ -15,6 +15,8 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Sums of uses may exceed the largest one by this factor: they are rounded.
 ROUNDED = 1 + 1e-12
+# Supplies and declared bounds lie between these numbers, so that prices are finite in any units.
+_SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 def checked_values(given: Any, largest: float, neighbours: PersonPrivate) -> FloatArray:
@@ -129,3 +131,13 @@ def checked_limits(given: Any, largest: Any, people: int) -> tuple[FloatArray, f
             parameter="limits",
         )
     return frozen(limits), largest
+
+
+def check_size(given: Any, name: str) -> None:
+    """Refuse supplies and bounds in units in which prices might overflow."""
+    sizes = np.atleast_1d(given)
+    if not ((sizes >= _SMALLEST) & (sizes <= _LARGEST)).all():
+        raise InvalidParameterError(
+            f"{name} must be between {_SMALLEST:g} and {_LARGEST:g}. Measure in other units.",
+            parameter=name,
+        )

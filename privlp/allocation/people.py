@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from privlp.allocation.checked import (
     ROUNDED,
+    check_size,
     checked_limits,
     checked_supplies,
     checked_uses,
@@ -118,6 +119,8 @@ class Allocation:
         self._set(uses=uses, largest_use=largest)
         limits, largest = checked_limits(self.limits, self.largest_limit, len(values))
         self._set(limits=limits, largest_limit=largest)
+        for name in ("largest_value", "largest_use", "largest_limit", "supplies"):
+            check_size(getattr(self, name), name)
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():

@@ -35,6 +35,9 @@ _COVER = 0.02
 _SHARES = {1: (0.95,), 2: (0.12, 0.83), 3: (0.05, 0.12, 0.78)}
 # The part of a stage's eps that the curvature takes.
 _CURVATURE = 0.2
+# But for each of its ranks no more than this: a weaker quadratic would let rounding, which the
+# cover has to hide, move the minimum far.
+_MOST_CURVATURE = 4.0
 # Softness of choices, in units of the largest value: in the last stage it falls with the root of
 # supply over noise; in earlier ones it is larger.
 _SOFTNESS, _LEAST_SOFTNESS, _MOST_SOFTNESS = 0.3, 0.01, 0.06
@@ -194,12 +197,13 @@ def _mechanisms(
 ) -> tuple[ExponentialMechanism, list[tuple[LaplaceObjectivePerturbation, LaplaceMechanism]]]:
     """The first selection, and the secret term and the cover of each stage, of about this eps."""
     moved, d = sizes.relation.most_changed, len(sizes.supplies)
+    most = _MOST_CURVATURE * sizes.rank
     error = rounding(sizes.most_people, sizes.options, sizes.terms, softness)
     start = ExponentialMechanism(1.0 + 2 * error, _START * eps)
     pairs = []
     for share in _SHARES[number]:
         own = share * eps / (1 + _COVER)
-        curvature = 0.0 if math.isinf(eps) else _CURVATURE * own
+        curvature = 0.0 if math.isinf(eps) else min(_CURVATURE * own, most)
         term = LaplaceObjectivePerturbation(moved, moved / (own - curvature), curvature)
         # Two points within the tolerance of the minimum differ by 2 tolerances in the L2 norm.
         cover = LaplaceMechanism.of_eps(2 * math.sqrt(d), _COVER * own)
@@ -214,7 +218,7 @@ def _stage(
     softness: float,
     feasible: float | None,
 ) -> StagePlan:
-    d, n, rank = len(sizes.supplies), sizes.most_people, min(sizes.options, len(sizes.supplies))
+    d, n, rank = len(sizes.supplies), sizes.most_people, sizes.rank
     if term.scale == 0:
         return StagePlan(term, cover, softness, _WEAK, 2.0**-30, 0.0)
     # The curvature of one person has this rank, and a trace of at most 1/softness.

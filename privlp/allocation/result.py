@@ -211,12 +211,13 @@ class AllocationResult:
         return self._shares(allocation)
 
     def _shares(self, allocation: Allocation) -> FloatArray:
-        people = people_of(
-            allocation.values, allocation.uses, allocation.limits, self.closed, self.units
-        )
         prices = self.prices * self.units[1] / self.units[0]
         least = np.where(allocation.uses > 0, self.served, 1.0).min(axis=-1)
-        shares = people.shares(prices, self.softness / self.units[0])
+        with np.errstate(all="ignore"):  # values may be far below 0
+            people = people_of(
+                allocation.values, allocation.uses, allocation.limits, self.closed, self.units
+            )
+            shares = people.shares(prices, self.softness / self.units[0])
         return np.asarray(shares * least * self.units[2])
 
     def statement(self) -> str:

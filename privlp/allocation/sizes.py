@@ -45,6 +45,11 @@ class Sizes:
         return 2 * self.people if self.relation.hides_people else self.people
 
     @property
+    def rank(self) -> int:
+        """Rank of the curvature of one person, at most."""
+        return min(self.options, len(self.supplies))
+
+    @property
     def terms(self) -> int:
         """As how many terms a unit's cost is rounded: one where it is summed exactly."""
         return len(self.supplies) if self.own_uses else 1

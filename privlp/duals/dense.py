@@ -127,9 +127,8 @@ class DenseRows(LogWeights):
 
     def scores(self, place: Place, bits: int) -> FloatArray:
         """The block's part of the scores, in units of a weight: unmoved, and of rows that move."""
-        steps = self.steps_below(place, bits)
-        unmoved = self._rows.scores(place.table(bits)[steps])
-        moving = (steps == place.steps).astype(np.float64)
-        if not place.share or not moving.any():
+        weights, moves = self.unmoved(place, bits)
+        unmoved = self._rows.scores(weights)
+        if not place.share or not moves.any():
             return np.stack([unmoved, np.zeros_like(unmoved)])
-        return np.stack([unmoved, self._rows.scores(moving)])
+        return np.stack([unmoved, self._rows.scores(moves.astype(np.float64))])

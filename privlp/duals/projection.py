@@ -20,7 +20,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,8 @@ _DIGITS, _BITS = 4, 13
 _AT_A_TIME = 2**16
 # A threshold is looked for within so many levels of the last one first.
 _NEAR = 2**11
+# After so many guesses at a threshold its range is halved.
+_TRIES = 8
 
 
 @lru_cache(maxsize=8)
@@ -48,6 +51,12 @@ def table_of(bits: int) -> FloatArray:
     table[-1] = 0.0
     table.setflags(write=False)
     return np.minimum.accumulate(table)
+
+
+@lru_cache(maxsize=8)
+def _integers_of(bits: int) -> Integers:
+    """These weights as integers."""
+    return table_of(bits).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -67,15 +76,6 @@ class Place:
     threshold: int
     steps: int = 0
     share: float = 0.0
-
-    def table(self, bits: int) -> FloatArray:
-        """Weights by how far below the threshold a level stands; that of the moving one unmoved.
-
-        Lower levels have moved already.
-        """
-        moved = table_of(bits).copy()
-        moved[self.steps + 1 :] = table_of(bits)[self.steps : -1]
-        return moved if self.steps else table_of(bits)
 
     def jump(self, bits: int) -> float:
         """By how much a row of the moving level gains in all."""
@@ -108,9 +108,10 @@ class LogWeights:
 
     def _levels(self, rows: slice) -> Integers:
         raw = self.raw[rows]
-        found = np.clip(np.floor(raw * _LEVELS), -_HIGHEST, _HIGHEST).astype(np.int64)
-        found[np.isneginf(raw)] = _LOWEST
-        return found
+        found = np.floor(raw * _LEVELS)
+        _clip(found, -_HIGHEST, _HIGHEST)
+        found[raw == -np.inf] = _LOWEST
+        return found.astype(np.int64)
 
     def _pieces(self) -> list[slice]:
         starts = range(0, max(len(self.raw), 1), _AT_A_TIME)
@@ -122,11 +123,13 @@ class LogWeights:
 
     def histogram(self, base: int, width: int) -> Integers:
         """How many rows stand below, at each of, and above `width` levels from `base` on."""
-        found = np.zeros(width + 2, dtype=np.int64)
+        counts = []
         for rows in self._pieces():
-            places = np.clip(self._levels(rows) - (base - 1), 0, width + 1)
-            found += np.bincount(places, minlength=width + 2)
-        return found
+            places = self._levels(rows)
+            places -= base - 1
+            _clip(places, 0, width + 1)
+            counts.append(np.bincount(places, minlength=width + 2))
+        return reduce(np.add, counts)
 
     def digits(self, prefix: int, position: int) -> Integers:
         """How often each digit follows a prefix in the levels of rows."""
@@ -140,18 +143,38 @@ class LogWeights:
 
     def steps_below(self, place: Place, bits: int) -> Integers:
         """How far each row stands below the threshold, at most to where weights are 0."""
+        last = len(table_of(bits)) - 1
         found = np.empty(len(self.raw), dtype=np.int64)
         for rows in self._pieces():
             levels = self._levels(rows)
-            steps = np.clip(place.threshold - levels, 0, len(table_of(bits)) - 1)
-            found[rows] = np.where(levels == _LOWEST, len(table_of(bits)) - 1, steps)
+            steps = np.subtract(place.threshold, levels, out=found[rows])
+            _clip(steps, 0, last)
+            if place.threshold <= _LOWEST + last:
+                steps[levels == _LOWEST] = last
         return found
 
     def weights(self, place: Place, bits: int, s: float) -> FloatArray:
         """The block's part of the dense distribution; private."""
+        weights, moves = self.unmoved(place, bits)
+        moving = place.jump(bits) * place.share * moves
+        return np.asarray((weights + moving) / (s * 2.0**bits))
+
+    def unmoved(self, place: Place, bits: int) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """Weights in units, that of the moving level unmoved; and which rows stand there.
+
+        Lower levels have moved already.
+        """
         steps = self.steps_below(place, bits)
-        moving = place.jump(bits) * place.share * (steps == place.steps)
-        return np.asarray((place.table(bits)[steps] + moving) / (s * 2.0**bits))
+        moves = steps == place.steps
+        if place.steps:
+            steps -= steps > place.steps
+        return table_of(bits)[steps], moves
+
+
+def _clip(numbers: npt.NDArray[Any], low: int, high: int) -> None:
+    """Clip numbers in place; faster than ``np.clip`` for few."""
+    np.maximum(numbers, low, out=numbers)
+    np.minimum(numbers, high, out=numbers)
 
 
 class DenseProjection:
@@ -218,39 +241,71 @@ class DenseProjection:
 
     def _within(self, base: int, width: int) -> Place | None:
         """The place, if its threshold is among these levels, and a table's length above them."""
-        table = table_of(self.bits).astype(np.int64)
-        counts = self._rows.total(LogWeights.histogram, base, width)
-        inside, above = counts[1:-1], int(counts[-1])
-        at_least = above + np.append(np.cumsum(inside[::-1])[::-1], 0)
-
-        def sum_at(level: int) -> int:
-            """The sum of weights at a threshold `level` above the base."""
-            below = inside[max(level - len(table) + 1, 0) : level][::-1]
-            return int(at_least[level]) * int(table[0]) + int(below @ table[1 : len(below) + 1])
-
-        low, high = len(table), width
-        if sum_at(low) < self._sum or sum_at(high) > self._whole:
+        found = _Levels(self._rows.total(LogWeights.histogram, base, width), self.bits)
+        lowest = len(table_of(self.bits))
+        threshold, weights = self._threshold(found, lowest, width)
+        # Only at the ends it may be too large, or too small.
+        if weights > self._whole or (threshold == lowest and weights < self._sum):
             return None
-        while low < high:
-            middle = (low + high) // 2
-            if sum_at(middle) <= self._whole:
-                high = middle
-            else:
-                low = middle + 1
-        self._last = base + low
-        below = inside[low - len(table) + 1 : low][::-1]
-        return self._between(base + low, below, self._sum - sum_at(low))
+        self._last = base + threshold
+        rest = self._sum - weights
+        return Place(self._last, *(found.between(threshold, rest) if rest else ()))
 
-    def _between(self, threshold: int, below: Integers, rest: Fraction) -> Place:
-        """The place between a threshold and the next lower one, at which sums gain `rest`.
+    def _threshold(self, found: _Levels, low: int, high: int) -> tuple[int, int]:
+        """The lowest at which the sum of weights is not too large, and that sum; or the highest.
 
-        `below` counts the rows 1, 2, ... levels below the threshold.
+        A sum tells about where the threshold is: weights below one fall like exp(-t).
         """
-        if rest == 0:
-            return Place(threshold)
-        table = table_of(self.bits).astype(np.int64)
-        gains = below * (table[:-1] - table[1:])
-        gained = np.cumsum(gains[::-1])[::-1]  # of this level and all lower ones
-        steps = int(np.flatnonzero(gained >= math.ceil(rest))[-1])
-        share = (rest - int(gained[steps] - gains[steps])) / int(gains[steps])
-        return Place(threshold, steps + 1, float(share))
+        level, tries, sums = (low + high) // 2, 0, {}
+        while low < high:
+            last, (largest, smaller) = level, found.weights(level)
+            sums[level] = largest + smaller
+            if sums[level] <= self._whole:
+                high = level
+            else:
+                low = level + 1
+            level, tries, wanted = (low + high) // 2, tries + 1, float(self._sum) - largest
+            if tries < _TRIES and wanted > 0 and smaller > 0:
+                told = last + math.ceil(_LEVELS * math.log(smaller / wanted))
+                level = max(low, min(told, high - 1))
+        return low, sums[low] if low in sums else sum(found.weights(low))
+
+
+class _Levels:
+    """Levels at which rows stand, and how many stand there: sums of weights for any threshold.
+
+    Parameters
+    ----------
+    counts : (width + 2,)
+        How many rows stand below, at each of, and above some levels.
+    bits : int
+        As for :func:`table_of`.
+    """
+
+    def __init__(self, counts: Integers, bits: int) -> None:
+        self._levels = np.flatnonzero(counts[1:-1] > 0)
+        self._counts = counts[1:-1][self._levels]
+        # Of each of these levels and all above it.
+        self._at_least = np.append(self._counts, counts[-1])[::-1].cumsum()[::-1]
+        self._table = _integers_of(bits)
+
+    def _below(self, threshold: int) -> tuple[Integers, Integers]:
+        """How far levels with a weight stand below a threshold, falling; and their counts."""
+        ends = threshold - len(self._table) + 1, threshold
+        below = slice(*np.searchsorted(self._levels, ends))
+        return threshold - self._levels[below], self._counts[below]
+
+    def weights(self, threshold: int) -> tuple[int, int]:
+        """The sums of the largest weights, and of all smaller ones."""
+        steps, counts = self._below(threshold)
+        above = int(self._at_least[np.searchsorted(self._levels, threshold)])
+        return above * int(self._table[0]), int(counts @ self._table[steps])
+
+    def between(self, threshold: int, rest: Fraction) -> tuple[int, float]:
+        """How far below a threshold, and by what share, levels have moved that gain `rest`."""
+        steps, counts = self._below(threshold)
+        gains = counts * (self._table[steps - 1] - self._table[steps])
+        gained = np.cumsum(gains)  # of this level and all lower ones
+        moving = int(np.searchsorted(gained, math.ceil(rest)))
+        share = (rest - int(gained[moving] - gains[moving])) / int(gains[moving])
+        return int(steps[moving]), float(share)

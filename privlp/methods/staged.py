@@ -46,7 +46,7 @@ class Staged(Method):
     *Sensitivity.* Row i contributes z_i g_i, |g_i| <= 1 and z_i in [0, 1] functions of that row and
     of released points: the sum moves by at most 2k if a record is replaced, and by k if it is added
     or removed (:class:`~privlp.rows.equal_norm.RowsOfEqualNorm`). Of many rows, if a record is
-    replaced, a stage reads those at some public places: the terms of others are 0
+    replaced, a stage reads those that secret coins choose: the terms of others are 0
     (:mod:`privlp.rows.share`). Where a noisy count says that all
     entries of all rows have one sign, rows of norm sqrt(2) take their place, and a row with an
     entry of the other sign counts for nothing. The inner product of two such rows is not negative,

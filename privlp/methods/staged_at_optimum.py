@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from privlp.duals.elastic import ElasticRows
 from privlp.methods.crossing import Crossing
 from privlp.methods.given import Given
@@ -25,6 +28,8 @@ from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import Simplex
 from privlp.rows.door import Rows
 from privlp.rows.missed import MeasuredRows
+
+FloatArray = npt.NDArray[np.float64]
 
 # Noisy counts ask for the V at which so many times s rows are missed; the factors below are given
 # by their logarithms.
@@ -60,6 +65,10 @@ class StagesAtOptimum(Stages):
 
     At the given V the level of violation moves. A positive one says that not all rows can be
     satisfied: rows beyond it count. A negative one says that they can, with room to spare.
+
+    In the end, if the given V was not too low and counts say that more than s rows are clearly
+    missed at it, the stages' earlier points are counted too, and the best of them is the answer.
+    All of it follows from released points and charged counts.
     """
 
     def __init__(
@@ -73,6 +82,7 @@ class StagesAtOptimum(Stages):
         super().__init__(task, rows, charges, draws, sizes)
         self._given, self._verdict, self._level = sizes.middle, Given.RIGHT, 0.0
         self._levels, self._scaled_at = 0, math.nan
+        self._ends: list[FloatArray] = []  # the shares that stages ended with
         self._error = max(charges.error(self._share.size, task.n), 1e-12)
         self._clearly = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
 
@@ -94,6 +104,7 @@ class StagesAtOptimum(Stages):
             else self._scaled(simplex, stage.share)
         )
         yield from self._descend_on(simplex, rows, stage, self._level)
+        self._ends.append(self._share)
         self._note("sizes", self._sizes.value(size))
         self._at, self._softness = (size, simplex), stage.softness
 
@@ -168,8 +179,31 @@ class StagesAtOptimum(Stages):
         """Find the last size: the given one, or a lower one at which surely s rows are missed.
 
         If the given one was too low: the lowest at which surely s rows are missed, unless there is
-        none.
+        none. If it was not, and more than s rows are clearly missed at it, an earlier point may do.
         """
+        told = 0 < SURE * deviation(draw) <= self._s  # much noise tells nothing of a little
+        if told and self._verdict is not Given.LOW:
+            missed = self._clearly_missed(draw, self._given)
+            if missed > self._s:
+                self._go_back(draw, missed)
+                return
+        self._find_last_size(draw)
+        self._warn(draw)
+
+    def _go_back(self, draw: ChargedDraws, missed: float) -> None:
+        """At the given V, go to an earlier point or half-way, if surely fewer rows are missed."""
+        *earlier, last = self._ends
+        others = [(last + earlier[-1]) / 2, *reversed(earlier)][: draw.remaining - 1]
+        counts = []
+        for self._share in others:
+            counts.append(self._clearly_missed(draw, self._given))
+        best = int(np.argmin(counts))
+        surely = counts[best] < missed - SURELY * deviation(draw)
+        self._share, self._place = others[best] if surely else last, self._given
+        self._warn(draw)
+
+    def _find_last_size(self, draw: ChargedDraws) -> None:
+        """Search the last size at the last shares; one count is left for the warning."""
         s, sigma, right = self._s, deviation(draw), self._verdict is Given.RIGHT
         if right:
             self._place = self._given
@@ -185,6 +219,13 @@ class StagesAtOptimum(Stages):
             self._place = min(highest, self._given)
         elif self._verdict is not Given.LOW:
             self._place += min(_CAUTION * (highest - self._place), _MOST_CAUTION)
-        x = self._sizes.point(self._place, self._share)
-        missed = float(draw(float(self._clearly.total(MeasuredRows.missed, x))))
-        self._fewest = missed - SURELY * sigma
+
+    def _clearly_missed(self, draw: ChargedDraws, place: float) -> float:
+        """A noisy count of the rows that are missed by more than the tolerance."""
+        x = self._sizes.point(place, self._share)
+        return float(draw(float(self._clearly.total(MeasuredRows.missed, x))))
+
+    def _warn(self, draw: ChargedDraws) -> None:
+        """Count the rows that are clearly missed in the end, for a warning."""
+        counts = [self._clearly_missed(draw, self._place) for _ in range(draw.remaining)]
+        self._fewest = float(np.mean(counts)) - SURELY * deviation(draw) / math.sqrt(len(counts))

@@ -128,7 +128,7 @@ class Stage:
         Rounds are as many as softness of the size of the noise needs, within limits. If
         these are too few, the step is that of the noise for which they are enough. Of many rows,
         a stage reads no more than it takes for the noise to be so large beside them; with
-        `shares`, if places are public.
+        `shares`, if that many are known.
         """
         pull, aim, push, afresh = shape
         log_d = math.log(max(2, size))
@@ -211,7 +211,6 @@ class StagedCharges:
             shapes = _search(noise, size, task.density())
         else:
             shapes = _FEW if _error(noise, size, task.n) > _LARGE_NOISE else _MANY
-        # Under add/remove the places of rows are private.
         shares = not relation.hides_rows
         stages = [
             Stage.of(shape, noise=noise, n=task.n, size=size, shares=shares) for shape in shapes

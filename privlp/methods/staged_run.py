@@ -69,7 +69,7 @@ class Stages(ABC):
     ) -> None:
         self._s, self._n, self._rows = task.density(), task.n, rows
         self._largest_n = task.largest_n
-        self._charges, self._draws = charges, iter(draws)
+        self._charges, self._draws, self._coins = charges, iter(draws), draws[0]
         self._sizes, self._place = sizes, sizes.middle
         size = sizes.region(sizes.middle).size
         self._equal = self._share = np.full(size, 1 / size)
@@ -136,7 +136,7 @@ class Stages(ABC):
         """The rows in the units of a stage, or a share of them."""
         n, rows = self._largest_n, self._rows
         if share < 1:
-            rows = rows.keep(partial(share_of, share=share))
+            rows = rows.keep(partial(share_of, share=share, key=self._coins.secret_key()))
         if self._sign:
             return rows.keep(partial(RowsOfOneSign, simplex=simplex, sign=self._sign, largest_n=n))
         return rows.keep(partial(RowsOfEqualNorm, simplex=simplex, largest_n=n))

@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 #: Shares of the declared ranges between which made-up right-hand sides lie.
 _MIDDLE = (0.25, 0.75)
 #: How many programs are made up, by rows times variables; larger programs are not tried.
-_TRIALS = {500: 10, 20_000: 3, 1_000_000: 1}
+_TRIALS = {500: 10, 20_000: 6, 1_000_000: 1}
 
 
 def loss_in_trials(

@@ -56,3 +56,8 @@ class ChargedDraws(SpentOnce):
             mechanism = self.mechanism.of_draw(self._total - self.remaining, self._total)
             self.remaining -= 1
         return self._randomness.draw(mechanism, value, self._purpose)
+
+    def secret_key(self) -> int:
+        """256 random bits for coins that say nothing of the data, and stay secret: not charged."""
+        self.refuse_elsewhere()
+        return int.from_bytes(self._randomness.generator.bytes(32), "little")

@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import frozen, is_one_of, real
-from privlp.errors import InvalidParameterError, InvalidProblemError
-from privlp.problem import row_labels, validation
-from privlp.problem.dask_rows import is_dask
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import write_model
-from privlp.problem.program_in_blocks import check_in_blocks, source_of
-from privlp.problem.program_readers import ProgramReaders
+from privlp.problem.program_checks import check_program, set_fields
+from privlp.problem.program_from_files import FileReaders
+from privlp.problem.program_from_models import ModelReaders
 from privlp.problem.public_part import PublicPart
-from privlp.problem.row_source import RowSource, Sides
 from privlp.problem.standard_form import StandardForm
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
@@ -33,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearProgram(ProgramReaders, ProgramData):
+class LinearProgram(ModelReaders, FileReaders, ProgramData):
     """Minimise c·x subject to A x <= b within bounds; some rows belong to private records.
 
     Parameters
@@ -124,102 +120,9 @@ class LinearProgram(ProgramReaders, ProgramData):
     name: str = ""
 
     def __post_init__(self) -> None:
-        self._set(neighbours=relation_of(self.neighbours))
-        quote = not self.neighbours.hides_rows
-        if self.variable_names is None and is_dask(self.A):
-            self._set(variable_names=getattr(self.A, "columns", None))
-        source = source_of(self.A, self.b, quote=quote)
-        if source is None:
-            self._check_matrix(quote=quote)
-        else:
-            self._check_blocks(source, quote=quote)
-        self._check_options()
+        set_fields(self, neighbours=relation_of(self.neighbours))
+        check_program(self)
         self.neighbours.check(self)
-
-    def _check_matrix(self, *, quote: bool) -> None:
-        """Rows that are a matrix in memory."""
-        frame = self.A if hasattr(self.A, "columns") and hasattr(self.A, "index") else None
-        columns = None if quote else np.size(self.c)
-        self._set(A=validation.matrix(self.A, quote=quote, columns=columns))
-        self._check_names(frame, quote=quote)
-        self._check_costs(quote=quote)
-        self._check_sides(quote=quote)
-        self._check_rows(quote=quote)
-
-    def _check_blocks(self, source: RowSource, *, quote: bool) -> None:
-        """Rows that are read in blocks: all of them private, and alike."""
-        check_in_blocks(self)
-        n, d = source.shape
-        names = row_labels.names(self.variable_names, d, "variable", quote=quote)
-        price = self.penalty[0] if isinstance(self.penalty, np.ndarray) else self.penalty
-        prices = row_labels.penalties(price, np.ones(1, dtype=bool), None)
-        self._set(
-            A=source,
-            b=Sides(source),
-            row_lower=np.broadcast_to(-np.inf, n),
-            private=np.broadcast_to(True, n),
-            penalty=None if prices is None else np.broadcast_to(prices[0], n),
-            variable_names=names,
-        )
-        self._check_costs(quote=quote)
-
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    def _check_names(self, frame: Any, *, quote: bool) -> None:
-        """Names of variables and rows: as given, or those of a DataFrame."""
-        n, d = self.A.shape
-        variables, rows = self.variable_names, self.row_names
-        if frame is not None:
-            variables = frame.columns if variables is None else variables
-            rows = frame.index if rows is None else rows
-        self._set(variable_names=row_labels.names(variables, d, "variable", quote=quote))
-        self._set(row_names=row_labels.names(rows, n, "row", quote=quote))
-
-    def _check_sides(self, *, quote: bool) -> None:
-        """Sides of the rows."""
-        n = self.A.shape[0]
-        if self.row_lower is None:
-            b = validation.vector(self.b, n, "b", "one right-hand side per row of A", quote=quote)
-            self._set(b=b, row_lower=np.broadcast_to(-np.inf, n))
-        else:
-            lower, upper = validation.interval_ends(
-                self.row_lower, self.b, n, self.row_name, ("row_lower", "b"), quote=quote
-            )
-            self._set(b=upper, row_lower=lower)
-
-    def _check_costs(self, *, quote: bool) -> None:
-        """Costs and bounds of variables."""
-        d = self.A.shape[1]
-        self._set(c=validation.vector(self.c, d, "c", "one cost per column of A", quote=quote))
-        bounds = validation.variable_bounds(self.bounds, d, quote=quote)
-        ends = validation.interval_ends(*bounds, d, self.variable_name)
-        self._set(bounds=frozen(np.column_stack(ends)))
-
-    def _check_rows(self, *, quote: bool) -> None:
-        """Which rows are private, who owns them, and what their violation costs."""
-        n = self.A.shape[0]
-        self._set(private=row_labels.row_mask(self.private, n, self.row_names, quote=quote))
-        self._set(groups=row_labels.record_ids(self.groups, n, quote=quote))
-        prices = row_labels.penalties(self.penalty, self.private, self.row_names, quote=quote)
-        self._set(penalty=prices)
-
-    def _check_options(self) -> None:
-        """Sense, offset and name."""
-        if not is_one_of(self.sense, ("min", "max")):
-            raise InvalidParameterError(
-                f"sense must be 'min' or 'max', got {self.sense!r}.", parameter="sense"
-            )
-        self._set(offset=real(self.offset, "offset"))
-        if not np.isfinite(self.offset):
-            raise InvalidProblemError(
-                f"offset must be a finite number, got {self.offset!r}.", parameter="offset"
-            )
-        if not isinstance(self.name, str):
-            raise InvalidParameterError(
-                f"name must be a string, got {type(self.name).__name__}.", parameter="name"
-            )
 
     @classmethod
     def _of(cls, fields: dict[str, Any], neighbours: NeighbourRelation | None) -> Self:

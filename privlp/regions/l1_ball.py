@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -63,15 +66,15 @@ class L1Ball:
         if np.abs(w).sum() <= self._radius:
             return w
         best = previous = point = onto_l1_ball(self._last, self._radius)
-        momentum = 1.0
+        momentum, small = 1.0, _SMALL_CHANGE * self._radius
         for _ in range(_ITERATIONS):
             best = onto_l1_ball(point - self._metric @ (point - w) / self._curvature, self._radius)
             change = best - previous
-            if np.abs(change).max() <= _SMALL_CHANGE * self._radius:
+            if np.maximum.reduce(np.abs(change)) <= small:
                 break
             if (point - best) @ change > 0:
                 momentum = 1.0
-            following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+            following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
             point, previous, momentum = best + (momentum - 1) / following * change, best, following
         return best
 
@@ -87,9 +90,21 @@ def onto_l1_ball(w: FloatArray, radius: float) -> FloatArray:
     array([ 2.5, -0.5,  0. ])
     """
     sizes = np.abs(w)
-    if sizes.sum() <= radius:
+    if np.add.reduce(sizes) <= radius:
         return w
     falling = np.sort(sizes)[::-1]
-    thresholds = (np.cumsum(falling) - radius) / np.arange(1, len(w) + 1)
-    threshold = thresholds[np.flatnonzero(falling > thresholds)[-1]]
-    return np.sign(w) * np.maximum(sizes - threshold, 0.0)
+    thresholds = falling.cumsum()
+    thresholds -= radius
+    thresholds /= _ranks(len(w))
+    beyond = (falling > thresholds)[::-1]
+    sizes -= thresholds[len(w) - 1 - int(beyond.argmax())]
+    np.maximum(sizes, 0.0, out=sizes)
+    return np.asarray(np.sign(w) * sizes)
+
+
+@lru_cache(maxsize=8)
+def _ranks(count: int) -> FloatArray:
+    """The numbers from 1 on."""
+    ranks = np.arange(1.0, count + 1)
+    ranks.setflags(write=False)
+    return ranks

@@ -2,6 +2,9 @@
 
 A number of size at most 1 is rounded to a multiple of 2^-18, what is left to one of 2^-36, and what
 is left then to one of 2^-54. Integers are added without error.
+
+In sums of rows one row adds up to 2^40 to an integer, and 2^23 rows would exceed 64 bits. So what
+is beyond 2^40 is carried over to another integer, a few rows at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +21,9 @@ Integers = npt.NDArray[np.int64]
 _BITS, _COUNT = 18, 3
 #: Bits after the point of entries of rows whose weighted sums are asked for.
 BITS_OF_ENTRIES = 22
-# So many rows at a time: sums of products of a part are below 2^53.
+# Bits that one row adds to an integer at most.
+_OF_A_ROW = _BITS + BITS_OF_ENTRIES
+# So many rows at a time: sums of products of a part are at most 2^53.
 _AT_A_TIME = 2**13
 
 
@@ -38,24 +43,30 @@ def total(values: FloatArray) -> Integers:
 
 
 def weighed(rows: Any, weights: FloatArray) -> Integers:
-    """The sum of rows with weights of size at most 1, in limbs, (3, p).
+    """The sum of rows with weights of size at most 1, in limbs and what they carry, (2, 3, p).
 
-    Entries of rows are multiples of 2^-22, of size at most 1.
+    Entries of rows are multiples of 2^-22, of size at most 1. The first half is in units of 2^40 of
+    the second, which lies between 0 and 2^40.
     """
-    found = np.zeros((_COUNT, rows.shape[1]), dtype=np.int64)
+    high, low = found = np.zeros((2, _COUNT, rows.shape[1]), dtype=np.int64)
     for start in range(0, len(weights), _AT_A_TIME):
         some = slice(start, start + _AT_A_TIME)
         part, w = rows[some], limbs(weights[some])
         sums = (part.T @ w.T).T if sp.issparse(part) else w @ part
-        found += np.rint(sums * 2.0**BITS_OF_ENTRIES).astype(np.int64)
+        low += np.rint(sums * 2.0**BITS_OF_ENTRIES).astype(np.int64)
+        high += low >> _OF_A_ROW
+        low &= 2**_OF_A_ROW - 1
     return found
 
 
 def value(found: Integers, *, of_rows: bool = False) -> Any:
     """The number, or the vector, that limbs stand for."""
     powers = 2.0 ** (-_BITS * np.arange(1, _COUNT + 1))
-    parts = found * (powers[:, None] if of_rows else powers)
-    return (parts[2] + parts[1] + parts[0]) * (2.0**-BITS_OF_ENTRIES if of_rows else 1.0)
+    if not of_rows:
+        first, second, third = found * powers
+        return third + second + first
+    parts = (found[0] * 2.0**_OF_A_ROW + found[1]) * powers[:, None]
+    return (parts[2] + parts[1] + parts[0]) * 2.0**-BITS_OF_ENTRIES
 
 
 def on_grid(rows: Any) -> Any:

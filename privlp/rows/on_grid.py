@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from privlp.regions.simplex import Simplex
 from privlp.rows.grid import Grid
-from privlp.rows.parts import Integers, Part
+from privlp.rows.parts import Integers, Part, Room
 from privlp.rows.program_rows import RowBlock
 from privlp.rows.threads import over
 
@@ -80,6 +80,7 @@ class RowsOnGrid(ABC):
         # Like entries, centres are integers of at most 24 bits.
         self._centre = np.zeros(len(block.rhs), dtype=np.float32)
         self._parts: list[tuple[slice, Integers]] = []
+        room = Room(len(block.rhs))
         # Rounding moves an entry, and a centre, by half a unit.
         shorter = 1.0 - math.sqrt(simplex.size) / self.grid.of_entry - self.shorter
         sides = self._sides(block)
@@ -91,7 +92,7 @@ class RowsOnGrid(ABC):
             centre = np.rint(factor * centre)
             rounded = part.rounded(factor)
             long = self._long(rounded, centre)
-            self._parts.append((rows, rounded.stored()))
+            self._parts.append((rows, rounded.stored(room)))
             self._centre[rows] = centre
             self._keep_more(rows, part, factor, long)
 
@@ -181,7 +182,8 @@ class RowsOnGrid(ABC):
         products -= slope * self._rhs[rows]
         if offset:
             products -= offset * most
-        np.clip(products, 0.0, most, out=products)
+        np.maximum(products, 0.0, out=products)
+        np.minimum(products, most, out=products)
         if self._price is not None:
             products *= self._price[rows]
         return np.rint(products, out=products)

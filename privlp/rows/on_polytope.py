@@ -14,7 +14,7 @@ import numpy.typing as npt
 from privlp.regions.polytope import LARGEST_VIOLATION, PublicPolytope
 from privlp.rows.grid import Grid
 from privlp.rows.on_grid import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM, RowsOnGrid
-from privlp.rows.parts import Integers, Part
+from privlp.rows.parts import Integers, Part, Room
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
@@ -65,6 +65,7 @@ class RowsOnPolytope(RowsOnGrid):
         self._project = region.projection
         self._rows, self._scale = block, np.empty(len(block.rhs) if with_value else 0)
         self._rest: list[tuple[slice, Integers]] = []
+        self._room = Room(len(block.rhs))
         if self._project is not None:
             # The norm of a row is that of its entries, rounded to 2^-20 of the largest one.
             self.shorter = _SHORTER + 4 * LARGEST_OF_EQUAL_NORM * math.sqrt(region.size) / _UNITS
@@ -79,7 +80,7 @@ class RowsOnPolytope(RowsOnGrid):
         if self._with_value:
             rest = part.rest(factor, self.grid.of_entry)
             rest.without(long)
-            self._rest.append((rows, rest.stored()))
+            self._rest.append((rows, rest.stored(self._room)))
             self._scale[rows] = factor / self.grid.of_entry
 
     def _grid(self, largest_n: int) -> Grid:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from privlp.regions.simplex import Simplex
 from privlp.rows.grid import Grid
 from privlp.rows.on_grid import CONSTANT_ROW
-from privlp.rows.parts import Integers
+from privlp.rows.parts import Integers, Room
 from privlp.rows.program_rows import RowBlock
 from privlp.rows.threads import over
 
@@ -86,6 +86,7 @@ class RowsOnSimplex:
         if centre is not None:
             self._centre[:] = np.rint(centre * (units / unit * (1 - 1 / units - _SHORTER)))
         self._parts: list[tuple[slice, Integers]] = []
+        room = Room(len(block.rhs))
         for rows, part in block.parts(simplex.vertices):
             rounded = part.rounded(factor[rows])
             low, high = rounded.ends()
@@ -94,7 +95,7 @@ class RowsOnSimplex:
             if long.any():
                 rounded.without(long)
                 middle[long] = 0.0
-            self._parts.append((rows, rounded.stored()))
+            self._parts.append((rows, rounded.stored(room)))
 
     @classmethod
     def of_equal_range(cls, simplex: Simplex, block: RowBlock, largest_n: int = 0) -> RowsOnSimplex:

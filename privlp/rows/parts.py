@@ -44,6 +44,48 @@ def rows_of_a_part(
     return int(min(max(wanted, 64), most))
 
 
+def csr_of(
+    data: npt.NDArray[Any],
+    places: npt.NDArray[np.integer[Any]],
+    starts: npt.NDArray[np.integer[Any]],
+    shape: tuple[int, int],
+) -> sp.csr_array:
+    """A matrix of these arrays themselves; SciPy would check them, and copy parts of others."""
+    found = sp.csr_array(shape)
+    found.data, found.indices, found.indptr = data, places, starts
+    return found
+
+
+class Room:
+    """Memory for what is kept of all parts, in large pieces.
+
+    A system gives large pieces out faster, and they leave no holes between the arrays that a part
+    needs for a moment.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows of all parts.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._left = rows
+        self._free: dict[Any, npt.NDArray[Any]] = {}
+
+    def keep(self, numbers: npt.NDArray[Any], rows: int, dtype: Any) -> npt.NDArray[Any]:
+        """The numbers of the next few rows, as numbers of a type."""
+        free, size = self._free.get(dtype), numbers.size
+        if free is None or size > len(free):  # as if all rows that are left had as many
+            free = np.empty(-(-size * max(self._left, rows) // max(rows, 1)), dtype=dtype)
+        kept, self._free[dtype] = free[:size].reshape(numbers.shape), free[size:]
+        kept[...] = numbers
+        return kept
+
+    def went_on(self, rows: int) -> None:
+        """Note that so many rows are kept."""
+        self._left -= rows
+
+
 class DensePart:
     """Dense rows.
 
@@ -101,9 +143,12 @@ class DensePart:
         """Set the entries of some rows to 0."""
         self.entries[rows] = 0.0
 
-    def stored(self) -> DenseIntegers:
+    def stored(self, room: Room) -> DenseIntegers:
         """The entries, which are integers of at most 24 bits, to be kept."""
-        return DenseIntegers(self.entries.astype(np.float32))
+        count = len(self.entries)
+        kept = room.keep(self.entries, count, np.float32)
+        room.went_on(count)
+        return DenseIntegers(kept)
 
 
 class SparsePart:
@@ -124,8 +169,7 @@ class SparsePart:
         return np.repeat(of_rows, self._stored)
 
     def _with(self, data: FloatArray) -> sp.csr_array:
-        parts = data, self.entries.indices, self.entries.indptr
-        return sp.csr_array(parts, shape=self.entries.shape)
+        return csr_of(data, self.entries.indices, self.entries.indptr, self.entries.shape)
 
     def sums(self) -> FloatArray:
         """The sum of each row."""
@@ -187,9 +231,13 @@ class SparsePart:
         """Set the entries of some rows to 0."""
         self.entries.data[np.repeat(rows, self._stored)] = 0.0
 
-    def stored(self) -> SparseIntegers:
+    def stored(self, room: Room) -> SparseIntegers:
         """The entries, which are integers of at most 24 bits, to be kept."""
-        return SparseIntegers(self._with(self.entries.data.astype(np.float32)))
+        count, starts = len(self._stored), self.entries.indptr
+        data = room.keep(self.entries.data, count, np.float32)
+        starts = room.keep(starts, count, starts.dtype)
+        room.went_on(count)
+        return SparseIntegers(csr_of(data, self.entries.indices, starts, self.entries.shape))
 
 
 def _few(z: FloatArray) -> npt.NDArray[np.intp] | None:
@@ -252,7 +300,10 @@ class SparseIntegers:
     """
 
     def __init__(self, entries: sp.csr_array) -> None:
-        self._data, self._rows, self._columns = entries.data, entries, entries.T
+        self._data, self._rows = entries.data, entries
+        self._columns = sp.csc_array(entries.shape[::-1])
+        self._columns.data, self._columns.indices = entries.data, entries.indices
+        self._columns.indptr = entries.indptr
         self.size = len(entries.data)
 
     def share_places(self, places: npt.NDArray[np.integer[Any]]) -> None:

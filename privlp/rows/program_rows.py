@@ -13,9 +13,12 @@ import scipy.sparse as sp
 from privlp.problem.standard_form import StandardForm, row_by_row
 from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
 from privlp.rows.in_memory import InMemory
-from privlp.rows.parts import DensePart, Part, SparsePart, rows_of_a_part
+from privlp.rows.parts import DensePart, Part, SparsePart, csr_of, rows_of_a_part
 
 FloatArray = npt.NDArray[np.float64]
+
+# Entries whose columns are looked up at a time.
+_AT_A_TIME = 2**15
 
 
 class ProgramRows(InMemory["RowBlock"]):
@@ -188,8 +191,9 @@ def _csr_rows(A: sp.csr_array, rows: slice) -> sp.csr_array:
     """Some rows of a matrix in a row: views, where indexing would copy them."""
     places = A.indptr[rows.start : rows.stop + 1]
     own = slice(places[0], places[-1])
-    parts = A.data[own], A.indices[own], places - places[0]
-    return sp.csr_array(parts, shape=(rows.stop - rows.start, A.shape[1]))
+    shape = rows.stop - rows.start, A.shape[1]
+    starts = (places - places[0]).astype(A.indices.dtype, copy=False)
+    return csr_of(A.data[own], A.indices[own], starts, shape)
 
 
 def _stored(columns: sp.csc_array, k: int) -> tuple[Any, FloatArray]:
@@ -206,9 +210,11 @@ def _dense_part(entries: Any, factors: FloatArray, signs: FloatArray | None) -> 
 
 def _sparse_part(entries: Any, factors: FloatArray, signs: FloatArray | None) -> SparsePart:
     """Sparse rows, likewise."""
-    data = factors.take(entries.indices)
+    data, places = np.empty(len(entries.data)), entries.indices
+    for start in range(0, len(data), _AT_A_TIME):  # NumPy makes wider integers of places
+        few = slice(start, start + _AT_A_TIME)
+        np.take(factors, places[few], out=data[few], mode="clip")
     data *= entries.data
     if signs is not None:
         data *= np.repeat(signs, np.diff(entries.indptr))
-    parts = data, entries.indices, entries.indptr
-    return SparsePart(sp.csr_array(parts, shape=entries.shape))
+    return SparsePart(csr_of(data, places, entries.indptr, entries.shape))

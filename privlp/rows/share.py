@@ -1,9 +1,14 @@
-"""A share of the private rows, for stages of a descent that need no more: places decide.
+"""A share of the private rows, for stages of a descent that need no more: secret coins decide.
 
-Whether a row belongs to the share is a public function of its place among the user's rows. So a sum
-over the share is a sum over all rows, of terms that are 0 at the other places, and where a record
-is replaced its sensitivity is that of the whole sum. Where records are added or removed, the places
-of others are private. Then there is no such share.
+Whether a row belongs to the share is decided by a coin of its own, from a stream cipher with a
+secret key; the place of the row among the user's rows says which coin of the stream is its own.
+Given the coins, a sum over the share is a sum over all rows, of terms that are 0 at the other
+places, and where a record is replaced its sensitivity is that of the whole sum.
+
+The coins are secret because places may follow from the records: a table may be sorted by a private
+column. Then a record that is replaced moves the places of others. Rows that change places change
+nothing about the law of a sum over a share that independent coins decide. But a public pattern of
+places would read other rows thereafter, as many as moved.
 """
 
 from __future__ import annotations
@@ -11,14 +16,16 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
+from randomgen import ChaCha
 
 from privlp.rows.program_rows import RowBlock
 
-# Multiples of the golden ratio, modulo 1, are spread evenly, also over any stretch of the rows.
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+# Words of a block of the cipher, of 32 bits each: a coin is a word.
+_OF_A_BLOCK = 16
 
 
-def share_of(block: RowBlock, share: float) -> RowBlock:
+def share_of(block: RowBlock, share: float, key: int) -> RowBlock:
     """The rows of a block that belong to a share of all rows.
 
     Parameters
@@ -26,6 +33,8 @@ def share_of(block: RowBlock, share: float) -> RowBlock:
     block : RowBlock
     share : float
         Between 0 and 1, public. Both sides of a row belong to it, or none.
+    key : int
+        Of the stream of coins, of 256 bits; secret.
 
     Examples
     --------
@@ -34,13 +43,20 @@ def share_of(block: RowBlock, share: float) -> RowBlock:
     >>> from privlp.problem.standard_form import StandardForm
     >>> from privlp.rows.program_rows import RowBlock
     >>> lp = LinearProgram([1.0], np.ones((8, 1)), np.arange(8.0))
-    >>> share_of(RowBlock(StandardForm.of(lp)), 0.3).rhs
-    array([0., 2., 5.])
+    >>> share_of(RowBlock(StandardForm.of(lp)), 0.3, key=2).rhs
+    array([0., 1., 4.])
     """
     form = block.form
-    places = np.arange(block.first, block.first + form.lp.shape[0], dtype=np.uint64)
-    kept = (places * _GOLDEN < share * 2.0**64)[form.row]
+    kept = (_coins(key, block.first, form.lp.shape[0]) < share * 2.0**32)[form.row]
     smaller = dataclasses.replace(
         form, row=form.row[kept], row_sign=form.row_sign[kept], rhs=form.rhs[kept]
     )
     return RowBlock(smaller, first=block.first)
+
+
+def _coins(key: int, first: int, count: int) -> npt.NDArray[np.uint32]:
+    """The words of the stream from a place on, whichever block of rows asks for them."""
+    skipped = first % _OF_A_BLOCK
+    cipher = ChaCha(key=key, counter=first - skipped, rounds=20)
+    words = np.asarray(cipher.random_raw((skipped + count + 1) // 2), dtype="<u8").view("<u4")
+    return words[skipped : skipped + count]
