@@ -25,7 +25,7 @@ from privlp.privacy import (
     Randomness,
 )
 from privlp.report.style import COLOURS
-from svm_models import LPQuantileRegressor, PrivateQuantileRegressor
+from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -33,7 +33,9 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0)
 DELTA = 1e-6
 QUANTILES = (0.5, 0.9)
 SEVERAL = (0.1, 0.5, 0.9)
-SEEDS = range(1000, 1005)
+SEEDS = range(1000, 1010)
+#: Errors that support vector regression ignores, as a share of the range of y.
+IGNORED = 0.025
 N, P = 5_000, 5
 
 
@@ -279,12 +281,48 @@ def several(data: list[Data]) -> list[list[str]]:
     return rows
 
 
+def insensitive(data: Data, predicted: FloatArray) -> float:
+    """Mean of max(0, abs(r) - epsilon), epsilon the share IGNORED of the range of y."""
+    return float(np.mean(np.maximum(np.abs(data.y - predicted) - _ignored(data), 0.0)))
+
+
+def _ignored(data: Data) -> float:
+    return IGNORED * (data.y_bounds[1] - data.y_bounds[0])
+
+
+def support_vectors(title: str, data: list[Data]) -> list[list[str]]:
+    """PrivateLPSVR and noisy least squares beside the exact LPSVR, in its loss."""
+    draws = list(zip(data if len(data) > 1 else data * len(SEEDS), SEEDS, strict=True))
+    exact = {id(each): LPSVR(C=1e3, epsilon=_ignored(each)).fit(each.X, each.y) for each in data}
+    best = {id(each): insensitive(each, exact[id(each)].predict(each.X)) for each in data}
+
+    def private(each: Data, eps: float, seed: int) -> FloatArray:
+        bounds = {"X_bounds": each.X_bounds, "y_bounds": each.y_bounds}
+        fit = PrivateLPSVR(eps, DELTA, epsilon=_ignored(each), random_state=seed, **bounds)
+        return fit.fit(each.X, each.y).predict(each.X)
+
+    def least_squares(each: Data, eps: float, seed: int) -> FloatArray:
+        return statistics(each, 0.5, eps, seed)
+
+    rows = []
+    for name, method in (("PrivateLPSVR", private), (SUMS, least_squares)):
+        found = []
+        for eps in EPSILONS:
+            lost = [
+                100 * (insensitive(each, method(each, eps, seed)) / best[id(each)] - 1)
+                for each, seed in draws
+            ]
+            found.append(said(np.array(lost)))
+        rows.append([title, name, *found])
+    return rows
+
+
 SETTINGS = (
     "How much larger the mean pinball loss of a private fit is than that of the exact fit on the"
     f" same records, in percent: mean ± standard error. δ = {DELTA:g}, one record replaced."
-    f" Generated families: {N:,} people, {P} features, five data sets each,"
-    " seeds 1000 to 1004, one fit each."
-    " Real records: five fits. `PrivateQuantileRegressor` has no parameter but bounds on X and y:"
+    f" Generated families: {N:,} people, {P} features, ten data sets each,"
+    " seeds 1000 to 1009, one fit each."
+    " Real records: ten fits. `PrivateQuantileRegressor` has no parameter but bounds on X and y:"
     " -1 to 1 and -6 to 6 for the families, and for real records ranges that follow from what is"
     " asked (0 to 100 visits, ages 15 to 45). Its constants were chosen on seeds below 100 of the"
     " families. **Rivals.** Soft rows: the same loss as a `LinearProgram` with prices, solved by"
@@ -300,11 +338,12 @@ SETTINGS = (
 def main() -> None:
     """Measure, draw and write."""
     generated = {name: [family(name, seed) for seed in SEEDS] for name in FAMILIES}
+    sets = [*generated.items(), *((each.title, [each]) for each in real())]
     parts: list[Any] = [SETTINGS, "![Excess loss over eps](regression.png)"]
     shown: dict[float, dict[str, list[list[float]]]] = {}
     for q in QUANTILES:
         rows, curves = [], {}
-        for title, data in [*generated.items(), *((each.title, [each]) for each in real())]:
+        for title, data in sets:
             found = {eps: measured(data, q, eps) for eps in EPSILONS}
             for method in found[EPSILONS[0]]:
                 values = [found[eps][method] for eps in EPSILONS]
@@ -319,15 +358,30 @@ def main() -> None:
         "## Three quantiles from one budget, normal family",
         (headers, several(generated["normal"])),
     ]
+    rows = [row for title, data in sets for row in support_vectors(title, data)]
+    headers = ["records", "method", *(f"ε = {eps:g}" for eps in EPSILONS)]
+    parts += [
+        "## Support vector regression, % more loss",
+        "Mean of max(0, |r| − epsilon) beside that of `LPSVR` with a large C; epsilon is"
+        f" {IGNORED:.1%} of the range of y. Least squares is not made for this loss: it"
+        " is shown as what noisy sums give.",
+        (headers, rows),
+    ]
     parts += [NOTES]
     draw(shown)
     write_page("regression", "Private medians and quantiles", parts)
 
 
 NOTES = (
-    "Skewed features are the hardest family: records far out have much weight in the exact fit and"
-    " are shortened in ours. Of the insurance records a few fits of the median at ε = 0.5 and 1"
-    " went astray, as the standard errors show: most visits are 0 or 1, and some features are rare."
+    "For the median skewed features are the hardest family: records far out have much weight in the"
+    " exact fit and are shortened in ours. For the 0.9-quantile it is noise of unequal size, where"
+    " slopes differ from those of the median. Most of the excess of the 0.9-quantile is noise: in"
+    " trials without any it was 0.02 to 0.04 % at the settings of ε = 0.5. That noise has a floor."
+    " With whitened records of p entries and norm 1, the sum of the slopes of a quantile q moves by"
+    " 2 max(q, 1 − q) between neighbours; one release of it at the whole budget, with normal"
+    " residuals, gives an excess of p² σ²/(2 n² φ(z)²), φ(z) the normal density at the quantile:"
+    " for q = 0.9, p = 6 and n = 5,000 that is 0.49 % at ε = 0.5 and 0.14 % at ε = 1. What is lower"
+    " is so because the slopes are drawn towards those of the median."
 )
 
 

@@ -21,7 +21,8 @@ from privlp.methods.base import Method, PlannedRun
 from privlp.methods.task import Task
 from privlp.players.driver import drive
 from privlp.players.game import Released
-from privlp.privacy import Accountant, Budget, Ledger, Randomness
+from privlp.privacy import Accountant, Budget, Randomness
+from privlp.privacy.opening import ledger_of_call
 from privlp.privacy.randomness import RandomSource
 from privlp.problem.linear_program import LinearProgram
 from privlp.rows.program_rows import ProgramRows
@@ -191,7 +192,7 @@ def solve(
         time_limit = positive(time_limit, "time_limit")
     task = Task(
         public=lp.public(),
-        ledger=_ledger(eps, delta, budget),
+        ledger=ledger_of_call(eps, delta, budget),
         s=s,
         alpha=alpha,
         opt=opt,
@@ -304,18 +305,6 @@ def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tup
     raise InvalidParameterError(
         f"method must be 'auto' or one of {names}; got {method!r}.", parameter="method"
     )
-
-
-def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Accountant:
-    """What the call is charged to: a budget, a part of it, or a ledger of its own."""
-    if eps is None and delta is None and budget is not None:
-        return budget
-    if eps is None or delta is None:
-        raise InvalidParameterError(
-            "Give eps and delta, or eps=None, delta=None and a budget to spend all that is left"
-            " of it."
-        )
-    return Ledger(eps, delta) if budget is None else budget.ledger(eps, delta)
 
 
 def _message(released: Released, rounds: int, ledger: Accountant) -> str:

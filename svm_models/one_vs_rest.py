@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import replace
-from inspect import signature
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from privlp import Budget, InvalidParameterError, InvalidProblemError, NotPrivateWarning
+from privlp import Budget, InvalidParameterError, NotPrivateWarning
 from privlp.privacy import PrivacyRecord, Randomness
 from privlp.privacy.gaussian_dp import eps_of, mu_of
 from privlp.privacy.limits import validated_budget
@@ -23,6 +21,7 @@ from svm_models.account import as_rng, open_budget
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import relation_in_words
 from svm_models.neighbours import accounted, require_nominal
+from svm_models.one_vs_rest_checks import check_estimator, several_classes
 from svm_models.private_lp_svc import PrivateLPSVC
 from svm_models.validation import validated
 
@@ -30,8 +29,6 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Parts must not exceed the whole by rounding.
 _LESS = 1 - 1e-9
-#: What a classifier takes from here, and must not set itself.
-_GIVEN = ("eps", "delta", "classes", "budget", "random_state", "relation", "nominal_n")
 
 
 class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -151,7 +148,7 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
             )
         self.__dict__.pop("estimators_", None)  # of an earlier fit
         estimator = PrivateLPSVC() if self.estimator is None else self.estimator
-        _check(estimator)
+        check_estimator(estimator)
         accounted(self.relation, self.nominal_n)
         eps, delta = validated_budget(self.eps, self.delta)
         if estimator._needs_delta and math.isfinite(eps) and delta == 0:
@@ -255,56 +252,3 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         tags.input_tags.sparse = True
         tags.non_deterministic = self.random_state is None
         return tags
-
-
-def several_classes(y: npt.NDArray[Any], declared: Any) -> npt.NDArray[Any]:
-    """The labels in order, as declared or else as found in y.
-
-    Raises
-    ------
-    InvalidParameterError
-        If fewer than two are declared, or one twice.
-    InvalidProblemError
-        If y has one class only and none is declared, or holds other labels.
-    """
-    check_classification_targets(y)
-    classes = np.unique(y if declared is None else np.asarray(declared))
-    if declared is not None and (len(classes) < 2 or classes.shape != np.shape(declared)):
-        raise InvalidParameterError(
-            "classes must name different labels, two at least.", parameter="classes"
-        )
-    if len(classes) < 2:
-        raise InvalidProblemError(
-            "y has one class only; give labels of two classes or more, or name all of them by"
-            " classes=(a, b, c).",
-            parameter="y",
-        )
-    if not np.isin(y, classes).all():
-        raise InvalidProblemError("y holds labels other than those of classes.", parameter="y")
-    return classes
-
-
-def _check(estimator: Any) -> None:
-    """Refuse what is not private, or sets what is to be set here."""
-    name = type(estimator).__name__
-    if not isinstance(estimator, PrivateLinearClassifier):
-        raise InvalidParameterError(
-            f"{name} may learn from records without paying. Give a private classifier of"
-            " svm_models, PrivateLPSVC() for instance.",
-            parameter="estimator",
-        )
-    defaults = signature(type(estimator)).parameters
-    for parameter in _GIVEN:
-        value = getattr(estimator, parameter)
-        if value is not defaults[parameter].default and value != defaults[parameter].default:
-            raise InvalidParameterError(
-                f"{name} sets {parameter}. Leave it out and give {parameter} to"
-                " PrivateOneVsRestClassifier, for all classes together.",
-                parameter="estimator",
-            )
-    if estimator.class_weight is not None:
-        raise InvalidParameterError(
-            f"{name} sets class_weight, which has no meaning where each class in turn is told from"
-            " the rest. Leave it out.",
-            parameter="estimator",
-        )

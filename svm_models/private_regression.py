@@ -23,9 +23,11 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
     There, records longer than a released bound are shortened. Noisy counts find the size of
     residuals. Then come rounds of gradient descent from the median to the quantiles: each releases
     the sum of the slopes of the records' losses, with Gaussian noise. The mean of the last points
-    is the fit. Several quantiles share everything but the last rounds, and these release the sums
-    for all of them together: the noise for K is sqrt(K) times that for one, where K fits with a
-    share of the budget each would have about K times.
+    is the fit; the slopes of an outer quantile are drawn towards those of the median as far as
+    noise explains the difference, and a last noisy count moves its intercept. Several quantiles
+    share everything but the last rounds and counts, and these are released for all of them
+    together: the noise for K is sqrt(K) times that for one, where K fits with a share of the budget
+    each would have about K times.
 
     *Neighbours*: one record replaced; n is public. Or one record added or removed: then a nominal
     number takes the place of n.

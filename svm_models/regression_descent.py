@@ -21,6 +21,7 @@ from svm_models.neighbours import Neighbours
 from svm_models.regression_losses import MEDIAN_SIZE, ResidualLoss, normal_quantile
 from svm_models.regression_plan import COUNTS, SIZES, TURNS, Plan, Stage
 from svm_models.regression_records import Pairs, WhitenedPairs, second_moments
+from svm_models.regression_shrinkage import towards
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -33,13 +34,16 @@ _NORMS, _SIZES = 12.0, (-20.0, 2.0)
 _LESS = 14.0
 # Share of records that the middle turns of whitening shorten; moments below this share of n are not
 # told apart.
-_SHORTENED, _LEAST_MOMENT = 0.1, 1e-4
+_SHORTENED, _LEAST_MOMENT = 0.5, 1e-4
 # A step is cut if it is this many times what the shown curvature allows.
 _MOST_OF_A_STEP = 1.5
 # A curvature that rounds show is believed beyond so many deviations of their noise.
 _BEYOND_NOISE = 2.0
 # A quantile is looked for up to so many times where it would be if residuals were normal.
 _FARTHEST = 2.7
+# Variance of the mean of a stage's points, in units of that of a single release at their price:
+# measured, points stray and directions differ.
+_OF_A_MEAN = 1.9
 
 
 def descend(
@@ -77,27 +81,32 @@ def descend(
     levels = tuple(quantiles) if constant and tuple(quantiles) not in ((), (0.5,)) else ()
     plan = Plan.of(neighbours, p, loss, levels, account)
     moments, norms, sizes, *stages = plan.paid(account)
-    above = stages.pop(0) if levels else None
+    above, last_above = (stages.pop(0), stages.pop(0)) if levels else (None, None)
     whole = stages.pop(0) if loss.centre.any() else None
     whiten = _whitening(rows, moments, norms, plan)
     pairs = rows.keep(partial(WhitenedPairs, whiten=whiten))
     bound = _bound(pairs, whiten, norms, plan.longer)
     pairs.update(WhitenedPairs.shorten, bound, neighbours.most)
     middle = np.zeros(p) if whole is None else np.asarray(whole(pairs.total(WhitenedPairs.whole)))
-    run = _Descent(pairs, plan, bound, middle)
+    run = _Descent(pairs, plan, bound, middle, _sigma(whole) if whole is not None else 0.0)
     points, searched = np.zeros((1, p)), _SIZES
     for number in range(SIZES):
         size = run.size_of_residuals(points[0], sizes, searched)
         scale, searched = size / MEDIAN_SIZE, (math.log2(size) - _LESS, math.log2(size) + 1)
         if number < SIZES - 1:
             points = run.stage(plan.stages[number], stages[number], points, scale)
-    points = np.repeat(points, loss.count, axis=0)
+    median, points = points[0], np.repeat(points, loss.count, axis=0)
     if above is not None:
         of_constant = np.linalg.solve(whiten, np.eye(p)[0])
-        shift = _levels(pairs, points[0], above, levels, scale)
+        shift = _levels(pairs, median, above, levels, scale)
         points = points + shift[:, None] * of_constant
     for stage, draws in zip(plan.stages[number:], stages[number:], strict=True):
         points = run.stage(stage, draws, points, scale)
+    if last_above is not None:
+        own = run.variances(stage, draws, scale)
+        (of_median,) = run.variances(plan.stages[number - 1], stages[number - 1], scale)
+        points = towards(points, own, median, of_median, of_constant)
+        points = run.raised(points, own, last_above, levels, scale, of_constant)
     return np.asarray(points @ whiten.T)
 
 
@@ -109,6 +118,7 @@ class _Descent:
     plan: Plan
     bound: float
     whole: FloatArray
+    of_whole: float
 
     def size_of_residuals(
         self, point: FloatArray, counts: ChargedDraws, ends: tuple[float, float]
@@ -128,17 +138,15 @@ class _Descent:
         Near the minimum, the mean of many noisy steps has hardly more noise than a single release
         at the price of all of them, whatever the steps (Polyak and Juditsky 1992).
         """
-        n, p = self.plan.neighbours.n, self.plan.p
+        p = self.plan.p
         loss = stage.loss
         if stage.width is None:  # half of the records are within the median size of residuals
             width = np.full(loss.count, scale * MEDIAN_SIZE)
             curvature = 0.25 / width
         else:
             curvature, width = loss.curvature(scale), loss.width(stage.width, scale)
-        # Sums are of records of norm 1 at most, in units of the bound.
-        # Where many are shortened their weight in moments is less than in sums.
-        of_sums = curvature * n * (1 + 0.5 * self.plan.longer) / self.bound
-        sigma = float(draws.mechanism.sigma)  # type: ignore[attr-defined]
+        of_sums = self._of_sums(curvature)
+        sigma = _sigma(draws)
         noise = sigma * math.sqrt(p)
         step = np.minimum(
             stage.step,
@@ -166,6 +174,46 @@ class _Descent:
                 total, counted = total + points, counted + 1
         return np.asarray(total / counted)
 
+    def variances(self, stage: Stage, draws: ChargedDraws, scale: float) -> FloatArray:
+        """About the variance of noise in each coordinate of what a stage returns, (K,)."""
+        of_rounds = _sigma(draws) ** 2 / stage.rounds
+        of_centre = np.square(stage.loss.centre * self.of_whole)
+        of_sums = self._of_sums(stage.loss.curvature(scale))
+        return np.asarray(_OF_A_MEAN * (of_rounds + of_centre) / np.square(of_sums))
+
+    def raised(
+        self,
+        points: FloatArray,
+        variances: FloatArray,
+        counts: ChargedDraws,
+        quantiles: tuple[float, ...],
+        scale: float,
+        of_constant: FloatArray,
+    ) -> FloatArray:
+        """Intercepts moved by one noisy count of the records above each fit.
+
+        The intercept that the count shows and that of the descent have about independent noise:
+        each weighs by the inverse of its variance.
+        """
+        shares = 1 - np.array(quantiles)
+        excess = self.pairs.total(WhitenedPairs.above, points, np.zeros(len(points)), shares)
+        density = self.plan.neighbours.n * self.plan.stages[-1].loss.curvature(scale)
+        of_count = np.square(_sigma(counts) / density)
+        own = variances / float(of_constant @ of_constant)
+        weight = np.divide(own, own + of_count, out=np.zeros_like(own), where=of_count > 0)
+        return points + (weight * np.asarray(counts(excess)) / density)[:, None] * of_constant
+
+    def _of_sums(self, curvature: FloatArray) -> FloatArray:
+        """Curvature of the sum of losses, in units of released sums."""
+        # Sums are of records of norm 1 at most, in units of the bound.
+        # Where many are shortened their weight in moments is less than in sums.
+        n, longer = self.plan.neighbours.n, self.plan.longer
+        return np.asarray(curvature * n * (1 + 0.5 * longer) / self.bound)
+
+
+def _sigma(draws: ChargedDraws) -> float:
+    return float(draws.mechanism.sigma)  # type: ignore[attr-defined]
+
 
 def _shown_curvature(moves: FloatArray, changes: FloatArray, sigma: float) -> FloatArray:
     """The curvature along each move that released sums show beyond their noise, (K,)."""
@@ -184,7 +232,7 @@ def _whitening(
     """
     n, p, most = plan.neighbours.n, plan.p, plan.neighbours.most
     whiten, bound, unit = np.eye(p), 0.0, 1.0
-    sigma = float(release.mechanism.sigma)  # type: ignore[attr-defined]
+    sigma = _sigma(release)
     # Noise in a symmetric matrix has eigenvalues of up to about sigma sqrt(2 p).
     hidden = max(sigma * math.sqrt(2 * p), _LEAST_MOMENT * n)
     upper = np.triu_indices(p)
@@ -228,7 +276,8 @@ def _levels(
     shares = 1 - np.array(quantiles)
     while counts.remaining:
         middle = 0.5 * (low + high)
-        below = np.asarray(counts(pairs.total(WhitenedPairs.above, point, middle, shares))) <= 0
+        above = pairs.total(WhitenedPairs.above, point[None], middle, shares)
+        below = np.asarray(counts(above)) <= 0
         low, high = np.where(below, low, middle), np.where(below, middle, high)
     return np.asarray(0.5 * (low + high))
 

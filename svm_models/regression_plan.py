@@ -30,6 +30,8 @@ _MOMENTS = 0.04
 # the budget between these two.
 _ACCURACY, _LEAST_COUNTS, _MOST_COUNTS = 0.05, 0.01, 0.1
 _LEVEL_ACCURACY = 0.35
+# The share of the counts that move the last intercepts.
+_LAST_LEVELS = 0.04
 # Records that may be longer than the bound: this many times the noise of one release.
 _LONGER, _MOST_LONGER = 300.0, 0.85
 # The last stage smooths this much at little noise, and so much at most.
@@ -37,7 +39,7 @@ _LEAST_WIDTH, _MOST_WIDTH, _WIDE_AT = 0.02, 0.35, 0.008
 # Below that noise stages take more rounds, up to so many times.
 _MORE_ROUNDS = 2.5
 # Deviation of what rounds release, in units of a single release at their price.
-_INEFFICIENCY = 1.4
+_INEFFICIENCY = 1.8
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ def stages_of(loss: ResidualLoss, last_width: float, more: float = 1.0) -> list[
     however many rounds share it. But in much noise points stray where rounds are many: so there
     are `more` times as many in little noise. A first stage that leaves a rare direction far away is
     not made good later, where slopes are at their bounds: so the median pays more for it.
+
+    An outer quantile is drawn towards the second stage in the end, which is paid for it.
     """
     if loss == MEDIAN:
         return [
@@ -82,10 +86,10 @@ def stages_of(loss: ResidualLoss, last_width: float, more: float = 1.0) -> list[
             Stage(loss, 0.8, 16, 0.6, last_width),
         ]
     return [
-        Stage(MEDIAN, 0.03, 10, 0.7, None, 0.6),
-        Stage(MEDIAN, 0.03, math.ceil(16 * more), 0.5, 0.5, 0.6),
-        Stage(loss, 0.14, math.ceil(10 * more), 0.5, 0.6),
-        Stage(loss, 0.8, math.ceil(12 * more), 0.5, last_width),
+        Stage(MEDIAN, 0.05, 10, 0.7, None, 0.6),
+        Stage(MEDIAN, 0.12, math.ceil(16 * more), 0.5, 0.5),
+        Stage(loss, 0.08, math.ceil(10 * more), 0.5, 0.6, 0.6),
+        Stage(loss, 0.75, math.ceil(12 * more), 0.5, last_width),
     ]
 
 
@@ -104,8 +108,9 @@ class Plan:
     longer : float
         Share of the records that may be longer than the bound.
     charge : callable
-        The mechanisms, numbers of draws and purposes at an intensity: moments, norms, sizes, levels
-        if there are any, and one for each stage.
+        The mechanisms, numbers of draws and purposes at an intensity: moments, norms, sizes; where
+        there are quantiles, the levels of the first and of the last intercepts; the whole where
+        slopes are centred; and one for each stage.
     """
 
     neighbours: Neighbours
@@ -145,8 +150,10 @@ class Plan:
             (rounding, TURNS * COUNTS, OF_NORMS),
             (rounding, SIZES * COUNTS, OF_SIZES),
             (counted, COUNTS, OF_LEVELS),
+            (counted, 1, OF_LEVELS),
             (float(moved), 1, OF_WHOLE),
         ]
+        shares.append(_LAST_LEVELS if quantiles else 0.0)
         left = 1 - math.fsum(shares)
         centre = float(np.linalg.norm(loss.centre))
         shares.append(left * centre / (centre + _INEFFICIENCY * loss.steepest))

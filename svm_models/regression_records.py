@@ -104,9 +104,9 @@ class WhitenedPairs:
         residuals = self._residuals(point[None])[:, 0]
         return float(np.count_nonzero(np.abs(residuals) > level) - share * len(residuals))
 
-    def above(self, point: FloatArray, levels: FloatArray, shares: FloatArray) -> FloatArray:
-        """sum_i (1[y_i - z_i·point > level_k] - share_k), (K,)."""
-        residuals = self._residuals(point[None])
+    def above(self, points: FloatArray, levels: FloatArray, shares: FloatArray) -> FloatArray:
+        """sum_i (1[y_i - z_i·point_k > level_k] - share_k), (K,); one point may serve for all."""
+        residuals = self._residuals(points)
         return np.asarray((residuals > levels).sum(axis=0) - shares * len(residuals))
 
     def gradient(self, points: FloatArray, loss: ResidualLoss, width: FloatArray) -> FloatArray:

@@ -12,7 +12,8 @@ from privlp.allocation.result import AllocationResult
 from privlp.allocation.stages import private_prices, taken_off
 from privlp.checks import frozen, warn_of_large_delta
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning
-from privlp.privacy import Accountant, Budget, Ledger, Randomness
+from privlp.privacy import Budget, Randomness
+from privlp.privacy.opening import ledger_of_call
 from privlp.privacy.randomness import RandomSource
 from privlp.verdict import Verdict
 
@@ -102,7 +103,7 @@ def allocate(
         raise InvalidParameterError(
             f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
         )
-    ledger, sizes = _ledger(eps, delta, budget), allocation.sizes()
+    ledger, sizes = ledger_of_call(eps, delta, budget), allocation.sizes()
     randomness = Randomness.of(rng)
     plan = planned(sizes, ledger, feasible)
     warn_of_large_delta(ledger.eps, ledger.delta, sizes.people)
@@ -129,15 +130,3 @@ def allocate(
         units=(value, use, limit),
         trace={"prices": np.array(released) * (value / use)},
     )
-
-
-def _ledger(eps: float | None, delta: float | None, budget: Budget | None) -> Accountant:
-    """What the call is charged to: a budget, a part of it, or a ledger of its own."""
-    if eps is None and delta is None and budget is not None:
-        return budget
-    if eps is None or delta is None:
-        raise InvalidParameterError(
-            "Give eps and delta, or eps=None, delta=None and a budget to spend all that is left"
-            " of it."
-        )
-    return Ledger(eps, delta) if budget is None else budget.ledger(eps, delta)

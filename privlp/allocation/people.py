@@ -9,20 +9,24 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.allocation.checked import (
+    ROUNDED,
+    check_size,
+    checked_limits,
+    checked_supplies,
+    checked_uses,
+    checked_values,
+)
 from privlp.allocation.demand import People
-from privlp.allocation.planning import AllocationPlan, Sizes, planned
+from privlp.allocation.planning import AllocationPlan, planned
 from privlp.allocation.relation import PersonPrivate
-from privlp.checks import as_floats, frozen, positive, real
-from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.allocation.sizes import Sizes
+from privlp.checks import positive
+from privlp.errors import InvalidParameterError
 from privlp.privacy import Ledger
 from privlp.problem.linear_program import LinearProgram
 
 FloatArray = npt.NDArray[np.float64]
-
-# Sums of uses may exceed the largest one by this factor: they are rounded.
-_ROUNDED = 1 + 1e-12
-# Supplies and declared bounds lie between these numbers, so that prices are finite in any units.
-_SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,133 +110,21 @@ class Allocation:
                 parameter="neighbours",
             )
         self._set(largest_value=positive(self.largest_value, "largest_value", finite=True))
-        self._set(values=self._checked_values(), supplies=self._checked_supplies())
-        self._check_uses()
-        self._check_limits()
-        self._check_sizes()
+        values = checked_values(self.values, self.largest_value, self.neighbours)
+        supplies = checked_supplies(self.supplies)
+        self._set(values=values, supplies=supplies)
+        uses, largest = checked_uses(
+            self.uses, self.largest_use, len(supplies), values.shape, self.neighbours
+        )
+        self._set(uses=uses, largest_use=largest)
+        limits, largest = checked_limits(self.limits, self.largest_limit, len(values))
+        self._set(limits=limits, largest_limit=largest)
+        for name in ("largest_value", "largest_use", "largest_limit", "supplies"):
+            check_size(getattr(self, name), name)
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
-
-    def _checked_values(self) -> FloatArray:
-        values = as_floats(self.values, "values")
-        if values.ndim != 2 or not values.shape[1]:
-            raise InvalidProblemError(
-                "values must be a table: one row per person, one column per option.",
-                parameter="values",
-            )
-        if np.isnan(values).any() or np.isposinf(values).any():
-            raise InvalidProblemError(
-                "values hold NaN or infinite numbers. Minus infinity is for what a person cannot"
-                " take.",
-                parameter="values",
-            )
-        if (values > self.largest_value).any():
-            raise InvalidProblemError(
-                f"Some values exceed largest_value={self.largest_value:g}. Declare a larger bound"
-                " that would be the same without any one person, or lower these values.",
-                parameter="values",
-            )
-        nominal = self.neighbours.nominal_n
-        if nominal is not None and len(values) > 2 * nominal:
-            raise InvalidProblemError(
-                f"There are more than twice nominal_n={nominal} people: declare a larger"
-                " nominal_n.",
-                parameter="values",
-            )
-        if nominal is None and not len(values):
-            raise InvalidProblemError("There are no people.", parameter="values")
-        return frozen(values)
-
-    def _checked_supplies(self) -> FloatArray:
-        supplies = as_floats(self.supplies, "supplies")
-        if supplies.ndim != 1 or not supplies.size:
-            raise InvalidProblemError(
-                "supplies must be a list of at least one number.", parameter="supplies"
-            )
-        if not (np.isfinite(supplies).all() and (supplies > 0).all()):
-            raise InvalidProblemError(
-                "supplies must be positive and finite. Leave out options that use what there is"
-                " none of.",
-                parameter="supplies",
-            )
-        return frozen(supplies)
-
-    def _check_uses(self) -> None:
-        (n, k), d = self.values.shape, len(self.supplies)
-        if self.uses is None and k != d:
-            people = "" if self.neighbours.hides_people else f" for {n} people"
-            raise InvalidProblemError(
-                f"There are {k} options{people} and {d} supplies. Say by uses, of shape ({k}, {d}),"
-                " how much of each supply a unit of each option uses.",
-                parameter="uses",
-            )
-        uses = np.eye(k) if self.uses is None else as_floats(self.uses, "uses")
-        if uses.shape not in ((k, d), (n, k, d)):
-            raise InvalidProblemError(
-                f"uses must have the shape ({k}, {d}), the same for everybody, or one such table"
-                " per person.",
-                parameter="uses",
-            )
-        if not (np.isfinite(uses).all() and (uses >= 0).all()):
-            raise InvalidProblemError("uses must be finite and at least 0.", parameter="uses")
-        sums = uses.sum(axis=-1)
-        largest = self.largest_use
-        if largest is None:
-            if uses.ndim == 3:
-                raise InvalidParameterError(
-                    "Uses of one person are private: declare largest_use, a public bound on what a"
-                    " unit of an option uses in sum over supplies.",
-                    parameter="largest_use",
-                )
-            largest = float(sums.max()) or 1.0
-        largest = positive(largest, "largest_use", finite=True)
-        if (sums > largest * _ROUNDED).any():
-            raise InvalidProblemError(
-                f"Some uses exceed largest_use={largest:g} in sum over supplies. Declare a larger"
-                " bound that would be the same without any one person.",
-                parameter="uses",
-            )
-        self._set(uses=frozen(uses), largest_use=largest)
-
-    def _check_limits(self) -> None:
-        n, largest = len(self.values), self.largest_limit
-        public = np.ndim(self.limits) == 0
-        if public:
-            limits = np.full(n, positive(real(self.limits, "limits"), "limits", finite=True))
-            largest = float(self.limits) if largest is None else largest
-        else:
-            limits = as_floats(self.limits, "limits")
-        if limits.shape != (n,) or not (np.isfinite(limits).all() and (limits >= 0).all()):
-            raise InvalidProblemError(
-                "limits must be a number, or one finite number of at least 0 per person.",
-                parameter="limits",
-            )
-        if largest is None:
-            raise InvalidParameterError(
-                "Limits of one person are private: declare largest_limit, a public bound on all of"
-                " them.",
-                parameter="largest_limit",
-            )
-        largest = positive(largest, "largest_limit", finite=True)
-        if (limits > largest).any():
-            raise InvalidProblemError(
-                f"Some limits exceed largest_limit={largest:g}. Declare a larger bound that would"
-                " be the same without any one person.",
-                parameter="limits",
-            )
-        self._set(limits=frozen(limits), largest_limit=largest)
-
-    def _check_sizes(self) -> None:
-        for name in ("largest_value", "largest_use", "largest_limit", "supplies"):
-            sizes = np.atleast_1d(getattr(self, name))
-            if not ((sizes >= _SMALLEST) & (sizes <= _LARGEST)).all():
-                raise InvalidParameterError(
-                    f"{name} must be between {_SMALLEST:g} and {_LARGEST:g}. Measure in other"
-                    " units.",
-                    parameter=name,
-                )
 
     def __repr__(self) -> str:
         n, k = self.values.shape
@@ -380,6 +272,6 @@ def people_of(
     Sums of uses that rounding takes above 1 are shortened: each option's by its own numbers.
     """
     scaled = uses / units[1]
-    scaled = scaled / np.maximum(scaled.sum(axis=-1, keepdims=True) * _ROUNDED, 1.0)
+    scaled = scaled / np.maximum(scaled.sum(axis=-1, keepdims=True) * ROUNDED, 1.0)
     left_out = (uses[..., list(closed)] > 0).any(axis=-1)
     return People(np.where(left_out, -np.inf, values / units[0]), scaled, limits / units[2])

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from privlp.allocation.advice import ROUGH, advice_of
 from privlp.allocation.demand import rounding
-from privlp.allocation.relation import PersonPrivate
+from privlp.allocation.sizes import Sizes
 from privlp.checks import is_probability
 from privlp.errors import InvalidParameterError
 from privlp.privacy import (
@@ -48,52 +49,8 @@ _LEVELS = 41
 _LEAST_TOLERANCE = 2.0**-36
 # The chance that the cover of the computed minimum is larger than allowed for.
 _COVER_FAILS = 1e-6
-# Beyond these shares of all supplies, noise and reserve are rough, or too much. Up to the first,
-# nine tenths of the best total value were reached in trials, or nearly so.
-_ROUGH, _TOO_MUCH = 0.07, 0.4
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """All that is public of an allocation.
-
-    Attributes
-    ----------
-    supplies : (d,)
-        In units of the largest use of one person.
-    options : int
-    own_uses : bool
-        Whether what an option uses is each person's own.
-    people : int
-        Their number, or the nominal one.
-    relation : PersonPrivate
-    unit : float
-        The largest use of one person, in the user's units.
-    largest_value : float
-    """
-
-    supplies: FloatArray
-    options: int
-    own_uses: bool
-    people: int
-    relation: PersonPrivate
-    unit: float
-    largest_value: float
-
-    @property
-    def most_people(self) -> int:
-        """No allocation of these sizes has more people."""
-        return 2 * self.people if self.relation.hides_people else self.people
-
-    @property
-    def rank(self) -> int:
-        """Rank of the curvature of one person, at most."""
-        return min(self.options, len(self.supplies))
-
-    @property
-    def terms(self) -> int:
-        """As how many terms a unit's cost is rounded: one where it is summed exactly."""
-        return len(self.supplies) if self.own_uses else 1
+# Beyond this share of all supplies, noise and reserve are too much.
+_TOO_MUCH = 0.4
 
 
 @dataclass(frozen=True)
@@ -297,7 +254,7 @@ def _described(
     closed = tuple(np.flatnonzero(sizes.supplies <= last.reserve).tolist())
     verdict = (
         Verdict.ENOUGH_SUPPLY
-        if share <= _ROUGH
+        if share <= ROUGH
         else Verdict.ROUGH
         if share <= _TOO_MUCH
         else Verdict.TOO_LITTLE_SUPPLY
@@ -310,52 +267,8 @@ def _described(
         share=share,
         softness=last.softness * sizes.largest_value,
         verdict=verdict,
-        advice=_advice(verdict, sizes, eps, feasible, noise * unit, lost, share, len(closed)),
+        advice=advice_of(verdict, sizes, eps, feasible, noise * unit, lost, share, len(closed)),
         _start=start,
         _levels=np.linspace(0.0, 1.0, _LEVELS),
         _stages=stages,
     )
-
-
-def _advice(
-    verdict: Verdict,
-    sizes: Sizes,
-    eps: float,
-    feasible: float | None,
-    noise: float,
-    lost: float,
-    share: float,
-    closed: int,
-) -> str:
-    """The verdict in words, with what would be enough."""
-    if math.isinf(eps):
-        return "Without noise: NOT PRIVATE."
-    if feasible is not None:
-        kept = (
-            f"a reserve of {lost * sizes.unit:.3g} of each supply, {share:.0%} of all, is kept"
-            f" back, so that all supplies hold together with probability {feasible:g}"
-        )
-    else:
-        kept = (
-            f"there is no reserve, and the use of each supply varies by {noise:.3g} (one standard"
-            f" deviation), {share:.0%} of all supplies"
-        )
-    words = (
-        f"{verdict}: {kept}. Of the best total value about this share is lost, to twice as much."
-    )
-    if closed:
-        words += f" {closed} of {len(sizes.supplies)} supplies are not above the reserve: unused."
-    if verdict is not Verdict.ENOUGH_SUPPLY:
-        words += (
-            f" To lose a tenth, supplies of {lost * sizes.unit / _ROUGH:.3g} each would do, or an"
-            f" eps of about {_two_digits(eps * float(lost / sizes.supplies.mean()) / _ROUGH)}."
-        )
-    return words
-
-
-def _two_digits(number: float) -> str:
-    """Two digits, rounded up."""
-    if not 0 < number < math.inf:
-        return "inf"
-    step = 10.0 ** (math.floor(math.log10(number)) - 1)
-    return f"{math.ceil(number / step) * step:.3g}"

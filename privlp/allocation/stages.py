@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.allocation.demand import People
-from privlp.allocation.planning import AllocationPlan, Sizes, StagePlan
+from privlp.allocation.planning import AllocationPlan, StagePlan
+from privlp.allocation.sizes import Sizes
 from privlp.players.prices import PriceProgram
 from privlp.privacy import ChargedDraws
 
