@@ -50,13 +50,22 @@ def weighed(rows: Any, weights: FloatArray) -> Integers:
     """
     high, low = found = np.zeros((2, _COUNT, rows.shape[1]), dtype=np.int64)
     for start in range(0, len(weights), _AT_A_TIME):
-        some = slice(start, start + _AT_A_TIME)
-        part, w = rows[some], limbs(weights[some])
-        sums = (part.T @ w.T).T if sp.issparse(part) else w @ part
+        stop = min(start + _AT_A_TIME, len(weights))
+        sums = limbs(weights[start:stop]) @ _some_of(rows, start, stop)
         low += np.rint(sums * 2.0**BITS_OF_ENTRIES).astype(np.int64)
         high += low >> _OF_A_ROW
         low &= 2**_OF_A_ROW - 1
     return found
+
+
+def _some_of(rows: Any, start: int, stop: int) -> Any:
+    """A few rows, whose entries are not copied."""
+    if not sp.issparse(rows):
+        return rows[start:stop]
+    ends = rows.indptr[start : stop + 1]
+    entries = slice(ends[0], ends[-1])
+    shape = stop - start, rows.shape[1]
+    return sp.csr_array((rows.data[entries], rows.indices[entries], ends - ends[0]), shape)
 
 
 def value(found: Integers, *, of_rows: bool = False) -> Any:
