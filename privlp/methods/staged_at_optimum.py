@@ -67,7 +67,8 @@ class StagesAtOptimum(Stages):
     satisfied: rows beyond it count. A negative one says that they can, with room to spare.
 
     In the end, if the given V was not too low and counts say that more than s rows are clearly
-    missed at it, the stages' earlier points are counted too, and the best of them is the answer.
+    missed at it, the stages' earlier points are counted too. One of them that misses about s or
+    fewer is the answer.
     All of it follows from released points and charged counts.
     """
 
@@ -191,15 +192,20 @@ class StagesAtOptimum(Stages):
         self._warn(draw)
 
     def _go_back(self, draw: ChargedDraws, missed: float) -> None:
-        """At the given V, go to an earlier point or half-way, if surely fewer rows are missed."""
+        """At the given V, go to an earlier point or half-way, where about s rows are missed.
+
+        Only if surely fewer are than at the last point. Where no point misses so few, the last one
+        is best: stages make the sum of violations small, and not their number.
+        """
         *earlier, last = self._ends
         others = [(last + earlier[-1]) / 2, *reversed(earlier)][: draw.remaining - 1]
         counts = []
         for self._share in others:
             counts.append(self._clearly_missed(draw, self._given))
         best = int(np.argmin(counts))
-        surely = counts[best] < missed - SURELY * deviation(draw)
-        self._share, self._place = others[best] if surely else last, self._given
+        noise = deviation(draw)
+        better = counts[best] < min(missed - SURELY * noise, self._s + noise)
+        self._share, self._place = others[best] if better else last, self._given
         self._warn(draw)
 
     def _find_last_size(self, draw: ChargedDraws) -> None:
