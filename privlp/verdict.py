@@ -37,7 +37,7 @@ class Verdict(StrEnum):
 
     @property
     def worrying(self) -> bool:
-        """Whether to tell it to somebody who did not ask for a plan."""
+        """Whether an answer may be far off: look at the advice before you rely on it."""
         return self in (
             Verdict.ROUGH,
             Verdict.TOO_FEW_ROWS,
