@@ -146,6 +146,11 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f" {', '.join(sorted(unsupported))}."
             )
         self.__dict__.pop("best_estimator_", None)  # of an earlier fit
+        if hasattr(self.estimators, "fit"):
+            raise InvalidParameterError(
+                "estimators must be a list of private classifiers, not one of them.",
+                parameter="estimators",
+            )
         candidates = [clone(estimator) for estimator in self.estimators]
         ledger = open_budget(self.eps, self.delta, self.budget)
         neighbours, adding = accounted(self.relation, self.nominal_n), self.relation != "replace"

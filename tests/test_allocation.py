@@ -366,3 +366,11 @@ def test_hidden_demand_is_released_as_nothing():
     hidden = HiddenDemand(some_people(0), 3, 0.1)
     assert not np.asarray(hidden).any()
     assert (hidden.at(np.zeros(3)) < 0).all()
+
+
+@pytest.mark.parametrize("shares", [[1.0, 0.0], np.ones((3, 3)), 1.0])
+def test_shares_of_another_shape_are_refused(shares):
+    allocation = privlp.Allocation([[3, 2], [2, 0]], supplies=[1, 1], largest_value=3)
+    for measure in (allocation.used, allocation.worth):
+        with pytest.raises(privlp.InvalidParameterError, match="one row per person"):
+            measure(shares)

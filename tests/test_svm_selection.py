@@ -164,6 +164,7 @@ def test_a_shared_budget_is_charged_once():
     ("estimators", "options", "message"),
     [
         ([], {}, "estimators is empty"),
+        (GRID[0], {}, "must be a list of private classifiers, not one"),
         ([HuberSVC()], {}, r"Candidate 0 \(HuberSVC\) may learn from records without paying"),
         (
             [make_pipeline(StandardScaler(), GRID[0])],

@@ -224,7 +224,7 @@ class Allocation:
         >>> allocation.worth([[0, 1], [1, 0]])
         4.0
         """
-        taken = np.asarray(shares, dtype=float)
+        taken = self._checked_shares(shares)
         return float(np.where(taken > 0, self.values, 0.0).ravel() @ taken.ravel())
 
     def used(self, shares: Any) -> FloatArray:
@@ -237,7 +237,7 @@ class Allocation:
         >>> allocation.used([[0, 1], [1, 0]])
         array([1., 1.])
         """
-        taken = np.asarray(shares, dtype=float)
+        taken = self._checked_shares(shares)
         if self.uses.ndim == 2:
             return np.asarray(taken.sum(axis=0) @ self.uses)
         return np.asarray(taken.ravel() @ self.uses.reshape(-1, len(self.supplies)))
@@ -254,6 +254,16 @@ class Allocation:
         array([[-inf, 0.5]])
         """
         return people_of(self.values, self.uses, self.limits, closed, self._units)
+
+    def _checked_shares(self, shares: Any) -> FloatArray:
+        taken = np.asarray(shares, dtype=float)
+        if taken.shape != self.values.shape:
+            raise InvalidParameterError(
+                "shares must be a table like values: one row per person, one column per option, as"
+                " result.shares_of(allocation) returns it.",
+                parameter="shares",
+            )
+        return taken
 
     @property
     def _units(self) -> tuple[float, float, float]:

@@ -193,7 +193,7 @@ class HardRowSearch:
 
         odds = (-_WIDE_ODDS, 0.0) if self._wide else (-_ODDS, _ODDS)
         t, count = counts.first_below(target, ray, *odds)
-        x, fewest = far if math.isinf(count) else ray(t), min(count, *found)
+        x, fewest = (far, min(found)) if math.isinf(count) else (ray(t), count)
         if self._wide:
             # From here on the region is of the size of x; if no x is known, of variables near 1.
             x = ray(max(t, _LEAST_ODDS) if fewest <= target else -math.log(_UNKNOWN_SIZE))

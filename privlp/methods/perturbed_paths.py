@@ -86,6 +86,8 @@ class PathSearch:
         if draws.sigma == 0:
             return x, False
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draws.counts)
+        if last and good is not None and not self._still_good(counts):
+            good = None
         least = self._s / 4 if last else SURE * counts.sigma
         target = max(self._s - _BELOW_S * counts.sigma, least)
         way = self._way(counts, target, x, good, far, last=last)
@@ -107,6 +109,18 @@ class PathSearch:
         if good is None:
             return x, further
         return (self.safest() if last else good), further
+
+    def _still_good(self, counts: NoisyCounts) -> bool:
+        """Whether a known point does not clearly miss more than s rows; if not, none is known.
+
+        Earlier counts have more noise: a point that they took for good may miss many times s rows.
+        Where its own count cannot rule that out, one of the last counts judges the safest point.
+        """
+        limit = self._s + 2 * counts.sigma
+        if min(bound for bound, _ in self.known) <= limit or counts(self.safest()) <= limit:
+            return True
+        self.known.clear()
+        return False
 
     def _way(
         self,
