@@ -219,13 +219,12 @@ def _write(
         numbers = [line[0] for line in large]
         for axis, values, power, label in (
             (of_time, measured[0], growth[0], "seconds a round, set-up included"),
-            (of_memory, measured[1], growth[1], "peak over memory of A, times rows"),
+            (of_memory, measured[1], growth[1], "peak memory (rows of A)"),
         ):
             axis.loglog(numbers, values, "o")
             fitted = values[-1] * (np.array(numbers) / numbers[-1]) ** power
-            axis.loglog(numbers, fitted, label=f"n^{power:.2f}")
-            axis.set(xlabel="rows (number)", ylabel=label)
-            axis.legend()
+            axis.loglog(numbers, fitted)
+            axis.set(xlabel="rows (number)", ylabel=label, title=f"grows as n^{power:.2f}")
     write_page(
         "scale",
         "Scale",
