@@ -134,6 +134,23 @@ class Solution:
             parameter="method",
         )
 
+    def __str__(self) -> str:
+        """The answer in a few lines; ``print(solution.privacy)`` shows the ledger."""
+        lines = {
+            "message": self.message,
+            "status": self.status,
+            "verdict": self.verdict,
+            "method": f"{self.method}, rounds: {self.iterations}",
+            "objective": self.objective,
+            "x": None if self.x is None else np.array2string(self.x, precision=4, threshold=20),
+            "privacy": "\n".join(str(self.privacy).splitlines()[-2:]),
+        }
+        return "\n".join(
+            f"{name:>9}: " + str(value).replace("\n", "\n" + " " * 11)
+            for name, value in lines.items()
+            if value is not None
+        )
+
     @property
     def success(self) -> bool:
         """Whether the solve played all its rounds."""

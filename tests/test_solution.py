@@ -56,6 +56,20 @@ def assert_same(first, second):
 # ----------------------------------------------------------------------------------------------
 
 
+def test_printed_in_a_few_lines(solution):
+    shown = str(solution).splitlines()
+    names = [line.split(":")[0].strip() for line in shown]
+    assert len(shown) <= 9
+    assert [name for name in names if name != "verdict"][:4] == [
+        "message",
+        "status",
+        "method",
+        "objective",
+    ]
+    assert f"spent eps = {solution.privacy.eps:.6g}" in str(solution)
+    assert " x: " not in str(stopped(solution))
+
+
 @pytest.mark.parametrize("kind", [str, os.fspath, lambda path: path], ids=["str", "fspath", "Path"])
 def test_round_trip(solution, tmp_path, kind):
     path = kind(tmp_path / "solution.json")
