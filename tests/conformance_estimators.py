@@ -968,6 +968,7 @@ def _regression_added(
         ),
         # What is counted is compared with a share of the records.
         sharp=0.3 if counts else 0.95,
+        rare=4 if counts else 1,
     )
 
 

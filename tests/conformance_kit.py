@@ -689,6 +689,8 @@ class Played(Subject):
         Distance of the pair in units of the sensitivity, at least.
     answer : callable
         What the draws of the first run answer.
+    rare : int
+        How many times as many runs its audits need, because the pair is not as far apart.
     """
 
     name: str
@@ -699,6 +701,7 @@ class Played(Subject):
     faults: dict[Bug, Patch | str]
     sharp: float = 0.95
     answer: Answer | None = None
+    rare: int = 1
 
     def plays(self, patch: Patch | None = None) -> tuple[Play, Play]:
         """Both runs, perhaps of faulty code."""
