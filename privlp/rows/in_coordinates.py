@@ -178,7 +178,8 @@ def _coefficients(block: RowBlock, region: ReducedPolytope, factor: FloatArray) 
         live = A if len(region.live) == A.shape[1] else A[:, region.live]
         if sp.issparse(A):
             rows = sp.csr_array(live)
-            rows = rows if block.plain else rows[form.row]
+            if not np.array_equal(form.row, np.arange(rows.shape[0])):
+                rows = rows[form.row]
             data = rows.data * region.unit[rows.indices]
             data *= np.repeat(factor, np.diff(rows.indptr))
             return sp.csr_array((data, rows.indices, rows.indptr), rows.shape)

@@ -56,8 +56,6 @@ class RowBlock:
         Price of a unit of violation of each row; ``None`` if every row is hard.
     first : int
         The place of the first row of `form` among all rows of the user.
-    plain : bool
-        Whether every row is private and has an upper side only.
     """
 
     def __init__(self, form: StandardForm, *, first: int = 0) -> None:
@@ -69,7 +67,7 @@ class RowBlock:
         self._A = form.lp.A
         self.form = form
         self._sparse = form.lp.is_sparse
-        self.plain = (
+        self._plain = (
             len(form.row) == n
             and bool((form.row_sign > 0).all())
             and bool((form.row == np.arange(n)).all())
@@ -100,18 +98,18 @@ class RowBlock:
         every_column = np.array_equal(columns, np.arange(A.shape[1]))
         for start in range(0, self.shape[0], wanted):
             rows = slice(start, min(start + wanted, self.shape[0]))
-            if not self.plain:
+            if not self._plain:
                 entries = A[self.form.row[rows]]
             else:
                 entries = _csr_rows(A, rows) if self._sparse else A[rows]
             if not every_column:
                 entries = entries[:, columns]
-            signs = None if self.plain else self.form.row_sign[rows].astype(np.float64)
+            signs = None if self._plain else self.form.row_sign[rows].astype(np.float64)
             yield rows, (_sparse_part if self._sparse else _dense_part)(entries, factors, signs)
 
     def transposed_times(self, z: FloatArray) -> FloatArray:
         """A'^T z, shape (d',)."""
-        if not self.plain:
+        if not self._plain:
             scattered = np.zeros(self._A.shape[0])
             np.add.at(scattered, self.form.row, self.form.row_sign * z)
             z = scattered
@@ -121,7 +119,7 @@ class RowBlock:
         """Add factor * scale * A'[:, j] to `out`, touching only stored entries of a sparse A."""
         factor = factor * self.form.column_sign[j]
         k = self.form.column[j]
-        if self.plain and self._sparse:
+        if self._plain and self._sparse:
             A = sp.csr_array(self._A)
             places = np.flatnonzero(A.indices == k)
             stored = np.searchsorted(A.indptr, places, side="right") - 1
@@ -138,7 +136,7 @@ class RowBlock:
             entries[at] = values
         else:
             entries = self._A[:, k]
-        if not self.plain:
+        if not self._plain:
             entries = self.form.row_sign * entries[self.form.row]
         return entries * self.form.column_sign[j] if signed else entries
 
@@ -170,7 +168,7 @@ class RowBlock:
             has_zero = stored < self.shape[1]
             low[has_zero] = np.minimum(low[has_zero], 0.0)
             high[has_zero] = np.maximum(high[has_zero], 0.0)
-        if self.plain:
+        if self._plain:
             return low, high
         low, high, above = low[self.form.row], high[self.form.row], self.form.row_sign > 0
         return np.where(above, low, -high), np.where(above, high, -low)
