@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -55,15 +55,6 @@ THESIS = (
     "svm_models/exact.py",
     "svm_models/linear_programs.py",
 )
-DESCENT_CLASSIFIER = (
-    "svm_models/private_lp_svc.py",
-    "svm_models/dask_records.py",
-    "svm_models/record_grid.py",
-    "svm_models/record_source.py",
-    "svm_models/records_on_grid.py",
-    "svm_models/whitened_records.py",
-    *SOLVERS,
-)
 #: Where sensitivities and shares stand that the page on accounting compares.
 COUNTED = (
     "privlp/relations/constraint_private.py",
@@ -71,9 +62,12 @@ COUNTED = (
     "privlp/methods/mirror_best.py",
 )
 SELECTION_CLASSIFIER = ("svm_models/dmw_svc.py", *SOLVERS)
+#: Stands for this module and all that it needs.
+_NEEDED = "needed by "
+DESCENT_CLASSIFIER = (f"{_NEEDED}svm_models/private_lp_svc.py",)
 
 #: The sources that decide what a page shows, besides benchmarks/<page>.py. A star stands for any
-#: name.
+#: name; "needed by" a module are the module and all that it imports, directly or not.
 SOURCES: dict[str, tuple[str, ...]] = {
     "allocation": (
         *PRIVACY,
@@ -222,8 +216,57 @@ def _tokens(node: object) -> Iterator[str]:
 def state_of(page: str) -> dict[str, str]:
     """Fingerprints of the sources that decide what a page shows, by path."""
     own = () if page == "fuzz" else (f"benchmarks/{page}.py",)
-    paths = {path for pattern in (*own, *SOURCES[page]) for path in ROOT.glob(pattern)}
+    paths = {path for pattern in (*own, *SOURCES[page]) for path in files_of(pattern)}
     return {str(path.relative_to(ROOT)): _fingerprint_of(path) for path in sorted(paths)}
+
+
+def files_of(pattern: str) -> Iterable[Path]:
+    """The sources that a pattern stands for."""
+    if pattern.startswith(_NEEDED):
+        return needed_by(ROOT / pattern.removeprefix(_NEEDED))
+    return ROOT.glob(pattern)
+
+
+@cache
+def needed_by(path: Path) -> frozenset[Path]:
+    """A module of this project and all that it imports, directly or not.
+
+    A name that is imported from a package counts as imported from where the package has it from.
+    """
+    found, left = set[Path](), [path]
+    while left:
+        path = left.pop()
+        if path not in found:
+            found.add(path)
+            left += [_module_of(*name) for name in _imports(path)]
+    return frozenset(found)
+
+
+@cache
+def _imports(path: Path) -> frozenset[tuple[str, str]]:
+    """(module, name) of what a module imports of this project by ``from module import name``."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return frozenset(
+        (node.module, name.name)
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+        and node.module
+        and (ROOT / node.module.partition(".")[0] / "__init__.py").exists()
+        for name in node.names
+    )
+
+
+def _module_of(module: str, name: str) -> Path:
+    """The file that has a name which is imported from a module."""
+    folder = ROOT.joinpath(*module.split("."))
+    if (folder / f"{name}.py").exists():
+        return folder / f"{name}.py"
+    if not (folder / "__init__.py").exists():
+        return folder.with_suffix(".py")
+    for source, other in _imports(folder / "__init__.py"):
+        if other == name:
+            return _module_of(source, name)
+    return folder / "__init__.py"
 
 
 @cache
