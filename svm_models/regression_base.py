@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
@@ -11,12 +12,15 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privlp import Budget, InvalidParameterError
+from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Verdict
 from privlp.checks import warn_of_large_delta
-from privlp.privacy import PrivacyRecord, Randomness
+from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.rows.in_memory import InMemory
 from svm_models.account import Account, as_rng, open_budget, open_ledger
+from svm_models.forecast import Forecast, Regression, advice_on
 from svm_models.neighbours import (
+    _MOST,
+    _TAIL,
     SHARE_OF_THE_COUNT,
     Neighbours,
     accounted,
@@ -183,16 +187,13 @@ class PrivateLinearRegressor(LinearRegressor):
         loss, quantiles = self._loss(units.reach)
         randomness = Randomness.of(as_rng(self.random_state))
         opened = self._open(randomness)
-        if self.delta == 0 and math.isfinite(self.eps):
-            raise InvalidParameterError(
-                f"delta must be positive: {type(self).__name__} adds Gaussian noise, which needs"
-                " delta > 0.",
-                parameter="delta",
-            )
+        self._require_delta()
         try:
             neighbours, account = self._neighbours(X.shape[0], opened)
             ledger = account.ledger
             warn_of_large_delta(ledger.eps, ledger.delta, neighbours.n, stacklevel=4)
+            if math.isfinite(self.eps):
+                self._warn(self._regression(self._public_number(neighbours), X.shape[1]))
             # Whether a number overflows depends on the records; no warning may tell.
             with np.errstate(all="ignore"):
                 pairs = pairs_of(units.features(X), units.targets(y), constant=constant)
@@ -202,6 +203,72 @@ class PrivateLinearRegressor(LinearRegressor):
         finally:
             self.privacy_ = opened.record()
         return units.coefficients(w, constant=constant)
+
+    def _require_delta(self) -> None:
+        if self.delta == 0 and math.isfinite(self.eps):
+            raise InvalidParameterError(
+                f"delta must be positive: {type(self).__name__} adds Gaussian noise, which needs"
+                " delta > 0.",
+                parameter="delta",
+            )
+
+    def _warn(self, regression: Regression) -> None:
+        """Warn of a fit that will be mostly noise, before moments, counts and rounds are charged.
+
+        Private: the warning is a function of the parameters, of the number of features, and of what
+        :meth:`_public_number` gives, which is public, declared, or released and paid for.
+        """
+        found = self._forecast(regression)
+        if found.verdict is Verdict.TOO_FEW_ROWS:
+            advice = advice_on(regression, found, self.eps, self._ledger_at)
+            warnings.warn(advice, MostlyNoiseWarning, stacklevel=4)
+
+    def _regression(self, records: int, n_features: int) -> Regression:
+        """The fit as forecasts see it.
+
+        Raises
+        ------
+        InvalidParameterError
+            If a bound or a parameter of the loss is missing or out of range.
+        """
+        constant = bool(self.fit_intercept)
+        units = Units.declared(
+            n_features, self.X_bounds, self.data_norm, self.y_bounds, constant=constant
+        )
+        loss, quantiles = self._loss(units.reach)
+        return Regression(
+            records=records,
+            least=math.ceil(self._tail() / (_MOST - 1)) if self._counts() else 1,
+            replaced=self.relation == "replace",
+            p=n_features + constant,
+            loss=loss,
+            quantiles=quantiles,
+            constant=constant,
+        )
+
+    def _forecast(self, regression: Regression) -> Forecast:
+        return regression.forecast(self._ledger_at(self.eps))
+
+    def _ledger_at(self, eps: float) -> Ledger:
+        """A ledger like the one that pays for moments, counts and rounds, for plans."""
+        return Ledger(eps * (1 - SHARE_OF_THE_COUNT if self._counts() else 1.0), self.delta)
+
+    def _tail(self) -> int:
+        """What is added to a noisy count of records, to bound their number."""
+        count = LaplaceMechanism.of_eps(1.0, SHARE_OF_THE_COUNT * self.eps)
+        return math.ceil(_TAIL * count.scale)
+
+    def _public_number(self, neighbours: Neighbours) -> int:
+        """The number of records, as far as it is public.
+
+        With ``relation="replace"`` it is public; a declared nominal_n is. Else a noisy count was
+        released: mechanisms take at least :attr:`Regression.least` for it, so that a smaller one is
+        told by the bound on the number, which is the count and :meth:`_tail`. This reads released
+        numbers alone: post-processing, at no charge.
+        """
+        if not self._counts():
+            return neighbours.n
+        return max(1, min(neighbours.n, neighbours.most - self._tail() - 1))
 
     def _open(self, randomness: Randomness) -> Account:
         """The account of the fit; the count of records, if it is bought, is a call of its own."""
