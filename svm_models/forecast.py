@@ -31,8 +31,8 @@ from svm_models.regression_plan import (
 # good as forecast, but for features with long tails; beyond the second, fits of all families were
 # mostly noise, or one in three was (docs/results/regression_plan.md).
 _EXCESS = 0.05, 0.5
-_COUNTS = 0.12, 0.2
-_MOMENTS = 0.6, 4.0
+_COUNTS = 0.12, 0.25
+_MOMENTS = 0.6, 3.0
 # Numbers of records and eps beyond which nobody has to look, and steps of the search.
 _MOST_RECORDS, _MOST_EPS = 1e10, 20.0
 _STEPS = 24
