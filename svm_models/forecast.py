@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -190,19 +190,18 @@ def _parts(charges: list[tuple[Mechanism, int, str]], n: int) -> tuple[Part, ...
 
 
 def advice_on(
-    regression: Regression, found: Forecast, eps: float, ledger_of: Callable[[float], Accountant]
+    found: Forecast, records: int, eps: float, forecast: Callable[[int, float], Forecast]
 ) -> str:
     """A verdict in words, with the number of records or the eps that would be enough.
 
     Parameters
     ----------
-    regression : Regression
     found : Forecast
-        Of it, at eps.
+        With so many records, at eps.
+    records : int
     eps : float
-        Of the estimator.
-    ledger_of : callable
-        What pays for moments, counts and rounds at another eps. Nothing is charged to it.
+    forecast : callable
+        What other numbers of records, and other eps, would do.
     """
     verdict = found.verdict
     if verdict is Verdict.ENOUGH_ROWS:
@@ -211,11 +210,8 @@ def advice_on(
             " tails lose more."
         )
 
-    def at_size(n: float) -> Forecast:
-        return replace(regression, records=math.ceil(n)).forecast(ledger_of(eps))
-
-    n = _least_enough(at_size, max(regression.records, 1), _MOST_RECORDS)
-    better = _least_enough(lambda e: regression.forecast(ledger_of(e)), eps, _MOST_EPS)
+    n = _least_enough(lambda n: forecast(math.ceil(n), eps), max(records, 1), _MOST_RECORDS)
+    better = _least_enough(lambda more: forecast(records, more), eps, _MOST_EPS)
     ways = [f"{n:,.0f} records"] if n else []
     ways += [f"eps = {better:g}"] if better else []
     would = f" About {', or '.join(ways)}, would be enough." if ways else ""
@@ -227,7 +223,7 @@ def advice_on(
         if found.starts
         else "noise drowns the counts and second moments from which the fit starts"
     )
-    return f"{verdict}: {because}, so the coefficients would be mostly noise.{would}"
+    return f"{verdict}: {because}, so the coefficients will most likely mean nothing.{would}"
 
 
 def _expected(found: Forecast) -> str:

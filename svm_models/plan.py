@@ -12,7 +12,7 @@ from tabulate import tabulate
 
 from privlp import InvalidParameterError, UnsupportedProblemError, Verdict
 from privlp.privacy import LaplaceMechanism
-from svm_models.forecast import Part, advice_on
+from svm_models.forecast import Part
 from svm_models.neighbours import SHARE_OF_THE_COUNT, accounted
 from svm_models.regression_base import PrivateLinearRegressor
 
@@ -89,8 +89,8 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
     Raises
     ------
     InvalidParameterError
-        If a parameter or a bound is missing or out of range, eps is infinite, or n_samples is not
-        the declared nominal_n.
+        If `estimator` is a class, a parameter or a bound is missing or out of range, eps is
+        infinite, or n_samples is not the declared nominal_n.
     UnsupportedProblemError
         If the estimator has no plan: classifiers have none.
 
@@ -109,10 +109,17 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
     >>> print(plan(median, 100, 5).advice)
     Too few rows for this eps: ...
     """
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise InvalidParameterError(
+            f"estimator must be an estimator with its parameters, got the class {name}: write"
+            f" {name}(eps, delta, ...).",
+            parameter="estimator",
+        )
     if not isinstance(estimator, PrivateLinearRegressor):
         raise UnsupportedProblemError(
             "There are plans for PrivateQuantileRegressor and PrivateLPSVR, but not for"
-            f" {_named(estimator)}. Try it on made-up records of the same number instead."
+            f" {type(estimator).__name__}. Try it on made-up records of the same number instead."
         )
     counts = _counts(estimator, n_features)
     records = _records(estimator, n_samples)
@@ -120,21 +127,16 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
         raise InvalidParameterError(
             "eps must be finite: without noise there is nothing to plan.", parameter="eps"
         )
-    regression = estimator._regression(records, n_features)
-    found = estimator._forecast(regression)
+    found = estimator._forecast(records, n_features, estimator.eps)
     return FitPlan(
         verdict=found.verdict,
-        advice=advice_on(regression, found, estimator.eps, estimator._ledger_at),
+        advice=estimator._advice(found, records, n_features),
         prediction_noise=found.moved,
         excess_loss=found.excess,
         parts=_with_count(found.parts, estimator.eps, records) if counts else found.parts,
         n_samples=records,
         n_features=n_features,
     )
-
-
-def _named(estimator: Any) -> str:
-    return estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
 
 
 def _counts(estimator: PrivateLinearRegressor, n_features: Any) -> bool:

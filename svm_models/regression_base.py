@@ -40,6 +40,12 @@ _ADDED = "one record (x_i, y_i) added or removed; the number of records is priva
 _NOMINAL = "; the nominal number {} is public"
 
 
+def _tail(eps: float) -> int:
+    """What is added to a noisy count of records that a share of eps bought, to bound them."""
+    count = LaplaceMechanism.of_eps(1.0, SHARE_OF_THE_COUNT * eps)
+    return math.ceil(_TAIL * count.scale)
+
+
 class LinearRegressor(RegressorMixin, BaseEstimator):
     """x·w + b, for one fit or for several whose predictions are put in order.
 
@@ -193,7 +199,7 @@ class PrivateLinearRegressor(LinearRegressor):
             ledger = account.ledger
             warn_of_large_delta(ledger.eps, ledger.delta, neighbours.n, stacklevel=4)
             if math.isfinite(self.eps):
-                self._warn(self._regression(self._public_number(neighbours), X.shape[1]))
+                self._warn(self._public_number(neighbours), X.shape[1])
             # Whether a number overflows depends on the records; no warning may tell.
             with np.errstate(all="ignore"):
                 pairs = pairs_of(units.features(X), units.targets(y), constant=constant)
@@ -212,63 +218,59 @@ class PrivateLinearRegressor(LinearRegressor):
                 parameter="delta",
             )
 
-    def _warn(self, regression: Regression) -> None:
+    def _warn(self, records: int, n_features: int) -> None:
         """Warn of a fit that will be mostly noise, before moments, counts and rounds are charged.
 
         Private: the warning is a function of the parameters, of the number of features, and of what
         :meth:`_public_number` gives, which is public, declared, or released and paid for.
         """
-        found = self._forecast(regression)
+        found = self._forecast(records, n_features, self.eps)
         if found.verdict is Verdict.TOO_FEW_ROWS:
-            advice = advice_on(regression, found, self.eps, self._ledger_at)
+            advice = self._advice(found, records, n_features)
             warnings.warn(advice, MostlyNoiseWarning, stacklevel=4)
 
-    def _regression(self, records: int, n_features: int) -> Regression:
-        """The fit as forecasts see it.
+    def _advice(self, found: Forecast, records: int, n_features: int) -> str:
+        return advice_on(
+            found, records, self.eps, lambda n, eps: self._forecast(n, n_features, eps)
+        )
+
+    def _forecast(self, records: int, n_features: int, eps: float) -> Forecast:
+        """What noise will do with so many records, at an eps; nothing is charged.
 
         Raises
         ------
         InvalidParameterError
-            If a bound or a parameter of the loss is missing or out of range.
+            If a bound or another parameter is missing or out of range.
         """
+        # What pays for moments, counts and rounds.
+        ledger = Ledger(eps * (1 - SHARE_OF_THE_COUNT if self._counts() else 1.0), self.delta)
         constant = bool(self.fit_intercept)
         units = Units.declared(
             n_features, self.X_bounds, self.data_norm, self.y_bounds, constant=constant
         )
         loss, quantiles = self._loss(units.reach)
-        return Regression(
+        regression = Regression(
             records=records,
-            least=math.ceil(self._tail() / (_MOST - 1)) if self._counts() else 1,
+            least=math.ceil(_tail(eps) / (_MOST - 1)) if self._counts() else 1,
             replaced=self.relation == "replace",
             p=n_features + constant,
             loss=loss,
             quantiles=quantiles,
             constant=constant,
         )
-
-    def _forecast(self, regression: Regression) -> Forecast:
-        return regression.forecast(self._ledger_at(self.eps))
-
-    def _ledger_at(self, eps: float) -> Ledger:
-        """A ledger like the one that pays for moments, counts and rounds, for plans."""
-        return Ledger(eps * (1 - SHARE_OF_THE_COUNT if self._counts() else 1.0), self.delta)
-
-    def _tail(self) -> int:
-        """What is added to a noisy count of records, to bound their number."""
-        count = LaplaceMechanism.of_eps(1.0, SHARE_OF_THE_COUNT * self.eps)
-        return math.ceil(_TAIL * count.scale)
+        return regression.forecast(ledger)
 
     def _public_number(self, neighbours: Neighbours) -> int:
         """The number of records, as far as it is public.
 
         With ``relation="replace"`` it is public; a declared nominal_n is. Else a noisy count was
         released: mechanisms take at least :attr:`Regression.least` for it, so that a smaller one is
-        told by the bound on the number, which is the count and :meth:`_tail`. This reads released
+        told by the bound on the number, which is the count and its tail. This reads released
         numbers alone: post-processing, at no charge.
         """
         if not self._counts():
             return neighbours.n
-        return max(1, min(neighbours.n, neighbours.most - self._tail() - 1))
+        return max(1, min(neighbours.n, neighbours.most - _tail(self.eps) - 1))
 
     def _open(self, randomness: Randomness) -> Account:
         """The account of the fit; the count of records, if it is bought, is a call of its own."""
