@@ -214,7 +214,8 @@ def advice_on(
     better = _least_enough(lambda more: forecast(records, more), eps, _MOST_EPS)
     ways = [f"{n:,.0f} records"] if n else []
     ways += [f"eps = {better:g}"] if better else []
-    would = f" About {', or '.join(ways)}, would be enough." if ways else ""
+    comma = "," if len(ways) > 1 else ""
+    would = f" About {', or '.join(ways)}{comma} would be enough." if ways else ""
     if verdict is Verdict.ROUGH:
         doubt = "" if found.starts_well else _DOUBT
         return f"{verdict}: {_expected(found)}.{doubt}{would}"

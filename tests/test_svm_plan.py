@@ -99,6 +99,11 @@ def test_no_way_out_is_named_where_there_is_none():
     assert plan(far, 10, 50).advice.endswith("so the coefficients will most likely mean nothing.")
 
 
+def test_one_way_out_is_named_without_a_comma():
+    words = plan(KINDS["median"](1.0), 40, 5).advice
+    assert words.endswith("will most likely mean nothing. About 1,800 records would be enough.")
+
+
 def test_print_shows_the_parts_and_the_advice():
     lines = str(plan(KINDS["median"](1.0, **ADDED), 5000, 5)).splitlines()
     assert lines[0].split("  ")[0] == "part"
