@@ -13,7 +13,7 @@ import pytest
 import privlp
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidProblemError
-from privlp.methods import staged_charges
+from privlp.methods import perturbed_draws, staged_charges
 from privlp.privacy import Randomness
 from privlp.rows.in_blocks import InBlocks
 from privlp.rows.on_cluster import OnCluster
@@ -125,6 +125,16 @@ class TestTheSameAsInMemory:
             lp = LinearProgram(COSTS, *arrays([3, 50]))
             whole = LinearProgram(COSTS, *table())
             assert_same(solved(whole, "staged"), solved(lp, "staged"))
+
+    @pytest.mark.parametrize("places", ["on workers", "without a cluster"])
+    def test_a_search_that_begins_with_a_share_of_the_rows(self, cluster, places, monkeypatch):
+        monkeypatch.setattr(perturbed_draws, "_FEWEST_ROWS", 20)
+        monkeypatch.setattr(perturbed_draws, "_ROWS", 1)
+        with cluster.as_current() if places == "on workers" else nullcontext():
+            lp = LinearProgram(COSTS, *arrays([3, 50]))
+            assert_same(
+                solved(LinearProgram(COSTS, *table()), "perturbed"), solved(lp, "perturbed")
+            )
 
     def test_exact_solution_and_private_report(self, on_cluster):
         whole, lp = LinearProgram(COSTS, *table()), LinearProgram(COSTS, *arrays())

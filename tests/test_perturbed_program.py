@@ -26,6 +26,7 @@ from privlp.rows.in_coordinates import RowsInCoordinates, shares_of_norm
 from privlp.rows.in_memory import InMemory
 from privlp.rows.missed import MeasuredRows
 from privlp.rows.program_rows import RowBlock
+from privlp.rows.smoothed import SmoothedRows
 from tests.effort import examples
 
 seeds = st.integers(0, 2**32 - 1)
@@ -434,7 +435,7 @@ def without_libraries(monkeypatch):
     made = []
     to = NearestPoints.to
     monkeypatch.setattr("privlp.regions.quadratic._by_clarabel", fails)
-    monkeypatch.setattr(PerturbedProgram, "_newton", lambda _, z, *__, **___: z)
+    monkeypatch.setattr(PerturbedProgram, "_gone", lambda _, z, *__: z)
     monkeypatch.setattr(NearestPoints, "to", lambda *own: made.append(own[1:]) or to(*own))
     return made
 
@@ -452,13 +453,13 @@ def steep_program(seed, n=1000, p=6):
 def test_the_minimum_of_many_rows_is_certified_by_steps_that_see_a_share_of_them(monkeypatch):
     program, *_ = steep_program(3, n=40_000)
     found, shares = [], []
-    hessian = RowsInCoordinates.hessian
+    hessian = SmoothedRows.hessian
 
     def noted(self, softness, shift, share=1.0):
         shares.append(share)
         return hessian(self, softness, shift, share)
 
-    monkeypatch.setattr(RowsInCoordinates, "hessian", noted)
+    monkeypatch.setattr(SmoothedRows, "hessian", noted)
     monkeypatch.setattr(PerturbedProgram, "_accelerated", None)
     for fewest in (2**9, 10**9):
         monkeypatch.setattr("privlp.players.perturbed._FEWEST_BENT", fewest)
@@ -467,6 +468,45 @@ def test_the_minimum_of_many_rows_is_certified_by_steps_that_see_a_share_of_them
     assert min(shares) < 0.05
     assert shares[-1] == 1.0
     assert np.linalg.norm(found[0] - found[1]) <= 2e-6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_search_begins_with_a_share_of_the_rows_and_ends_where_all_of_them_say(
+    seed, monkeypatch
+):
+    program, *_ = steep_program(seed, n=40_000)
+    gradient, read = SmoothedRows.gradient, []
+
+    def noted(self, *bend):
+        read.append(len(self.r))
+        return gradient(self, *bend)
+
+    monkeypatch.setattr(SmoothedRows, "gradient", noted)
+    monkeypatch.setattr(PerturbedProgram, "_accelerated", None)
+    found, passes = [], []
+    for share in (1.0, 0.1):
+        read.clear()
+        found.append(dataclasses.replace(program, share=share).minimise(1e-6))
+        passes.append(read.count(40_000))
+    assert np.linalg.norm(found[0] - found[1]) <= 2e-6
+    assert 0 < passes[1] <= passes[0] / 2
+    assert 3_900 < read[0] < 4_100
+
+
+def test_a_share_of_the_rows_follows_from_their_places():
+    rng = np.random.default_rng(0)
+    A, b = rng.normal(size=(1_000, 4)), rng.normal(size=1_000)
+    region = ReducedPolytope(PublicRows(LinearProgram(np.ones(4), A, b, bounds=(0, 1))))
+
+    def some(rows):
+        lp = LinearProgram(np.ones(4), A[rows], b[rows], bounds=(0, 1))
+        block = RowBlock(StandardForm.of(lp), first=rows.start or 0)
+        return RowsInCoordinates(block, region).share(0.3)
+
+    whole, *parts = some(slice(None)), some(slice(333)), some(slice(333, None))
+    np.testing.assert_array_equal(whole.r, np.concatenate([part.r for part in parts]))
+    np.testing.assert_array_equal(whole.G, np.concatenate([part.G for part in parts]))
+    assert abs(len(whole.r) - 300) < 10
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -508,7 +548,7 @@ def test_without_newton_and_clarabel_the_point_is_certified(without_libraries, s
 def test_the_search_ends_where_nothing_can_be_certified(without_libraries, monkeypatch):
     """After the public number of steps, and then the point is as near as the theorem says."""
     program, G, r = steep_program(0)
-    monkeypatch.setattr(PerturbedProgram, "_certified", lambda _, z, __: (z, math.inf))
+    monkeypatch.setattr(PerturbedProgram, "_certified", lambda _, z, __: (z, math.inf, z))
     for tolerance in (1e-1, 1e-4):
         without_libraries.clear()
         found = program.minimise(tolerance, newton_steps=2)

@@ -117,6 +117,18 @@ class TestTheSameAsInMemory:
         for other in others:
             np.testing.assert_array_equal(one, other)
 
+    @pytest.mark.parametrize("limit", [0, 2000, math.inf])
+    def test_a_search_that_begins_with_a_share_of_the_rows(self, limit, monkeypatch):
+        """Of a table as small as this one the search reads all rows from the start."""
+        monkeypatch.setattr("privlp.methods.perturbed_draws._FEWEST_ROWS", 20)
+        monkeypatch.setattr("privlp.methods.perturbed_draws._ROWS", 1)
+        A, b = table()
+        whole = solved(LinearProgram(COSTS, A, b), "perturbed")
+        blocks = split(A, b, [17, 60])
+        with memory.using(limit):
+            lp = LinearProgram(COSTS, Made(blocks[0]), blocks[1])
+            assert_same(whole, solved(lp, "perturbed"))
+
     def test_soft_rows(self):
         A, b = table()
         request = {"s": 5, "opt": OPT, "width": 2.0, "rng": 0, "method": "mirror"}

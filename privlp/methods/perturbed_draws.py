@@ -20,6 +20,8 @@ from privlp.rows.in_coordinates import RowsInCoordinates
 
 FloatArray = npt.NDArray[np.float64]
 
+# The search of a minimum begins with so many rows, or so many a coordinate if that is more.
+_FEWEST_ROWS, _ROWS = 2**13, 100
 _LEAST_TOLERANCE = 2.0**-24
 # The quadratic is at least this strong, in units of the secret term's deviation: a weaker one
 # would let rounding, which the cover has to hide, move the minimum far.
@@ -114,6 +116,7 @@ class Draws:
             softness=softness,
             shift=shift,
             smoothness=strength + 2 * n / softness,  # both sides of a row may bend
+            share=1.0 if self.sigma == 0 else max(_FEWEST_ROWS, _ROWS * region.size) / n,
         )
         gradient = _rounding(n, region, softness, shift, self.sigma, cost)
         rounding = gradient / strength + 2.0**-49 * region.radius

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,8 @@ from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows import limbs
 from privlp.rows.door import Rows
-from privlp.rows.in_coordinates import UNITS_OF_HESSIAN, RowsInCoordinates
+from privlp.rows.in_coordinates import RowsInCoordinates
+from privlp.rows.smoothed import UNITS_OF_HESSIAN, SmoothedRows
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -33,6 +36,10 @@ _CHECKED_EVERY = 20
 # number doubles after some steps: late ones take all rows.
 _FEWEST_BENT, _BENT = 2**12, 50
 _DOUBLED_EVERY = 3
+# If the share of the rows to begin with is no larger than this, the search starts towards its
+# minimum. It is near enough if F falls by less than this number, in units of the softness, for each
+# coordinate. Then steps take the curvature of so many rows over the share: all, if p is small.
+_SHARE, _STEPS_OF_A_SHARE, _NO_FALL_OF_A_SHARE, _BENT_OF_A_SHARE = 0.5, 30, 0.05, 5000.0
 
 
 @dataclass(frozen=True)
@@ -59,9 +66,11 @@ class PerturbedProgram:
     softness, shift : float
     smoothness : float
         Public bound on the largest curvature of F.
+    share : float
+        Share of the rows that the first steps read.
     """
 
-    rows: Rows[RowsInCoordinates]
+    rows: Rows[Any]
     region: ReducedPolytope
     linear: FloatArray
     centre: FloatArray
@@ -69,6 +78,7 @@ class PerturbedProgram:
     softness: float
     shift: float
     smoothness: float
+    share: float = 1.0
 
     def minimise(
         self, tolerance: float, *, newton_steps: int = _NEWTON_STEPS, sharp: bool = False
@@ -79,20 +89,49 @@ class PerturbedProgram:
         cover, and the last point of Newton's method is taken, certified or not.
         """
         z = self.region.within(self.centre)
-        on_the_way = min(newton_steps, _STEPS_IF_SHARP if sharp else _STEPS_ON_THE_WAY)
-        self.rows.update(RowsInCoordinates.go_to, z)
-        for factor in (_MUCH_SOFTER if sharp else ()) + _SOFTER:
-            z = self._newton(z, self.softness * factor, on_the_way, sharp=sharp)
+        if self.share <= _SHARE:
+            z = self._of_a_share()._begun(z)
+        else:
+            z = self._started(z, newton_steps, sharp=sharp)
         for number in range(newton_steps):
-            z, distance = self._certified(z, tolerance)
+            z, distance, gradient = self._certified(z, tolerance)
             if distance <= tolerance:
                 return z
-            times = 2.0 ** (number // _DOUBLED_EVERY)
-            z = self._newton(z, self.softness, 1, times=times, sharp=sharp)
+            bent = self._fewest_bent() * 2.0 ** (number // _DOUBLED_EVERY)
+            step, fall = self._step(z, gradient, self.softness, bent, sharp=sharp)
+            if not sharp or fall > _NO_FALL * self.softness:
+                z = self._gone(z, step, self.softness)
         return z if sharp else self._accelerated(z, tolerance)
 
-    def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
-        """A point that breaks no row, next to z, and how far it is from the minimum at most.
+    def _started(self, z: FloatArray, newton_steps: int, *, sharp: bool) -> FloatArray:
+        """The point after steps with more softness, then less."""
+        on_the_way = min(newton_steps, _STEPS_IF_SHARP if sharp else _STEPS_ON_THE_WAY)
+        self.rows.update(SmoothedRows.go_to, z)
+        for factor in (_MUCH_SOFTER if sharp else ()) + _SOFTER:
+            softness, bent = self.softness * factor, self._fewest_bent()
+            enough = _NO_FALL * softness if sharp else -math.inf
+            z = self._newton(z, softness, on_the_way, bent=bent, enough=enough, sharp=sharp)
+        return z
+
+    def _of_a_share(self) -> PerturbedProgram:
+        """The program of a share of the rows, whose minimum is near that of all."""
+        return replace(
+            self,
+            rows=self.rows.keep(partial(RowsInCoordinates.share, share=self.share)),
+            linear=self.share * self.linear,
+            strength=self.share * self.strength,
+            smoothness=self.share * self.smoothness,
+            share=1.0,
+        )
+
+    def _begun(self, z: FloatArray) -> FloatArray:
+        """A point that F of a share of the rows cannot tell from its minimum."""
+        z = self._started(z, _STEPS_OF_A_SHARE, sharp=False)
+        enough = _NO_FALL_OF_A_SHARE * self.region.size * self.softness
+        return self._newton(z, self.softness, _STEPS_OF_A_SHARE, bent=math.inf, enough=enough)
+
+    def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float, FloatArray]:
+        """A point that breaks no row, next to z; its distance to the minimum at most; its gradient.
 
         Rows with a price are made tight. Violations are computed afresh, so that their rounding
         does not depend on the steps so far.
@@ -100,7 +139,7 @@ class PerturbedProgram:
         exact, wanted, distance = self.region.exact, None, math.inf
         for _ in range(2):
             z = exact.settled(z, wanted)
-            self.rows.update(RowsInCoordinates.go_to, z)
+            self.rows.update(SmoothedRows.go_to, z)
             near, gradient = exact.near(z), self._gradient(z, self.softness)
             face, slack = self.region.C[near], exact.slack(z, near)
             prices = fitted_prices(face, gradient)
@@ -108,7 +147,7 @@ class PerturbedProgram:
             wanted = near[(prices > 0) & (slack > 0)]
             if distance <= tolerance or not wanted.size:
                 break
-        return z, distance
+        return z, distance, gradient
 
     def _newton(
         self,
@@ -116,30 +155,38 @@ class PerturbedProgram:
         softness: float,
         steps: int,
         *,
-        times: float = 1.0,
+        bent: float,
+        enough: float,
         sharp: bool = False,
     ) -> FloatArray:
-        """The point after some steps; their curvature is that of so many times the fewest rows."""
+        """The point after some steps, or where F falls by less than what is enough.
+
+        Steps take the curvature of so many rows.
+        """
         for _ in range(steps):
-            step, fall = self._step(z, softness, times, sharp=sharp)
-            if sharp and fall <= _NO_FALL * softness:
+            step, fall = self._step(z, self._gradient(z, softness), softness, bent, sharp=sharp)
+            if fall <= enough:
                 break
-            self.rows.update(RowsInCoordinates.aim, step)
-            length = self._length(z, step, softness)
-            self.rows.update(RowsInCoordinates.move, length)
-            z = z + length * step
+            z = self._gone(z, step, softness)
         return z
 
+    def _gone(self, z: FloatArray, step: FloatArray, softness: float) -> FloatArray:
+        """The point where F is about least along a step."""
+        self.rows.update(SmoothedRows.aim, step)
+        length = self._length(z, step, softness)
+        self.rows.update(SmoothedRows.move, length)
+        return z + length * step
+
     def _step(
-        self, z: FloatArray, softness: float, times: float, *, sharp: bool
+        self, z: FloatArray, gradient: FloatArray, softness: float, bent: float, *, sharp: bool
     ) -> tuple[FloatArray, float]:
         """Newton's step within K, and how fast F falls along it; if `sharp`, damped if it rises.
 
         With hardly any softness, curvatures differ so much between directions that Clarabel's
         tolerance does not tell up from down. The step is 0 if damping does not help.
         """
-        gradient, slack = self._gradient(z, softness), np.maximum(self.region.slack(z), 0.0)
-        hessian = self._curvature(softness, times)
+        slack = np.maximum(self.region.slack(z), 0.0)
+        hessian = self._curvature(softness, bent)
         diagonal = np.diag_indices_from(hessian)
         hessian[diagonal] += self.strength
         largest = float(hessian.diagonal().max())
@@ -152,19 +199,23 @@ class PerturbedProgram:
                 return step, fall
         return np.zeros_like(z), 0.0
 
-    def _curvature(self, softness: float, times: float) -> FloatArray:
+    def _fewest_bent(self) -> float:
+        """Rows whose curvature is taken; more where that costs less than a few gradients do."""
+        cheap = _BENT_OF_A_SHARE / self.share if self.share <= _SHARE else 0.0
+        return max(_FEWEST_BENT, _BENT * self.region.size, cheap)
+
+    def _curvature(self, softness: float, wanted: float) -> FloatArray:
         """Second derivatives of the sum of smoothed violations, (p, p), perhaps of a share of it.
 
         Only how many steps are made depends on it: where they end is certified by gradients.
         """
-        wanted = times * max(_FEWEST_BENT, _BENT * self.region.size)
-        bent = self.rows.total(RowsInCoordinates.bent, softness, self.shift)
+        bent = self.rows.total(SmoothedRows.bent, softness, self.shift)
         share = min(1.0, wanted / max(bent, 1))
-        found = self.rows.total(RowsInCoordinates.hessian, softness, self.shift, share)
+        found = self.rows.total(SmoothedRows.hessian, softness, self.shift, share)
         return np.asarray(found / (UNITS_OF_HESSIAN * softness * share))
 
     def _gradient(self, z: FloatArray, softness: float) -> FloatArray:
-        found = self.rows.total(RowsInCoordinates.gradient, softness, self.shift)
+        found = self.rows.total(SmoothedRows.gradient, softness, self.shift)
         total: FloatArray = limbs.value(found, of_rows=True)
         return total + self.linear + self.strength * (z - self.centre)
 
@@ -174,7 +225,7 @@ class PerturbedProgram:
 
         def slope(length: float) -> float:
             rest = self.linear + self.strength * (z + length * step - self.centre)
-            own = self.rows.total(RowsInCoordinates.slope, length, softness, self.shift, reach)
+            own = self.rows.total(SmoothedRows.slope, length, softness, self.shift, reach)
             return float(limbs.value(own)) * reach + float(rest @ step)
 
         low, high, at_low, at_high = 0.0, 1.0, slope(0.0), slope(1.0)
@@ -202,10 +253,10 @@ class PerturbedProgram:
         ahead = z
         for number in range(most):
             if number % _CHECKED_EVERY == 0:
-                settled, distance = self._certified(z, tolerance)
+                settled, distance, _ = self._certified(z, tolerance)
                 if distance <= tolerance:
                     return settled
-            self.rows.update(RowsInCoordinates.go_to, ahead)
+            self.rows.update(SmoothedRows.go_to, ahead)
             gradient = self._gradient(ahead, self.softness)
             before, z = z, self.region.within(nearest.to(ahead - gradient / self.smoothness, gap))
             ahead = z + momentum * (z - before) if number else z

@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from privlp.problem.standard_form import row_by_row
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.grid import bits_of
-from privlp.rows.limbs import BITS_OF_ENTRIES, Integers, on_grid, total, weighed
+from privlp.rows.limbs import BITS_OF_ENTRIES, on_grid
 from privlp.rows.on_grid import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
 from privlp.rows.program_rows import RowBlock
+from privlp.rows.smoothed import SmoothedRows, spread
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -24,15 +25,9 @@ _DOUBLE = 53
 # Squares of rows in second moments are less than 1 by this: more than what rounding these sums once
 # moves them, which is 2^-51 of the number of rows.
 _SHORTER = 2.0**-17
-# Units to 1 in entries and prices for second derivatives, and rows at a time: sums are below 2^53.
-_OF_A_CURVATURE, _OF_A_PRICE, _AT_A_TIME = 2.0**12, 2.0**10, 2**14
-# Rows of which more entries are stored are multiplied faster as dense ones.
-_DENSER = 0.1
-# Multiplied by this number, modulo 2^64, the digits of numbers are spread evenly (Knuth).
-_MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 
-class RowsInCoordinates:
+class RowsInCoordinates(SmoothedRows):
     """Rows scale_i (a_i·x - b_i) = g_i·z - r_i in the coordinates z of a region, with |g_i| <= 1.
 
     Hard rows are scaled to norm 1, which leaves their half-spaces alone. Soft rows are divided by
@@ -80,64 +75,25 @@ class RowsInCoordinates:
         # Entries are rounded to a grid, on which sums over rows are exact.
         below *= max(1 - math.sqrt(region.size) * 2.0**-BITS_OF_ENTRIES, 0.0)
         self.scale[varies] = below / divisor[varies]
-        self.G: Any = _coefficients(block, region, sign * self.scale)
+        G = _coefficients(block, region, sign * self.scale)
         if region.basis is not None:  # what the equalities leave may be little but rounding
-            excess = np.maximum(1.0, _norms_of(self.G) / below)
+            excess = np.maximum(1.0, _norms_of(G) / below)
             self.scale /= excess
-            self.G = self.G / excess[:, None]
-        self.G = on_grid(self.G)
-        self.r = self.scale * (side - sign * form.activity(region.origin)[form.row])
-        self.weight = np.ones(len(norm))
+            G = G / excess[:, None]
+        r = self.scale * (side - sign * form.activity(region.origin)[form.row])
+        weight = np.ones(len(norm))
         if largest_price is not None and block.price is not None:
-            self.weight = block.price / largest_price
-        self.v = np.zeros(len(norm))
-        self.change = np.zeros(len(norm))
+            weight = block.price / largest_price
+        super().__init__(on_grid(G), r, weight)
+        self._first, self._row = block.first, form.row
 
-    def go_to(self, z: FloatArray) -> None:
-        """Remember the violations at z, each computed from its row alone."""
-        self.v = row_by_row(self.G, z) - self.r
+    def share(self, share: float) -> SmoothedRows:
+        """About this share of the rows, which their places among the user's rows choose.
 
-    def farther_than(self, distance: float) -> int:
-        """Number of rows whose violation, or slack, is larger than a distance."""
-        return int(np.count_nonzero(np.abs(self.v) > distance))
-
-    def aim(self, step: FloatArray) -> None:
-        """Remember how violations change along a step."""
-        self.change = row_by_row(self.G, step)
-
-    def move(self, length: float) -> None:
-        """Take a part of the step."""
-        self.v += length * self.change
-
-    def gradient(self, softness: float, shift: float) -> Integers:
-        """Gradient of the sum of smoothed violations, in limbs: exact."""
-        return weighed(self.G, self.weight * np.clip((self.v + shift) / softness, 0.0, 1.0))
-
-    def bent(self, softness: float, shift: float) -> int:
-        """Number of rows whose smoothed violation is bent: within the softness."""
-        return int(np.count_nonzero(self._is_bent(softness, shift)))
-
-    def _is_bent(self, softness: float, shift: float) -> npt.NDArray[np.bool_]:
-        v = self.v + shift
-        return (v > 0) & (v < softness) & (self.weight > 0)
-
-    def hessian(self, softness: float, shift: float, share: float = 1.0) -> Integers:
-        """Second derivatives of the sum, (p, p), of this share of the rows, in integers: exact.
-
-        The unit is 2^-34 / softness. Rows and prices are rounded to 12 and 10 bits: second
-        derivatives say where to go, and what is found is judged by gradients alone. Whether a row
-        belongs to the share follows from the digits of its own violation. So blocks do not matter,
-        and other rows are taken at other points.
+        The choice is public: it says where to begin, and no result depends on it.
         """
-        band = np.flatnonzero(self._is_bent(softness, shift))
-        if share < 1:
-            digits = np.ascontiguousarray(self.v[band]).view(np.uint64) * _MIXED
-            band = band[digits < share * 2.0**64]
-        found = np.zeros((self.G.shape[1],) * 2, dtype=np.int64)
-        for start in range(0, len(band), _AT_A_TIME):
-            some = band[start : start + _AT_A_TIME]
-            found += _products(self.G[some], self.weight[some]).astype(np.int64)
-        return found
+        some = np.flatnonzero(spread(self._first + self._row) < share * 2.0**64)
+        return SmoothedRows(self.G[some], self.r[some], self.weight[some])
 
     def second_moments(self, largest_n: int) -> FloatArray:
         """Upper triangle of the sum of g_i g_i^T, off the diagonal times sqrt(2).
@@ -150,32 +106,6 @@ class RowsInCoordinates:
         dense = np.asarray(found.toarray() if sp.issparse(found) else found) / units**2
         upper = np.triu_indices(len(dense))
         return np.asarray(dense[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))
-
-    def slope(self, length: float, softness: float, shift: float, reach: float) -> Integers:
-        """Derivative of the sum along the step, at a part of it, in limbs of `reach`: exact.
-
-        `reach` is a power of two, at least the length of the step.
-        """
-        v = self.v + shift + length * self.change
-        change = np.clip(self.change / reach, -1.0, 1.0)
-        return total(self.weight * np.clip(v / softness, 0.0, 1.0) * change)
-
-
-#: Units to 1 in second derivatives.
-UNITS_OF_HESSIAN = _OF_A_PRICE * _OF_A_CURVATURE**2
-
-
-def _products(rows: Any, price: FloatArray) -> FloatArray:
-    """Sum of price_i g_i g_i^T over a few rows, rounded, in integers."""
-    weight = np.rint(price * _OF_A_PRICE)
-    if sp.issparse(rows) and rows.nnz < _DENSER * rows.shape[0] * rows.shape[1]:
-        rows.data = np.rint(rows.data * _OF_A_CURVATURE)
-        return np.asarray((rows.T @ sp.diags_array(weight) @ rows).toarray())
-    rows = rows.toarray() if sp.issparse(rows) else rows
-    rows = np.rint(rows * _OF_A_CURVATURE)
-    if (weight == weight[0]).all():
-        return np.asarray(rows.T @ rows) * weight[0]  # half the work of a product of two matrices
-    return np.asarray(rows.T @ (weight[:, None] * rows))
 
 
 def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatArray]:
@@ -245,10 +175,14 @@ def _coefficients(block: RowBlock, region: ReducedPolytope, factor: FloatArray) 
     """Rows factor_i a_i in the coordinates, (m, p)."""
     form, A = block.form, block.form.lp.A
     if region.basis is None:
-        live = A[:, region.live]
+        live = A if len(region.live) == A.shape[1] else A[:, region.live]
         if sp.issparse(A):
-            scaled = sp.csr_array(sp.csr_array(live) @ sp.diags_array(region.unit))[form.row]
-            return sp.csr_array(sp.diags_array(factor) @ scaled)
+            rows = sp.csr_array(live)
+            if not np.array_equal(form.row, np.arange(rows.shape[0])):
+                rows = rows[form.row]
+            data = rows.data * region.unit[rows.indices]
+            data *= np.repeat(factor, np.diff(rows.indptr))
+            return sp.csr_array((data, rows.indices, rows.indptr), rows.shape)
         return np.ascontiguousarray(factor[:, None] * (live[form.row] * region.unit))
     directions = np.zeros((form.lp.shape[1], region.size))
     directions[region.live] = region.unit[:, None] * region.basis

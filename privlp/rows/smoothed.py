@@ -1,0 +1,121 @@
+"""Rows g_i·z - r_i, each with a smoothed price of its violation, at a point and along a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.problem.standard_form import row_by_row
+from privlp.rows.limbs import Integers, total, weighed
+
+FloatArray = npt.NDArray[np.float64]
+
+# Units to 1 in entries and prices for second derivatives, and rows at a time: sums are below 2^53.
+_OF_A_CURVATURE, _OF_A_PRICE, _AT_A_TIME = 2.0**12, 2.0**10, 2**14
+# Rows of which more entries are stored are multiplied faster as dense ones.
+_DENSER = 0.1
+# Multiplied by this number, modulo 2^64, the digits of numbers are spread evenly (Knuth).
+_MIXED = np.uint64(0x9E3779B97F4A7C15)
+
+
+class SmoothedRows:
+    """Sums over rows of weight_i phi(g_i·z - r_i + shift), and what they change by.
+
+    phi(v) is 0, v^2/(2 softness) or v - softness/2 for v below 0, up to the softness, or beyond.
+
+    Parameters
+    ----------
+    G : (m, p)
+        Rows g_i on the grid of :mod:`privlp.rows.limbs`, sparse or dense.
+    r, weight : (m,)
+        Right-hand sides, and prices of violation between 0 and 1.
+
+    Attributes
+    ----------
+    v, change : (m,)
+        Violations at the point, and what they change by along the step.
+    """
+
+    def __init__(self, G: Any, r: FloatArray, weight: FloatArray) -> None:
+        self.G, self.r, self.weight = G, r, weight
+        self.v, self.change = np.zeros(len(r)), np.zeros(len(r))
+
+    def go_to(self, z: FloatArray) -> None:
+        """Remember the violations at z, each computed from its row alone."""
+        self.v = row_by_row(self.G, z) - self.r
+
+    def farther_than(self, distance: float) -> int:
+        """Number of rows whose violation, or slack, is larger than a distance."""
+        return int(np.count_nonzero(np.abs(self.v) > distance))
+
+    def aim(self, step: FloatArray) -> None:
+        """Remember how violations change along a step."""
+        self.change = row_by_row(self.G, step)
+
+    def move(self, length: float) -> None:
+        """Take a part of the step."""
+        self.v += length * self.change
+
+    def gradient(self, softness: float, shift: float) -> Integers:
+        """Gradient of the sum of smoothed violations, in limbs: exact."""
+        return weighed(self.G, self.weight * np.clip((self.v + shift) / softness, 0.0, 1.0))
+
+    def bent(self, softness: float, shift: float) -> int:
+        """Number of rows whose smoothed violation is bent: within the softness."""
+        return int(np.count_nonzero(self._is_bent(softness, shift)))
+
+    def _is_bent(self, softness: float, shift: float) -> npt.NDArray[np.bool_]:
+        v = self.v + shift
+        return (v > 0) & (v < softness) & (self.weight > 0)
+
+    def hessian(self, softness: float, shift: float, share: float = 1.0) -> Integers:
+        """Second derivatives of the sum, (p, p), of this share of the rows, in integers: exact.
+
+        The unit is 2^-34 / softness. Rows and prices are rounded to 12 and 10 bits: second
+        derivatives say where to go, and what is found is judged by gradients alone. Whether a row
+        belongs to the share follows from the digits of its own violation. So blocks do not matter,
+        and other rows are taken at other points.
+        """
+        band = np.flatnonzero(self._is_bent(softness, shift))
+        if share < 1:
+            digits = np.ascontiguousarray(self.v[band]).view(np.uint64)
+            band = band[spread(digits) < share * 2.0**64]
+        found = np.zeros((self.G.shape[1],) * 2, dtype=np.int64)
+        for start in range(0, len(band), _AT_A_TIME):
+            some = band[start : start + _AT_A_TIME]
+            found += _products(self.G[some], self.weight[some]).astype(np.int64)
+        return found
+
+    def slope(self, length: float, softness: float, shift: float, reach: float) -> Integers:
+        """Derivative of the sum along the step, at a part of it, in limbs of `reach`: exact.
+
+        `reach` is a power of two, at least the length of the step.
+        """
+        v = self.v + shift + length * self.change
+        change = np.clip(self.change / reach, -1.0, 1.0)
+        return total(self.weight * np.clip(v / softness, 0.0, 1.0) * change)
+
+
+#: Units to 1 in second derivatives.
+UNITS_OF_HESSIAN = _OF_A_PRICE * _OF_A_CURVATURE**2
+
+
+def _products(rows: Any, price: FloatArray) -> FloatArray:
+    """Sum of price_i g_i g_i^T over a few rows, rounded, in integers."""
+    weight = np.rint(price * _OF_A_PRICE)
+    if sp.issparse(rows) and rows.nnz < _DENSER * rows.shape[0] * rows.shape[1]:
+        rows.data = np.rint(rows.data * _OF_A_CURVATURE)
+        return np.asarray((rows.T @ sp.diags_array(weight) @ rows).toarray())
+    rows = rows.toarray() if sp.issparse(rows) else rows
+    rows = np.rint(rows * _OF_A_CURVATURE)
+    if (weight == weight[0]).all():
+        return np.asarray(rows.T @ rows) * weight[0]  # half the work of a product of two matrices
+    return np.asarray(rows.T @ (weight[:, None] * rows))
+
+
+def spread(numbers: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Integers of 64 bits that lie evenly, whatever pattern the given ones follow."""
+    return np.asarray(numbers.astype(np.uint64) * _MIXED)
