@@ -66,25 +66,25 @@ class Data:
         return np.column_stack([np.ones(len(y)), X]), y, unit
 
 
-def family(name: str, seed: int) -> Data:
+def family(name: str, seed: int, n: int = N, p: int = P) -> Data:
     """A generated data set: features within -1 and 1, and y within -6 and 6."""
     rng = np.random.default_rng(seed)
-    X = np.clip(rng.normal(0, 0.25, (N, P)), -1, 1)
-    w = rng.uniform(-2, 2, P)
-    noise = rng.normal(0, 0.3, N)
+    X = np.clip(rng.normal(0, 0.25, (n, p)), -1, 1)
+    w = rng.uniform(-2, 2, p)
+    noise = rng.normal(0, 0.3, n)
     if name == "heavy tails":
-        noise = 0.2 * rng.standard_t(2, N)
+        noise = 0.2 * rng.standard_t(2, n)
     if name == "skewed noise":
-        X = rng.uniform(-1, 1, (N, P))
-        noise = rng.laplace(0, 0.4, N) + rng.exponential(0.2, N)
+        X = rng.uniform(-1, 1, (n, p))
+        noise = rng.laplace(0, 0.4, n) + rng.exponential(0.2, n)
     if name == "unequal noise":
-        X = rng.uniform(-1, 1, (N, P))
-        noise = (0.2 + 0.2 * (X[:, 0] + 1)) * rng.normal(size=N)
+        X = rng.uniform(-1, 1, (n, p))
+        noise = (0.2 + 0.2 * (X[:, 0] + 1)) * rng.normal(size=n)
     if name == "skewed features":
-        X = 2 * np.clip(rng.lognormal(0, 0.8, (N, P)) / 10, 0, 1) - 1
+        X = 2 * np.clip(rng.lognormal(0, 0.8, (n, p)) / 10, 0, 1) - 1
     if name == "correlated features":
-        common = 0.95 * rng.normal(size=(N, 1))
-        X = np.clip(0.25 * (common + 0.31 * rng.normal(size=(N, P))), -1, 1)
+        common = 0.95 * rng.normal(size=(n, 1))
+        X = np.clip(0.25 * (common + 0.31 * rng.normal(size=(n, p))), -1, 1)
     return Data(name, X, np.clip(X @ w + 0.3 + noise, -6, 6), (-1, 1), (-6, 6))
 
 

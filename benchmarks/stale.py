@@ -123,6 +123,13 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "planted": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "tests/planted/*.py"),
     "private_lp_svc": (*PRIVACY, *THESIS, *CLASSIFIERS, *DESCENT_CLASSIFIER),
     "regression": (*PRIVACY, *SOLVERS, *REGRESSION),
+    "regression_plan": (
+        *PRIVACY,
+        *REGRESSION,
+        "svm_models/forecast.py",
+        "svm_models/plan.py",
+        "benchmarks/regression.py",
+    ),
     "blocks": (*PRIVACY, *SOLVERS, "benchmarks/scale.py"),
     "scale": (*PRIVACY, *SOLVERS),
     "scm_curves": (

@@ -6,7 +6,9 @@ The matrices need nothing but privlp; the estimators follow scikit-learn's conve
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from privlp.errors import MissingDependencyError
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
         OutputPerturbationLogisticRegression as OutputPerturbationLogisticRegression,
     )
     from svm_models.perturbed_classifiers import OutputPerturbationSVC as OutputPerturbationSVC
+    from svm_models.plan import FitPlan as FitPlan
+    from svm_models.plan import plan as plan
     from svm_models.private_lp_svc import PrivateLPSVC as PrivateLPSVC
     from svm_models.private_regression import PrivateLPSVR as PrivateLPSVR
     from svm_models.private_regression import PrivateQuantileRegressor as PrivateQuantileRegressor
@@ -79,6 +83,7 @@ _HOMES = {
         "OutputPerturbationLogisticRegression",
         "OutputPerturbationSVC",
     ),
+    "plan": ("FitPlan", "plan"),
     "private_lp_svc": ("PrivateLPSVC",),
     "private_regression": ("PrivateLPSVR", "PrivateQuantileRegressor"),
     "selection": ("PrivateModelSelector",),
@@ -86,6 +91,17 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [*_HOME_OF]  # noqa: PLE0604
+
+
+class _Package(ModuleType):
+    """A package in which the function ``plan`` hides the submodule of the same name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOME_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

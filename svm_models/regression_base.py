@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
@@ -11,12 +12,15 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privlp import Budget, InvalidParameterError
+from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Verdict
 from privlp.checks import warn_of_large_delta
-from privlp.privacy import PrivacyRecord, Randomness
+from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.rows.in_memory import InMemory
 from svm_models.account import Account, as_rng, open_budget, open_ledger
+from svm_models.forecast import Forecast, Regression, advice_on
 from svm_models.neighbours import (
+    _MOST,
+    _TAIL,
     SHARE_OF_THE_COUNT,
     Neighbours,
     accounted,
@@ -34,6 +38,12 @@ FloatArray = npt.NDArray[np.float64]
 _REPLACED = "one record (x_i, y_i) replaced; the number of records is public"
 _ADDED = "one record (x_i, y_i) added or removed; the number of records is private"
 _NOMINAL = "; the nominal number {} is public"
+
+
+def _tail(eps: float) -> int:
+    """What is added to a noisy count of records that a share of eps bought, to bound them."""
+    count = LaplaceMechanism.of_eps(1.0, SHARE_OF_THE_COUNT * eps)
+    return math.ceil(_TAIL * count.scale)
 
 
 class LinearRegressor(RegressorMixin, BaseEstimator):
@@ -183,16 +193,13 @@ class PrivateLinearRegressor(LinearRegressor):
         loss, quantiles = self._loss(units.reach)
         randomness = Randomness.of(as_rng(self.random_state))
         opened = self._open(randomness)
-        if self.delta == 0 and math.isfinite(self.eps):
-            raise InvalidParameterError(
-                f"delta must be positive: {type(self).__name__} adds Gaussian noise, which needs"
-                " delta > 0.",
-                parameter="delta",
-            )
+        self._require_delta()
         try:
             neighbours, account = self._neighbours(X.shape[0], opened)
             ledger = account.ledger
             warn_of_large_delta(ledger.eps, ledger.delta, neighbours.n, stacklevel=4)
+            if math.isfinite(self.eps):
+                self._warn(self._public_number(neighbours), X.shape[1])
             # Whether a number overflows depends on the records; no warning may tell.
             with np.errstate(all="ignore"):
                 pairs = pairs_of(units.features(X), units.targets(y), constant=constant)
@@ -202,6 +209,68 @@ class PrivateLinearRegressor(LinearRegressor):
         finally:
             self.privacy_ = opened.record()
         return units.coefficients(w, constant=constant)
+
+    def _require_delta(self) -> None:
+        if self.delta == 0 and math.isfinite(self.eps):
+            raise InvalidParameterError(
+                f"delta must be positive: {type(self).__name__} adds Gaussian noise, which needs"
+                " delta > 0.",
+                parameter="delta",
+            )
+
+    def _warn(self, records: int, n_features: int) -> None:
+        """Warn of a fit that will be mostly noise, before moments, counts and rounds are charged.
+
+        Private: the warning is a function of the parameters, of the number of features, and of what
+        :meth:`_public_number` gives, which is public, declared, or released and paid for.
+        """
+        found = self._forecast(records, n_features, self.eps)
+        if found.verdict is Verdict.TOO_FEW_ROWS:
+            advice = self._advice(found, records, n_features)
+            warnings.warn(advice, MostlyNoiseWarning, stacklevel=4)
+
+    def _advice(self, found: Forecast, records: int, n_features: int) -> str:
+        return advice_on(
+            found, records, self.eps, lambda n, eps: self._forecast(n, n_features, eps)
+        )
+
+    def _forecast(self, records: int, n_features: int, eps: float) -> Forecast:
+        """What noise will do with so many records, at an eps; nothing is charged.
+
+        Raises
+        ------
+        InvalidParameterError
+            If a bound or another parameter is missing or out of range.
+        """
+        # What pays for moments, counts and rounds.
+        ledger = Ledger(eps * (1 - SHARE_OF_THE_COUNT if self._counts() else 1.0), self.delta)
+        constant = bool(self.fit_intercept)
+        units = Units.declared(
+            n_features, self.X_bounds, self.data_norm, self.y_bounds, constant=constant
+        )
+        loss, quantiles = self._loss(units.reach)
+        regression = Regression(
+            records=records,
+            least=math.ceil(_tail(eps) / (_MOST - 1)) if self._counts() else 1,
+            replaced=self.relation == "replace",
+            p=n_features + constant,
+            loss=loss,
+            quantiles=quantiles,
+            constant=constant,
+        )
+        return regression.forecast(ledger)
+
+    def _public_number(self, neighbours: Neighbours) -> int:
+        """The number of records, as far as it is public.
+
+        With ``relation="replace"`` it is public; a declared nominal_n is. Else a noisy count was
+        released: mechanisms take at least :attr:`Regression.least` for it, so that a smaller one is
+        told by the bound on the number, which is the count and its tail. This reads released
+        numbers alone: post-processing, at no charge.
+        """
+        if not self._counts():
+            return neighbours.n
+        return max(1, min(neighbours.n, neighbours.most - _tail(self.eps) - 1))
 
     def _open(self, randomness: Randomness) -> Account:
         """The account of the fit; the count of records, if it is bought, is a call of its own."""

@@ -19,7 +19,7 @@ from privlp.rows.door import Rows
 from svm_models.account import Account
 from svm_models.neighbours import Neighbours
 from svm_models.regression_losses import MEDIAN_SIZE, ResidualLoss, normal_quantile
-from svm_models.regression_plan import COUNTS, SIZES, TURNS, Plan, Stage
+from svm_models.regression_plan import COUNTS, OF_A_MEAN, SIZES, TURNS, Plan, Stage, starts_of
 from svm_models.regression_records import Pairs, WhitenedPairs, second_moments
 from svm_models.regression_shrinkage import towards
 
@@ -41,9 +41,6 @@ _MOST_OF_A_STEP = 1.5
 _BEYOND_NOISE = 2.0
 # A quantile is looked for up to so many times where it would be if residuals were normal.
 _FARTHEST = 2.7
-# Variance of the mean of a stage's points, in units of that of a single release at their price:
-# measured, points stray and directions differ.
-_OF_A_MEAN = 1.9
 
 
 def descend(
@@ -78,8 +75,8 @@ def descend(
     (K, p) array
         So that a_i·w_k predicts y_i.
     """
-    levels = tuple(quantiles) if constant and tuple(quantiles) not in ((), (0.5,)) else ()
-    plan = Plan.of(neighbours, p, loss, levels, account)
+    levels = starts_of(quantiles, constant=constant)
+    plan = Plan.of(neighbours, p, loss, levels, account.ledger)
     moments, norms, sizes, *stages = plan.paid(account)
     above, last_above = (stages.pop(0), stages.pop(0)) if levels else (None, None)
     whole = stages.pop(0) if loss.centre.any() else None
@@ -179,7 +176,7 @@ class _Descent:
         of_rounds = _sigma(draws) ** 2 / stage.rounds
         of_centre = np.square(stage.loss.centre * self.of_whole)
         of_sums = self._of_sums(stage.loss.curvature(scale))
-        return np.asarray(_OF_A_MEAN * (of_rounds + of_centre) / np.square(of_sums))
+        return np.asarray(OF_A_MEAN * (of_rounds + of_centre) / np.square(of_sums))
 
     def raised(
         self,

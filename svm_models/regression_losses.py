@@ -54,6 +54,22 @@ class ResidualLoss(ABC):
         """
 
     @abstractmethod
+    def excess(self, moved: FloatArray) -> FloatArray:
+        """By what share the mean loss rises if predictions move by noise of this size, (K,).
+
+        `moved` is in standard deviations of the residuals, which are normal about the best fits:
+        half of the curvature times its square, over the least mean loss.
+        """
+
+    @property
+    def usual_scale(self) -> float:
+        """Standard deviation of residuals that plans assume: it matters where errors are ignored.
+
+        It is private. Plans take it for twice the size of the errors that are ignored.
+        """
+        return 1.0
+
+    @abstractmethod
     def width(self, share: float, scale: float) -> FloatArray:
         """How far around each kink the loss is smoothed, (K,), so that a share of records is."""
 
@@ -98,6 +114,10 @@ class Pinball(ResidualLoss):
 
     def curvature(self, scale: float) -> FloatArray:
         return np.array([_NORMAL.pdf(_NORMAL.inv_cdf(q)) for q in self.quantiles]) / scale
+
+    def excess(self, moved: FloatArray) -> FloatArray:
+        # The curvature is the density at the quantile over the scale; the mean loss, times it.
+        return np.asarray(np.square(moved) / 2)
 
     def width(self, share: float, scale: float) -> FloatArray:
         # A share of those on the smaller side, counted twice, is within the width.
@@ -145,6 +165,15 @@ class EpsilonInsensitive(ResidualLoss):
     def curvature(self, scale: float) -> FloatArray:
         normal = 2 * _NORMAL.pdf(min(self.epsilon / scale, 1e3))
         return np.array([max(normal, _LEAST_CURVATURE)]) / scale
+
+    def excess(self, moved: FloatArray) -> FloatArray:
+        ignored = self.epsilon / self.usual_scale
+        density, beyond = _NORMAL.pdf(ignored), _NORMAL.cdf(-ignored)
+        return np.asarray(np.square(moved) * density / (2 * (density - ignored * beyond)))
+
+    @property
+    def usual_scale(self) -> float:
+        return 2 * self.epsilon or 1.0
 
     def width(self, share: float, scale: float) -> FloatArray:
         return np.array([share * scale / (4 * _NORMAL.pdf(0.0))])

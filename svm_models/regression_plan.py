@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privlp.privacy import ChargedDraws, GaussianMechanism, Mechanism
+from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism, Mechanism
 from svm_models.account import Account
 from svm_models.neighbours import Neighbours
 from svm_models.regression_losses import MEDIAN, ResidualLoss
@@ -24,6 +24,9 @@ OF_SLOPES = "sum the slopes of the records' losses"
 
 #: Sums of second moments, sizes of residuals, and counts of each bisection.
 TURNS, SIZES, COUNTS = 3, 3, 7
+#: Variance of the mean of a stage's points, in units of that of a single release at their price:
+#: measured, points stray and directions differ.
+OF_A_MEAN = 1.9
 # Chosen by trial on generated families, seeds below 100 (docs/results/regression.md).
 _MOMENTS = 0.04
 # Each count is to be this accurate, as a share of the records it is compared with, for a share of
@@ -127,12 +130,12 @@ class Plan:
         p: int,
         loss: ResidualLoss,
         quantiles: tuple[float, ...],
-        account: Account,
+        ledger: Accountant,
     ) -> Plan:
-        """The plan for a loss of K fits with p entries each."""
+        """The plan for a loss of K fits with p entries each; nothing is charged."""
         n, moved = neighbours.n, neighbours.moved
         # The noise of one release of a sum of vectors of norm 1, and of one count.
-        sum_noise = noise_of_one_sum(account.ledger, neighbours).sigma
+        sum_noise = noise_of_one_sum(ledger, neighbours).sigma
         count_noise = sum_noise / moved
         nu = sum_noise * math.sqrt(p) / n
         width = min(max(_MOST_WIDTH * nu / _WIDE_AT, _LEAST_WIDTH), _MOST_WIDTH)
@@ -171,12 +174,29 @@ class Plan:
 
         return cls(neighbours, p, stages, quantiles, longer, charge)
 
+    def priced(self, ledger: Accountant) -> list[tuple[Mechanism, int, str]]:
+        """What takes the whole of a ledger; nothing is charged."""
+        return self.charge(
+            ledger.calibrate_together(
+                lambda t: [(mechanism, count) for mechanism, count, _ in self.charge(t)]
+            )
+        )
+
     def paid(self, account: Account) -> list[ChargedDraws]:
         """Charge everything at once."""
-        intensity = account.ledger.calibrate_together(
-            lambda t: [(mechanism, count) for mechanism, count, _ in self.charge(t)]
-        )
-        return account.charge_together(self.charge(intensity))
+        return account.charge_together(self.priced(account.ledger))
+
+
+def starts_of(quantiles: tuple[float, ...], *, constant: bool) -> tuple[float, ...]:
+    """The levels at which intercepts start; none if there is no intercept, or the median will do.
+
+    Examples
+    --------
+    >>> from svm_models.regression_plan import starts_of
+    >>> starts_of((0.9,), constant=True), starts_of((0.5,), constant=True)
+    ((0.9,), ())
+    """
+    return tuple(quantiles) if constant and tuple(quantiles) not in ((), (0.5,)) else ()
 
 
 def sensitivity_of_slopes(loss: ResidualLoss, neighbours: Neighbours) -> float:

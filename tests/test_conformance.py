@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import RegressorMixin
 
 import privlp
 import svm_models
@@ -204,3 +205,24 @@ def test_every_private_estimator_is_registered():
     }
     assert private >= {"DMWSVC", "PrivateModelSelector"} | UNPROVEN
     assert private - UNPROVEN <= COVERED
+
+
+def test_every_private_regression_has_a_plan():
+    """Of its own budget and its own charges, from its parameters alone."""
+    private = {
+        cls
+        for name in svm_models.__all__
+        if inspect.isclass(cls := getattr(svm_models, name))
+        and issubclass(cls, RegressorMixin)
+        and "eps" in inspect.signature(cls).parameters
+    }
+    assert {cls.__name__ for cls in private} >= {"PrivateQuantileRegressor", "PrivateLPSVR"}
+    for cls in private:
+        estimator = cls(1.0, 1e-6, X_bounds=(0, 1), y_bounds=(0, 1), random_state=0)
+        with pytest.warns(privlp.MostlyNoiseWarning) as caught:
+            fitted = estimator.fit(np.eye(3)[:, :2], [0.0, 0.5, 1.0])
+        found = svm_models.plan(estimator, 3, 2)
+        assert str(caught[0].message) == found.advice
+        assert sum(part.draws for part in found.parts) == sum(
+            entry.draws for entry in fitted.privacy_.entries
+        )

@@ -12,7 +12,13 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import QuantileRegressor
 
-from privlp import Budget, BudgetExceededError, InvalidParameterError, NotPrivateWarning
+from privlp import (
+    Budget,
+    BudgetExceededError,
+    InvalidParameterError,
+    MostlyNoiseWarning,
+    NotPrivateWarning,
+)
 from svm_models import LPSVR, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor
 from svm_models.neighbours import Neighbours
 from svm_models.regression_data import Units
@@ -349,6 +355,7 @@ def test_a_large_delta_is_pointed_out():
 def test_constant_features_and_few_records_are_no_error():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", MostlyNoiseWarning)
         fit = PrivateQuantileRegressor(1.0, 1e-6, 0.9, **BOUNDS, random_state=0)
         fit.fit(np.ones((3, P)), np.ones(3))
     assert np.isfinite(fit.coef_).all()

@@ -1,0 +1,255 @@
+"""What noise will do to a private regression, from public numbers alone.
+
+A fit has a start and a descent. The start releases second moments and counts: where noise drowns
+them, the descent begins anywhere, and coefficients may be of any size. Where the start holds, noise
+of the last rounds moves predictions by an amount that follows from the charges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from privlp.privacy import Accountant, Mechanism
+from privlp.verdict import Verdict
+from svm_models.neighbours import Neighbours
+from svm_models.regression_losses import ResidualLoss
+from svm_models.regression_plan import (
+    OF_A_MEAN,
+    OF_MOMENTS,
+    OF_SIZES,
+    OF_SLOPES,
+    OF_WHOLE,
+    Plan,
+    starts_of,
+)
+
+# Chosen by trial on generated families, seeds below 100: up to the first of each pair fits were as
+# good as forecast, but for features with long tails; beyond the second, fits of all families were
+# mostly noise, or one in three was (docs/results/regression_plan.md).
+_EXCESS = 0.05, 0.5
+_COUNTS = 0.12, 0.25
+_MOMENTS = 0.6, 3.0
+# Numbers of records and eps beyond which nobody has to look, and steps of the search.
+_MOST_RECORDS, _MOST_EPS = 1e10, 20.0
+_STEPS = 24
+_DOUBT = (
+    " It may do much more harm: the counts and second moments from which the fit starts hardly rise"
+    " above their noise."
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Draws of one kind.
+
+    Attributes
+    ----------
+    purpose : str
+    draws : int
+    share : float
+        Of the budget that moments, counts and rounds share: of its squared Gaussian parameter.
+    noise : float
+        Of one draw: standard deviation in units of the sensitivity, as a share of the records. That
+        share of the records would have to be replaced, all in one direction, to do as much.
+    """
+
+    purpose: str
+    draws: int
+    share: float
+    noise: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How noisy a private regression will be.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        In the order of the draws.
+    moved : float
+        Standard deviation by which noise moves a typical prediction, in units of the standard
+        deviation of residuals; the largest over several fits.
+    excess : float
+        By what share of the least loss that raises the loss: the largest over several fits. It
+        takes residuals for normal, and the start for good.
+    counts : float
+        Standard deviation of noise on one count, as a share of the records.
+    moments : float
+        Noise on second moments, over those of records that are alike in all directions.
+    """
+
+    parts: tuple[Part, ...]
+    moved: float
+    excess: float
+    counts: float
+    moments: float
+
+    @property
+    def starts(self) -> bool:
+        """Whether counts and second moments rise above their noise at all."""
+        return self.counts <= _COUNTS[1] and self.moments <= _MOMENTS[1]
+
+    @property
+    def starts_well(self) -> bool:
+        """Whether they rise well above it."""
+        return self.counts <= _COUNTS[0] and self.moments <= _MOMENTS[0]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether records and eps are enough."""
+        if self.starts_well and self.excess <= _EXCESS[0]:
+            return Verdict.ENOUGH_ROWS
+        if self.starts and self.excess <= _EXCESS[1]:
+            return Verdict.ROUGH
+        return Verdict.TOO_FEW_ROWS
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A regression as forecasts see it: no record, only what is declared or released.
+
+    Attributes
+    ----------
+    records : int
+        Number of records: public, declared, or a released count.
+    least : int
+        What mechanisms take for the number of records where `records` is less.
+    replaced : bool
+        Whether neighbours differ in a record that is replaced; else one is added or removed.
+    p : int
+        Entries of a record, the constant among them.
+    loss : ResidualLoss
+    quantiles : tuple of float
+        As for :func:`~svm_models.regression_descent.descend`.
+    constant : bool
+    """
+
+    records: int
+    least: int
+    replaced: bool
+    p: int
+    loss: ResidualLoss
+    quantiles: tuple[float, ...]
+    constant: bool
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What mechanisms know of the records."""
+        n = max(self.records, self.least)
+        return Neighbours.replacing(n) if self.replaced else Neighbours.adding(n)
+
+    def forecast(self, ledger: Accountant) -> Forecast:
+        """The noise at a budget; nothing is charged."""
+        n, p, neighbours = max(self.records, 1), self.p, self.neighbours
+        levels = starts_of(self.quantiles, constant=self.constant)
+        plan = Plan.of(neighbours, p, self.loss, levels, ledger)
+        charges = plan.priced(ledger)
+        sigma = {why: _sigma(mechanism) for mechanism, _, why in charges}
+        # The last stage comes last, and so it is its noise that is kept here.
+        rounds = charges[-1][1]
+        variance = sigma[OF_SLOPES] ** 2 / rounds
+        of_sums = variance + np.square(self.loss.centre * sigma.get(OF_WHOLE, 0.0))
+        # Whitened records have second moments of 1, so a norm of about sqrt(p): a sum in units of
+        # that norm, and a prediction has p directions.
+        scale = self.loss.usual_scale
+        curvature = self.loss.curvature(scale) * scale
+        by = np.sqrt(OF_A_MEAN * of_sums) * p / (n * curvature)
+        return Forecast(
+            parts=_parts(charges, n),
+            moved=float(by.max()),
+            excess=float(self.loss.excess(by).max()),
+            counts=sigma[OF_SIZES] / n,
+            # Noise in a symmetric matrix has eigenvalues of up to about sigma sqrt(2 p); moments of
+            # records of norm 1 that are alike in all directions are n / p.
+            moments=sigma[OF_MOMENTS] * math.sqrt(2 * p) * p / n,
+        )
+
+
+def _sigma(mechanism: Mechanism) -> float:
+    return float(mechanism.sigma)  # type: ignore[attr-defined]
+
+
+def _parts(charges: list[tuple[Mechanism, int, str]], n: int) -> tuple[Part, ...]:
+    steps = [
+        (why, count, float(mechanism.sensitivity) / _sigma(mechanism))
+        for mechanism, count, why in charges
+    ]
+    whole = math.fsum(count * step**2 for _, count, step in steps)
+    stages, parts = 0, []
+    for why, count, step in steps:
+        if why == OF_SLOPES:
+            stages += 1
+        words = f"{why}, stage {stages}" if why == OF_SLOPES else why
+        parts.append(Part(words, count, count * step**2 / whole, 1 / (step * n)))
+    return tuple(parts)
+
+
+def advice_on(
+    found: Forecast, records: int, eps: float, forecast: Callable[[int, float], Forecast]
+) -> str:
+    """A verdict in words, with the number of records or the eps that would be enough.
+
+    Parameters
+    ----------
+    found : Forecast
+        With so many records, at eps.
+    records : int
+    eps : float
+    forecast : callable
+        What other numbers of records, and other eps, would do.
+    """
+    verdict = found.verdict
+    if verdict is Verdict.ENOUGH_ROWS:
+        return (
+            f"{verdict}: {_expected(found)}, if residuals are about normal. Features with long"
+            " tails lose more."
+        )
+
+    n = _least_enough(lambda n: forecast(math.ceil(n), eps), max(records, 1), _MOST_RECORDS)
+    better = _least_enough(lambda more: forecast(records, more), eps, _MOST_EPS)
+    ways = [f"{n:,.0f} records"] if n else []
+    ways += [f"eps = {better:g}"] if better else []
+    comma = "," if len(ways) > 1 else ""
+    would = f" About {', or '.join(ways)}{comma} would be enough." if ways else ""
+    if verdict is Verdict.ROUGH:
+        doubt = "" if found.starts_well else _DOUBT
+        return f"{verdict}: {_expected(found)}.{doubt}{would}"
+    because = (
+        _expected(found)
+        if found.starts
+        else "noise drowns the counts and second moments from which the fit starts"
+    )
+    return f"{verdict}: {because}, so the coefficients will most likely mean nothing.{would}"
+
+
+def _expected(found: Forecast) -> str:
+    return (
+        f"noise moves a typical prediction by about {found.moved:.2g} standard deviations of the"
+        f" residuals, and raises the loss by about {_percent(found.excess)} of the exact fit's"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def _least_enough(forecast: Callable[[float], Forecast], least: float, most: float) -> float | None:
+    """The least number, rounded up to two digits, at which records and eps are enough, or None."""
+
+    def enough(number: float) -> bool:
+        return forecast(number).verdict is Verdict.ENOUGH_ROWS
+
+    if least >= most or not enough(most):
+        return None
+    low, high = math.log(least), math.log(most)
+    for _ in range(_STEPS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
+    found = math.exp(high)
+    digit = 10.0 ** (math.floor(math.log10(found)) - 1)
+    return min(math.ceil(found / digit) * digit, most)

@@ -1,0 +1,352 @@
+"""Plans of private regressions: what they say, what they see, and the warning of a fit."""
+
+import inspect
+import math
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import svm_models
+from privlp import (
+    Budget,
+    InvalidParameterError,
+    MostlyNoiseWarning,
+    UnsupportedProblemError,
+    Verdict,
+)
+from svm_models import FitPlan, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor, plan
+from svm_models.neighbours import SHARE_OF_THE_COUNT, counted
+from svm_models.regression_base import PrivateLinearRegressor
+
+BOUNDS = {"X_bounds": (0, 10), "y_bounds": (-20, 60)}
+ADDED = {"relation": "add-remove"}
+KINDS = {
+    "median": lambda eps, **o: PrivateQuantileRegressor(eps, 1e-6, **BOUNDS, **o),
+    "0.9": lambda eps, **o: PrivateQuantileRegressor(eps, 1e-6, 0.9, **BOUNDS, **o),
+    "three": lambda eps, **o: PrivateQuantileRegressor(eps, 1e-6, (0.1, 0.5, 0.9), **BOUNDS, **o),
+    "vectors": lambda eps, **o: PrivateLPSVR(eps, 1e-6, epsilon=1.0, **BOUNDS, **o),
+    "no constant": lambda eps, **o: PrivateQuantileRegressor(
+        eps, 1e-6, 0.8, fit_intercept=False, **BOUNDS, **o
+    ),
+}
+
+
+def data(n, p, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 10, (n, p))
+    return X, 1 + X @ np.linspace(-1, 2, p) + rng.normal(0, 2, n)
+
+
+def warned(estimator, X, y):
+    """The texts of a fit's warnings, all of the category and of this file."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(X, y)
+    assert all(warning.category is MostlyNoiseWarning for warning in caught)
+    assert all(warning.filename == __file__ for warning in caught)
+    return [str(warning.message) for warning in caught]
+
+
+# ----------------------------------------------------------------------------------------------
+# what it says
+
+
+@pytest.mark.parametrize(
+    ("eps", "n", "words"),
+    [
+        (
+            1.0,
+            5000,
+            "Enough rows for this eps: noise moves a typical prediction by about 0.02 standard"
+            " deviations of the residuals, and raises the loss by about 0.02 % of the exact fit's,"
+            " if residuals are about normal. Features with long tails lose more.",
+        ),
+        (
+            1.0,
+            600,
+            "Rough: noise moves a typical prediction by about 0.19 standard deviations of the"
+            " residuals, and raises the loss by about 1.8 % of the exact fit's. It may do much more"
+            " harm: the counts and second moments from which the fit starts hardly rise above their"
+            " noise. About 1,800 records, or eps = 3.4, would be enough.",
+        ),
+        (
+            0.1,
+            200,
+            "Too few rows for this eps: noise drowns the counts and second moments from which the"
+            " fit starts, so the coefficients will most likely mean nothing. About 16,000 records, or eps ="
+            " 12, would be enough.",
+        ),
+    ],
+)
+def test_advice_in_words(eps, n, words):
+    found = plan(KINDS["median"](eps), n, 5)
+    assert found.advice == words
+    assert words.startswith(f"{found.verdict}: ")
+
+
+def test_a_fit_that_would_only_be_noisy_says_by_how_much():
+    advice = plan(KINDS["three"](1.0), 600, 5).advice
+    assert advice.startswith("Too few rows for this eps: noise moves a typical prediction by about")
+    assert "so the coefficients will most likely mean nothing. About " in advice
+
+
+def test_no_way_out_is_named_where_there_is_none():
+    far = PrivateQuantileRegressor(1e-9, 1e-12, **BOUNDS)
+    assert plan(far, 10, 50).advice.endswith("so the coefficients will most likely mean nothing.")
+
+
+def test_one_way_out_is_named_without_a_comma():
+    words = plan(KINDS["median"](1.0), 40, 5).advice
+    assert words.endswith("will most likely mean nothing. About 1,800 records would be enough.")
+
+
+def test_print_shows_the_parts_and_the_advice():
+    lines = str(plan(KINDS["median"](1.0, **ADDED), 5000, 5)).splitlines()
+    assert lines[0].split("  ")[0] == "part"
+    assert lines[2].startswith("count the records  ")
+    assert sum("sum the slopes of the records' losses, stage" in line for line in lines) == 3
+    assert "Enough rows for this eps: " in lines[-3]
+    assert max(map(len, lines)) <= 110
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", [{}, ADDED, {**ADDED, "nominal_n": 400}], ids=str)
+def test_parts_are_what_a_fit_is_charged(kind, options):
+    X, y = data(400, 2)
+    fit = KINDS[kind](1.0, random_state=0, **options)
+    found = plan(fit, 400, 2)
+    entries = fit.fit(X, y).privacy_.entries
+    assert [(p.purpose.split(", stage")[0], p.draws) for p in found.parts] == [
+        (entry.purpose, entry.draws) for entry in entries
+    ]
+    assert math.fsum(part.share for part in found.parts) == pytest.approx(1.0)
+    if options == ADDED:  # the fit goes by a noisy count
+        return
+    for part, entry in zip(found.parts, entries, strict=True):
+        sigma = float(entry.parameter.removeprefix("sigma = "))
+        assert part.noise == pytest.approx(sigma / entry.sensitivity / 400, rel=1e-5)
+    squares = np.array([p.draws / p.noise**2 for p in found.parts])
+    assert [p.share for p in found.parts] == pytest.approx(squares / squares.sum())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_the_advised_number_and_eps_are_just_enough(kind, relation):
+    estimator = KINDS[kind](0.3, relation=relation)
+    advice = plan(estimator, 300, 4).advice
+    n = int(advice.split("About ")[1].split(" records")[0].replace(",", ""))
+    assert plan(estimator, n, 4).verdict is Verdict.ENOUGH_ROWS
+    assert plan(estimator, int(0.9 * n) - 1, 4).verdict is not Verdict.ENOUGH_ROWS
+    eps = float(advice.split("eps = ")[1].split(",")[0])
+    assert plan(estimator.set_params(eps=eps), 300, 4).verdict is Verdict.ENOUGH_ROWS
+    assert plan(estimator.set_params(eps=0.9 * eps), 300, 4).verdict is not Verdict.ENOUGH_ROWS
+
+
+# ----------------------------------------------------------------------------------------------
+# what it sees
+
+
+@given(
+    st.sampled_from(sorted(KINDS)),
+    st.integers(1, 10**6),
+    st.floats(1.0, 50.0),
+    st.floats(0.01, 10.0),
+    st.floats(1.0, 5.0),
+    st.integers(1, 20),
+    st.sampled_from([{}, ADDED]),
+)
+@settings(max_examples=60, deadline=None)
+def test_noise_falls_with_records_and_eps(kind, n, more, eps, larger, p, options):
+    def forecast(n, eps):
+        estimator = KINDS[kind](eps, **options)
+        return estimator._forecast(n, p, eps)
+
+    one = forecast(n, eps)
+    for better in (forecast(math.ceil(n * more), eps), forecast(n, eps * larger)):
+        for name in ("moved", "excess", "counts", "moments"):
+            assert getattr(better, name) <= getattr(one, name) * (1 + 1e-5)
+        order = [Verdict.TOO_FEW_ROWS, Verdict.ROUGH, Verdict.ENOUGH_ROWS]
+        close = abs(better.excess / one.excess - 1) < 1e-5
+        assert order.index(better.verdict) >= order.index(one.verdict) or close
+
+
+@given(st.sampled_from(sorted(KINDS)), st.integers(0, 10**6), st.floats(-1e6, 1e6))
+@settings(max_examples=25, deadline=None)
+def test_no_record_moves_a_warning(kind, seed, level):
+    """Neither the warning nor the plan sees more of the records than their public number."""
+    for eps in (0.05, 50.0):
+        texts = [
+            warned(KINDS[kind](eps, random_state=0), X, y)
+            for X, y in (data(40, 2, seed), (np.full((40, 2), level), np.full(40, -level)))
+        ]
+        found = plan(KINDS[kind](eps), 40, 2)
+        expected = [found.advice] if found.verdict is Verdict.TOO_FEW_ROWS else []
+        assert texts == [expected, expected]
+
+
+def test_a_private_number_moves_no_warning_where_a_nominal_one_is_declared():
+    declared = {**ADDED, "nominal_n": 100}
+    texts = [warned(KINDS["median"](0.1, **declared), *data(n, 2)) for n in (3, 100, 900)]
+    assert texts == [[plan(KINDS["median"](0.1, **declared), None, 2).advice]] * 3
+
+
+def counting(released, eps):
+    """Neighbours by a count that was released."""
+    ledger = SimpleNamespace(eps=SHARE_OF_THE_COUNT * eps)
+    return counted(0, SimpleNamespace(ledger=ledger, charge=lambda *_: lambda _: released))
+
+
+@pytest.mark.parametrize("released", [40.0, 20_000.0])
+def test_a_bought_count_decides_the_warning_and_nothing_else_does(released, monkeypatch):
+    """The same released count, whatever the number of records."""
+    found = counting(released, 1.0)
+    monkeypatch.setattr("svm_models.regression_base.counted", lambda *_: found)
+    texts = [warned(KINDS["median"](1.0, **ADDED), *data(n, 2)) for n in (20, 5000)]
+    expected = plan(KINDS["median"](1.0, **ADDED), int(released), 2)
+    worrying = expected.verdict is Verdict.TOO_FEW_ROWS
+    assert worrying == (released == 40)
+    assert texts == [[expected.advice] if worrying else []] * 2
+
+
+@given(st.floats(-1e5, 1e9), st.floats(1e-3, 50.0))
+@settings(deadline=None)
+def test_the_public_number_is_the_released_count(noisy, eps):
+    """Though mechanisms take at least some 7 scales of its noise for it."""
+    found = KINDS["median"](eps, **ADDED)._public_number(counting(noisy, eps))
+    assert abs(found - max(1, round(noisy))) <= 12
+
+
+def test_a_plan_charges_nothing_and_leaves_the_estimator_alone():
+    budget = Budget(1.0, 1e-6)
+    estimator = KINDS["median"](1.0, budget=budget, random_state=np.random.default_rng(0))
+    before, state = dict(vars(estimator)), estimator.random_state.bit_generator.state
+    plan(estimator, 5000, 5)
+    plan(estimator, 50, 5)
+    assert vars(estimator) == before
+    assert estimator.random_state.bit_generator.state == state
+    assert budget.spent() == 0
+
+
+# ----------------------------------------------------------------------------------------------
+# the warning
+
+
+def test_a_fit_that_is_mostly_noise_warns_and_tells_nothing():
+    """At least eight of ten are worse than a constant; four in five were in trials elsewhere."""
+    X, y = data(200, 5)
+    worse = 0
+    for seed in range(10):
+        fit = KINDS["median"](0.1, random_state=seed)
+        (words,) = warned(fit, X, y)
+        assert words.startswith("Too few rows for this eps: noise drowns")
+        worse += np.abs(y - fit.predict(X)).mean() > np.abs(y - np.median(y)).mean()
+    assert worse >= 8
+
+
+def test_a_warning_turned_into_an_error_comes_before_anything_is_charged():
+    X, y = data(200, 5)
+    budget = Budget(1.0, 1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MostlyNoiseWarning)
+        with pytest.raises(MostlyNoiseWarning, match="Too few rows for this eps"):
+            KINDS["median"](0.1, budget=budget).fit(X, y)
+        assert budget.spent() == 0
+        fit = KINDS["median"](0.1, random_state=0, **ADDED)
+        with pytest.raises(MostlyNoiseWarning, match="Too few rows for this eps"):
+            fit.fit(X, y)
+    assert [entry.purpose for entry in fit.privacy_.entries] == ["count the records"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_enough_rows_and_rough_plans_give_no_warning(kind):
+    X, y = data(3000, 2)
+    for eps in (1.0, 0.5, math.inf):
+        assert warned(KINDS[kind](eps, random_state=0), X, y) == []
+
+
+def test_a_fit_loses_about_what_its_plan_says():
+    """At the mean of ten seeds, within a factor of 4: 1,000 to 4,000 people, normal residuals."""
+    for n, eps, q in ((1000, 1.0, 0.5), (4000, 0.5, 0.5), (4000, 0.5, 0.9)):
+        X, y = data(n, 3)
+        estimator = PrivateQuantileRegressor(eps, 1e-6, q, **BOUNDS)
+        foreseen = plan(estimator, n, 3).excess_loss
+        best = LPQuantileRegressor(q).fit(X, y).objective_
+        lost = []
+        for seed in range(10):
+            r = y - estimator.set_params(random_state=seed).fit(X, y).predict(X)
+            lost.append(np.mean(np.maximum(q * r, (q - 1) * r)) / best - 1)
+        assert foreseen / 4 < np.mean(lost) < 4 * foreseen + 1e-4
+
+
+# ----------------------------------------------------------------------------------------------
+# bad input
+
+
+@pytest.mark.parametrize(
+    ("change", "n", "p", "message"),
+    [
+        ({}, 0, 5, "n_samples must be a positive integer, got 0."),
+        ({}, 10.5, 5, "n_samples must be a positive integer, got 10.5."),
+        ({}, True, 5, "n_samples must be a positive integer, got True."),
+        ({}, 10, 0, "n_features must be a positive integer, got 0."),
+        ({}, None, 5, "n_samples is missing: give the number of records, or a public number near"),
+        (ADDED, None, 5, "n_samples is missing"),
+        ({**ADDED, "nominal_n": 9}, 10, 5, "n_samples = 10 is not nominal_n = 9, by which fit"),
+        ({"nominal_n": 9}, 9, 5, "nominal_n has no use with relation='replace'"),
+        ({"relation": "both"}, 9, 5, "relation must be 'replace' or 'add-remove', got 'both'"),
+        ({"eps": math.inf}, 9, 5, "eps must be finite: without noise there is nothing to plan."),
+        ({"eps": -1.0}, 9, 5, "eps must be positive"),
+        ({"delta": 0.0}, 9, 5, "delta must be positive: PrivateQuantileRegressor adds Gaussian"),
+        ({"quantile": 2}, 9, 5, "quantile must be a number between 0 and 1"),
+        ({"y_bounds": None}, 9, 5, "y_bounds is missing: declare"),
+        ({"X_bounds": ([0, 0], [1, 1])}, 9, 5, "X_bounds must be two numbers, or two arrays of 5"),
+    ],
+)
+def test_bad_input_is_refused_with_words(change, n, p, message):
+    with pytest.raises(InvalidParameterError, match=message.replace("[", r"\[")):
+        plan(KINDS["median"](1.0).set_params(**change), n, p)
+
+
+CLASSIFIERS = [
+    cls
+    for name in svm_models.__all__
+    if inspect.isclass(cls := getattr(svm_models, name))
+    and "eps" in inspect.signature(cls).parameters
+    and not issubclass(cls, PrivateLinearRegressor)
+]
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [*(object.__new__(cls) for cls in CLASSIFIERS), LPQuantileRegressor(), 7],
+    ids=lambda refused: type(refused).__name__,
+)
+def test_what_has_no_plan_is_refused_by_name(refused):
+    name = type(refused).__name__
+    with pytest.raises(UnsupportedProblemError) as error:
+        plan(refused, 100, 5)
+    assert str(error.value) == (
+        f"There are plans for PrivateQuantileRegressor and PrivateLPSVR, but not for {name}. Try it"
+        " on made-up records of the same number instead."
+    )
+
+
+def test_a_class_is_no_estimator():
+    with pytest.raises(InvalidParameterError) as error:
+        plan(PrivateQuantileRegressor, 100, 5)
+    assert str(error.value) == (
+        "estimator must be an estimator with its parameters, got the class"
+        " PrivateQuantileRegressor: write PrivateQuantileRegressor(eps, delta, ...)."
+    )
+
+
+def test_the_function_hides_the_module_of_its_name():
+    import svm_models.plan as imported
+
+    assert svm_models.plan is plan
+    assert imported is plan
+    assert FitPlan.__module__ == "svm_models.plan"
