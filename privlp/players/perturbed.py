@@ -32,14 +32,18 @@ _NEWTON_STEPS = 60
 # Where a step leads uphill, curvatures are raised by these shares of the largest one, in turn.
 _DAMPING = (1e-9, 1e-6, 1e-3)
 _CHECKED_EVERY = 20
+# Tight rows certify no point whose gradient alone puts it farther off than so many tolerances.
+_FAR = 100.0
 # Steps take the curvature of so many rows, or so many for each coordinate if that is more. This
 # number doubles after some steps: late ones take all rows.
 _FEWEST_BENT, _BENT = 2**12, 50
 _DOUBLED_EVERY = 3
 # If the share of the rows to begin with is no larger than this, the search starts towards its
-# minimum. It is near enough if F falls by less than this number, in units of the softness, for each
-# coordinate. Then steps take the curvature of so many rows over the share: all, if p is small.
-_SHARE, _STEPS_OF_A_SHARE, _NO_FALL_OF_A_SHARE, _BENT_OF_A_SHARE = 0.5, 30, 0.05, 5000.0
+# minimum; then towards that of so many times as many rows, and again. A point is near enough if F
+# falls by less than this number, in units of the softness, for each coordinate. Then steps take the
+# curvature of so many rows over the share: all, if p is small.
+_SHARE, _LARGER, _STEPS_OF_A_SHARE, _NO_FALL_OF_A_SHARE = 0.5, 16.0, 30, 0.05
+_BENT_OF_A_SHARE = 5000.0
 
 
 @dataclass(frozen=True)
@@ -89,10 +93,10 @@ class PerturbedProgram:
         cover, and the last point of Newton's method is taken, certified or not.
         """
         z = self.region.within(self.centre)
-        if self.share <= _SHARE:
-            z = self._of_a_share()._begun(z)
+        if self.share > _SHARE:
+            z = self._softened(z, newton_steps, sharp=sharp)
         else:
-            z = self._started(z, newton_steps, sharp=sharp)
+            z = self._near_by_shares(z)
         for number in range(newton_steps):
             z, distance, gradient = self._certified(z, tolerance)
             if distance <= tolerance:
@@ -103,7 +107,7 @@ class PerturbedProgram:
                 z = self._gone(z, step, self.softness)
         return z if sharp else self._accelerated(z, tolerance)
 
-    def _started(self, z: FloatArray, newton_steps: int, *, sharp: bool) -> FloatArray:
+    def _softened(self, z: FloatArray, newton_steps: int, *, sharp: bool = False) -> FloatArray:
         """The point after steps with more softness, then less."""
         on_the_way = min(newton_steps, _STEPS_IF_SHARP if sharp else _STEPS_ON_THE_WAY)
         self.rows.update(SmoothedRows.go_to, z)
@@ -113,22 +117,27 @@ class PerturbedProgram:
             z = self._newton(z, softness, on_the_way, bent=bent, enough=enough, sharp=sharp)
         return z
 
-    def _of_a_share(self) -> PerturbedProgram:
+    def _near_by_shares(self, z: FloatArray) -> FloatArray:
+        """About the minimum for a share of the rows, found from that for a smaller share."""
+        share, enough = self.share, _NO_FALL_OF_A_SHARE * self.region.size * self.softness
+        z = self._of_a_share(share)._softened(z, _STEPS_OF_A_SHARE)
+        while share <= _SHARE:
+            few = self._of_a_share(share)
+            few.rows.update(SmoothedRows.go_to, z)
+            z = few._newton(z, self.softness, _STEPS_OF_A_SHARE, bent=math.inf, enough=enough)
+            share *= _LARGER
+        return z
+
+    def _of_a_share(self, share: float) -> PerturbedProgram:
         """The program of a share of the rows, whose minimum is near that of all."""
         return replace(
             self,
-            rows=self.rows.keep(partial(RowsInCoordinates.share, share=self.share)),
-            linear=self.share * self.linear,
-            strength=self.share * self.strength,
-            smoothness=self.share * self.smoothness,
+            rows=self.rows.keep(partial(RowsInCoordinates.share, share=share)),
+            linear=share * self.linear,
+            strength=share * self.strength,
+            smoothness=share * self.smoothness,
             share=1.0,
         )
-
-    def _begun(self, z: FloatArray) -> FloatArray:
-        """A point that F of a share of the rows cannot tell from its minimum."""
-        z = self._started(z, _STEPS_OF_A_SHARE, sharp=False)
-        enough = _NO_FALL_OF_A_SHARE * self.region.size * self.softness
-        return self._newton(z, self.softness, _STEPS_OF_A_SHARE, bent=math.inf, enough=enough)
 
     def _certified(self, z: FloatArray, tolerance: float) -> tuple[FloatArray, float, FloatArray]:
         """A point that breaks no row, next to z; its distance to the minimum at most; its gradient.
@@ -145,7 +154,8 @@ class PerturbedProgram:
             prices = fitted_prices(face, gradient)
             distance = distance_to_minimum(gradient, face, slack, prices, self.strength)
             wanted = near[(prices > 0) & (slack > 0)]
-            if distance <= tolerance or not wanted.size:
+            tight = distance_to_minimum(gradient, face, 0 * slack, prices, self.strength)
+            if distance <= tolerance or not wanted.size or tight > _FAR * tolerance:
                 break
         return z, distance, gradient
 
