@@ -352,7 +352,10 @@ class TestUnknownOptimum:
             ((1.0, math.inf), "two finite numbers in rising order"),
             ((-1.0, 1.0), "must not reach beyond the objective at the bounds"),
             (("a", "b"), "opt must be a number, got str"),
-            ((1.0, 2.0, 3.0), "opt must be a number with this method, got a sequence"),
+            (
+                (1.0, 2.0, 3.0),
+                r"opt must be a finite number, or a range .low, high., got .1.0, 2.0",
+            ),
         ],
     )
     def test_messages(self, opt, message):

@@ -174,6 +174,11 @@ def test_what_is_refused(folder, tmp_path):
             "file 'part-0.parquet' has no column 'want'. Its first columns are: 'oats'",
         ),
         (
+            lambda: LinearProgram.from_parquet(folder, COSTS[:2], "need"),
+            InvalidParameterError,
+            r"c has 2 costs, but A has \d columns: 'oats'.*Name those of A by columns=",
+        ),
+        (
             lambda: LinearProgram.from_parquet(folder, {"oats": 1.0}, "need", NAMES),
             InvalidParameterError,
             "name the cost of each of the columns",

@@ -169,12 +169,7 @@ def _public_optimum(task: Task, *, costs_are_private: bool) -> float | None:
             " it out.",
             parameter="opt",
         )
-    value = real(task.opt, "opt")
-    if not math.isfinite(value):
-        raise InvalidParameterError(
-            f"opt must be a finite number, got {task.opt!r}.", parameter="opt"
-        )
-    lp, value = task.lp, value - task.lp.offset
+    lp, value = task.lp, real(task.opt, "opt") - task.lp.offset
     matrix, lower, upper = _rows_and_value(lp, ~lp.private, value)
     status, _ = optimum(np.zeros(len(lp.c)), matrix, lower, upper, lp.bounds)
     if status == highspy.HighsModelStatus.kInfeasible:

@@ -247,8 +247,4 @@ def largest_cost(task: Task) -> float | None:
     if task.opt is None:
         return None
     ends = range_of(task.opt) if is_range(task.opt) else (real(task.opt, "opt"),)
-    if not all(map(math.isfinite, ends)):
-        raise InvalidParameterError(
-            f"opt must be a finite number, got {task.opt!r}.", parameter="opt"
-        )
     return max(task.lp.sign * (end - task.lp.offset) for end in ends)

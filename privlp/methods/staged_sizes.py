@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.errors import UnsupportedProblemError
 from privlp.methods.task import Task
 from privlp.problem.data import ProgramData
 from privlp.regions.simplex import Simplex
@@ -50,10 +50,6 @@ class Sizes:
         self.likely: float | None = None
         # Without a hint: variables near 1.
         centre = math.log(max(float(np.abs(cost).sum()), 1e-150)) * self._sign
-        if hint is not None and not all(map(math.isfinite, hint)):
-            raise InvalidParameterError(
-                f"opt must be a finite number, got {hint!r}.", parameter="opt"
-            )
         if hint is not None:
             likely = [self._sign * self._form.cost_of(value) for value in hint]
             known = sorted(self._sign * math.log(value) for value in likely if value > 0)

@@ -13,6 +13,7 @@ from privlp.problem.data import ProgramData
 from privlp.problem.linear_program import LinearProgram
 from privlp.problem.public_part import PublicPart
 from privlp.problem.standard_form import StandardForm
+from privlp.regions.optimum import require_optimum
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.constraint_private import ConstraintPrivate
 
@@ -55,6 +56,10 @@ class Task:
     split: Sequence[float] | None = None
     time_limit: float | None = None
     feasible: str | float | None = None
+
+    def __post_init__(self) -> None:
+        if self.opt is not None:
+            require_optimum(self.opt)
 
     @classmethod
     def of(

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError
@@ -140,6 +141,12 @@ class FileReaders(ProgramReader):
         quote = not hides_rows(neighbours)
         rows = ParquetRows(path, rhs, columns, sparse=sparse, quote=quote)
         rows.check(quote=quote)
+        if np.ndim(c) == 1 and np.size(c) != len(rows.columns):
+            raise InvalidParameterError(
+                f"c has {np.size(c)} costs, but A has {len(rows.columns)} columns:"
+                f" {_named(rows.columns)}. Name those of A by columns=.",
+                parameter="c",
+            )
         fields = {
             **{"c": c, "A": rows, "b": Sides(rows), "bounds": bounds, "penalty": penalty},
             **{"sense": sense, "offset": offset, "variable_names": rows.columns, "name": name},
@@ -154,3 +161,8 @@ def _by_name(c: Mapping[str, float], columns: Sequence[str]) -> list[float]:
             "c must name the cost of each of the columns, and no other name.", parameter="c"
         )
     return [c[name] for name in columns]
+
+
+def _named(columns: Sequence[str], most: int = 8) -> str:
+    """The first names of columns."""
+    return ", ".join(map(repr, columns[:most])) + (", ..." if len(columns) > most else "")

@@ -33,3 +33,28 @@ def range_of(opt: Any) -> tuple[float, float]:
             parameter="opt",
         )
     return low, high
+
+
+def require_optimum(opt: Any) -> None:
+    """Refuse what is neither a finite number nor a range.
+
+    Raises
+    ------
+    InvalidParameterError
+        With what was given instead.
+
+    Examples
+    --------
+    >>> require_optimum(2.5)
+    >>> require_optimum((2.0, 3.0))
+    >>> require_optimum(float("nan"))
+    Traceback (most recent call last):
+        ...
+    privlp.errors.InvalidParameterError: opt must be a finite number, or a range (low, high), ...
+    """
+    if is_range(opt):
+        range_of(opt)
+    elif np.ndim(opt) > 0 or not math.isfinite(real(opt, "opt")):
+        raise InvalidParameterError(
+            f"opt must be a finite number, or a range (low, high), got {opt!r}.", parameter="opt"
+        )
