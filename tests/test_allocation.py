@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privlp
+from benchmarks.allocation import FAMILIES
 from privlp import Allocation, Budget, PersonPrivate, Verdict, allocate
 from privlp.allocation.demand import People, rounding
 from privlp.allocation.stages import HiddenDemand
@@ -127,8 +129,80 @@ def test_too_little_supply_warns_and_says_what_would_be_enough():
     with pytest.warns(privlp.MostlyNoiseWarning, match="Too little supply for this eps: a reserve"):
         result = allocate(rooms(40), 0.1, rng=0)
     assert result.verdict is Verdict.TOO_LITTLE_SUPPLY
-    enough = float(result.advice.split("supplies of ")[1].split()[0])
+    enough = float(result.advice.split("supplies of ")[-1].split()[0])
     assert rooms(supply=enough * 1.01).plan(0.1).verdict is Verdict.ENOUGH_SUPPLY
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "allocation.md"
+
+
+def measured_rows():
+    """Family, people, eps, and the losses measured with and without a reserve, of the page."""
+    family, names = "", []
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("## "):
+            family = line[3:].split(":")[0]
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if "welfare, no reserve" in cells:
+            names = cells
+        elif family in FAMILIES and len(cells) == len(names) and cells[0][0].isdigit():
+            row = dict(zip(names, cells, strict=True))
+            lost = [1 - float(row[w][:-1]) / 100 for w in ("welfare", "welfare, no reserve")]
+            yield family, int(row["n"].replace(",", "")), float(row["ε"]), *lost
+
+
+def test_plans_say_no_less_is_lost_than_was_measured():
+    """Nor much more: 1.65 times at most, where it is more than a tenth and people are many."""
+    rows, made = list(measured_rows()), {}
+    assert len(rows) == 90
+    for family, n, eps, lost, bare in rows:
+        if (family, n) not in made:
+            made[family, n] = FAMILIES[family][0](n, np.random.default_rng(0))
+        with_reserve, without = (made[family, n].plan(eps, feasible=p) for p in (0.95, None))
+        kind = "lost_if_crowded" if family == "popular" else "lost_if_spread"
+        assert getattr(without, kind) >= bare, (family, n, eps)
+        assert getattr(with_reserve, kind) >= lost, (family, n, eps)
+        if lost > 0.1 and n * eps >= 200:
+            assert getattr(with_reserve, kind) <= 1.65 * lost, (family, n, eps)
+
+
+@pytest.mark.parametrize(
+    ("people", "places", "words"),
+    [
+        (1000, 100, "supplies of 105 each would do, or an eps of about 1.8, where wishes spread;"),
+        (
+            1000,
+            110,
+            "these supplies do where wishes spread; where they crowd, supplies of 176 each",
+        ),
+        (3000, 150, "a tenth, supplies of 201 each would do, or an eps of about 1.4."),
+        (150, 100, "a tenth, supplies of 176 each would do, or an eps of about 1.8."),
+    ],
+)
+def test_what_would_be_enough_depends_on_the_number_of_people(people, places, words):
+    """Of 1,000 people, 105 places each were measured to reach 92 %."""
+    assert words in rooms(people, 10, supply=places).plan(1.0).advice
+
+
+def test_a_reserve_that_nobody_can_use_costs_nothing():
+    """220 people cannot use up 250 places less a reserve of 14; 245 people may."""
+    few, many = (rooms(n, 10, supply=250).plan(1.0) for n in (220, 245))
+    assert few.verdict is Verdict.ENOUGH_SUPPLY
+    assert few.lost_if_crowded == pytest.approx(4 * few.softness)
+    assert few.share == pytest.approx(many.share, rel=1e-3)
+    assert many.lost_if_crowded > few.lost_if_crowded
+    assert many.lost_if_spread == few.lost_if_spread
+    # As many as may come, not the nominal number.
+    hidden = PersonPrivate("add-remove", nominal_n=220)
+    plan = rooms(220, 10, supply=250, neighbours=hidden).plan(1.0)
+    assert plan.lost_if_crowded > 4 * plan.softness + 0.02
+
+
+def test_few_people_for_an_eps_are_not_relied_on_to_leave_supplies_over():
+    """40 people at eps = 0.1 lost 28 % with supplies of 139, of which 98 are kept back."""
+    plan = rooms(40, 4, supply=139).plan(0.1)
+    assert plan.lost_if_spread > plan.share > 0.7
+    assert plan.verdict is Verdict.TOO_LITTLE_SUPPLY
 
 
 def test_plans_see_no_private_number():

@@ -80,9 +80,10 @@ def allocate(
 
     Notes
     -----
-    How much supply it takes follows from public numbers: noise on the use of each supply is about
-    2.5 units over eps, a unit being the most that one person uses, and the reserve for 10 supplies
-    at 95 % is about 12 units over eps. ``allocation.plan(eps)`` says it.
+    How much supply it takes follows from public numbers: noise on the use of each supply has a
+    standard deviation of about 3.8 units over eps, a unit being the most that one person uses, and
+    the reserve for 10 supplies at 95 % is 12 to 15 units over eps. ``allocation.plan(eps)`` says
+    it.
 
     Examples
     --------

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from privlp.allocation.advice import ROUGH, advice_of
+from privlp.allocation.advice import advice_of
 from privlp.allocation.demand import rounding
+from privlp.allocation.losses import ROUGH, losses_of
 from privlp.allocation.sizes import Sizes
 from privlp.checks import is_probability
 from privlp.errors import InvalidParameterError
@@ -49,7 +50,7 @@ _LEVELS = 41
 _LEAST_TOLERANCE = 2.0**-36
 # The chance that the cover of the computed minimum is larger than allowed for.
 _COVER_FAILS = 1e-6
-# Beyond this share of all supplies, noise and reserve are too much.
+# Beyond this share of what can be used, noise and reserve are too much.
 _TOO_MUCH = 0.4
 
 
@@ -91,9 +92,14 @@ class AllocationPlan:
     closed : tuple of int
         Supplies not above the reserve: nobody gets any of them.
     share : float
-        The reserve and, where there is none, the noise, as a share of all supplies. Of the best
-        total value about this share is lost, to twice as much: more where prices of supplies
-        differ, which the first common price is far from.
+        The reserve and, where there is none, the noise, as a share of all supplies.
+    lost_if_spread, lost_if_crowded : float
+        The share of the best total value that is lost, at most about: where wishes spread over the
+        supplies as these do, and where many people want the same few. Both follow from supplies,
+        reserve, softness and the number of people (or the nominal one), each of whom uses at most
+        one unit. They are no proof: none of the allocations measured lost more
+        (``docs/results/allocation.md``). There what people get is worth from a half to all of
+        `largest_value`; where it is worth far less, soft choices lose more.
     softness : float
         How sharply people choose, in units of value: options that differ by much less share.
     verdict : Verdict
@@ -114,6 +120,8 @@ class AllocationPlan:
     feasible: float | None
     closed: tuple[int, ...]
     share: float
+    lost_if_spread: float
+    lost_if_crowded: float
     softness: float
     verdict: Verdict
     advice: str
@@ -248,15 +256,15 @@ def _described(
 ) -> AllocationPlan:
     last, unit = stages[-1], sizes.unit
     noise = math.sqrt(2) * last.term.scale
-    lost = last.reserve if feasible is not None else noise
-    total = float(sizes.supplies.sum())
-    share = float(np.minimum(sizes.supplies, lost).sum()) / total if total else 1.0
+    kept = last.reserve if feasible is not None else noise
+    share = float(np.minimum(sizes.supplies, kept).sum() / sizes.supplies.sum())
+    losses = losses_of(sizes, eps, kept, last.softness)
     closed = tuple(np.flatnonzero(sizes.supplies <= last.reserve).tolist())
     verdict = (
         Verdict.ENOUGH_SUPPLY
-        if share <= ROUGH
+        if losses.binding <= ROUGH
         else Verdict.ROUGH
-        if share <= _TOO_MUCH
+        if losses.binding <= _TOO_MUCH
         else Verdict.TOO_LITTLE_SUPPLY
     )
     return AllocationPlan(
@@ -265,9 +273,11 @@ def _described(
         feasible=feasible,
         closed=closed,
         share=share,
+        lost_if_spread=losses.spread,
+        lost_if_crowded=losses.crowded,
         softness=last.softness * sizes.largest_value,
         verdict=verdict,
-        advice=advice_of(verdict, sizes, eps, feasible, noise * unit, lost, share, len(closed)),
+        advice=advice_of(verdict, sizes, eps, feasible, kept * unit, share, losses, len(closed)),
         _start=start,
         _levels=np.linspace(0.0, 1.0, _LEVELS),
         _stages=stages,
