@@ -152,7 +152,8 @@ _INTRODUCTION = (
     " supplies hold nothing is cut). *Use*: the largest use over supply, mean of draws. *Held*: the"
     " share of draws in which all supplies hold; 0.95 was asked for. *Kept back*: the reserve over"
     " supply. *Lost at most*: what the plan says of wishes that spread over the supplies, and of"
-    " wishes that crowd on a few (popular). Last columns: without reserve, `feasible=None`."
+    " wishes that crowd on a few (popular); its margins were chosen so as to cover this page."
+    " Last columns: without reserve, `feasible=None`."
 )
 _WHY = (
     "In the even family welfare is the optimum less the reserve, but for one or two percent. At"
@@ -161,8 +162,8 @@ _WHY = (
     " proved. Enough for 90 % are 105 places of each slot (91.8%; 110: 96.4%), ε = 1.5 (90.4%), or"
     " neighbours who come and go (93.2%, last table)."
     " A lower bound is [proved](../proofs.md) for another kind of mechanism, with sharp shares, and"
-    " for data in which some people want nothing: there 4 places of a slot are unused at least half"
-    " of the time. It holds neither for the soft shares of `allocate` nor for this family, in which"
+    " for data in which some people want nothing: with 4 or more of them, and a chance of at most"
+    " 1/200 that a slot is exceeded, 4 places of it are unused at least half of the time. It holds neither for the soft shares of `allocate` nor for this family, in which"
     " everybody wants a place; and 4 places of 100 would not exclude 90 %. What we know of smaller"
     " reserves: to give the noise all of ε would leave one of 9.2, with nothing for prices to adapt"
     " by; in trials (seeds below 100) a smaller"

@@ -11,8 +11,9 @@ from privlp.allocation.sizes import Sizes
 #: Up to this share of what can be used kept back, nine tenths of the best total value were reached
 #: in trials, or nearly so; beyond it a plan is rough.
 ROUGH = 0.07
-# Soft choices and prices that are off lose value besides. In trials this was less than so many
-# times the softness: where wishes spread over supplies, and where they crowd on a few.
+# Soft choices and prices that are off lose value besides: in trials less than so many times the
+# softness, where wishes spread over supplies and where they crowd on a few. Chosen so as to cover
+# docs/results/allocation.md, and trials with other seeds.
 _SPREAD, _CROWDED = 2.5, 4.0
 # With fewer people times eps the first common price may be far off, and supplies that hold more
 # than people can use do not help as they should: 48 % were lost where the reserve cost 7 %.
