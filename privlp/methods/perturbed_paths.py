@@ -20,7 +20,10 @@ FloatArray = npt.NDArray[np.float64]
 Path = Callable[[float], FloatArray]
 
 # How far back towards the cheapest point, and forward where no point is known.
-_BACK, _FAR_BACK, _FORWARD, _LEAST_FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.6, 0.75, 1.0, 0.95, 4.0
+_BACK, _FAR_BACK, _FORWARD, _ALL_THE_WAY = 0.25, 0.6, 0.75, 0.95
+# Forward in the last search: so far, and so many times as far as a known point. The second numbers
+# are for counts whose deviation is a quarter of s or more: they may have taken bad points for good.
+_LEAST_FORWARD, _BEYOND, _NOISY = (0.3, 1.0), (1.5, 4.0), 0.25
 #: So many deviations of noise are hardly ever exceeded: a count below that may be 0.
 SURE = 3.0
 # The last point misses no more than s rows with this probability, as far as counts tell.
@@ -142,10 +145,12 @@ class PathSearch:
         found = [counts(path(probe)) for path in paths]
         path, tried[probe] = paths[int(np.argmin(found))], min(found)
         if last:
-            top = max(_BEYOND * top, _LEAST_FORWARD)
+            noisy = [0.0, _NOISY * self._s]
+            beyond = float(np.interp(counts.sigma, noisy, _BEYOND))
+            top = max(beyond * top, float(np.interp(counts.sigma, noisy, _LEAST_FORWARD)))
             if self.known:
                 gap = self._regions.cost(self.safest()) - self._regions.cost(x)
-                top = max(top, _BEYOND * gap / unit)
+                top = max(top, beyond * gap / unit)
         return _Way(path, low, top, probe, tried)
 
     def _surely(self, counts: NoisyCounts, way: _Way) -> FloatArray:
