@@ -191,7 +191,7 @@ def _require_positive(value: Any, name: str, most: int) -> None:
         raise InvalidParameterError(
             f"{name} must be a positive integer, got {value!r}.", parameter=name
         )
-    if value > most:
+    if int(value) > most:
         raise InvalidParameterError(f"{name} must be at most {most:,}.", parameter=name)
 
 
