@@ -155,7 +155,7 @@ def _cheapest(lp: LinearProgram, solutions: list[Solution]) -> tuple[float, int]
         missed = int(np.count_nonzero(~enough))
         if missed <= _GIVEN_UP:
             exact = solve_exact(LinearProgram(lp.c, lp.A[enough], lp.b[enough]))
-            found.append((exact.objective, missed))
+            found.append((float(exact.objective or math.nan), missed))
     return min(found, default=(math.nan, 0))
 
 
