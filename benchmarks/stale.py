@@ -34,6 +34,19 @@ STORED = tuple(
 #: Everything that a solve runs, but for the privacy of it.
 _ROOMS = "methods methods/published players duals regions rows relations problem"
 SOLVERS = ("privlp/solve.py", *(f"privlp/{room}/*.py" for room in _ROOMS.split()))
+#: Stands for this module and all that it needs.
+_NEEDED = "needed by "
+
+
+def _solved_by(*methods: str) -> tuple[str, ...]:
+    """What solves run on pages that name their methods."""
+    return (
+        "privlp/solve.py",
+        "privlp/methods/auto.py",
+        *(f"{_NEEDED}privlp/methods/{method}.py" for method in methods),
+    )
+
+
 AUDITS = ("privlp/audits/*.py", "tests/conformance_*.py")
 _CLASSIFIERS = (
     "account base classes losses margins minimise neighbours perturbation perturbed_classifiers"
@@ -61,10 +74,22 @@ COUNTED = (
     "privlp/regions/polytope.py",
     "privlp/methods/mirror_best.py",
 )
-SELECTION_CLASSIFIER = ("svm_models/dmw_svc.py", *SOLVERS)
-#: Stands for this module and all that it needs.
-_NEEDED = "needed by "
 DESCENT_CLASSIFIER = (f"{_NEEDED}svm_models/private_lp_svc.py",)
+SELECTION_CLASSIFIER = (
+    "svm_models/dmw_svc.py",
+    *_solved_by("dmw", "published/dmw", "published/count_score"),
+)
+NEVER_VIOLATED = _solved_by(
+    "never_violated",
+    "measured_slack",
+    "moving_rows",
+    "noisy_numbers",
+    "quantile_noise",
+    "bounded_noise",
+    "published/truncated_laplace",
+    "direct_noise",
+    "multiplicative_weights",
+)
 
 #: The sources that decide what a page shows, besides benchmarks/<page>.py. A star stands for any
 #: name; "needed by" a module are the module and all that it imports, directly or not.
@@ -77,7 +102,11 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "accounting": (*PRIVACY, *CLASSIFIERS, *COUNTED, "benchmarks/noise_levels.py"),
     "cm_logistic": (*PRIVACY, *CLASSIFIERS, *FOLDS),
-    "covering": (*PRIVACY, *SOLVERS, "benchmarks/problems.py"),
+    "covering": (
+        *PRIVACY,
+        *_solved_by("staged_at_optimum", "mirror_best", "dmw", "published/dmw"),
+        "benchmarks/problems.py",
+    ),
     "exact_noise": (
         *PRIVACY,
         *SOLVERS,
@@ -87,7 +116,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "benchmarks/thesis.py",
     ),
     "family": (*PRIVACY, *SOLVERS, "privlp/plan.py", "benchmarks/problems.py"),
-    "ftpl": (*PRIVACY, *SOLVERS, "benchmarks/problems.py"),
+    "ftpl": (*PRIVACY, *_solved_by("ftpl", "mirror"), "benchmarks/problems.py"),
     "fuzz": ("tests/fuzz/*.py",),
     "generated": (
         *PRIVACY,
@@ -97,7 +126,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "benchmarks/families/*.py",
         "benchmarks/generated_tables/*.py",
     ),
-    "low_sensitivity": (*PRIVACY, *SOLVERS, "benchmarks/problems.py"),
+    "low_sensitivity": (*PRIVACY, *NEVER_VIOLATED, "benchmarks/problems.py"),
     "lp_svm": THESIS,
     "methods_over_eps": (
         *PRIVACY,
@@ -113,10 +142,10 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "benchmarks/model_pictures.py",
         "benchmarks/families/instance.py",
     ),
-    "feasible": (*PRIVACY, *SOLVERS, "privlp/examples.py"),
+    "feasible": (*PRIVACY, *NEVER_VIOLATED, "privlp/examples.py"),
     "never_violated": (
         *PRIVACY,
-        *SOLVERS,
+        *NEVER_VIOLATED,
         "privlp/examples.py",
         "benchmarks/advertising_sizes.py",
     ),
@@ -130,7 +159,13 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "svm_models/plan.py",
         "benchmarks/regression.py",
     ),
-    "blocks": (*PRIVACY, *SOLVERS, "benchmarks/scale.py"),
+    "blocks": (
+        *PRIVACY,
+        *_solved_by("mirror"),
+        "privlp/problem/parquet_rows.py",
+        "privlp/problem/program_from_files.py",
+        "benchmarks/scale.py",
+    ),
     "scale": (*PRIVACY, *SOLVERS),
     "scm_curves": (
         *PRIVACY,

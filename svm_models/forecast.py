@@ -36,9 +36,17 @@ _MOMENTS = 0.6, 3.0
 # Numbers of records and eps beyond which nobody has to look, and steps of the search.
 _MOST_RECORDS, _MOST_EPS = 1e10, 20.0
 _STEPS = 24
+# In units of the reach of y, in which y is between -1 and 1. If errors of up to 1 are ignored, a
+# prediction of 0 costs nothing. Residuals within that range have a standard deviation of at most 1:
+# of less than twice the errors that are ignored, where those exceed 1/2.
+_ALL_IGNORED, _TOO_LARGE_TO_BE_HALF = 1.0, 0.5
 _DOUBT = (
     " It may do much more harm: the counts and second moments from which the fit starts hardly rise"
     " above their noise."
+)
+_TAILS = (
+    " Features of which most values fill a small part of their declared range can lose hundreds of"
+    " times as much: declare a tighter range, to which values are clipped, or take logarithms."
 )
 
 
@@ -81,6 +89,9 @@ class Forecast:
         Standard deviation of noise on one count, as a share of the records.
     moments : float
         Noise on second moments, over those of records that are alike in all directions.
+    ignored : float
+        Size of errors that cost nothing, as a share of the reach of y. Where it is positive,
+        `moved` and `excess` take the residuals' standard deviation for twice that size.
     """
 
     parts: tuple[Part, ...]
@@ -88,6 +99,17 @@ class Forecast:
     excess: float
     counts: float
     moments: float
+    ignored: float
+
+    @property
+    def flat(self) -> bool:
+        """Whether one prediction for everyone costs nothing, whatever the records."""
+        return self.ignored >= _ALL_IGNORED
+
+    @property
+    def believable(self) -> bool:
+        """Whether residuals can be as large as the forecast takes them."""
+        return self.ignored <= _TOO_LARGE_TO_BE_HALF
 
     @property
     def starts(self) -> bool:
@@ -102,7 +124,7 @@ class Forecast:
     @property
     def verdict(self) -> Verdict:
         """Whether records and eps are enough."""
-        if self.starts_well and self.excess <= _EXCESS[0]:
+        if self.starts_well and self.excess <= _EXCESS[0] and self.believable:
             return Verdict.ENOUGH_ROWS
         if self.starts and self.excess <= _EXCESS[1]:
             return Verdict.ROUGH
@@ -159,10 +181,12 @@ class Regression:
         scale = self.loss.usual_scale
         curvature = self.loss.curvature(scale) * scale
         by = np.sqrt(OF_A_MEAN * of_sums) * p / (n * curvature)
+        flat = self.loss.ignored >= _ALL_IGNORED  # the least loss is 0, and nothing holds a fit
         return Forecast(
             parts=_parts(charges, n),
-            moved=float(by.max()),
-            excess=float(self.loss.excess(by).max()),
+            moved=math.inf if flat else float(by.max()),
+            excess=math.inf if flat else float(self.loss.excess(by).max()),
+            ignored=self.loss.ignored,
             counts=sigma[OF_SIZES] / n,
             # Noise in a symmetric matrix has eigenvalues of up to about sigma sqrt(2 p); moments of
             # records of norm 1 that are alike in all directions are n / p.
@@ -204,11 +228,15 @@ def advice_on(
         What other numbers of records, and other eps, would do.
     """
     verdict = found.verdict
-    if verdict is Verdict.ENOUGH_ROWS:
+    if found.flat:
         return (
-            f"{verdict}: {_expected(found)}, if residuals are about normal. Features with long"
-            " tails lose more."
+            f"{verdict}: no number would be enough. epsilon is so large beside y_bounds that the"
+            " same prediction for everyone costs nothing, whatever the records, so the coefficients"
+            " mean nothing. Take a smaller epsilon."
         )
+    supposed = _supposed(found)
+    if verdict is Verdict.ENOUGH_ROWS:
+        return f"{verdict}: {_expected(found)}, if residuals are about normal.{supposed}{_TAILS}"
 
     n = _least_enough(lambda n: forecast(math.ceil(n), eps), max(records, 1), _MOST_RECORDS)
     better = _least_enough(lambda more: forecast(records, more), eps, _MOST_EPS)
@@ -218,13 +246,24 @@ def advice_on(
     would = f" About {', or '.join(ways)}{comma} would be enough." if ways else ""
     if verdict is Verdict.ROUGH:
         doubt = "" if found.starts_well else _DOUBT
-        return f"{verdict}: {_expected(found)}.{doubt}{would}"
+        return f"{verdict}: {_expected(found)}.{doubt}{would}{supposed}"
     because = (
         _expected(found)
         if found.starts
         else "noise drowns the counts and second moments from which the fit starts"
     )
-    return f"{verdict}: {because}, so the coefficients will most likely mean nothing.{would}"
+    so = "so the coefficients will most likely mean nothing"
+    return f"{verdict}: {because}, {so}.{would}{supposed}"
+
+
+def _supposed(found: Forecast) -> str:
+    """What a forecast takes for granted where small errors cost nothing."""
+    if not found.ignored:
+        return ""
+    size = " This supposes residuals with a standard deviation of about twice epsilon or more"
+    if not found.believable:
+        return f"{size}, for which epsilon is too large beside y_bounds: take a smaller epsilon."
+    return f"{size}, which is private and was not looked at: smaller ones lose far more."
 
 
 def _expected(found: Forecast) -> str:

@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from tabulate import tabulate
 
 from privlp import InvalidParameterError, UnsupportedProblemError, Verdict
 from privlp.privacy import LaplaceMechanism
+from privlp.privacy.limits import validated_budget
 from svm_models.forecast import Part
 from svm_models.neighbours import SHARE_OF_THE_COUNT, accounted
 from svm_models.regression_base import PrivateLinearRegressor
 
 _COLUMNS = 98
+# Larger records, and more of them, than a fit can hold.
+_MOST_FEATURES, _MOST_RECORDS = 10**6, 10**15
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,9 @@ class FitPlan:
         Standard deviation by which noise moves a typical prediction, in units of the standard
         deviation of the residuals of the best fit. Of several quantiles, the noisiest.
     excess_loss : float
-        By what share noise raises the mean loss above that of the exact fit. It takes residuals for
-        normal; for :class:`~svm_models.PrivateLPSVR`, with a standard deviation of twice `epsilon`.
+        By what share noise raises the mean loss above that of the exact fit, if residuals are
+        normal; for :class:`~svm_models.PrivateLPSVR`, if their standard deviation is twice
+        `epsilon`. Infinite where `epsilon` is so large beside y_bounds that the loss is flat.
     parts : tuple of Part
         On what the budget goes: ``purpose``, number of ``draws``, ``share`` of the budget, and
         ``noise`` of one draw, as the share of the records that would have to be replaced, all in
@@ -89,16 +94,25 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
     Raises
     ------
     InvalidParameterError
-        If `estimator` is a class, a parameter or a bound is missing or out of range, eps is
-        infinite, or n_samples is not the declared nominal_n.
+        If `estimator` is a class or no estimator, a parameter or a bound is missing or out of
+        range, eps is infinite, or n_samples is not the declared nominal_n.
     UnsupportedProblemError
         If the estimator has no plan: classifiers have none.
 
     Notes
     -----
     The noise follows from the charges. What it does to the loss was calibrated on generated
-    records, and the plan may be wrong for others (``docs/results/regression_plan.md``). Features
-    with long tails, of which most values lie in a small part of X_bounds, lose more than predicted.
+    records, and the plan may be wrong for others (``docs/results/regression_plan.md``). Two things
+    are private, so that no plan sees them:
+
+    - Long tails. A feature of which most values lie in a small part of X_bounds can lose hundreds
+      of times as much as predicted: declare tighter bounds, to which values are clipped, or take
+      logarithms.
+    - The size of residuals beside `epsilon` of :class:`~svm_models.PrivateLPSVR`. The plan supposes
+      a standard deviation of twice `epsilon`. Larger residuals lose less; those with half of
+      `epsilon`, a hundred times as much. Where y_bounds leave no room for residuals of that size,
+      the verdict is ``ROUGH`` at best; where one prediction for everyone costs nothing whatever
+      the records, ``TOO_FEW_ROWS``.
 
     Examples
     --------
@@ -116,24 +130,31 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
             f" {name}(eps, delta, ...).",
             parameter="estimator",
         )
+    if not isinstance(estimator, BaseEstimator):
+        raise InvalidParameterError(
+            "estimator must be a PrivateQuantileRegressor or a PrivateLPSVR with its parameters,"
+            f" got {type(estimator).__name__}.",
+            parameter="estimator",
+        )
     if not isinstance(estimator, PrivateLinearRegressor):
         raise UnsupportedProblemError(
             "There are plans for PrivateQuantileRegressor and PrivateLPSVR, but not for"
             f" {type(estimator).__name__}. Try it on made-up records of the same number instead."
         )
+    eps, _ = validated_budget(estimator.eps, estimator.delta)
     counts = _counts(estimator, n_features)
     records = _records(estimator, n_samples)
-    if math.isinf(estimator.eps):
+    if math.isinf(eps):
         raise InvalidParameterError(
             "eps must be finite: without noise there is nothing to plan.", parameter="eps"
         )
-    found = estimator._forecast(records, n_features, estimator.eps)
+    found = estimator._forecast(records, n_features, eps)
     return FitPlan(
         verdict=found.verdict,
         advice=estimator._advice(found, records, n_features),
         prediction_noise=found.moved,
         excess_loss=found.excess,
-        parts=_with_count(found.parts, estimator.eps, records) if counts else found.parts,
+        parts=_with_count(found.parts, eps, records) if counts else found.parts,
         n_samples=records,
         n_features=n_features,
     )
@@ -141,7 +162,7 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
 
 def _counts(estimator: PrivateLinearRegressor, n_features: Any) -> bool:
     """Whether a noisy count of records is bought; an error if a public parameter is wrong."""
-    _require_positive(n_features, "n_features")
+    _require_positive(n_features, "n_features", _MOST_FEATURES)
     accounted(estimator.relation, estimator.nominal_n)
     estimator._require_delta()
     return estimator._counts()
@@ -156,7 +177,7 @@ def _records(estimator: PrivateLinearRegressor, n_samples: Any) -> int:
             parameter="n_samples",
         )
     found: Any = nominal if n_samples is None else n_samples
-    _require_positive(found, "n_samples")
+    _require_positive(found, "n_samples", _MOST_RECORDS)
     if nominal is not None and found != nominal:
         raise InvalidParameterError(
             f"n_samples = {found} is not nominal_n = {nominal}, by which fit goes. Give None.",
@@ -165,11 +186,13 @@ def _records(estimator: PrivateLinearRegressor, n_samples: Any) -> int:
     return int(found)
 
 
-def _require_positive(value: Any, name: str) -> None:
+def _require_positive(value: Any, name: str, most: int) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise InvalidParameterError(
             f"{name} must be a positive integer, got {value!r}.", parameter=name
         )
+    if int(value) > most:
+        raise InvalidParameterError(f"{name} must be at most {most:,}.", parameter=name)
 
 
 def _with_count(parts: tuple[Part, ...], eps: float, n: int) -> tuple[Part, ...]:

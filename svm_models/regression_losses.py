@@ -65,9 +65,15 @@ class ResidualLoss(ABC):
     def usual_scale(self) -> float:
         """Standard deviation of residuals that plans assume: it matters where errors are ignored.
 
-        It is private. Plans take it for twice the size of the errors that are ignored.
+        It is private. Plans take it for twice the size of the errors that are ignored: larger
+        residuals lose less than that forecast, smaller ones far more.
         """
         return 1.0
+
+    @property
+    def ignored(self) -> float:
+        """Residuals up to this size cost nothing, in the units of residuals."""
+        return 0.0
 
     @abstractmethod
     def width(self, share: float, scale: float) -> FloatArray:
@@ -165,6 +171,10 @@ class EpsilonInsensitive(ResidualLoss):
     def curvature(self, scale: float) -> FloatArray:
         normal = 2 * _NORMAL.pdf(min(self.epsilon / scale, 1e3))
         return np.array([max(normal, _LEAST_CURVATURE)]) / scale
+
+    @property
+    def ignored(self) -> float:
+        return self.epsilon
 
     def excess(self, moved: FloatArray) -> FloatArray:
         ignored = self.epsilon / self.usual_scale

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -495,7 +496,7 @@ def test_an_interruption_exits_with_130(model, monkeypatch):
 def test_demo_solves_real_records_and_draws(tmp_path):
     pytest.importorskip("statsmodels")
     picture = tmp_path / "demo.png"
-    result = call("demo", "--output", picture, "--seed", 0)
+    result = call("demo", "--output", picture, "--seed", 1)
     assert result.exit_code == 0, result.output
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "20,190 records" in result.output
@@ -509,8 +510,12 @@ def test_demo_solves_real_records_and_draws(tmp_path):
     )
     table = [[float(cell.replace(",", "")) for cell in row] for row in rows]
     assert [row[0] for row in table] == [0.1, 0.25, 0.5, 1, 4]
-    spread = [row[4] - row[3] for row in table]
+    spread = [row[2] - row[1] for row in table]
     assert spread[0] > 10 * spread[-1]  # more eps: answers lie closer together
+    said = (Path(__file__).parents[1] / "docs/results/claims.md").read_text(encoding="utf-8")
+    for eps, low, high, *_ in (table[0], table[3], table[4]):
+        assert f"{low:.1f} to {high:.1f} (ε = {eps:g})" in said
+    assert all(most <= 400 for *_, most in table)
     missed_at_four = table[-1][3:5]
     assert 350 < missed_at_four[0] <= missed_at_four[1] <= 400
     assert 14 < table[-1][1] <= table[-1][2] < 15.5  # visits; exact: 71.5

@@ -153,6 +153,24 @@ def test_messages_name_no_file_where_the_number_of_rows_is_private(tmp_path):
         read(tmp_path, neighbours=ConstraintPrivate("add-remove", nominal_n=20))
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_whether_a_table_has_a_row_does_not_show_where_their_number_is_private(tmp_path, sparse):
+    relation = ConstraintPrivate("add-remove", nominal_n=1_000)
+    found = []
+    for n in (0, 1):
+        frame(*table(20)).iloc[:n].to_parquet(tmp_path / "a.parquet")
+        lp = read(tmp_path, neighbours=relation, bounds=(0, 5), sparse=sparse)
+        solution = privlp.solve(lp, eps=1.0, delta=1e-6, s=100, rng=0)
+        found.append((solution.method, solution.privacy.entries, solution.x.shape))
+    assert found[0] == found[1]
+
+
+def test_a_table_without_a_row_is_refused_where_their_number_is_public(tmp_path):
+    frame(*table(20)).iloc[:0].to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InvalidProblemError, match="The problem is empty"):
+        read(tmp_path)
+
+
 def test_what_is_refused(folder, tmp_path):
     cases = [
         (lambda: read(tmp_path / "none"), InvalidParameterError, "no file or folder"),

@@ -18,7 +18,14 @@ from privlp import (
     UnsupportedProblemError,
     Verdict,
 )
-from svm_models import FitPlan, LPQuantileRegressor, PrivateLPSVR, PrivateQuantileRegressor, plan
+from svm_models import (
+    LPSVR,
+    FitPlan,
+    LPQuantileRegressor,
+    PrivateLPSVR,
+    PrivateQuantileRegressor,
+    plan,
+)
 from svm_models.neighbours import SHARE_OF_THE_COUNT, counted
 from svm_models.regression_base import PrivateLinearRegressor
 
@@ -63,7 +70,9 @@ def warned(estimator, X, y):
             5000,
             "Enough rows for this eps: noise moves a typical prediction by about 0.02 standard"
             " deviations of the residuals, and raises the loss by about 0.02 % of the exact fit's,"
-            " if residuals are about normal. Features with long tails lose more.",
+            " if residuals are about normal. Features of which most values fill a small part of"
+            " their declared range can lose hundreds of times as much: declare a tighter range, to"
+            " which values are clipped, or take logarithms.",
         ),
         (
             1.0,
@@ -88,6 +97,81 @@ def test_advice_in_words(eps, n, words):
     assert words.startswith(f"{found.verdict}: ")
 
 
+def ignoring(epsilon, eps=1.0, **options):
+    return PrivateLPSVR(eps, 1e-6, epsilon=epsilon, **{**BOUNDS, **options})
+
+
+SUPPOSED = " This supposes residuals with a standard deviation of about twice epsilon or more"
+NOT_SEEN = f"{SUPPOSED}, which is private and was not looked at: smaller ones lose far more."
+
+
+@pytest.mark.parametrize("n", [5000, 600, 40])
+def test_support_vectors_say_what_is_supposed_of_residuals(n):
+    advice = plan(ignoring(1.0), n, 5).advice
+    assert NOT_SEEN in advice
+    assert SUPPOSED not in plan(ignoring(0.0), n, 5).advice
+    assert SUPPOSED not in plan(KINDS["median"](1.0), n, 5).advice
+
+
+@pytest.mark.parametrize("epsilon", [20.1, 39.9])
+def test_errors_that_residuals_can_hardly_exceed_are_never_enough(epsilon):
+    """More than a quarter of the range of y, 80: however many records there are."""
+    assert plan(ignoring(20.0), 5000, 5).verdict is Verdict.ENOUGH_ROWS
+    for n in (5000, 10**9):
+        found = plan(ignoring(epsilon), n, 5)
+        assert found.verdict is Verdict.ROUGH
+        assert found.advice.endswith(
+            f"{SUPPOSED}, for which epsilon is too large beside y_bounds: take a smaller epsilon."
+        )
+        assert "would be enough" not in found.advice
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "options"),
+    [
+        (40.0, {}),
+        (1e9, {}),
+        (1e308, {"y_bounds": (0, 1e-90)}),
+        (60.0, {"fit_intercept": False}),
+    ],
+)
+def test_a_loss_that_one_prediction_brings_to_nothing_has_a_warning(epsilon, options):
+    """By what is declared alone: the records say nothing, and are as good as any."""
+    found = plan(ignoring(epsilon, **options), 10**6, 2)
+    assert found.verdict is Verdict.TOO_FEW_ROWS
+    assert found.prediction_noise == found.excess_loss == math.inf
+    assert found.advice == (
+        "Too few rows for this eps: no number would be enough. epsilon is so large beside y_bounds"
+        " that the same prediction for everyone costs nothing, whatever the records, so the"
+        " coefficients mean nothing. Take a smaller epsilon."
+    )
+    assert warned(ignoring(epsilon, random_state=0, **options), *data(3000, 2)) == [found.advice]
+
+
+def test_without_an_intercept_half_the_range_is_not_all():
+    assert plan(ignoring(59.0, fit_intercept=False), 5000, 2).verdict is Verdict.ROUGH
+
+
+def mean_beyond(epsilon, fit, X, y):
+    return np.maximum(np.abs(y - fit.predict(X)) - epsilon, 0).mean()
+
+
+def test_small_residuals_lose_far_more_than_supposed_and_large_ones_less():
+    """Mean of three seeds; residuals of half of epsilon lose at least ten times the forecast."""
+    X, _ = data(5000, 3)
+    rng = np.random.default_rng(1)
+    lost = {}
+    for sd in (1.0, 4.0, 8.0):
+        y = 1 + X @ [-1.0, 0.5, 2.0] + rng.normal(0, sd, 5000)
+        best = mean_beyond(2.0, LPSVR(C=1e3, epsilon=2.0).fit(X, y), X, y)
+        fits = [ignoring(2.0, random_state=seed).fit(X, y) for seed in range(3)]
+        lost[sd] = np.mean([mean_beyond(2.0, fit, X, y) for fit in fits]) / best - 1
+    foreseen = plan(ignoring(2.0), 5000, 3).excess_loss
+    assert lost[1.0] > 10 * foreseen
+    assert lost[4.0] < 4 * foreseen
+    assert lost[8.0] < 4 * foreseen
+
+
 def test_a_fit_that_would_only_be_noisy_says_by_how_much():
     advice = plan(KINDS["three"](1.0), 600, 5).advice
     assert advice.startswith("Too few rows for this eps: noise moves a typical prediction by about")
@@ -109,7 +193,7 @@ def test_print_shows_the_parts_and_the_advice():
     assert lines[0].split("  ")[0] == "part"
     assert lines[2].startswith("count the records  ")
     assert sum("sum the slopes of the records' losses, stage" in line for line in lines) == 3
-    assert "Enough rows for this eps: " in lines[-3]
+    assert lines[lines.index("") + 1].startswith("Enough rows for this eps: ")
     assert max(map(len, lines)) <= 110
 
 
@@ -300,6 +384,15 @@ def test_a_fit_loses_about_what_its_plan_says():
         ({"relation": "both"}, 9, 5, "relation must be 'replace' or 'add-remove', got 'both'"),
         ({"eps": math.inf}, 9, 5, "eps must be finite: without noise there is nothing to plan."),
         ({"eps": -1.0}, 9, 5, "eps must be positive"),
+        ({"eps": "1"}, 9, 5, "eps must be a number, got str."),
+        ({"eps": None}, 9, 5, "eps must be a number, got NoneType."),
+        ({"eps": [1]}, 9, 5, "eps must be a number, got list."),
+        ({"eps": 10**400}, 9, 5, "eps is beyond double precision"),
+        ({"eps": "1", "delta": 0.0}, 9, 5, "eps must be a number, got str."),
+        ({"delta": "x"}, 9, 5, "delta must be a number, got str."),
+        ({}, 10**400, 5, "n_samples must be at most 1,000,000,000,000,000."),
+        ({}, 9, 10**400, "n_features must be at most 1,000,000."),
+        ({**ADDED, "nominal_n": 10**400}, None, 5, "nominal_n must be at most"),
         ({"delta": 0.0}, 9, 5, "delta must be positive: PrivateQuantileRegressor adds Gaussian"),
         ({"quantile": 2}, 9, 5, "quantile must be a number between 0 and 1"),
         ({"y_bounds": None}, 9, 5, "y_bounds is missing: declare"),
@@ -322,7 +415,7 @@ CLASSIFIERS = [
 
 @pytest.mark.parametrize(
     "refused",
-    [*(object.__new__(cls) for cls in CLASSIFIERS), LPQuantileRegressor(), 7],
+    [*(object.__new__(cls) for cls in CLASSIFIERS), LPQuantileRegressor()],
     ids=lambda refused: type(refused).__name__,
 )
 def test_what_has_no_plan_is_refused_by_name(refused):
@@ -332,6 +425,17 @@ def test_what_has_no_plan_is_refused_by_name(refused):
     assert str(error.value) == (
         f"There are plans for PrivateQuantileRegressor and PrivateLPSVR, but not for {name}. Try it"
         " on made-up records of the same number instead."
+    )
+
+
+@pytest.mark.parametrize("refused", [None, "x", 7], ids=repr)
+def test_what_is_no_estimator_is_refused(refused):
+    with pytest.raises(InvalidParameterError) as error:
+        plan(refused, 100, 5)
+    assert error.value.parameter == "estimator"
+    assert str(error.value) == (
+        "estimator must be a PrivateQuantileRegressor or a PrivateLPSVR with its parameters, got"
+        f" {type(refused).__name__}."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -90,9 +91,10 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
         eps: [int(_too_few(lp, solution).sum()) for solution in drawn]
         for eps, drawn in draws.items()
     }
+    cheapest = _cheapest(lp, draws[_EPSILONS[-1]])
     rows: list[tuple[str, ...]] = [
         ("none: exact", "", f"{exact.objective:.1f}", "0"),
-        ("none: exact**", "", *_cheapest(lp, draws[_EPSILONS[-1]])),
+        ("none: exact**", "", *(f"{cheapest[0]:.1f}", str(cheapest[1]))),
     ]
     rows += [_row(eps, drawn, missed[eps]) for eps, drawn in draws.items()]
     echo(tabulate(rows, headers=_HEADERS, disable_numparse=True))
@@ -101,7 +103,7 @@ def run_demo(picture: Path, seed: int | None, echo: Callable[[str], Any]) -> Non
     echo(f"The first formula at eps = {_EPS_OF_LEDGER:g}:\n{_formula(lp, released)}\n")
     echo(f"What it spent:\n{released.privacy}\n")
     echo(f"{released.privacy.statement()}\n")
-    _dots(axes, draws, missed)
+    _dots(axes, draws, missed, cheapest[0])
     save_figure(axes, picture)
     echo(f"Picture: {picture}")
 
@@ -142,7 +144,7 @@ def _too_few(lp: LinearProgram, solution: Solution) -> npt.NDArray[np.bool_]:
     return missed
 
 
-def _cheapest(lp: LinearProgram, solutions: list[Solution]) -> tuple[str, str]:
+def _cheapest(lp: LinearProgram, solutions: list[Solution]) -> tuple[float, int]:
     """Cost and number of people missed, of the best exact formula that misses few enough.
 
     It is sought among those that are cheapest for the people to whom a private one grants enough.
@@ -153,11 +155,8 @@ def _cheapest(lp: LinearProgram, solutions: list[Solution]) -> tuple[str, str]:
         missed = int(np.count_nonzero(~enough))
         if missed <= _GIVEN_UP:
             exact = solve_exact(LinearProgram(lp.c, lp.A[enough], lp.b[enough]))
-            found.append((exact.objective, missed))
-    if not found:
-        return "not found", ""
-    objective, missed = min(found)
-    return f"{objective:.1f}", str(missed)
+            found.append((float(exact.objective or math.nan), missed))
+    return min(found, default=(math.nan, 0))
 
 
 def _row(eps: float, solutions: list[Solution], missed: list[int]) -> tuple[str, ...]:
@@ -177,26 +176,27 @@ def _formula(lp: LinearProgram, solution: Solution) -> str:
     return f"visits: {'; '.join(parts)}."
 
 
-def _dots(axes: Axes, draws: dict[float, list[Solution]], missed: dict[float, list[int]]) -> None:
-    """People who get too few visits, one dot a draw, over the levels of privacy."""
+def _dots(
+    axes: Axes, draws: dict[float, list[Solution]], missed: dict[float, list[int]], cheapest: float
+) -> None:
+    """Visits granted, one dot a draw, over the levels of privacy."""
     offsets = np.linspace(-0.2, 0.2, _DRAWS)
+    granted = np.array([[one.objective for one in drawn] for drawn in draws.values()])
+    too_few = np.array(list(missed.values())) > _GIVEN_UP
+    places = np.arange(len(draws))[:, None] + offsets
     with drawing_on(axes):
-        for k, numbers in enumerate(missed.values()):
-            axes.plot(k + offsets, numbers, "o", color=COLOURS["blue"], alpha=0.8)
-        axes.axhline(_GIVEN_UP, color=GREY, linestyle="--", label=f"s = {_GIVEN_UP} may be missed")
-        labels = [
-            f"ε = {eps:g}\n{_span((one.objective for one in drawn), '.1f')}"
-            for eps, drawn in draws.items()
-        ]
+        for which, marker, colour, label in (
+            (~too_few, "o", "blue", f"at most {_GIVEN_UP} people get too few"),
+            (too_few, "x", "orange", f"more than {_GIVEN_UP} do"),
+        ):
+            if which.any():
+                axes.plot(places[which], granted[which], marker, color=COLOURS[colour], label=label)
+        axes.axhline(cheapest, color=GREY, linestyle="--", label="cheapest found, not private")
+        labels = [f"ε = {eps:g}\n{_span(numbers, ',d')}" for eps, numbers in missed.items()]
         axes.set_xticks(range(len(draws)), labels)
-        axes.set(yscale="log", xlabel="visits granted to an average member, below each ε")
-        axes.set_ylabel("people who get too few visits")
-        axes.yaxis.set_major_formatter("{x:,.0f}")
-        axes.set_yticks([200, 400, 1000, 2000, 4000])
-        axes.minorticks_off()
-        axes.set_title(
-            f"{_DRAWS} private formulas at each ε; not private: counted from the records"
-        )
+        axes.set_xlabel("people who get too few visits, below each ε (not private: counted)")
+        axes.set_ylabel("visits granted to an average member")
+        axes.set_title(f"{_DRAWS} private formulas at each ε")
         axes.legend(loc="upper right")
 
 

@@ -20,13 +20,18 @@ FloatArray = npt.NDArray[np.float64]
 Path = Callable[[float], FloatArray]
 
 # How far back towards the cheapest point, and forward where no point is known.
-_BACK, _FAR_BACK, _FORWARD, _LEAST_FORWARD, _ALL_THE_WAY, _BEYOND = 0.25, 0.6, 0.75, 0.3, 0.95, 1.5
+_BACK, _FAR_BACK, _FORWARD, _ALL_THE_WAY = 0.25, 0.6, 0.75, 0.95
+# Forward in the last search: so far, and so many times as far as a known point. The second numbers
+# are for counts whose deviation is a quarter of s or more: they may have taken bad points for good.
+_LEAST_FORWARD, _BEYOND, _NOISY = (0.3, 1.0), (1.5, 4.0), 0.25
 #: So many deviations of noise are hardly ever exceeded: a count below that may be 0.
 SURE = 3.0
 # The last point misses no more than s rows with this probability, as far as counts tell.
 _SAFE = 0.97
 # Places of the last search are denser towards lower costs by this power: the way may be long.
 _DENSER = 3.0
+# A count is clearly larger than another by so many deviations.
+_CLEARLY = 4.0
 # Points between stages are to have this many deviations fewer than s missed rows.
 _BELOW_S = 1.8
 
@@ -81,7 +86,7 @@ class PathSearch:
         """The cheapest point with few missed rows on a path through x, and whether it lies far off.
 
         If none is found: the good point given, if any, and x otherwise. After the last stage: the
-        safest of all good points, if any, and that of the fewest counted on the path otherwise.
+        point at which surely few rows are missed, or what :meth:`_surely` takes in its place.
         """
         if draws.sigma == 0:
             return x, False
@@ -92,9 +97,7 @@ class PathSearch:
         target = max(self._s - _BELOW_S * counts.sigma, least)
         way = self._way(counts, target, x, good, far, last=last)
         if last:
-            t = self._surely(counts, way)
-            if t < way.top:
-                return way.path(t), False
+            return self._surely(counts, way), False
         t, count = counts.first_below(target, way.path, way.low, way.top)
         if math.isinf(count):
             t, count = way.probe, way.tried[way.probe]
@@ -102,13 +105,7 @@ class PathSearch:
         if count <= target:
             self.known.append((count + 2 * counts.sigma, way.path(t)))
             return way.path(t), further
-        if good is None and last:
-            place = min(way.tried, key=lambda place: way.tried[place])
-            self.fewest = way.tried[place] - 2 * counts.sigma
-            return way.path(place), further
-        if good is None:
-            return x, further
-        return (self.safest() if last else good), further
+        return (x if good is None else good), further
 
     def _still_good(self, counts: NoisyCounts) -> bool:
         """Whether a known point does not clearly miss more than s rows; if not, none is known.
@@ -148,20 +145,44 @@ class PathSearch:
         found = [counts(path(probe)) for path in paths]
         path, tried[probe] = paths[int(np.argmin(found))], min(found)
         if last:
-            top = max(_BEYOND * top, _LEAST_FORWARD)
+            noisy = [0.0, _NOISY * self._s]
+            beyond = float(np.interp(counts.sigma, noisy, _BEYOND))
+            top = max(beyond * top, float(np.interp(counts.sigma, noisy, _LEAST_FORWARD)))
             if self.known:
                 gap = self._regions.cost(self.safest()) - self._regions.cost(x)
-                top = max(top, _BEYOND * gap / unit)
+                top = max(top, beyond * gap / unit)
         return _Way(path, low, top, probe, tried)
 
-    def _surely(self, counts: NoisyCounts, way: _Way) -> float:
-        """The least t on the path at which surely no more than s rows are missed; or the top."""
+    def _surely(self, counts: NoisyCounts, way: _Way) -> FloatArray:
+        """The first point of the path at which surely no more than s rows are missed.
+
+        If there is none, a point as far along the path as counts fall; where they clearly rise,
+        that of the fewest. If there too many are missed, a known point, if any.
+        """
         crossing = Crossing(
             self._s, way.low, way.top, sigma=counts.sigma, most=math.inf, power=_DENSER
         )
         for t, count in way.tried.items():
             crossing.learn(t, count)
-        return crossing.search(lambda t: counts(way.path(t)), counts.left, _SAFE)
+
+        def counted(t: float) -> float:
+            way.tried[t] = counts(way.path(t))
+            return way.tried[t]
+
+        t = crossing.search(counted, counts.left, _SAFE)
+        rising = _largest_rise(way.tried) > _CLEARLY * counts.sigma
+        if t < way.top and not rising:
+            return way.path(t)
+        fewest, doubt = min(way.tried.values()), 2 * counts.sigma
+        if rising:  # the path leads out of the rows, not into them
+            place = min(way.tried, key=lambda t: way.tried[t])
+        else:
+            place = max(t for t, count in way.tried.items() if count <= fewest + doubt)
+        if way.tried[place] > self._s + doubt:
+            if self.known:
+                return self.safest()
+            self.fewest = way.tried[place] - doubt
+        return way.path(way.top if not rising and place == max(way.tried) else place)
 
     def _away(self, x: FloatArray) -> tuple[FloatArray, float]:
         """The way from the cheapest point to x, and how much farther it stays in the region."""
@@ -199,3 +220,10 @@ class PathSearch:
         if good is None or (len(ends) < 2 and self._regions.cost(far) > self._regions.cost(x)):
             ends.append(far)
         return [path_to(end) for end in ends]
+
+
+def _largest_rise(counts: dict[float, float]) -> float:
+    """By how much a count at a place is larger than one at an earlier place, at most."""
+    places = sorted(counts)
+    found = np.array([counts[t] for t in places])
+    return float((found - np.minimum.accumulate(found)).max())

@@ -66,6 +66,8 @@ class ParquetRows(RowSource):
         self._places: list[_Place] = []
         for file in files:
             self._add(file)
+        if not self._places:  # files without a row are a block without a row
+            self._places.append(_Place(files[0], 0, 0, 0))
 
     def _names(self, file: Path, columns: Sequence[str] | None) -> tuple[str, ...]:
         """Names of the columns of A."""
@@ -151,7 +153,10 @@ class ParquetRows(RowSource):
     def _raw(self, wanted: Sequence[int]) -> Iterator[tuple[Any, Any]]:
         places = [self._places[number] for number in wanted]
         for (file, group), own in groupby(places, key=lambda place: place[:2]):
-            numbers = {place.number for place in own}
+            numbers = {place.number for place in own if place.rows}
+            if not numbers:
+                yield self._without_rows()
+                continue
             with self._parquet.ParquetFile(file, buffer_size=_BUFFER) as data:
                 batches = data.iter_batches(
                     max(1, _ENTRIES // max(1, len(self.columns))),
@@ -163,6 +168,10 @@ class ParquetRows(RowSource):
                         yield self._block(batch, file)
                     if number == max(numbers):
                         break
+
+    def _without_rows(self) -> tuple[Any, Any]:
+        A = np.empty((0, len(self.columns)), np.float32 if self._single else np.float64)
+        return (sp.csr_array(A) if self._sparse else frozen(A)), np.empty(0)
 
     def _block(self, batch: Any, file: Path) -> tuple[Any, Any]:
         """Rows and right-hand sides of a batch."""
