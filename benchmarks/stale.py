@@ -34,8 +34,9 @@ STORED = tuple(
 #: Everything that a solve runs, but for the privacy of it.
 _ROOMS = "methods methods/published players duals regions rows relations problem"
 SOLVERS = ("privlp/solve.py", *(f"privlp/{room}/*.py" for room in _ROOMS.split()))
-#: Stands for this module and all that it needs.
+#: Stands for this module and all that it needs, but for readers of files: pages make their programs.
 _NEEDED = "needed by "
+_READERS = frozenset({"parquet_rows.py", "program_from_files.py", "readers.py"})
 
 
 def _solved_by(*methods: str) -> tuple[str, ...]:
@@ -265,7 +266,8 @@ def state_of(page: str) -> dict[str, str]:
 def files_of(pattern: str) -> Iterable[Path]:
     """The sources that a pattern stands for."""
     if pattern.startswith(_NEEDED):
-        return needed_by(ROOT / pattern.removeprefix(_NEEDED))
+        needed = needed_by(ROOT / pattern.removeprefix(_NEEDED))
+        return (path for path in needed if path.name not in _READERS)
     return ROOT.glob(pattern)
 
 
