@@ -34,7 +34,7 @@ STORED = tuple(
 #: Everything that a solve runs, but for the privacy of it.
 _ROOMS = "methods methods/published players duals regions rows relations problem"
 SOLVERS = ("privlp/solve.py", *(f"privlp/{room}/*.py" for room in _ROOMS.split()))
-#: Stands for this module and all that it needs, but for readers of files: pages make their programs.
+#: This module and all that it needs, but not readers of files: most pages make their programs.
 _NEEDED = "needed by "
 _READERS = frozenset({"parquet_rows.py", "program_from_files.py", "readers.py"})
 
