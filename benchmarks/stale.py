@@ -37,6 +37,8 @@ SOLVERS = ("privlp/solve.py", *(f"privlp/{room}/*.py" for room in _ROOMS.split()
 #: This module and all that it needs, but not readers of files: most pages make their programs.
 _NEEDED = "needed by "
 _READERS = frozenset({"parquet_rows.py", "program_from_files.py", "readers.py"})
+#: Refuses numbers that a user gives for the optimum: what is not refused does not pass through it.
+_REFUSES = "privlp/regions/optimum.py"
 
 
 def _solved_by(*methods: str) -> tuple[str, ...]:
@@ -260,7 +262,8 @@ def state_of(page: str) -> dict[str, str]:
     """Fingerprints of the sources that decide what a page shows, by path."""
     own = () if page == "fuzz" else (f"benchmarks/{page}.py",)
     paths = {path for pattern in (*own, *SOURCES[page]) for path in files_of(pattern)}
-    return {str(path.relative_to(ROOT)): _fingerprint_of(path) for path in sorted(paths)}
+    named = {str(path.relative_to(ROOT)): path for path in sorted(paths)}
+    return {name: _fingerprint_of(path) for name, path in named.items() if name != _REFUSES}
 
 
 def files_of(pattern: str) -> Iterable[Path]:

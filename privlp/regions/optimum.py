@@ -54,7 +54,11 @@ def require_optimum(opt: Any) -> None:
     """
     if is_range(opt):
         range_of(opt)
-    elif np.ndim(opt) > 0 or not math.isfinite(real(opt, "opt")):
+    elif _is_sequence(opt) or not math.isfinite(real(opt, "opt")):
         raise InvalidParameterError(
             f"opt must be a finite number, or a range (low, high), got {opt!r}.", parameter="opt"
         )
+
+
+def _is_sequence(opt: Any) -> bool:
+    return isinstance(opt, tuple | list) or (isinstance(opt, np.ndarray) and opt.ndim > 0)
