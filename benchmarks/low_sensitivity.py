@@ -23,7 +23,7 @@ from privlp.methods import METHODS as REGISTRY
 from privlp.methods import Task
 from privlp.methods.auto import best_run, protecting
 from privlp.methods.multiplicative_weights import Forecast
-from privlp.methods.noisy_numbers import quieter_noise
+from privlp.methods.noisy_numbers import largest_of, quieter_noise
 from privlp.privacy import GaussianMechanism, LaplaceMechanism
 from privlp.report.style import MARKERS
 
@@ -131,7 +131,7 @@ def proven_violations(task: Task) -> tuple[float, float]:
     select, _ = forecast.mechanisms(rounds)
     regret = span * math.sqrt(log_d / rounds) + span * (4 / 3 * log_d + 2) / rounds
     (part,) = task.relation.private_numbers(task.form)
-    noise = quieter_noise(task, part.l1, part.l2, n)[1]
+    noise = quieter_noise(task, part.l1, part.l2, lambda noise: largest_of(noise, n))[1]
     largest = noise.scale * math.log(n / BETA) if isinstance(noise, LaplaceMechanism) else None
     if isinstance(noise, GaussianMechanism):
         largest = noise.sigma * math.sqrt(2 * math.log(2 * n / BETA))
