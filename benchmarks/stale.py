@@ -182,6 +182,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "scm_tables": (*PRIVACY, *CLASSIFIERS, *FOLDS),
     "stored_budget": (*PRIVACY, *STORED),
     "soak": (*PRIVACY, *SOLVERS, *CLASSIFIERS, "svm_models/*_svc.py"),
+    "svc_limits": (*PRIVACY, *THESIS, *DESCENT_CLASSIFIER),
     "svm_audits": (
         *PRIVACY,
         *CLASSIFIERS,

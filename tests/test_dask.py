@@ -151,9 +151,42 @@ class TestTheSameAsInMemory:
         assert_same(solved(whole, "mirror"), solved(lp, "mirror"))
 
 
-def test_a_worker_that_dies(on_cluster, monkeypatch):
+def sizes_of(result):
+    """How many numbers a result of a block has."""
+    if isinstance(result, tuple | list):
+        return sum(map(sizes_of, result))
+    return np.size(result) if isinstance(result, np.ndarray | np.generic | float | int) else 0
+
+
+@pytest.mark.parametrize(
+    ("method", "most"),
+    [
+        ("mirror", 4),
+        ("staged", 4),
+        ("staged-at-opt", 4),
+        ("ftpl", 4),
+        ("perturbed", 32),
+        ("perturbed-at-opt", 32),
+    ],
+)
+def test_what_travels_back_does_not_grow_with_the_rows(on_cluster, monkeypatch, method, most):
+    """Sums of d numbers or counts; d x d matrices, and numbers in several integers, if perturbed."""
+    found, gather = [0], OnCluster._gather
+
+    def measured(self, futures):
+        results = gather(self, futures)
+        found.extend(map(sizes_of, results))
+        return results
+
+    monkeypatch.setattr(OnCluster, "_gather", measured)
+    solved(LinearProgram(COSTS, *arrays()), method)
+    assert 1 < max(found) <= most < N // 2
+
+
+@pytest.mark.parametrize("method", ["mirror", "staged", "perturbed"])
+def test_a_worker_that_dies(on_cluster, monkeypatch, method):
     """The lost blocks are made anew, no draw is made again, and the ledger stays true."""
-    request = {"s": 9, "opt": OPT, "method": "mirror", "alpha": 0.3, "rng": 0}
+    request = {"s": 9, "opt": OPT, "method": method, "alpha": 0.3, "rng": 0}
     draws, draw, dying = [], Randomness.draw, None
 
     def counted(self, *arguments):

@@ -32,6 +32,7 @@ METHODS = (
     "ftpl",
     "dmw-published",
     "perturbed",
+    "perturbed-at-opt",
 )
 
 
