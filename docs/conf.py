@@ -89,4 +89,4 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "explanation/bibliography": []}
+html_sidebars = {"index": []}

@@ -56,3 +56,16 @@ def test_guide(path, tmp_path, monkeypatch):
             run_commands(text)
         else:
             assert language.startswith("{"), "what is not run is prose"
+
+
+def test_readme_shows_the_code_of_the_start_page():
+    """Which is run above."""
+    shown, run = (
+        [
+            text
+            for language, text in BLOCK.findall(path.read_text(encoding="utf-8"))
+            if language == "python"
+        ]
+        for path in (DOCS.parent / "README.md", DOCS / "index.md")
+    )
+    assert shown == run != []
