@@ -65,10 +65,10 @@ def solve(
         alpha; from 1 to n. A larger s means less noise. Soft rows and other relations have no use
         for it.
     alpha : float, optional
-        Violation that the algorithm would reach without noise; sets the number of rounds. Per unit
-        of ||A_i||_2 with ``"dmw"``, the ``"mirror..."`` and ``"staged..."`` methods and ``"ftpl"``,
-        in units of A x - b with ``"dmw-published"`` and ``"mw"``. ``None`` chooses the best that
-        the budget allows.
+        Violation that is good enough. Per unit of ||A_i||_2 with ``"dmw"``, the ``"mirror..."`` and
+        ``"staged..."`` methods and ``"ftpl"``, in units of A x - b with ``"dmw-published"`` and
+        ``"mw"``. A larger one takes fewer rounds, a smaller one perhaps more; ``"staged"`` and
+        ``"perturbed..."`` have a fixed number. ``None`` chooses the best that the budget allows.
     opt : float or pair of floats
         Public optimal value, in the user's units and sense, or a public range (low, high) that
         contains it.

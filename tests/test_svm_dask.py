@@ -3,6 +3,7 @@
 import logging
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -13,6 +14,7 @@ from tests.test_svm_records_in_blocks import FITS, X, Y, fitted
 dask = pytest.importorskip("dask", reason="Dask is an extra")
 distributed = pytest.importorskip("distributed", reason="Dask is an extra")
 da = pytest.importorskip("dask.array", reason="Dask is an extra")
+dd = pytest.importorskip("dask.dataframe", reason="Dask is an extra")
 
 SIZES = (1_000, 10, 4_990)
 
@@ -27,6 +29,21 @@ def test_chunks_give_the_same_bits(name):
     records, labels = arrays()
     assert fitted(records, labels, FITS[name]) == whole
     assert fitted(records, Y, FITS[name]) == whole
+
+
+@pytest.mark.parametrize("source", ["a frame in memory", "Parquet"])
+def test_columns_of_a_frame_give_the_same_bits(source, tmp_path):
+    names = list("abcdefgh")
+    whole = pd.DataFrame(X, columns=names).assign(y=Y)
+    frame = dd.from_pandas(whole, npartitions=3)
+    if source == "Parquet":
+        pytest.importorskip("pyarrow", reason="PyArrow is an extra")
+        for number, rows in enumerate((whole[:999], whole[999:])):
+            rows.to_parquet(tmp_path / f"{number}.parquet")
+        frame = dd.read_parquet(tmp_path)
+    with dask.config.set(scheduler="synchronous"):
+        found = fitted(frame[names], frame["y"], FITS["measured once"])
+    assert found == fitted(X, Y, FITS["measured once"])
 
 
 def test_two_workers_give_the_same_bits():
