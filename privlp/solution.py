@@ -125,12 +125,12 @@ class Solution:
                 "There are no prices: the solve released no solution.", parameter="method"
             )
         raise UnsupportedProblemError(
-            f"method={self.method!r} releases no shadow prices here. Prices of private rows are"
-            " numbers of single rows, and nobody has paid for them; those of public rows depend on"
-            " them. Prices follow at no cost where numbers are released with noise and c·x is"
-            " optimised: solve without opt by 'direct-noise', or with feasible=... by truncated or"
-            " quantile noise. privlp.allocate releases prices of supplies that people share."
-            " solve_exact(lp).dual has them without noise: not private.",
+            f"method={self.method!r} releases no shadow prices here. The price of a private row is"
+            " a number of that row, on which no budget was spent; those of public rows depend on"
+            " the private ones. Prices follow at no cost where numbers are released with noise and"
+            " c·x is optimised: solve without opt by 'direct-noise', or with feasible=... by"
+            " truncated or quantile noise. privlp.allocate releases prices of supplies that people"
+            " share. solve_exact(lp).dual has them without noise: not private.",
             parameter="method",
         )
 

@@ -102,12 +102,15 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
     Notes
     -----
     The noise follows from the charges. What it does to the loss was calibrated on generated
-    records, and the plan may be wrong for others (``docs/results/regression_plan.md``). Two things
-    are private, so that no plan sees them:
+    records, and the plan may be wrong for others (``docs/results/regression_plan.md``). Three
+    things are private, so that no plan sees them:
 
     - Long tails. A feature of which most values lie in a small part of X_bounds can lose hundreds
       of times as much as predicted: declare tighter bounds, to which values are clipped, or take
       logarithms.
+    - The size of residuals beside y_bounds. Bounds a few thousand times as far apart as residuals
+      are large cost next to nothing, ten thousand times a few percent, and a million times
+      everything: no scale as small as that is looked for.
     - The size of residuals beside `epsilon` of :class:`~svm_models.PrivateLPSVR`. The plan supposes
       a standard deviation of twice `epsilon`. Larger residuals lose less; those with half of
       `epsilon`, a hundred times as much. Where y_bounds leave no room for residuals of that size,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tabulate import tabulate
 
 from privlp.allocation.people import Allocation, people_of
 from privlp.checks import as_floats, is_one_of, real
@@ -23,6 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _FORMAT = "privlp allocation 1"
 _ARRAYS = ("prices", "served", "uses")
+_COLUMNS = 98
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +223,27 @@ class AllocationResult:
             shares = people.shares(prices, self.softness / self.units[0])
         return np.asarray(shares * least * self.units[2])
 
+    def __str__(self) -> str:
+        """Prices in a table, and what is promised; ``print(result.privacy)`` shows the ledger.
+
+        Examples
+        --------
+        >>> import numpy as np, privlp
+        >>> wishes = np.random.default_rng(0).uniform(size=(3000, 2))
+        >>> allocation = privlp.Allocation(wishes, supplies=[900, 900], largest_value=1.0)
+        >>> print(privlp.allocate(allocation, eps=1.0, rng=0))
+          supply    price  part served
+        --------  -------  -------------
+               0 ...
+        """
+        rows = [
+            (number, price, "closed" if number in self.closed else f"{served:.1%}")
+            for number, (price, served) in enumerate(zip(self.prices, self.served, strict=True))
+        ]
+        table = tabulate(rows, headers=["supply", "price", "part served"], floatfmt=".4g")
+        texts = (textwrap.fill(text, _COLUMNS) for text in (self.advice, self.statement()))
+        return "\n\n".join([table, *texts])
+
     def statement(self) -> str:
         """What is promised, in words.
 
@@ -240,8 +264,8 @@ class AllocationResult:
         )
         joint = (
             f"Jointly ({record.eps:.6g}, {record.delta:.6g})-differentially private: the prices and"
-            " the shares of all other people together, be they of one mind, tell so little of any"
-            " one person's data. Her own shares tell her own data: they are for her alone."
+            " the shares of all other people, even if they show them to each other, tell so little"
+            " of any one person's data. Her own shares tell her own data: they are for her alone."
             if record.private
             else "NOT PRIVATE: computed without noise."
         )
