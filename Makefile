@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel methods_over_eps private_lp_svc svc_limits whitened lp_svm svm_audits
+SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_kernel methods_over_eps private_lp_svc svc_limits few_positives whitened lp_svm svm_audits
 # What test-range tests: the lowest versions that pyproject.toml allows and the newest ones, each on a Python of its own.
 RANGE ?= oldest-3.11 newest-3.13
 RESOLUTION_oldest := lowest-direct

@@ -120,6 +120,13 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "family": (*PRIVACY, *SOLVERS, "privlp/plan.py", "benchmarks/problems.py"),
     "ftpl": (*PRIVACY, *_solved_by("ftpl", "mirror"), "benchmarks/problems.py"),
+    "few_positives": (
+        *PRIVACY,
+        *CLASSIFIERS,
+        *DESCENT_CLASSIFIER,
+        "svm_models/evaluation.py",
+        "benchmarks/regression.py",
+    ),
     "fuzz": ("tests/fuzz/*.py",),
     "generated": (
         *PRIVACY,
