@@ -25,7 +25,7 @@ from privlp.report.style import GREY
 
 EPSILONS = (1.0, 2.0, 4.0)
 ALPHAS = (10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 150.0, 300.0)
-METHODS = {"dmw-published": {"width": 1.0}, "dmw": {}, "mirror-best": {}}
+METHODS = {"dmw-published": {"width": 1.0}, "dmw": {}, "auto": {}}
 ON_THE_GRID = ("dmw-published", "dmw")
 # Accuracies at which the published method runs without noise, until it reaches what the default
 # method does with noise.
@@ -70,7 +70,7 @@ def main(seeds: int) -> None:
     print(f"covering program, n = {n}, d = {d}, s = {S}, delta = {DELTA:g}, {seeds} seeds")
     print(f"exact optimum (HiGHS): {np.mean(exact):.9f}; uniform x leaves {uniform:.3f}")
     grid = [(m, e, a) for m in ON_THE_GRID for e in EPSILONS for a in ALPHAS]
-    grid += [(m, e, None) for m in ("dmw", "mirror-best") for e in EPSILONS]
+    grid += [(m, e, None) for m in ("dmw", "auto") for e in EPSILONS]
     means, errors = {}, {}
     for method, eps, alpha in tqdm(grid, unit="cell"):
         found = [
@@ -89,11 +89,8 @@ def main(seeds: int) -> None:
         for method, alpha in best.items():
             row += [f"{means[method, eps, alpha]:.3f} ± {errors[method, eps, alpha]:.3f}", alpha]
         published, tight = (means[m, eps, best[m]] for m in ON_THE_GRID)
-        ours = means["mirror-best", eps, None]
-        row += [
-            f"{means[m, eps, None]:.4f} ± {errors[m, eps, None]:.4f}"
-            for m in ("dmw", "mirror-best")
-        ]
+        ours = means["auto", eps, None]
+        row += [f"{means[m, eps, None]:.4f} ± {errors[m, eps, None]:.4f}" for m in ("dmw", "auto")]
         rows.append(
             [
                 *row,
@@ -104,10 +101,10 @@ def main(seeds: int) -> None:
         "eps",
         *(word for m in ON_THE_GRID for word in (m, "best alpha")),
         "dmw, alpha=None",
-        "mirror-best",
+        "auto",
         "dmw / published",
     )
-    headers += ("mirror-best / published", "mirror-best / dmw")
+    headers += ("auto / published", "auto / dmw")
     print(tabulate(rows, headers=headers, disable_numparse=True))
     RESULTS.mkdir(parents=True, exist_ok=True)
     caption = (
@@ -137,11 +134,11 @@ def _time_without_noise(instance: Instance) -> str:
         )
         return time.process_time() - start, left_over(instance, solution.x), solution.iterations
 
-    run("mirror-best", EPSILONS[-1], None)  # imports, and what is prepared once, do not count
-    ours = run("mirror-best", EPSILONS[-1], None)
+    run("auto", EPSILONS[-1], None)  # imports, and what is prepared once, do not count
+    ours = run("auto", EPSILONS[-1], None)
     rows = [
         (
-            f"mirror-best, eps = {EPSILONS[-1]:g}",
+            f"auto, eps = {EPSILONS[-1]:g}",
             "-",
             f"{ours[2]:,}",
             f"{ours[1]:.4f}",
@@ -248,9 +245,9 @@ def _draw(means: dict, errors: dict, uniform: float) -> None:
                     **METHOD_STYLES[method],
                 )
             ax.axhline(
-                means["mirror-best", eps, None],
-                label="mirror-best, default α",
-                **METHOD_STYLES["mirror-best"],
+                means["auto", eps, None],
+                label="auto, default α",
+                **METHOD_STYLES["auto"],
             )
             ax.axhline(uniform, color=GREY, linestyle=":", label="uniform x")
             ax.set(

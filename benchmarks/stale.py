@@ -107,7 +107,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "cm_logistic": (*PRIVACY, *CLASSIFIERS, *FOLDS),
     "covering": (
         *PRIVACY,
-        *_solved_by("staged_at_optimum", "mirror_best", "dmw", "published/dmw"),
+        *_solved_by("staged_at_optimum", "staged", "perturbed", "dmw", "published/dmw"),
         "benchmarks/problems.py",
     ),
     "exact_noise": (
