@@ -33,7 +33,7 @@ from svm_models.whitened_twice import Coordinates
 
 FloatArray = npt.NDArray[np.float64]
 
-EPSILONS = (0.1, 0.2, 0.5)
+EPSILONS = (0.1, 0.2)
 FOLDS, DRAWS = 10, 3
 DATA = ("adult", "kdd")
 #: As in :class:`~svm_models.PrivateLPSVC`.
@@ -221,22 +221,25 @@ class Training:
         self, charges: Charges, before: float, rng: np.random.Generator
     ) -> Coordinates:
         """The coordinates that released second moments give."""
-        n, p = self._M.shape
-        moments = self._moments(np.ones(n), before * charges.moments, rng)
+        p = self._M.shape[1]
+        moments = self._moments(self._M, before * charges.moments, rng)
         found = Coordinates(np.eye(p), moments, self._rule.ridge)
         if not self._rule.twice:
             return found
         first = found.whiten
-        again = self._moments(self._short(first), before * charges.again, rng)
-        return Coordinates(first, first @ again @ first, self._rule.ridge)
+        short = (self._M @ first) * self._short(first)[:, None]
+        return Coordinates(
+            first, self._moments(short, before * charges.again, rng), self._rule.ridge
+        )
 
-    def _moments(self, lengths: FloatArray, sigma: float, rng: np.random.Generator) -> FloatArray:
-        """Mean second moments of records times lengths, with noise."""
-        weighted = self._M * lengths[:, None].astype(np.float32)
-        noise = rng.normal(0.0, sigma, (self._M.shape[1],) * 2)
+    @staticmethod
+    def _moments(records: FloatArray, sigma: float, rng: np.random.Generator) -> FloatArray:
+        """Mean second moments of records, with noise."""
+        n, p = records.shape
+        noise = rng.normal(0.0, sigma, (p, p))
         upper = np.triu(noise, 1) / math.sqrt(2)
         symmetric = upper + upper.T + np.diag(np.diag(noise))
-        return np.asarray((weighted.T @ weighted + symmetric) / len(self._M), dtype=float)
+        return np.asarray((records.T @ records + symmetric) / n, dtype=float)
 
     def _short(self, whiten: FloatArray) -> FloatArray:
         """min(1, 1/||W m||) of each record."""
