@@ -112,6 +112,18 @@ def test_a_page_is_up_to_date_until_its_code_changes(repository, capsys):
     assert "privlp/privacy/costs.py, privlp/privacy/prices.py\n" in listed(capsys)
 
 
+def test_a_change_that_moves_no_number_is_told_apart(repository, capsys, monkeypatch):
+    published.write_page("rates", "Rates", ["Some words."])
+    prices = repository / "privlp/privacy/prices.py"
+    before = stale.fingerprint(prices.read_text())
+    prices.write_text(MODULE.replace("0.8", "0.80001"))
+    after = stale.fingerprint(prices.read_text())
+    monkeypatch.setitem(stale.UNMOVED, ("privlp/privacy/prices.py", before, after), "a comma")
+    assert "rates up to date, but for words and warnings\n" in listed(capsys)
+    prices.write_text(MODULE.replace("0.8", "0.9"))
+    assert "rates changed since: privlp/privacy/prices.py\n" in listed(capsys)
+
+
 def test_pages_without_a_fingerprint_are_told_apart(repository, capsys):
     page = repository / "docs/results/rates.md"
     page.write_text("# Rates\n")
@@ -124,6 +136,11 @@ def test_pages_without_a_fingerprint_are_told_apart(repository, capsys):
 
 # ------------------------------------------------------------------------------------ this
 # repository
+
+
+@pytest.mark.parametrize(("path", "before", "after"), stale.UNMOVED)
+def test_changes_that_move_no_number_end_at_the_code_of_now(path, before, after):
+    assert before != after == stale.fingerprint((stale.ROOT / path).read_text(encoding="utf-8"))
 
 
 def test_every_page_has_its_sources_listed():

@@ -90,7 +90,8 @@ def _advice_on_difficulty(
             ways.insert(0, f"s = {about(s)}")
         ways.append(f"{about(n)} rows with an s that grows like them")
         compared = "noise on all variables is {:.2g} times what s rows outweigh"
-    would = f" About {', or '.join(ways)}, would do."
+    comma = "," if len(ways) > 1 else ""
+    would = f" About {', or '.join(ways)}{comma} would do."
     compared = compared.format(difficulty)
     checked = _advice_on_checked(task) if kept else ""
     if difficulty > HOPELESS:

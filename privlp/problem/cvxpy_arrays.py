@@ -86,17 +86,18 @@ def bounds_of(variable: Any) -> FloatArray:
 
 
 def range_of(A: sp.csc_array, rhs: FloatArray, bounds: FloatArray) -> FloatArray:
-    """The least and the largest value of A x - rhs within bounds, (n, 2)."""
+    """The least and the largest value of A x - rhs within bounds, (n, 2); NaN is refused later."""
     positive, negative = sp.csr_array(A.maximum(0)), sp.csr_array(A.minimum(0))
     positive.eliminate_zeros()
     negative.eliminate_zeros()
     lower, upper = bounds.T
-    return np.column_stack(
-        [
-            positive @ lower + negative @ upper - rhs,
-            positive @ upper + negative @ lower - rhs,
-        ]
-    )
+    with np.errstate(invalid="ignore"):  # infinite sides
+        return np.column_stack(
+            [
+                positive @ lower + negative @ upper - rhs,
+                positive @ upper + negative @ lower - rhs,
+            ]
+        )
 
 
 def names_of(variable: Any, name: str | None = None) -> list[str]:

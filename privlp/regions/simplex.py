@@ -84,12 +84,14 @@ class Simplex:
         self.origin = least is not None
         self._most_of_origin = 0.0 if least is None else 1.0 - least
         self.vertices: FloatArray = value / form.cost
-        self._caps = form.upper / self.vertices if np.isfinite(form.upper).any() else None
         if not 1e-100 < self.vertices.min() <= self.vertices.max() < 1e100:
             raise UnsupportedProblemError(
                 "Costs and opt differ too much in size for the simplex to be usable; rescale the"
                 " costs."
             )
+        with np.errstate(over="ignore"):  # a bound far beyond a vertex caps nothing
+            caps = form.upper / self.vertices
+        self._caps = caps if np.isfinite(form.upper).any() else None
 
     @property
     def size(self) -> int:

@@ -285,3 +285,15 @@ def test_terminals_without_all_letters():
     result = CliRunner(charset="latin-1").invoke(main, words)
     assert result.exit_code == 0
     assert "(per ?A???)" in result.output
+
+
+def test_bounds_far_beyond_a_vertex_cap_nothing():
+    lp = LinearProgram([1.0, 2.0], -np.ones((50, 2)), -np.full(50, 1e-60), bounds=(0, 1e290))
+    assert str(privlp.plan(lp, 1.0, 1e-6, 5, opt=1e-60))
+
+
+def test_pieces_with_infinite_sides():
+    x = cp.Variable(2, nonneg=True)
+    problem = cp.Problem(cp.Minimize(cp.sum(x) + cp.maximum(x[0] - np.inf, x[1])), [x <= 3])
+    with pytest.raises(InvalidProblemError, match="inf"):
+        LinearProgram.from_cvxpy(problem)

@@ -21,7 +21,7 @@ from random import Random
 from tqdm import tqdm
 
 from fuzz.odd import PLANTED
-from privlp import MostlyNoiseWarning, NotPrivateWarning, PrivLPError
+from privlp import MissedRowsWarning, MostlyNoiseWarning, NotPrivateWarning, PrivLPError
 
 #: What a target returns where a command refused its input.
 REFUSED = 2
@@ -40,8 +40,8 @@ def judge(target: Target, number: int, folder: Path) -> str:
     """
     with warnings.catch_warnings(), _standard_output() as printed:
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", NotPrivateWarning)
-        warnings.simplefilter("ignore", MostlyNoiseWarning)
+        for expected in (NotPrivateWarning, MostlyNoiseWarning, MissedRowsWarning):
+            warnings.simplefilter("ignore", expected)
         warnings.simplefilter("ignore", PendingDeprecationWarning)  # np.matrix
         try:
             verdict = (
