@@ -89,7 +89,7 @@ def test_private_prices_are_refused():
     solution = privlp.solve(lp, eps=2.0, delta=1e-6, s=50, rng=0)
     with pytest.raises(
         privlp.UnsupportedProblemError,
-        match=r"method='perturbed' releases no shadow prices here\. Prices of private rows are",
+        match=r"method='perturbed' releases no shadow prices here\. The price of a private row is",
     ) as caught:
         solution.prices  # noqa: B018
     assert "privlp.allocate" in str(caught.value)
