@@ -155,7 +155,8 @@ def sizes_of(result):
     """How many numbers a result of a block has."""
     if isinstance(result, tuple | list):
         return sum(map(sizes_of, result))
-    return np.size(result) if isinstance(result, np.ndarray | np.generic | float | int) else 0
+    assert result is None or isinstance(result, np.ndarray | np.generic | float | int)
+    return 0 if result is None else np.size(result)
 
 
 @pytest.mark.parametrize(
