@@ -15,6 +15,7 @@ from benchmarks.families import hard
 from privlp import ConstraintPrivate, LinearProgram
 from privlp.methods import METHODS, Task
 from privlp.methods.crossing import Crossing
+from privlp.methods.halving import Halving
 from privlp.methods.staged_run import Stages
 from privlp.privacy import Randomness
 from privlp.problem.standard_form import StandardForm
@@ -104,6 +105,43 @@ class TestCrossing:
             belief = Crossing(target, low, low + width, sigma=sigma, most=1e9)
             found = belief.search(lambda _: next(left), 12, 0.97)
         assert low <= found <= low + width
+
+
+class TestHalving:
+    ORDER = (1, 0, 0) * 4
+
+    @settings(deadline=None, max_examples=examples(60))
+    @given(st.floats(-2.5, 2.5), st.floats(0.5, 100), st.sampled_from([30.0, 1e4]), st.booleans())
+    def test_exact_counts_find_both_targets(self, crossing, slope, target, step):
+        """To what the halvings leave of the range, 2^-8 for the first and 2^-4 for the second."""
+
+        def count(t):
+            falling = 10 * target * (t < crossing) if step else falls(t, crossing, slope, target)
+            return min(falling, 50 * target)
+
+        halving = Halving([target, 2 * target], -6.0, 6.0, sigma=0.0, most=50 * target)
+        near, far = halving.search(count, self.ORDER)
+        assert abs(near - crossing) <= 12 / 2**8 + 1e-9
+        before = 0.0 if step else math.log(2) / slope
+        assert abs(far - (crossing - before)) <= 12 / 2**4 + 1e-9
+        assert far <= near
+
+    @settings(deadline=None, max_examples=examples(60))
+    @given(
+        st.lists(
+            st.sampled_from([0.0, 1e12, -1e12, 1e300, -1e300, 1.0, 7.0]), min_size=12, max_size=12
+        ),
+        st.sampled_from([0.0, 1e-12, 1.0, 1e9]),
+        st.sampled_from([0.5, 1.0, 1e9]),
+        st.floats(-50, 50),
+        st.sampled_from([0.0, 1e-9, 40.0]),
+    )
+    def test_whatever_is_counted_it_ends_within_its_range(self, counts, sigma, target, low, width):
+        left, ends = iter(counts), (low, low + width)
+        with np.errstate(all="raise", under="ignore"):
+            halving = Halving([target, 2 * target], *ends, sigma=sigma, most=1e9)
+            found = halving.search(lambda _: next(left), self.ORDER)
+        assert all(low <= place <= low + width for place in found)
 
 
 # ----------------------------------------------------------------------------------------------

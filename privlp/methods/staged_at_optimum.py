@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from privlp.duals.elastic import ElasticRows
 from privlp.methods.crossing import Crossing
 from privlp.methods.given import Given
+from privlp.methods.halving import Halving
 from privlp.methods.staged_charges import COUNTS, Stage, StagedCharges
 from privlp.methods.staged_run import (
     FACTOR,
@@ -48,6 +49,8 @@ _WORST = math.log(4.0)
 _SAFE, _CAUTION, _MOST_CAUTION = 0.99, 0.2, 0.04
 # Levels are those that so many times s rows exceed.
 _NEAR, _FAR = 4.0, 8.0
+# Counts are precise if so many deviations of their noise are no more than s rows.
+_PRECISE = 8.0
 # A level above both multiples, of the error and of the softness of the stage, is not due to the
 # descent; one below the third multiple, of the error, is room to spare.
 _BEYOND, _SOFT, _BELOW = 8.0, 8.0, 6.0
@@ -161,20 +164,23 @@ class StagesAtOptimum(Stages):
             beyond = self._error * math.sinh(t)
             return float(draw(float(measured.total(ElasticRows.violated_by_more, point, beyond))))
 
-        each, levels = draw.remaining // 2, []
-        for times in (_NEAR, _FAR):
-            crossing = Crossing(
-                min(times * self._s, self._n / 2),
-                -_LARGEST_LEVEL,
-                _LARGEST_LEVEL,
-                sigma=deviation(draw),
-                most=self._n,
-            )
-            levels.append(self._error * math.sinh(crossing.search(count, each)))
-        near, far = levels
+        near, far = (self._error * math.sinh(t) for t in self._found(draw, count))
         if near > max(_BEYOND * self._error, _SOFT * self._softness):
             return near
         return min(near, far / 2) if far < -_BELOW * self._error else 0.0
+
+    def _found(self, draw: ChargedDraws, count: Callable[[float], float]) -> list[float]:
+        """Where counts of rows fall to the near and the far target.
+
+        Precise counts fall to them in any way, often steeply; of others a model knows more.
+        """
+        targets = [min(times * self._s, self._n / 2) for times in (_NEAR, _FAR)]
+        ends, sigma, number = (-_LARGEST_LEVEL, _LARGEST_LEVEL), deviation(draw), draw.remaining
+        if _PRECISE * sigma <= self._s:
+            halving = Halving(targets, *ends, sigma=sigma, most=self._n)
+            return halving.search(count, [1, 0] * (number // 2))
+        searches = [Crossing(target, *ends, sigma=sigma, most=self._n) for target in targets]
+        return [search.search(count, number // 2) for search in searches]
 
     def _end(self, draw: ChargedDraws) -> None:
         """Find the last size: the given one, or a lower one at which surely s rows are missed.
