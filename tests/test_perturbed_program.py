@@ -280,9 +280,9 @@ def numbers(lp, region, x, **options):
     rows = RowsInCoordinates(block, region, **options)
     rows.go_to(region.inside)
     G = rows.G.toarray() if sp.issparse(rows.G) else rows.G
-    measured = MeasuredRows(block)
-    beyond = measured.sign * block.form.activity(x)[block.form.row] - measured.side
-    return np.column_stack([G, rows.r, rows.v, rows.scale, measured.sizes(x), beyond]), block.form
+    beyond = block.form.row_sign * block.form.activity(x)[block.form.row]
+    beyond -= block.form.sides(slice(None))
+    return np.column_stack([G, rows.r, rows.v, MeasuredRows(block).sizes(x), beyond]), block.form
 
 
 class TestRowsInCoordinates:

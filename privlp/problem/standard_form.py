@@ -126,6 +126,11 @@ class StandardForm:
         """A x for the user's A and x; the last bits of a row do not depend on other rows."""
         return row_by_row(self.lp.A, x)
 
+    def sides(self, rows: slice) -> FloatArray:
+        """Right-hand sides of some private rows in the user's variables, before the shift."""
+        row = self.row[rows]
+        return np.where(self.row_sign[rows] > 0, self.lp.b[row], -self.lp.row_lower[row])
+
     def row_norms(self) -> FloatArray:
         """||A_i||_2 of the user's rows; the last bits do not depend on other rows."""
         A = self.lp.A

@@ -14,6 +14,7 @@ from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.grid import bits_of
 from privlp.rows.limbs import BITS_OF_ENTRIES, on_grid
 from privlp.rows.on_grid import CONSTANT_ROW, LARGEST_OF_EQUAL_NORM
+from privlp.rows.parts import csr_of, rows_of, slices
 from privlp.rows.program_rows import RowBlock
 from privlp.rows.smoothed import SmoothedRows, spread
 
@@ -22,6 +23,8 @@ FloatArray = npt.NDArray[np.float64]
 # Norms are computed within this share, and this number of units in the last place for each entry.
 _NORMS_WITHIN, _OF_AN_ENTRY = 1e-12, 2.0**-51
 _DOUBLE = 53
+# Rows and entries at a time, so that temporary numbers are few.
+_SOME, _ENTRIES = 2**15, 2**17
 # Squares of rows in second moments are less than 1 by this: more than what rounding these sums once
 # moves them, which is 2^-51 of the number of rows.
 _SHORTER = 2.0**-17
@@ -46,11 +49,9 @@ class RowsInCoordinates(SmoothedRows):
     Attributes
     ----------
     G : (m, p)
-        Rows g_i, sparse or dense.
-    r : (m,)
-        Right-hand sides r_i.
-    scale, weight : (m,)
-        Factor of each row, and its price of violation between 0 and 1.
+        Rows g_i, sparse or dense, in single precision, which holds their entries.
+    r, weight : (m,)
+        Right-hand side of each row, and its price of violation between 0 and 1.
     """
 
     changes = ("v", "change")
@@ -63,28 +64,24 @@ class RowsInCoordinates(SmoothedRows):
         largest_price: float | None = None,
     ) -> None:
         form = block.form
-        sign = form.row_sign.astype(float)
-        side = np.where(sign > 0, form.lp.b[form.row], -form.lp.row_lower[form.row])
-        norm, largest = norms(block, region)
-        divisor = np.maximum(norm, LARGEST_OF_EQUAL_NORM**-1 * largest)
-        if unit is not None:
-            divisor = np.maximum(divisor, unit)
-        self.scale = np.zeros(len(norm))
-        varies = norm > CONSTANT_ROW
-        below = 1 - _NORMS_WITHIN - _OF_AN_ENTRY * len(region.live)
-        # Entries are rounded to a grid, on which sums over rows are exact.
-        below *= max(1 - math.sqrt(region.size) * 2.0**-BITS_OF_ENTRIES, 0.0)
-        self.scale[varies] = below / divisor[varies]
-        G = _coefficients(block, region, sign * self.scale)
-        if region.basis is not None:  # what the equalities leave may be little but rounding
-            excess = np.maximum(1.0, _norms_of(G) / below)
-            self.scale /= excess
-            G = G / excess[:, None]
-        r = self.scale * (side - sign * form.activity(region.origin)[form.row])
-        weight = np.ones(len(norm))
+        divisor, varies, below = _divisors(block, region, unit)
+        scale = np.divide(below, divisor, out=divisor, where=varies)
+        scale[~varies] = 0.0
+        if region.basis is None:
+            G = _in_units(block, region, scale)
+        else:
+            along = _along(region.basis, block, region, scale)
+            excess = np.maximum(1.0, _norms_of(along) / below)
+            scale /= excess  # what the equalities leave may be little but rounding
+            G = on_grid(along / excess[:, None])
+        activity, r = form.activity(region.origin), np.empty(len(scale))
+        for rows in slices(len(r), _SOME):
+            sign = form.row_sign[rows].astype(float)
+            r[rows] = scale[rows] * (form.sides(rows) - sign * activity[form.row[rows]])
+        weight = np.broadcast_to(1.0, r.shape)
         if largest_price is not None and block.price is not None:
             weight = block.price / largest_price
-        super().__init__(on_grid(G), r, weight)
+        super().__init__(G, r, weight)
         self._first, self._row = block.first, form.row
 
     def share(self, share: float) -> SmoothedRows:
@@ -101,9 +98,12 @@ class RowsInCoordinates(SmoothedRows):
         So the Euclidean norm of a row's part is |g_i|^2, which is at most 1. Rows are rounded to a
         public grid, on which sums over up to `largest_n` rows are exact.
         """
-        rows, units = _on_grid(self.G, largest_n)
-        found = rows.T @ rows
-        dense = np.asarray(found.toarray() if sp.issparse(found) else found) / units**2
+        dense, units = np.zeros((self.G.shape[1],) * 2), _units(largest_n)
+        for some in slices(len(self.r), _SOME):
+            rows = _on_grid(rows_of(self.G, some).astype(np.float64), units)
+            found = rows.T @ rows
+            dense += found.toarray() if sp.issparse(found) else found
+        dense /= units**2
         upper = np.triu_indices(len(dense))
         return np.asarray(dense[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))
 
@@ -134,24 +134,26 @@ def _norms_of(G: FloatArray) -> FloatArray:
     return np.sqrt(square)
 
 
-def _on_grid(G: Any, largest_n: int) -> tuple[Any, float]:
-    """Rows of norm 1 at most in integers, and the unit; rows that are too long become 0.
+def _units(largest_n: int) -> float:
+    """Units to 1 of entries whose products have sums below 2^53 over so many rows."""
+    return 2.0 ** ((_DOUBLE - 1 - bits_of(largest_n)) // 2)
+
+
+def _on_grid(rows: Any, units: float) -> Any:
+    """Rows of norm 1 at most in integers; rows that are too long become 0.
 
     The norm of a row is shortened by what rounding may add to it, and then computed from integers.
-    Products of integers of at most so many bits, over so many rows, have sums below 2^53.
     """
-    bits = (_DOUBLE - 1 - bits_of(largest_n)) // 2
-    units = 2.0**bits
-    factor = max(units * (1 - 2 * _SHORTER) - math.sqrt(G.shape[1]), 0.0)
-    if sp.issparse(G):
-        rows = sp.csr_array(G)
-        rows = sp.csr_array((np.rint(rows.data * factor), rows.indices, rows.indptr), rows.shape)
-        long = row_by_row(rows.power(2), np.ones(G.shape[1])) > units**2 * (1 - _SHORTER)
+    factor = max(units * (1 - 2 * _SHORTER) - math.sqrt(rows.shape[1]), 0.0)
+    ones, most = np.ones(rows.shape[1]), units**2 * (1 - _SHORTER)
+    if sp.issparse(rows):
+        rows.data = np.rint(rows.data * factor)
+        long = row_by_row(rows.power(2), ones) > most
         rows.data[np.repeat(long, np.diff(rows.indptr))] = 0.0
-        return rows, units
-    dense = np.rint(np.multiply(G, factor, order="C"))
-    dense[row_by_row(dense**2, np.ones(G.shape[1])) > units**2 * (1 - _SHORTER)] = 0.0
-    return dense, units
+        return rows
+    rows = np.rint(np.multiply(rows, factor, order="C"))
+    rows[row_by_row(rows**2, ones) > most] = 0.0
+    return rows
 
 
 def shares_of_norm(block: RowBlock, region: ReducedPolytope, largest_n: int) -> FloatArray:
@@ -171,25 +173,57 @@ def shares_of_norm(block: RowBlock, region: ReducedPolytope, largest_n: int) -> 
     return found / units
 
 
-def _coefficients(block: RowBlock, region: ReducedPolytope, factor: FloatArray) -> Any:
-    """Rows factor_i a_i in the coordinates, (m, p)."""
+def _divisors(
+    block: RowBlock, region: ReducedPolytope, unit: float | None
+) -> tuple[FloatArray, npt.NDArray[np.bool_], float]:
+    """What rows are divided by, which of them are not constant, and the norm they come to."""
+    norm, largest = norms(block, region)
+    varies = norm > CONSTANT_ROW
+    largest *= LARGEST_OF_EQUAL_NORM**-1
+    np.maximum(norm, largest, out=norm)
+    if unit is not None:
+        np.maximum(norm, unit, out=norm)
+    below = 1 - _NORMS_WITHIN - _OF_AN_ENTRY * len(region.live)
+    # Entries are rounded to a grid, on which sums over rows are exact.
+    below *= max(1 - math.sqrt(region.size) * 2.0**-BITS_OF_ENTRIES, 0.0)
+    return norm, varies, below
+
+
+def _in_units(block: RowBlock, region: ReducedPolytope, scale: FloatArray) -> Any:
+    """Rows scale_i a_i in units of the region's variables, on the grid, (m, p)."""
     form, A = block.form, block.form.lp.A
-    if region.basis is None:
-        live = A if len(region.live) == A.shape[1] else A[:, region.live]
-        if sp.issparse(A):
-            rows = sp.csr_array(live)
-            if not np.array_equal(form.row, np.arange(rows.shape[0])):
-                rows = rows[form.row]
-            data = rows.data * region.unit[rows.indices]
-            data *= np.repeat(factor, np.diff(rows.indptr))
-            return sp.csr_array((data, rows.indices, rows.indptr), rows.shape)
-        return np.ascontiguousarray(factor[:, None] * (live[form.row] * region.unit))
+    live = A if len(region.live) == A.shape[1] else A[:, region.live]
+    if not sp.issparse(A):
+        G = np.empty((len(form.row), region.size), dtype=np.float32)
+        for some in slices(len(G), max(1, _ENTRIES // max(1, region.size))):
+            factor = form.row_sign[some] * scale[some]
+            G[some] = on_grid(factor[:, None] * (live[form.row[some]] * region.unit))
+        return G
+    rows = sp.csr_array(live)
+    if not np.array_equal(form.row, np.arange(rows.shape[0])):
+        rows = rows[form.row]
+    data = np.empty(len(rows.data), dtype=np.float32)
+    for some in slices(rows.shape[0], _SOME):
+        ends = rows.indptr[some.start : some.stop + 1]
+        own = slice(ends[0], ends[-1])
+        entries = rows.data[own] * region.unit[rows.indices[own]]
+        entries *= np.repeat(form.row_sign[some] * scale[some], np.diff(ends))
+        data[own] = on_grid(entries)
+    return csr_of(data, rows.indices, rows.indptr, rows.shape)
+
+
+def _along(
+    basis: FloatArray, block: RowBlock, region: ReducedPolytope, scale: FloatArray
+) -> FloatArray:
+    """Rows scale_i a_i in the directions that public equalities leave, (m, p)."""
+    form, A = block.form, block.form.lp.A
     directions = np.zeros((form.lp.shape[1], region.size))
-    directions[region.live] = region.unit[:, None] * region.basis
+    directions[region.live] = region.unit[:, None] * basis
     if sp.issparse(A):
         found = np.asarray(sp.csr_array(A) @ directions)[form.row]
     else:
         found = np.zeros((len(form.row), region.size))
         for j in region.live.tolist():
             found += A[form.row, j][:, None] * directions[j]
-    return factor[:, None] * found
+    found *= (form.row_sign * scale)[:, None]
+    return found

@@ -9,11 +9,13 @@ is beyond 2^40 is carried over to another integer, a few rows at a time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+
+from privlp.rows.parts import rows_of, slices
 
 FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -42,30 +44,19 @@ def total(values: FloatArray) -> Integers:
     return np.asarray(limbs(values).astype(np.int64).sum(axis=1))
 
 
-def weighed(rows: Any, weights: FloatArray) -> Integers:
+def weighed(rows: Any, weigh: Callable[[slice], FloatArray]) -> Integers:
     """The sum of rows with weights of size at most 1, in limbs and what they carry, (2, 3, p).
 
     Entries of rows are multiples of 2^-22, of size at most 1. The first half is in units of 2^40 of
-    the second, which lies between 0 and 2^40.
+    the second, which lies between 0 and 2^40. Weights are asked for a few rows at a time.
     """
     high, low = found = np.zeros((2, _COUNT, rows.shape[1]), dtype=np.int64)
-    for start in range(0, len(weights), _AT_A_TIME):
-        stop = min(start + _AT_A_TIME, len(weights))
-        sums = limbs(weights[start:stop]) @ _some_of(rows, start, stop)
+    for some in slices(rows.shape[0], _AT_A_TIME):
+        sums = limbs(weigh(some)) @ rows_of(rows, some)
         low += np.rint(sums * 2.0**BITS_OF_ENTRIES).astype(np.int64)
         high += low >> _OF_A_ROW
         low &= 2**_OF_A_ROW - 1
     return found
-
-
-def _some_of(rows: Any, start: int, stop: int) -> Any:
-    """A few rows, whose entries are not copied."""
-    if not sp.issparse(rows):
-        return rows[start:stop]
-    ends = rows.indptr[start : stop + 1]
-    entries = slice(ends[0], ends[-1])
-    shape = stop - start, rows.shape[1]
-    return sp.csr_array((rows.data[entries], rows.indices[entries], ends - ends[0]), shape)
 
 
 def value(found: Integers, *, of_rows: bool = False) -> Any:
@@ -78,10 +69,7 @@ def value(found: Integers, *, of_rows: bool = False) -> Any:
     return (parts[2] + parts[1] + parts[0]) * 2.0**-BITS_OF_ENTRIES
 
 
-def on_grid(rows: Any) -> Any:
-    """Rows with entries rounded to multiples of 2^-22, in place."""
-    entries = rows.data if sp.issparse(rows) else rows
-    entries *= 2.0**BITS_OF_ENTRIES
-    np.rint(entries, out=entries)
-    entries *= 2.0**-BITS_OF_ENTRIES
-    return rows
+def on_grid(entries: FloatArray) -> npt.NDArray[np.float32]:
+    """Entries of size at most 1 rounded to multiples of 2^-22, which single precision holds."""
+    units = np.rint(entries * 2.0**BITS_OF_ENTRIES)
+    return np.asarray(units * 2.0**-BITS_OF_ENTRIES, dtype=np.float32)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
 from privlp.problem.standard_form import row_by_row
+from privlp.rows.parts import slices
 from privlp.rows.program_rows import RowBlock
 
 FloatArray = npt.NDArray[np.float64]
 
 # Rounding of A x, as a share of a row's size.
 _ROUNDING = 1e-12
+# Rows at a time, so that temporary numbers are few.
+_SOME = 2**15
 
 
 def too_many_missed(fewest: float, s: float) -> str:
@@ -44,24 +49,33 @@ class MeasuredRows:
     SHARE = 0.01
 
     def __init__(self, block: RowBlock, alpha: float | None = None, share: float = SHARE) -> None:
-        form, lp = block.form, block.form.lp
-        self.block, self._form = block, form
-        self.sign = form.row_sign.astype(float)
-        self.side = np.where(self.sign > 0, lp.b[form.row], -lp.row_lower[form.row])
-        self._norms = None if alpha is None else alpha * form.row_norms()[form.row]
+        self.block, self._form = block, block.form
+        self._norms = None if alpha is None else alpha * self._form.row_norms()
         self._share = share
-        self._no_side = self.side == 0
 
     def missed(self, x: FloatArray) -> int:
         """Number of rows that x misses."""
-        beyond = self.sign * self._form.activity(x)[self._form.row] - self.side
-        allowed = self._share * self.sizes(x) if self._norms is None else self._norms
-        return int(np.count_nonzero(beyond > allowed + _ROUNDING * self.sizes(x)))
+        found, activity = 0, self._form.activity(x)
+        for rows, sides, sizes in self._some(x):
+            row = self._form.row[rows]
+            beyond = self._form.row_sign[rows] * activity[row] - sides
+            allowed = self._share * sizes if self._norms is None else self._norms[row]
+            found += int(np.count_nonzero(beyond > allowed + _ROUNDING * sizes))
+        return found
 
     def sizes(self, x: FloatArray) -> FloatArray:
         """|b_i|, or sum_j |A_ij x_j| where that is 0."""
-        size = np.abs(self.side)
-        if self._no_side.any():
-            at_x = row_by_row(abs(self._form.lp.A), np.abs(x))[self._form.row]
-            size = np.where(self._no_side, at_x, size)
-        return size
+        found = np.empty(len(self._form.row))
+        for rows, _, sizes in self._some(x):
+            found[rows] = sizes
+        return found
+
+    def _some(self, x: FloatArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """Right-hand sides and sizes, a few rows at a time."""
+        form, A = self._form, self._form.lp.A
+        for rows in slices(len(form.row), _SOME):
+            sides = form.sides(rows)
+            sizes, no_side = np.abs(sides), np.flatnonzero(sides == 0)
+            if no_side.size:
+                sizes[no_side] = row_by_row(abs(A[form.row[rows][no_side]]), np.abs(x))
+            yield rows, sides, sizes

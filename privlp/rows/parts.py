@@ -6,7 +6,7 @@ that it stands in: sums along a row are made in an order that depends on that ro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -54,6 +54,23 @@ def csr_of(
     found = sp.csr_array(shape)
     found.data, found.indices, found.indptr = data, places, starts
     return found
+
+
+def rows_of(A: Any, rows: slice) -> Any:
+    """Some rows of a matrix in a row: views, where indexing would copy those of a sparse one."""
+    if not sp.issparse(A):
+        return A[rows]
+    places = A.indptr[rows.start : rows.stop + 1]
+    own = slice(places[0], places[-1])
+    shape = rows.stop - rows.start, A.shape[1]
+    starts = (places - places[0]).astype(A.indices.dtype, copy=False)
+    return csr_of(A.data[own], A.indices[own], starts, shape)
+
+
+def slices(count: int, step: int) -> Iterator[slice]:
+    """The numbers below `count`, at most `step` at a time."""
+    for start in range(0, count, step):
+        yield slice(start, min(start + step, count))
 
 
 class Room:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from privlp.problem.standard_form import StandardForm, row_by_row
 from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers
 from privlp.rows.in_memory import InMemory
-from privlp.rows.parts import DensePart, Part, SparsePart, csr_of, rows_of_a_part
+from privlp.rows.parts import DensePart, Part, SparsePart, csr_of, rows_of, rows_of_a_part, slices
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -96,12 +96,8 @@ class RowBlock:
         if columns is None:
             columns, factors = self.form.column, self.form.column_sign * factors
         every_column = np.array_equal(columns, np.arange(A.shape[1]))
-        for start in range(0, self.shape[0], wanted):
-            rows = slice(start, min(start + wanted, self.shape[0]))
-            if not self._plain:
-                entries = A[self.form.row[rows]]
-            else:
-                entries = _csr_rows(A, rows) if self._sparse else A[rows]
+        for rows in slices(self.shape[0], wanted):
+            entries = rows_of(A, rows) if self._plain else A[self.form.row[rows]]
             if not every_column:
                 entries = entries[:, columns]
             signs = None if self._plain else self.form.row_sign[rows].astype(np.float64)
@@ -185,15 +181,6 @@ class RowBlock:
         x = np.zeros(self._A.shape[1])
         np.add.at(x, self.form.column, self.form.column_sign * u)
         return self.form.row_sign * row_by_row(self._A, x)[self.form.row]
-
-
-def _csr_rows(A: sp.csr_array, rows: slice) -> sp.csr_array:
-    """Some rows of a matrix in a row: views, where indexing would copy them."""
-    places = A.indptr[rows.start : rows.stop + 1]
-    own = slice(places[0], places[-1])
-    shape = rows.stop - rows.start, A.shape[1]
-    starts = (places - places[0]).astype(A.indices.dtype, copy=False)
-    return csr_of(A.data[own], A.indices[own], starts, shape)
 
 
 def _stored(columns: sp.csc_array, k: int) -> tuple[Any, FloatArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,14 @@ import scipy.sparse as sp
 
 from privlp.problem.standard_form import row_by_row
 from privlp.rows.limbs import Integers, total, weighed
+from privlp.rows.parts import rows_of, slices
 
 FloatArray = npt.NDArray[np.float64]
 
 # Units to 1 in entries and prices for second derivatives, and rows at a time: sums are below 2^53.
 _OF_A_CURVATURE, _OF_A_PRICE, _AT_A_TIME = 2.0**12, 2.0**10, 2**14
+# Rows whose numbers are computed at a time, so that temporary ones are few.
+_SOME = 2**15
 # Rows of which more entries are stored are multiplied faster as dense ones.
 _DENSER = 0.1
 # Multiplied by this number, modulo 2^64, the digits of numbers are spread evenly (Knuth).
@@ -29,7 +33,7 @@ class SmoothedRows:
     Parameters
     ----------
     G : (m, p)
-        Rows g_i on the grid of :mod:`privlp.rows.limbs`, sparse or dense.
+        Rows g_i on the grid of :mod:`privlp.rows.limbs`, in single precision; sparse or dense.
     r, weight : (m,)
         Right-hand sides, and prices of violation between 0 and 1.
 
@@ -43,33 +47,47 @@ class SmoothedRows:
         self.G, self.r, self.weight = G, r, weight
         self.v, self.change = np.zeros(len(r)), np.zeros(len(r))
 
+    def _some(self) -> Iterator[slice]:
+        return slices(len(self.r), _SOME)
+
     def go_to(self, z: FloatArray) -> None:
         """Remember the violations at z, each computed from its row alone."""
-        self.v = row_by_row(self.G, z) - self.r
+        for rows in self._some():
+            self.v[rows] = row_by_row(rows_of(self.G, rows), z) - self.r[rows]
 
     def farther_than(self, distance: float) -> int:
         """Number of rows whose violation, or slack, is larger than a distance."""
-        return int(np.count_nonzero(np.abs(self.v) > distance))
+        return sum(int(np.count_nonzero(np.abs(self.v[rows]) > distance)) for rows in self._some())
 
     def aim(self, step: FloatArray) -> None:
         """Remember how violations change along a step."""
-        self.change = row_by_row(self.G, step)
+        for rows in self._some():
+            self.change[rows] = row_by_row(rows_of(self.G, rows), step)
 
     def move(self, length: float) -> None:
         """Take a part of the step."""
-        self.v += length * self.change
+        for rows in self._some():
+            self.v[rows] += length * self.change[rows]
 
     def gradient(self, softness: float, shift: float) -> Integers:
         """Gradient of the sum of smoothed violations, in limbs: exact."""
-        return weighed(self.G, self.weight * np.clip((self.v + shift) / softness, 0.0, 1.0))
+
+        def slope(rows: slice) -> FloatArray:
+            return self.weight[rows] * np.clip((self.v[rows] + shift) / softness, 0.0, 1.0)
+
+        return weighed(self.G, slope)
 
     def bent(self, softness: float, shift: float) -> int:
         """Number of rows whose smoothed violation is bent: within the softness."""
-        return int(np.count_nonzero(self._is_bent(softness, shift)))
+        return len(self._bent(softness, shift))
 
-    def _is_bent(self, softness: float, shift: float) -> npt.NDArray[np.bool_]:
-        v = self.v + shift
-        return (v > 0) & (v < softness) & (self.weight > 0)
+    def _bent(self, softness: float, shift: float) -> npt.NDArray[np.intp]:
+        """The places of these rows."""
+        bent = np.empty(len(self.v), dtype=bool)
+        for rows in self._some():
+            v = self.v[rows] + shift
+            bent[rows] = (v > 0) & (v < softness) & (self.weight[rows] > 0)
+        return np.flatnonzero(bent)
 
     def hessian(self, softness: float, shift: float, share: float = 1.0) -> Integers:
         """Second derivatives of the sum, (p, p), of this share of the rows, in integers: exact.
@@ -79,13 +97,13 @@ class SmoothedRows:
         belongs to the share follows from the digits of its own violation. So blocks do not matter,
         and other rows are taken at other points.
         """
-        band = np.flatnonzero(self._is_bent(softness, shift))
+        band = self._bent(softness, shift)
         if share < 1:
             digits = np.ascontiguousarray(self.v[band]).view(np.uint64)
             band = band[spread(digits) < share * 2.0**64]
         found = np.zeros((self.G.shape[1],) * 2, dtype=np.int64)
-        for start in range(0, len(band), _AT_A_TIME):
-            some = band[start : start + _AT_A_TIME]
+        for rows in slices(len(band), _AT_A_TIME):
+            some = band[rows]
             found += _products(self.G[some], self.weight[some]).astype(np.int64)
         return found
 
@@ -94,9 +112,13 @@ class SmoothedRows:
 
         `reach` is a power of two, at least the length of the step.
         """
-        v = self.v + shift + length * self.change
-        change = np.clip(self.change / reach, -1.0, 1.0)
-        return total(self.weight * np.clip(v / softness, 0.0, 1.0) * change)
+
+        def slope(rows: slice) -> Integers:
+            v = self.v[rows] + shift + length * self.change[rows]
+            change = np.clip(self.change[rows] / reach, -1.0, 1.0)
+            return total(self.weight[rows] * np.clip(v / softness, 0.0, 1.0) * change)
+
+        return np.asarray(sum(map(slope, self._some()), np.zeros(3, dtype=np.int64)))
 
 
 #: Units to 1 in second derivatives.
@@ -105,7 +127,7 @@ UNITS_OF_HESSIAN = _OF_A_PRICE * _OF_A_CURVATURE**2
 
 def _products(rows: Any, price: FloatArray) -> FloatArray:
     """Sum of price_i g_i g_i^T over a few rows, rounded, in integers."""
-    weight = np.rint(price * _OF_A_PRICE)
+    rows, weight = rows.astype(np.float64), np.rint(price * _OF_A_PRICE)
     if sp.issparse(rows) and rows.nnz < _DENSER * rows.shape[0] * rows.shape[1]:
         rows.data = np.rint(rows.data * _OF_A_CURVATURE)
         return np.asarray((rows.T @ sp.diags_array(weight) @ rows).toarray())
