@@ -45,6 +45,8 @@ SHAPES: dict[str, tuple[int, int, int | None]] = {
 }
 ROUND, SET_UP, PEAK = 1.3, 10.0, 1.5
 GROWTH = (10**4, 10**5, 10**6, 10**7)
+#: Rows of whole default solves.
+DEFAULTS = (10**6, 10**7)
 COLUMNS, STORED = 100, 5
 #: Rows of maps of 80 sites, and the target for the time of a default solve over an exact one.
 MAPS = {20_000: 1.0, 200_000: 0.5, 1_000_000: 0.3}
@@ -175,10 +177,30 @@ def print_whole_solve(n: int) -> None:
     print(seconds, min(times), peak, entry.sensitivity, missed, entry.draws)
 
 
+def print_default_solve(n: int, given: bool) -> None:
+    """A whole default solve, with opt or without: seconds, peak over A, violation."""
+    A = matrix(n, COLUMNS, STORED)
+    held = A.data.nbytes + A.indices.nbytes + A.indptr.nbytes
+    small, opt = program(A[:1000])
+    hint = 2 * opt if given else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as above
+        privlp.solve(small, EPS, DELTA, 200, opt=hint, rng=0)
+    c = np.random.default_rng(1).uniform(0.5, 2.0, COLUMNS)
+    b = -np.ones(n)
+    before, start = resident_bytes(), time.perf_counter()
+    solution = privlp.solve(LinearProgram(c, A, b), EPS, DELTA, n / 20, opt=hint, rng=0)
+    seconds = time.perf_counter() - start
+    peak = (peak_resident_bytes() - before) / held
+    print(seconds, peak, np.sort(A @ solution.x - b)[-int(n / 20)])
+
+
 def main() -> None:
     """Run, write the page and draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--solve", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--default", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--given", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--map", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="up to 200,000 rows; no page")
     parser.add_argument("--turns", type=int, default=TURNS)
@@ -186,6 +208,9 @@ def main() -> None:
     with threadpool_limits(1):
         if asked.solve is not None:
             print_whole_solve(asked.solve)
+            return
+        if asked.default is not None:
+            print_default_solve(asked.default, bool(asked.given))
             return
         if asked.map is not None:
             print_map(asked.map)
@@ -204,16 +229,27 @@ def main() -> None:
         ]
         for option, sizes in (("--solve", GROWTH), ("--map", MAPS))
     )
+    defaults = [
+        [n, given, *in_fresh_process("benchmarks.scale", "--default", n, "--given", given)]
+        for n in DEFAULTS
+        for given in (0, 1)
+        if not asked.quick or n <= _QUICK
+    ]
     if asked.quick:
         print_table("Rounds", _OF_ROUNDS, [_round(*line) for line in rounds])
         print_table("Solves", _OF_SOLVES, [_solve(*line) for line in solves])
+        print_table("Default solves", _OF_DEFAULTS, [_default(*line) for line in defaults])
         print_table("Maps", _OF_MAPS, [_map(*line) for line in maps])
         return
-    _write(rounds, solves, maps, threads)
+    _write(rounds, solves, defaults, maps, threads)
 
 
 def _write(
-    rounds: list[list[Any]], solves: list[list[Any]], maps: list[list[Any]], threads: float | None
+    rounds: list[list[Any]],
+    solves: list[list[Any]],
+    defaults: list[list[Any]],
+    maps: list[list[Any]],
+    threads: float | None,
 ) -> None:
     large = [line for line in solves if line[0] >= 10**5]
     logs = np.log([line[0] for line in large])
@@ -245,6 +281,8 @@ def _write(
             "![Time of a round, and memory, over the number of rows](scale.png)",
             f"In two threads (`PRIVLP_THREADS=2`) a round of 2,000,000 x 100 takes {threads:.2f}"
             " times as long as in one, with the same bits.",
+            _ABOUT_DEFAULTS,
+            (_OF_DEFAULTS, [_default(*line) for line in defaults]),
             _ABOUT_MAPS,
             (_OF_MAPS, [_map(*line) for line in maps]),
             _ON_A_CLUSTER,
@@ -278,6 +316,11 @@ _ABOUT_SOLVES = (
 _OF_SOLVES = ["rows", "seconds", "rounds", "u a round", "peak / A", "sensitivity", "violation"]
 
 
+_ABOUT_DEFAULTS = (
+    "The same for the default: without opt it is `perturbed`, with opt `staged-at-opt`; twice the"
+    " optimum of the average row was given."
+)
+_OF_DEFAULTS = ["rows", "opt", "seconds", "peak / A", "target ≤", "violation"]
 _QUICK = 200_000
 _ABOUT_MAPS = (
     "Time of a whole default `solve` over that of `solve_exact` (HiGHS), in seconds of the process:"
@@ -321,6 +364,11 @@ def _map(
     own = [f"{searched / exact:.2f}", f"{missed:.4f}", f"{cost:.3f}"]
     at_opt = [f"{given / exact:.2f}", f"{missed_given:.4f}", f"{cost_given:.3f}"]
     return [f"{n:,}", f"{exact:.1f}", *own, *at_opt, f"{MAPS[n]:g}"]
+
+
+def _default(n: int, given: int, seconds: float, peak: float, violation: float) -> list[str]:
+    opt = "given" if given else "not given"
+    return [f"{n:,}", opt, f"{seconds:.1f}", f"{peak:.2f}", f"{PEAK:g}", f"{violation:.4f}"]
 
 
 def _round(name: str, median: float, least: float, set_up: float, built: float) -> list[str]:

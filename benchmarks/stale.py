@@ -227,6 +227,34 @@ UNMOVED = {
         "23052e831202",
     ): "infinite sides are subtracted without a warning of NumPy, and refused later as before",
     ("privlp/methods/advice.py", "568d7c461de6", "9c2f2d6d2305"): "a comma",
+    (
+        "privlp/problem/standard_form.py",
+        "476aa8050934",
+        "3922be898393",
+    ): "sides of rows have a function of their own",
+    (
+        "privlp/rows/in_coordinates.py",
+        "c510f2919a07",
+        "f10cf4e3e71d",
+    ): "rows in single precision, which holds their entries, a few at a time",
+    (
+        "privlp/rows/limbs.py",
+        "76cb5b4db67f",
+        "346dddad4b56",
+    ): "weights are asked for a few rows at a time",
+    ("privlp/rows/missed.py", "051ac7f5dba0", "d63c4271d047"): "rows are counted a few at a time",
+    ("privlp/rows/parts.py", "519a2cfb4df8", "5c58405d53d9"): "two functions that stood elsewhere",
+    ("privlp/rows/program_rows.py", "6528725a2a9f", "727607799a8e"): "a function moved",
+    (
+        "privlp/rows/smoothed.py",
+        "e0a6d5ea1d59",
+        "cd8b27499852",
+    ): "numbers of rows are computed a few at a time",
+    (
+        "tests/conformance_subjects.py",
+        "e912b34a89b3",
+        "ca4742d26233",
+    ): "a broken twin finds norms by itself",
 }
 
 _STAMP = re.compile(
