@@ -222,12 +222,13 @@ def plan(
     opt: float | Sequence[float] | None = None,
     width: Any = None,
     feasible: str | float | None = None,
+    prices: bool = False,
 ) -> Plan:
     """Predict what :func:`solve` would reach with each method, before spending anything.
 
     Parameters
     ----------
-    lp, eps, delta, s, alpha, opt, width, feasible
+    lp, eps, delta, s, alpha, opt, width, feasible, prices
         As for :func:`solve`. With ``feasible="always"`` or a probability private numbers are
         tightened. The loss of objective from that depends on them, so the plan says how wide the
         noise on them is, in their units, and how wide their declared range is; where costs are
@@ -277,7 +278,7 @@ def plan(
         raise InvalidParameterError(
             f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
         )
-    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width, feasible=feasible)
+    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width, feasible=feasible, prices=prices)
     if math.isinf(task.ledger.eps):
         raise InvalidParameterError(
             "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use"

@@ -94,15 +94,20 @@ class Solution:
         """Shadow prices of the program's rows, (n,), where they follow from released numbers.
 
         Entry i is the change of the optimum, in the user's sense, per unit by which the active side
-        of row i rises: the sign of SciPy's and HiGHS's marginals and of ``ExactSolution.dual``. It
-        is that of the *released* program, with noise on its numbers: post-processing, which costs
-        nothing. Rows that are not tight have a price of 0.
+        of row i rises: the sign of SciPy's and HiGHS's marginals and of ``ExactSolution.dual``.
+        Rows that are not tight have a price of 0.
+
+        Where numbers are private, it is that of the *released* program, with noise on its numbers:
+        post-processing, which costs nothing. Where whole constraints are private, prices of public
+        inequalities are those that balance costs and noisy slopes of violations at the released
+        point of the last stage, if the solve was asked for them (``prices=True``). All others are
+        NaN: a price of a private row is a number of that row, and equalities leave no trace in the
+        coordinates of the slopes.
 
         Raises
         ------
         UnsupportedProblemError
-            If the method releases no program whose prices these would be. A price of a private row
-            is a number of that row, and no method for whole constraints has paid for it.
+            If no prices were released.
 
         See Also
         --------
@@ -117,6 +122,21 @@ class Solution:
         ... )
         >>> privlp.solve(lp, eps=1.0, delta=1e-6, rng=0).prices.round(3)
         array([2.4, 0.2])
+
+        A public limit on the first three supplies, where needs are private and shortages have a
+        price:
+
+        >>> import numpy as np
+        >>> needs = np.random.default_rng(0).uniform(0.0, 1.0, size=(4000, 5))
+        >>> rows = np.vstack([-needs, [[1, 1, 1, 0, 0]]])
+        >>> sides, prices = np.append(-np.ones(4000), 0.3), np.append(np.ones(4000), np.inf)
+        >>> private = np.arange(4001) < 4000
+        >>> lp = privlp.LinearProgram(
+        ...     np.full(5, 500), rows, sides, penalty=prices, private=private, bounds=(0, 5)
+        ... )
+        >>> solution = privlp.solve(lp, eps=4.0, delta=1e-6, prices=True, rng=0)
+        >>> round(solution.prices[-1]), round(privlp.solve_exact(lp).dual[-1])
+        (-288, -283)
         """
         if self.released_prices is not None:
             return self.released_prices
@@ -126,11 +146,12 @@ class Solution:
             )
         raise UnsupportedProblemError(
             f"method={self.method!r} releases no shadow prices here. The price of a private row is"
-            " a number of that row, on which no budget was spent; those of public rows depend on"
-            " the private ones. Prices follow at no cost where numbers are released with noise and"
-            " c·x is optimised: solve without opt by 'direct-noise', or with feasible=... by"
-            " truncated or quantile noise. privlp.allocate releases prices of supplies that people"
-            " share. solve_exact(lp).dual has them without noise: not private.",
+            " a number of that row, on which no budget was spent. Those of public inequality rows"
+            " are released by solve(..., prices=True), for a small share of it. They follow at no"
+            " cost where numbers are released with noise and c·x is optimised: solve without opt by"
+            " 'direct-noise', or with feasible=... by truncated or quantile noise. privlp.allocate"
+            " releases prices of supplies that people share. solve_exact(lp).dual has them without"
+            " noise: not private.",
             parameter="method",
         )
 

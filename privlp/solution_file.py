@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -32,7 +33,9 @@ def text_of(values: Mapping[str, Any]) -> str:
         "privacy": values["privacy"].to_dict(),
         "trace": {name: released.tolist() for name, released in values["trace"].items()},
         "verdict": None if verdict is None else verdict.value,
-        "released_prices": None if prices is None else prices.tolist(),
+        "released_prices": None
+        if prices is None
+        else [None if math.isnan(price) else price for price in prices.tolist()],
     }
     return json.dumps(document, indent=1)
 

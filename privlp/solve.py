@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privlp.checks import is_one_of, positive, warn_of_large_delta
 from privlp.errors import (
@@ -30,6 +31,8 @@ from privlp.solution import Solution
 from privlp.status import Status
 from privlp.verdict import Verdict
 
+FloatArray = npt.NDArray[np.float64]
+
 
 def solve(
     lp: LinearProgram,
@@ -43,6 +46,7 @@ def solve(
     width: Any = None,
     feasible: str | float | None = None,
     split: Sequence[float] | None = None,
+    prices: bool = False,
     budget: Budget | None = None,
     rng: RandomSource = None,
     progress: bool = False,
@@ -122,6 +126,10 @@ def solve(
         Where several parts of the program are private: share of the budget for each, in the order
         in which the relations were given (b, A, c each count once). Chosen from public numbers by
         default.
+    prices : bool
+        Also release shadow prices of public inequality rows where whole constraints are private:
+        :attr:`Solution.prices`. One draw more, for a part of the budget; ``"perturbed"`` does it.
+        Where only numbers are private, prices follow at no cost, with this or without.
     budget : Budget, optional
         A budget shared with other calls; this call spends at most (eps, delta) of it.
     rng : None, int or numpy.random.Generator
@@ -200,6 +208,7 @@ def solve(
         split=split,
         time_limit=time_limit,
         feasible=feasible,
+        prices=prices,
     )
     randomness = Randomness.of(rng)
     methods = protecting(task.relation, feasible)
@@ -261,8 +270,17 @@ def _run(
         variable_names=lp.variable_names,
         verdict=verdict,
         advice=advice,
-        released_prices=released.prices,
+        released_prices=_of_all_rows(lp, released.prices),
     )
+
+
+def _of_all_rows(lp: LinearProgram, prices: FloatArray | None) -> FloatArray | None:
+    """Prices of all rows; methods for whole constraints know those of public rows alone."""
+    if prices is None or not lp.neighbours.changes_whole_rows:
+        return prices
+    found = np.full(lp.shape[0], np.nan)
+    found[~lp.private] = prices
+    return found
 
 
 def _predicted(task: Task, planned: PlannedRun) -> tuple[Verdict | None, str]:

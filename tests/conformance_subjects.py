@@ -40,7 +40,7 @@ from privlp.privacy import (
     WeightedGaussianMechanism,
 )
 from privlp.rows.equal_norm import RowsOfEqualNorm
-from privlp.rows.in_coordinates import RowsInCoordinates, norms
+from privlp.rows.in_coordinates import RowsInCoordinates, _divisors
 from privlp.rows.on_grid import RowsOnGrid
 from privlp.rows.on_polytope import RowsOnPolytope
 from privlp.rows.on_simplex import RowsOnSimplex
@@ -413,10 +413,12 @@ def _secret_term_of_removed_records(*request: Any) -> Any:
     )
 
 
-def _as_they_are_in_coordinates(self: Any, *args: Any, **options: Any) -> None:
-    _ROWS_ARE_SCALED(self, *args, **options)
-    norm, _ = norms(*args, **options)
-    times = np.where(norm > 0, norm, 1.0)
+def _as_they_are_in_coordinates(
+    self: Any, block: Any, region: Any, unit: Any = None, largest_price: Any = None
+) -> None:
+    _ROWS_ARE_SCALED(self, block, region, unit, largest_price)
+    divisor, varies, below = _divisors(block, region, unit)
+    times = np.where(varies, divisor / below, 1.0)
     self.G, self.r = times[:, None] * self.G, times * self.r
 
 

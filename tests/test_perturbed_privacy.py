@@ -324,8 +324,22 @@ PROGRAMS = {
 }
 
 
+PROGRAMS_WITH_PRICES = {
+    "public row": {"private": np.arange(30) < 29},
+    "public row, three rows": {
+        "private": np.arange(30) < 27,
+        "neighbours": ConstraintPrivate(rows_per_record=3),
+    },
+    "public row, soft": {
+        "penalty": [*np.linspace(0.1, 1.0, 29), np.inf],
+        "private": np.arange(30) < 29,
+    },
+}
+OF_PRICES = "sum the slopes of violations for shadow prices"
+
+
 def audited(name, **options):
-    lp = covering(**PROGRAMS[name])
+    lp = covering(**{**PROGRAMS, **PROGRAMS_WITH_PRICES}[name])
     s = None if lp.penalty is not None else 5
     request = {"eps": 1.0, "delta": 1e-6, "s": s, "method": "perturbed", "runs": 0, "rng": 0}
     return audit_solve(lp, **(request | {"pairs": 3} | options))
@@ -338,6 +352,14 @@ def test_audit(name):
     ratios = {release.purpose: release.ratio for release in found.releases}
     assert ratios["perturb the convex program"] > 0.2
     assert ratios["cover the error of the computed minimum"] < 1
+
+
+@pytest.mark.parametrize("name", PROGRAMS_WITH_PRICES)
+def test_audit_of_prices(name):
+    found = audited(name, prices=True)
+    assert found.passed, str(found)
+    ratios = {release.purpose: release.ratio for release in found.releases}
+    assert 0.2 < ratios[OF_PRICES] <= 1
 
 
 def is_caught(name, purpose, **options):
@@ -358,6 +380,7 @@ class TestBrokenTwins:
 
         monkeypatch.setattr(perturbed_charges, "secret_term", removed)
         is_caught("one side", "perturb the convex program")
+        is_caught("public row", OF_PRICES, prices=True, pairs=8)
 
     def test_rows_whose_norms_are_not_bounded(self, monkeypatch):
         original = RowsInCoordinates.__init__
@@ -368,6 +391,7 @@ class TestBrokenTwins:
 
         monkeypatch.setattr(RowsInCoordinates, "__init__", longer)
         is_caught("one side", "perturb the convex program")
+        is_caught("public row", OF_PRICES, prices=True, pairs=8)
 
     def test_a_row_with_two_prices_charged_by_the_length_of_its_slopes(self, monkeypatch):
         """Slopes from -1/4 to 1 have the length 1.25, but two vectors may differ by 2."""

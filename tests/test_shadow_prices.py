@@ -83,6 +83,133 @@ def test_saved_and_loaded(tmp_path):
         Solution.load(tmp_path / "old.json").prices  # noqa: B018
 
 
+def soft(**fields):
+    """Shortages of needs have a price; the first of two public limits is tight."""
+    rng = np.random.default_rng(0)
+    n, d = 1500, 6
+    limits, sides = np.kron(np.eye(2), np.ones(3)), [0.3, 0.4]
+    return LinearProgram(
+        rng.uniform(1, 2, d) * n / 100,
+        np.vstack([-rng.uniform(0, 1, (n, d)), limits]),
+        np.append(-rng.uniform(0.5, 1.5, n), sides),
+        penalty=np.append(np.ones(n), [INF, INF]),
+        private=np.arange(n + 2) < n,
+        **{"bounds": (0, 5)} | fields,
+    )
+
+
+def hard(n=1500, *, sense="min", seed=0, private=None):
+    """Coverings with public rows of all kinds: limits, a floor, a range, an equality."""
+    rng = np.random.default_rng(seed)
+    d = 6
+    public = rng.uniform(0.2, 1.0, (5, d))
+    middle = public @ np.full(d, 1.0)
+    upper = middle * [0.9, 1.1, INF, 1.05, 1.0]
+    lower = middle * [-INF, -INF, 0.95, 0.9, 1.0]
+    cost = np.array([1, 1.1, 1.2, 2, 2.2, 2.4])
+    return LinearProgram(
+        cost if sense == "min" else -cost,
+        np.vstack([-rng.uniform(0.2, 1, (n, d)), public]),
+        np.append(-np.full(n, 1.6), upper),
+        row_lower=np.append(np.full(n, -INF), lower),
+        private=np.arange(n + 5) < n,
+        bounds=(0, 4),
+        sense=sense,
+    )
+
+
+class TestWhereWholeConstraintsArePrivate:
+    @pytest.mark.parametrize("program", [soft, hard], ids=["soft", "hard"])
+    def test_without_noise_they_are_those_of_highs(self, program):
+        lp = program()
+        solution = privlp.solve(lp, INF, 0, None if lp.penalty is not None else 1, prices=True)
+        exact = privlp.solve_exact(lp).dual
+        known = ~np.isnan(solution.prices)
+        assert solution.prices[known] == pytest.approx(exact[known], rel=1e-4, abs=1e-6)
+        assert np.abs(exact[known]).max() > 0.1
+
+    @pytest.mark.parametrize("sense", ["min", "max"])
+    @pytest.mark.parametrize("seed", [0, 1, 3])
+    def test_signs_of_all_kinds_of_rows(self, sense, seed):
+        """On programs where giving up one row changes no price."""
+        lp = hard(sense=sense, seed=seed)
+        found, exact = privlp.solve(lp, INF, 0, 1, prices=True).prices, privlp.solve_exact(lp).dual
+        assert found[-5:-1] == pytest.approx(exact[-5:-1], rel=1e-3, abs=1e-6)
+
+    def test_which_rows_have_one(self):
+        """Neither private rows nor equalities."""
+        prices = privlp.solve(hard(), 1.0, 1e-6, 100, prices=True, rng=0).prices
+        np.testing.assert_array_equal(np.isnan(prices), [True] * 1500 + [False] * 4 + [True])
+
+    def test_noise_moves_them_less_the_larger_eps_is(self):
+        lp = soft()
+        exact = privlp.solve_exact(lp).dual[-2]
+
+        def off(eps):
+            found = [
+                privlp.solve(lp, eps, 1e-6, prices=True, rng=seed).prices[-2] for seed in range(8)
+            ]
+            return float(np.abs(np.array(found) / exact - 1).mean())
+
+        assert off(100.0) < 0.05
+        assert off(1.0) < 0.5
+
+    def test_they_are_paid_for(self):
+        lp = soft()
+        without = privlp.solve(lp, 1.0, 1e-6, rng=0)
+        found = privlp.solve(lp, 1.0, 1e-6, prices=True, rng=0)
+        purposes = [entry.purpose for entry in found.privacy.entries]
+        assert purposes[-1] == "sum the slopes of violations for shadow prices"
+        assert purposes[:-1] == [entry.purpose for entry in without.privacy.entries]
+        assert found.privacy.eps <= 1.0
+        with pytest.raises(privlp.UnsupportedProblemError, match="prices=True"):
+            without.prices  # noqa: B018
+
+    def test_saved_and_loaded(self, tmp_path):
+        solution = privlp.solve(soft(), 1.0, 1e-6, prices=True, rng=0)
+        solution.save(tmp_path / "file.json")
+        json.loads((tmp_path / "file.json").read_text(), parse_constant=pytest.fail)
+        np.testing.assert_array_equal(Solution.load(tmp_path / "file.json").prices, solution.prices)
+
+    def test_auto_takes_a_method_that_releases_them(self):
+        plan = privlp.plan(hard(), 1.0, 1e-6, 100, opt=9.0, prices=True)
+        assert plan.best == "perturbed"
+        assert "releases no shadow prices" in plan.not_applicable["perturbed-at-opt"]
+
+    @pytest.mark.parametrize(
+        ("lp", "request_", "message"),
+        [
+            (hard(), {"prices": "yes"}, "prices must be True or False"),
+            (hard(), {"method": "ftpl", "opt": 9.0}, "'ftpl' releases no shadow prices: method='p"),
+            (hard(), {"method": "perturbed-at-opt", "opt": 9.0}, "'perturbed-at-opt' releases no"),
+            (
+                LinearProgram([1.0], -np.ones((300, 1)), -np.ones(300), bounds=(0, 3)),
+                {},
+                "needs a public inequality row",
+            ),
+            (
+                LinearProgram(
+                    [1.0],
+                    np.append(-np.ones((300, 1)), [[1.0]], axis=0),
+                    np.append(-np.ones(300), 2.0),
+                    private=np.arange(301) < 300,
+                    bounds=(0, 3),
+                    neighbours=privlp.ConstraintPrivate("add-remove", nominal_n=300),
+                ),
+                {},
+                "the number of rows is private",
+            ),
+            (program(RELATIONS["b"][0]), {"opt": 54.0, "s": None}, "without opt"),
+        ],
+    )
+    def test_refused_before_anything_is_spent(self, lp, request_, message):
+        budget = privlp.Budget(1.0, 1e-6)
+        asked = {"s": 20, "prices": True, "budget": budget} | request_
+        with pytest.raises(privlp.PrivLPError, match=message):
+            privlp.solve(lp, 1.0, 1e-6, **asked)
+        assert budget.spent() == 0
+
+
 def test_private_prices_are_refused():
     needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(500, 4))
     lp = LinearProgram(c=[1, 2, 1, 3], A=-needs, b=-np.ones(500))

@@ -50,6 +50,7 @@ def audit_solve(
     width: Any = None,
     feasible: str | float | None = None,
     split: Sequence[float] | None = None,
+    prices: bool = False,
     pairs: int = 50,
     runs: int = 2_000,
     confidence: float = 0.999,
@@ -76,7 +77,7 @@ def audit_solve(
 
     Parameters
     ----------
-    lp, eps, delta, s, alpha, opt, method, width, feasible, split
+    lp, eps, delta, s, alpha, opt, method, width, feasible, split, prices
         As for :func:`solve`; eps finite. A :class:`~privlp.methods.Method` audits one of your own.
     pairs : int
         Pairs of neighbours to try, two solves each.
@@ -119,7 +120,7 @@ def audit_solve(
     confidence = require_confidence(confidence)
     request = {
         **{"eps": eps, "delta": delta, "s": s, "alpha": alpha, "opt": opt, "method": method},
-        **{"width": width, "feasible": feasible, "split": split},
+        **{"width": width, "feasible": feasible, "split": split, "prices": prices},
     }
     lp = lp.in_memory()
     generator = Randomness(rng).generator

@@ -99,6 +99,8 @@ class DirectNoise(Method):
         value = _public_optimum(task, costs_are_private=any(p.part == "c" for p in numbers))
         if value is None:
             require_bounded(task.form, numbers)
+        else:
+            task.refuse_prices(self.name, "without opt it does")
         kinds = [quieter_noise_on(task, part) for part in numbers]
         noise = {
             part.part: largest_of(mechanism, len(part))

@@ -78,6 +78,7 @@ class MultiplicativeWeights(Method):
         return task.opt is not None and task.split is None
 
     def plan(self, task: Task) -> PlannedRun:
+        task.refuse_prices(self.name, "without opt method='direct-noise' does")
         forecast = Forecast(task)
         rounds = forecast.rounds()
         select, release = forecast.mechanisms(rounds)

@@ -16,6 +16,7 @@ from privlp.methods.base import Method, PlannedRun
 from privlp.methods.perturbed_charges import PerturbedCharges
 from privlp.methods.perturbed_draws import Draws
 from privlp.methods.perturbed_hard import BeforeStages, HardRowSearch
+from privlp.methods.perturbed_prices import require_priced_rows
 from privlp.methods.perturbed_soft import SoftRowSearch
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
@@ -56,7 +57,12 @@ class Perturbed(Method):
     plus the largest of several Gaussian losses. Counts move by at most k. Proof:
     ``docs/proofs.md``, "One perturbed convex program".
 
-    *Budget.* All counts, secret terms and covers are charged together before the first draw.
+    *Shadow prices*, on request: the gradient of smoothed violations at the released point, a sum of
+    k vectors w_i s_i g_i for each record, which moves by as much as the secret term does. Prices
+    follow from it.
+
+    *Budget.* All counts, secret terms, covers and slopes are charged together, before the first
+    draw.
 
     Published idea: objective perturbation (Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and
     Thakurta 2012), here over a polytope and with exact Gaussian prices.
@@ -79,7 +85,7 @@ class Perturbed(Method):
         return replace(task, s=None, alpha=None, opt=None)
 
     def plan(self, task: Task) -> PlannedRun:
-        task.constraint_private(self.name, soft_rows=True)
+        task.constraint_private(self.name, soft_rows=True, prices=True)
         if task.ledger.delta == 0 and math.isfinite(task.ledger.eps):
             raise InvalidParameterError(
                 "delta must be positive with this method, whose noise is Gaussian; or use"
@@ -92,6 +98,7 @@ class Perturbed(Method):
         task.refuse(self.name, width="it needs no declared bounds")
         s, _ = task.density(), task.accuracy()
         public = PublicRows(task.lp)
+        require_priced_rows(task, public)
         try:
             region, typical, wide = _search_region(task, public)
         except UnboundedRegionError:
@@ -142,6 +149,7 @@ class Perturbed(Method):
                 parameter="method",
             )
         public = PublicRows(task.lp)
+        require_priced_rows(task, public)
         region, width = ReducedPolytope(public), None
         if task.width is not None:
             width = positive(task.width, "width", finite=True)
@@ -210,8 +218,9 @@ def require_enough_rows(task: Task) -> None:
 
 
 def _stages(draws: Sequence[ChargedDraws]) -> list[Draws]:
-    """The draws of each stage: secret term, cover and counts."""
-    return [Draws(*draws[k : k + 3]) for k in range(0, len(draws), 3)]
+    """The draws of each stage: secret term, cover and counts; of the last perhaps one more."""
+    last = 3 * (len(draws) // 3 - 1)
+    return [Draws(*draws[k : k + 3]) for k in range(0, last, 3)] + [Draws(*draws[last:])]
 
 
 def _typical(region: ReducedPolytope) -> float:

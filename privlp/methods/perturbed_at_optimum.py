@@ -129,7 +129,7 @@ class StagesAtOptimum(HardRowSearch):
             bend=Bend(self._k, self._k),
             n=self._largest_n,
             stiffness=_STIFFNESS,
-        )
+        ).z
         return region.point(z)
 
     def _judged(
@@ -224,7 +224,7 @@ class PerturbedAtOptimum(Perturbed):
         return replace(task, width=None)
 
     def plan(self, task: Task) -> PlannedRun:
-        task.constraint_private(self.name)
+        task.constraint_private(self.name)  # with no prices: x minimises violations
         if task.opt is None or is_range(task.opt):
             raise InvalidParameterError(
                 "opt is missing: method='perturbed-at-opt' needs one value of the objective."

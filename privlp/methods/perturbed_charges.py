@@ -18,8 +18,8 @@ _STAGES_AT_OPTIMUM, _MOST_LAST_AT_OPTIMUM = (0.2, 0.8), 0.05
 _CURVATURE, _MOST_CURVATURE = 0.2, 30.0
 # Soft rows: that share of eps, and the parts of it that the stages take.
 _SOFT_CURVATURE, _OF_CURVATURE = 0.14, (0.3, 0.35, 0.35)
-# Share of a stage that covers the error of its computed minimum.
-_COVER = 0.005
+# Shares of a stage that cover the error of its computed minimum, and that shadow prices take.
+_COVER, _PRICES = 0.005, 0.15
 # Numbers of counts, and their shares: at the start, to find the scale of rows, after each stage.
 _START_COUNTS, _SCALE_COUNTS, _COUNTS = 8, 7, 6
 _START, _SCALE, _BETWEEN, _HARD_SHARES = 0.02, 0.02, 0.03, 0.02
@@ -44,7 +44,8 @@ class PerturbedCharges:
     ----------
     requests : list of (Mechanism, int, str)
         In the order in which they are charged: counts before the stages; then for each stage the
-        secret term, the cover of its error, and counts.
+        secret term, the cover of its error, and counts; at last, if shadow prices are asked for,
+        the sum of slopes of violations.
     intensity : float
         Gaussian parameter of all of them together, but for the curvature.
     sigma : float
@@ -116,6 +117,10 @@ class PerturbedCharges:
                     (cover, 1, "cover the error of the computed minimum"),
                     _counts(task, intensity, *counts),
                 ]
+            if task.prices:
+                largest = secret_term(task, mu, bend).sensitivity
+                slopes = GaussianMechanism(largest, largest / (mu * math.sqrt(_PRICES)))
+                found.append((slopes, 1, "sum the slopes of violations for shadow prices"))
             return found
 
         intensity = task.ledger.calibrate_together(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ _LEAST_STRENGTH = 0.1
 _UNIT_ROUNDOFF = 2.0**-53
 # Strength of the quadratic without noise, for eps = inf, in units of a row's gradient.
 _WEAK = 1e-3
+# That with which slopes balance then, and how near Newton's method comes, about.
+_WEAKER, _ERROR_IF_SHARP = 1e-5, 1e-5
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,42 @@ class Bend:
         return cls(prices.of_sides / prices.largest, prices.rows)
 
 
+class Slopes(NamedTuple):
+    """The noisy gradient of smoothed violations at a released point.
+
+    Attributes
+    ----------
+    z : (p,)
+        The point. Without noise, one next to the released one at which slopes balance.
+    error : float
+        Typical distance of z to the minimum: public.
+    total : (p,)
+        The gradient.
+    """
+
+    z: FloatArray
+    error: float
+    total: FloatArray
+
+
+class Minimum(NamedTuple):
+    """What one stage releases: a point z of the region, and slopes there if they were asked for."""
+
+    z: FloatArray
+    slopes: Slopes | None = None
+
+
 @dataclass(frozen=True)
 class Draws:
-    """The charged draws of one stage: the secret term, the cover of its error, and counts."""
+    """The charged draws of one stage: the secret term, the cover of its error, and counts.
+
+    If shadow prices are asked for, also the sum of the slopes of violations.
+    """
 
     perturbation: ChargedDraws
     cover: ChargedDraws
     counts: ChargedDraws
+    slopes: ChargedDraws | None = None
 
     @property
     def sigma(self) -> float:
@@ -95,8 +126,8 @@ class Draws:
         bend: Bend,
         n: int,
         stiffness: float = 0.0,
-    ) -> FloatArray:
-        """The released minimum of a perturbed program, as a point z of the region.
+    ) -> Minimum:
+        """The released minimum of a perturbed program.
 
         The secret term is drawn once. The point is computed to a certified distance, and noise of
         its own covers that distance. `n` bounds the number of rows; it is public. So is
@@ -128,7 +159,15 @@ class Draws:
         # gradient, of the secret term and the quadratic's, and of z / tolerance.
         z = program.minimise(tolerance / 2, sharp=self.sigma == 0)
         hidden.minimum = z
-        return region.nearest(tolerance * np.asarray(self.cover(z / tolerance)))
+        released = region.nearest(tolerance * np.asarray(self.cover(z / tolerance)))
+        if self.slopes is None:
+            return Minimum(released)
+        at, softness = (released, softness) if self.sigma else program.balanced(z, _WEAKER)
+        rows.update(RowsInCoordinates.go_to, at)
+        total = limbs.value(rows.total(RowsInCoordinates.gradient, softness, shift), of_rows=True)
+        of_cover = float(self.cover.mechanism.sigma)  # type: ignore[attr-defined]
+        error = tolerance * of_cover * math.sqrt(region.size) if self.sigma else _ERROR_IF_SHARP
+        return Minimum(released, Slopes(at, error, np.asarray(self.slopes(total))))
 
 
 class HiddenGradient:

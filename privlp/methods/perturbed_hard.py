@@ -14,6 +14,7 @@ import numpy.typing as npt
 from privlp.errors import MissedRowsWarning
 from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
 from privlp.methods.perturbed_paths import SURE, PathSearch
+from privlp.methods.perturbed_prices import prices_of_public_rows
 from privlp.methods.perturbed_regions import StageRegions, typical_side
 from privlp.methods.task import Task
 from privlp.players.game import Released
@@ -104,6 +105,7 @@ class HardRowSearch:
         self._regions = StageRegions(public, region)
         self._search = PathSearch(self._measured, self._s, self._regions)
         self._trace: dict[str, list[Any]] = {}
+        self._prices: FloatArray | None = None
         self._x = self._regions.cheapest
         self._steps = self._play()
 
@@ -117,7 +119,12 @@ class HardRowSearch:
         x = np.clip(self._x, *self._public.bounds.T)  # rounded coordinates may leave them by an ulp
         warning = too_many_missed(self._search.fewest, self._s)
         return Released(
-            x, self._lp.objective(x), trace, warning=warning, category=MissedRowsWarning
+            x,
+            self._lp.objective(x),
+            trace,
+            warning=warning,
+            category=MissedRowsWarning,
+            prices=self._prices,
         )
 
     def _play(self) -> Iterator[None]:
@@ -227,15 +234,16 @@ class HardRowSearch:
             price, softness, inwards = _EXACT_PRICE * side, SHARP * side, 0.0
         slope = region.cost(self._public.cost)
         least = _LEAST_SCALE * float(np.linalg.norm(slope))
-        cost = slope * (price / max(self._regions.cost_at_stake(x, far), least))
-        z = draws.minimum(
+        weight = price / max(self._regions.cost_at_stake(x, far), least)
+        found = draws.minimum(
             self._rows.keep(partial(RowsInCoordinates, region=region)),
             region,
-            cost,
+            slope * weight,
             region.within(region.coordinates(x)),
             softness=softness,
             shift=inwards,
             bend=Bend(self._k, self._k),
             n=self._largest_n,
         )
-        return region.point(z)
+        self._prices = prices_of_public_rows(self._public, region, found.slopes, weight)
+        return region.point(found.z)

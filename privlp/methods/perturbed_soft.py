@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
+from privlp.methods.perturbed_prices import prices_of_public_rows
 from privlp.methods.perturbed_regions import scaled_or
 from privlp.methods.task import Task
 from privlp.players.game import Released
@@ -83,6 +84,7 @@ class SoftRowSearch:
         self._stages = stages
         self._x = region.point(region.inside)
         self._trace: dict[str, list[Any]] = {}
+        self._prices: FloatArray | None = None
         self._steps = self._play()
 
     def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
@@ -92,7 +94,7 @@ class SoftRowSearch:
     def released(self) -> Released:
         """The last point, with those of all stages."""
         trace = {name: np.array(values) for name, values in self._trace.items()}
-        return Released(self._x, self._lp.objective(self._x), trace)
+        return Released(self._x, self._lp.objective(self._x), trace, prices=self._prices)
 
     def _play(self) -> Iterator[None]:
         region = self._equalised()
@@ -113,7 +115,7 @@ class SoftRowSearch:
             counts = NoisyCounts(kept, RowsInCoordinates.farther_than, draws.counts)
             level, _ = counts.first_below(self._n / 2, lambda t: 2.0**t, _LOW_SCALE, _HIGH_SCALE)
             softness = 2.0**level * (self._last_softness(draws) if last else _SOFTNESS)
-            z = draws.minimum(
+            found = draws.minimum(
                 kept,
                 region,
                 cost,
@@ -123,7 +125,10 @@ class SoftRowSearch:
                 bend=self._bend,
                 n=self._n,
             )
-            self._x = region.point(z)
+            z, self._x = found.z, region.point(found.z)
+            self._prices = prices_of_public_rows(
+                self._public, region, found.slopes, 1 / (self._price * unit)
+            )
             self._trace.setdefault("x", []).append(self._x)
             self._trace.setdefault("softness", []).append(softness)
             yield

@@ -54,6 +54,8 @@ _PRECISE = 8.0
 # A level above both multiples, of the error and of the softness of the stage, is not due to the
 # descent; one below the third multiple, of the error, is room to spare.
 _BEYOND, _SOFT, _BELOW = 8.0, 8.0, 6.0
+# After the first stage, whose points are rough, a level is due to it up to so many times more.
+_ROUGH = 1.5
 # Where the level is not 0, shares are mixed with so many equal ones.
 _MIXED = 0.1
 # Levels that are told apart: hyperbolic sines of numbers up to this one, times the error.
@@ -164,19 +166,24 @@ class StagesAtOptimum(Stages):
             beyond = self._error * math.sinh(t)
             return float(draw(float(measured.total(ElasticRows.violated_by_more, point, beyond))))
 
-        near, far = (self._error * math.sinh(t) for t in self._found(draw, count))
-        if near > max(_BEYOND * self._error, _SOFT * self._softness):
+        precise = _PRECISE * deviation(draw) <= self._s
+        places = self._found(draw, count, precise=precise)
+        near, far = (self._error * math.sinh(place) for place in places)
+        rough = _ROUGH if precise and not self._levels else 1.0
+        if near > rough * max(_BEYOND * self._error, _SOFT * self._softness):
             return near
         return min(near, far / 2) if far < -_BELOW * self._error else 0.0
 
-    def _found(self, draw: ChargedDraws, count: Callable[[float], float]) -> list[float]:
+    def _found(
+        self, draw: ChargedDraws, count: Callable[[float], float], *, precise: bool
+    ) -> list[float]:
         """Where counts of rows fall to the near and the far target.
 
         Precise counts fall to them in any way, often steeply; of others a model knows more.
         """
         targets = [min(times * self._s, self._n / 2) for times in (_NEAR, _FAR)]
         ends, sigma, number = (-_LARGEST_LEVEL, _LARGEST_LEVEL), deviation(draw), draw.remaining
-        if _PRECISE * sigma <= self._s:
+        if precise:
             halving = Halving(targets, *ends, sigma=sigma, most=self._n)
             return halving.search(count, [1, 0] * (number // 2))
         searches = [Crossing(target, *ends, sigma=sigma, most=self._n) for target in targets]

@@ -30,7 +30,7 @@ class Task:
         The public part of the program.
     ledger : Accountant
         Says what draws would cost. Only :func:`privlp.solve` charges it.
-    s, alpha, opt, width, split, time_limit, feasible
+    s, alpha, opt, width, split, time_limit, feasible, prices
         As for :func:`privlp.solve`.
 
     Examples
@@ -56,10 +56,15 @@ class Task:
     split: Sequence[float] | None = None
     time_limit: float | None = None
     feasible: str | float | None = None
+    prices: bool = False
 
     def __post_init__(self) -> None:
         if self.opt is not None:
             require_optimum(self.opt)
+        if not isinstance(self.prices, bool):
+            raise InvalidParameterError(
+                f"prices must be True or False, got {self.prices!r}.", parameter="prices"
+            )
 
     @classmethod
     def of(
@@ -186,7 +191,9 @@ class Task:
             )
         return alpha
 
-    def constraint_private(self, method: str, *, soft_rows: bool = False) -> ConstraintPrivate:
+    def constraint_private(
+        self, method: str, *, soft_rows: bool = False, prices: bool = False
+    ) -> ConstraintPrivate:
         """The relation, if whole constraints change under it and the method takes the program.
 
         Parameters
@@ -195,11 +202,14 @@ class Task:
             Name for messages.
         soft_rows : bool
             Whether the method takes programs with a penalty.
+        prices : bool
+            Whether the method releases shadow prices of public rows.
 
         Raises
         ------
         UnsupportedProblemError
-            If it is another relation, or there are no private rows, or soft ones.
+            If it is another relation, or there are no private rows, or soft ones; or if prices are
+            asked for.
 
         Examples
         --------
@@ -220,6 +230,8 @@ class Task:
         self._require_private_rows()
         if not soft_rows:
             self.refuse_soft_rows(method)
+        if not prices:
+            self.refuse_prices(method, "method='perturbed' does")
         return self.relation
 
     def _require_private_rows(self) -> None:
@@ -255,6 +267,30 @@ class Task:
                 f"method={method!r} treats every row as hard; leave out penalty, or write the soft"
                 " rows with slack variables.",
                 parameter="method",
+            )
+
+    def refuse_prices(self, method: str, advice: str) -> None:
+        """Refuse a request for shadow prices.
+
+        Raises
+        ------
+        UnsupportedProblemError
+            If they are asked for.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.methods import Task
+        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
+        >>> Task.of(lp, 1.0, 1e-6, 1, prices=True).refuse_prices("mine", "another method does")
+        Traceback (most recent call last):
+            ...
+        privlp.errors.UnsupportedProblemError: method='mine' releases no shadow prices: another ...
+        """
+        if self.prices:
+            raise UnsupportedProblemError(
+                f"method={method!r} releases no shadow prices: {advice}; or leave out prices=True.",
+                parameter="prices",
             )
 
     def refuse(self, method: str, **unused: str) -> None:

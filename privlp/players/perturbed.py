@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from privlp.regions.nearest import NearestPoints
 from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
@@ -29,6 +30,9 @@ _SOFTER = (64.0, 8.0)
 _MUCH_SOFTER = (8.0**6, 8.0**5, 8.0**4, 8.0**3)
 _STEPS_ON_THE_WAY, _STEPS_IF_SHARP, _NO_FALL = 2, 60, 1e-2
 _NEWTON_STEPS = 60
+# Slopes balance where rows of K with no more slack leave so small a share of the costs. They are
+# looked for with more softness too, by these factors.
+_BALANCE, _NEARLY_TIGHT, _BALANCED = 1e-4, 1e-5, tuple(8.0**k for k in range(1, 7))
 # Where a step leads uphill, curvatures are raised by these shares of the largest one, in turn.
 _DAMPING = (1e-9, 1e-6, 1e-3)
 _CHECKED_EVERY = 20
@@ -223,6 +227,36 @@ class PerturbedProgram:
         share = min(1.0, wanted / max(bent, 1))
         found = self.rows.total(SmoothedRows.hessian, softness, self.shift, share)
         return np.asarray(found / (UNITS_OF_HESSIAN * softness * share))
+
+    def balanced(self, z: FloatArray, strength: float) -> tuple[FloatArray, float]:
+        """A point where slopes balance, with this quadratic, and the softness at which they do.
+
+        It is looked for next to a point that is nearly the minimum with hardly any softness. There
+        slopes change much within the softness, and Newton's method hardly finds those that balance.
+        So it is tried with more softness, until it does.
+        """
+        program, found = replace(self, strength=strength), (z, self.softness)
+        least = math.inf
+        for softness in (self.softness, *(self.softness * more for more in _BALANCED)):
+            self.rows.update(SmoothedRows.go_to, z)
+            near = program._newton(
+                z, softness, _NEWTON_STEPS, bent=math.inf, enough=0.0, sharp=True
+            )
+            rest = program._unbalanced(near, softness)
+            if rest < least:
+                found, least = (near, softness), rest
+            if rest <= _BALANCE * float(np.linalg.norm(self.linear)):
+                break
+        return found
+
+    def _unbalanced(self, z: FloatArray, softness: float) -> float:
+        """Length of what the rows of K that are nearly tight leave of the gradient."""
+        near = self.region.slack(z) <= _NEARLY_TIGHT
+        face, gradient = (
+            sp.csr_array(self.region.C)[np.flatnonzero(near)],
+            self._gradient(z, softness),
+        )
+        return float(np.linalg.norm(gradient + face.T @ fitted_prices(face, gradient)))
 
     def _gradient(self, z: FloatArray, softness: float) -> FloatArray:
         found = self.rows.total(SmoothedRows.gradient, softness, self.shift)

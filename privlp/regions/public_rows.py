@@ -30,6 +30,8 @@ class PublicRows:
 
     Attributes
     ----------
+    rows : (m,)
+        Their places among the rows of the program.
     A, lower, upper
         The rows.
     bounds : (d, 2)
@@ -38,10 +40,9 @@ class PublicRows:
     """
 
     def __init__(self, lp: ProgramData) -> None:
-        public = np.flatnonzero(~lp.private & (lp.sides() > 0))
-        self.lp = lp
-        self.A = sp.csr_array(lp.A[public])
-        self.lower, self.upper = lp.row_lower[public], lp.b[public]
+        self.lp, self.rows = lp, np.flatnonzero(~lp.private & (lp.sides() > 0))
+        self.A = sp.csr_array(lp.A[self.rows])
+        self.lower, self.upper = lp.row_lower[self.rows], lp.b[self.rows]
         self.bounds = lp.bounds
         self.cost = lp.sign * lp.c
 

@@ -55,6 +55,11 @@ class ReducedPolytope:
         x at z = 0.
     C, f : (m, p), (m,)
         Rows and right-hand sides of K.
+    owner : (m,)
+        The public row behind each of them, -1 for a bound. The cap comes after the public rows.
+    per_side : (m,)
+        What its right-hand side changes by per unit of that row's upper side; negative where its
+        lower side is behind it.
     inside : (p,)
         A point with slack in every row.
     """
@@ -89,6 +94,9 @@ class ReducedPolytope:
         lower, upper = ((side - at_low)[kept] / size[kept] for side in (lower, upper))
         bounds = (public.bounds[self.live] - low[self.live, None]) / self.unit[:, None]
         self._set(B, lower, upper, bounds)
+        of_row = self.owner >= 0
+        self.per_side[of_row] /= size[kept][self.owner[of_row]]
+        self.owner[of_row] = np.flatnonzero(kept)[self.owner[of_row]]
 
     @property
     def size(self) -> int:
@@ -181,6 +189,9 @@ class ReducedPolytope:
             [upper[above], -lower[below], bounds[has_upper, 1], -bounds[has_lower, 0]]
         )
         E, e = B[equal], upper[equal]
+        ends = np.full(int(has_lower.sum() + has_upper.sum()), -1)
+        self.owner = np.concatenate([np.flatnonzero(above), np.flatnonzero(below), ends])
+        self.per_side = np.repeat([1.0, -1.0, 0.0], [above.sum(), below.sum(), len(ends)])
         while True:
             u, radius = point_inside(rows, sides, E, e)
             if radius > FLAT:
@@ -193,6 +204,7 @@ class ReducedPolytope:
                 )
             E, e = sp.csr_array(sp.vstack([E, rows[flat]])), np.concatenate([e, sides[flat]])
             rows, sides = rows[~flat], sides[~flat]
+            self.owner, self.per_side = self.owner[~flat], self.per_side[~flat]
         self.basis: FloatArray | None = None
         self.dual: FloatArray | None = None
         if E.shape[0]:
