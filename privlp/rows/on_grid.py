@@ -182,8 +182,7 @@ class RowsOnGrid(ABC):
         products -= slope * self._rhs[rows]
         if offset:
             products -= offset * most
-        np.maximum(products, 0.0, out=products)
-        np.minimum(products, most, out=products)
+        np.clip(products, 0.0, most, out=products)
         if self._price is not None:
             products *= self._price[rows]
         return np.rint(products, out=products)
