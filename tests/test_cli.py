@@ -207,6 +207,28 @@ def test_solve_prints_the_solution_and_the_ledger(model):
     )
 
 
+def test_solve_prints_shadow_prices_of_public_rows(tmp_path):
+    """A stock that is scarce; the price of the other row, which is slack, is 0."""
+    rng = np.random.default_rng(0)
+    lp = privlp.LinearProgram(
+        [1, 3],
+        np.vstack([-rng.uniform(0.5, 1, (400, 2)), [[1, 0], [0, 1]]]),
+        [*[-1.0] * 400, 0.5, 9.0],
+        bounds=(0, 10),
+        row_names=[*(f"person{i}" for i in range(400)), "stock", "shelf"],
+    )
+    lp.to_mps(tmp_path / "stock.mps")
+    result = call(
+        *("solve", tmp_path / "stock.mps", "--private", "person*", "--eps", 4, "--delta", 1e-6),
+        *("--s", 20, "--prices", "--seed", 0),
+    )
+    assert result.exit_code == 0, result.output
+    table = result.output.partition("shadow price")[2]
+    assert re.search(r"^stock +-\d", table, re.M)
+    assert "shelf" not in table
+    assert "person" not in table
+
+
 def test_solve_json_loads_as_a_solution(model, tmp_path):
     target = tmp_path / "private.json"
     assert call("solve", model, *SOLVE, "--json", target).exit_code == 0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tabulate import tabulate
 
 from privlp.cli.messages import Failure
 from privlp.problem.linear_program import LinearProgram
 
-_MOST_VARIABLES_SHOWN = 20
+_MOST_SHOWN = 20
 
 
 def require_folder(target: str | None) -> None:
@@ -28,11 +30,21 @@ def require_picture(target: str | None) -> None:
 
 def variables_table(lp: LinearProgram, x: Any) -> str:
     """Table of the largest variables that are not zero."""
-    order = sorted((j for j in range(len(x)) if x[j] != 0), key=lambda j: -abs(x[j]))
-    if not order:
-        return "All variables are 0."
     names = lp.variable_names or [f"x[{j}]" for j in range(len(x))]
-    rows = [(names[j], f"{x[j]:.6g}") for j in order[:_MOST_VARIABLES_SHOWN]]
-    table = tabulate(rows, headers=("variable", "value"), disable_numparse=True)
-    hidden = len(order) - _MOST_VARIABLES_SHOWN
+    return _largest(names, x, ("variable", "value")) or "All variables are 0."
+
+
+def prices_table(lp: LinearProgram, prices: Any) -> str:
+    """Table of the largest released shadow prices that are not zero."""
+    names = lp.row_names or [f"row[{i}]" for i in range(len(prices))]
+    found = _largest(names, np.nan_to_num(prices), ("row", "shadow price"))
+    return found or "All shadow prices are 0."
+
+
+def _largest(names: Sequence[str], values: Any, headers: tuple[str, str]) -> str:
+    """Table of the largest values that are not zero; empty if all are."""
+    order = sorted((j for j in range(len(values)) if values[j] != 0), key=lambda j: -abs(values[j]))
+    rows = [(names[j], f"{values[j]:.6g}") for j in order[:_MOST_SHOWN]]
+    table = tabulate(rows, headers=headers, disable_numparse=True) if rows else ""
+    hidden = len(order) - _MOST_SHOWN
     return f"{table}\n... and {hidden} more that are not zero" if hidden > 0 else table

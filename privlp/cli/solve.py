@@ -9,7 +9,7 @@ import click
 
 from privlp.cli import options
 from privlp.cli.messages import plain_errors
-from privlp.cli.output import require_folder, variables_table
+from privlp.cli.output import prices_table, require_folder, variables_table
 from privlp.cli.program import program, shares
 from privlp.exact import solve_exact
 from privlp.privacy import Budget
@@ -44,6 +44,11 @@ from privlp.verdict import Verdict
 )
 @options.MANNER
 @options.method("--time-limit", type=float, help="Seconds.")
+@options.output(
+    "--prices",
+    is_flag=True,
+    help="Also release shadow prices of public inequality rows; takes a part of the budget.",
+)
 @options.output(
     "--seed",
     type=int,
@@ -89,7 +94,7 @@ def command(
     if json_file == "-":
         click.echo(solution.to_json())
     else:
-        _print_solution(lp, solution)
+        _print_solution(lp, solution, prices=request["prices"])
     if solution.success and solution.verdict is Verdict.ROUGH:
         click.echo(f"Note: {solution.advice}", err=True)
     if compared:
@@ -97,11 +102,13 @@ def command(
     sys.exit(0 if solution.success else 1)
 
 
-def _print_solution(lp: LinearProgram, solution: Solution) -> None:
+def _print_solution(lp: LinearProgram, solution: Solution, *, prices: bool) -> None:
     click.echo(f"{solution.status}: {solution.message}")
     if solution.x is not None:
         label = "objective of the released costs" if "noisy c" in solution.trace else "objective"
         click.echo(f"\n{label}  {solution.objective:.10g}\n\n{variables_table(lp, solution.x)}")
+    if prices and solution.x is not None:
+        click.echo(f"\n{prices_table(lp, solution.prices)}")
     click.echo(f"\nPrivacy\n{solution.privacy}")
     if solution.privacy.seeded:
         click.echo("Seeded noise: an experiment, not for release.")
