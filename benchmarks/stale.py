@@ -177,6 +177,11 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "benchmarks/scale.py",
     ),
     "scale": (*PRIVACY, *SOLVERS),
+    "shadow_prices": (
+        *PRIVACY,
+        *_solved_by("perturbed"),
+        "benchmarks/families/instance.py",
+    ),
     "scm_curves": (
         *PRIVACY,
         *CLASSIFIERS,
