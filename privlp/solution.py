@@ -101,8 +101,8 @@ class Solution:
         post-processing, which costs nothing. Where whole constraints are private, prices of public
         inequalities are those that balance costs and noisy slopes of violations at the released
         point of the last stage, if the solve was asked for them (``prices=True``). All others are
-        NaN: a price of a private row is a number of that row, and equalities leave no trace in the
-        coordinates of the slopes.
+        NaN: a price of a private row is a number of that row. Equalities leave no trace in the
+        coordinates of the slopes, nor do public rows that amount to one, or that hold no variable.
 
         Raises
         ------

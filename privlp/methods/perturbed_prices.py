@@ -73,8 +73,8 @@ def prices_of_public_rows(
     Returns
     -------
     (n',) or None
-        One price for each row of ``public.lp``, in the sense of the objective; NaN for equalities,
-        of which the region says nothing. ``None`` if no slopes were drawn.
+        One price for each row of ``public.lp``, in the sense of the objective; NaN for equalities
+        and other rows that are not in the region's coordinates. ``None`` if no slopes were drawn.
     """
     if slopes is None:
         return None
@@ -93,4 +93,4 @@ def prices_of_public_rows(
     weight += float(np.nan_to_num(of_cost))
     every = np.zeros(public.lp.shape[0])
     every[public.rows] = -public.lp.sign * np.array(of_rows) / weight
-    return every
+    return every + 0.0  # no -0

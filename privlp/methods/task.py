@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import Accountant, Ledger
@@ -61,7 +63,7 @@ class Task:
     def __post_init__(self) -> None:
         if self.opt is not None:
             require_optimum(self.opt)
-        if not isinstance(self.prices, bool):
+        if not isinstance(self.prices, bool | np.bool_):
             raise InvalidParameterError(
                 f"prices must be True or False, got {self.prices!r}.", parameter="prices"
             )
