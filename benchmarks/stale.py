@@ -260,6 +260,22 @@ UNMOVED = {
         "e912b34a89b3",
         "ca4742d26233",
     ): "a broken twin finds norms by itself",
+    (
+        "privlp/methods/direct_noise.py",
+        "803c2af250d4",
+        "91311944edd3",
+    ): "prices are refused where opt is given",
+    (
+        "privlp/methods/multiplicative_weights.py",
+        "6dae7802af13",
+        "287f4c6cb470",
+    ): "prices are refused",
+    ("privlp/methods/perturbed_prices.py", "745e3b77bb1b", "d275b37580b5"): "no price is -0",
+    ("privlp/methods/task.py", "f1c51816c82b", "2cf99f0f933d"): "prices may be asked for",
+    ("privlp/methods/task.py", "70e2f3590590", "2cf99f0f933d"): "by a truth value of NumPy too",
+    ("privlp/rows/on_grid.py", "94cb097848eb", "021942505ee6"): "weights are clipped in one pass",
+    ("privlp/solve.py", "69ca3b9010b2", "07d6eea75e03"): "prices may be asked for",
+    ("privlp/audits/solve.py", "76341eacb85d", "9f4ce6a3af05"): "prices may be asked for",
 }
 
 _STAMP = re.compile(
