@@ -256,11 +256,6 @@ UNMOVED = {
         "cd8b27499852",
     ): "numbers of rows are computed a few at a time",
     (
-        "tests/conformance_subjects.py",
-        "e912b34a89b3",
-        "ca4742d26233",
-    ): "a broken twin finds norms by itself",
-    (
         "privlp/methods/direct_noise.py",
         "803c2af250d4",
         "91311944edd3",
