@@ -95,14 +95,15 @@ class Solution:
 
         Entry i is the change of the optimum, in the user's sense, per unit by which the active side
         of row i rises: the sign of SciPy's and HiGHS's marginals and of ``ExactSolution.dual``.
-        Rows that are not tight have a price of 0.
+        Rows that are not tight at the point in question have a price of 0.
 
         Where numbers are private, it is that of the *released* program, with noise on its numbers:
         post-processing, which costs nothing. Where whole constraints are private, prices of public
         inequalities are those that balance costs and noisy slopes of violations at the released
-        point of the last stage, if the solve was asked for them (``prices=True``). All others are
-        NaN: a price of a private row is a number of that row. Equalities leave no trace in the
-        coordinates of the slopes, nor do public rows that amount to one, or that hold no variable.
+        point of the last stage, if the solve was asked for them (``prices=True``); noisy counts may
+        move x a little further from there. All others are NaN: a price of a private row is a number
+        of that row. Equalities leave no trace in the coordinates of the slopes, nor do public rows
+        that amount to one, or that hold no variable.
 
         Raises
         ------

@@ -128,8 +128,11 @@ def solve(
         default.
     prices : bool
         Also release shadow prices of public inequality rows where whole constraints are private:
-        :attr:`Solution.prices`. One draw more, for a part of the budget; ``"perturbed"`` does it.
-        Where only numbers are private, prices follow at no cost, with this or without.
+        :attr:`Solution.prices`. One draw more, which makes the noise on x a few percent larger.
+        ``"perturbed"`` does it, so ``"auto"`` takes that and `opt` becomes a hint. Refused where
+        records are added or removed, and beyond 10^8 rows. Nothing says beforehand how far prices
+        will be off: where rows are hard and few they are mostly noise. Where only numbers are
+        private, prices follow at no cost, with this or without.
     budget : Budget, optional
         A budget shared with other calls; this call spends at most (eps, delta) of it.
     rng : None, int or numpy.random.Generator

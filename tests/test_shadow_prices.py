@@ -72,6 +72,21 @@ def test_prices_are_those_of_the_released_program():
     assert never.prices == pytest.approx(privlp.solve_exact(tightened).dual, abs=1e-6)
 
 
+def test_a_second_program_has_no_prices_of_the_first():
+    """Slacks measured at a released point: then x solves another program."""
+    relation = RowPrivate(0.05, lower=0, upper=4)
+    lp = LinearProgram(C, A, B, sense="max", neighbours=relation, bounds=(0, 40))
+    seen = set()
+    for seed in range(6):
+        found = privlp.solve(lp, 1.0, 1e-6, feasible="always", method="measured-slack", rng=seed)
+        second = "slacks" in found.message
+        seen.add(second)
+        if second:
+            with pytest.raises(privlp.UnsupportedProblemError, match="releases no shadow prices"):
+                found.prices  # noqa: B018
+    assert True in seen
+
+
 def test_saved_and_loaded(tmp_path):
     solution = privlp.solve(program(RELATIONS["b"][0]), 1.0, 1e-6, rng=0)
     solution.save(tmp_path / "file.json")

@@ -47,7 +47,8 @@ from privlp.verdict import Verdict
 @options.output(
     "--prices",
     is_flag=True,
-    help="Also release shadow prices of public inequality rows; takes a part of the budget.",
+    help="Also release shadow prices of public inequality rows: a few percent more noise; without"
+    " keeping to --opt.",
 )
 @options.output(
     "--seed",
@@ -107,11 +108,11 @@ def _print_solution(lp: LinearProgram, solution: Solution, *, prices: bool) -> N
     if solution.x is not None:
         label = "objective of the released costs" if "noisy c" in solution.trace else "objective"
         click.echo(f"\n{label}  {solution.objective:.10g}\n\n{variables_table(lp, solution.x)}")
-    if prices and solution.x is not None:
-        click.echo(f"\n{prices_table(lp, solution.prices)}")
     click.echo(f"\nPrivacy\n{solution.privacy}")
     if solution.privacy.seeded:
         click.echo("Seeded noise: an experiment, not for release.")
+    if prices and solution.x is not None:
+        click.echo(f"\n{prices_table(lp, solution.prices)}")
 
 
 def _print_comparison(lp: LinearProgram, solution: Solution, request: dict[str, Any]) -> None:

@@ -296,6 +296,7 @@ class SlackProgram(TightenedProgram):
         cost = self._form.lp.sign * self._known.c
         if first.x is not None and cost @ x >= cost @ first.x:
             return first
+        self._prices = None  # they would be those of the first program
         message = f"Solved the program of slacks at a released point; {self._promise}"
         return self._release(x, message, "")
 

@@ -1,4 +1,7 @@
-"""Shadow prices of public rows, from what a perturbed program releases."""
+"""Shadow prices of public rows, from what a perturbed program releases.
+
+Proof: ``docs/proofs.md``, "One perturbed convex program", Slopes for shadow prices.
+"""
 
 from __future__ import annotations
 
@@ -89,8 +92,7 @@ def prices_of_public_rows(
     prices = np.full(len(public.rows) + 1, np.nan)
     prices[known] = 0.0
     np.add.at(prices, region.owner[region.owner >= 0], moved[region.owner >= 0])
-    *of_rows, of_cost = prices
-    weight += float(np.nan_to_num(of_cost))
+    total = weight + float(np.nan_to_num(prices[-1]))  # with that of a bound on the objective
     every = np.zeros(public.lp.shape[0])
-    every[public.rows] = -public.lp.sign * np.array(of_rows) / weight
+    every[public.rows] = -public.lp.sign * prices[:-1] / total
     return every + 0.0  # no -0
