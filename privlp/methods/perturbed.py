@@ -58,8 +58,8 @@ class Perturbed(Method):
     ``docs/proofs.md``, "One perturbed convex program".
 
     *Shadow prices*, on request: the gradient of smoothed violations at the released point, a sum of
-    k vectors w_i s_i g_i for each record, which moves by as much as the secret term does. Prices
-    follow from it.
+    k vectors w_i s_i g_i for each record, which moves by no more than the secret term is charged
+    for. Prices follow from it.
 
     *Budget.* All counts, secret terms, covers and slopes are charged together, before the first
     draw.

@@ -127,7 +127,7 @@ class Draws:
         n: int,
         stiffness: float = 0.0,
     ) -> Minimum:
-        """The released minimum of a perturbed program.
+        """The released minimum of a perturbed program; if they were charged, slopes at that point.
 
         The secret term is drawn once. The point is computed to a certified distance, and noise of
         its own covers that distance. `n` bounds the number of rows; it is public. So is

@@ -28,6 +28,11 @@ _MOST_ROWS = 10**8
 def require_priced_rows(task: Task, public: PublicRows) -> None:
     """Refuse a request for shadow prices where no row has one that could be released.
 
+    Parameters
+    ----------
+    task : Task
+    public : PublicRows
+
     Raises
     ------
     UnsupportedProblemError
@@ -70,6 +75,7 @@ def prices_of_public_rows(
     public : PublicRows
     region : ReducedPolytope
     slopes : Slopes or None
+        Noisy, at a released point; ``None`` if none were drawn.
     weight : float
         What the objective is multiplied by in the program.
 
