@@ -526,6 +526,12 @@ def test_mps_that_highs_reads_as_another_program(write, old, new):
         LinearProgram.from_mps(write(MODEL.replace(old, new)))
 
 
+def test_mps_with_an_entry_too_small_for_highs_is_no_mistake(write):
+    text = MODEL.replace(" z total 1\n", " z total 1 patient2 1e-10\n")
+    assert text != MODEL
+    assert LinearProgram.from_mps(write(text)).A.nnz == LinearProgram.from_mps(write(MODEL)).A.nnz
+
+
 def test_mps_variable_without_coefficients_is_no_mistake(write):
     assert LinearProgram.from_mps(write(MODEL.replace(" z total 1\n", " z total 0\n"))).shape == (
         4,

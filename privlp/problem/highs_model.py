@@ -24,12 +24,22 @@ from privlp.problem.mps_check import TAKEN_NAMES, check_layout, check_mps, unrea
 FloatArray = npt.NDArray[np.float64]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_TOO_SMALL = re.compile(r'[^"]* contains \d+ \|values?\| in \[')  # names are quoted
+
+
+class _Quiet(highspy.Highs):  # type: ignore[misc]  # which has no types
+    """HiGHS without its banner, which some versions print while an instance is made."""
+
+    def __init__(self) -> None:
+        super(highspy.Highs, self).__init__()  # its core, which is made once only
+        self.setOptionValue("output_flag", False)
+        super().__init__()
 
 
 def quiet_highs(**options: object) -> highspy.Highs:
     """A HiGHS instance that prints nothing."""
-    highs = highspy.Highs()
-    for name, value in {"output_flag": False, **options}.items():
+    highs = _Quiet()
+    for name, value in options.items():
         highs.setOptionValue(name, value)
     return highs
 
@@ -139,7 +149,7 @@ def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]
     """
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        highs = quiet_highs(output_flag=True, log_to_console=False, log_file=str(log))
+        highs = quiet_highs(log_to_console=False, log_file=str(log), output_flag=True)
         status = highs.readModel(os.fsencode(location))
         highs.setOptionValue("log_file", "")
         highs.setOptionValue("output_flag", False)
@@ -149,7 +159,7 @@ def _parse(location: str) -> tuple[highspy.Highs, highspy.HighsStatus, list[str]
         for line in lines
         if line.startswith("WARNING") and "ignored" in line
     ]
-    return highs, status, [line for line in passed_over if "packed vector contains" not in line]
+    return highs, status, [line for line in passed_over if not _TOO_SMALL.match(line)]
 
 
 def model_of(
