@@ -85,6 +85,8 @@ def _check(solution: Any) -> None:
         message=str,
         advice=str,
     )
-    x = solution.x
+    x, prices = solution.x, solution.released_prices
+    if prices is not None and prices.ndim != 1:
+        raise ValueError("released_prices")
     if x is not None and not (x.ndim == 1 and np.isfinite(x).all()):
         raise ValueError("x")

@@ -218,15 +218,19 @@ def test_solve_prints_shadow_prices_of_public_rows(tmp_path):
         row_names=[*(f"person{i}" for i in range(400)), "stock", "shelf"],
     )
     lp.to_mps(tmp_path / "stock.mps")
-    result = call(
-        *("solve", tmp_path / "stock.mps", "--private", "person*", "--eps", 4, "--delta", 1e-6),
-        *("--s", 20, "--prices", "--seed", 0),
-    )
+    request = (tmp_path / "stock.mps", "--private", "person*", "--eps", 4, "--delta", 1e-6)
+    result = call("solve", *request, "--s", 20, "--prices", "--seed", 0)
     assert result.exit_code == 0, result.output
     table = result.output.partition("shadow price")[2]
     assert re.search(r"^stock +-\d", table, re.M)
     assert "shelf" not in table
     assert "person" not in table
+    planned = [call("plan", *request, "--s", 20, *more) for more in ([], ["--prices"])]
+    assert [result.exit_code for result in planned] == [0, 0]
+    assert planned[0].output != planned[1].output  # noise is a little larger
+    audited = call("audit", *request, "--s", 20, "--prices", "--pairs", 2, "--runs", 0)
+    assert audited.exit_code == 0
+    assert "slopes" in audited.output
 
 
 def test_solve_json_loads_as_a_solution(model, tmp_path):

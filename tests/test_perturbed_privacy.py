@@ -259,7 +259,20 @@ def covering(**fields):
         ({}, (2.0, 2, True, 0.0)),
         ({"neighbours": ConstraintPrivate(rows_per_record=3)}, (6.0, 6, True, 0.0)),
         ({"neighbours": ConstraintPrivate("add-remove", 2, nominal_n=30)}, (2.0, 2, True, 0.0)),
-        ({"row_lower": np.full(30, -9.0)}, (4.0, 4, True, 0.0)),
+        ({"row_lower": np.full(30, -9.0)}, (2.0, 2, False, 1.0)),
+        ({"row_lower": [-9.0, *[-np.inf] * 29]}, (2.0, 2, False, 1.0)),
+        ({"row_lower": np.full(30, -9.0), "groups": np.arange(30) // 2}, (4.0, 4, False, 1.0)),
+        (
+            {"row_lower": [-9.0, *[-np.inf] * 29], "groups": np.arange(30) // 2},
+            (6.0, 6, True, 0.0),
+        ),
+        (
+            {
+                "row_lower": np.full(30, -9.0),
+                "neighbours": ConstraintPrivate("add-remove", 2, nominal_n=60),
+            },
+            (2.0, 2, True, 0.0),
+        ),
         ({"penalty": 3.0}, (2.0, 2, True, 0.0)),
         ({"penalty": 3.0, "row_lower": np.full(30, -9.0)}, (2.0, 2, False, 1.0)),
         ({"penalty": [[4.0, 1.0]] * 30, "row_lower": np.full(30, -9.0)}, (2.0, 2, True, 0.25)),
@@ -278,6 +291,16 @@ def test_secret_terms(fields, expected):
     ) == expected
     assert found.sensitivity / found.sigma == pytest.approx(0.5)
     assert found.largest_part == 1.0
+
+
+def test_a_prediction_knows_that_noise_misses_a_range_whichever_way_it_goes():
+    one, two = (
+        perturbed_charges.PerturbedCharges.hard(task(covering(**fields)), 5)
+        for fields in ({}, {"row_lower": np.full(30, -9.0)})
+    )
+    assert one.sigma == one.terms[-1].sigma
+    assert two.sigma == 2 * two.terms[-1].sigma
+    assert one.terms[-1].sigma < two.terms[-1].sigma < 1.25 * one.terms[-1].sigma
 
 
 @pytest.mark.parametrize("k", [1, 2, 7])
@@ -311,6 +334,11 @@ PROGRAMS = {
     "one side": {},
     "two sides": {"row_lower": np.full(30, -3.0)},
     "an equality": {"row_lower": [-1.0, *[-np.inf] * 29]},
+    "two sides, groups": {"row_lower": np.full(30, -3.0), "groups": np.arange(30) // 2},
+    "one and two sides, groups": {
+        "row_lower": np.where(np.arange(30) % 2, -3.0, -np.inf),
+        "groups": np.arange(30) // 2,
+    },
     "three rows": {"neighbours": ConstraintPrivate(rows_per_record=3)},
     "add-remove": {"neighbours": ConstraintPrivate("add-remove", nominal_n=40)},
     "soft": {"penalty": np.linspace(0.1, 1.0, 30)},
@@ -445,6 +473,7 @@ class TestBrokenTwins:
 
         monkeypatch.setattr(RowsInCoordinates, "__init__", apart)
         is_caught("soft, two prices", "perturb the convex program", pairs=8)
+        is_caught("two sides", "perturb the convex program", pairs=8)
 
     def test_counts_of_a_record_of_three_charged_as_one(self, monkeypatch):
         original = perturbed_charges._counts
@@ -604,6 +633,23 @@ def test_all_is_charged_before_the_first_draw():
 )
 def test_curvature_of_soft_rows(fields, expected):
     assert Bend.of_prices(covering(**fields).public().prices) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, Bend(1, 1)),
+        ({"row_lower": np.full(30, -9.0)}, Bend(2, 1)),
+        ({"neighbours": ConstraintPrivate(rows_per_record=3)}, Bend(3, 3)),
+        (
+            {"row_lower": [-9.0, *[-np.inf] * 29], "groups": np.arange(30) // 2},
+            Bend(3, 2),
+        ),
+        ({"neighbours": ConstraintPrivate("add-remove", 2, nominal_n=30)}, Bend(2, 2)),
+    ],
+)
+def test_curvature_of_hard_rows(fields, expected):
+    assert Bend.of_hard_rows(covering(**fields).public()) == expected
 
 
 def test_sums_of_shares_over_rows_that_come_and_go_are_exact():

@@ -285,6 +285,10 @@ def numbers(lp, region, x, **options):
     return np.column_stack([G, rows.r, rows.v, MeasuredRows(block).sizes(x), beyond]), block.form
 
 
+def _sides(form):
+    return zip(form.row.tolist(), form.row_sign.astype(int).tolist(), strict=True)
+
+
 class TestRowsInCoordinates:
     @settings(max_examples=examples(100), deadline=None)
     @given(data=st.data(), equality=st.booleans(), unit=st.sampled_from([None, 1e-3, 5.0]))
@@ -294,6 +298,18 @@ class TestRowsInCoordinates:
         G = RowsInCoordinates(block_of(lp), region, unit=unit).G
         for row in (G.toarray() if sp.issparse(G) else G).tolist():
             assert sum(Fraction(entry) ** 2 for entry in row) <= 1
+
+    @settings(max_examples=examples(100), deadline=None)
+    @given(data=st.data(), equality=st.booleans(), unit=st.sampled_from([None, 1e-3, 5.0]))
+    def test_both_sides_of_a_row_are_one_vector(self, data, equality, unit):
+        """To the last bit, up to its sign: a record of a range counts as one row."""
+        lp = data.draw(programs(equality=equality))
+        region, block = ReducedPolytope(PublicRows(lp)), block_of(lp)
+        G = RowsInCoordinates(block, region, unit=unit).G
+        G = G.toarray() if sp.issparse(G) else G
+        sides = {(row, sign): G[i] for i, (row, sign) in enumerate(_sides(block.form))}
+        for row in {row for row, _ in sides if (row, 1) in sides and (row, -1) in sides}:
+            np.testing.assert_array_equal(sides[row, 1], -sides[row, -1])
 
     @settings(max_examples=examples(100), deadline=None)
     @given(data=st.data(), equality=st.booleans(), unit=st.sampled_from([None, 1.0]))

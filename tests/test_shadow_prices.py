@@ -7,6 +7,7 @@ import pytest
 
 import privlp
 from privlp import LinearProgram, ObjectivePrivate, RowPrivate, ScalarPrivate, Solution
+from privlp.rows import parts, threads
 
 INF = float("inf")
 A, B, C = [[1.0, 2.0], [3.0, 1.0], [1.0, 0.0]], [20.0, 30.0, 9.0], [3.0, 5.0]
@@ -92,6 +93,10 @@ def test_saved_and_loaded(tmp_path):
     solution.save(tmp_path / "file.json")
     assert (Solution.load(tmp_path / "file.json").prices == solution.prices).all()
     document = json.loads(solution.to_json())
+    for broken in (1.0, [document["released_prices"]], "2.4", [None, "x"]):
+        (tmp_path / "broken.json").write_text(json.dumps(document | {"released_prices": broken}))
+        with pytest.raises(privlp.ReadError, match="is not a solution saved by privlp"):
+            Solution.load(tmp_path / "broken.json")
     del document["released_prices"]
     (tmp_path / "old.json").write_text(json.dumps(document))
     with pytest.raises(privlp.UnsupportedProblemError):
@@ -142,6 +147,24 @@ class TestWhereWholeConstraintsArePrivate:
         known = ~np.isnan(solution.prices)
         assert solution.prices[known] == pytest.approx(exact[known], rel=1e-4, abs=1e-6)
         assert np.abs(exact[known]).max() > 0.1
+
+    @pytest.mark.parametrize("program", [soft, hard], ids=["soft", "hard"])
+    def test_the_same_bits_in_parts_by_threads_and_from_a_map(self, program, tmp_path, monkeypatch):
+        lp = program()
+        np.save(tmp_path / "A.npy", lp.A)
+        mapped = lp.changed(A=np.load(tmp_path / "A.npy", mmap_mode="r"))
+        s = None if lp.penalty is not None else 75
+
+        def prices(lp):
+            return privlp.solve(lp, 1.0, 1e-6, s, prices=True, rng=0).prices
+
+        expected = prices(lp)
+        assert np.nanmax(np.abs(expected)) > 0
+        np.testing.assert_array_equal(prices(mapped), expected)
+        monkeypatch.setattr(parts, "MOST_ROWS", 64)
+        np.testing.assert_array_equal(prices(lp), expected)
+        with threads.using(2):
+            np.testing.assert_array_equal(prices(lp), expected)
 
     @pytest.mark.parametrize("sense", ["min", "max"])
     @pytest.mark.parametrize("seed", [0, 1, 3])

@@ -203,6 +203,12 @@ REQUEST = options(
         type=float,
         help="Declared bound: entries of A and b (dmw-published), norms of soft rows.",
     ),
+    method(
+        "--prices",
+        is_flag=True,
+        help="Also release shadow prices of public inequality rows: a few percent more noise;"
+        " without keeping to --opt.",
+    ),
 )
 
 #: What a solve and its audit need besides.

@@ -45,12 +45,6 @@ from privlp.verdict import Verdict
 @options.MANNER
 @options.method("--time-limit", type=float, help="Seconds.")
 @options.output(
-    "--prices",
-    is_flag=True,
-    help="Also release shadow prices of public inequality rows: a few percent more noise; without"
-    " keeping to --opt.",
-)
-@options.output(
     "--seed",
     type=int,
     help="Reproducible noise, for experiments only: the result is not for release.",

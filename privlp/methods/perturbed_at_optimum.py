@@ -16,7 +16,7 @@ from privlp.methods.base import PlannedRun
 from privlp.methods.given import Given
 from privlp.methods.perturbed import Perturbed, Search, largest_cost
 from privlp.methods.perturbed_charges import PerturbedCharges
-from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
+from privlp.methods.perturbed_draws import Draws, NoisyCounts
 from privlp.methods.perturbed_hard import MUCH_LOWER_PRICE, SHARP, BeforeStages, HardRowSearch
 from privlp.methods.perturbed_paths import SURE
 from privlp.methods.perturbed_regions import typical_side
@@ -126,7 +126,7 @@ class StagesAtOptimum(HardRowSearch):
             region.within(region.coordinates(x)),
             softness=softness,
             shift=inwards * softness,
-            bend=Bend(self._k, self._k),
+            bend=self._bend,
             n=self._largest_n,
             stiffness=_STIFFNESS,
         ).z

@@ -50,7 +50,8 @@ class PerturbedCharges:
     intensity : float
         Gaussian parameter of all of them together, but for the curvature.
     sigma : float
-        Deviation of the secret term of the last stage, for rows of norm 1.
+        Deviation of the secret term of the last stage, for rows of norm 1; twice that where hard
+        rows have two sides, because noise misses them whichever way it moves x. For predictions.
     """
 
     requests: list[ChargeRequest]
@@ -128,7 +129,8 @@ class PerturbedCharges:
             lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
         )
         last = secret_term(task, intensity * math.sqrt(stages[-1] * left), curvatures[-1])
-        return cls(make(intensity), intensity, last.sigma)
+        both_ways = not soft and not last.one_sided
+        return cls(make(intensity), intensity, last.sigma * (2 if both_ways else 1))
 
 
 def _counts(task: Task, intensity: float, share: float, number: int, purpose: str) -> ChargeRequest:
@@ -151,13 +153,17 @@ def secret_term(task: Task, mu: float, curvature: float) -> GaussianObjectivePer
 
     The gradient of one record's smoothed violations is a sum of s_i g_i over its rows. If the
     record is replaced, its vectors leave and others come. Each has a norm of at most the price of
-    its row, in units of the largest price. A soft row with two sides is one vector, because both
+    its row, in units of the largest price. A row with two sides is one vector, because both
     have the same g_i up to its sign. Its s_i lies between minus the price of one side and the price
     of the other: it is the difference of two slopes, whether or not both sides are within their
-    softness at once. Other rows have s_i in [0, 1].
+    softness at once. Other rows have s_i in [0, 1]. Hard rows have the price 1. Where a record may
+    own one-sided ones beside those with two sides, each side counts as a row with s_i in [0, 1].
     """
     rows, public = task.public.rows_of_one_record, task.public
-    price, opposite = float(rows), 0.0
+    opposite = 0.0
+    if 2 * public.vectors_of_one_record <= rows:
+        rows, opposite = public.vectors_of_one_record, 1.0
+    price = float(rows)
     if public.prices is not None:
         rows, price = public.prices.rows, public.prices.of_record / public.prices.largest
         opposite = public.prices.opposite / public.prices.largest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from privlp.players.perturbed import PerturbedProgram
 from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
+from privlp.problem.public_part import PublicPart
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows import limbs
 from privlp.rows.door import Rows
@@ -30,7 +31,7 @@ _UNIT_ROUNDOFF = 2.0**-53
 # Strength of the quadratic without noise, for eps = inf, in units of a row's gradient.
 _WEAK = 1e-3
 # That with which slopes balance then, and how near Newton's method comes, about.
-_WEAKER, _ERROR_IF_SHARP = 1e-5, 1e-5
+_WEAKER, _IF_SHARP = 1e-5, 1e-5
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class Bend:
 
     total: float
     rows: int
+
+    @classmethod
+    def of_hard_rows(cls, public: PublicPart) -> Bend:
+        """That of rows that all count the same."""
+        return cls(public.rows_of_one_record, public.vectors_of_one_record)
 
     @classmethod
     def of_prices(cls, prices: SoftPrices) -> Bend:
@@ -162,12 +168,20 @@ class Draws:
         released = region.nearest(tolerance * np.asarray(self.cover(z / tolerance)))
         if self.slopes is None:
             return Minimum(released)
-        at, softness = (released, softness) if self.sigma else program.balanced(z, _WEAKER)
-        rows.update(RowsInCoordinates.go_to, at)
-        total = limbs.value(rows.total(RowsInCoordinates.gradient, softness, shift), of_rows=True)
+        if self.sigma == 0:
+            at, soft = program.balanced(z, _WEAKER)
+            found = _slopes(self.slopes, replace(program, softness=soft), at, _IF_SHARP)
+            return Minimum(released, found)
         of_cover = float(self.cover.mechanism.sigma)  # type: ignore[attr-defined]
-        error = tolerance * of_cover * math.sqrt(region.size) if self.sigma else _ERROR_IF_SHARP
-        return Minimum(released, Slopes(at, error, np.asarray(self.slopes(total))))
+        error = tolerance * of_cover * math.sqrt(region.size)
+        return Minimum(released, _slopes(self.slopes, program, released, error))
+
+
+def _slopes(draw: ChargedDraws, program: PerturbedProgram, z: FloatArray, error: float) -> Slopes:
+    """The noisy gradient of violations at a released point, or without noise at any."""
+    program.rows.update(RowsInCoordinates.go_to, z)
+    found = program.rows.total(RowsInCoordinates.gradient, program.softness, program.shift)
+    return Slopes(z, error, np.asarray(draw(limbs.value(found, of_rows=True))))
 
 
 class HiddenGradient:

@@ -98,7 +98,7 @@ class HardRowSearch:
         self._wide = wide
         self._lp, self._s, self._n = task.lp, task.density(), task.n
         self._largest_n = task.largest_n
-        self._k = task.public.rows_of_one_record
+        self._bend = Bend.of_hard_rows(task.public)
         self._rows, self._public = rows, public
         self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
         self._before, self._stages = before, stages
@@ -242,7 +242,7 @@ class HardRowSearch:
             region.within(region.coordinates(x)),
             softness=softness,
             shift=inwards,
-            bend=Bend(self._k, self._k),
+            bend=self._bend,
             n=self._largest_n,
         )
         self._prices = prices_of_public_rows(self._public, region, found.slopes, weight)

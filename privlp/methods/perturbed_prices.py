@@ -93,11 +93,10 @@ def prices_of_public_rows(
     near = np.flatnonzero(slack <= np.maximum(_NEAR * slopes.error * length, _LEAST_NEAR))
     moved = np.zeros(len(slack))
     moved[near] = fitted_prices(sp.csr_array(region.C)[near], pull)
-    moved *= region.per_side
-    known = np.unique(region.owner[region.owner >= 0])
+    of_row, owner = region.owner >= 0, region.owner[region.owner >= 0]
     prices = np.full(len(public.rows) + 1, np.nan)
-    prices[known] = 0.0
-    np.add.at(prices, region.owner[region.owner >= 0], moved[region.owner >= 0])
+    prices[owner] = 0.0
+    np.add.at(prices, owner, (moved * region.per_side)[of_row])
     total = weight + float(np.nan_to_num(prices[-1]))  # with that of a bound on the objective
     every = np.zeros(public.lp.shape[0])
     every[public.rows] = -public.lp.sign * prices[:-1] / total

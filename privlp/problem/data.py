@@ -223,6 +223,21 @@ class ProgramData:
         _, record = np.unique(self.groups[self.private], return_inverse=True)
         return int(np.bincount(record, weights=sides).max())
 
+    def vectors_of_largest_record(self, rows_per_record: int = 1) -> int:
+        """As :meth:`rows_of_largest_record`, but an equality or range counts once.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [[1, 1], [1, 3]], [2, 3], row_lower=[2, 1])
+        >>> lp.rows_of_largest_record(), lp.vectors_of_largest_record()
+        (2, 1)
+        """
+        if self.in_blocks or self.groups is None:
+            return rows_per_record
+        owners = self.groups[self.private & (self.sides() > 0)]
+        return int(np.unique(owners, return_counts=True)[1].max(initial=0))
+
 
 @dataclass(frozen=True)
 class SoftPrices:

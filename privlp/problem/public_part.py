@@ -34,6 +34,8 @@ class PublicPart:
         Public number of private ``<=`` rows.
     rows_of_one_record : int
         Public bound on the private rows of one record; 0 where only numbers change.
+    vectors_of_one_record : int
+        The same, where the two sides of a row may count once.
     records : int
         Public number of records: delta must be well below one over it.
     has_private_rows : bool
@@ -55,6 +57,7 @@ class PublicPart:
     description: str
     n: int
     rows_of_one_record: int
+    vectors_of_one_record: int
     records: int
     has_private_rows: bool
     prices: SoftPrices | None
@@ -81,6 +84,7 @@ class PublicPart:
             description=relation.describe(lp),
             n=n,
             rows_of_one_record=relation.rows_of_one_record(lp),
+            vectors_of_one_record=relation.vectors_of_one_record(lp),
             records=records,
             has_private_rows=relation.hides_rows or bool(lp.private.any()),
             prices=relation.soft_prices(lp),

@@ -132,6 +132,20 @@ class NeighbourRelation(ABC):
         """
         return 0
 
+    def vectors_of_one_record(self, lp: ProgramData) -> int:
+        """As :meth:`rows_of_one_record`; the two sides of a row may count once.
+
+        Their coefficients are one vector, up to its sign.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> lp = LinearProgram([1, 2], [[1, 1]], [2], row_lower=[1])
+        >>> lp.neighbours.rows_of_one_record(lp), lp.neighbours.vectors_of_one_record(lp)
+        (2, 1)
+        """
+        return self.rows_of_one_record(lp)
+
     def records(self, form: StandardForm) -> int:
         """Public number of records: delta must be well below one over it.
 

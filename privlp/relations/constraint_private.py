@@ -229,6 +229,25 @@ class ConstraintPrivate(NeighbourRelation):
             return self.rows_per_record
         return max(self.rows_per_record, lp.rows_of_largest_record(self.rows_per_record))
 
+    def vectors_of_one_record(self, lp: ProgramData) -> int:
+        """Public bound on the rows that one record owns.
+
+        Under ``"replace"`` the two sides of an equality or range count once.
+
+        Examples
+        --------
+        >>> from privlp import ConstraintPrivate, LinearProgram
+        >>> lp = LinearProgram([1, 2], [[1, 1]], [2], row_lower=[1])
+        >>> ConstraintPrivate().vectors_of_one_record(lp)
+        1
+        >>> coming = ConstraintPrivate("add-remove", rows_per_record=2, nominal_n=1)
+        >>> coming.vectors_of_one_record(lp)
+        2
+        """
+        if self.change == "add-remove":
+            return self.rows_per_record
+        return max(self.rows_per_record, lp.vectors_of_largest_record(self.rows_per_record))
+
     def soft_prices(self, lp: ProgramData) -> SoftPrices | None:
         """Prices of the private soft rows: public where records are replaced.
 
