@@ -50,11 +50,12 @@ class Perturbed(Method):
     *Neighbours*: constraint-private, one record with k rows.
 
     *Sensitivity.* The gradient of a row's smoothed violation is s_i g_i with |g_i| <= 1 and s_i in
-    [0, 1]. The minimum and the secret term determine each other. Between neighbours the Jacobians
-    of this map differ by a factor of at most e^kappa, kappa = r ln(1 + k/(r h Lambda)), with r =
-    min(k, p) for p coordinates, softness h and strength Lambda of the quadratic. The secret term
-    moves by a sum of 2k such vectors (of k for add/remove). So the privacy loss is at most kappa
-    plus the largest of several Gaussian losses. Counts move by at most k. Proof:
+    [0, 1]; of an equality or range, whose sides are two of the k rows, in [-1, 1]. The minimum and
+    the secret term determine each other. Between neighbours the Jacobians of this map differ by a
+    factor of at most e^kappa, kappa = r ln(1 + k/(r h Lambda)), with r = min(v, p) for v rows if
+    the two sides of one count once, p coordinates, softness h and strength Lambda of the quadratic.
+    The secret term moves by a sum of 2v such vectors (of v for add/remove). So the privacy loss is
+    at most kappa plus the largest of several Gaussian losses. Counts move by at most k. Proof:
     ``docs/proofs.md``, "One perturbed convex program".
 
     *Shadow prices*, on request: the gradient of smoothed violations at the released point, a sum of
