@@ -231,6 +231,23 @@ def test_corners_bound_every_choice_of_slopes(opposite, vectors, shift):
     assert (np.array(lengths) <= np.array(bounds) + 1e-12).all()
 
 
+@pytest.mark.parametrize("fields", [{}, {"penalty": 1.0}], ids=["hard", "soft"])
+def test_more_rows_of_one_record_than_there_is_a_price_for(fields):
+    def of(rows):
+        relation = ConstraintPrivate(rows_per_record=rows)
+        many = {"bounds": (0, 5), "neighbours": relation, **fields}
+        return LinearProgram(COSTS, np.tile(A, (200, 1)), -np.ones(6000), **many)
+
+    s, budget = None if fields else 600, privlp.Budget(1.0, 1e-5)
+    with pytest.raises(privlp.UnsupportedProblemError, match="up to 170 rows of one record, not"):
+        privlp.solve(of(171), 1.0, 1e-6, s, method="perturbed", budget=budget)
+    assert budget.spent() == 0
+    perturbed_charges._require_few_rows(task(of(170)), 3)
+    for rows, finite in ((170, True), (171, False)):
+        price = perturbed_charges.secret_term(task(of(rows)), 1e-3, 1e-3).price
+        assert math.isfinite(composed_epsilon([(price, 3)], DELTA)) == finite
+
+
 def test_two_sides_have_no_small_corners():
     assert mechanism(mu=1.0, curvature=0.1, parts=2, one_sided=False).price.corners == ((4, 1.0),)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import ChargeRequest
 from privlp.methods.task import Task
 from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
@@ -32,6 +33,9 @@ _SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.015, 3, 0.02, 2
 _NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 10, 0.015, 7, 0.006
 _OF_SHARES = "sum each variable's share of the norm of rows"
 _OF_MOMENTS = "sum the second moments of rows scaled to norm 1"
+
+# There are up to two corners for each vector of each stage, and no more than 2^1023 have a price.
+_MOST_PARTS = 1023
 
 #: A share of the budget, a number of counts, and what they are for.
 Counts = tuple[float, int, str]
@@ -103,6 +107,7 @@ class PerturbedCharges:
         *,
         soft: bool = False,
     ) -> PerturbedCharges:
+        _require_few_rows(task, len(stages))
         left = 1 - math.fsum(share for share, _, _ in (*before, *after))
         share = _SOFT_CURVATURE if soft else _CURVATURE
         whole = min(share * task.ledger.eps, _MOST_CURVATURE)
@@ -131,6 +136,24 @@ class PerturbedCharges:
         last = secret_term(task, intensity * math.sqrt(stages[-1] * left), curvatures[-1])
         both_ways = not soft and not last.one_sided
         return cls(make(intensity), intensity, last.sigma * (2 if both_ways else 1))
+
+
+def _require_few_rows(task: Task, stages: int) -> None:
+    """Refuse records of so many rows that the corners of all stages together are beyond a float.
+
+    Raises
+    ------
+    UnsupportedProblemError
+    """
+    times = 1 if task.relation.hides_rows else 2
+    rows, most = secret_term(task, 1.0, 0.0).parts // times, _MOST_PARTS // (times * stages)
+    if rows > most:
+        raise UnsupportedProblemError(
+            f"A perturbed program takes up to {most} rows of one record, not {rows:,}: what noise"
+            " costs beyond is not known. Keep fewer rows of each record, or take method='staged'"
+            " if rows are hard.",
+            parameter="method",
+        )
 
 
 def _counts(task: Task, intensity: float, share: float, number: int, purpose: str) -> ChargeRequest:
