@@ -284,11 +284,11 @@ UNMOVED = {
         "b535891fcd5b",
     ): "an option is shared with other commands",
     ("privlp/methods/perturbed_at_optimum.py", "6f222a1027d5", "07fb32528d37"): _SIDES,
-    ("privlp/methods/perturbed_charges.py", "e6d27a7c467b", "b3ed95b2c343"): _SIDES,
+    ("privlp/methods/perturbed_charges.py", "e6d27a7c467b", "c2d1858b4476"): _SIDES,
     (
         "privlp/methods/perturbed_charges.py",
         "a207a50c82eb",
-        "b3ed95b2c343",
+        "c2d1858b4476",
     ): "records of hundreds of rows are refused in words of their own",
     ("privlp/methods/perturbed_draws.py", "5a420ecd22d0", "1f7d53b5b2e4"): _SIDES,
     ("privlp/methods/perturbed_hard.py", "36ff88330ff6", "358748343992"): _SIDES,

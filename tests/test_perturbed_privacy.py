@@ -243,6 +243,7 @@ def test_more_rows_of_one_record_than_there_is_a_price_for(fields):
         privlp.solve(of(171), 1.0, 1e-6, s, method="perturbed", budget=budget)
     assert budget.spent() == 0
     perturbed_charges._require_few_rows(task(of(170)), 3)
+    assert privlp.solve(of(171), math.inf, 0, s, method="perturbed").success
     for rows, finite in ((170, True), (171, False)):
         price = perturbed_charges.secret_term(task(of(rows)), 1e-3, 1e-3).price
         assert math.isfinite(composed_epsilon([(price, 3)], DELTA)) == finite
