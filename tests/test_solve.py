@@ -537,9 +537,17 @@ class TestSeveralRowsPerRecord:
         assert (by_groups == declared).all()
 
     def test_a_range_counts_twice(self, method):
+        """But in secret terms: there its sides are one vector, with a slope in [-1, 1]."""
+        two = run(covering(row_lower=np.r_[-5.0, np.full(299, -np.inf)]), method)
+        times = np.array(
+            [
+                1 if e.mechanism == "Gaussian objective perturbation" else 2
+                for e in two.privacy.entries
+                if "cover" not in e.purpose
+            ]
+        )
         one = sensitivities(run(covering(), method))
-        two = sensitivities(run(covering(row_lower=np.r_[-5.0, np.full(299, -np.inf)]), method))
-        assert two == pytest.approx(2 * one, rel=0.005)  # one row more
+        assert sensitivities(two) == pytest.approx(times * one, rel=0.005)  # one row more
 
 
 def test_interruption_leaves_the_whole_charge_in_the_ledger(method, monkeypatch):
