@@ -320,7 +320,7 @@ def test_whole_constraints_and_private_equalities_are_refused():
 
 def test_an_audit_of_solve_passes():
     result = privlp.audit_solve(
-        examples.advertising(private="both"), 1.0, 0.0, feasible=0.99, pairs=3, runs=200, rng=0
+        examples.advertising(private="both"), 1.0, 0.0, feasible=0.99, pairs=2, runs=100, rng=0
     )
     assert result.passed, str(result)
 

@@ -56,15 +56,20 @@ ON_A_SIMPLEX = (
 )
 
 
-#: For the slowest method, one program of each kind of region.
-FOR_FTPL = ("mirrored variable", "private equality", "fixed variable")
+#: For the slowest methods, one program of each kind of region.
+SLOWEST, FOR_SLOWEST = (
+    ("dmw-published", "ftpl"),
+    ("mirrored variable", "private equality", "fixed variable"),
+)
 
 
 @pytest.mark.parametrize(
     ("method", "name"),
     [
         pytest.param(
-            method, name, marks=[pytest.mark.slow] * (method == "ftpl" and name not in FOR_FTPL)
+            method,
+            name,
+            marks=[pytest.mark.slow] * (method in SLOWEST and name not in FOR_SLOWEST),
         )
         for method in METHODS
         for name in ON_A_SIMPLEX

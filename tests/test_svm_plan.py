@@ -28,6 +28,7 @@ from svm_models import (
 )
 from svm_models.neighbours import SHARE_OF_THE_COUNT, counted
 from svm_models.regression_base import PrivateLinearRegressor
+from tests.effort import examples
 
 BOUNDS = {"X_bounds": (0, 10), "y_bounds": (-20, 60)}
 ADDED = {"relation": "add-remove"}
@@ -259,7 +260,7 @@ def test_noise_falls_with_records_and_eps(kind, n, more, eps, larger, p, options
 
 
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 10**6), st.floats(-1e6, 1e6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_no_record_moves_a_warning(kind, seed, level):
     """Neither the warning nor the plan sees more of the records than their public number."""
     for eps in (0.05, 50.0):

@@ -47,7 +47,8 @@ def quiet_highs(**options: object) -> highspy.Highs:
 def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
     """Run HiGHS in a thread of its own, so that Ctrl-C stops it.
 
-    In the caller's thread HiGHS would notice Ctrl-C only at its end.
+    In the caller's thread HiGHS would notice Ctrl-C only at its end. It solves linear programs in
+    one thread, and would start others for each thread that calls it.
 
     Raises
     ------
@@ -55,6 +56,7 @@ def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
         If there is not enough memory.
     """
     highs.HandleUserInterrupt = True
+    highs.setOptionValue("threads", 1)
     with ThreadPoolExecutor(max_workers=1) as thread:
         try:
             thread.submit(highs.run).result()

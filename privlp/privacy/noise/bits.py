@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -47,10 +48,7 @@ class Bits:
     """The first bits of uniform real numbers, and interval arithmetic of a precision to match."""
 
     def __init__(self, uniform: UniformReals, words: int) -> None:
-        from mpmath.ctx_iv import MPIntervalContext  # noqa: PLC0415 (rarely needed; slow to load)
-
-        self.iv = MPIntervalContext()
-        self.iv.prec = 64 * words + 64
+        self.iv = _interval_arithmetic(64 * words + 64)
         self._slack = self.iv.mpf([-1, 1]) / 2 ** (self.iv.prec - 8) + 1
         self._uniform, self._words = uniform, words
 
@@ -101,3 +99,13 @@ class Bits:
         if low == fninf or high == finf:
             return None
         return to_int(low, round_floor), to_int(high, round_floor)
+
+
+@cache
+def _interval_arithmetic(precision: int) -> Any:
+    """Interval arithmetic of a precision, in bits, which nobody changes: threads may share it."""
+    from mpmath.ctx_iv import MPIntervalContext  # noqa: PLC0415 (rarely needed; slow to load)
+
+    iv = MPIntervalContext()
+    iv.prec = precision
+    return iv
