@@ -30,7 +30,7 @@ from privlp.audits.tape import Tape, changes, differences
 from privlp.methods import METHODS
 from privlp.methods.staged_run import Stages
 from privlp.problem.standard_form import StandardForm
-from tests.effort import examples
+from tests.effort import runs
 from tests.programs import methods_for
 from tests.toy_method import NoisyWeights
 from tests.toy_relation import EuclideanPrivate
@@ -122,7 +122,7 @@ def neighbours(draw, change, *, equality):
 @pytest.mark.parametrize("change", ["replace", "add-remove"])
 @settings(
     deadline=None,
-    max_examples=examples(12),
+    max_examples=runs(12, 5),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(data=st.data(), s=st.sampled_from([1.0, 2.5, 4.0, 8.5]), quiet=st.booleans())
@@ -144,7 +144,7 @@ def test_whole_constraints(name, change, data, s, quiet):
 @pytest.mark.parametrize("name", ["staged", "staged-at-opt"])
 @settings(
     deadline=None,
-    max_examples=examples(12),
+    max_examples=runs(12, 5),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(pair=neighbours("replace", equality=False), s=st.sampled_from([1.0, 4.0]))

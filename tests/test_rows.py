@@ -330,7 +330,7 @@ def test_kernels_draw_no_noise(method, kind, monkeypatch):
 # whole solves
 
 
-@pytest.mark.parametrize("eps", [math.inf, 1.0])
+@pytest.mark.parametrize("eps", [pytest.param(math.inf, marks=pytest.mark.slow), 1.0])
 @pytest.mark.parametrize("method", methods_for(privlp.ConstraintPrivate()))
 @pytest.mark.parametrize("fields", [{}, {"neighbours": ADD}], ids=["replace", "add-remove"])
 def test_a_solve_gives_the_same_wherever_rows_stand(method, eps, fields):
