@@ -9,6 +9,8 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+#: Those that take longest; the documentation is built from a run of all of them.
+LONG = [path for path in NOTEBOOKS if path.stem[:2] in ("03", "04", "05")]
 MOST_SECONDS = 60  # of the processor; what else the machine does is not counted
 GOALS, QUESTION, EXERCISE = "## Goals", "**Question.**", "**Exercise "
 # Real sliders, of which each is read once: an error below them is an error of the cell.
@@ -104,12 +106,17 @@ def kernel():
     manager.shutdown_kernel(now=True)
 
 
-@every_notebook
 @pytest.mark.parametrize(
-    "widgets",
+    ("path", "widgets"),
     [
-        pytest.param(True, id="with widgets"),
-        pytest.param(False, id="without widgets", marks=pytest.mark.slow),
+        pytest.param(
+            path,
+            widgets,
+            id=f"{path.stem} {'with' if widgets else 'without'} widgets",
+            marks=[pytest.mark.slow] * (path in LONG or not widgets),
+        )
+        for path in NOTEBOOKS
+        for widgets in (True, False)
     ],
 )
 @pytest.mark.filterwarnings("ignore")  # the kernel's own messages
