@@ -4,6 +4,8 @@ The exact sum is rounded, its law is the ideal one, and the low bits tell nothin
 """
 
 import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -173,6 +175,24 @@ def test_bits_are_drawn_once():
     few, many = Bits(uniform, 2)[1], Bits(uniform, 4)[1]
     assert many in few
     assert abs(float(few.mid) - uniform.near[1]) <= 2.0**-52 * uniform.near[1]
+
+
+def test_threads_that_draw_at_the_same_time_draw_what_each_draws_alone():
+    """They share interval arithmetic, at more than one precision."""
+
+    def drawn(seed):
+        law, uniform = LAWS[seed % len(LAWS)], UniformReals(16, np.random.default_rng(seed))
+        refinements = uniform.refinements()
+        return [str(law.within([0, 1], 2, next(refinements))) for _ in range(1 + seed % 3)]
+
+    seeds, interval = range(48), sys.getswitchinterval()
+    alone = [drawn(seed) for seed in seeds]
+    try:
+        sys.setswitchinterval(1e-6)
+        with ThreadPoolExecutor(8) as threads:
+            assert list(threads.map(drawn, seeds)) == alone
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_sums_are_rounded_once_and_exactly():
