@@ -319,9 +319,8 @@ def test_whole_constraints_and_private_equalities_are_refused():
 
 
 def test_an_audit_of_solve_passes():
-    result = privlp.audit_solve(
-        examples.advertising(private="both"), 1.0, 0.0, feasible=0.99, pairs=2, runs=100, rng=0
-    )
+    lp, effort = examples.advertising(private="both"), {"pairs": runs(3, 2), "runs": runs(200, 100)}
+    result = privlp.audit_solve(lp, 1.0, 0.0, feasible=0.99, rng=0, **effort)
     assert result.passed, str(result)
 
 

@@ -24,7 +24,7 @@ from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import RowBlock
 from tests.conformance_kit import Patch, audited, claim_of, play, sampler_of, sharpest
 from tests.conformance_subjects import STAGED, of_any_sign, of_one_sign, replaced
-from tests.effort import examples
+from tests.effort import examples, runs
 from tests.programs import tight_covering
 
 INF = math.inf
@@ -288,10 +288,11 @@ def test_equal_programs_have_equal_solutions():
 
 @pytest.mark.parametrize("eps", [1.0, INF])
 def test_hints_change_little(eps):
-    lp = covering()
+    n = runs(5000, 2000)
+    lp = covering(n)
     exact = privlp.solve_exact(lp).objective
     costs = {
-        str(hint): solve(lp, eps, 50, opt=hint).objective / exact
+        str(hint): solve(lp, eps, n // 40, opt=hint).objective / exact
         for hint in (None, exact, exact / 2, 2 * exact, (exact / 2, 2 * exact), (0.0, 20 * exact))
     }
     assert max(costs.values()) <= 1.1 * min(costs.values()), costs

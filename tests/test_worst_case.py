@@ -15,6 +15,7 @@ from privlp.methods.tightened_rows import PRECISELY, TightenedRows
 from privlp.methods.worst_case import WorstCase
 from privlp.problem.standard_form import StandardForm
 from privlp.relations.private_numbers import ProgramNumbers
+from tests.effort import runs
 
 INF = float("inf")
 
@@ -305,7 +306,8 @@ def test_a_private_equality_of_zero_is_public():
 
 
 def test_an_audit_of_zeros_passes():
-    result = privlp.audit_solve(balance(), 1.0, 1e-3, feasible="always", pairs=2, runs=100, rng=0)
+    effort = {"pairs": runs(4, 2), "runs": runs(200, 100)}
+    result = privlp.audit_solve(balance(), 1.0, 1e-3, feasible="always", rng=0, **effort)
     assert result.passed, str(result)
 
 
