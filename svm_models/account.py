@@ -18,11 +18,17 @@ from privlp.privacy import (
     PrivacyRecord,
     Randomness,
 )
+from privlp.privacy.charges import CHANCES
 from privlp.privacy.limits import validated_budget
+from privlp.privacy.mechanisms.base import CHANCE
 from svm_models.classes import DECLARED
 
 #: One record is one private row.
 RELATION = ConstraintPrivate()
+#: Below it, what is left of delta may not pay for the chances that calls take of it.
+LEAST_DELTA = 2.0**-80
+#: What a part with a delta leaves for the chances of two other calls.
+_FOR_CHANCES = 2 * CHANCES * CHANCE
 #: Sums of parts must not exceed the whole by rounding.
 _LESS = 1 - 1e-12
 
@@ -59,6 +65,7 @@ class Account:
         """
         budget = self.budget
         eps = budget.eps * share * _LESS
+        delta = max(0.0, delta - _FOR_CHANCES)
         ledger = (
             budget.share(eps, delta, composition="basic")
             if several_calls

@@ -30,6 +30,7 @@ from svm_models.neighbours import (
     Neighbours,
     accounted,
     counted,
+    part_of_the_count,
     require_nominal,
 )
 from svm_models.record_grid import MOST_RECORDS
@@ -294,7 +295,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         if self.relation == "replace":
             return Neighbours.replacing(count)
         if self.nominal_n is None:
-            return counted(count, account.part(SHARE_OF_THE_COUNT))
+            return counted(count, part_of_the_count(account))
         require_nominal(count, self.nominal_n)
         return Neighbours.adding(self.nominal_n)
 

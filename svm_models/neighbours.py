@@ -8,23 +8,47 @@ formula. It is declared, or made of a noisy count that a share of eps buys.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from privlp import ConstraintPrivate, InvalidParameterError, InvalidProblemError
 from privlp.checks import is_one_of
 from privlp.privacy import LaplaceMechanism
-from svm_models.account import Account
+from privlp.privacy.mechanisms.base import CHANCE
+from svm_models.account import LEAST_DELTA, Account
 
 RELATIONS = ("replace", "add-remove")
 #: Share of eps that buys the count of records, where no nominal number is declared.
 SHARE_OF_THE_COUNT = 0.02
 #: There are at most so many times as many records as the nominal number says.
 _MOST = 10
-#: A noisy count is below the truth by so many scales with a probability below 1e-28.
+#: A noisy count is below the truth by so many scales with a probability of half of e^-64.
 _TAIL = 64
 #: Larger counts are noise.
 _LARGEST = 2.0**48
+
+
+class PartOfNominal(int):
+    """A part's share of a nominal number, where one bound holds for the records of all parts.
+
+    Records are dealt to parts by coins. So a part may hold them all, and must never be refused.
+    """
+
+    most: int
+
+    @classmethod
+    def of(cls, nominal_n: int, parts: int, *, times: int) -> PartOfNominal:
+        """One of several parts of at most so many times `nominal_n` records."""
+        share = cls(math.ceil(nominal_n / parts))
+        share.most = times * nominal_n
+        return share
+
+
+@dataclass(frozen=True)
+class CountOfRecords(LaplaceMechanism):
+    """Laplace noise on the number of records, which is far below it with a small chance only."""
+
+    chance = CHANCE
 
 
 @dataclass(frozen=True)
@@ -59,8 +83,9 @@ class Neighbours:
 
     @classmethod
     def adding(cls, nominal_n: int) -> Neighbours:
-        """One record is added or removed, of at most ten times `nominal_n`."""
-        return cls(nominal_n, _MOST * nominal_n, 1)
+        """One record is added or removed, of at most ten times `nominal_n`, or what it says."""
+        most = nominal_n.most if isinstance(nominal_n, PartOfNominal) else _MOST * nominal_n
+        return cls(nominal_n, most, 1)
 
     @property
     def relation(self) -> ConstraintPrivate:
@@ -68,7 +93,7 @@ class Neighbours:
         return (
             ConstraintPrivate()
             if self.moved == 2
-            else ConstraintPrivate("add-remove", nominal_n=self.n)
+            else ConstraintPrivate("add-remove", nominal_n=max(self.n, -(-self.most // _MOST)))
         )
 
 
@@ -97,14 +122,16 @@ def accounted(relation: Any, nominal_n: Any) -> ConstraintPrivate:
 
 
 def require_nominal(count: int, nominal_n: int | None, *, times: int = _MOST) -> None:
-    """Refuse more records than a declared nominal number allows.
+    """Refuse more records than a declared nominal number allows; those of a part were counted.
 
     Raises
     ------
     InvalidProblemError
         If there are more than so many times as many; the message does not say how many there are.
     """
-    if nominal_n is not None and count > times * nominal_n:
+    if nominal_n is None or isinstance(nominal_n, PartOfNominal):
+        return
+    if count > times * nominal_n:
         raise InvalidProblemError(
             f"There are more than {times} times nominal_n={nominal_n} records. Declare a nominal_n"
             " of the right order.",
@@ -112,18 +139,35 @@ def require_nominal(count: int, nominal_n: int | None, *, times: int = _MOST) ->
         )
 
 
+def part_of_the_count(account: Account) -> Account:
+    """The part of an account that buys a count of the records.
+
+    Raises
+    ------
+    InvalidParameterError
+        If delta is positive, but too small to pay for chances.
+    """
+    if 0 < account.ledger.delta < LEAST_DELTA:
+        raise InvalidParameterError(
+            f"delta must be 0, or {LEAST_DELTA:g} at least, where the records are counted: got"
+            f" {account.ledger.delta:g}. Or declare a nominal_n.",
+            parameter="delta",
+        )
+    return account.part(SHARE_OF_THE_COUNT)
+
+
 def counted(count: int, account: Account) -> Neighbours:
     """Neighbours by a noisy count of the records, which takes all of the account.
 
     The nominal number is the noisy count, or a little more than 7 scales of its noise if that is
-    more. So there are more than ten times as many records with a probability below e^-64 only: 9
-    times the nominal number is at least 64 scales, and the noise is below -64 scales with half that
-    probability. The same event bounds their number by the noisy count plus 64 scales. Sensitivity
-    1: one record is added or removed.
+    more. The bound on their number is the noisy count plus 64 scales, and one for the record that a
+    neighbour has besides. Noise is below -64 scales with a probability of half of e^-64, which is
+    charged as a chance. The bound is at most one more than ten times the nominal number, for 9
+    times that is at least 64 scales. Sensitivity 1: one record is added or removed.
     """
-    mechanism = LaplaceMechanism.of_eps(1.0, account.ledger.eps)
+    mechanism = CountOfRecords.of_eps(1.0, account.ledger.eps)
     noisy = float(account.charge(mechanism, "count the records")(float(count)))
     tail = math.ceil(_TAIL * mechanism.scale)
     found = round(min(max(noisy, 0.0), _LARGEST))
-    nominal = Neighbours.adding(max(1, math.ceil(tail / (_MOST - 1)), found))
-    return replace(nominal, most=min(nominal.most, max(1, found + tail + 1)))
+    n = max(1, math.ceil(tail / (_MOST - 1)), found)
+    return Neighbours(n, max(1, found + tail + 1), 1)

@@ -250,9 +250,11 @@ def eps_for_noise(risk: RegularizedRisk, eps: float) -> float:
 def _most_noise(
     risk: RegularizedRisk, perturbing: ObjectivePerturbation | GaussianObjectivePerturbation
 ) -> float:
-    """Bound on the linear term, exceeded with a probability below e^-64: 4 (p + 16) scales over n.
+    """Bound on the linear term over n: 4 (p + 16) scales, and what it moves between neighbours.
 
-    Public, like the noise level.
+    Public, like the noise level. Noise exceeds so many scales with a probability below e^-64, which
+    is charged as a chance; where it does not, the bound holds for the linear term by which a
+    neighbour has the same minimiser, too.
 
     Drawn to within sqrt(p) 2^-40 of the scale in each of p entries, the term is off by at most
     2^-42 of this bound.
@@ -263,7 +265,7 @@ def _most_noise(
         else perturbing.scale
     )
     n, p = risk.shape
-    return 4 * (p + 16) * scale / n
+    return (4 * (p + 16) * scale + perturbing.sensitivity) / n
 
 
 def _slope(risk: RegularizedRisk) -> float:

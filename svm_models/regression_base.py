@@ -25,6 +25,7 @@ from svm_models.neighbours import (
     Neighbours,
     accounted,
     counted,
+    part_of_the_count,
     require_nominal,
 )
 from svm_models.regression_data import Units
@@ -292,7 +293,7 @@ class PrivateLinearRegressor(LinearRegressor):
             require_nominal(count, self.nominal_n)
             assert self.nominal_n is not None  # noqa: S101 (else it is bought)
             return Neighbours.adding(self.nominal_n), account
-        found = counted(count, account.part(SHARE_OF_THE_COUNT))
+        found = counted(count, part_of_the_count(account))
         return found, account.part(1 - SHARE_OF_THE_COUNT, self.delta)
 
     def __sklearn_tags__(self) -> Any:

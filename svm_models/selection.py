@@ -28,11 +28,11 @@ from svm_models.classes import (
     warn_of_read_classes,
 )
 from svm_models.kernel import RandomFourierFeatures
-from svm_models.neighbours import accounted, require_nominal
+from svm_models.neighbours import PartOfNominal, accounted, require_nominal
 from svm_models.validation import validated
 
-#: With at least so many records to a part by the nominal number, and at most twice as many in all,
-#: a part has more than ten times its nominal number with a probability below e^-64 (Chernoff).
+#: Least nominal number of a part, which then is of the right order; and how many times the nominal
+#: number of records there may be in all.
 _LEAST_OF_A_PART, _MOST_TIMES = 8, 2
 
 
@@ -160,7 +160,8 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             "eps": ledger.eps,
             "delta": ledger.delta,
             "relation": self.relation,
-            "nominal_n": self.nominal_n and math.ceil(self.nominal_n / parts),
+            "nominal_n": self.nominal_n
+            and PartOfNominal.of(self.nominal_n, parts, times=_MOST_TIMES),
         }
         _check(candidates, limit)
         for candidate in map(_classifier, candidates):

@@ -85,7 +85,7 @@ def test_welfare_and_supplies(n, eps, least):
         assert allocation.worth(shares) > least * best
         assert (allocation.used(shares) <= allocation.supplies).all()
         assert result.privacy.eps <= eps
-        assert result.privacy.delta == 0
+        assert result.privacy.delta <= 3 * 2.0**-92  # a chance for each stage
 
 
 def test_supplies_hold_as_often_as_is_promised():
@@ -283,7 +283,7 @@ def test_seeds_budgets_and_statement():
     with pytest.raises(privlp.BudgetExceededError):
         allocate(rooms(), 1.0, budget=budget, rng=0)
     words = one.statement()
-    assert "Jointly (1, 0)-differentially private" in words
+    assert "Jointly (1, 4.03897e-28)-differentially private" in words
     assert "values, uses and limit of one person replaced" in words
     assert "All supplies hold together with probability 0.95" in words
     budget, others = Budget(2.0, 0.0), PersonPrivate("add-remove", nominal_n=1000)

@@ -231,12 +231,16 @@ class Accountant(SpentOnce, ABC):
         """
 
     def _record_of(
-        self, relations: Iterable[str], randomness: Mapping[str, bool], composition: str | None
+        self,
+        relations: Iterable[str],
+        randomness: Mapping[str, bool],
+        chance: float,
+        composition: str | None,
     ) -> PrivacyRecord:
         entries = self.entries
         return PrivacyRecord(
             eps=self.spent(),
-            delta=self.delta if entries else 0.0,
+            delta=(self.delta or chance) if entries else 0.0,
             eps_limit=self.eps,
             delta_limit=self.delta,
             entries=entries,

@@ -20,6 +20,7 @@ from privlp.privacy.charges import Call, Charge
 from privlp.privacy.ledger import Ledger, OpenCall
 from privlp.privacy.limits import Composition, require_composition
 from privlp.privacy.mechanisms import Mechanism
+from privlp.privacy.partitions import largest_sum
 from privlp.privacy.randomness import Randomness
 from privlp.privacy.record import LedgerEntry, PrivacyRecord
 from privlp.privacy.relation import AccountedRelation
@@ -311,7 +312,8 @@ class Budget(Accountant):
             calls = self.calls.values()
             relations = dict.fromkeys(text for call in calls for text in call.relations)
             sources = {text: seeded for call in calls for text, seeded in call.randomness.items()}
-            return self._record_of(relations, sources, self.composition)
+            chance = largest_sum(calls, lambda call: call.chance)
+            return self._record_of(relations, sources, chance, self.composition)
 
 
 class StoredBudget(Budget):

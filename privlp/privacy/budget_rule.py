@@ -29,10 +29,10 @@ from privlp.privacy.partitions import calls_by_record, largest_sum
 from privlp.privacy.prices import composed_epsilon
 
 #: What is added up over the calls.
-_EPS, _DELTA, _SQUARE = attrgetter("eps"), attrgetter("delta"), attrgetter("square")
+_EPS, _SQUARE, _CHANCE = attrgetter("eps"), attrgetter("square"), attrgetter("chance")
 #: Shares of delta for the sum of the calls and for the Gaussian sum. What is left of 1 covers the
-#: relative error of sums of floating-point numbers.
-_CALLS, _GAUSSIAN, _ROUNDING = 0.9, 0.1 - 1e-9, 1e-12
+#: relative error of sums of floating-point numbers, and the chances of draws of the Gaussian sum.
+_CALLS, _GAUSSIAN, _ROUNDING, _CHANCES = 0.9, 0.1 - 1e-9, 1e-12, 1e-10
 #: For each kind of composition, the share of delta at which a call is priced.
 _SHARE_OF_CALLS: dict[str, float] = {"adaptive": _CALLS, "planned": 1.0, "basic": 1.0 - _ROUNDING}
 
@@ -94,12 +94,13 @@ class BudgetRule:
     def sums(self, calls: Iterable[Call]) -> BudgetSums:
         """What is compared with the limits."""
         calls = list(calls)
-        eps, delta, square = (largest_sum(calls, number) for number in (_EPS, _DELTA, _SQUARE))
+        eps, square = (largest_sum(calls, number) for number in (_EPS, _SQUARE))
+        delta = self._delta_of(calls)
         return BudgetSums(eps, delta, math.sqrt(square), self.mu_limit)
 
     def delta_left(self, calls: Iterable[Call]) -> float:
         """What the calls leave of delta."""
-        return max(0.0, self.delta - largest_sum(calls, _DELTA))
+        return max(0.0, self.delta - self._delta_of(calls))
 
     def fits(self, calls: Sequence[Call]) -> bool:
         """Whether the budget admits these calls together."""
@@ -129,18 +130,29 @@ class BudgetRule:
         if shares:  # basic composition, at the limits of shares
             listed = [call for call in calls if call.share not in shares]
             eps = math.fsum(share.eps for share in shares) + largest_sum(listed, _EPS)
-            delta = math.fsum(share.delta for share in shares) + largest_sum(listed, _DELTA)
+            delta = math.fsum(share.delta for share in shares) + self._delta_of(listed)
             return eps if delta <= self.delta else math.inf
-        square, eps, delta = (largest_sum(calls, number) for number in (_SQUARE, _EPS, _DELTA))
-        by_squares = eps_of(math.sqrt(square), self.delta)
+        square, eps = (largest_sum(calls, number) for number in (_SQUARE, _EPS))
+        delta = self._delta_of(calls)
+        chance = largest_sum(calls, _CHANCE)
+        by_squares = eps_of(math.sqrt(square), math.nextafter(self.delta - chance, -math.inf))
         return min(by_squares, eps) if delta <= self.delta else by_squares
 
+    def _of_delta(self, call: Call) -> float:
+        return call.delta_within(self.delta)
+
+    def _delta_of(self, calls: Iterable[Call]) -> float:
+        """What the calls take of delta, at the records that were used most."""
+        return largest_sum(calls, self._of_delta)
+
     def _calls_fit(self, calls: Sequence[Call]) -> bool:
-        eps, delta = largest_sum(calls, _EPS), largest_sum(calls, _DELTA)
+        eps, delta = largest_sum(calls, _EPS), self._delta_of(calls)
         return eps <= self.eps and delta <= self.delta * (1 + _ROUNDING)
 
     def _gaussian_sum_fits(self, calls: Sequence[Call]) -> bool:
         if self.composition == "basic" or self.delta == 0:
+            return False
+        if largest_sum(calls, _CHANCE) > _CHANCES * self.delta:
             return False
         return largest_sum(calls, _SQUARE) * (1 + _ROUNDING) <= self.mu_limit**2
 
@@ -159,7 +171,7 @@ class BudgetRule:
             return math.inf
         costs = [charge.cost for call in listed for charge in call.charges]
         together = composed_epsilon(costs, self.delta - delta) if costs else 0.0
-        if delta + math.fsum(call.delta for call in listed) <= self.delta:
+        if delta + math.fsum(map(self._of_delta, listed)) <= self.delta:
             together = min(together, math.fsum(call.eps for call in listed))
         return eps + together
 

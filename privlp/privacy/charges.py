@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Price
 from privlp.privacy.record import LedgerEntry
 from privlp.privacy.relation import AccountedRelation
+
+#: Delta of a call counts its chances so many times: as much as once in a share of at least half.
+CHANCES = 2
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,18 @@ class Charge:
             )
         mechanism.of_draw(0, int(count))  # refuses a count that the mechanism has no price for
         words = (mechanism.sensitivity, mechanism.parameter, int(count), mechanism.arithmetic)
-        return cls(mechanism.price, LedgerEntry(purpose, mechanism.name, *words))
+        price = replace(mechanism.price, chance=mechanism.chance)
+        return cls(price, LedgerEntry(purpose, mechanism.name, *words))
 
     @property
     def cost(self) -> tuple[Price, int]:
         """Price of a draw, and number of draws."""
         return self.price, self.entry.draws
+
+
+def total_chance(charges: Iterable[Charge]) -> float:
+    """The probability that a bound fails which one of the prices rests on."""
+    return math.fsum(charge.price.chance * charge.entry.draws for charge in charges)
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ class Call:
         Of the ledger.
     eps, delta : float
         The charges together are (eps, share·delta)-DP, `share` being the budget's share of delta
-        for sums of calls.
+        for sums of calls. What small chances take is part of it.
     charges : tuple of Charge
         In order.
     relations : dict of str to AccountedRelation
@@ -85,6 +94,17 @@ class Call:
     randomness: dict[str, bool]
     parts: tuple[tuple[str, int], ...] = ()
     share: Share | None = None
+
+    def delta_within(self, limit: float) -> float:
+        """What it takes of a budget's delta, whose limit this is: a limit of 0 counts no chance."""
+        if limit > 0:
+            return self.delta
+        return max(0.0, self.delta - CHANCES * self.chance)
+
+    @property
+    def chance(self) -> float:
+        """The probability that a bound fails which the price of one of its draws rests on."""
+        return total_chance(self.charges)
 
     @property
     def square(self) -> float:

@@ -16,7 +16,7 @@ from privlp.errors import BudgetExceededError
 from privlp.privacy import refusals
 from privlp.privacy.accountant import Accountant
 from privlp.privacy.charged_draws import ChargedDraws
-from privlp.privacy.charges import Call, Charge
+from privlp.privacy.charges import CHANCES, Call, Charge, total_chance
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import composed_epsilon
 from privlp.privacy.randomness import Randomness
@@ -141,7 +141,8 @@ class Ledger(Accountant):
         return tuple(charge.entry for charge in self._charges)
 
     def record(self) -> PrivacyRecord:
-        return self._record_of(self._relations, self._randomness, composition=None)
+        chance = total_chance(self._charges)
+        return self._record_of(self._relations, self._randomness, chance, composition=None)
 
     def _begin_a_draw(self) -> AbstractContextManager[bool]:
         """The lock under which a draw begins; from then on, nothing can be charged."""
@@ -168,7 +169,7 @@ class Ledger(Accountant):
         basic = math.fsum(charge.price.eps * charge.entry.draws for charge in charges)
         if basic <= self.eps:
             own = math.fsum(charge.price.delta * charge.entry.draws for charge in charges)
-            return basic, own / self._share_of_calls
+            return basic, own / self._share_of_calls + CHANCES * total_chance(charges)
         return self._composed(charges), self.delta
 
     def _require_open(self) -> None:

@@ -36,6 +36,9 @@ class Price:
         The draw is (eps, `delta`)-DP; ``inf`` if no such eps is known.
     delta : float
         What one draw takes of delta for itself.
+    chance : float
+        With so small a probability, a bound that the price rests on fails. It is taken of delta
+        where delta is positive; a delta of 0 leaves it aside, and records state it.
     mu : float
         The draw is mu-Gaussian-DP; ``inf`` if no such mu is known. With `corners`, see there.
     shift : float
@@ -57,6 +60,7 @@ class Price:
     mu: float = math.inf
     shift: float = 0.0
     corners: tuple[tuple[int, float], ...] = ()
+    chance: float = 0.0
 
     @classmethod
     def gaussian(cls, mu: float) -> Price:
@@ -117,7 +121,7 @@ def composed_epsilon(costs: Costs, delta: float) -> float:
     costs : iterable of (Price, int)
         Prices, and how many draws were made at each.
     delta : float
-        In [0, 1).
+        In [0, 1). If it is positive, the chances of all draws are taken off it.
     """
     counts: Counter[Price] = Counter()
     for price, count in costs:
@@ -134,6 +138,11 @@ def _composed_epsilon(costs: tuple[tuple[Price, int], ...], delta: float) -> flo
     """
     if not costs:
         return 0.0
+    chance = math.fsum(price.chance * count for price, count in costs)
+    if delta > 0 and chance > 0:
+        delta = math.nextafter(delta - chance, -math.inf)  # a difference may be rounded up
+        if delta <= 0:
+            return math.inf
     apart = [(price, count) for price, count in costs if price.law == "approximate"]
     rest = [(price, count) for price, count in costs if price.law != "approximate"]
     delta -= math.fsum(price.delta * count for price, count in apart)

@@ -51,7 +51,8 @@ class PrivacyRecord:
     ----------
     eps, delta : float
         What was spent, composed over all entries: the result is (eps, delta)-differentially
-        private.
+        private. Where a delta of 0 was allowed, delta is the chance, of 2^-92 for each draw, that
+        secret noise is larger than the bound that a proof puts on it; for most methods it is 0.
     eps_limit, delta_limit : float
         What the caller allowed.
     entries : tuple of LedgerEntry
@@ -225,6 +226,10 @@ class Statement(dict[str, Any]):
         return json.dumps(self, indent=2)
 
 
+_CHANCE = (
+    "Delta is the chance that secret noise is larger than a proof allows; a limit of 0 leaves it"
+    " aside."
+)
 _ADAPTIVE = "If later requests were chosen in view of earlier releases, the limit is the guarantee."
 _PLANNED = "This holds only if all requests were fixed before the first release."
 
@@ -249,6 +254,8 @@ def _words(record: PrivacyRecord) -> str:
         + ", ".join(f"{name} {number}" for name, number in record.versions.items())
         + ".",
     ]
+    if record.delta > record.delta_limit:
+        sentences.insert(1, _CHANCE)
     if record.composition is not None and len(record.entries) > 1:
         sentences.insert(1, _PLANNED if record.composition == "planned" else _ADAPTIVE)
     if record.seeded:

@@ -76,7 +76,8 @@ def _share(data: dict[str, Any]) -> Share:
 def _price(data: dict[str, Any]) -> Price:
     corners = tuple((int(number), _number(mu)) for number, mu in data["corners"])
     numbers = {name: _number(data[name]) for name in ("eps", "delta", "mu", "shift")}
-    return Price(law=data["law"], corners=corners, **numbers)
+    # Older versions knew no chances.
+    return Price(law=data["law"], corners=corners, chance=_number(data.get("chance", 0)), **numbers)
 
 
 def _entry(data: dict[str, Any]) -> LedgerEntry:

@@ -16,6 +16,9 @@ FloatArray = npt.NDArray[np.float64]
 
 LARGEST_SCALE = 1e298
 _LEAST_DELTA = 1e-300
+#: The chance that secret or one-sided noise is larger than the bound that a proof puts on it: e^-64
+#: at most.
+CHANCE = 2.0**-92
 
 
 class HasGenerator(Protocol):
@@ -33,6 +36,8 @@ class Mechanism(ABC):
     sensitivity: float
     #: What one draw takes of delta for itself, being (pure_eps, own_delta)-private and no better.
     own_delta: float = 0.0
+    #: With this probability a bound fails that the price rests on; see :class:`Price`.
+    chance: float = 0.0
 
     @property
     @abstractmethod

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.errors import InvalidParameterError
-from privlp.privacy.mechanisms.base import FloatArray, HasGenerator
+from privlp.privacy.mechanisms.base import CHANCE, FloatArray, HasGenerator
 from privlp.privacy.mechanisms.gaussian import GaussianMechanism
 from privlp.privacy.mechanisms.laplace import EuclideanLaplaceMechanism, LaplaceMechanism
 from privlp.privacy.noise.laws import Law
@@ -18,7 +18,7 @@ from privlp.privacy.prices import Price
 
 _COVERED = (
     "the noise is not released; its rounding error is covered by noise of its own, but for a chance"
-    " below 1e-27"
+    " of 2^-92, which is part of delta"
 )
 # With more vectors than this, the number of corners is no floating-point number.
 _MOST_PARTS = 1000
@@ -49,6 +49,7 @@ class ObjectivePerturbation(EuclideanLaplaceMechanism):
     curvature_cost: float
     name = "objective perturbation"
     arithmetic = _COVERED
+    chance = CHANCE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,6 +90,7 @@ class LaplaceObjectivePerturbation(LaplaceMechanism):
     curvature_cost: float
     name = "Laplace objective perturbation"
     arithmetic = _COVERED
+    chance = CHANCE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -167,6 +169,7 @@ class GaussianObjectivePerturbation(GaussianMechanism):
     opposite_part: float = 0.0
     name = "Gaussian objective perturbation"
     arithmetic = _COVERED
+    chance = CHANCE
 
     def __post_init__(self) -> None:
         super().__post_init__()
