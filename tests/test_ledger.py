@@ -479,6 +479,7 @@ def test_statement_is_complete():
         "Randomness: seeded generator",
         "Arithmetic: an index is selected",
         "Not covered: running time",
+        "and an adversary who can tell the generator's bits from fair ones",
         f"privlp {privlp.__version__}",
         f"numpy {np.__version__}",
         "dp-accounting ",

@@ -27,8 +27,9 @@ class Randomness(Unique):
     ----------
     rng : None, int or numpy.random.Generator
         ``None`` (the default everywhere) keys the ChaCha20 stream cipher with 256 bits from the
-        operating system. An int or a Generator makes a run reproducible. Results drawn from it are
-        marked as not for release, because whoever knows the seed can subtract the noise.
+        operating system: privacy is computational (``docs/proofs.md``, "What every claim assumes").
+        An int or a Generator makes a run reproducible. Results drawn from it are marked as not for
+        release, because whoever knows the seed can subtract the noise.
 
     Raises
     ------

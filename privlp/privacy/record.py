@@ -249,7 +249,10 @@ def _words(record: PrivacyRecord) -> str:
         f"Paid for: {_paid_for(record.entries)}.",
         f"Randomness: {record.randomness}.",
         "Arithmetic: " + "; ".join(dict.fromkeys(e.arithmetic for e in record.entries)) + ".",
-        "Not covered: running time, and anything computed from the data outside this ledger.",
+        (
+            "Not covered: running time, anything computed from the data outside this ledger, and an"
+            " adversary who can tell the generator's bits from fair ones."
+        ),
         "Computed by "
         + ", ".join(f"{name} {number}" for name, number in record.versions.items())
         + ".",
