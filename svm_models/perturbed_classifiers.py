@@ -46,7 +46,8 @@ _PARAMETERS = """
         costs privacy: :class:`PrivateModelSelector`. By position it comes before `delta`; what
         looks like a delta there is refused.
     delta : float
-        In [0, 1); 0 for pure differential privacy, else Gaussian noise.
+        In [0, 1); 0 for pure differential privacy (objective perturbation: but for a chance of
+        2^-92, which `privacy_` states), else Gaussian noise.
     data_norm : float
         Public bound on the Euclidean norm of a record. Longer ones are scaled down to it, and how
         many is not told.

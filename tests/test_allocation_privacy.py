@@ -257,3 +257,17 @@ def test_no_error_tells_of_a_value_that_underflows():
     with np.errstate(all="raise"):
         found = allocate(with_a_value(-1e5), 1.0, rng=0)
     assert np.isfinite(found.prices).all()
+
+
+@pytest.mark.parametrize("feasible", [1e-9, 1e-6, 0.5, 0.95, 1 - 1e-7, 1 - 1e-15])
+def test_the_reserve_leaves_room_for_the_cover_to_fail(feasible):
+    """The secret term and the cover together fail with no more than the probability left."""
+    supplies = [50.0, 60.0, 70.0]
+    allocation = Allocation(np.ones((200, 3)), supplies=supplies, largest_value=1.0)
+    stage = allocation.plan(eps=1.0, feasible=feasible)._stages[-1]
+    d, fails = len(supplies), min(1e-6, (1 - feasible) / 2)
+    moved = stage.tolerance * (1 + stage.cover.scale * math.log(d / fails))
+    for_the_term = stage.reserve - (200 / (2 * stage.softness) + stage.strength) * moved
+    by_the_term = d * 0.5 * math.exp(-max(for_the_term, 0.0) / stage.term.scale)
+    each = min(by_the_term / d, 0.5)
+    assert -math.expm1(d * math.log1p(-each)) + fails <= (1 - feasible) * (1 + 1e-6)

@@ -1,6 +1,7 @@
 """Every mechanism, method and private estimator names the section of the proofs that it rests on, and the section is there."""
 
 import inspect
+import math
 import re
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 import privlp
 import svm_models
-from privlp.methods import METHODS
+from privlp.methods import METHODS, perturbed, staged_charges
 from privlp.privacy.mechanisms import Mechanism
 
 ROOT = Path(__file__).parents[1]
@@ -113,3 +114,25 @@ def test_files_that_a_proof_names_exist():
     short = set(re.findall(r"`(?:\w+/)?(\w+\.py)`", PROOFS))
     existing = {path.name for path in SOURCES} | {path.name for path in ROOT.glob("tests/*.py")}
     assert sorted(short - existing) == []
+
+
+def test_the_constants_of_the_search_stand_in_the_proofs():
+    text = re.sub(r"\s+", " ", PROOFS)
+    assert f'$s = d σ/{perturbed._DIFFICULT}$ (`"perturbed"`)' in text
+    assert f'$d σ/{staged_charges._DIFFICULT}$ (`"staged"`)' in text
+
+
+@pytest.mark.parametrize("eps", [1e-3, 0.1, 0.3, 0.5, 0.51, 0.99, 1.0])
+def test_how_low_no_private_solver_goes(eps):
+    """The probability that the proof states for eps <= 1."""
+    assert 1 / (1 + math.exp(math.ceil(1 / eps) * eps)) > 0.11
+
+
+@pytest.mark.parametrize(
+    "page", ["docs/proofs.md", "docs/attack-model.md", "docs/results/claims.md"]
+)
+def test_privacy_is_computational_everywhere(page):
+    text = (ROOT / page).read_text()
+    assert "computational" in text
+    assert "What every claim assumes" in text
+    assert "unlimited time" not in text

@@ -48,7 +48,7 @@ _SHARP, _WEAK = 1e-4, 1e-3
 # Levels of a common price among which the first is selected.
 _LEVELS = 41
 _LEAST_TOLERANCE = 2.0**-36
-# The chance that the cover of the computed minimum is larger than allowed for.
+# The chance that the cover of the computed minimum is larger than allowed for, at most.
 _COVER_FAILS = 1e-6
 # Beyond this share of what can be used, noise and reserve are too much.
 _TOO_MUCH = 0.4
@@ -238,10 +238,12 @@ def _stage(
     tolerance = max(_LEAST_TOLERANCE, 4 * error)
     reserve = 0.0
     if feasible is not None:
-        each = -math.expm1(math.log(feasible - _COVER_FAILS) / d)
+        # Supplies may fail by the term, or by the cover: together with the probability left.
+        fails = min(_COVER_FAILS, (1 - feasible) / 2)
+        each = -math.expm1(math.log1p(-(1 - feasible - fails)) / d)
         # How far prices are from the minimum, each of them; and how fast demand follows: it is n
         # covariances, over the softness, of numbers with deviations of at most 1/2 and 1.
-        moved = tolerance * (1 + cover.scale * math.log(d / _COVER_FAILS))
+        moved = tolerance * (1 + cover.scale * math.log(d / fails))
         steepest = n / (2 * softness) + strength
         reserve = max(0.0, -term.scale * math.log(2 * each)) + steepest * moved + 2 * gradient
     return StagePlan(term, cover, softness, strength, tolerance, reserve)
