@@ -50,7 +50,7 @@ def test_all_classes_together_spend_the_budget_and_no_more(estimator, options):
     fitted = several(estimator, **options).fit(X, Y)
     spent, allowed = fitted.privacy_, options.get("delta", 1e-6)
     assert 2.0 * (1 - 1e-6) < spent.eps <= 2.0
-    assert spent.delta <= allowed
+    assert spent.delta <= (allowed or 4 * 2.0**-92)  # a chance for each class
     assert len(fitted.estimators_) == 4
     assert ("added or removed" in spent.relation) == ("relation" in options)
     assert "the 4 classes, which were declared, are public" in spent.relation
