@@ -13,8 +13,7 @@ from typing import Any
 
 from privlp import ConstraintPrivate, InvalidParameterError, InvalidProblemError
 from privlp.checks import is_one_of
-from privlp.privacy import LaplaceMechanism
-from privlp.privacy.mechanisms.base import CHANCE
+from privlp.privacy.mechanisms.laplace import LaplaceCount
 from svm_models.account import LEAST_DELTA, Account
 
 RELATIONS = ("replace", "add-remove")
@@ -42,13 +41,6 @@ class PartOfNominal(int):
         share = cls(math.ceil(nominal_n / parts))
         share.most = times * nominal_n
         return share
-
-
-@dataclass(frozen=True)
-class CountOfRecords(LaplaceMechanism):
-    """Laplace noise on the number of records, which is far below it with a small chance only."""
-
-    chance = CHANCE
 
 
 @dataclass(frozen=True)
@@ -165,7 +157,7 @@ def counted(count: int, account: Account) -> Neighbours:
     charged as a chance. The bound is at most one more than ten times the nominal number, for 9
     times that is at least 64 scales. Sensitivity 1: one record is added or removed.
     """
-    mechanism = CountOfRecords.of_eps(1.0, account.ledger.eps)
+    mechanism = LaplaceCount.of_eps(1.0, account.ledger.eps)
     noisy = float(account.charge(mechanism, "count the records")(float(count)))
     tail = math.ceil(_TAIL * mechanism.scale)
     found = round(min(max(noisy, 0.0), _LARGEST))

@@ -39,6 +39,7 @@ from privlp.privacy import (
     TruncatedLaplaceMechanism,
     WeightedGaussianMechanism,
 )
+from privlp.privacy.mechanisms.laplace import LaplaceCount
 from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.in_coordinates import RowsInCoordinates, _divisors
 from privlp.rows.on_grid import RowsOnGrid
@@ -104,6 +105,10 @@ MECHANISMS: list[Subject] = [
         50, Claim(2.0), another_law=_bounded_noise, shown_elsewhere=frozenset([Bug.TWICE]), rare=10
     ),
     _numbers(LaplaceMechanism(1.0, 1.0)),
+    Mechanical(
+        "Laplace mechanism, a count",
+        Pair(sharpest(LaplaceCount(1.0, 1.0)), np.zeros(1), np.ones(1)),
+    ),
     _numbers(TruncatedLaplaceMechanism.of_budget(1.0, 2.0, 0.1)),
     _numbers(TruncatedGaussianMechanism.of_budget(1.0, 2.0, 0.1)),
     _numbers(GaussianMechanism(1.0, 1.0)),

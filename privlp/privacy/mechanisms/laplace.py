@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from privlp.privacy.mechanisms.additive import ExponentialTails
-from privlp.privacy.mechanisms.base import l2_distance
+from privlp.privacy.mechanisms.base import CHANCE, l2_distance
 from privlp.privacy.noise.laws import EuclideanLaplace, Laplace, Law
 from privlp.privacy.prices import Price
 
@@ -48,6 +48,18 @@ class LaplaceMechanism(ExponentialTails):
     @property
     def price(self) -> Price:
         return Price.laplace(self.pure_eps) if self.scale > 0 else Price.none()
+
+
+@dataclass(frozen=True)
+class LaplaceCount(LaplaceMechanism):
+    """A noisy count that bounds the true one, but for a chance: it is 64 scales too small at most.
+
+    `sensitivity` and `scale` as for :class:`LaplaceMechanism`. What rests on the bound fails with a
+    probability of half of e^-64, which is charged as `chance`. Proof: ``docs/proofs.md``, "Records
+    that are added or removed".
+    """
+
+    chance = CHANCE
 
 
 @dataclass(frozen=True)
