@@ -11,6 +11,7 @@ count of rows, a few order statistics, or a private choice. So rows need few ope
 
 Contract, tested for every implementation (``tests/test_rows.py``):
 
+* there is at least one block; where there is no row, it is a block without a row;
 * a kernel computes the numbers of a row from that row and from its arguments alone: to the last
   bit they do not depend on the other rows of the block;
 * kernels draw no noise: the caller adds noise to sums;
