@@ -31,6 +31,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from privlp.float_errors import unnoticed
+
 FloatArray = npt.NDArray[np.float64]
 
 BlockT_co = TypeVar("BlockT_co", covariant=True)
@@ -139,7 +141,8 @@ def _or_an_error_without_data(compute: Callable[[], Result]) -> Result:
     message, is raised after the first is gone: it is not its cause or context either.
     """
     try:
-        return compute()
+        with unnoticed():
+            return compute()
     except MemoryError:
         kind = "MemoryError"
     except KernelError as error:
