@@ -306,7 +306,7 @@ def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tup
         if not method.protects(task.relation):
             raise UnsupportedProblemError(
                 f"method={method.name!r} does not protect this neighbour relation:"
-                f" {task.relation.description}.",
+                f" {task.public.description}.",
                 parameter="method",
             )
         asked = task.feasible

@@ -256,5 +256,5 @@ class LinearProgram(ModelReaders, FileReaders, ProgramData):
         title = f"{self.name!r}, " if self.name else ""
         return (
             f"LinearProgram({title}{self.sense}, {rows}, {d} variables, {storage},"
-            f" {self.neighbours.description})"
+            f" {self.neighbours.describe(self)})"
         )
