@@ -171,8 +171,8 @@ class RecordFile:
                 f"{self._name} is older than {self._counter.name!r} beside it says: it was restored"
                 f" from an older copy, or edited. {NOT_CHARGED} Bring back the newest file. If"
                 " it is lost, what was released since is not in this one: treat the budget as"
-                " spent. If nothing was, open this one by Budget.open(path, adopt=True) or `privlp budget"
-                " FILE --adopt`."
+                " spent. If nothing was, open this one by Budget.open(path, adopt=True) or `privlp"
+                " budget FILE --adopt`."
             )
         return found, (number, known)
 
