@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from privlp.checks import positive
 from privlp.errors import InvalidParameterError
+from privlp.float_errors import unnoticed
 from privlp.problem.cvxpy_arrays import assign
 from privlp.problem.highs_model import quiet_highs, run, to_highs
 from privlp.problem.linear_program import LinearProgram
@@ -176,6 +177,7 @@ def _without_optimum(status: Status) -> ExactSolution:
     return ExactSolution(None, None, None, status, _MESSAGES[status], math.nan, math.nan, math.nan)
 
 
+@unnoticed()
 def _certified(lp: LinearProgram, model: highspy.HighsLp, highs: highspy.Highs) -> ExactSolution:
     """Certify what HiGHS found: residuals of primal and dual, and the gap of their objectives."""
     found = highs.getSolution()

@@ -12,6 +12,7 @@ import numpy as np
 from tabulate import tabulate
 
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.float_errors import unnoticed
 from privlp.methods.advice import advise
 from privlp.methods.auto import Proposals, candidates, in_short, protecting
 from privlp.methods.base import Method
@@ -137,7 +138,8 @@ class Plan:
     def _curves_at(self, eps: float) -> dict[tuple[str, str], float]:
         """What the plot shows at another eps."""
         task = replace(self._task, ledger=Ledger(eps, self._task.ledger.delta))
-        return _curves(Proposals(task, self._methods).predictions)
+        with unnoticed():
+            return _curves(Proposals(task, self._methods).predictions)
 
     def _line(self) -> tuple[float | None, str, str]:
         """The line to compare curves with, its label, and that of the axis."""
@@ -278,34 +280,37 @@ def plan(
         raise InvalidParameterError(
             f"lp must be a LinearProgram, got {type(lp).__name__}.", parameter="lp"
         )
-    task = Task.of(lp, eps, delta, s, alpha, opt=opt, width=width, feasible=feasible, prices=prices)
-    if math.isinf(task.ledger.eps):
-        raise InvalidParameterError(
-            "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or use"
-            " solve_exact.",
-            parameter="eps",
+    with unnoticed():
+        task = Task.of(
+            lp, eps, delta, s, alpha, opt=opt, width=width, feasible=feasible, prices=prices
         )
-    methods = protecting(task.relation, feasible)
-    if feasible is None:
-        methods = [method for method in methods if method.rows_hold == "nearly"]
-    methods = [method for method in methods if method.listed]
-    competing = candidates(task, methods)
-    proposals = Proposals(task, methods)
-    best = proposals.best(competing)
-    found, reasons = proposals.predictions, proposals.reasons
-    if best in reasons:
-        raise reasons[best]
-    ordered = dict(sorted(found.items(), key=lambda item: (item[0] != best, item[1].violation)))
-    prediction = ordered.get(best)
-    verdict, advice = advise(task, prediction)
-    return Plan(
-        best=best,
-        predictions=ordered,
-        not_applicable={method: str(reason) for method, reason in reasons.items()},
-        yardstick=None if prediction is None else prediction.yardstick,
-        verdict=verdict,
-        advice=advice,
-        unit="per ‖Aᵢ‖₂" if task.relation.changes_whole_rows else "in units of A x − b",
-        _task=task,
-        _methods=methods,
-    )
+        if math.isinf(task.ledger.eps):
+            raise InvalidParameterError(
+                "eps must be finite: without noise there is nothing to plan. Solve with eps=inf, or"
+                " use solve_exact.",
+                parameter="eps",
+            )
+        methods = protecting(task.relation, feasible)
+        if feasible is None:
+            methods = [method for method in methods if method.rows_hold == "nearly"]
+        methods = [method for method in methods if method.listed]
+        competing = candidates(task, methods)
+        proposals = Proposals(task, methods)
+        best = proposals.best(competing)
+        found, reasons = proposals.predictions, proposals.reasons
+        if best in reasons:
+            raise reasons[best]
+        ordered = dict(sorted(found.items(), key=lambda item: (item[0] != best, item[1].violation)))
+        prediction = ordered.get(best)
+        verdict, advice = advise(task, prediction)
+        return Plan(
+            best=best,
+            predictions=ordered,
+            not_applicable={method: str(reason) for method, reason in reasons.items()},
+            yardstick=None if prediction is None else prediction.yardstick,
+            verdict=verdict,
+            advice=advice,
+            unit="per ‖Aᵢ‖₂" if task.relation.changes_whole_rows else "in units of A x − b",
+            _task=task,
+            _methods=methods,
+        )

@@ -16,6 +16,7 @@ from privlp.errors import (
     MostlyNoiseWarning,
     UnsupportedProblemError,
 )
+from privlp.float_errors import unnoticed
 from privlp.methods.advice import advise
 from privlp.methods.auto import best_run, protecting
 from privlp.methods.base import Method, PlannedRun
@@ -201,22 +202,24 @@ def solve(
     _check_arguments(lp, budget)
     if time_limit is not None:
         time_limit = positive(time_limit, "time_limit")
-    task = Task(
-        public=lp.public(),
-        ledger=ledger_of_call(eps, delta, budget),
-        s=s,
-        alpha=alpha,
-        opt=opt,
-        width=width,
-        split=split,
-        time_limit=time_limit,
-        feasible=feasible,
-        prices=prices,
-    )
-    randomness = Randomness.of(rng)
-    methods = protecting(task.relation, feasible)
-    warn_of_large_delta(task.ledger.eps, task.ledger.delta, task.public.records)
-    return _run(lp, task, method, methods, randomness, progress=progress)
+    # Whether a number overflows depends on private rows; nobody may learn it from a warning.
+    with unnoticed():
+        task = Task(
+            public=lp.public(),
+            ledger=ledger_of_call(eps, delta, budget),
+            s=s,
+            alpha=alpha,
+            opt=opt,
+            width=width,
+            split=split,
+            time_limit=time_limit,
+            feasible=feasible,
+            prices=prices,
+        )
+        randomness = Randomness.of(rng)
+        methods = protecting(task.relation, feasible)
+        warn_of_large_delta(task.ledger.eps, task.ledger.delta, task.public.records)
+        return _run(lp, task, method, methods, randomness, progress=progress)
 
 
 def _check_arguments(lp: Any, budget: Any) -> None:
@@ -241,22 +244,20 @@ def _run(
 ) -> Solution:
     """Plan from public numbers, charge, start on the private rows, and play all rounds."""
     ledger = task.ledger
-    # Whether a number overflows depends on private rows; nobody may learn it from a warning.
-    with np.errstate(all="ignore"):
-        name, planned = _planned(task, method, methods)
-        verdict, advice = _predicted(task, planned)
-        rows = lp.rows()
-        if planned.by_place and not isinstance(rows, ProgramRows):
-            raise UnsupportedProblemError(
-                f"method={name!r} reads private numbers by their places in the program, so all of"
-                " its rows must be in memory."
-            )
-        draws = ledger.charge_together(
-            planned.charges, task.relation, randomness, description=task.public.description
+    name, planned = _planned(task, method, methods)
+    verdict, advice = _predicted(task, planned)
+    rows = lp.rows()
+    if planned.by_place and not isinstance(rows, ProgramRows):
+        raise UnsupportedProblemError(
+            f"method={name!r} reads private numbers by their places in the program, so all of"
+            " its rows must be in memory."
         )
-        solver = planned.start(rows, draws)
-        status = drive(solver, progress=progress, time_limit=task.time_limit)
-        released = solver.released() if status.success else Released(None, None, status=status)
+    draws = ledger.charge_together(
+        planned.charges, task.relation, randomness, description=task.public.description
+    )
+    solver = planned.start(rows, draws)
+    status = drive(solver, progress=progress, time_limit=task.time_limit)
+    released = solver.released() if status.success else Released(None, None, status=status)
     if released.status is Status.TIME_LIMIT:
         released = Released(None, None, status=Status.TIME_LIMIT)
     if released.warning:
@@ -305,7 +306,7 @@ def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tup
         if not method.protects(task.relation):
             raise UnsupportedProblemError(
                 f"method={method.name!r} does not protect this neighbour relation:"
-                f" {task.relation.description}.",
+                f" {task.public.description}.",
                 parameter="method",
             )
         asked = task.feasible

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.checks import positive, real, warn_of_large_delta
+from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord, Randomness
 from svm_models.account import Account, as_rng, open_budget, open_ledger
 from svm_models.classes import (
@@ -98,11 +99,13 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         # Weights of an earlier fit must not pass for this one's, should this one be cut short.
         self.__dict__.pop("coef_", None)
         self._warn_before_reading()
-        X, y = self._read(X, y)
-        self.classes_, signs = two_classes(y, self.classes)
-        self.intercept_ = np.zeros(1)
-        self.privacy_ = None
-        self.coef_ = np.asarray(self._train(X, signs), dtype=float)[None, :]
+        # Whether a number overflows depends on the records; nobody may learn it from a warning.
+        with unnoticed():
+            X, y = self._read(X, y)
+            self.classes_, signs = two_classes(y, self.classes)
+            self.intercept_ = np.zeros(1)
+            self.privacy_ = None
+            self.coef_ = np.asarray(self._train(X, signs), dtype=float)[None, :]
         return self
 
     def _warn_before_reading(self) -> None:
@@ -252,12 +255,10 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
             warn_of_large_delta(
                 account.ledger.eps, account.ledger.delta, neighbours.n, stacklevel=4
             )
-            # Whether a number overflows depends on the records; nobody may learn it from a warning.
-            with np.errstate(all="ignore"):
-                X = self._bounded(X, data_norm)
-                w = self._train_privately(X, signs, self._for_training(account), neighbours)
-                self._buy_threshold(X, signs, w, account, neighbours)
-                return w
+            X = self._bounded(X, data_norm)
+            w = self._train_privately(X, signs, self._for_training(account), neighbours)
+            self._buy_threshold(X, signs, w, account, neighbours)
+            return w
         finally:
             self.privacy_ = account.record()
 

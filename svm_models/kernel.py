@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlp import InvalidParameterError
 from privlp.checks import positive
+from privlp.float_errors import unnoticed
 from privlp.privacy import Randomness
 from svm_models.account import as_rng
 from svm_models.validation import validated
@@ -94,7 +95,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validated(self, X, dtype=np.float64, reset=False)
-        with np.errstate(all="ignore"):
+        with unnoticed():
             phases = np.asarray(X @ self.frequencies_)
         # Records so large that a phase overflows must not be noticed: their features are those of
         # phase zero.

@@ -19,7 +19,7 @@ from privlp import InvalidProblemError
 from privlp.problem.block_sequences import is_sequence_of_blocks
 from privlp.problem.validation import is_mapped
 from privlp.rows.door import Rows
-from privlp.rows.in_blocks import InBlocks
+from privlp.rows.in_blocks import InBlocks, places_of_blocks
 from privlp.rows.in_memory import InMemory
 from privlp.rows.memory import limit_for
 from svm_models.records import within_norm
@@ -31,8 +31,6 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Types of numbers that are left as they are.
 AS_GIVEN = [np.float64, np.float32, *(np.dtype(f"{k}{b}").type for k in "iu" for b in (1, 2, 4, 8))]
-# Entries of a block of a memory map.
-_ENTRIES = 2**22
 
 
 class RecordSource(ABC):
@@ -53,9 +51,7 @@ class RecordSource(ABC):
     def of(cls, X: Any) -> RecordSource:
         """Records that scikit-learn accepted, in memory or mapped to a file."""
         if isinstance(X, np.ndarray) and is_mapped(X):
-            size = max(1, _ENTRIES // max(1, X.shape[1]))
-            starts = range(0, max(X.shape[0], 1), size)
-            blocks = [X[start : start + size] for start in starts]
+            blocks = [X[rows] for rows in places_of_blocks(*X.shape)]
             return BlocksOfRecords(
                 blocks, limit_for(X.nbytes), [len(block) for block in blocks], X.shape[1]
             )

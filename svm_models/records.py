@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.float_errors import unnoticed
+
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -29,7 +31,7 @@ def within_norm(X: Any, data_norm: float) -> Any:
     """
     X = _own_rows(X)
     values = X.data if sp.issparse(X) else X
-    with np.errstate(all="ignore"):
+    with unnoticed():
         values[~np.isfinite(values)] = 0.0
         exponents = np.frexp(_of_each_row(np.maximum, np.abs(values), X))[1]
         shape = np.ldexp(values, _along_rows(-exponents, X))
@@ -56,7 +58,7 @@ def _own_rows(X: Any) -> Any:
         first = np.flatnonzero(
             np.append(True, (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1]))
         )
-        with np.errstate(all="ignore"):
+        with unnoticed():
             rows, columns, values = rows[first], columns[first], np.add.reduceat(values, first)
     starts = np.searchsorted(rows, np.arange(X.shape[0] + 1)).astype(X.indptr.dtype)
     return sp.csr_array((values, columns.copy(), starts), shape=X.shape)

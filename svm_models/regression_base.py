@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Verdict
 from privlp.checks import warn_of_large_delta
+from privlp.float_errors import unnoticed
 from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.rows.in_memory import InMemory
 from svm_models.account import Account, as_rng, open_budget, open_ledger
@@ -90,15 +91,17 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         # Weights of an earlier fit must not pass for this one's, should this one be cut short.
         for name in ("coef_", "intercept_", "privacy_"):
             self.__dict__.pop(name, None)
-        X, y = validated(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            y_numeric=True,
-            count_is_private=self._number_is_private(),
-        )
-        coef, intercept = self._fitted(X, np.asarray(y, dtype=float))
+        # Whether a number overflows depends on the records; no warning may tell.
+        with unnoticed():
+            X, y = validated(
+                self,
+                X,
+                y,
+                dtype=np.float64,
+                y_numeric=True,
+                count_is_private=self._number_is_private(),
+            )
+            coef, intercept = self._fitted(X, np.asarray(y, dtype=float))
         one = self._gives_one_fit()
         self.coef_ = coef[0] if one else coef
         self.intercept_ = float(intercept[0]) if one else intercept
@@ -201,12 +204,10 @@ class PrivateLinearRegressor(LinearRegressor):
             warn_of_large_delta(ledger.eps, ledger.delta, neighbours.n, stacklevel=4)
             if math.isfinite(self.eps):
                 self._warn(self._public_number(neighbours), X.shape[1])
-            # Whether a number overflows depends on the records; no warning may tell.
-            with np.errstate(all="ignore"):
-                pairs = pairs_of(units.features(X), units.targets(y), constant=constant)
-                rows: InMemory[Any] = InMemory(pairs)
-                p = X.shape[1] + constant
-                w = descend(rows, loss, quantiles, neighbours, p, account, constant=constant)
+            pairs = pairs_of(units.features(X), units.targets(y), constant=constant)
+            rows: InMemory[Any] = InMemory(pairs)
+            p = X.shape[1] + constant
+            w = descend(rows, loss, quantiles, neighbours, p, account, constant=constant)
         finally:
             self.privacy_ = opened.record()
         return units.coefficients(w, constant=constant)

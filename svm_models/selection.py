@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
+from privlp.float_errors import unnoticed
 from privlp.privacy import ExponentialMechanism, PrivacyRecord, Randomness
 from svm_models.account import Account, as_rng, open_budget
 from svm_models.base import PrivateLinearClassifier
@@ -217,7 +218,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         }
         candidate.set_params(**mine)
         try:
-            with np.errstate(all="ignore"):
+            with unnoticed():
                 _fit(candidate, *train)
                 if not len(test[1]):
                     return 0

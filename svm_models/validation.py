@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from privlp import InvalidProblemError
+from privlp.float_errors import unnoticed
 
 #: Beginnings of messages that may go on to quote records, and what to do.
 _QUOTING = {
@@ -67,7 +68,7 @@ def validated(
         quoting, options = _QUOTING | _COUNTING, {"ensure_min_samples": 0, **options}
     try:
         # Its sum of all entries may overflow, which depends on the records.
-        with np.errstate(all="ignore"):
+        with unnoticed():
             X = as_stored(X) if sp.issparse(X) else X
             return validate_data(estimator, X, y, accept_sparse="csr", **options)
     except (ValueError, TypeError, OverflowError) as raised:

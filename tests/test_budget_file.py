@@ -1026,3 +1026,166 @@ def test_ten_thousand_calls_are_read_once(path, monkeypatch):
     charge(budget.ledger(1.0, 0.0))
     assert len(budget.calls) == 10_001
     assert len(parsed) == 1
+
+
+# ----------------------------------------------------------------------------------------------
+# forks, views and older copies
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("held", ["view", "charge"])
+def test_a_child_forked_while_another_thread_uses_the_file_can_charge(path, held):
+    """A fork waits for the end of a charge, and a view holds nothing."""
+    code = f"""
+import os, threading, time
+from privlp import Budget, ConstraintPrivate
+from privlp.privacy import LaplaceMechanism, Randomness, record_file
+record_file.PATIENCE = 3.0
+
+def charge(budget):
+    budget.charge(LaplaceMechanism.of_eps(1.0, 0.25), 1, "a", ConstraintPrivate(), Randomness(0))
+
+budget, started, end = Budget.open({str(path)!r}, 1.0, 0.0), threading.Event(), threading.Event()
+real = record_file.RecordFile.append
+
+def slow(*arguments):
+    started.set()
+    time.sleep(0.5)
+    return real(*arguments)
+
+def hold():
+    if {held == "charge"}:
+        record_file.RecordFile.append = slow
+        charge(budget)
+    else:
+        with budget.view():
+            started.set()
+            end.wait(20)
+
+thread = threading.Thread(target=hold)
+thread.start()
+started.wait()
+child = os.fork()
+if child == 0:
+    record_file.RecordFile.append = real
+    charge(Budget.open({str(path)!r}))
+    os._exit(0)
+failed = os.waitpid(child, 0)[1]
+end.set()
+thread.join()
+assert not failed
+print(budget.spent())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert float(done.stdout) == (0.5 if held == "charge" else 0.25)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_of_a_fork_that_waited_too_long_says_so(path):
+    code = f"""
+import os
+from privlp import Budget, BudgetFileError
+from privlp.privacy import forks
+budget, forks.PATIENCE = Budget.open({str(path)!r}, 1.0, 0.0), 0.1
+with forks.unforked():
+    child = os.fork()
+if child == 0:
+    try:
+        Budget.open({str(path)!r})
+    except BudgetFileError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(budget.spent())
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    refused, spent = done.stdout.splitlines()
+    assert refused == (
+        "This process was forked while another thread was at work on a budget file, so it cannot"
+        f" use budget files. {UNHARMED} Start the process again, or by another way than fork."
+    )
+    assert float(spent) == 0.0
+
+
+def test_a_charge_within_a_view_says_what_is_wrong(path):
+    budget = Budget.open(path, 1.0, 0.0)
+    part = budget.share(0.5, 0.0)
+    message = (
+        r"Nothing can be charged within budget\.view\(\), where the budget stays as it was at one"
+        rf" moment. {UNHARMED} Charge after the end of the `with` block."
+    )
+    with budget.view():
+        for mine in (budget, part, budget.ledger(0.5, 0.0)):
+            with pytest.raises(BudgetFileError, match=message):
+                charge(mine)
+        with pytest.raises(BudgetFileError, match=message):
+            solve(privlp.examples.diet(), 0.25, 0.0, budget=budget, rng=0)
+        with budget.view():
+            assert budget.spent() == 0.0
+        charge(Budget.open(path), 0.125)  # by whoever else uses the file
+        assert budget.spent() == 0.0
+    assert budget.spent() == 0.125
+    charge(budget)
+    assert Budget.open(path).spent() == 0.375
+
+
+@pytest.mark.parametrize("way", ["overwritten", "deleted"])
+def test_an_older_copy_in_place_is_noticed_by_a_process_that_never_saw_the_newest(used, path, way):
+    older = path.read_bytes()
+    charge(used, 0.125, "four")
+    if way == "overwritten":
+        path.write_bytes(older)
+    else:  # the system may give the inode again; here it is one object that was never opened
+        path.unlink()
+        path.write_bytes(older)
+    message = "is older than 'all.budget.count' beside it says: it was restored from an older copy,"
+    if way == "overwritten":
+        refused(path, rf"{message} or edited\. {UNHARMED} Bring back the newest file\.")
+    else:
+        with pytest.raises(BudgetFileError, match=r"is older than|is a copy"):
+            Budget.open(path)
+    adopted = Budget.open(path, adopt=True)
+    assert adopted.history()[-1].what == f"adopted at {path}"
+    assert adopted.spent() == 0.375
+    charge(adopted, 0.125)
+    assert Budget.open(path).spent() == 0.5
+
+
+def test_the_count_is_of_the_last_record(path):
+    count = path.with_name("all.budget.count")
+    budget = Budget.open(path, 1.0, 0.0)
+    for number in (1, 2, 3):
+        assert int(count.read_text().split()[0]) == number
+        assert count.stat().st_mode == path.stat().st_mode
+        charge(budget, 0.125)
+    assert sorted(each.name for each in path.parent.iterdir()) == ["all.budget", "all.budget.count"]
+
+
+@pytest.mark.parametrize("text", [None, "", "4", "four hash", "\0\0", f"{2**70} hash"])
+def test_without_a_count_nothing_is_refused(used, path, text):
+    count = path.with_name("all.budget.count")
+    if text is None:
+        count.unlink()
+    else:
+        count.write_text(text)
+    again = Budget.open(path)
+    charge(again, 0.125)
+    assert int(count.read_text().split()[0]) == 5
+
+
+def test_a_count_that_was_not_written_any_more_is_behind_and_harmless(used, path):
+    count = path.with_name("all.budget.count")
+    before = count.read_text()
+    charge(used, 0.125)
+    count.write_text(before)  # as if the process had been killed after the charge
+    assert Budget.open(path).spent() == 0.5
+    charge(Budget.open(path), 0.125)
+    assert int(count.read_text().split()[0]) == 6
+
+
+def test_a_new_budget_in_the_place_of_a_deleted_one_is_no_older_file(used, path):
+    path.unlink()
+    assert Budget.open(path, 2.0, 0.0).spent() == 0.0
+    assert Budget.open(path).eps == 2.0

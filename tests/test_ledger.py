@@ -713,3 +713,59 @@ def test_groups_show_in_the_statement():
     assert "at most 5 rows" in str(
         privlp.solve(lp, 0.5, 1e-6, 10, 1.0, opt=2.0, rng=0).privacy.statement()
     )
+
+
+FOUR = "one record (at most 4 rows) replaced"
+
+
+def of_four_rows(**changes):
+    """Records of four rows each, as groups say."""
+    fields = {"groups": np.arange(80) // 4, **changes}
+    return privlp.LinearProgram([1.0, 2.0], -np.ones((80, 2)), -np.ones(80), **fields)
+
+
+def refusal(lp, **options):
+    with pytest.raises(privlp.PrivLPError) as caught:
+        privlp.solve(lp, 0.5, 1e-6, 10, opt=2.0, rng=0, **options)
+    return str(caught.value)
+
+
+def charged(other):
+    """A budget that paid for a program of another relation, and refuses one of whole rows."""
+    budget = privlp.Budget(2.0, 1e-6)
+    privlp.solve(privlp.examples.diet(), 0.5, 0.0, budget=budget, rng=0)
+    return refusal(other, budget=budget, method="mirror")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        repr,
+        lambda lp: privlp.quality(lp, [1.0, 1.0], 0.5, rng=0).privacy.relation,
+        lambda lp: (
+            privlp.solve(lp, 0.5, 1e-6, 10, opt=2.0, method="mirror", rng=0).privacy.relation
+        ),
+        lambda lp: (
+            privlp.audit_solve(
+                lp, 1.0, 1e-6, s=10, opt=2.0, method="mirror", pairs=2, runs=0, rng=0
+            ).relation
+        ),
+        lambda lp: refusal(lp, method=privlp.methods.METHODS["direct-noise"]),
+        charged,
+    ],
+    ids=["repr", "quality", "statement", "audit", "method", "mismatch"],
+)
+def test_every_text_says_how_many_rows_a_record_has_by_groups(text):
+    said = text(of_four_rows())
+    assert FOUR in str(said)
+    assert "at most 1 row" not in str(said)
+
+
+def test_a_row_of_two_sides_counts_twice():
+    assert "at most 8 rows) replaced" in repr(of_four_rows(row_lower=np.full(80, -9.0)))
+
+
+def test_where_records_come_and_go_the_declared_number_of_rows_is_said():
+    """How many rows the largest record has is private."""
+    relation = privlp.ConstraintPrivate("add-remove", rows_per_record=6, nominal_n=100)
+    assert "one record (at most 6 rows) added or removed" in repr(of_four_rows(neighbours=relation))

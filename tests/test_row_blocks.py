@@ -159,7 +159,7 @@ class TestTheSameAsInMemory:
     @pytest.mark.parametrize("kind", [np.float32, np.float64])
     @pytest.mark.parametrize("method", METHODS)
     def test_a_memory_map_is_read_in_blocks(self, method, kind, tmp_path, monkeypatch):
-        monkeypatch.setattr("privlp.rows.program_blocks._ENTRIES", 23 * D)
+        monkeypatch.setattr("privlp.rows.in_blocks._ENTRIES", 23 * D)
         A, b = table()
         np.save(tmp_path / "A.npy", A.astype(kind))
         mapped = np.load(tmp_path / "A.npy", mmap_mode="r")
@@ -178,7 +178,7 @@ class TestTheSameAsInMemory:
         assert_same(solved(LinearProgram(COSTS, A, b), "staged"), solved(lp, "staged"))
 
     def test_a_memory_map_with_names_prices_and_public_rows(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("privlp.rows.program_blocks._ENTRIES", 23 * D)
+        monkeypatch.setattr("privlp.rows.in_blocks._ENTRIES", 23 * D)
         A, b = table()
         np.save(tmp_path / "A.npy", A)
         fields = {"private": np.arange(N) > 3, "bounds": (0, 9), "groups": np.arange(N) // 2}

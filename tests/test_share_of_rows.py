@@ -146,7 +146,7 @@ def test_blocks_know_their_places(shares, method, cuts):
 
 
 def test_memory_maps_know_the_places_of_their_rows(shares, tmp_path, monkeypatch):
-    monkeypatch.setattr("privlp.rows.program_blocks._ENTRIES", 5 * 7_001)
+    monkeypatch.setattr("privlp.rows.in_blocks._ENTRIES", 5 * 7_001)
     costs, A, b = many_rows()
     np.save(tmp_path / "A.npy", A)
     mapped = np.load(tmp_path / "A.npy", mmap_mode="r")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from privlp import InvalidProblemError
 from privlp.rows import memory, threads
-from svm_models import PrivateLPSVC, record_source
+from svm_models import PrivateLPSVC
 from svm_models.record_grid import MOST_RECORDS, SLACK, RecordGrid, Whitening
 from svm_models.records_on_grid import RecordsOnGrid, SignedRecords
 from svm_models.whitened_records import WhitenedRecords
@@ -50,7 +50,7 @@ def test_blocks_threads_and_storage_change_no_bit(name, tmp_path, monkeypatch):
     with threads.using(2):
         assert fitted(X, Y, FITS[name]) == whole
     np.save(tmp_path / "X.npy", X)
-    monkeypatch.setattr(record_source, "_ENTRIES", 8 * 700)
+    monkeypatch.setattr("privlp.rows.in_blocks._ENTRIES", 8 * 700)
     with memory.using(8 * 8 * 1_000):
         assert fitted(np.load(tmp_path / "X.npy", mmap_mode="r"), Y, FITS[name]) == whole
     sparse = sp.csr_array(X)

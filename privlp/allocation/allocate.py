@@ -12,6 +12,7 @@ from privlp.allocation.result import AllocationResult
 from privlp.allocation.stages import private_prices, taken_off
 from privlp.checks import frozen, warn_of_large_delta
 from privlp.errors import InvalidParameterError, MostlyNoiseWarning
+from privlp.float_errors import unnoticed
 from privlp.privacy import Budget, Randomness
 from privlp.privacy.opening import ledger_of_call
 from privlp.privacy.randomness import RandomSource
@@ -104,30 +105,30 @@ def allocate(
         raise InvalidParameterError(
             f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
         )
-    ledger, sizes = ledger_of_call(eps, delta, budget), allocation.sizes()
-    randomness = Randomness.of(rng)
-    plan = planned(sizes, ledger, feasible)
-    warn_of_large_delta(ledger.eps, ledger.delta, sizes.people)
-    if plan.verdict is Verdict.TOO_LITTLE_SUPPLY:
-        warnings.warn(plan.advice, MostlyNoiseWarning, stacklevel=2)
-    draws = ledger.charge_together(plan.charges, allocation.neighbours, randomness)
     # Whether a number overflows depends on the people; no warning may tell, or become an error.
-    with np.errstate(all="ignore"):
+    with unnoticed():
+        ledger, sizes = ledger_of_call(eps, delta, budget), allocation.sizes()
+        randomness = Randomness.of(rng)
+        plan = planned(sizes, ledger, feasible)
+        warn_of_large_delta(ledger.eps, ledger.delta, sizes.people)
+        if plan.verdict is Verdict.TOO_LITTLE_SUPPLY:
+            warnings.warn(plan.advice, MostlyNoiseWarning, stacklevel=2)
+        draws = ledger.charge_together(plan.charges, allocation.neighbours, randomness)
         people = allocation.people(plan.closed)
         released, centre = private_prices(people, sizes, plan, draws)
-    value, use, limit = allocation._units
-    return AllocationResult(
-        prices=frozen(released[-1] * (value / use)),
-        served=frozen(taken_off(released[-1], centre, sizes, plan)),
-        softness=plan.softness,
-        closed=plan.closed,
-        reserve=plan.reserve,
-        feasible=plan.feasible,
-        privacy=ledger.record(),
-        verdict=plan.verdict,
-        advice=plan.advice,
-        uses=allocation.uses if allocation.uses.ndim == 2 else None,
-        limit=limit,
-        units=(value, use, limit),
-        trace={"prices": np.array(released) * (value / use)},
-    )
+        value, use, limit = allocation._units
+        return AllocationResult(
+            prices=frozen(released[-1] * (value / use)),
+            served=frozen(taken_off(released[-1], centre, sizes, plan)),
+            softness=plan.softness,
+            closed=plan.closed,
+            reserve=plan.reserve,
+            feasible=plan.feasible,
+            privacy=ledger.record(),
+            verdict=plan.verdict,
+            advice=plan.advice,
+            uses=allocation.uses if allocation.uses.ndim == 2 else None,
+            limit=limit,
+            units=(value, use, limit),
+            trace={"prices": np.array(released) * (value / use)},
+        )

@@ -17,6 +17,7 @@ from privlp.allocation.people import Allocation, people_of
 from privlp.checks import as_floats, is_one_of, real
 from privlp.errors import InvalidParameterError, ReadError
 from privlp.files import write_whole
+from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.randomness import Randomness, RandomSource
 from privlp.verdict import Verdict
@@ -216,7 +217,7 @@ class AllocationResult:
     def _shares(self, allocation: Allocation) -> FloatArray:
         prices = self.prices * self.units[1] / self.units[0]
         least = np.where(allocation.uses > 0, self.served, 1.0).min(axis=-1)
-        with np.errstate(all="ignore"):  # values may be far below 0
+        with unnoticed():  # values may be far below 0
             people = people_of(
                 allocation.values, allocation.uses, allocation.limits, self.closed, self.units
             )

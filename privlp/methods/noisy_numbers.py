@@ -35,7 +35,7 @@ def low_sensitivity(task: Task, method: str) -> LowSensitivity:
     if not isinstance(task.relation, LowSensitivity):
         raise UnsupportedProblemError(
             f"method={method!r} protects programs whose numbers change a little (ScalarPrivate,"
-            f" RowPrivate, ColumnPrivate, ObjectivePrivate), not: {task.relation.description}.",
+            f" RowPrivate, ColumnPrivate, ObjectivePrivate), not: {task.public.description}.",
             parameter="method",
         )
     task.refuse_soft_rows(method)

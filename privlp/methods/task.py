@@ -225,7 +225,7 @@ class Task:
         if not isinstance(self.relation, ConstraintPrivate):
             raise UnsupportedProblemError(
                 f"method={method!r} protects constraint-private programs, not:"
-                f" {self.relation.description}.",
+                f" {self.public.description}.",
                 parameter="method",
             )
         self.refuse(method, split="one part of the program is private")

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from privlp.float_errors import unnoticed
 from privlp.privacy import refusals
 from privlp.privacy.calibration import largest_log_intensity
 from privlp.privacy.charged_draws import ChargedDraws
@@ -189,7 +190,8 @@ class Accountant(SpentOnce, ABC):
             new = (Charge.of(*request, "") for request in make(math.exp(log_intensity)))
             return self._excess_with(tuple(new))
 
-        found = largest_log_intensity(excess)
+        with unnoticed():
+            found = largest_log_intensity(excess)
         if found is None:
             raise refusals.nothing_left(self.eps, self.delta, charged=bool(self.entries))
         return math.exp(found)

@@ -97,8 +97,9 @@ class Budget(Accountant):
             Of a new file, "adaptive" by default; see :class:`privlp.Budget`.
         adopt : bool
             Use a file that was moved from another disk or restored from a backup. By default a copy
-            is refused, because two copies would spend the budget twice. The history tells of it. A
-            copy that took the path of a deleted file cannot always be told from the original.
+            is refused, because two copies would spend the budget twice; so is a file that is older
+            than the count beside it says. The history tells of it. An older file whose count was
+            removed, or restored with it, cannot always be told from the newest.
 
         Raises
         ------
@@ -356,7 +357,7 @@ class StoredBudget(Budget):
         >>> import os, tempfile, privlp
         >>> folder = tempfile.TemporaryDirectory()
         >>> budget = privlp.Budget.open(os.path.join(folder.name, "census.budget"), 1.0, 0.0)
-        >>> with budget.view():  # no other process charges in between
+        >>> with budget.view():  # what others charge meanwhile is not seen
         ...     budget.spent(), len(budget.calls)
         (0.0, 0)
         >>> folder.cleanup()

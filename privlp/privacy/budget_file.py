@@ -25,7 +25,7 @@ from privlp.privacy.charges import Call
 from privlp.privacy.file_location import FileLocation
 from privlp.privacy.limits import Composition, require_composition, validated_budget
 from privlp.privacy.record import json_number
-from privlp.privacy.record_file import START, Last, RecordFile
+from privlp.privacy.record_file import NOT_CHARGED, START, Last, RecordFile
 from privlp.privacy.stored_calls import call_from_dict, call_to_dict
 from privlp.privacy.unique import SpentOnce
 
@@ -52,8 +52,9 @@ class FileStore(SpentOnce):
         self.file, self.limits = file, limits
         self.lock = threading.RLock()
         self._known = _Known()
-        #: Open while the budget is in a transaction or a view.
+        #: Open while the budget is in a transaction.
         self._connection: sqlite3.Connection | None = None
+        self._viewed = False
 
     @property
     def calls(self) -> Mapping[str, Call]:
@@ -79,24 +80,41 @@ class FileStore(SpentOnce):
         """
         self.refuse_elsewhere()
         with self.lock:
+            if self._viewed:
+                raise BudgetFileError(
+                    "Nothing can be charged within budget.view(), where the budget stays as it was"
+                    f" at one moment. {NOT_CHARGED} Charge after the end of the `with` block."
+                )
             before = self._known
             try:
-                with self.file.writing() as connection, self._connected(connection):
+                with self.file.writing() as connection:
+                    self.learn(*self.file.read(connection, self._known.last))
+                    self._connection = connection
                     yield
             except BaseException:
                 self._known = before
                 raise
+            finally:
+                self._connection = None
 
     @contextmanager
     def view(self) -> Iterator[None]:
-        """Within it, the calls and the history are those of the file at one moment."""
+        """Within it, the calls and the history are those of the file at one moment.
+
+        The file is read at the beginning and not held: others may charge meanwhile.
+        """
         self.refuse_elsewhere()
         with self.lock:
-            if self._connection is not None:
+            if self._viewed or self._connection is not None:
                 yield
                 return
-            with self.file.reading() as connection, self._connected(connection):
+            with self.file.reading() as connection:
+                self.learn(*self.file.read(connection, self._known.last))
+            self._viewed = True
+            try:
                 yield
+            finally:
+                self._viewed = False
 
     def enter(self, call: Call) -> None:
         """Write a call, or more charges of one that is in the file already."""
@@ -110,15 +128,6 @@ class FileStore(SpentOnce):
             self._known = self._known.having(bodies, last)
         except (KeyError, TypeError, ValueError, AttributeError):
             self.file.refuse_as_damaged("its records cannot be understood")
-
-    @contextmanager
-    def _connected(self, connection: sqlite3.Connection) -> Iterator[None]:
-        self.learn(*self.file.read(connection, self._known.last))
-        self._connection = connection
-        try:
-            yield
-        finally:
-            self._connection = None
 
 
 @dataclass(frozen=True)
@@ -177,10 +186,11 @@ def opened_file(
         file.create(_opening(*limit, composition or "adaptive"))
     with file.reading() as connection:
         file.check_pages(connection)
-        bodies, last = file.read(connection, START)
+        bodies, last = file.read(connection, START, older=adopt)
+        newest = file.holds_what_was_counted(connection)
     store, location = _as_recorded(file, bodies)
     _require_the_same(store.limits, os.fspath(path), limit, composition)
-    if adopt and not location.holds(file.location()):
+    if adopt and not (newest and location.holds(file.location())):
         location = _adopt(file)
     file.require_location(location)
     store.learn(bodies, last)
@@ -209,7 +219,7 @@ def _adopt(file: RecordFile) -> FileLocation:
     """Record that the file lies elsewhere now, and may."""
     here = file.location()
     with file.writing() as connection:
-        _, last = file.read(connection, START)
+        _, last = file.read(connection, START, older=True)
         file.append(connection, last, {"kind": "adopted", "place": asdict(here)})
     return here
 

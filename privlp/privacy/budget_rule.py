@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 
+from privlp.float_errors import unnoticed
 from privlp.privacy.charges import Call, Share
 from privlp.privacy.gaussian_dp import eps_of, mu_of
 from privlp.privacy.limits import Composition
@@ -186,5 +187,6 @@ class BudgetRule:
 
 
 @lru_cache(maxsize=1024)
+@unnoticed()
 def _largest_mu(eps: float, delta: float) -> float:
     return mu_of(eps, delta)

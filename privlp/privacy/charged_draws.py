@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from privlp.errors import BudgetExceededError
+from privlp.float_errors import unnoticed
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.randomness import Randomness
 from privlp.privacy.unique import SpentOnce
@@ -55,7 +56,8 @@ class ChargedDraws(SpentOnce):
                 )
             mechanism = self.mechanism.of_draw(self._total - self.remaining, self._total)
             self.remaining -= 1
-        return self._randomness.draw(mechanism, value, self._purpose)
+        with unnoticed():
+            return self._randomness.draw(mechanism, value, self._purpose)
 
     def secret_key(self) -> int:
         """256 random bits for coins that say nothing of the data, and stay secret: not charged."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privlp.errors import InvalidParameterError
+from privlp.float_errors import unnoticed
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Price
 from privlp.privacy.record import LedgerEntry
@@ -26,6 +27,7 @@ class Charge:
     entry: LedgerEntry
 
     @classmethod
+    @unnoticed()
     def of(cls, mechanism: Mechanism, count: int, purpose: str) -> Charge:
         """The charge for `count` draws of a mechanism.
 

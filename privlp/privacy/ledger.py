@@ -80,14 +80,15 @@ class Ledger(Accountant):
         randomness.refuse_elsewhere()
         with self._lock:
             self._require_open()
-            require_one_relation(self._relations, relation)
+            words = description or relation.description
+            require_one_relation(self._relations, relation, words)
             charges = (*self._charges, *new)
             total = self._composed(charges)
             if not total <= self.eps:
                 raise refusals.beyond_limit(
                     new, total, eps=self.eps, delta=self.delta, spent=self.spent()
                 )
-            relations = {**self._relations, description or relation.description: relation}
+            relations = {**self._relations, words: relation}
             sources = {**self._randomness, randomness.description: randomness.seeded}
             if self._series is not None:
                 claim = self._claim(charges)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from privlp.float_errors import unnoticed
 from privlp.privacy import events
 from privlp.privacy.gaussian_dp import delta_of, least_eps, mu_of_bounded_range, mu_of_pure
 
@@ -130,6 +131,7 @@ def composed_epsilon(costs: Costs, delta: float) -> float:
 
 
 @lru_cache(maxsize=4096)
+@unnoticed()
 def _composed_epsilon(costs: tuple[tuple[Price, int], ...], delta: float) -> float:
     """The best of several proven bounds.
 

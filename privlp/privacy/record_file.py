@@ -15,6 +15,10 @@ Why it is done this way
   ``synchronous=EXTRA``, because with ``FULL`` a power cut may bring back the deleted journal, which
   would undo the last record.
 * A connection for each access: none is open while a process forks, and no lock outlives an access.
+* No thread forks during an access (:mod:`privlp.privacy.forks`).
+* After each commit a second file beside it, with ``.count`` after its name, gets the number and the
+  hash of the last record. A file that does not hold that record is older. The second file is no
+  part of the first: without it nothing is refused.
 * The file is opened by SQLite alone. Under POSIX, closing any other handle would drop all of
   SQLite's locks on it in this process.
 """
@@ -24,6 +28,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -38,6 +43,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from privlp.errors import BudgetFileError
 from privlp.privacy.file_location import FileLocation
+from privlp.privacy.forks import unforked
 
 if TYPE_CHECKING:
     import sqlite3
@@ -61,7 +67,7 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION}",
     f"PRAGMA user_version = {FORMAT}",
 )
-_NOT_CHARGED = "Nothing was drawn and nothing was charged."
+NOT_CHARGED = "Nothing was drawn and nothing was charged."
 _REASONS = {
     "SQLITE_BUSY": "is in use by another process, which did not finish in time. Try again",
     "SQLITE_FULL": "cannot grow: the disk is full. Free some space",
@@ -79,6 +85,8 @@ class RecordFile:
         self.path = Path(os.path.realpath(path))
         self._name = repr(os.fspath(path))
         self._location: FileLocation | None = None
+        self._counter = self.path.with_name(f"{self.path.name}.count")
+        self._appended: Last | None = None
 
     # --- access
 
@@ -86,24 +94,26 @@ class RecordFile:
         """Make the file, with a first record, unless another process makes it now."""
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            self._counter.unlink(missing_ok=True)  # of a file that was deleted
         except FileExistsError:
             return
         except OSError as error:
             raise BudgetFileError(
-                f"{self._name} cannot be made: {error.strerror}. {_NOT_CHARGED}"
+                f"{self._name} cannot be made: {error.strerror}. {NOT_CHARGED}"
             ) from None
-        with self._explained(), closing(self._connection()) as connection:
+        with unforked(), self._explained(), closing(self._connection()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA:
                 connection.execute(statement)
             self.append(connection, START, {**body, "place": asdict(FileLocation.of(self.path))})
             connection.execute("COMMIT")
+            self._count()
         _sync_folder(self.path.parent)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A view of the file that does not change."""
-        with self._explained(), closing(self._opened()) as connection:
+        with unforked(), self._explained(), closing(self._opened()) as connection:
             connection.execute("BEGIN")
             self._require_ours(connection)
             yield connection
@@ -114,20 +124,24 @@ class RecordFile:
 
         After an error, none of it is in the file.
         """
-        with self._explained(), closing(self._opened()) as connection:
+        with unforked(), self._explained(), closing(self._opened()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             self._require_ours(connection)
+            self._appended = None
             try:
                 yield connection
                 connection.execute("COMMIT")
+                self._count()
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
-    def read(self, connection: sqlite3.Connection, last: Last) -> tuple[list[dict[str, Any]], Last]:
+    def read(
+        self, connection: sqlite3.Connection, last: Last, *, older: bool = False
+    ) -> tuple[list[dict[str, Any]], Last]:
         """The records after `last`, having checked that they follow it.
 
-        And which is the last now.
+        And which is the last now. The file may not be `older` than what is beside it says, or may.
         """
         number, known = last
         if number and connection.execute(
@@ -135,7 +149,7 @@ class RecordFile:
         ).fetchone() != (known,):
             raise BudgetFileError(
                 f"{self._name} no longer holds what was read from it before: an older file was put"
-                f" in its place, or it was edited. {_NOT_CHARGED} Bring back the newest file."
+                f" in its place, or it was edited. {NOT_CHARGED} Bring back the newest file."
             )
         found = []
         rows = connection.execute(
@@ -152,6 +166,14 @@ class RecordFile:
                 self.refuse_as_damaged(f"record {number} is no JSON")
         if connection.execute("SELECT number, hash FROM head").fetchall() != [(number, known)]:
             self.refuse_as_damaged("its last records are missing")
+        if not older and not self.holds_what_was_counted(connection):
+            raise BudgetFileError(
+                f"{self._name} is older than {self._counter.name!r} beside it says: it was restored"
+                f" from an older copy, or edited. {NOT_CHARGED} Bring back the newest file. If"
+                " it is lost, what was released since is not in this one: treat the budget as"
+                " spent. If nothing was, open this one by Budget.open(path, adopt=True) or `privlp"
+                " budget FILE --adopt`."
+            )
         return found, (number, known)
 
     def append(
@@ -165,7 +187,34 @@ class RecordFile:
         new = number + 1, _chained(known, text)
         connection.execute("INSERT INTO record VALUES (?, ?, ?)", (number + 1, text, new[1]))
         connection.execute("UPDATE head SET number = ?, hash = ?", new)
+        self._appended = new
         return body, new
+
+    # --- the count beside the file
+
+    def holds_what_was_counted(self, connection: sqlite3.Connection) -> bool:
+        """Whether the file has the record that was its last when it was counted."""
+        try:
+            number, known = self._counter.read_text(encoding="ascii").split()
+            found = connection.execute("SELECT hash FROM record WHERE number = ?", (int(number),))
+        except (OSError, ValueError, OverflowError):  # it was removed, or cut short by a power cut
+            return True
+        return bool(found.fetchone() == (known,))
+
+    def _count(self) -> None:
+        """Note beside the file what was its last record just now."""
+        if self._appended is None:
+            return
+        new = self._counter.with_name(f"{self._counter.name}.{secrets.token_hex(4)}")
+        try:
+            new.write_text("{} {}\n".format(*self._appended), encoding="ascii")
+            new.chmod(stat.S_IMODE(os.stat(self.path).st_mode))
+            os.replace(new, self._counter)
+        except OSError as error:
+            raise BudgetFileError(
+                f"{self._counter.name!r} beside {self._name} cannot be written: {error.strerror}."
+                " Nothing was drawn, but the charge is in the file. Change the permissions."
+            ) from None
 
     # --- location
 
@@ -179,7 +228,7 @@ class RecordFile:
         if not recorded.holds(here):
             raise BudgetFileError(
                 f"{self._name} is a copy, or was moved from another disk or restored from a backup:"
-                f" it was made at {recorded.path!r}. {_NOT_CHARGED} Two copies would spend the"
+                f" it was made at {recorded.path!r}. {NOT_CHARGED} Two copies would spend the"
                 " budget twice. Use the original; or, if nobody will ever use another copy and"
                 " nothing was charged to one since, open this one by Budget.open(path, adopt=True)"
                 " or `privlp budget FILE --adopt`."
@@ -194,7 +243,7 @@ class RecordFile:
     def refuse_as_damaged(self, reason: str) -> NoReturn:
         """Raise, with the reason."""
         raise BudgetFileError(
-            f"{self._name} is damaged: {reason}. {_NOT_CHARGED} What it had paid for cannot be"
+            f"{self._name} is damaged: {reason}. {NOT_CHARGED} What it had paid for cannot be"
             " known from it. Bring back a backup that is known to be newer than the last release,"
             " or treat the budget as spent."
         )
@@ -202,7 +251,7 @@ class RecordFile:
     def _refuse_as_empty(self) -> NoReturn:
         raise BudgetFileError(
             f"{self._name} is empty: it was cut short, or whoever made it was stopped."
-            f" {_NOT_CHARGED} Delete it only if nothing was ever charged to it."
+            f" {NOT_CHARGED} Delete it only if nothing was ever charged to it."
         )
 
     # --- SQLite
@@ -219,7 +268,7 @@ class RecordFile:
                 found = os.stat(self.path)
         except OSError as error:
             raise BudgetFileError(
-                f"{self._name} cannot be opened: {error.strerror}. {_NOT_CHARGED}"
+                f"{self._name} cannot be opened: {error.strerror}. {NOT_CHARGED}"
             ) from None
         if not stat.S_ISREG(found.st_mode):
             raise BudgetFileError(f"{self._name} is no file.")
@@ -228,7 +277,7 @@ class RecordFile:
         if found.st_nlink > 1:
             raise BudgetFileError(
                 f"{self._name} has {found.st_nlink} names (hard links). After a crash SQLite would"
-                f" look for its journal under one of them only. {_NOT_CHARGED} Delete the other"
+                f" look for its journal under one of them only. {NOT_CHARGED} Delete the other"
                 " names."
             )
         if self._location is not None and (self._location.device, self._location.inode) != (
@@ -236,7 +285,7 @@ class RecordFile:
             found.st_ino,
         ):
             raise BudgetFileError(
-                f"{self._name} was replaced by another file while it was in use. {_NOT_CHARGED}"
+                f"{self._name} was replaced by another file while it was in use. {NOT_CHARGED}"
                 " Bring back the newest file, and open it again."
             )
         return self._connection()
@@ -263,11 +312,11 @@ class RecordFile:
         if written > FORMAT:
             raise BudgetFileError(
                 f"{self._name} was written by a newer version of privlp: format {written}, of which"
-                f" this version knows {FORMAT}. {_NOT_CHARGED} Update privlp."
+                f" this version knows {FORMAT}. {NOT_CHARGED} Update privlp."
             )
         if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
             raise BudgetFileError(
-                f"{self._name} is in another journal mode: somebody changed it. {_NOT_CHARGED}"
+                f"{self._name} is in another journal mode: somebody changed it. {NOT_CHARGED}"
                 " Change it back, by `PRAGMA journal_mode = DELETE` in SQLite."
             )
 
@@ -289,7 +338,7 @@ class RecordFile:
                 ) from None
             for beginning, reason in _REASONS.items():
                 if code.startswith(beginning):
-                    raise BudgetFileError(f"{self._name} {reason}. {_NOT_CHARGED}") from None
+                    raise BudgetFileError(f"{self._name} {reason}. {NOT_CHARGED}") from None
             self.refuse_as_damaged(f"SQLite says {error}")
         except UnicodeDecodeError:
             self.refuse_as_damaged("it holds bytes that are no text")

@@ -37,9 +37,9 @@ class RecordedRelation:
 
 
 def require_one_relation(
-    accounted: Mapping[str, AccountedRelation], relation: AccountedRelation
+    accounted: Mapping[str, AccountedRelation], relation: AccountedRelation, words: str
 ) -> None:
-    """Refuse a relation that is not the one accounted for.
+    """Refuse a relation, called so in `words`, that is not the one accounted for.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def require_one_relation(
         if not earlier.compatible_with(relation):
             raise RelationMismatchError(
                 f"This budget already accounts for '{description}'; it cannot also account for"
-                f" '{relation.description}'. Use a Budget of its own for each neighbour relation,"
+                f" '{words}'. Use a Budget of its own for each neighbour relation,"
                 " or, where one record touches several parts, a tuple of relations for all of"
                 " them."
             )

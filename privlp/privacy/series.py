@@ -144,8 +144,8 @@ class CallSeries:
                 "This budget is closed: what it paid for is finished. Open a new one."
             )
         for earlier in self.calls.values():
-            for relation in call.relations.values():
-                require_one_relation(earlier.relations, relation)
+            for words, relation in call.relations.items():
+                require_one_relation(earlier.relations, relation, words)
         calls, rule = self._with(call), self.rule
         if rule.fits(calls):
             return

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError, ReadError
+from privlp.float_errors import unnoticed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -22,7 +23,7 @@ def affine(expression: Any, variables: Sequence[Any]) -> tuple[sp.csc_array, Flo
         for variable in variables:
             variable.save_value(np.zeros(variable.shape))
         # Infinities and NaN are refused later; a warning would say where they come from.
-        with np.errstate(all="ignore"):
+        with unnoticed():
             value = np.atleast_1d(expression.value)
             gradients = expression.grad
     except (NotImplementedError, ValueError):

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from privlp.checks import as_floats
 from privlp.errors import InvalidProblemError, MissingDependencyError, ReadError
+from privlp.float_errors import unnoticed
 from privlp.problem import validation
 from privlp.problem.cvxpy_arrays import affine, bounds_of, names_of, range_of
 from privlp.problem.cvxpy_objective import Block, read_objective
@@ -52,7 +53,7 @@ def read_cvxpy(
     _check(problem, variables, quote=quote)
     wanted, marked = (None, None) if private is None else _chosen(cp, private, problem)
     terms = Terms(cp, marked)
-    with np.errstate(all="ignore"):  # CVXPY multiplies infinite bounds by zeros of private data
+    with unnoticed():  # CVXPY multiplies infinite bounds by zeros of private data
         objective = terms.with_linear_terms(terms.stand_in(problem.objective.args[0]))
     every = [*variables, *(variable for _, variable in terms.variables)]
     prices = _Prices.of(penalty, problem)

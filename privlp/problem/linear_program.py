@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from privlp.float_errors import unnoticed
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import write_model
 from privlp.problem.program_checks import check_program, set_fields
@@ -119,6 +120,7 @@ class LinearProgram(ModelReaders, FileReaders, ProgramData):
     row_names: Any = None
     name: str = ""
 
+    @unnoticed()
     def __post_init__(self) -> None:
         set_fields(self, neighbours=relation_of(self.neighbours))
         check_program(self)
@@ -201,7 +203,7 @@ class LinearProgram(ModelReaders, FileReaders, ProgramData):
         2
         """
         # Whether a number underflows depends on private rows; nobody may learn it from a warning.
-        with np.errstate(all="ignore"):
+        with unnoticed():
             return (
                 PublicPart.of_blocks(self)
                 if self.in_blocks
@@ -218,7 +220,7 @@ class LinearProgram(ModelReaders, FileReaders, ProgramData):
         >>> float(lp.rows().total(lambda block: block.rhs.sum()))
         -5.0
         """
-        with np.errstate(all="ignore"):
+        with unnoticed():
             return rows_of(self)
 
     def in_memory(self) -> Self:
@@ -254,5 +256,5 @@ class LinearProgram(ModelReaders, FileReaders, ProgramData):
         title = f"{self.name!r}, " if self.name else ""
         return (
             f"LinearProgram({title}{self.sense}, {rows}, {d} variables, {storage},"
-            f" {self.neighbours.description})"
+            f" {self.neighbours.describe(self)})"
         )

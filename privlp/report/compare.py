@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from privlp.checks import real
 from privlp.errors import InvalidParameterError
 from privlp.exact import ExactSolution, solve_exact
+from privlp.float_errors import unnoticed
 from privlp.problem.linear_program import LinearProgram
 from privlp.report.figure import drawing_on, place_legend
 from privlp.report.style import GREY, marks
@@ -222,24 +223,25 @@ def compare(
             f"tolerance must be a finite number of at least 0, got {tolerance!r}.",
             parameter="tolerance",
         )
-    x = point_of(lp, solution)
-    exact = solve_exact(lp) if exact is None else exact
-    activity = lp.A @ x
-    b = np.asarray(lp.b)
-    above, below = np.maximum(activity - b, 0.0), np.maximum(lp.row_lower - activity, 0.0)
-    violations = np.maximum(above, below)
-    norms = np.concatenate(lp.A.of_each_block(_norms)) if lp.in_blocks else _norms(lp.A)
-    scaled = np.divide(
-        violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0
-    )
-    return Comparison(
-        lp.objective(x) + lp.price_of(above - below),
-        exact.objective,
-        violations,
-        scaled,
-        s,
-        float(tolerance),
-    )
+    with unnoticed():
+        x = point_of(lp, solution)
+        exact = solve_exact(lp) if exact is None else exact
+        activity = lp.A @ x
+        b = np.asarray(lp.b)
+        above, below = np.maximum(activity - b, 0.0), np.maximum(lp.row_lower - activity, 0.0)
+        violations = np.maximum(above, below)
+        norms = np.concatenate(lp.A.of_each_block(_norms)) if lp.in_blocks else _norms(lp.A)
+        scaled = np.divide(
+            violations, norms, out=np.where(violations > 0, np.inf, 0.0), where=norms > 0
+        )
+        return Comparison(
+            lp.objective(x) + lp.price_of(above - below),
+            exact.objective,
+            violations,
+            scaled,
+            s,
+            float(tolerance),
+        )
 
 
 def _norms(A: Any, b: Any = None) -> npt.NDArray[np.float64]:  # noqa: ARG001 (of each block)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from privlp.checks import real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.exact import ExactSolution
+from privlp.float_errors import unnoticed
 from privlp.privacy import Budget, LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.privacy.randomness import RandomSource
 from privlp.problem.linear_program import LinearProgram
@@ -145,34 +146,34 @@ def quality(
         raise InvalidParameterError(
             f"budget must be a privlp.Budget, got {type(budget).__name__}.", parameter="budget"
         )
-    x = point_of(lp, solution)
-    alpha = real(alpha, "alpha")
-    if not 0 <= alpha < math.inf:
-        raise InvalidParameterError(
-            f"alpha must be finite and not negative, got {alpha!r}.", parameter="alpha"
-        )
-    relation = lp.neighbours
-    counts = isinstance(relation, ConstraintPrivate | RowPrivate)
-    change = _change(lp, x, counts=counts)
-    ledger = Ledger(eps, 0.0) if budget is None else budget.ledger(eps, 0.0)
-    randomness = Randomness.of(rng)
-    mechanism = LaplaceMechanism.of_eps(change, ledger.eps)
-    purpose = "count violated rows" if counts else "largest violation"
-    release = ledger.charge(
-        mechanism, 1, purpose, relation, randomness, description=relation.describe(lp)
-    )
-    margin = mechanism.scale * math.log(1 / (1 - _CONFIDENCE))
     # Whether a number overflows depends on private rows: a warning would tell.
-    with np.errstate(all="ignore"):
+    with unnoticed():
+        x = point_of(lp, solution)
+        alpha = real(alpha, "alpha")
+        if not 0 <= alpha < math.inf:
+            raise InvalidParameterError(
+                f"alpha must be finite and not negative, got {alpha!r}.", parameter="alpha"
+            )
+        relation = lp.neighbours
+        counts = isinstance(relation, ConstraintPrivate | RowPrivate)
+        change = _change(lp, x, counts=counts)
+        ledger = Ledger(eps, 0.0) if budget is None else budget.ledger(eps, 0.0)
+        randomness = Randomness.of(rng)
+        mechanism = LaplaceMechanism.of_eps(change, ledger.eps)
+        purpose = "count violated rows" if counts else "largest violation"
+        release = ledger.charge(
+            mechanism, 1, purpose, relation, randomness, description=relation.describe(lp)
+        )
+        margin = mechanism.scale * math.log(1 / (1 - _CONFIDENCE))
         rows = lp.rows()
         if counts:
             exact = float(rows.total(_violated_by_more, x, alpha))
         else:
             exact = float(rows.largest(_largest_violation, 1, x)[0])
-    noisy = float(release(exact))
-    if counts:
-        return Quality(max(0.0, float(np.round(noisy))), None, alpha, margin, ledger.record())
-    return Quality(None, noisy, alpha, margin, ledger.record())
+        noisy = float(release(exact))
+        if counts:
+            return Quality(max(0.0, float(np.round(noisy))), None, alpha, margin, ledger.record())
+        return Quality(None, noisy, alpha, margin, ledger.record())
 
 
 def _change(lp: LinearProgram, x: FloatArray, *, counts: bool) -> float:

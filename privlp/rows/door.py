@@ -11,6 +11,7 @@ count of rows, a few order statistics, or a private choice. So rows need few ope
 
 Contract, tested for every implementation (``tests/test_rows.py``):
 
+* there is at least one block; where there is no row, it is a block without a row;
 * a kernel computes the numbers of a row from that row and from its arguments alone: to the last
   bit they do not depend on the other rows of the block;
 * kernels draw no noise: the caller adds noise to sums;
@@ -29,6 +30,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from privlp.float_errors import unnoticed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -138,7 +141,8 @@ def _or_an_error_without_data(compute: Callable[[], Result]) -> Result:
     message, is raised after the first is gone: it is not its cause or context either.
     """
     try:
-        return compute()
+        with unnoticed():
+            return compute()
     except MemoryError:
         kind = "MemoryError"
     except KernelError as error:

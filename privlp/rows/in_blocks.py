@@ -12,6 +12,15 @@ from typing import Any, Protocol
 
 from privlp.rows.door import BlockT_co, Result, Rows, State
 from privlp.rows.memory import Memory, size_of
+from privlp.rows.parts import slices
+
+# Entries of a block of a memory map.
+_ENTRIES = 2**22
+
+
+def places_of_blocks(rows: int, columns: int) -> list[slice]:
+    """Rows of each block of a matrix that is mapped to a file; of none, one block without a row."""
+    return [*slices(rows, max(1, _ENTRIES // max(1, columns)))] or [slice(0, 0)]
 
 
 class Blocks(Protocol[BlockT_co]):

@@ -15,8 +15,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
-
+from privlp.float_errors import unnoticed
 from privlp.problem.dask_rows import DaskRows
 from privlp.problem.data import KnownProgram, ProgramData
 from privlp.problem.program_in_blocks import few_rows, of_a_block
@@ -129,7 +128,7 @@ def _block(
 def _without_data(compute: Callable[[], Any]) -> Any:
     """What is computed, or the kind of the error."""
     try:
-        with np.errstate(all="ignore"):  # a warning in a log would tell of rows
+        with unnoticed():  # a warning in a log would tell of rows
             return compute()
     except Exception as error:
         return Failed(type(error).__name__)

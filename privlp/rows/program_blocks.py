@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,10 @@ from privlp.problem.program_in_blocks import of_a_block
 from privlp.problem.standard_form import StandardForm
 from privlp.problem.validation import is_mapped
 from privlp.rows.door import Rows
-from privlp.rows.in_blocks import InBlocks
+from privlp.rows.in_blocks import InBlocks, places_of_blocks
 from privlp.rows.memory import limit_for
 from privlp.rows.on_cluster import current_client, program_on
 from privlp.rows.program_rows import ProgramRows, RowBlock
-
-# Entries of a block of a memory map.
-_ENTRIES = 2**22
 
 
 def rows_of(lp: ProgramData) -> Rows[RowBlock]:
@@ -56,9 +52,7 @@ class MappedBlocks:
     """Blocks of a program whose matrix is mapped to a file: views of a few rows at a time."""
 
     def __init__(self, lp: ProgramData) -> None:
-        n, d = lp.shape
-        starts = range(0, n, max(1, _ENTRIES // d))
-        self._lp, self._places = lp, list(pairwise([*starts, n]))
+        self._lp, self._places = lp, places_of_blocks(*lp.shape)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -67,7 +61,7 @@ class MappedBlocks:
         """These blocks, one at a time."""
         lp = self._lp
         for number in wanted:
-            rows = slice(*self._places[number])
+            rows = self._places[number]
             own: dict[str, Any] = {
                 name: getattr(lp, name)[rows] for name in ("A", "b", "row_lower", "private")
             }

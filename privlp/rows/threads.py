@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from itertools import pairwise
 from typing import TypeVar
 
+from privlp.float_errors import unnoticed
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -50,4 +52,4 @@ def over(items: Sequence[Item], run: Callable[[Sequence[Item]], Result]) -> list
     cuts = [len(items) * k // threads for k in range(threads + 1)]
     shares = [items[low:high] for low, high in pairwise(cuts)]
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(run, shares))
+        return list(pool.map(unnoticed()(run), shares))  # settings of NumPy are the thread's own

@@ -1,0 +1,32 @@
+"""What this package does when a number overflows, underflows or is not defined: it goes on.
+
+Whether that happens may depend on private rows, so neither a warning nor an error may tell. NumPy
+and SciPy would ask the settings of the caller's thread (``numpy.seterr``,
+``scipy.special.seterr``), or in a new thread their defaults. Code that reads private rows, draws,
+plans or prices runs under these settings instead, in whichever thread it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+
+@contextmanager
+def unnoticed() -> Iterator[None]:
+    """Within it, or within a function that it decorates, no floating-point error is noticed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp.float_errors import unnoticed
+    >>> with np.errstate(all="raise"), unnoticed():
+    ...     float(np.float64(1e300) * 1e300)
+    inf
+    """
+    from scipy import special  # noqa: PLC0415 (slow to load)
+
+    with np.errstate(all="ignore"), special.errstate(all="ignore"):
+        yield
