@@ -52,9 +52,12 @@ class LinearProgram(ModelReaders, FileReaders, ProgramData):
         parts.
     private : mask, indices, pattern, or sequence of names and patterns, optional
         The private rows: all by default. A pattern is a glob over row names; several select the
-        rows that match any.
+        rows that match any. A mask holds booleans; integers are row indices, each given once. So
+        flags 0 and 1 of a type of integers are refused: give ``np.asarray(flags, dtype=bool)``. The
+        only indices that could be such flags, 0 and 1 for two rows and 0 for one, name all rows.
     groups : array_like, shape (n,), optional
-        Record that owns each row, for records with several rows. Only private rows count.
+        Record that owns each row, for records with several rows. Only private rows count. Ids are
+        numbers or names, and none is missing.
     bounds : pair or sequence of pairs
         Bounds on x as in :func:`scipy.optimize.linprog`; public.
     penalty : float, array_like of shape (n,) or (n, 2), or dict, optional
