@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import real
+from privlp.checks import of_usual_size, positive, real, require_flag
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import Accountant, Ledger
 from privlp.problem.data import ProgramData
@@ -63,10 +63,13 @@ class Task:
     def __post_init__(self) -> None:
         if self.opt is not None:
             require_optimum(self.opt)
-        if not isinstance(self.prices, bool | np.bool_):
-            raise InvalidParameterError(
-                f"prices must be True or False, got {self.prices!r}.", parameter="prices"
-            )
+        if self.s is not None:
+            real(self.s, "s")
+        if self.width is not None:
+            for bound in np.ravel(np.array(self.width, dtype=object)):
+                positive(bound, "width", finite=True)
+        self.accuracy()
+        require_flag(self.prices, "prices")
 
     @classmethod
     def of(
@@ -191,7 +194,7 @@ class Task:
                 f" {self.alpha!r}.",
                 parameter="alpha",
             )
-        return alpha
+        return of_usual_size(alpha, "alpha")
 
     def constraint_private(
         self, method: str, *, soft_rows: bool = False, prices: bool = False
