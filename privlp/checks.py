@@ -20,6 +20,9 @@ from privlp.errors import InvalidParameterError, InvalidProblemError, NotPrivate
 
 #: Public numbers that are multiplied and divided have sizes between these.
 SMALLEST, LARGEST = 1e-100, 1e100
+_LEAST_PROBABILITY, _LEAST_COMPLEMENT = 1e-5, 1e-12
+#: What messages say of probabilities.
+PROBABILITY = "a probability between 0 and 1 (at least 1e-5, at most 1 - 1e-12)"
 
 
 def real(value: Any, name: str) -> float:
@@ -138,8 +141,8 @@ def is_one_of(value: Any, options: Collection[str]) -> bool:
 
 
 def is_probability(value: Any) -> bool:
-    """Whether a value is a number strictly between 0 and 1."""
-    return is_real(value) and 0 < value < 1 and 0 < float(value) < 1
+    """Whether a value is a number between 0 and 1, and so far from both that quantiles exist."""
+    return bool(is_real(value) and _LEAST_PROBABILITY <= value <= 1 - _LEAST_COMPLEMENT)
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -206,11 +209,16 @@ def require_numbers(array: npt.NDArray[Any], name: str) -> None:
             continue
         if isinstance(value, str | bytes):
             fault = ", not text: a string of digits is no number either. Convert it first"
-        elif value is None or type(value).__name__ in ("NAType", "NaTType", "MaskedConstant"):
+        elif is_missing(value):
             fault = ", and some entries are missing. Fill them in, or leave their rows out"
         else:
             fault = " in a regular array"
         raise InvalidProblemError(f"{name} must hold real numbers{fault}.", parameter=name)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: ``None``, or what pandas and masked arrays have for it."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType", "MaskedConstant")
 
 
 def _has_mask(values: Any) -> bool:

@@ -560,7 +560,7 @@ BAD_PROGRAMS = {
     "no private rows": (
         lambda r: has(r, ScalarPrivate, RowPrivate, ColumnPrivate) and not has(r, ObjectivePrivate),
         lambda r: two_rows(r, private=[]),
-        "no private numbers, so there is nothing to protect",
+        "no private numbers. Taken for public: costs c, .*bounds of variables, 2 public rows",
     ),
     "soft rows": (
         lambda r: True,

@@ -16,7 +16,7 @@ from scipy.special import betaincinv
 from tqdm import tqdm
 
 from privlp.audits.mechanism_result import AuditResult, Outcomes, bars, histogram
-from privlp.checks import is_integer, real
+from privlp.checks import is_integer, real, require_flag
 from privlp.errors import InvalidParameterError
 from privlp.privacy.limits import validated_budget
 from privlp.privacy.randomness import Randomness, RandomSource
@@ -94,6 +94,7 @@ def audit(
             f"runs must be an integer of at least 100, got {runs!r}.", parameter="runs"
         )
     confidence = require_confidence(confidence)
+    require_flag(progress, "progress")
     generator = Randomness(rng).generator
     outcomes: list[list[Any]] = [[], []]
     with tqdm(total=2 * int(runs), disable=not progress, unit="run") as bar:

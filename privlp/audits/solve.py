@@ -20,7 +20,7 @@ from privlp.audits.single_draw import audit_draw
 from privlp.audits.solve_price import price_faults
 from privlp.audits.solve_result import AuditedRelease, SolveAudit
 from privlp.audits.tape import Tape
-from privlp.checks import is_integer, whole
+from privlp.checks import is_integer, require_flag, whole
 from privlp.errors import InvalidParameterError
 from privlp.methods.base import Method
 from privlp.privacy import Randomness
@@ -118,6 +118,7 @@ def audit_solve(
             "eps must be finite: without noise there is no claim to audit.", parameter="eps"
         )
     _require_counts(pairs, runs)
+    require_flag(progress, "progress")
     confidence = require_confidence(confidence)
     request = {
         **{"eps": eps, "delta": delta, "s": s, "alpha": alpha, "opt": opt, "method": method},

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from privlp.checks import whole
+from privlp.checks import require_flag, whole
 from privlp.privacy.accountant import Accountant
 from privlp.privacy.budget_file import FileStore, opened_file
 from privlp.privacy.budget_history import BudgetEvent
@@ -116,6 +116,7 @@ class Budget(Accountant):
         0.25
         >>> folder.cleanup()
         """
+        require_flag(adopt, "adopt")
         return StoredBudget(opened_file(path, eps, delta, composition, adopt=adopt))
 
     # --- ledgers, shares and parts

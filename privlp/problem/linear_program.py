@@ -243,6 +243,7 @@ class LinearProgram(ModelReaders, FileReaders, ProgramData):
 
     def __repr__(self) -> str:
         n, d = self.shape
+        whole_rows = self.neighbours.changes_whole_rows
         rows = f"{n} rows ({int(self.private.sum())} private)"
         if self.neighbours.hides_rows:
             # The public rows are shown: a pattern may have matched fewer rows than was meant.
@@ -254,8 +255,9 @@ class LinearProgram(ModelReaders, FileReaders, ProgramData):
             )
         storage = "sparse" if self.is_sparse else "dense"
         storage += ", in blocks" if self.in_blocks else ""
+        known = "" if whole_rows else f"; public: {self.neighbours.public_parts(self)}"
         title = f"{self.name!r}, " if self.name else ""
         return (
             f"LinearProgram({title}{self.sense}, {rows}, {d} variables, {storage},"
-            f" {self.neighbours.description})"
+            f" {self.neighbours.description}{known})"
         )

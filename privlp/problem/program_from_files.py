@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import require_flag
 from privlp.errors import InvalidParameterError
 from privlp.problem.parquet_rows import ParquetRows
 from privlp.problem.program_reader import ProgramReader, hides_rows
@@ -33,6 +34,9 @@ class FileReaders(ProgramReader):
         relax: bool = False,
     ) -> Self:
         """Read an MPS or LP file through HiGHS (gzipped too, from HiGHS 1.15).
+
+        Where only numbers are private (:class:`~privlp.ScalarPrivate` and its like), costs, bounds
+        and equalities are public unless told otherwise; the program's ``repr`` says what is.
 
         Parameters
         ----------
@@ -94,7 +98,8 @@ class FileReaders(ProgramReader):
     ) -> Self:
         """Rows A x <= b from Parquet files, which are read a part at a time and never as a whole.
 
-        Each line of a file is a private row. Public limits on variables are bounds.
+        Each line of a file is a private row. Costs are public, and so are limits on variables,
+        which are bounds.
 
         Parameters
         ----------
@@ -135,6 +140,7 @@ class FileReaders(ProgramReader):
         >>> lp.shape, lp.variable_names, exact.x
         ((2, 2), ('oats', 'milk'), array([1.5, 0.5]))
         """
+        require_flag(sparse, "sparse")
         if isinstance(c, Mapping):
             columns = tuple(c) if columns is None else columns
             c = _by_name(c, columns)

@@ -40,6 +40,9 @@ class ModelReaders(ProgramReader):
     ) -> Self:
         """Take the arguments of :func:`scipy.optimize.linprog`, in its order.
 
+        Where only numbers are private (:class:`~privlp.ScalarPrivate` and its like), costs, bounds
+        and equalities are public unless told otherwise; the program's ``repr`` says what is.
+
         The rows of A_ub come first, then those of A_eq. By default inequalities are private and
         equalities public; under ``change="add-remove"`` every row is private. The options are those
         of :meth:`from_mps`.
@@ -67,6 +70,9 @@ class ModelReaders(ProgramReader):
         penalty: Any = None,
     ) -> Self:
         """Convert a CVXPY problem that is a linear program.
+
+        Where only numbers are private (:class:`~privlp.ScalarPrivate` and its like), costs, bounds
+        and equalities are public unless told otherwise; the program's ``repr`` says what is.
 
         Constraints must be affine. The objective may hold sums, means and positive multiples of
         ``abs``, ``maximum``, ``minimum``, ``max``, ``min``, ``pos``, ``neg``, ``norm1``,

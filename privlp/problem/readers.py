@@ -12,7 +12,7 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import as_floats
+from privlp.checks import as_floats, require_flag
 from privlp.errors import InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.highs_model import read_model
@@ -26,6 +26,7 @@ def read_mps(
     With `relax`, integer variables may take any value. Where the number and names of rows are
     private, errors may not `quote` lines or rows of the file.
     """
+    require_flag(relax, "relax")
     model = read_model(path, relax=relax, quote=quote)
     parts = (model.a_matrix_.value_, model.a_matrix_.index_, model.a_matrix_.start_)
     layout = (

@@ -15,7 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import are_places, as_floats, frozen, is_integer, is_real, real
+from privlp.checks import (
+    LARGEST,
+    SMALLEST,
+    are_places,
+    as_floats,
+    frozen,
+    is_integer,
+    is_real,
+    real,
+)
 from privlp.errors import InvalidProblemError
 
 BoolArray = npt.NDArray[np.bool_]
@@ -234,6 +243,9 @@ def penalties(
             " row, or two per row, for its lower and its upper side.",
             parameter="penalty",
         )
+    finite = prices[np.isfinite(prices)]
+    if not ((finite >= SMALLEST) & (finite <= LARGEST)).all():
+        raise InvalidProblemError(_price_beyond("penalty"), parameter="penalty")
     if prices.ndim == 2 and (np.isfinite(prices[:, 0]) != np.isfinite(prices[:, 1])).any():
         raise InvalidProblemError(
             "penalty makes one side of a row soft and the other one hard: write them as two rows,"
@@ -241,6 +253,13 @@ def penalties(
             parameter="penalty",
         )
     return frozen(prices)
+
+
+def _price_beyond(what: str) -> str:
+    return (
+        f"{what} must lie between {SMALLEST:g} and {LARGEST:g}, or be inf for a hard row: beyond,"
+        " numbers overflow."
+    )
 
 
 def _by_name(
@@ -263,6 +282,10 @@ def _by_name(
             raise InvalidProblemError(
                 f"The penalty of {pattern!r} must be a positive finite number, got {price!r}.",
                 parameter="penalty",
+            )
+        if not SMALLEST <= number <= LARGEST:
+            raise InvalidProblemError(
+                _price_beyond(f"The penalty of {pattern!r}"), parameter="penalty"
             )
         matching = _matching(pattern, private.size, row_names, "penalty", quote=quote) & private
         if quote and not matching.any():
