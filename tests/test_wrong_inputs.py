@@ -3,7 +3,10 @@
 Numbers, selections of rows and record ids that users get wrong; each message says what to do.
 """
 
+import gzip
+import tracemalloc
 from decimal import Decimal
+from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -20,10 +23,12 @@ from privlp import (
     ObjectivePrivate,
     PersonPrivate,
     PrivLPError,
+    ReadError,
     RowPrivate,
     ScalarPrivate,
     allocate,
     compare,
+    files,
     models,
     plan,
     quality,
@@ -458,3 +463,69 @@ def test_readers_and_plans_say_what_is_public_where_numbers_are_private():
         )
     hard = LinearProgram.from_linprog([1, 2], **given)
     assert "public:" not in repr(hard)
+
+
+# --- packed files
+
+LIMITED = pytest.mark.skipif(
+    tuple(map(int, version("highspy").split(".")[:2])) < (1, 15),
+    reason="this HiGHS cannot read gzipped files",
+)
+
+
+def packed_model(folder, comments, name="model.mps.gz"):
+    plain = folder / "plain.mps"
+    LinearProgram([1.0], ROWS, np.ones(4), row_names=NAMES).to_mps(plain)
+    path = folder / name
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(plain.read_bytes().replace(b"ROWS", b"*" * comments + b"\nROWS", 1))
+    return path
+
+
+@pytest.mark.parametrize("name", ["model.mps.gz", "model.lp.gz", "model.gz"])
+def test_a_small_file_cannot_take_all_memory(tmp_path, name):
+    path = packed_model(tmp_path, 90_000_000, name)
+    assert path.stat().st_size < 500_000
+    message = (
+        r"holds more than 67,108,864 bytes when it is unpacked. If you trust it, unpack it and read"
+        r" the plain file, or allow more by from_mps\(..., largest_unpacked=BYTES\)\."
+    )
+    tracemalloc.start()
+    with pytest.raises(ReadError, match=message):
+        LinearProgram.from_mps(path)
+    assert tracemalloc.get_traced_memory()[1] < 160_000_000
+    tracemalloc.stop()
+
+
+@LIMITED
+def test_the_limit_of_packed_files_can_be_set(tmp_path):
+    path = packed_model(tmp_path, 1000)
+    assert LinearProgram.from_mps(path).shape == (4, 1)
+    assert LinearProgram.from_mps(path, largest_unpacked=5000).shape == (4, 1)
+    with pytest.raises(ReadError, match="holds more than 1,000 bytes"):
+        LinearProgram.from_mps(path, largest_unpacked=1000)
+    with pytest.raises(InvalidParameterError, match="largest_unpacked must be a positive integer"):
+        LinearProgram.from_mps(path, largest_unpacked="1000")
+
+
+def test_limits_of_packed_files(tmp_path, monkeypatch):
+    path = tmp_path / "numbers.gz"
+    path.write_bytes(gzip.compress(bytes(5000)) + gzip.compress(bytes(5000)))
+    monkeypatch.setattr(files, "_NO_BOMB", 10)
+    size = path.stat().st_size
+    monkeypatch.setattr(files, "LARGEST_RATIO", 10_000 / size)
+    assert len(files.unpacked(path)) == 10_000
+    monkeypatch.setattr(files, "LARGEST_RATIO", 9_999 / size)
+    with pytest.raises(ReadError, match="more than 9,999"):
+        files.unpacked(path)
+    monkeypatch.setattr(files, "LARGEST_RATIO", 10**9)
+    monkeypatch.setattr(files, "LARGEST_UNPACKED", 9_000)
+    with pytest.raises(ReadError, match="more than 9,000 bytes"):
+        files.unpacked(path)
+
+
+@pytest.mark.parametrize("name", ["model.mps", "model.lp", "model.MPS", "model", "model.ems"])
+def test_a_packed_file_says_so_by_its_name(tmp_path, name):
+    """HiGHS would unpack it whatever its name is, and as much as there is."""
+    with pytest.raises(ReadError, match=r"is gzipped, so its name must end in \.gz"):
+        LinearProgram.from_mps(packed_model(tmp_path, 10, name))

@@ -70,7 +70,11 @@ def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
 
 
 def read_model(
-    path: str | os.PathLike[str], *, relax: bool = False, quote: bool = True
+    path: str | os.PathLike[str],
+    *,
+    relax: bool = False,
+    quote: bool = True,
+    largest_unpacked: int | None = None,
 ) -> highspy.HighsLp:
     """Parse a model file. Errors may `quote` numbers of lines and names of rows, or not.
 
@@ -84,7 +88,7 @@ def read_model(
     location = os.fsdecode(path)
     if not os.path.isfile(location):
         raise ReadError(f"There is no file {location!r}.")
-    text = check_layout(location, quote=quote)
+    text = check_layout(location, quote=quote, largest_unpacked=largest_unpacked)
     highs, status, warnings = _parse(location)
     if status == highspy.HighsStatus.kError:
         raise unreadable(location)

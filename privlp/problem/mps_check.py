@@ -8,13 +8,13 @@ looks for such lines.
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from privlp.errors import ReadError
+from privlp.files import is_packed, unpacked
 
 _NUMBER = rb"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eEdD][-+]?\d++)?+"
 _NAME = rb"[ \t]++[^\s]++"
@@ -80,10 +80,14 @@ _TAKEN = re.compile(
 _QUADRATIC = (b"QUADOBJ", b"QMATRIX", b"QSECTION")
 
 
-def check_layout(path: str, *, quote: bool = True) -> bytes:
+_MORE = ", or allow more by from_mps(..., largest_unpacked=BYTES)"
+
+
+def check_layout(path: str, *, quote: bool = True, largest_unpacked: int | None = None) -> bytes:
     """Look for what HiGHS would not understand, before it sees it.
 
-    Errors may `quote` the numbers of lines, or not.
+    Errors may `quote` the numbers of lines, or not. A gzipped file is refused if it is too large:
+    see :func:`privlp.files.unpacked`.
 
     Returns
     -------
@@ -98,9 +102,15 @@ def check_layout(path: str, *, quote: bool = True) -> bytes:
         With the number of the first such line.
     """
     kind = path.lower().removesuffix(".gz")
+    try:
+        hidden = is_packed(path) and not path.lower().endswith(".gz")
+    except OSError:
+        raise unreadable(path) from None
+    if hidden:
+        raise ReadError(f"{path!r} is gzipped, so its name must end in .gz.")
     if not path.lower().endswith((".mps", ".lp", ".gz")):
         return b""
-    text = _read(path)
+    text = _read(path, largest_unpacked)
     if kind.endswith(".lp") and re.search(rb"[-+]\s*+>", re.sub(rb"\\[^\n]*+", b"", text)):
         raise ReadError(
             f"{path!r} has a sign before >, as in an indicator constraint (->); privlp solves"
@@ -258,11 +268,12 @@ def check_mps(
             )
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, largest_unpacked: int | None) -> bytes:
     """The whole text, with a line break before its first line."""
     try:
-        raw = Path(path).read_bytes()
-        return b"\n" + (gzip.decompress(raw) if path.lower().endswith(".gz") else raw)
+        if path.lower().endswith(".gz"):
+            return b"\n" + unpacked(path, largest_unpacked, advice=_MORE)
+        return b"\n" + Path(path).read_bytes()
     except (OSError, EOFError, zlib.error):
         raise unreadable(path) from None
 

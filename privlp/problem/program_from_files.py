@@ -32,6 +32,7 @@ class FileReaders(ProgramReader):
         box: float | None = None,
         penalty: Any = None,
         relax: bool = False,
+        largest_unpacked: int | None = None,
     ) -> Self:
         """Read an MPS or LP file through HiGHS (gzipped too, from HiGHS 1.15).
 
@@ -55,12 +56,15 @@ class FileReaders(ProgramReader):
         relax : bool
             Whether integer and semi-continuous variables may take any value within their bounds
             (for the latter, 0 and all below their upper bound). Refused by default.
+        largest_unpacked : int, optional
+            Bytes that a gzipped file may hold. By default it may hold 2^30, and beyond 64 megabytes
+            not more than 100 times its own size: a small file must not take all memory.
 
         Raises
         ------
         ReadError
-            If HiGHS cannot parse the file, or it holds integer variables (without `relax`) or a
-            quadratic objective.
+            If HiGHS cannot parse the file, it is too large when it is unpacked, or it holds integer
+            variables (without `relax`) or a quadratic objective.
         InvalidProblemError
             If what it holds is malformed (for instance a NaN).
 
@@ -76,7 +80,12 @@ class FileReaders(ProgramReader):
         ...     LinearProgram.from_mps(path, private="patient*").private
         array([ True, False])
         """
-        fields = read_mps(path, relax=relax, quote=not hides_rows(neighbours))
+        fields = read_mps(
+            path,
+            relax=relax,
+            quote=not hides_rows(neighbours),
+            largest_unpacked=largest_unpacked,
+        )
         return cls._read(fields, neighbours, private, groups, box, penalty)
 
     @classmethod

@@ -19,7 +19,11 @@ from privlp.problem.highs_model import read_model
 
 
 def read_mps(
-    path: str | os.PathLike[str], *, relax: bool = False, quote: bool = True
+    path: str | os.PathLike[str],
+    *,
+    relax: bool = False,
+    quote: bool = True,
+    largest_unpacked: int | None = None,
 ) -> dict[str, Any]:
     """Fields of the program in a model file, with the file's own names, sense and offset.
 
@@ -27,7 +31,7 @@ def read_mps(
     private, errors may not `quote` lines or rows of the file.
     """
     require_flag(relax, "relax")
-    model = read_model(path, relax=relax, quote=quote)
+    model = read_model(path, relax=relax, quote=quote, largest_unpacked=largest_unpacked)
     parts = (model.a_matrix_.value_, model.a_matrix_.index_, model.a_matrix_.start_)
     layout = (
         sp.csc_array if model.a_matrix_.format_ == highspy.MatrixFormat.kColwise else sp.csr_array
