@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from privlp.checks import whole
-from privlp.errors import ReadError
+from privlp.errors import InvalidParameterError, ReadError
 
 #: A packed file may hold this many bytes when it is unpacked, unless the caller allows more.
 LARGEST_UNPACKED = 2**30
@@ -19,6 +20,23 @@ LARGEST_UNPACKED = 2**30
 LARGEST_RATIO = 100
 _NO_BOMB = 2**26
 _CHUNK = 2**20
+
+
+def path_of(path: Any, name: str = "path") -> str:
+    """A path as a string that the system can take: no null, and no half of a surrogate pair.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else.
+    """
+    try:
+        location: str = os.fsdecode(path)
+        if b"\0" not in os.fsencode(location):
+            return location
+    except (TypeError, ValueError):
+        pass  # raised below: this error would stay as the context
+    raise InvalidParameterError(f"{name} must be the path of a file, got {path!r}.", parameter=name)
 
 
 def is_packed(path: str | os.PathLike[str]) -> bool:
@@ -68,7 +86,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     OSError
         With `path` as its ``filename``.
     """
-    target = Path(path)
+    target = Path(path_of(path))
     try:
         if target.exists() and not target.is_file():
             yield target

@@ -612,7 +612,7 @@ def test_audit_runs_and_shows_its_progress(model, monkeypatch):
     assert "The released x, 100 runs on each of the worst pair" in result.stdout
     found = call(*request, "--no-progress", "--json", "-")
     assert found.stderr == (
-        "All 200 rows hold private numbers. Public: costs c, all coefficients A, bounds of"
+        "All 200 rows hold private numbers. Public: costs c, all right-hand sides b, bounds of"
         " variables.\n"
     )
     assert json.loads(found.stdout)["end_to_end"]["confidence"] == 0.9999

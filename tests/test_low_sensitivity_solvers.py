@@ -446,7 +446,10 @@ COMMON = {
 }
 ALPHA_UNUSED = {
     f"alpha {alpha}": ({"alpha": alpha}, "alpha has no use with method='{method}'")
-    for alpha in (0.1, -1.0, INF)
+    for alpha in (0.1, 2.0)
+} | {
+    f"alpha {alpha}": ({"alpha": alpha}, "alpha must be positive and finite")
+    for alpha in (-1.0, INF)
 }
 OF_METHOD = {
     "mw": {

@@ -14,6 +14,7 @@ import pytest
 
 from privlp import (
     Allocation,
+    AllocationResult,
     Budget,
     ColumnPrivate,
     ConstraintPrivate,
@@ -26,6 +27,7 @@ from privlp import (
     ReadError,
     RowPrivate,
     ScalarPrivate,
+    Solution,
     allocate,
     compare,
     files,
@@ -529,3 +531,104 @@ def test_a_packed_file_says_so_by_its_name(tmp_path, name):
     """HiGHS would unpack it whatever its name is, and as much as there is."""
     with pytest.raises(ReadError, match=r"is gzipped, so its name must end in \.gz"):
         LinearProgram.from_mps(packed_model(tmp_path, 10, name))
+
+
+# --- blocks, bounds of files, paths, integers
+
+
+@pytest.mark.parametrize("neighbours", [ConstraintPrivate(), ADD_REMOVE])
+def test_numbers_of_blocks_stand_in_no_message_where_rows_come_and_go(neighbours):
+    blocks, sides = [np.ones((2, 1))] * 7, [np.ones(2)] * 6
+    with pytest.raises(InvalidProblemError) as caught:
+        LinearProgram([1.0], blocks, sides, neighbours=neighbours)
+    message = str(caught.value)
+    assert "one block of right-hand sides for each block of rows" in message
+    assert ("b has 6 blocks, but A has 7" in message) is not neighbours.hides_rows
+    assert any(digit in message for digit in "67") is not neighbours.hides_rows
+
+
+@pytest.mark.parametrize("neighbours", [ConstraintPrivate(), ADD_REMOVE])
+def test_numbers_of_dask_blocks_stand_in_no_message_where_rows_come_and_go(neighbours):
+    dask = pytest.importorskip("dask.dataframe")
+    rows = dask.from_pandas(pd.DataFrame({"x": np.ones(14)}), npartitions=7)
+    sides = dask.from_pandas(pd.Series(np.ones(14)), npartitions=2)
+    with pytest.raises(InvalidProblemError) as caught:
+        LinearProgram([1.0], rows, sides, neighbours=neighbours)
+    message = str(caught.value)
+    assert "Take both from the same collection." in message
+    assert any(digit in message for digit in "27") is not neighbours.hides_rows
+
+
+MODEL = """NAME m
+ROWS
+ N c
+ L r
+COLUMNS
+ x c 1 r 1
+RHS
+ R r 5
+BOUNDS
+{}ENDATA
+"""
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        (" FR B x\n LO B x 1\n", "its lower bound twice, by FR and by LO"),
+        (" LO B x 1\n FR B x\n", "its lower bound twice, by LO and by FR"),
+        (" FX B x 1\n UP B x 4\n", "its upper bound twice, by FX and by UP"),
+        (" UP B x 4\n UP B x 5\n", "its upper bound twice, by UP and by UP"),
+    ],
+)
+def test_a_bound_that_is_given_twice_is_named(tmp_path, bounds, message):
+    path = tmp_path / "model.mps"
+    path.write_text(MODEL.format(bounds))
+    with pytest.raises(ReadError, match=rf"line 11, section BOUNDS: variable 'x' gets {message}"):
+        LinearProgram.from_mps(path)
+    with pytest.raises(ReadError, match=rf"mps', section BOUNDS: variable 'x' gets {message}"):
+        LinearProgram.from_mps(path, neighbours=ADD_REMOVE)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "found"),
+    [
+        (" LO B x 1\n UP B x 4\n", (1.0, 4.0)),
+        (" UP B x 4\n LO B x 1\n", (1.0, 4.0)),
+        (" MI B x\n UP B x 4\n", (-np.inf, 4.0)),
+        (" MI B x\n PL B x\n", (-np.inf, np.inf)),
+    ],
+)
+def test_two_bounds_of_two_sides_are_read(tmp_path, bounds, found):
+    path = tmp_path / "model.mps"
+    path.write_text(MODEL.format(bounds))
+    assert tuple(LinearProgram.from_mps(path).bounds[0]) == found
+
+
+@pytest.mark.parametrize("path", ["\ud800.mps", "a\0b.mps", 1, None, True, ["a.mps"]], ids=repr)
+def test_what_no_system_takes_for_a_path_is_refused(path):
+    solution = solve(HARD, float("inf"), 0, 1, rng=0)
+    calls = [
+        lambda: LinearProgram.from_mps(path),
+        lambda: LinearProgram.from_parquet(path, [1.0], "b"),
+        lambda: HARD.to_mps(path),
+        lambda: Budget.open(path, 1.0, 0.0),
+        lambda: solution.save(path),
+        lambda: Solution.load(path),
+        lambda: AllocationResult.load(path),
+    ]
+    for call in calls:
+        with pytest.raises(
+            InvalidParameterError, match="path must be the path of a file"
+        ) as caught:
+            call()
+        str(caught.value).encode()
+
+
+def test_integers_are_refused_with_the_reason():
+    given = {"c": np.ones(D), "A_ub": A, "b_ub": np.ones(N)}
+    for none in (None, 0, [0] * D):
+        assert LinearProgram.from_linprog(**given, integrality=none).shape == (N, D)
+    for some in (1, [0, 1, 0], [2] * D):
+        with pytest.raises(InvalidProblemError, match=r"linear programs only: .*Leave integrality"):
+            LinearProgram.from_linprog(**given, integrality=some)

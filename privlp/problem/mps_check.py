@@ -268,6 +268,47 @@ def check_mps(
             )
 
 
+#: Which sides of a variable each kind of bound sets.
+_SIDES_OF_BOUND = {
+    **dict.fromkeys((b"LO", b"LI", b"MI"), ("lower",)),
+    **dict.fromkeys((b"UP", b"UI", b"SC", b"PL"), ("upper",)),
+    **dict.fromkeys((b"FR", b"FX", b"BV"), ("lower", "upper")),
+}
+
+
+def check_bounds_once(path: str, text: bytes, *, quote: bool = True) -> None:
+    """Refuse a variable that gets one of its bounds twice: HiGHS passes over the second.
+
+    Raises
+    ------
+    ReadError
+        With the variable and both kinds, and the line if it may `quote` that.
+    """
+    start = _first_line(text.upper(), b"BOUNDS")
+    known: dict[tuple[bytes, str], bytes] = {}
+    for number, line in enumerate(text[start:].splitlines(), text.count(b"\n", 0, start)):
+        if line[:1] not in b" \t":
+            return  # the next section
+        fields = line.split()
+        kind = fields[0].upper() if fields else b"*"
+        names = fields[1:4] if len(fields) < 4 else fields[2:3]
+        if kind not in _SIDES_OF_BOUND or not names:
+            continue
+        # Three fields end with a number, but for kinds that need none.
+        needs_none = kind in (b"FR", b"MI", b"PL", b"BV")
+        variable = names[-2] if len(fields) == 3 and not needs_none else names[-1]
+        for side in _SIDES_OF_BOUND[kind]:
+            first = known.get((variable, side))
+            if first is not None:
+                where = f"line {number}, section BOUNDS" if quote else "section BOUNDS"
+                raise ReadError(
+                    f"{path!r}, {where}: variable {variable.decode(errors='replace')!r} gets its"
+                    f" {side} bound twice, by {first.decode()} and by {kind.decode()}. HiGHS would"
+                    " pass over the second: keep one of them."
+                )
+            known[variable, side] = kind
+
+
 def _read(path: str, largest_unpacked: int | None) -> bytes:
     """The whole text, with a line break before its first line."""
     try:

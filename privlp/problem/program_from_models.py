@@ -11,7 +11,7 @@ import numpy.typing as npt
 from privlp.errors import InvalidParameterError
 from privlp.problem.cvxpy_reader import read_cvxpy
 from privlp.problem.program_reader import ProgramReader, hides_rows
-from privlp.problem.readers import read_linprog
+from privlp.problem.readers import read_linprog, require_continuous
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
 
@@ -32,6 +32,7 @@ class ModelReaders(ProgramReader):
         b_eq: Any = None,
         bounds: Any = (0, None),
         *,
+        integrality: Any = None,
         neighbours: NeighbourRelation | None = None,
         private: Any = None,
         groups: Any = None,
@@ -45,7 +46,12 @@ class ModelReaders(ProgramReader):
 
         The rows of A_ub come first, then those of A_eq. By default inequalities are private and
         equalities public; under ``change="add-remove"`` every row is private. The options are those
-        of :meth:`from_mps`.
+        of :meth:`from_mps`. Of `integrality` only zeros are taken, for variables of any value.
+
+        Raises
+        ------
+        InvalidProblemError
+            If what is given is malformed, or `integrality` asks for integers.
 
         Examples
         --------
@@ -55,6 +61,7 @@ class ModelReaders(ProgramReader):
         >>> solve_exact(lp).x
         array([10., -3.])
         """
+        require_continuous(integrality)
         fields = read_linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, quote=not hides_rows(neighbours))
         return cls._read(fields, neighbours, private, groups, box, penalty)
 

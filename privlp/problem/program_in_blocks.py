@@ -44,9 +44,9 @@ def source_of(A: Any, b: Any, *, quote: bool) -> RowSource | None:
             )
         return A
     if is_dask(A):
-        source: RowSource = DaskRows(A, b)
+        source: RowSource = DaskRows(A, b, quote=quote)
     elif is_sequence_of_blocks(A):
-        source = BlockSequence(A, b)
+        source = BlockSequence(A, b, quote=quote)
     else:
         return None
     source.check(quote=quote)

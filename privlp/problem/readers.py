@@ -116,6 +116,24 @@ def read_linprog(
     }
 
 
+def require_continuous(integrality: Any) -> None:
+    """Refuse SciPy's `integrality` unless it is 0 for every variable.
+
+    Raises
+    ------
+    InvalidProblemError
+        With why integers are out, and what to do.
+    """
+    if integrality is not None and np.any(as_floats(integrality, "integrality") != 0):
+        raise InvalidProblemError(
+            "integrality asks for integer or semi-continuous variables; privlp solves linear"
+            " programs only: what it protects and promises holds for points of any value, and"
+            " rounding them may violate rows. Leave integrality out to let variables take any value"
+            " within their bounds.",
+            parameter="integrality",
+        )
+
+
 def _block(matrix: Any, name: str, columns: int | None) -> Any:
     """A matrix; with the number of columns given, an empty list is a matrix without rows."""
     if sp.issparse(matrix):
