@@ -398,7 +398,7 @@ BAD_PROGRAMS = {
     ),
     "no private rows": (
         lambda: covering(private=[]),
-        "no private rows.*equalities are public by default; name the private rows by private=",
+        "no private rows.*Readers take equalities for public unless told otherwise.*by private=",
     ),
     "costs of wild size": (
         lambda: privlp.LinearProgram([1, 1e-200], -np.ones((300, 2)), -np.ones(300)),
