@@ -8,14 +8,21 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Collection
+from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError, InvalidProblemError, NotPrivateWarning
+
+#: Public numbers that are multiplied and divided have sizes between these.
+SMALLEST, LARGEST = 1e-100, 1e100
+_LEAST_PROBABILITY, _LEAST_COMPLEMENT = 1e-5, 1e-12
+#: What messages say of probabilities.
+PROBABILITY = "a probability between 0 and 1 (at least 1e-5, at most 1 - 1e-12)"
 
 
 def real(value: Any, name: str) -> float:
@@ -26,7 +33,7 @@ def real(value: Any, name: str) -> float:
     InvalidParameterError
         If it is anything else; a string of digits or a bool is no number.
     """
-    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+    if not is_real(value):
         raise InvalidParameterError(
             f"{name} must be a number, got {type(value).__name__}.", parameter=name
         )
@@ -46,17 +53,83 @@ def positive(value: Any, name: str, *, finite: bool = False) -> float:
     InvalidParameterError
         If it is anything else.
     """
-    number = (
-        real(value, name)
-        if isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-        else np.nan
-    )
+    number = real(value, name) if is_real(value) else np.nan
     if not number > 0 or (finite and number == np.inf):
         raise InvalidParameterError(
             f"{name} must be a positive {'finite ' if finite else ''}number, got {value!r}.",
             parameter=name,
         )
     return number
+
+
+def of_usual_size(value: Any, name: str) -> float:
+    """Return a number between 1e-100 and 1e100: products and quotients of such numbers are finite.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else.
+    """
+    number = positive(value, name, finite=True)
+    if not SMALLEST <= number <= LARGEST:
+        raise InvalidParameterError(
+            f"{name} must lie between {SMALLEST:g} and {LARGEST:g}, got {value!r}. Beyond, numbers"
+            " overflow: measure in other units.",
+            parameter=name,
+        )
+    return number
+
+
+def require_flag(value: Any, name: str) -> None:
+    """Refuse what is neither True nor False.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidParameterError(f"{name} must be True or False, got {value!r}.", parameter=name)
+
+
+def whole(value: Any, name: str, *, bits: int = 53) -> int:
+    """Return a positive integer as a Python int: NumPy's small ones would overflow in formulas.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else, or above 2 to the power of `bits`.
+    """
+    if not is_integer(value) or value < 1:
+        raise InvalidParameterError(
+            f"{name} must be a positive integer, got {value!r}.", parameter=name
+        )
+    if value > 2**bits:
+        raise InvalidParameterError(f"{name} must be at most 2^{bits}.", parameter=name)
+    return int(value)
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number; bools, strings and lengths of time are none."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_ | np.timedelta64)
+
+
+def is_integer(value: Any) -> TypeGuard[int | np.integer]:
+    """Whether a value is an integer of Python or NumPy."""
+    return isinstance(value, int | np.integer) and is_real(value)
+
+
+def are_places(values: npt.NDArray[Any], size: int) -> bool:
+    """Whether an array lists distinct places in [0, size): 0/1 flags repeat a number."""
+    if values.ndim != 1:
+        return False
+    if not values.size:
+        return True
+    return (
+        values.dtype.kind in "iu"
+        and bool(values.min() >= 0 and values.max() < size)
+        and len(np.unique(values)) == len(values)
+    )
 
 
 def is_one_of(value: Any, options: Collection[str]) -> bool:
@@ -68,8 +141,8 @@ def is_one_of(value: Any, options: Collection[str]) -> bool:
 
 
 def is_probability(value: Any) -> bool:
-    """Whether a value is a number strictly between 0 and 1."""
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1
+    """Whether a value is a number between 0 and 1, and so far from both that quantiles exist."""
+    return bool(is_real(value) and _LEAST_PROBABILITY <= value <= 1 - _LEAST_COMPLEMENT)
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -81,27 +154,33 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
     """Refuse a dtype that holds no real numbers."""
     if dtype.kind not in "fiub":
+        text = ": a string of digits is no number either" if dtype.kind in "UST" else ""
         raise InvalidProblemError(
-            f"{name} must hold real numbers, got dtype {dtype}.", parameter=name
+            f"{name} must hold real numbers, got dtype {dtype}{text}.", parameter=name
         )
     return np.float64
 
 
-def as_floats(values: Any, name: str, order: Any = "K") -> npt.NDArray[np.float64]:
+def as_floats(
+    values: Any, name: str, order: Any = "K", *, flags: bool = True
+) -> npt.NDArray[np.float64]:
     """A new float array of real numbers.
 
-    A string of digits is no number, and what is masked is none either.
+    A string of digits is no number, and what is masked or missing is none either. Booleans are
+    numbers where `flags` may stand for 0 and 1.
     """
     if sp.issparse(values):
         values = values.toarray().ravel()
-    if np.ma.is_masked(values):
+    if _has_mask(values):
         raise InvalidProblemError(
             f"{name} has masked entries. Fill them in, or leave their rows out.", parameter=name
         )
     try:
         raw = np.asarray(values)
-        if raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat):
+        if not flags and raw.dtype == bool:
             raise TypeError
+        if raw.dtype.kind == "O" and raw.ndim:
+            require_numbers(raw, name)
         return np.array(
             raw,
             dtype=float if raw.dtype.kind == "O" else real_dtype(raw.dtype, name),
@@ -113,6 +192,42 @@ def as_floats(values: Any, name: str, order: Any = "K") -> npt.NDArray[np.float6
     except (TypeError, ValueError, OverflowError):
         pass  # it may quote a number, and would go along as the context of an error raised here
     raise InvalidProblemError(f"{name} must hold real numbers in a regular array.", parameter=name)
+
+
+def require_numbers(array: npt.NDArray[Any], name: str) -> None:
+    """Refuse an array of objects that holds anything but real numbers.
+
+    NumPy would make numbers of strings of digits, of dates and of ``None``.
+
+    Raises
+    ------
+    InvalidProblemError
+        With the kind of what is no number.
+    """
+    for value in array.flat:
+        if is_real(value) or isinstance(value, bool | np.bool_ | Decimal):
+            continue
+        if isinstance(value, str | bytes):
+            fault = ", not text: a string of digits is no number either. Convert it first"
+        elif is_missing(value):
+            fault = ", and some entries are missing. Fill them in, or leave their rows out"
+        else:
+            fault = " in a regular array"
+        raise InvalidProblemError(f"{name} must hold real numbers{fault}.", parameter=name)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: ``None``, or what pandas and masked arrays have for it."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType", "MaskedConstant")
+
+
+def _has_mask(values: Any) -> bool:
+    """Whether something is masked in an array, or in a list of arrays or of lists."""
+    if isinstance(values, list | tuple):
+        return any(
+            _has_mask(value) for value in values if isinstance(value, list | tuple | np.ndarray)
+        )
+    return bool(np.ma.is_masked(values))
 
 
 def as_sparse(A: Any, layout: Any = sp.csr_array) -> Any:

@@ -1,12 +1,76 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and packed files whose size is limited."""
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+from privlp.checks import whole
+from privlp.errors import InvalidParameterError, ReadError
+
+#: A packed file may hold this many bytes when it is unpacked, unless the caller allows more.
+LARGEST_UNPACKED = 2**30
+#: Nor may it grow more than this many times, once it is larger than 64 megabytes: models and tables
+#: shrink by less.
+LARGEST_RATIO = 100
+_NO_BOMB = 2**26
+_CHUNK = 2**20
+
+
+def path_of(path: Any, name: str = "path") -> str:
+    """A path as a string that the system can take: no null, and no half of a surrogate pair.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else.
+    """
+    try:
+        location: str = os.fsdecode(path)
+        if b"\0" not in os.fsencode(location):
+            return location
+    except (TypeError, ValueError):
+        pass  # raised below: this error would stay as the context
+    raise InvalidParameterError(f"{name} must be the path of a file, got {path!r}.", parameter=name)
+
+
+def is_packed(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as gzip files do, whatever its name is."""
+    with Path(path).open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def unpacked(path: str | os.PathLike[str], most: int | None = None, *, advice: str = "") -> bytes:
+    """The content of a gzipped file of at most `most` bytes, or else within the public limits.
+
+    It is read piece by piece, so that no more memory is taken than the limit says. The message
+    says what to do, and what else `advice` says.
+
+    Raises
+    ------
+    ReadError
+        If there is more in it.
+    OSError, EOFError, zlib.error
+        If it is no whole gzip file.
+    """
+    limit = min(LARGEST_UNPACKED, max(_NO_BOMB, LARGEST_RATIO * Path(path).stat().st_size))
+    if most is not None:
+        limit = whole(most, "largest_unpacked")
+    found = bytearray()
+    with gzip.open(path) as file:
+        while piece := file.read(_CHUNK):
+            found += piece
+            if len(found) > limit:
+                raise ReadError(
+                    f"{os.fspath(path)!r} holds more than {limit:,.0f} bytes when it is unpacked."
+                    f" If you trust it, unpack it and read the plain file{advice}."
+                )
+    return bytes(found)
 
 
 @contextmanager
@@ -22,7 +86,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     OSError
         With `path` as its ``filename``.
     """
-    target = Path(path)
+    target = Path(path_of(path))
     try:
         if target.exists() and not target.is_file():
             yield target

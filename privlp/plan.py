@@ -152,7 +152,11 @@ class Plan:
         return f"{method} (auto)" if method == self.best else method
 
     def __str__(self) -> str:
-        blocks = [self._table(), textwrap.fill(self.advice, _COLUMNS)]
+        task, public = self._task, []
+        if not task.relation.changes_whole_rows:
+            parts = task.relation.public_parts(task.lp)
+            public = [textwrap.fill(f"Public: {parts}.", _COLUMNS)]
+        blocks = [self._table(), textwrap.fill(self.advice, _COLUMNS), *public]
         if self.not_applicable:
             lines = in_short(self.not_applicable)
             lines = [
@@ -247,6 +251,8 @@ def plan(
 
     Notes
     -----
+    Where only numbers are private, the printed plan says which parts of the program are public.
+
     Predictions use sizes, costs, bounds and declared numbers; no private row is read. They are
     violations to expect beyond the least possible one, per unit of ||A_i||_2 for constraint-private
     programs (alpha's units). How large the least possible violation is, and how many rows are

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.checks import as_floats
+from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
 from privlp.files import write_whole
 from privlp.privacy.record import PrivacyRecord
 from privlp.problem.cvxpy_arrays import assign
@@ -298,11 +300,10 @@ def point_of(lp: LinearProgram, solution: Any) -> npt.NDArray[np.float64]:
             "The solution holds no x: it did not complete, so there is nothing to compare.",
             parameter="solution",
         )
-    try:
-        entries = np.asarray(x)
-    except ValueError:
-        entries = np.array(None)
-    if entries.dtype.kind not in "fiub":
+    entries = None
+    with suppress(InvalidProblemError):
+        entries = as_floats(x, "solution")
+    if entries is None:
         raise InvalidParameterError(
             "The solution must be a vector of real numbers.", parameter="solution"
         )
@@ -320,4 +321,4 @@ def point_of(lp: LinearProgram, solution: Any) -> npt.NDArray[np.float64]:
             "The solution holds NaN or infinite entries, which no row can be checked against.",
             parameter="solution",
         )
-    return entries.astype(float)
+    return entries

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from privlp.errors import ReadError
+from privlp.files import path_of
 from privlp.privacy.record import PrivacyRecord, require_types
 from privlp.status import Status
 from privlp.verdict import Verdict
@@ -48,8 +49,9 @@ def read_solution(path: str | os.PathLike[str], make: Callable[..., Read]) -> Re
     ReadError
         If the file is missing or is no such file.
     """
+    location = Path(path_of(path))
     try:
-        solution = make(**_values(json.loads(Path(path).read_text(encoding="utf-8"))))
+        solution = make(**_values(json.loads(location.read_text(encoding="utf-8"))))
         _check(solution)
         return solution
     except OSError as error:

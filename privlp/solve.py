@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import is_one_of, positive, warn_of_large_delta
+from privlp.checks import is_one_of, positive, require_flag, warn_of_large_delta
 from privlp.errors import (
     InvalidParameterError,
     MostlyNoiseWarning,
@@ -200,6 +200,7 @@ def solve(
     ('truncated-laplace', True)
     """
     _check_arguments(lp, budget)
+    require_flag(progress, "progress")
     if time_limit is not None:
         time_limit = positive(time_limit, "time_limit")
     # Whether a number overflows depends on private rows; nobody may learn it from a warning.

@@ -499,9 +499,10 @@ def test_a_model_of_equalities_has_no_private_rows_by_default(tmp_path):
     rows = {"row_lower": [1.0, 2.0], "row_names": ["in", "out"]}
     privlp.LinearProgram([1, 2], [[1, 1], [1, 3]], [1, 2], **rows).to_mps(path)
     message = (
-        "--private: The program has no private rows, so there is nothing to protect: use"
-        " solve_exact. Where a model is read, equalities are public by default; name the private"
-        " rows by private=...."
+        "--private: The program has no private rows. Taken for public: costs c, bounds of"
+        " variables, 2 public rows (2 of them equalities). A result without noise publishes what it"
+        " depends on. Readers take equalities for public unless told otherwise: if any of this"
+        " holds private data, name its rows by private=..., and write a bound that does as a row."
     )
     for command in ("solve", "plan"):
         result = call(command, path, "--eps", 1, "--delta", 1e-6, "--s", 1, "--opt", 1, "--box", 9)
@@ -610,7 +611,10 @@ def test_audit_runs_and_shows_its_progress(model, monkeypatch):
     assert "204/204" in result.stderr
     assert "The released x, 100 runs on each of the worst pair" in result.stdout
     found = call(*request, "--no-progress", "--json", "-")
-    assert found.stderr == "All 200 rows hold private numbers.\n"
+    assert found.stderr == (
+        "All 200 rows hold private numbers. Public: costs c, all right-hand sides b, bounds of"
+        " variables.\n"
+    )
     assert json.loads(found.stdout)["end_to_end"]["confidence"] == 0.9999
 
 

@@ -446,7 +446,10 @@ COMMON = {
 }
 ALPHA_UNUSED = {
     f"alpha {alpha}": ({"alpha": alpha}, "alpha has no use with method='{method}'")
-    for alpha in (0.1, -1.0, INF)
+    for alpha in (0.1, 2.0)
+} | {
+    f"alpha {alpha}": ({"alpha": alpha}, "alpha must be positive and finite")
+    for alpha in (-1.0, INF)
 }
 OF_METHOD = {
     "mw": {
@@ -560,7 +563,7 @@ BAD_PROGRAMS = {
     "no private rows": (
         lambda r: has(r, ScalarPrivate, RowPrivate, ColumnPrivate) and not has(r, ObjectivePrivate),
         lambda r: two_rows(r, private=[]),
-        "no private numbers, so there is nothing to protect",
+        "no private numbers. Taken for public: costs c, .*bounds of variables, 2 public rows",
     ),
     "soft rows": (
         lambda r: True,

@@ -376,8 +376,16 @@ def test_returns_beyond_the_bound_are_moved_to_it():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"beta": 1.0}, InvalidParameterError, "beta must lie strictly between 0 and 1, got 1.0"),
-        ({"beta": 95}, InvalidParameterError, "beta must lie strictly between 0 and 1, got 95"),
+        (
+            {"beta": 1.0},
+            InvalidParameterError,
+            "beta must be a probability between 0 and 1 .*, got 1.0",
+        ),
+        (
+            {"beta": 95},
+            InvalidParameterError,
+            "beta must be a probability between 0 and 1 .*, got 95",
+        ),
         ({"bound": 0}, InvalidParameterError, "bound must be a positive finite number"),
         ({"target": 0.1}, InvalidParameterError, "need expected: a public forecast"),
         ({"expected": [1, 2]}, InvalidParameterError, "expected has no use without a target"),

@@ -398,7 +398,7 @@ BAD_PROGRAMS = {
     ),
     "no private rows": (
         lambda: covering(private=[]),
-        "no private rows.*equalities are public by default; name the private rows by private=",
+        "no private rows.*Readers take equalities for public unless told otherwise.*by private=",
     ),
     "costs of wild size": (
         lambda: privlp.LinearProgram([1, 1e-200], -np.ones((300, 2)), -np.ones(300)),
@@ -440,7 +440,7 @@ def test_programs_outside_the_method_are_refused_with_the_reason(method, name):
     [
         ("dmw", {"width": 1.0}, "width has no use"),
         ("dmw-published", {"width": None}, "width is missing"),
-        ("dmw-published", {"width": -1.0}, "width must be positive"),
+        ("dmw-published", {"width": -1.0}, "width must be a positive finite number"),
         ("dmw-published", {"width": (1.0, 2.0, 3.0)}, "pair of bounds"),
         ("dmw-published", {"alpha": None}, "alpha is missing"),
         ("dmw-published", {"alpha": 1e6}, "alpha must be below 9 rho"),

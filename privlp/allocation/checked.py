@@ -8,15 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.allocation.relation import PersonPrivate
-from privlp.checks import as_floats, frozen, positive, real
+from privlp.checks import LARGEST, SMALLEST, as_floats, frozen, positive, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Sums of uses may exceed the largest one by this factor: they are rounded.
 ROUNDED = 1 + 1e-12
-# Supplies and declared bounds lie between these numbers, so that prices are finite in any units.
-_SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 def checked_values(given: Any, largest: float, neighbours: PersonPrivate) -> FloatArray:
@@ -27,9 +25,14 @@ def checked_values(given: Any, largest: float, neighbours: PersonPrivate) -> Flo
             "values must be a table: one row per person, one column per option.",
             parameter="values",
         )
-    if np.isnan(values).any() or np.isposinf(values).any():
+    if np.isnan(values).any():
         raise InvalidProblemError(
-            "values hold NaN or infinite numbers. Minus infinity is for what a person cannot take.",
+            "values hold NaN. Give every person a number for every option.", parameter="values"
+        )
+    if np.isposinf(values).any():
+        raise InvalidProblemError(
+            "values hold plus infinity, but each must be at most largest_value. Minus infinity is"
+            " for what a person cannot take.",
             parameter="values",
         )
     if (values > largest).any():
@@ -107,7 +110,7 @@ def checked_uses(
 
 def checked_limits(given: Any, largest: Any, people: int) -> tuple[FloatArray, float]:
     """How many units each person may take, (n,), and the bound on it."""
-    if np.ndim(given) == 0:
+    if not isinstance(given, list | tuple) and np.ndim(given) == 0:
         one = positive(real(given, "limits"), "limits", finite=True)
         limits, largest = np.full(people, one), one if largest is None else largest
     else:
@@ -136,8 +139,8 @@ def checked_limits(given: Any, largest: Any, people: int) -> tuple[FloatArray, f
 def check_size(given: Any, name: str) -> None:
     """Refuse supplies and bounds in units in which prices might overflow."""
     sizes = np.atleast_1d(given)
-    if not ((sizes >= _SMALLEST) & (sizes <= _LARGEST)).all():
+    if not ((sizes >= SMALLEST) & (sizes <= LARGEST)).all():
         raise InvalidParameterError(
-            f"{name} must be between {_SMALLEST:g} and {_LARGEST:g}. Measure in other units.",
+            f"{name} must be between {SMALLEST:g} and {LARGEST:g}. Measure in other units.",
             parameter=name,
         )

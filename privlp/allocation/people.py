@@ -21,7 +21,7 @@ from privlp.allocation.demand import People
 from privlp.allocation.planning import AllocationPlan, planned
 from privlp.allocation.relation import PersonPrivate
 from privlp.allocation.sizes import Sizes
-from privlp.checks import positive
+from privlp.checks import as_floats, positive
 from privlp.errors import InvalidParameterError
 from privlp.privacy import Ledger
 from privlp.problem.linear_program import LinearProgram
@@ -256,11 +256,11 @@ class Allocation:
         return people_of(self.values, self.uses, self.limits, closed, self._units)
 
     def _checked_shares(self, shares: Any) -> FloatArray:
-        taken = np.asarray(shares, dtype=float)
-        if taken.shape != self.values.shape:
+        taken = as_floats(shares, "shares")
+        if taken.shape != self.values.shape or not np.isfinite(taken).all():
             raise InvalidParameterError(
-                "shares must be a table like values: one row per person, one column per option, as"
-                " result.shares_of(allocation) returns it.",
+                "shares must be a finite table like values: one row per person, one column per"
+                " option, as result.shares_of(allocation) returns it.",
                 parameter="shares",
             )
         return taken

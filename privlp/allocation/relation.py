@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from privlp.checks import is_one_of
+from privlp.checks import is_integer, is_one_of
 from privlp.errors import InvalidParameterError
 from privlp.privacy.relation import AccountedRelation
 
@@ -46,9 +44,7 @@ class PersonPrivate:
                 parameter="change",
             )
         n = self.nominal_n
-        if n is not None and (
-            not isinstance(n, int | np.integer) or isinstance(n, bool) or not 1 <= n <= 2**40
-        ):
+        if n is not None and (not is_integer(n) or not 1 <= n <= 2**40):
             raise InvalidParameterError(
                 f"nominal_n must be a positive integer of at most 2^40, got {n!r}.",
                 parameter="nominal_n",

@@ -16,7 +16,7 @@ from tabulate import tabulate
 from privlp.allocation.people import Allocation, people_of
 from privlp.checks import as_floats, is_one_of, real
 from privlp.errors import InvalidParameterError, ReadError
-from privlp.files import write_whole
+from privlp.files import path_of, write_whole
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.randomness import Randomness, RandomSource
@@ -326,8 +326,9 @@ class AllocationResult:
             ...
         privlp.errors.ReadError: Cannot read 'no-such-file.json': No such file or directory.
         """
+        location = Path(path_of(path))
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            document = json.loads(location.read_text(encoding="utf-8"))
             if not is_one_of(document.pop("format"), (_FORMAT,)):
                 raise KeyError("format")
             for name in _ARRAYS:

@@ -16,7 +16,7 @@ from scipy.special import betaincinv
 from tqdm import tqdm
 
 from privlp.audits.mechanism_result import AuditResult, Outcomes, bars, histogram
-from privlp.checks import real
+from privlp.checks import is_integer, real, require_flag
 from privlp.errors import InvalidParameterError
 from privlp.privacy.limits import validated_budget
 from privlp.privacy.randomness import Randomness, RandomSource
@@ -89,11 +89,12 @@ def audit(
     False
     """
     eps, delta = validated_budget(eps, delta)
-    if not isinstance(runs, int | np.integer) or runs < 100:
+    if not is_integer(runs) or runs < 100:
         raise InvalidParameterError(
             f"runs must be an integer of at least 100, got {runs!r}.", parameter="runs"
         )
     confidence = require_confidence(confidence)
+    require_flag(progress, "progress")
     generator = Randomness(rng).generator
     outcomes: list[list[Any]] = [[], []]
     with tqdm(total=2 * int(runs), disable=not progress, unit="run") as bar:

@@ -20,6 +20,7 @@ from privlp.audits.single_draw import audit_draw
 from privlp.audits.solve_price import price_faults
 from privlp.audits.solve_result import AuditedRelease, SolveAudit
 from privlp.audits.tape import Tape
+from privlp.checks import is_integer, require_flag, whole
 from privlp.errors import InvalidParameterError
 from privlp.methods.base import Method
 from privlp.privacy import Randomness
@@ -117,6 +118,7 @@ def audit_solve(
             "eps must be finite: without noise there is no claim to audit.", parameter="eps"
         )
     _require_counts(pairs, runs)
+    require_flag(progress, "progress")
     confidence = require_confidence(confidence)
     request = {
         **{"eps": eps, "delta": delta, "s": s, "alpha": alpha, "opt": opt, "method": method},
@@ -187,15 +189,8 @@ def _with_single_draws(
 
 
 def _require_counts(pairs: Any, runs: Any) -> None:
-    if not isinstance(pairs, int | np.integer) or isinstance(pairs, bool) or pairs < 1:
-        raise InvalidParameterError(
-            f"pairs must be a positive integer, got {pairs!r}.", parameter="pairs"
-        )
-    if (
-        not isinstance(runs, int | np.integer)
-        or isinstance(runs, bool)
-        or (runs < 100 and runs != 0)
-    ):
+    whole(pairs, "pairs")
+    if not is_integer(runs) or (runs < 100 and runs != 0):
         raise InvalidParameterError(
             f"runs must be an integer of at least 100, or 0 for no statistics; got {runs!r}.",
             parameter="runs",

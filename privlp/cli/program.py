@@ -91,6 +91,11 @@ def what_is_private(lp: LinearProgram) -> str:
     Where rows come and go, neither their number nor any name is told.
     """
     whole_rows = lp.neighbours.changes_whole_rows
+    return _private_rows(lp) + ("" if whole_rows else f" Public: {lp.neighbours.public_parts(lp)}.")
+
+
+def _private_rows(lp: LinearProgram) -> str:
+    whole_rows = lp.neighbours.changes_whole_rows
     if not whole_rows and not lp.neighbours.private_parts & {"A", "b"}:
         return "Costs are private; all rows are public."
     public = [i for i, private in enumerate(lp.private) if not private]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from privlp.checks import is_one_of, is_probability
+from privlp.checks import PROBABILITY, is_one_of, is_probability
 from privlp.errors import (
     BudgetExceededError,
     InvalidParameterError,
@@ -119,8 +119,7 @@ def protecting(relation: NeighbourRelation, feasible: str | float | None) -> lis
     certain = is_one_of(feasible, ("always",))
     if not certain and not is_probability(feasible):
         raise InvalidParameterError(
-            "feasible must be None, 'always' or a probability between 0 and 1, such as 0.99; got"
-            f" {feasible!r}.",
+            f"feasible must be None, 'always' or {PROBABILITY}, such as 0.99; got {feasible!r}.",
             parameter="feasible",
         )
     promising = always if certain else probably
@@ -156,10 +155,21 @@ def best_run(task: Task, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
     """The name and the planned run of the method that ``"auto"`` takes."""
     found = candidates(task, methods)
     if len(found) == 1:
+        _refuse_unused_width(task, found[0])
         return found[0].name, found[0].plan(found[0].adapted(task))
     proposals = Proposals(task, found)
     best = proposals.best(found)
+    _refuse_unused_width(task, next(method for method in found if method.name == best))
     return best, proposals.planned[best]
+
+
+def _refuse_unused_width(task: Task, method: Method) -> None:
+    """Refuse a declared bound that the method would pass over."""
+    if task.width is not None and method.adapted(task).width is None:
+        raise InvalidParameterError(
+            f"width has no use with method={method.name!r}, which 'auto' takes here. Leave it out.",
+            parameter="width",
+        )
 
 
 def in_short(reasons: Mapping[str, object]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import positive
+from privlp.checks import of_usual_size
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.descent import Descent, noise_of_one_release, requests
@@ -93,7 +93,7 @@ class Mirror(Method):
                 " Rows beyond it are scaled down.",
                 parameter="width",
             )
-        width = positive(task.width, "width", finite=True)
+        width = of_usual_size(task.width, "width")
         if relation.change != "replace":
             raise UnsupportedProblemError(
                 "method='mirror' takes soft rows where records are replaced: prices of rows are"

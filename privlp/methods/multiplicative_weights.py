@@ -195,9 +195,7 @@ def _relation_of(task: Task) -> LowSensitivity:
             parameter="method",
         )
     if not task.form.n_private:
-        raise UnsupportedProblemError(
-            "The program has no private numbers, so there is nothing to protect: use solve_exact."
-        )
+        raise task.unprotected("numbers")
     return relation
 
 

@@ -52,9 +52,7 @@ def private_numbers(task: Task, relation: LowSensitivity) -> list[PrivateNumbers
     """
     numbers = relation.private_numbers(task.form)
     if not numbers:
-        raise UnsupportedProblemError(
-            "The program has no private numbers, so there is nothing to protect: use solve_exact."
-        )
+        raise task.unprotected("numbers")
     return numbers
 
 
@@ -84,7 +82,7 @@ def shares(
 def _given_shares(split: Any, numbers: Sequence[PrivateNumbers]) -> list[float]:
     """The shares of ``split``, checked and scaled to a sum of one."""
     try:
-        entries: list[Any] = list(split)
+        entries: list[Any] = [split] if isinstance(split, bytes) else list(split)
     except TypeError:  # not a sequence
         entries = [split]
     given = [real(share, "split") for share in entries]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import positive, real
+from privlp.checks import of_usual_size, real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.methods.advice import HOPELESS, LARGEST_SHARE_OF_ROWS, about, other_relations
 from privlp.methods.base import Method, PlannedRun
@@ -153,7 +153,7 @@ class Perturbed(Method):
         require_priced_rows(task, public)
         region, width = ReducedPolytope(public), None
         if task.width is not None:
-            width = positive(task.width, "width", finite=True)
+            width = of_usual_size(task.width, "width")
         charges = PerturbedCharges.soft(task, clipped=width is None)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> SoftRowSearch:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import real
+from privlp.checks import of_usual_size, positive, real, require_flag
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.privacy import Accountant, Ledger
 from privlp.problem.data import ProgramData
@@ -63,10 +63,13 @@ class Task:
     def __post_init__(self) -> None:
         if self.opt is not None:
             require_optimum(self.opt)
-        if not isinstance(self.prices, bool | np.bool_):
-            raise InvalidParameterError(
-                f"prices must be True or False, got {self.prices!r}.", parameter="prices"
-            )
+        if self.s is not None:
+            real(self.s, "s")
+        if self.width is not None:
+            for bound in np.ravel(np.array(self.width, dtype=object)):
+                positive(bound, "width", finite=True)
+        self.accuracy()
+        require_flag(self.prices, "prices")
 
     @classmethod
     def of(
@@ -191,7 +194,7 @@ class Task:
                 f" {self.alpha!r}.",
                 parameter="alpha",
             )
-        return alpha
+        return of_usual_size(alpha, "alpha")
 
     def constraint_private(
         self, method: str, *, soft_rows: bool = False, prices: bool = False
@@ -238,12 +241,28 @@ class Task:
 
     def _require_private_rows(self) -> None:
         if not self.public.has_private_rows:
-            raise UnsupportedProblemError(
-                "The program has no private rows, so there is nothing to protect: use solve_exact."
-                " Where a model is read, equalities are public by default; name the private rows by"
-                " private=....",
-                parameter="private",
-            )
+            raise self.unprotected("rows")
+
+    def unprotected(self, what: str) -> UnsupportedProblemError:
+        """The refusal of a program that declares nothing private: what it takes for public.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> from privlp.methods import Task
+        >>> lp = LinearProgram.from_linprog([1, 2], A_eq=[[1, 1]], b_eq=[3])
+        >>> print(Task.of(lp, eps=1.0, delta=1e-6).unprotected("rows"))
+        The program has no private rows. Taken for public: costs c, bounds of variables, 1 public
+        row (an equality). ...
+        """
+        return UnsupportedProblemError(
+            f"The program has no private {what}. Taken for public:"
+            f" {self.relation.public_parts(self.lp)}. A result without noise publishes what it"
+            " depends on. Readers take equalities for public unless told otherwise: if any of this"
+            " holds private data, name its rows by private=..., and write a bound that does as a"
+            " row. Only if all of it may be known, use solve_exact.",
+            parameter="private",
+        )
 
     def refuse_soft_rows(self, method: str) -> None:
         """Refuse a program with a penalty.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import positive
+from privlp.checks import is_missing, positive
 from privlp.errors import InvalidProblemError
 from privlp.models.inputs import column, distinct, nonnegative, range_of_each
 from privlp.models.model import FloatArray, Model
@@ -91,7 +91,12 @@ def min_cost_flow(
     prices = nonnegative(column(costs, "costs", "one cost per arc", m), "costs")
     sizes = nonnegative(column(capacities, "capacities", "one capacity per arc", m), "capacities")
     nodes = list(dict.fromkeys(node for pair in pairs for node in pair))
-    supply = supply.to_dict() if hasattr(supply, "to_dict") else supply
+    if hasattr(supply, "to_dict"):
+        if not supply.index.is_unique:
+            raise InvalidProblemError(
+                "supply names a node twice. Sum its entries.", parameter="supply"
+            )
+        supply = supply.to_dict()
     net = _net_supply(supply, nodes, balanced=shortage_cost is None)
     short = [] if shortage_cost is None else [node for node, units in supply.items() if units < 0]
     if short:
@@ -128,10 +133,16 @@ def _pairs(arcs: Any) -> list[tuple[Any, Any]]:
     """Tail and head of each arc; entries of a table as Python's own numbers or strings."""
     table = arcs.to_numpy() if hasattr(arcs, "to_numpy") else arcs
     given = table.tolist() if isinstance(table, np.ndarray) else list(table)
-    pairs = [tuple(arc) for arc in given if not isinstance(arc, str) and np.ndim(arc) != 0]
+    pairs = [tuple(arc) for arc in given if isinstance(arc, tuple | list | np.ndarray)]
     if not pairs or len(pairs) != len(given) or any(len(pair) != 2 for pair in pairs):
         raise InvalidProblemError(
             "arcs must be a sequence of pairs (tail, head), at least one.", parameter="arcs"
+        )
+    if not all(map(_is_name, (node for pair in pairs for node in pair))):
+        raise InvalidProblemError(
+            "arcs must name both ends of each arc by a string or a number; some names are missing"
+            " or of another kind.",
+            parameter="arcs",
         )
     loops = [str(tail) for tail, head in pairs if tail == head]
     if loops:
@@ -140,6 +151,11 @@ def _pairs(arcs: Any) -> list[tuple[Any, Any]]:
             parameter="arcs",
         )
     return pairs
+
+
+def _is_name(node: Any) -> bool:
+    """Whether a node can be told from all others: NaN is not even itself."""
+    return isinstance(node, Hashable) and not is_missing(node) and node == node  # noqa: PLR0124
 
 
 def _net_supply(supply: Any, nodes: Sequence[Any], *, balanced: bool) -> FloatArray:

@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-import numpy as np
-
-from privlp.errors import InvalidParameterError
+from privlp.checks import require_flag, whole
 from privlp.privacy.accountant import Accountant
 from privlp.privacy.budget_file import FileStore, opened_file
 from privlp.privacy.budget_history import BudgetEvent
@@ -120,6 +118,7 @@ class Budget(Accountant):
         0.25
         >>> folder.cleanup()
         """
+        require_flag(adopt, "adopt")
         return StoredBudget(opened_file(path, eps, delta, composition, adopt=adopt))
 
     # --- ledgers, shares and parts
@@ -174,10 +173,7 @@ class Budget(Accountant):
         >>> round(budget.spent(), 6)
         0.5
         """
-        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-            raise InvalidParameterError(
-                f"count must be a positive integer, got {count!r}.", parameter="count"
-            )
+        count = whole(count, "count", bits=20)
         self.refuse_elsewhere()
         partition = self._series.new_name()
         return [

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from privlp.errors import BudgetFileError, InvalidParameterError
+from privlp.files import path_of
 from privlp.privacy.budget_history import BudgetEvent, event_of
 from privlp.privacy.budget_rule import BudgetRule
 from privlp.privacy.charges import Call
@@ -166,10 +167,7 @@ def opened_file(
     adopt: bool,
 ) -> FileStore:
     """Open a file, or make it; see :meth:`privlp.Budget.open`."""
-    if not isinstance(path, str | os.PathLike) or "\0" in str(os.fspath(path)):
-        raise InvalidParameterError(
-            f"path must be the path of a file, got {path!r}.", parameter="path"
-        )
+    path = path_of(path)
     if (eps is None) != (delta is None):
         raise InvalidParameterError(
             "Give both eps and delta; or neither, to open an existing file."

@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from privlp.errors import InvalidParameterError
+from privlp.checks import whole
 from privlp.float_errors import unnoticed
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.prices import Price
@@ -36,12 +34,9 @@ class Charge:
         InvalidParameterError
             If `count` is not a positive integer, or not one that the mechanism has a price for.
         """
-        if not isinstance(count, int | np.integer) or count < 1:
-            raise InvalidParameterError(
-                f"count must be a positive integer, got {count!r}.", parameter="count"
-            )
-        mechanism.of_draw(0, int(count))  # refuses a count that the mechanism has no price for
-        words = (mechanism.sensitivity, mechanism.parameter, int(count), mechanism.arithmetic)
+        count = whole(count, "count")
+        mechanism.of_draw(0, count)  # refuses a count that the mechanism has no price for
+        words = (mechanism.sensitivity, mechanism.parameter, count, mechanism.arithmetic)
         price = replace(mechanism.price, chance=mechanism.chance)
         return cls(price, LedgerEntry(purpose, mechanism.name, *words))
 

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from randomgen import ChaCha
 
+from privlp.checks import is_integer
 from privlp.errors import InvalidParameterError
 from privlp.privacy.mechanisms import Mechanism
 from privlp.privacy.unique import Unique
@@ -58,7 +59,7 @@ class Randomness(Unique):
             self._generator = np.random.Generator(ChaCha(key=secrets.randbits(256), rounds=20))
         elif isinstance(rng, np.random.Generator):
             self._generator = rng
-        elif isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
+        elif is_integer(rng) and rng >= 0:
             self._generator = np.random.default_rng(int(rng))
         else:
             raise InvalidParameterError(

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from privlp.checks import as_floats
 from privlp.errors import InvalidProblemError
-from privlp.problem.row_source import RowSource
+from privlp.problem.row_source import RowSource, other_blocks
 from privlp.problem.validation import is_mapped
 
 
@@ -25,16 +25,14 @@ class BlockSequence(RowSource):
         for ``A[i]``, any number of times.
     b : sequence of arrays, or array of shape (n,)
         Right-hand sides of each block, or of all rows.
+    quote : bool
+        Whether messages may tell the number of blocks.
     """
 
-    def __init__(self, A: Sequence[Any], b: Any) -> None:
+    def __init__(self, A: Sequence[Any], b: Any, *, quote: bool) -> None:
         self._A, self._b = A, _in_blocks(b, A)
         if len(self._b) != len(A):
-            raise InvalidProblemError(
-                f"b has {len(self._b)} blocks, but A has {len(A)}: one block of right-hand sides"
-                " for each block of rows.",
-                parameter="b",
-            )
+            raise other_blocks(len(self._b), len(A), quote=quote)
         self.in_memory_anyway = isinstance(A, list | tuple) and not any(map(is_mapped, A))
 
     def __len__(self) -> int:

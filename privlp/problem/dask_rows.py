@@ -9,7 +9,7 @@ import numpy as np
 
 from privlp.checks import as_floats
 from privlp.errors import InvalidProblemError
-from privlp.problem.row_source import Found, RowSource, inspected
+from privlp.problem.row_source import Found, RowSource, inspected, other_blocks
 
 
 class DaskRows(RowSource):
@@ -21,6 +21,8 @@ class DaskRows(RowSource):
         Each block holds whole rows.
     b : dask.array or dask.dataframe series, or array_like, shape (n,)
         In the same blocks.
+    quote : bool
+        Whether messages may tell the number of blocks.
 
     Attributes
     ----------
@@ -28,17 +30,15 @@ class DaskRows(RowSource):
         A and b of each block.
     """
 
-    def __init__(self, A: Any, b: Any) -> None:
+    def __init__(self, A: Any, b: Any, *, quote: bool) -> None:
         if is_dask(b):
             _check_chunks(A, b)
         else:
             b = _like(A, b)
         rows, sides = ([*np.ravel(each.to_delayed())] for each in (A, b))
         if len(rows) != len(sides):
-            raise InvalidProblemError(
-                f"b has {len(sides)} blocks, but A has {len(rows)}: one block of right-hand sides"
-                " for each block of rows. Take both from the same collection.",
-                parameter="b",
+            raise other_blocks(
+                len(sides), len(rows), " Take both from the same collection.", quote=quote
             )
         self.blocks = list(zip(rows, sides, strict=True))
 

@@ -17,9 +17,15 @@ import scipy.sparse as sp
 
 from privlp.checks import as_sparse
 from privlp.errors import ReadError
-from privlp.files import whole_file
+from privlp.files import path_of, whole_file
 from privlp.problem.data import ProgramData
-from privlp.problem.mps_check import TAKEN_NAMES, check_layout, check_mps, unreadable
+from privlp.problem.mps_check import (
+    TAKEN_NAMES,
+    check_bounds_once,
+    check_layout,
+    check_mps,
+    unreadable,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -70,7 +76,11 @@ def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
 
 
 def read_model(
-    path: str | os.PathLike[str], *, relax: bool = False, quote: bool = True
+    path: str | os.PathLike[str],
+    *,
+    relax: bool = False,
+    quote: bool = True,
+    largest_unpacked: int | None = None,
 ) -> highspy.HighsLp:
     """Parse a model file. Errors may `quote` numbers of lines and names of rows, or not.
 
@@ -81,14 +91,15 @@ def read_model(
     ReadError
         If the file is missing, unreadable, or no linear program.
     """
-    location = os.fsdecode(path)
+    location = path_of(path)
     if not os.path.isfile(location):
         raise ReadError(f"There is no file {location!r}.")
-    text = check_layout(location, quote=quote)
+    text = check_layout(location, quote=quote, largest_unpacked=largest_unpacked)
     highs, status, warnings = _parse(location)
     if status == highspy.HighsStatus.kError:
         raise unreadable(location)
     if warnings:
+        check_bounds_once(location, text, quote=quote)
         raise ReadError(
             f"{location!r} has undeclared or duplicate entries, which HiGHS would pass over."
         )
@@ -301,6 +312,7 @@ def write_model(lp: ProgramData, path: str | os.PathLike[str]) -> None:
     ReadError
         If HiGHS cannot write there, or not all of it, or could not read a name of a variable again.
     """
+    location = path_of(path)
     taken = [name for name in lp.variable_names or () if name.upper() in TAKEN_NAMES]
     if taken:
         raise ReadError(
@@ -313,18 +325,16 @@ def write_model(lp: ProgramData, path: str | os.PathLike[str]) -> None:
     model.row_names_, model.col_names_ = _writable(model.row_names_), _writable(model.col_names_)
     highs.passModel(model)
     refusal = (
-        f"HiGHS cannot write a model to {os.fspath(path)!r}. Check the folder and the file ending"
-        " (.mps)."
+        f"HiGHS cannot write a model to {location!r}. Check the folder and the file ending (.mps)."
     )
     try:
-        with whole_file(path) as unfinished:
+        with whole_file(location) as unfinished:
             if highs.writeModel(os.fspath(unfinished)) == highspy.HighsStatus.kError:
                 raise ReadError(refusal)
             # HiGHS does not report a full disk.
             if unfinished.is_file() and not _has_last_line(unfinished):
                 raise ReadError(
-                    f"HiGHS could not write all of the model to {os.fspath(path)!r}. Is the disk"
-                    " full?"
+                    f"HiGHS could not write all of the model to {location!r}. Is the disk full?"
                 )
     except OSError as error:
         raise ReadError(refusal) from error

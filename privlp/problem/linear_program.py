@@ -53,9 +53,12 @@ class LinearProgram(ModelReaders, FileReaders, ProgramData):
         parts.
     private : mask, indices, pattern, or sequence of names and patterns, optional
         The private rows: all by default. A pattern is a glob over row names; several select the
-        rows that match any.
+        rows that match any. A mask holds booleans; integers are row indices, each given once. So
+        flags 0 and 1 of a type of integers are refused: give ``np.asarray(flags, dtype=bool)``. The
+        only indices that could be such flags, 0 and 1 for two rows and 0 for one, name all rows.
     groups : array_like, shape (n,), optional
-        Record that owns each row, for records with several rows. Only private rows count.
+        Record that owns each row, for records with several rows. Only private rows count. Ids are
+        numbers or names, and none is missing.
     bounds : pair or sequence of pairs
         Bounds on x as in :func:`scipy.optimize.linprog`; public.
     penalty : float, array_like of shape (n,) or (n, 2), or dict, optional
@@ -242,6 +245,7 @@ class LinearProgram(ModelReaders, FileReaders, ProgramData):
 
     def __repr__(self) -> str:
         n, d = self.shape
+        whole_rows = self.neighbours.changes_whole_rows
         rows = f"{n} rows ({int(self.private.sum())} private)"
         if self.neighbours.hides_rows:
             # The public rows are shown: a pattern may have matched fewer rows than was meant.
@@ -253,8 +257,9 @@ class LinearProgram(ModelReaders, FileReaders, ProgramData):
             )
         storage = "sparse" if self.is_sparse else "dense"
         storage += ", in blocks" if self.in_blocks else ""
+        known = "" if whole_rows else f"; public: {self.neighbours.public_parts(self)}"
         title = f"{self.name!r}, " if self.name else ""
         return (
             f"LinearProgram({title}{self.sense}, {rows}, {d} variables, {storage},"
-            f" {self.neighbours.describe(self)})"
+            f" {self.neighbours.describe(self)}{known})"
         )

@@ -8,13 +8,13 @@ looks for such lines.
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from privlp.errors import ReadError
+from privlp.files import is_packed, unpacked
 
 _NUMBER = rb"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eEdD][-+]?\d++)?+"
 _NAME = rb"[ \t]++[^\s]++"
@@ -80,10 +80,14 @@ _TAKEN = re.compile(
 _QUADRATIC = (b"QUADOBJ", b"QMATRIX", b"QSECTION")
 
 
-def check_layout(path: str, *, quote: bool = True) -> bytes:
+_MORE = ", or allow more by from_mps(..., largest_unpacked=BYTES)"
+
+
+def check_layout(path: str, *, quote: bool = True, largest_unpacked: int | None = None) -> bytes:
     """Look for what HiGHS would not understand, before it sees it.
 
-    Errors may `quote` the numbers of lines, or not.
+    Errors may `quote` the numbers of lines, or not. A gzipped file is refused if it is too large:
+    see :func:`privlp.files.unpacked`.
 
     Returns
     -------
@@ -98,9 +102,15 @@ def check_layout(path: str, *, quote: bool = True) -> bytes:
         With the number of the first such line.
     """
     kind = path.lower().removesuffix(".gz")
+    try:
+        hidden = is_packed(path) and not path.lower().endswith(".gz")
+    except OSError:
+        raise unreadable(path) from None
+    if hidden:
+        raise ReadError(f"{path!r} is gzipped, so its name must end in .gz.")
     if not path.lower().endswith((".mps", ".lp", ".gz")):
         return b""
-    text = _read(path)
+    text = _read(path, largest_unpacked)
     if kind.endswith(".lp") and re.search(rb"[-+]\s*+>", re.sub(rb"\\[^\n]*+", b"", text)):
         raise ReadError(
             f"{path!r} has a sign before >, as in an indicator constraint (->); privlp solves"
@@ -258,11 +268,53 @@ def check_mps(
             )
 
 
-def _read(path: str) -> bytes:
+#: Which sides of a variable each kind of bound sets.
+_SIDES_OF_BOUND = {
+    **dict.fromkeys((b"LO", b"LI", b"MI"), ("lower",)),
+    **dict.fromkeys((b"UP", b"UI", b"SC", b"PL"), ("upper",)),
+    **dict.fromkeys((b"FR", b"FX", b"BV"), ("lower", "upper")),
+}
+
+
+def check_bounds_once(path: str, text: bytes, *, quote: bool = True) -> None:
+    """Refuse a variable that gets one of its bounds twice: HiGHS passes over the second.
+
+    Raises
+    ------
+    ReadError
+        With the variable and both kinds, and the line if it may `quote` that.
+    """
+    start = _first_line(text.upper(), b"BOUNDS")
+    known: dict[tuple[bytes, str], bytes] = {}
+    for number, line in enumerate(text[start:].splitlines(), text.count(b"\n", 0, start)):
+        if line[:1] not in b" \t":
+            return  # the next section
+        fields = line.split()
+        kind = fields[0].upper() if fields else b"*"
+        names = fields[1:4] if len(fields) < 4 else fields[2:3]
+        if kind not in _SIDES_OF_BOUND or not names:
+            continue
+        # Three fields end with a number, but for kinds that need none.
+        needs_none = kind in (b"FR", b"MI", b"PL", b"BV")
+        variable = names[-2] if len(fields) == 3 and not needs_none else names[-1]
+        for side in _SIDES_OF_BOUND[kind]:
+            first = known.get((variable, side))
+            if first is not None:
+                where = f"line {number}, section BOUNDS" if quote else "section BOUNDS"
+                raise ReadError(
+                    f"{path!r}, {where}: variable {variable.decode(errors='replace')!r} gets its"
+                    f" {side} bound twice, by {first.decode()} and by {kind.decode()}. HiGHS would"
+                    " pass over the second: keep one of them."
+                )
+            known[variable, side] = kind
+
+
+def _read(path: str, largest_unpacked: int | None) -> bytes:
     """The whole text, with a line break before its first line."""
     try:
-        raw = Path(path).read_bytes()
-        return b"\n" + (gzip.decompress(raw) if path.lower().endswith(".gz") else raw)
+        if path.lower().endswith(".gz"):
+            return b"\n" + unpacked(path, largest_unpacked, advice=_MORE)
+        return b"\n" + Path(path).read_bytes()
     except (OSError, EOFError, zlib.error):
         raise unreadable(path) from None
 

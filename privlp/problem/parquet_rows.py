@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from privlp.checks import frozen
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
+from privlp.files import path_of
 from privlp.problem.row_source import Found, RowSource, inspected
 
 # Entries of a block, about: 32 megabytes in double precision.
@@ -59,7 +60,7 @@ class ParquetRows(RowSource):
     ) -> None:
         self._parquet, self._types = _pyarrow()
         self._sparse, self._quote = sparse, quote
-        files = _files(Path(path))
+        files = _files(Path(path_of(path)))
         self._rhs = rhs
         self.columns = self._names(files[0], columns)
         self._single = True
@@ -218,11 +219,15 @@ def _files(path: Path) -> list[Path]:
     """The files of a folder, or one file."""
     if not path.is_dir():
         if not path.is_file():
-            raise InvalidParameterError(f"There is no file or folder {path}.", parameter="path")
+            raise InvalidParameterError(
+                f"There is no file or folder {str(path)!r}.", parameter="path"
+            )
         return [path]
     files = sorted(file for file in path.rglob("*.parquet") if file.is_file())
     if not files:
-        raise InvalidParameterError(f"Folder {path} has no *.parquet file.", parameter="path")
+        raise InvalidParameterError(
+            f"Folder {str(path)!r} has no *.parquet file.", parameter="path"
+        )
     return files
 
 

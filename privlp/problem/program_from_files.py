@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import require_flag
 from privlp.errors import InvalidParameterError
 from privlp.problem.parquet_rows import ParquetRows
 from privlp.problem.program_reader import ProgramReader, hides_rows
@@ -31,8 +32,12 @@ class FileReaders(ProgramReader):
         box: float | None = None,
         penalty: Any = None,
         relax: bool = False,
+        largest_unpacked: int | None = None,
     ) -> Self:
         """Read an MPS or LP file through HiGHS (gzipped too, from HiGHS 1.15).
+
+        Where only numbers are private (:class:`~privlp.ScalarPrivate` and its like), costs, bounds
+        and equalities are public unless told otherwise; the program's ``repr`` says what is.
 
         Parameters
         ----------
@@ -51,12 +56,15 @@ class FileReaders(ProgramReader):
         relax : bool
             Whether integer and semi-continuous variables may take any value within their bounds
             (for the latter, 0 and all below their upper bound). Refused by default.
+        largest_unpacked : int, optional
+            Bytes that a gzipped file may hold. By default it may hold 2^30, and beyond 64 megabytes
+            not more than 100 times its own size: a small file must not take all memory.
 
         Raises
         ------
         ReadError
-            If HiGHS cannot parse the file, or it holds integer variables (without `relax`) or a
-            quadratic objective.
+            If HiGHS cannot parse the file, it is too large when it is unpacked, or it holds integer
+            variables (without `relax`) or a quadratic objective.
         InvalidProblemError
             If what it holds is malformed (for instance a NaN).
 
@@ -72,7 +80,12 @@ class FileReaders(ProgramReader):
         ...     LinearProgram.from_mps(path, private="patient*").private
         array([ True, False])
         """
-        fields = read_mps(path, relax=relax, quote=not hides_rows(neighbours))
+        fields = read_mps(
+            path,
+            relax=relax,
+            quote=not hides_rows(neighbours),
+            largest_unpacked=largest_unpacked,
+        )
         return cls._read(fields, neighbours, private, groups, box, penalty)
 
     @classmethod
@@ -94,7 +107,8 @@ class FileReaders(ProgramReader):
     ) -> Self:
         """Rows A x <= b from Parquet files, which are read a part at a time and never as a whole.
 
-        Each line of a file is a private row. Public limits on variables are bounds.
+        Each line of a file is a private row. Costs are public, and so are limits on variables,
+        which are bounds.
 
         Parameters
         ----------
@@ -135,6 +149,7 @@ class FileReaders(ProgramReader):
         >>> lp.shape, lp.variable_names, exact.x
         ((2, 2), ('oats', 'milk'), array([1.5, 0.5]))
         """
+        require_flag(sparse, "sparse")
         if isinstance(c, Mapping):
             columns = tuple(c) if columns is None else columns
             c = _by_name(c, columns)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from privlp.errors import InvalidParameterError
 from privlp.problem.cvxpy_reader import read_cvxpy
 from privlp.problem.program_reader import ProgramReader, hides_rows
-from privlp.problem.readers import read_linprog
+from privlp.problem.readers import read_linprog, require_continuous
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
 
@@ -32,6 +32,7 @@ class ModelReaders(ProgramReader):
         b_eq: Any = None,
         bounds: Any = (0, None),
         *,
+        integrality: Any = None,
         neighbours: NeighbourRelation | None = None,
         private: Any = None,
         groups: Any = None,
@@ -40,9 +41,17 @@ class ModelReaders(ProgramReader):
     ) -> Self:
         """Take the arguments of :func:`scipy.optimize.linprog`, in its order.
 
+        Where only numbers are private (:class:`~privlp.ScalarPrivate` and its like), costs, bounds
+        and equalities are public unless told otherwise; the program's ``repr`` says what is.
+
         The rows of A_ub come first, then those of A_eq. By default inequalities are private and
         equalities public; under ``change="add-remove"`` every row is private. The options are those
-        of :meth:`from_mps`.
+        of :meth:`from_mps`. Of `integrality` only zeros are taken, for variables of any value.
+
+        Raises
+        ------
+        InvalidProblemError
+            If what is given is malformed, or `integrality` asks for integers.
 
         Examples
         --------
@@ -52,6 +61,7 @@ class ModelReaders(ProgramReader):
         >>> solve_exact(lp).x
         array([10., -3.])
         """
+        require_continuous(integrality)
         fields = read_linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, quote=not hides_rows(neighbours))
         return cls._read(fields, neighbours, private, groups, box, penalty)
 
@@ -67,6 +77,9 @@ class ModelReaders(ProgramReader):
         penalty: Any = None,
     ) -> Self:
         """Convert a CVXPY problem that is a linear program.
+
+        Where only numbers are private (:class:`~privlp.ScalarPrivate` and its like), costs, bounds
+        and equalities are public unless told otherwise; the program's ``repr`` says what is.
 
         Constraints must be affine. The objective may hold sums, means and positive multiples of
         ``abs``, ``maximum``, ``minimum``, ``max``, ``min``, ``pos``, ``neg``, ``norm1``,

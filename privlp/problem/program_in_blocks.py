@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import is_real
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem.block_sequences import BlockSequence, is_sequence_of_blocks
 from privlp.problem.dask_rows import DaskRows, is_dask
@@ -44,9 +44,9 @@ def source_of(A: Any, b: Any, *, quote: bool) -> RowSource | None:
             )
         return A
     if is_dask(A):
-        source: RowSource = DaskRows(A, b)
+        source: RowSource = DaskRows(A, b, quote=quote)
     elif is_sequence_of_blocks(A):
-        source = BlockSequence(A, b)
+        source = BlockSequence(A, b, quote=quote)
     else:
         return None
     source.check(quote=quote)
@@ -76,7 +76,7 @@ def check_in_blocks(lp: ProgramData) -> None:
             raise InvalidParameterError(
                 f"{name} cannot be given for rows in blocks. {advice}", parameter=name
             )
-    if not (isinstance(lp.penalty, Real | None) or _is_constant(lp.penalty)):
+    if not (lp.penalty is None or is_real(lp.penalty) or _is_constant(lp.penalty)):
         raise InvalidParameterError(
             "penalty must be one number for all rows where rows are in blocks.", parameter="penalty"
         )

@@ -12,21 +12,26 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from privlp.checks import as_floats
+from privlp.checks import as_floats, require_flag
 from privlp.errors import InvalidProblemError
 from privlp.problem import validation
 from privlp.problem.highs_model import read_model
 
 
 def read_mps(
-    path: str | os.PathLike[str], *, relax: bool = False, quote: bool = True
+    path: str | os.PathLike[str],
+    *,
+    relax: bool = False,
+    quote: bool = True,
+    largest_unpacked: int | None = None,
 ) -> dict[str, Any]:
     """Fields of the program in a model file, with the file's own names, sense and offset.
 
     With `relax`, integer variables may take any value. Where the number and names of rows are
     private, errors may not `quote` lines or rows of the file.
     """
-    model = read_model(path, relax=relax, quote=quote)
+    require_flag(relax, "relax")
+    model = read_model(path, relax=relax, quote=quote, largest_unpacked=largest_unpacked)
     parts = (model.a_matrix_.value_, model.a_matrix_.index_, model.a_matrix_.start_)
     layout = (
         sp.csc_array if model.a_matrix_.format_ == highspy.MatrixFormat.kColwise else sp.csr_array
@@ -109,6 +114,24 @@ def read_linprog(
             [np.broadcast_to(end, d) for end in validation.variable_bounds(bounds, d, quote=quote)]
         ),
     }
+
+
+def require_continuous(integrality: Any) -> None:
+    """Refuse SciPy's `integrality` unless it is 0 for every variable.
+
+    Raises
+    ------
+    InvalidProblemError
+        With why integers are out, and what to do.
+    """
+    if integrality is not None and np.any(as_floats(integrality, "integrality") != 0):
+        raise InvalidProblemError(
+            "integrality asks for integer or semi-continuous variables; privlp solves linear"
+            " programs only: what it protects and promises holds for points of any value, and"
+            " rounding them may violate rows. Leave integrality out to let variables take any value"
+            " within their bounds.",
+            parameter="integrality",
+        )
 
 
 def _block(matrix: Any, name: str, columns: int | None) -> Any:

@@ -8,14 +8,23 @@ is private.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import as_floats, frozen
+from privlp.checks import (
+    LARGEST,
+    SMALLEST,
+    are_places,
+    as_floats,
+    frozen,
+    is_integer,
+    is_real,
+    real,
+)
 from privlp.errors import InvalidProblemError
 
 BoolArray = npt.NDArray[np.bool_]
@@ -57,28 +66,56 @@ def row_mask(
 ) -> BoolArray:
     """Boolean mask of the private rows, (size,).
 
-    `selection` is a mask, indices, a glob over the names, or a sequence of names and globs; all
-    rows without it. Where errors may not `quote`, a name or pattern may select no row: the only
-    row that it selected may have left.
+    `selection` is a mask, distinct indices, a glob over the names, or a sequence of names and
+    globs; all rows without it. Where errors may not `quote`, a name or pattern may select no row:
+    the only row that it selected may have left.
     """
     if selection is None:
         return frozen(np.ones(size, dtype=bool))
     if isinstance(selection, str):
         return frozen(_matching(selection, size, row_names, quote=quote))
+    kinds = _kinds(selection)
+    if kinds == {"name"}:
+        names_given = map(str, np.asarray(selection, dtype=object))
+        return frozen(_named(names_given, size, row_names, quote=quote))
+    if kinds == {"flag"}:
+        return frozen(_given_mask(np.array(selection, dtype=bool), size, quote=quote))
+    if kinds <= {"number"}:
+        return frozen(_indexed(np.asarray(selection), size, quote=quote))
+    raise _no_selection(size, quote=quote)
+
+
+def _kinds(selection: Any) -> set[str]:
+    """What a list of rows holds: flags (of any shape), names, numbers, or something else."""
+    if np.ma.is_masked(selection):
+        return {"masked"}
     try:
-        chosen = np.asarray(selection)
+        entries = np.asarray(selection, dtype=None if hasattr(selection, "dtype") else object)
     except ValueError:
-        chosen = None  # raised below: this error quotes a shape, and would stay as the context
-    if chosen is None:
-        raise InvalidProblemError(
-            "private must be a boolean mask, row indices, or row names; got a ragged sequence.",
-            parameter="private",
-        )
-    if chosen.dtype == bool:
-        return frozen(_given_mask(chosen, size, quote=quote))
-    if chosen.dtype.kind in "US":
-        return frozen(_named(map(str, chosen.ravel()), size, row_names, quote=quote))
-    return frozen(_indexed(chosen, size, quote=quote))
+        return {"ragged"}
+    if entries.dtype.kind == "O" or not entries.size:
+        kinds = set(map(_kind, entries.flat))
+    else:
+        kinds = {_KIND_OF_DTYPE.get(entries.dtype.kind, "else")}
+    return kinds if entries.ndim == 1 or kinds == {"flag"} else {"no list"}
+
+
+def _no_selection(size: int, *, quote: bool) -> InvalidProblemError:
+    """What `private` must be: a row that is public by mistake has no protection."""
+    indices = f"row indices in [0, {size})" if quote else "indices of rows that there are"
+    return InvalidProblemError(
+        f"private must be a boolean mask, {indices}, or row names; each once, all of one kind.",
+        parameter="private",
+    )
+
+
+_KIND_OF_DTYPE = {"b": "flag", "i": "number", "u": "number", "U": "name", "T": "name"}
+
+
+def _kind(entry: Any) -> str:
+    if isinstance(entry, bool | np.bool_):
+        return "flag"
+    return "name" if isinstance(entry, str) else "number" if is_integer(entry) else "else"
 
 
 def _given_mask(mask: BoolArray, size: int, *, quote: bool) -> BoolArray:
@@ -106,11 +143,20 @@ def _named(
 
 
 def _indexed(rows: npt.NDArray[Any], size: int, *, quote: bool) -> BoolArray:
-    if rows.size and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= size):
-        indices = f"row indices in [0, {size})" if quote else "indices of rows that there are"
+    """The mask of row indices.
+
+    Flags 0 and 1 are no indices: a mask of integers would make rows 0 and 1 private, and all others
+    public. Where distinct indices could be flags, they name every row, and all are private.
+    """
+    if rows.size and np.isin(rows, (0, 1)).all() and not are_places(rows, size):
         raise InvalidProblemError(
-            f"private must be a boolean mask, {indices}, or row names.", parameter="private"
+            "private holds only the numbers 0 and 1, as flags do. For a mask give booleans:"
+            " np.asarray(private, dtype=bool). For row indices give each index once:"
+            " np.flatnonzero(mask).",
+            parameter="private",
         )
+    if not are_places(rows, size):
+        raise _no_selection(size, quote=quote)
     mask = np.zeros(size, dtype=bool)
     mask[rows.astype(int)] = True
     return mask
@@ -144,6 +190,7 @@ def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:
     """The record that owns each row, (n,), or None."""
     if groups is None:
         return None
+    masked = np.ma.is_masked(groups)
     try:
         ids = np.array(groups)
         np.unique(ids)
@@ -156,7 +203,19 @@ def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:
         )
     if ids.shape != (n,):
         given = f"has shape {ids.shape}; it needs" if quote else "must hold"
-        raise InvalidProblemError(f"groups {given} one record id for {each}.")
+        raise InvalidProblemError(f"groups {given} one record id for {each}.", parameter="groups")
+    if masked or (ids.size and (ids != ids).any()):  # noqa: PLR0124 (NaN differs from itself)
+        raise InvalidProblemError(
+            "groups has missing record ids. Rows without a known owner may belong to one record:"
+            " give each row its owner.",
+            parameter="groups",
+        )
+    if n and all(isinstance(own, bool) for own in ids.tolist()):
+        raise InvalidProblemError(
+            f"groups must hold one record id for {each}, and a mask holds none. Say by private"
+            " which rows are private.",
+            parameter="groups",
+        )
     return frozen(ids)
 
 
@@ -174,10 +233,9 @@ def penalties(
         return None
     if isinstance(penalty, Mapping):
         return frozen(_by_name(penalty, private, row_names, quote=quote))
-    try:
-        prices = as_floats(penalty, "penalty")
-    except InvalidProblemError:
-        prices = np.array(np.nan)
+    prices = np.array(np.nan)
+    with suppress(InvalidProblemError):
+        prices = as_floats(penalty, "penalty", flags=False)
     prices = np.where(private, prices, np.inf) if prices.ndim == 0 else prices
     if prices.shape not in (private.shape, (*private.shape, 2)) or not (prices > 0).all():
         raise InvalidProblemError(
@@ -185,6 +243,9 @@ def penalties(
             " row, or two per row, for its lower and its upper side.",
             parameter="penalty",
         )
+    finite = prices[np.isfinite(prices)]
+    if not ((finite >= SMALLEST) & (finite <= LARGEST)).all():
+        raise InvalidProblemError(_price_beyond("penalty"), parameter="penalty")
     if prices.ndim == 2 and (np.isfinite(prices[:, 0]) != np.isfinite(prices[:, 1])).any():
         raise InvalidProblemError(
             "penalty makes one side of a row soft and the other one hard: write them as two rows,"
@@ -192,6 +253,13 @@ def penalties(
             parameter="penalty",
         )
     return frozen(prices)
+
+
+def _price_beyond(what: str) -> str:
+    return (
+        f"{what} must lie between {SMALLEST:g} and {LARGEST:g}, or be inf for a hard row: beyond,"
+        " numbers overflow."
+    )
 
 
 def _by_name(
@@ -209,11 +277,15 @@ def _by_name(
                 f" prices; a key is of type {type(pattern).__name__}.",
                 parameter="penalty",
             )
-        number = price if isinstance(price, Real) and not isinstance(price, bool) else np.nan
-        if not 0 < float(number) < np.inf:
+        number = real(price, "penalty") if is_real(price) else np.nan
+        if not 0 < number < np.inf:
             raise InvalidProblemError(
                 f"The penalty of {pattern!r} must be a positive finite number, got {price!r}.",
                 parameter="penalty",
+            )
+        if not SMALLEST <= number <= LARGEST:
+            raise InvalidProblemError(
+                _price_beyond(f"The penalty of {pattern!r}"), parameter="penalty"
             )
         matching = _matching(pattern, private.size, row_names, "penalty", quote=quote) & private
         if quote and not matching.any():
@@ -222,5 +294,5 @@ def _by_name(
                 " equalities are public by default; name the private rows by private=....",
                 parameter="penalty",
             )
-        prices[matching] = float(number)
+        prices[matching] = number
     return prices

@@ -57,6 +57,19 @@ def inspected(A: Any, b: Any) -> Found:
     return Found(matrix.shape[0], matrix.shape[1], True, size)
 
 
+def other_blocks(sides: int, rows: int, advice: str = "", *, quote: bool) -> InvalidProblemError:
+    """The refusal of right-hand sides in other blocks than the rows are in.
+
+    How many blocks there are tells how many rows, about.
+    """
+    counts = (
+        f"b has {sides} blocks, but A has {rows}" if quote else "b and A differ in their blocks"
+    )
+    return InvalidProblemError(
+        f"{counts}: one block of right-hand sides for each block of rows.{advice}", parameter="b"
+    )
+
+
 class RowSource(ABC):
     """Rows A x <= b in blocks.
 

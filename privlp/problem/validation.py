@@ -159,7 +159,8 @@ def vector(values: Any, size: int, name: str, meaning: str, *, quote: bool = Tru
         )
         raise InvalidProblemError(
             f"{where} is NaN, infinite or beyond {LARGEST_VALUE:g}; every entry must be a finite"
-            " number."
+            " number.",
+            parameter=name,
         )
     return frozen(clean)
 
@@ -212,7 +213,8 @@ def _interval_end(
     if wrong.any():
         raise InvalidProblemError(
             f"The bounds of {name(int(np.argmax(wrong)))} contain NaN or an infinity of the wrong"
-            " sign."
+            " sign.",
+            parameter=argument,
         )
     return clean
 
@@ -269,7 +271,7 @@ def _pairs(bounds: Any) -> Any:
 def _end(value: Any, absent: float) -> float:
     """One bound as a float."""
     if (
-        isinstance(value, str | bytes | complex | np.complexfloating)
+        isinstance(value, str | bytes | complex | np.complexfloating | np.timedelta64)
         or np.ma.is_masked(value)
         or np.ndim(value) > 0
     ):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import real
+from privlp.checks import of_usual_size, real
 from privlp.errors import InvalidParameterError
 
 
@@ -32,6 +32,8 @@ def range_of(opt: Any) -> tuple[float, float]:
             f"opt=(low, high) must be two finite numbers in rising order, got {opt!r}.",
             parameter="opt",
         )
+    _require_usual_size(low)
+    _require_usual_size(high)
     return low, high
 
 
@@ -58,6 +60,13 @@ def require_optimum(opt: Any) -> None:
         raise InvalidParameterError(
             f"opt must be a finite number, or a range (low, high), got {opt!r}.", parameter="opt"
         )
+    else:
+        _require_usual_size(opt)
+
+
+def _require_usual_size(end: float) -> None:
+    if end != 0:
+        of_usual_size(abs(end), "opt")
 
 
 def _is_sequence(opt: Any) -> bool:

@@ -38,6 +38,19 @@ class NeighbourRelation(ABC):
         'constraint-private: one record (at most 2 rows) replaced'
         """
 
+    def public_parts(self, lp: ProgramData) -> str:
+        """What of `lp` is public, in words.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram, ScalarPrivate
+        >>> demand = {"row_lower": [3], "private": [], "neighbours": ScalarPrivate(1)}
+        >>> lp = LinearProgram([1, 2], [[1, 1]], [3], **demand)
+        >>> lp.neighbours.public_parts(lp)
+        'costs c, all coefficients A, bounds of variables, 1 public row (an equality)'
+        """
+        return ", ".join(["costs c", "bounds of variables", *public_rows(lp)])
+
     #: Whether a whole row may change. Then methods let some of the rows be violated.
     changes_whole_rows: ClassVar[bool] = False
 
@@ -213,6 +226,16 @@ class NeighbourRelation(ABC):
         >>> abs(one.b - other.b)
         array([0.5, 0.5])
         """
+
+
+def public_rows(lp: ProgramData) -> list[str]:
+    """How many rows are public, and how many of them equalities, in words; empty if none is."""
+    rows, equal = int((~lp.private).sum()), int((~lp.private & (lp.row_lower == lp.b)).sum())
+    if not rows:
+        return []
+    if rows == 1:
+        return ["1 public row (an equality)" if equal else "1 public row"]
+    return [f"{rows} public rows" + (f" ({equal} of them equalities)" if equal else "")]
 
 
 def own_name(kind: type) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import is_one_of
+from privlp.checks import is_one_of, whole
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
 from privlp.problem.standard_form import StandardForm
@@ -19,9 +19,6 @@ from privlp.relations.extreme_rows import extreme_rows, with_rows, without_rows
 
 # Programs with no more coefficients than this are cheap to write anew.
 _FEW_ENTRIES = 1_000_000
-
-# Larger integers are not exact as floats.
-_LARGEST_COUNT = 2**53
 
 
 @dataclass(frozen=True)
@@ -74,9 +71,9 @@ class ConstraintPrivate(NeighbourRelation):
                 f"change must be 'replace' or 'add-remove', got {self.change!r}.",
                 parameter="change",
             )
-        object.__setattr__(self, "rows_per_record", _count(self.rows_per_record, "rows_per_record"))
+        object.__setattr__(self, "rows_per_record", whole(self.rows_per_record, "rows_per_record"))
         if self.nominal_n is not None:
-            object.__setattr__(self, "nominal_n", _count(self.nominal_n, "nominal_n"))
+            object.__setattr__(self, "nominal_n", whole(self.nominal_n, "nominal_n"))
         if self.change == "add-remove" and self.nominal_n is None:
             raise InvalidParameterError(
                 "change='add-remove' makes the number of rows private: give a public nominal_n.",
@@ -379,14 +376,3 @@ class ConstraintPrivate(NeighbourRelation):
             lp.sides()[rows] if self.change == "add-remove" else np.ones(len(rows), dtype=np.int64)
         )
         return rows[np.cumsum(sides) <= self.rows_per_record]
-
-
-def _count(value: object, name: str) -> int:
-    """A positive integer as a Python int: NumPy's small ones would overflow in formulas."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise InvalidParameterError(
-            f"{name} must be a positive integer, got {value!r}.", parameter=name
-        )
-    if value > _LARGEST_COUNT:
-        raise InvalidParameterError(f"{name} must be at most 2^53.", parameter=name)
-    return int(value)

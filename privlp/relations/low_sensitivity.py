@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from privlp.problem.data import KnownProgram, ProgramData
 from privlp.problem.standard_form import StandardForm
-from privlp.relations.base import NeighbourRelation
+from privlp.relations.base import NeighbourRelation, public_rows
 from privlp.relations.private_numbers import PrivateNumbers, ProgramNumbers, without_entries
 
 FloatArray = npt.NDArray[np.float64]
@@ -55,6 +55,13 @@ class LowSensitivity(NeighbourRelation):
         >>> RowPrivate(0.1).private_parts
         frozenset({'A'})
         """
+
+    def public_parts(self, lp: ProgramData) -> str:
+        """What of `lp` is public, in words: all but the private numbers of private rows."""
+        every = {"c": "costs c", "A": "all coefficients A", "b": "all right-hand sides b"}
+        words = [name for part, name in every.items() if part not in self.private_parts]
+        rows = public_rows(lp) if {"A", "b"} & self.private_parts else []
+        return ", ".join([*words, "bounds of variables", *rows])
 
     @abstractmethod
     def moved(

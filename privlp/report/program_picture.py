@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import as_floats
+from privlp.checks import are_places, as_floats
 from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
 from privlp.report.figure import drawing_on, label_of, place_legend
 from privlp.report.style import COLOURS, GREY, MARKERS
@@ -131,12 +131,12 @@ def _as_points(point: Any, name: str) -> FloatArray:
 
 def _as_rows(highlight: Sequence[int], lp: Drawable) -> frozenset[int]:
     rows = np.asarray(highlight)
-    if rows.size and not (rows.dtype.kind in "iu" and rows.min() >= 0 and rows.max() < lp.shape[0]):
+    if not are_places(rows, lp.shape[0]):
         raise InvalidParameterError(
-            "highlight must hold row numbers of the program, counted from 0.",
+            "highlight must hold row numbers of the program, counted from 0, each once.",
             parameter="highlight",
         )
-    return frozenset(np.ravel(rows).tolist())
+    return frozenset(rows.tolist())
 
 
 def _as_limits(limits: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import whole
 from privlp.errors import InvalidParameterError
 from privlp.report.figure import drawing_on, label_of, place_legend
 from privlp.report.style import MARKERS, marks
@@ -50,10 +51,7 @@ class Traced(Protocol):
 
 def draw_trace(solution: Traced, most: int, ax: Axes | None) -> Axes:
     """What :meth:`Solution.plot_trace` does."""
-    if not isinstance(most, int | np.integer) or isinstance(most, bool) or most < 1:
-        raise InvalidParameterError(
-            f"most must be a positive integer, got {most!r}.", parameter="most"
-        )
+    most = whole(most, "most")
     trace = solution.trace
     numbers = [part for part in _RELEASED_NUMBERS if part in trace]
     if not (_POINTS in trace or _SELECTED in trace or numbers):

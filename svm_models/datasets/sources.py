@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import http.client
 import io
 import math
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from privlp.errors import ReadError
+from privlp.files import unpacked
 from svm_models.datasets.records import Records, from_frame, joined, optional
 from svm_models.datasets.schema import ADULT, KDDCUP99, Numeric, Schema
 
@@ -163,8 +163,8 @@ def _read(path: Path, schema: Schema) -> Records:
 
 def _lines(path: Path) -> list[bytes]:
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            return file.read().splitlines()
+        content = unpacked(path) if path.suffix == ".gz" else path.read_bytes()
+        return content.splitlines()
     except (OSError, EOFError, zlib.error) as error:
         raise ReadError(
             f"{path} cannot be read ({type(error).__name__}). Copy the original file there again."

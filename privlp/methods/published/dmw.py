@@ -140,10 +140,6 @@ def _declared_bounds(width: Any) -> tuple[float, float]:
             "width must be one bound, or a pair of bounds (for A, for b).", parameter="width"
         )
     bounds = real(pair[0], "width"), real(pair[1], "width")
-    if not all(0 < bound < math.inf for bound in bounds):
-        raise InvalidParameterError(
-            f"width must be positive and finite, got {width!r}.", parameter="width"
-        )
     if not all(_SMALLEST_BOUND <= bound <= _LARGEST_BOUND for bound in bounds):
         raise InvalidParameterError(
             f"width must lie between {_SMALLEST_BOUND:g} and {_LARGEST_BOUND:g} with"

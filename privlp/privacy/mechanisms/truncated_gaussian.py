@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import whole
 from privlp.errors import InvalidParameterError
 from privlp.privacy.gaussian_tails import MOST_DEVIATIONS, Change, least_width, log_delta
 from privlp.privacy.mechanisms.additive import OneSidedNoise
@@ -72,11 +72,7 @@ class TruncatedGaussianMechanism(OneSidedNoise):
     def __post_init__(self) -> None:
         for bound in ("sensitivity", "l1", "entry"):
             require_positive(getattr(self, bound), bound)
-        if not (isinstance(self.touched, int | np.integer) and self.touched >= 1):
-            raise InvalidParameterError(
-                f"touched must be a positive integer, got {self.touched!r}.",
-                parameter="touched",
-            )
+        whole(self.touched, "touched")
         require_scale(self.sigma, "sigma")
         self._require_width("sigma", MOST_DEVIATIONS, f"{MOST_DEVIATIONS:g}")
         if not self.eps > 0 or (math.isinf(self.eps) and self.sigma > 0):
