@@ -23,6 +23,7 @@ from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import (
     ReadClasses,
     are_read,
+    declared_classes,
     relation_in_words,
     two_classes,
     warn_of_read_classes,
@@ -366,7 +367,7 @@ def _check_classes(candidates: list[Any], classes: npt.NDArray[Any]) -> None:
     """
     for i, candidate in enumerate(candidates):
         declared = _classifier(candidate).classes
-        if declared is not None and not np.array_equal(np.unique(np.asarray(declared)), classes):
+        if declared is not None and not np.array_equal(declared_classes(declared), classes):
             raise InvalidParameterError(
                 f"Candidate {i} declares other classes than the selector has; leave them out and"
                 " give classes to the selector.",
