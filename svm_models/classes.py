@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -75,10 +76,8 @@ def declared_classes(declared: Any) -> npt.NDArray[Any]:
         If they are not all numbers or all texts.
     """
     labels = None
-    try:
+    with suppress(InvalidProblemError):
         labels = as_labels(declared)
-    except InvalidProblemError:
-        pass
     if labels is None or (labels.dtype.kind == "f" and np.isnan(labels).any()):
         raise InvalidParameterError(
             "classes must be labels, all of them numbers or all of them texts.",

@@ -103,8 +103,9 @@ def _fit(
 
     It holds numbers separated by commas, and a column of labels. With --header, or if --label is
     an entry of it, line 1 names the columns, and they are printed: a line that holds a number is
-    never taken for names. Else columns go by their numbers. Scale the columns before, by public numbers; records of a norm beyond
-    --data-norm are scaled down. There is no intercept: for one, add a column of ones.
+    never taken for names. Else columns go by their numbers. Scale the columns before, by public
+    numbers; records of a norm beyond --data-norm are scaled down. There is no intercept: for one,
+    add a column of ones.
 
     One record may be replaced; their number, the names of the columns and the two labels are
     public. Errors about FILE tell numbers of lines and columns, never what stands there. They are

@@ -81,13 +81,12 @@ class Units:
         X = X.toarray() if sp.issparse(X) else np.array(X, dtype=float, order="C")
         found = (X - self.centre) / self.half
         if self.data_norm is None:
-            found = np.clip(np.nan_to_num(found, nan=0.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
+            found = _within_one(found)
         return np.asarray(found)
 
     def targets(self, y: FloatArray) -> FloatArray:
         """Y in these units, between -1 and 1."""
-        found = np.nan_to_num((y - self.middle) / self.reach, nan=0.0, posinf=1.0, neginf=-1.0)
-        return np.asarray(np.clip(found, -1.0, 1.0))
+        return _within_one((y - self.middle) / self.reach)
 
     def coefficients(self, w: FloatArray, *, constant: bool) -> tuple[FloatArray, FloatArray]:
         """Coefficients and intercepts in the user's units, from (K, p) in these."""
@@ -96,6 +95,11 @@ class Units:
         if constant:
             intercept = self.middle + self.reach * w[:, 0] - coef @ self.centre
         return coef, intercept
+
+
+def _within_one(numbers: FloatArray) -> FloatArray:
+    """Numbers between -1 and 1, each by itself; what is none is 0."""
+    return np.clip(np.where(np.isnan(numbers), 0.0, numbers), -1.0, 1.0)
 
 
 def _pair(bounds: Any, name: str) -> tuple[FloatArray, FloatArray]:

@@ -265,15 +265,19 @@ _CURES = {
 
 def _columns(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     """Columns that may hold other things than numbers, with their names or positions."""
-    if hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns"):
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
         for k, name in enumerate(X.columns):
             if getattr(X.dtypes.iloc[k], "kind", "O") not in "biuf":
                 yield repr(name), np.asarray(X.iloc[:, k])
         return
     if hasattr(X, "column_names") and hasattr(X, "column"):  # of PyArrow
-        for k, name in enumerate(X.column_names):
-            yield repr(name), np.asarray(X.column(k))
+        yield from ((repr(name), np.asarray(X.column(name))) for name in X.column_names)
         return
+    yield from _columns_of_array(X)
+
+
+def _columns_of_array(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Columns of what may hold other things than numbers, with their positions from 1."""
     raw = np.asarray(X)
     if raw.dtype.kind in "US" and not isinstance(X, np.ndarray):
         raw = np.array(X, dtype=object)  # else one text makes texts of all numbers
@@ -281,11 +285,8 @@ def _columns(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         raise InvalidProblemError(_COMPLEX, parameter="X")
     if raw.dtype.kind in "biuf" or raw.ndim > 2:
         return
-    if raw.ndim < 2:
-        yield "1", raw.ravel()
-        return
-    for k in range(raw.shape[1]):
-        yield str(k + 1), raw[:, k]
+    columns = [raw.ravel()] if raw.ndim < 2 else raw.T
+    yield from ((str(k), column) for k, column in enumerate(columns, 1))
 
 
 def _faults(column: npt.NDArray[Any]) -> str:
