@@ -16,9 +16,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
-from privlp.checks import positive, real, warn_of_large_delta
+from privlp.checks import warn_of_large_delta
 from privlp.privacy import PrivacyRecord, Randomness
-from svm_models.account import Account, as_rng, open_budget, open_ledger
+from svm_models.account import Account, open_budget, open_ledger, randomness_of
 from svm_models.classes import (
     class_weights,
     relation_in_words,
@@ -32,14 +32,13 @@ from svm_models.neighbours import (
     counted,
     require_nominal,
 )
+from svm_models.parameters import LEAST_SIZE, MOST_SIZE, share, within
 from svm_models.record_grid import MOST_RECORDS
 from svm_models.records import within_norm
 from svm_models.threshold import decisions_of, private_threshold
 from svm_models.validation import validated
 
 FloatArray = npt.NDArray[np.float64]
-
-_SMALLEST_NORM, _LARGEST_NORM = 1e-100, 1e14
 
 
 class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
@@ -233,19 +232,13 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         return str(self.relation)
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
-        data_norm = positive(self.data_norm, "data_norm")
-        if not _SMALLEST_NORM <= data_norm <= _LARGEST_NORM:
-            raise InvalidParameterError(
-                f"data_norm must be between {_SMALLEST_NORM:g} and {_LARGEST_NORM:g}, got"
-                f" {data_norm:g}. Measure the records in other units.",
-                parameter="data_norm",
-            )
+        data_norm = within(self.data_norm, "data_norm", LEAST_SIZE, MOST_SIZE)
         if X.shape[0] > MOST_RECORDS:
             raise InvalidProblemError("Sums are exact for at most 2^31 records.", parameter="X")
-        randomness = Randomness.of(as_rng(self.random_state))
+        randomness = randomness_of(self.random_state)
         account = self._open(randomness)
         class_weights(self.class_weight, self.classes_)
-        self._check_parameters()
+        self._check_parameters(X.shape[1])
         try:
             neighbours = self._neighbours(X.shape[0], account)
             warn_of_large_delta(
@@ -269,8 +262,8 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         opened = (open_budget if several else open_ledger)(self.eps, self.delta, self.budget)
         return Account(opened, randomness, words, neighbours)
 
-    def _check_parameters(self) -> None:
-        """Refuse parameters out of range, before anything is charged."""
+    def _check_parameters(self, p: int) -> None:
+        """Refuse parameters out of range for records of p features, before anything is charged."""
 
     def _counts(self) -> bool:
         """Whether a noisy count of the records is bought."""
@@ -281,13 +274,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         left = 1 - SHARE_OF_THE_COUNT * self._counts()
         if self.threshold_share is None:
             return left
-        share = real(self.threshold_share, "threshold_share")
-        if not 0 < share < left:
-            raise InvalidParameterError(
-                f"threshold_share must be between 0 and {left:g}, got {share:g}.",
-                parameter="threshold_share",
-            )
-        return left - share
+        return left - share(self.threshold_share, "threshold_share", left)
 
     def _neighbours(self, count: int, account: Account) -> Neighbours:
         """What mechanisms may know of the number of records."""

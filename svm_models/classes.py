@@ -15,11 +15,12 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import type_of_target
 
 from privlp import InvalidParameterError, InvalidProblemError, NotPrivateWarning
-from privlp.checks import positive
+from svm_models.parameters import within
 from svm_models.validation import as_labels, require_classes
 
 FloatArray = npt.NDArray[np.float64]
 
+_WEIGHTS = 1e-9, 1e9
 #: The neighbour relation in words.
 _RECORDS = "one record (x_i, y_i) replaced; {}"
 _DECLARED, _READ = "declared", "read from the records"
@@ -118,7 +119,7 @@ def class_weights(
             "class_weight must be a dict of label to weight, with labels of classes only.",
             parameter="class_weight",
         )
-    weights = [positive(declared.get(label, 1.0), "class_weight", finite=True) for label in labels]
+    weights = [within(declared.get(label, 1.0), "class_weight", *_WEIGHTS) for label in labels]
     largest = max(weights)
     return largest, (weights[0] / largest, weights[1] / largest)
 

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram
-from privlp.checks import as_floats, as_sparse, positive
+from privlp.checks import as_floats, as_sparse
+from svm_models.parameters import PRICE, within
 
 _REPLACED = ConstraintPrivate()
 _LABELS = "Labels must be -1 or 1. Map the two classes to -1 and 1 first."
@@ -77,7 +78,7 @@ def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) ->
     >>> round(solve_exact(soft_margin_lp(X, y, C=1.0, slack=False)).objective, 6)
     2.5
     """
-    C = positive(C, "C", finite=True)
+    C = within(C, "C", *PRICE)
     M = _signed_records(X, y)
     n, p = M.shape
     if not slack:

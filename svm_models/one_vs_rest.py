@@ -14,14 +14,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, NotPrivateWarning
-from privlp.privacy import PrivacyRecord, Randomness
+from privlp.privacy import PrivacyRecord
 from privlp.privacy.gaussian_dp import eps_of, mu_of
-from privlp.privacy.limits import validated_budget
-from svm_models.account import as_rng, open_budget
+from svm_models.account import open_budget, randomness_of
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import relation_in_words
 from svm_models.neighbours import accounted, require_nominal
 from svm_models.one_vs_rest_checks import check_estimator, several_classes
+from svm_models.parameters import privacy
 from svm_models.private_lp_svc import PrivateLPSVC
 from svm_models.validation import validated
 
@@ -150,14 +150,14 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         estimator = PrivateLPSVC() if self.estimator is None else self.estimator
         check_estimator(estimator)
         accounted(self.relation, self.nominal_n)
-        eps, delta = validated_budget(self.eps, self.delta)
+        eps, delta = privacy(self.eps, self.delta)
         if estimator._needs_delta and math.isfinite(eps) and delta == 0:
             raise InvalidParameterError(
                 f"delta must be positive: {type(estimator).__name__} adds Gaussian noise, which"
                 " needs delta > 0.",
                 parameter="delta",
             )
-        randomness = Randomness.of(as_rng(self.random_state))
+        randomness = randomness_of(self.random_state)
         self._warn_of_read_classes()
         hidden = self.relation != "replace"
         X, y = validated(self, X, y, dtype=np.float64, count_is_private=hidden)

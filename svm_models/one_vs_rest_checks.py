@@ -28,7 +28,9 @@ def several_classes(y: npt.NDArray[Any], declared: Any) -> npt.NDArray[Any]:
         If y has one class only and none is declared, or holds other labels.
     """
     classes = np.unique(y) if declared is None else declared_classes(declared)
-    if declared is not None and (len(classes) < 2 or classes.shape != np.shape(declared)):
+    if declared is not None and (
+        classes.ndim != 1 or len(classes) < 2 or classes.shape != np.shape(declared)
+    ):
         raise InvalidParameterError(
             "classes must name different labels, two at least.", parameter="classes"
         )

@@ -16,7 +16,7 @@ from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Verdict
 from privlp.checks import warn_of_large_delta
 from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.rows.in_memory import InMemory
-from svm_models.account import Account, as_rng, open_budget, open_ledger
+from svm_models.account import Account, open_budget, open_ledger, randomness_of
 from svm_models.forecast import Forecast, Regression, advice_on
 from svm_models.neighbours import (
     _MOST,
@@ -27,6 +27,7 @@ from svm_models.neighbours import (
     counted,
     require_nominal,
 )
+from svm_models.parameters import switch
 from svm_models.regression_data import Units
 from svm_models.regression_descent import descend
 from svm_models.regression_losses import ResidualLoss
@@ -173,7 +174,8 @@ class PrivateLinearRegressor(LinearRegressor):
     delta: float = field(init=False)
 
     def _number_is_private(self) -> bool:
-        return bool(self.relation != "replace")
+        accounted(self.relation, self.nominal_n)
+        return self.relation != "replace"
 
     def _loss(self, reach: float) -> tuple[ResidualLoss, tuple[float, ...]]:
         """The loss of residuals in units of `reach`, and the quantiles of its fits if it has any.
@@ -186,12 +188,12 @@ class PrivateLinearRegressor(LinearRegressor):
         raise NotImplementedError
 
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        constant = bool(self.fit_intercept)
+        constant = switch(self.fit_intercept, "fit_intercept")
         units = Units.declared(
             X.shape[1], self.X_bounds, self.data_norm, self.y_bounds, constant=constant
         )
         loss, quantiles = self._loss(units.reach)
-        randomness = Randomness.of(as_rng(self.random_state))
+        randomness = randomness_of(self.random_state)
         opened = self._open(randomness)
         self._require_delta()
         try:
@@ -244,7 +246,7 @@ class PrivateLinearRegressor(LinearRegressor):
         """
         # What pays for moments, counts and rounds.
         ledger = Ledger(eps * (1 - SHARE_OF_THE_COUNT if self._counts() else 1.0), self.delta)
-        constant = bool(self.fit_intercept)
+        constant = switch(self.fit_intercept, "fit_intercept")
         units = Units.declared(
             n_features, self.X_bounds, self.data_norm, self.y_bounds, constant=constant
         )

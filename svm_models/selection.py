@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.privacy import ExponentialMechanism, PrivacyRecord, Randomness
-from svm_models.account import Account, as_rng, open_budget
+from svm_models.account import Account, open_budget, randomness_of
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import (
     ReadClasses,
@@ -147,12 +147,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f" {', '.join(sorted(unsupported))}."
             )
         self.__dict__.pop("best_estimator_", None)  # of an earlier fit
-        if hasattr(self.estimators, "fit"):
-            raise InvalidParameterError(
-                "estimators must be a list of private classifiers, not one of them.",
-                parameter="estimators",
-            )
-        candidates = [clone(estimator) for estimator in self.estimators]
+        candidates = [clone(estimator) for estimator in _listed(self.estimators)]
         ledger = open_budget(self.eps, self.delta, self.budget)
         neighbours, adding = accounted(self.relation, self.nominal_n), self.relation != "replace"
         parts = len(candidates) + 1
@@ -166,7 +161,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         _check(candidates, limit)
         for candidate in map(_classifier, candidates):
             candidate.set_params(**_inherited(candidate, limit))
-        randomness = Randomness.of(as_rng(self.random_state))
+        randomness = randomness_of(self.random_state)
         warn_of_read_classes(self.classes, self.eps)
         # As the candidates will, who must have nothing left to refuse.
         X, y = validated(self, X, y, dtype=np.float64, count_is_private=adding)
@@ -270,6 +265,22 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _listed(estimators: Any) -> list[Any]:
+    """The candidates, whatever they are, if it is a list of estimators."""
+    if hasattr(estimators, "fit"):
+        raise InvalidParameterError(
+            "estimators must be a list of private classifiers, not one of them.",
+            parameter="estimators",
+        )
+    candidates = list(estimators) if isinstance(estimators, Sequence) else [None]
+    if not all(hasattr(one, "fit") and hasattr(one, "get_params") for one in candidates):
+        raise InvalidParameterError(
+            "estimators must be a list of private classifiers, such as PrivateLPSVC().",
+            parameter="estimators",
+        )
+    return candidates
 
 
 def _fit(candidate: Any, X: Any, y: npt.NDArray[Any]) -> None:
