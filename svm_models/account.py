@@ -145,4 +145,6 @@ def randomness_of(random_state: Any) -> Randomness:
             f" numpy.random.Generator, not {type(random_state).__name__}.",
             parameter="random_state",
         )
-    return Randomness.of(random_state)
+    return Randomness.of(
+        int(random_state) if isinstance(random_state, np.integer) else random_state
+    )

@@ -35,6 +35,8 @@ from svm_models.neighbours import (
 from svm_models.parameters import LEAST_SIZE, MOST_SIZE, share, within
 from svm_models.record_grid import MOST_RECORDS
 from svm_models.records import within_norm
+from svm_models.repeated_fits import warn_if_repeated
+from svm_models.said import marked
 from svm_models.threshold import decisions_of, private_threshold
 from svm_models.validation import validated
 
@@ -239,6 +241,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         account = self._open(randomness)
         class_weights(self.class_weight, self.classes_)
         self._check_parameters(X.shape[1])
+        warn_if_repeated(self, account.ledger.eps, account.ledger.delta)
         try:
             neighbours = self._neighbours(X.shape[0], account)
             warn_of_large_delta(
@@ -332,6 +335,9 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         Every draw goes through `account`. Of the number of records only `neighbours` is known.
         """
         raise NotImplementedError
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return marked(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

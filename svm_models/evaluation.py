@@ -125,7 +125,7 @@ def held_out_scores(fitted: Any, X: Any, y: npt.ArrayLike) -> dict[str, float | 
     >>> held_out_scores(HuberSVC(reg=1e-3).fit(X[:200], y[:200]), X[200:], y[200:])["auc"] > 0.99
     True
     """
-    y = as_labels(y)
+    y = np.asarray(as_labels(y))
     decided = fitted.decision_function(X) if hasattr(fitted, "decision_function") else None
     positive = y == fitted.classes_[1]
     return _scores(fitted.predict(X) == y, y, positive, decided)
@@ -290,7 +290,7 @@ def cross_validate(
     >>> found["huber"].mean < 0.1 < found["fixed"].mean
     True
     """
-    y = as_labels(y)
+    y = np.asarray(as_labels(y))
     if not isinstance(classifiers, dict) or not classifiers:
         raise InvalidParameterError(
             "classifiers must be a dict of name to estimator, with one at least.",

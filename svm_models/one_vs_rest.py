@@ -23,6 +23,8 @@ from svm_models.neighbours import accounted, require_nominal
 from svm_models.one_vs_rest_checks import check_estimator, several_classes
 from svm_models.parameters import privacy
 from svm_models.private_lp_svc import PrivateLPSVC
+from svm_models.repeated_fits import warn_if_repeated
+from svm_models.said import marked
 from svm_models.validation import validated
 
 FloatArray = npt.NDArray[np.float64]
@@ -164,6 +166,7 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         self.classes_ = several_classes(y, self.classes)
         require_nominal(len(y), self.nominal_n)
         named = self.classes_ if len(self.classes_) > 2 else self.classes_[1:]
+        warn_if_repeated(self, eps, delta)
         part, ledger = self._split(estimator, eps, delta, len(named))
         found = []
         try:
@@ -245,6 +248,9 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         decisions = self.decision_function(X)
         of = (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
         return np.asarray(self.classes_[of])
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return marked(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -97,9 +97,8 @@ def switch(value: Any, name: str) -> bool:
         If it is anything else.
     """
     if not isinstance(value, bool | np.bool_):
-        raise InvalidParameterError(
-            f"{name} must be True or False, got {type(value).__name__}.", parameter=name
-        )
+        shown = repr(value) if isinstance(value, str | int | float) else type(value).__name__
+        raise InvalidParameterError(f"{name} must be True or False, got {shown}.", parameter=name)
     return bool(value)
 
 

@@ -32,6 +32,8 @@ from svm_models.regression_data import Units
 from svm_models.regression_descent import descend
 from svm_models.regression_losses import ResidualLoss
 from svm_models.regression_records import pairs_of
+from svm_models.repeated_fits import warn_if_repeated
+from svm_models.said import marked
 from svm_models.validation import validated
 
 FloatArray = npt.NDArray[np.float64]
@@ -196,6 +198,7 @@ class PrivateLinearRegressor(LinearRegressor):
         randomness = randomness_of(self.random_state)
         opened = self._open(randomness)
         self._require_delta()
+        warn_if_repeated(self, opened.ledger.eps, opened.ledger.delta)
         try:
             neighbours, account = self._neighbours(X.shape[0], opened)
             ledger = account.ledger
@@ -296,6 +299,9 @@ class PrivateLinearRegressor(LinearRegressor):
             return Neighbours.adding(self.nominal_n), account
         found = counted(count, account.part(SHARE_OF_THE_COUNT))
         return found, account.part(1 - SHARE_OF_THE_COUNT, self.delta)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return marked(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

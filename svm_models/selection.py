@@ -30,6 +30,8 @@ from svm_models.classes import (
 )
 from svm_models.kernel import RandomFourierFeatures
 from svm_models.neighbours import accounted, require_nominal
+from svm_models.repeated_fits import warn_if_repeated
+from svm_models.said import marked
 from svm_models.validation import validated
 
 #: With at least so many records to a part by the nominal number, and at most twice as many in all,
@@ -172,6 +174,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise InvalidProblemError(
                 f"{len(y)} records are too few for {parts} parts; give at least {2 * parts}."
             )
+        warn_if_repeated(self, ledger.eps, ledger.delta)
         ledgers = ledger.disjoint(parts)
         *deal, held_out = _dealt(len(y), parts, randomness.generator, apart=adding)
         choice = ledgers[-1].ledger(ledger.eps, ledger.delta)
@@ -257,6 +260,9 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
         return validated(self, X, dtype=np.float64, reset=False)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return marked(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
