@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
@@ -38,7 +39,7 @@ from svm_models.records import within_norm
 from svm_models.repeated_fits import warn_if_repeated
 from svm_models.said import marked
 from svm_models.threshold import decisions_of, private_threshold
-from svm_models.validation import validated
+from svm_models.validation import scored, validated
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -154,6 +155,17 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         """
         decisions = self.decision_function(X)
         return self.classes_[(decisions > 0).astype(int)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean accuracy on (X, y), as in scikit-learn. **Not private**.
+
+        Examples
+        --------
+        >>> from svm_models import HuberSVC
+        >>> HuberSVC(reg=0.1).fit([[1.0], [-1.0]], ["yes", "no"]).score([[2.0]], ["yes"])
+        1.0
+        """
+        return scored(accuracy_score, y, self.predict(X), sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

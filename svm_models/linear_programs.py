@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram
 from privlp.checks import as_floats, as_sparse
 from svm_models.parameters import PRICE, within
+from svm_models.unquoted import unquoted
 
 _REPLACED = ConstraintPrivate()
 _LABELS = "Labels must be -1 or 1. Map the two classes to -1 and 1 first."
@@ -92,15 +93,19 @@ def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) ->
 def _signed_records(X: Any, y: npt.ArrayLike, *, quote: bool = True) -> Any:
     """Rows y_i x_i, sparse; errors quote shapes where the number of records is public."""
     try:
-        labels = as_floats(y, "y")
+        labels = unquoted(lambda: as_floats(y, "y"), _LABELS, "y")
     except InvalidProblemError:
-        labels = None  # raised below
+        labels = None  # raised below, in words of its own
     if labels is None:
         raise InvalidProblemError(_LABELS, parameter="y")
-    records = (
-        sp.csr_array(X, dtype=float)
-        if sp.issparse(X) and X.dtype.kind in "fiub"
-        else as_floats(X, "X")
+    records = unquoted(
+        lambda: (
+            sp.csr_array(X, dtype=float)
+            if sp.issparse(X) and X.dtype.kind in "fiub"
+            else as_floats(X, "X")
+        ),
+        "X must hold real numbers in a regular array.",
+        "X",
     )
     if records.ndim != 2 or labels.shape != (records.shape[0],):
         raise InvalidProblemError(

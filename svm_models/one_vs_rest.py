@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, NotPrivateWarning
@@ -25,7 +26,7 @@ from svm_models.parameters import privacy
 from svm_models.private_lp_svc import PrivateLPSVC
 from svm_models.repeated_fits import warn_if_repeated
 from svm_models.said import marked
-from svm_models.validation import validated
+from svm_models.validation import scored, validated
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -248,6 +249,20 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         decisions = self.decision_function(X)
         of = (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
         return np.asarray(self.classes_[of])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean accuracy on (X, y), as in scikit-learn. **Not private**.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models import PrivateOneVsRestClassifier
+        >>> y = np.arange(3000) % 3
+        >>> fitted = PrivateOneVsRestClassifier(classes=(0, 1, 2), random_state=0)
+        >>> fitted.fit(np.eye(3)[y], y).score(np.eye(3), [0, 1, 2])
+        1.0
+        """
+        return scored(accuracy_score, y, self.predict(X), sample_weight)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return marked(self, super().__repr__(N_CHAR_MAX))

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Verdict
@@ -34,7 +35,7 @@ from svm_models.regression_losses import ResidualLoss
 from svm_models.regression_records import pairs_of
 from svm_models.repeated_fits import warn_if_repeated
 from svm_models.said import marked
-from svm_models.validation import validated
+from svm_models.validation import scored, validated
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -124,6 +125,18 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         X = validated(self, X, dtype=np.float64, reset=False)
         found = np.asarray(X @ self.coef_.T + self.intercept_)
         return np.sort(found, axis=1) if found.ndim == 2 else found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The coefficient of determination on (X, y), as in scikit-learn. **Not private**.
+
+        Examples
+        --------
+        >>> from svm_models import LPQuantileRegressor
+        >>> fitted = LPQuantileRegressor(0.5).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+        >>> round(fitted.score([[3.0], [4.0]], [7.0, 9.0]), 6)
+        1.0
+        """
+        return scored(r2_score, y, self.predict(X), sample_weight, numbers=True)
 
     def _gives_one_fit(self) -> bool:
         return True

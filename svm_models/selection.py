@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.metrics import accuracy_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,7 +33,7 @@ from svm_models.kernel import RandomFourierFeatures
 from svm_models.neighbours import accounted, require_nominal
 from svm_models.repeated_fits import warn_if_repeated
 from svm_models.said import marked
-from svm_models.validation import validated
+from svm_models.validation import scored, validated
 
 #: With at least so many records to a part by the nominal number, and at most twice as many in all,
 #: a part has more than ten times its nominal number with a probability below e^-64 (Chernoff).
@@ -260,6 +261,21 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
         return validated(self, X, dtype=np.float64, reset=False)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean accuracy on (X, y), as in scikit-learn. **Not private**.
+
+        Examples
+        --------
+        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
+        >>> from svm_models import make_separable_sphere
+        >>> X, y = make_separable_sphere(3000, random_state=0)
+        >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
+        >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
+        >>> tuned.score(X, y) > 0.9
+        True
+        """
+        return scored(accuracy_score, y, self.predict(X), sample_weight)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return marked(self, super().__repr__(N_CHAR_MAX))

@@ -1,6 +1,7 @@
 """Read records and labels without quoting them in an error.
 
-Whatever reads a private argument stands inside :func:`unquoted`: errors of others may hold what
+Whatever reads a private argument stands inside
+:func:`~svm_models.unquoted.unquoted`: errors of others may hold what
 they could not read. Strings are no numbers, not even strings of digits.
 """
 
@@ -11,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +20,9 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from privlp import InvalidProblemError, PrivLPError
+from privlp import InvalidProblemError
 from privlp.checks import as_floats
-
-_Found = TypeVar("_Found")
+from svm_models.unquoted import unquoted
 
 _COMPLEX = "Complex data not supported. Give real numbers."
 #: Beginnings of messages that may go on to quote records, and what to do.
@@ -73,28 +73,6 @@ _COUNTING = {
 }
 _MALFORMED = "X must hold real numbers in shape (n, p), and y one label for each row of X."
 _MOST_NAMED = 5
-
-
-def unquoted(read: Callable[[], _Found], message: str, parameter: str) -> _Found:
-    """What `read` returns; an error of its own, with nothing behind it, if it raises.
-
-    Errors of privlp pass: they hold no private data. So does a lack of memory.
-
-    Raises
-    ------
-    InvalidProblemError
-        With the message, about the parameter.
-    """
-    try:
-        return read()
-    except PrivLPError as raised:
-        raised.__context__ = raised.__cause__ = None
-        raise
-    except MemoryError:
-        raise
-    except Exception:  # noqa: S110 (of any library; it would stay as the context)
-        pass
-    raise InvalidProblemError(message, parameter=parameter)
 
 
 def validated(
@@ -189,6 +167,25 @@ def as_labels(y: Any) -> Any:
         " bytes, dates and other objects are no labels: leave such records out, if that is a public"
         " rule for every record, or give them a label of their own.",
         "y",
+    )
+
+
+def scored(
+    metric: Callable[..., float], y: Any, predictions: Any, weights: Any, *, numbers: bool = False
+) -> float:
+    """A metric of scikit-learn at true labels or numbers, in whose errors none of them stands."""
+    true = as_numbers(y) if numbers else as_labels(y)
+    message = "y must hold one label for each row of X, and sample_weight one number, or be None."
+    return float(
+        unquoted(
+            lambda: metric(
+                true,
+                predictions,
+                sample_weight=None if weights is None else as_floats(weights, "sample_weight"),
+            ),
+            message,
+            "y",
+        )
     )
 
 
