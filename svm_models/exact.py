@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -151,14 +152,16 @@ class QPSVC(LinearBinaryClassifier):
         problem = cvxpy.Problem(
             cvxpy.Minimize(cvxpy.sum_squares(w) + C * cvxpy.sum(slack)), [margins]
         )
-        try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the gap will tell
-                problem.solve(solver=self.solver)
-        except cvxpy.SolverError as error:
+        failed = True
+        with suppress(cvxpy.SolverError), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the gap will tell
+            problem.solve(solver=self.solver)
+            failed = False
+        if failed:  # without CVXPY's error, which may hold numbers of records
             raise UncertifiedOptimumError(
-                f"CVXPY's solver failed ({self.solver or 'default'}); try another solver=."
-            ) from error
+                f"CVXPY's solver failed ({self.solver or 'default'}); try another solver=.",
+                parameter="solver",
+            )
         if w.value is None:
             raise UncertifiedOptimumError(
                 f"CVXPY found no optimum (status {problem.status}); try another solver=."
