@@ -20,7 +20,7 @@ from privlp.privacy import (
     Randomness,
 )
 from svm_models.classes import DECLARED
-from svm_models.parameters import privacy
+from svm_models.parameters import LEAST_EPS_OF_SEVERAL, privacy
 
 #: One record is one private row.
 RELATION = ConstraintPrivate()
@@ -108,7 +108,7 @@ def open_budget(eps: float, delta: float, budget: Budget | None) -> Budget:
     It lies within `budget` if there is one.
     """
     _require_budget(budget)
-    eps, delta = privacy(eps, delta)
+    eps, delta = privacy(eps, delta, least=LEAST_EPS_OF_SEVERAL)
     if budget is None:
         return Budget(eps, delta, composition="basic")
     # As a whole, before its first call is charged.

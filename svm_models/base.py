@@ -33,7 +33,7 @@ from svm_models.neighbours import (
     counted,
     require_nominal,
 )
-from svm_models.parameters import LEAST_SIZE, MOST_SIZE, share, within
+from svm_models.parameters import norm_within, share
 from svm_models.record_grid import MOST_RECORDS
 from svm_models.records import within_norm
 from svm_models.repeated_fits import warn_if_repeated
@@ -246,7 +246,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         return str(self.relation)
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
-        data_norm = within(self.data_norm, "data_norm", LEAST_SIZE, MOST_SIZE)
+        data_norm = norm_within(self.data_norm)
         if X.shape[0] > MOST_RECORDS:
             raise InvalidProblemError("Sums are exact for at most 2^31 records.", parameter="X")
         randomness = randomness_of(self.random_state)

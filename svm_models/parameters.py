@@ -14,8 +14,9 @@ from privlp import InvalidParameterError
 from privlp.checks import positive, real
 from privlp.privacy.limits import validated_budget
 
-#: Smaller ones are noise alone, and parts of them would be below what prices of draws resolve.
-LEAST_EPS = 1e-6
+#: Smaller ones are noise alone. Parts of them would be below what prices of draws resolve, so that
+#: an eps that several calls share must be larger.
+LEAST_EPS, LEAST_EPS_OF_SEVERAL = 1e-12, 1e-6
 #: Below it, the normal quantiles behind Gaussian noise have no digits left.
 LEAST_DELTA = 1e-100
 #: The smallest part of eps that may be set aside for one purpose.
@@ -30,7 +31,7 @@ MOST_RADIUS = 1e9
 PRICE = 1e-9, 1e14
 
 
-def within(value: Any, name: str, least: float, most: float) -> float:
+def within(value: Any, name: str, least: float, most: float, *, cure: str = "") -> float:
     """A positive number between two bounds, as a float.
 
     Raises
@@ -47,9 +48,21 @@ def within(value: Any, name: str, least: float, most: float) -> float:
     number = positive(value, name, finite=True)
     if not least <= number <= most:
         raise InvalidParameterError(
-            f"{name} must be between {least:g} and {most:g}, got {number:g}.", parameter=name
+            f"{name} must be between {least:g} and {most:g}, got {number:g}.{cure}", parameter=name
         )
     return number
+
+
+def norm_within(value: Any) -> float:
+    """A bound on the norm of a record.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else.
+    """
+    cure = " Measure the records in other units."
+    return within(value, "data_norm", LEAST_SIZE, MOST_SIZE, cure=cure)
 
 
 def radius_within(value: Any, data_norm: float) -> float:
@@ -124,7 +137,7 @@ def share(value: Any, name: str, most: float = 1.0) -> float:
     return number
 
 
-def privacy(eps: Any, delta: Any) -> tuple[float, float]:
+def privacy(eps: Any, delta: Any, *, least: float = LEAST_EPS) -> tuple[float, float]:
     """An (eps, delta) that a fit can be asked for, as floats.
 
     Raises
@@ -133,9 +146,9 @@ def privacy(eps: Any, delta: Any) -> tuple[float, float]:
         If either is outside its domain.
     """
     eps, delta = validated_budget(eps, delta)
-    if eps < LEAST_EPS:
+    if eps < least:
         raise InvalidParameterError(
-            f"eps must be at least {LEAST_EPS:g}, got {eps:g}: the result would be noise alone.",
+            f"eps must be at least {least:g}, got {eps:g}: the result would be noise alone.",
             parameter="eps",
         )
     if 0 < delta < LEAST_DELTA:

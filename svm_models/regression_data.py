@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from privlp import InvalidParameterError
 from privlp.checks import as_floats
-from svm_models.parameters import LEAST_SIZE, MOST_SIZE, within
+from svm_models.parameters import LEAST_SIZE, MOST_SIZE, norm_within
 from svm_models.records import within_norm
 
 FloatArray = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ class Units:
                 parameter="X_bounds",
             )
         if data_norm is not None:
-            norm = within(data_norm, "data_norm", LEAST_SIZE, MOST_SIZE)
+            norm = norm_within(data_norm)
             return cls(np.zeros(p), np.full(p, norm), middle, reach, norm)
         low, high = _of_features(X_bounds, p)
         centre = (low + high) / 2 if constant else np.zeros(p)

@@ -172,7 +172,15 @@ def attempted(call):
             lambda: PrivateLPSVC(delta=5e-324),
             "delta must be 0 or at least 1e-100, got 4.94066e-324",
         ),
-        (lambda: PrivateLPSVC(eps=1e-9), "eps must be at least 1e-06, got 1e-09"),
+        (lambda: PrivateLPSVC(eps=1e-15), "eps must be at least 1e-12, got 1e-15"),
+        (
+            lambda: PrivateLPSVC(eps=1e-9, threshold_share=0.1),
+            "eps must be at least 1e-06, got 1e-09: the result would be noise alone",
+        ),
+        (
+            lambda: PrivateLPSVC(data_norm=1e-180),
+            "between 1e-100 and 1e+14, got 1e-180. Measure the records in other units",
+        ),
         (
             lambda: PrivateLPSVC(threshold_share=1e-320),
             "threshold_share must be at least 0.001, got 9.99989e-321: so small a share of eps",

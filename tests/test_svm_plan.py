@@ -180,7 +180,7 @@ def test_a_fit_that_would_only_be_noisy_says_by_how_much():
 
 
 def test_no_way_out_is_named_where_there_is_none():
-    far = PrivateQuantileRegressor(1e-6, 1e-12, **BOUNDS)
+    far = PrivateQuantileRegressor(1e-9, 1e-12, **BOUNDS)
     assert plan(far, 10, 50).advice.endswith("so the coefficients will most likely mean nothing.")
 
 
