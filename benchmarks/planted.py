@@ -25,6 +25,8 @@ HEADERS = (
 )
 LEAD = """Private parts of programs and records are numbers that can be recognised by their digits, at magnitudes from 1e-300 to \
 1e19, private names, and, where rows come and go, the number of rows. Each path is a call with them. \
+In place of numbers and labels of records also texts, bytes, dates, masked entries, and objects whose every use raises an error that \
+quotes them. \
 Searched are: results with all that can be reached from them (attributes, \
 closures, views, caches, models of HiGHS), their texts, JSON and pickles; exceptions with causes, hidden contexts and notes; \
 warnings; log records of all levels; standard output and error, at the level of descriptors; files; what is left behind (budgets, \

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from svm_models.private_lp_svc import PrivateLPSVC as PrivateLPSVC
     from svm_models.private_regression import PrivateLPSVR as PrivateLPSVR
     from svm_models.private_regression import PrivateQuantileRegressor as PrivateQuantileRegressor
+    from svm_models.repeated_fits import RepeatedFitsWarning as RepeatedFitsWarning
     from svm_models.selection import PrivateModelSelector as PrivateModelSelector
 
 _HOMES = {
@@ -86,6 +87,7 @@ _HOMES = {
     "plan": ("FitPlan", "plan"),
     "private_lp_svc": ("PrivateLPSVC",),
     "private_regression": ("PrivateLPSVR", "PrivateQuantileRegressor"),
+    "repeated_fits": ("RepeatedFitsWarning",),
     "selection": ("PrivateModelSelector",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ from privlp.privacy import (
     Randomness,
 )
 from privlp.privacy.charges import CHANCES
-from privlp.privacy.limits import validated_budget
 from privlp.privacy.mechanisms.base import CHANCE
 from svm_models.classes import DECLARED
+from svm_models.parameters import LEAST_EPS_OF_SEVERAL, privacy
 
 #: One record is one private row.
 RELATION = ConstraintPrivate()
@@ -104,6 +105,7 @@ class Account:
 def open_ledger(eps: float, delta: float, budget: Budget | None) -> Accountant:
     """The ledger of a planned call of (eps, delta), within `budget` if there is one."""
     _require_budget(budget)
+    eps, delta = privacy(eps, delta)
     return Ledger(eps, delta) if budget is None else budget.ledger(eps, delta)
 
 
@@ -113,10 +115,11 @@ def open_budget(eps: float, delta: float, budget: Budget | None) -> Budget:
     It lies within `budget` if there is one.
     """
     _require_budget(budget)
+    eps, delta = privacy(eps, delta, least=LEAST_EPS_OF_SEVERAL)
     if budget is None:
         return Budget(eps, delta, composition="basic")
     # As a whole, before its first call is charged.
-    budget.require_room_for(*validated_budget(eps, delta))
+    budget.require_room_for(eps, delta)
     return budget.share(eps, delta, composition="basic")
 
 
@@ -127,11 +130,28 @@ def _require_budget(budget: Any) -> None:
         )
 
 
-def as_rng(random_state: Any) -> Any:
+def randomness_of(random_state: Any) -> Randomness:
     """A random source of privlp.
 
     From scikit-learn's legacy RandomState a seed is taken.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is no source of randomness.
     """
     if isinstance(random_state, np.random.RandomState):
-        return int(check_random_state(random_state).randint(2**31 - 1))
-    return random_state
+        return Randomness(int(check_random_state(random_state).randint(2**31 - 1)))
+    if not isinstance(random_state, Randomness | np.random.Generator | NoneType) and not (
+        isinstance(random_state, int | np.integer)
+        and not isinstance(random_state, bool)
+        and random_state >= 0
+    ):
+        raise InvalidParameterError(
+            "random_state must be None (cryptographic randomness), a non-negative int or a"
+            f" numpy.random.Generator, not {type(random_state).__name__}.",
+            parameter="random_state",
+        )
+    return Randomness.of(
+        int(random_state) if isinstance(random_state, np.integer) else random_state
+    )

@@ -13,13 +13,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
-from privlp.checks import positive, real, warn_of_large_delta
+from privlp.checks import warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord, Randomness
-from svm_models.account import Account, as_rng, open_budget, open_ledger
+from svm_models.account import Account, open_budget, open_ledger, randomness_of
 from svm_models.classes import (
     class_weights,
     relation_in_words,
@@ -34,14 +35,15 @@ from svm_models.neighbours import (
     part_of_the_count,
     require_nominal,
 )
+from svm_models.parameters import norm_within, share
 from svm_models.record_grid import MOST_RECORDS
 from svm_models.records import within_norm
+from svm_models.repeated_fits import warn_if_repeated
+from svm_models.said import marked
 from svm_models.threshold import decisions_of, private_threshold
-from svm_models.validation import validated
+from svm_models.validation import scored, validated
 
 FloatArray = npt.NDArray[np.float64]
-
-_SMALLEST_NORM, _LARGEST_NORM = 1e-100, 1e14
 
 
 class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
@@ -158,6 +160,17 @@ class LinearBinaryClassifier(ClassifierMixin, BaseEstimator):
         decisions = self.decision_function(X)
         return self.classes_[(decisions > 0).astype(int)]
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean accuracy on (X, y), as in scikit-learn. **Not private**.
+
+        Examples
+        --------
+        >>> from svm_models import HuberSVC
+        >>> HuberSVC(reg=0.1).fit([[1.0], [-1.0]], ["yes", "no"]).score([[2.0]], ["yes"])
+        1.0
+        """
+        return scored(accuracy_score, y, self.predict(X), sample_weight)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -237,19 +250,14 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         return str(self.relation)
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
-        data_norm = positive(self.data_norm, "data_norm")
-        if not _SMALLEST_NORM <= data_norm <= _LARGEST_NORM:
-            raise InvalidParameterError(
-                f"data_norm must be between {_SMALLEST_NORM:g} and {_LARGEST_NORM:g}, got"
-                f" {data_norm:g}. Measure the records in other units.",
-                parameter="data_norm",
-            )
+        data_norm = norm_within(self.data_norm)
         if X.shape[0] > MOST_RECORDS:
             raise InvalidProblemError("Sums are exact for at most 2^31 records.", parameter="X")
-        randomness = Randomness.of(as_rng(self.random_state))
+        randomness = randomness_of(self.random_state)
         account = self._open(randomness)
         class_weights(self.class_weight, self.classes_)
-        self._check_parameters()
+        self._check_parameters(X.shape[1])
+        warn_if_repeated(self, account.ledger.eps, account.ledger.delta)
         try:
             neighbours = self._neighbours(X.shape[0], account)
             warn_of_large_delta(
@@ -271,8 +279,8 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         opened = (open_budget if several else open_ledger)(self.eps, self.delta, self.budget)
         return Account(opened, randomness, words, neighbours)
 
-    def _check_parameters(self) -> None:
-        """Refuse parameters out of range, before anything is charged."""
+    def _check_parameters(self, p: int) -> None:
+        """Refuse parameters out of range for records of p features, before anything is charged."""
 
     def _counts(self) -> bool:
         """Whether a noisy count of the records is bought."""
@@ -283,13 +291,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         left = 1 - SHARE_OF_THE_COUNT * self._counts()
         if self.threshold_share is None:
             return left
-        share = real(self.threshold_share, "threshold_share")
-        if not 0 < share < left:
-            raise InvalidParameterError(
-                f"threshold_share must be between 0 and {left:g}, got {share:g}.",
-                parameter="threshold_share",
-            )
-        return left - share
+        return left - share(self.threshold_share, "threshold_share", left)
 
     def _neighbours(self, count: int, account: Account) -> Neighbours:
         """What mechanisms may know of the number of records."""
@@ -347,6 +349,9 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         Every draw goes through `account`. Of the number of records only `neighbours` is known.
         """
         raise NotImplementedError
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return marked(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import type_of_target
 
 from privlp import InvalidParameterError, InvalidProblemError, NotPrivateWarning
-from privlp.checks import positive
+from svm_models.parameters import within
+from svm_models.validation import as_labels, require_classes
 
 FloatArray = npt.NDArray[np.float64]
 
+_WEIGHTS = 1e-9, 1e9
 #: The neighbour relation in words.
 _RECORDS = "one record (x_i, y_i) replaced; {}"
 _DECLARED, _READ = "declared", "read from the records"
@@ -39,11 +42,11 @@ class ReadClasses:
 
 def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], FloatArray]:
     """The two labels in order, as declared or else as found, and y as signs."""
-    check_classification_targets(y)
     declared = declared.labels if isinstance(declared, ReadClasses) else declared
-    classes = np.unique(y if declared is None else np.asarray(declared))
+    classes = np.unique(y) if declared is None else declared_classes(declared)
     if declared is not None and classes.shape != (2,):
         raise InvalidParameterError("classes must name two different labels.", parameter="classes")
+    require_classes(y, classes)
     if len(classes) < 2:
         raise InvalidProblemError(
             "y has one class only; give labels of two classes, or name both by classes=(a, b).",
@@ -63,6 +66,25 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
             parameter="y",
         )
     return classes, np.where(y == classes[1], 1.0, -1.0)
+
+
+def declared_classes(declared: Any) -> npt.NDArray[Any]:
+    """Public labels in order, each once, of the shape that they were given in if they differ.
+
+    Raises
+    ------
+    InvalidParameterError
+        If they are not all numbers or all texts.
+    """
+    labels = None
+    with suppress(InvalidProblemError):
+        labels = as_labels(declared)
+    if labels is None or (labels.dtype.kind == "f" and np.isnan(labels).any()):
+        raise InvalidParameterError(
+            "classes must be labels, all of them numbers or all of them texts.",
+            parameter="classes",
+        )
+    return np.unique(labels) if labels.ndim == 1 else labels
 
 
 def class_weights(
@@ -97,7 +119,7 @@ def class_weights(
             "class_weight must be a dict of label to weight, with labels of classes only.",
             parameter="class_weight",
         )
-    weights = [positive(declared.get(label, 1.0), "class_weight", finite=True) for label in labels]
+    weights = [within(declared.get(label, 1.0), "class_weight", *_WEIGHTS) for label in labels]
     largest = max(weights)
     return largest, (weights[0] / largest, weights[1] / largest)
 

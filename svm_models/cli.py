@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from tabulate import tabulate
 
-from privlp import InvalidParameterError, __version__
+from privlp import InvalidParameterError, ReadError, __version__
 from privlp.cli.messages import plain_errors
 from privlp.privacy import Budget, Ledger, Randomness
 from svm_models.csv_file import read_csv_file
@@ -46,11 +46,17 @@ def main() -> None:
         f" --delta 1e-6\n\n{_EXIT_CODES}"
     ),
 )
-@click.argument("file", type=click.Path())
+@click.argument("file")
 @click.option(
     "--label",
     metavar="COLUMN",
     help="Name of the column of labels, or its number from 1; by default the last.",
+)
+@click.option(
+    "--header/--no-header",
+    default=None,
+    help="Whether line 1 names the columns. Needed where line 1 holds no number and --label names"
+    " no entry of it.",
 )
 @click.option("--classes", nargs=2, required=True, help="The two labels, public.")
 @click.option(
@@ -65,7 +71,7 @@ def main() -> None:
 @click.option(
     "--budget",
     "budget_file",
-    type=click.Path(),
+    metavar="PATH",
     help="Pay from the budget in this file; see `privlp budget`.",
 )
 @click.option(
@@ -87,6 +93,7 @@ def main() -> None:
 def _fit(
     file: str,
     label: str | None,
+    header: bool | None,
     budget_file: str | None,
     as_json: bool,
     seed: int | None,
@@ -94,9 +101,11 @@ def _fit(
 ) -> None:
     """Train PrivateLPSVC on the records in the CSV file FILE.
 
-    It holds numbers separated by commas, and a column of labels. The first line names the columns,
-    unless it holds a number. Scale the columns before, by public numbers; records of a norm beyond
-    --data-norm are scaled down. There is no intercept: for one, add a column of ones.
+    It holds numbers separated by commas, and a column of labels. With --header, or if --label is
+    an entry of it, line 1 names the columns, and they are printed: a line that holds a number is
+    never taken for names. Else columns go by their numbers. Scale the columns before, by public
+    numbers; records of a norm beyond --data-norm are scaled down. There is no intercept: for one,
+    add a column of ones.
 
     One record may be replaced; their number, the names of the columns and the two labels are
     public. Errors about FILE tell numbers of lines and columns, never what stands there. They are
@@ -104,8 +113,8 @@ def _fit(
     """
     from svm_models import PrivateLPSVC  # noqa: PLC0415 (needs scikit-learn, and says so)
 
-    budget = None if budget_file is None else Budget.open(budget_file)
-    records = read_csv_file(file, label)
+    budget = None if budget_file is None else _opened(budget_file)
+    records = read_csv_file(file, label, header)
     svm = PrivateLPSVC(**options, budget=budget, random_state=seed).fit(records.X, records.y)
     weights = svm.coef_[0].tolist()
     negative, positive = svm.classes_.tolist()
@@ -133,12 +142,20 @@ def _fit(
         click.echo("Seeded noise: an experiment, not for release.")
 
 
+def _opened(path: str) -> Budget:
+    """The budget in a file."""
+    try:
+        return Budget.open(path)
+    except UnicodeError:
+        raise ReadError(f"{path!r} cannot be read: not a usable file name.") from None
+
+
 @main.command(
     "train",
     short_help="Train three classifiers on a file, two of them private.",
     epilog=f"\b\nExample:\n  svm-models train records.txt --model svm\n\n{_EXIT_CODES}",
 )
-@click.argument("file", type=click.Path())
+@click.argument("file")
 @_MODEL
 @click.option(
     "--seed",

@@ -1,7 +1,8 @@
 """Records from a CSV file: numbers, and a column of labels.
 
-The first line names the columns, unless it holds a number. Errors tell the numbers of a line and a
-column, never what stands there.
+The first line names the columns if the caller says so. A line that may be a record is never taken
+for names, which are printed. Errors tell the numbers of a line and a column, never what stands
+there.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class CsvFile:
     y : (n,) array of str
         Labels, as they are written.
     columns : list of str
-        Names of the features; their numbers in the file where the first line is a record.
+        Names of the features; their numbers in the file where no line names them.
     """
 
     X: npt.NDArray[np.float64]
@@ -38,7 +39,9 @@ class CsvFile:
     columns: list[str]
 
 
-def read_csv_file(path: str | os.PathLike[str], label: str | None = None) -> CsvFile:
+def read_csv_file(
+    path: str | os.PathLike[str], label: str | None = None, header: bool | None = None
+) -> CsvFile:
     """Read numbers separated by commas, and labels from one column.
 
     Parameters
@@ -46,11 +49,15 @@ def read_csv_file(path: str | os.PathLike[str], label: str | None = None) -> Csv
     path : path
     label : str, optional
         The name of the column of labels, or its number from 1; the last by default.
+    header : bool, optional
+        Whether the first line names the columns. ``None``: it does if `label` is one of its
+        entries, and does not if it holds a number; else that is an error.
 
     Raises
     ------
     ReadError
-        If the file cannot be read or does not hold numbers; the message names the line.
+        If the file cannot be read or does not hold numbers, or its first line may be a record as
+        well as names; the message names the line.
     InvalidParameterError
         If there is no such column.
     """
@@ -62,7 +69,7 @@ def read_csv_file(path: str | os.PathLike[str], label: str | None = None) -> Csv
             f"{path!r}, line {number}: found one column; features and a label are expected,"
             " separated by commas."
         )
-    has_names = all(_number(entry) is None for entry in first)
+    has_names = _names_columns(path, number, first, label, header)
     names = (
         [name.strip() for name in first]
         if has_names
@@ -91,6 +98,36 @@ def read_csv_file(path: str | os.PathLike[str], label: str | None = None) -> Csv
         np.array([entries[at].strip() for _, entries in records]),
         [*names[:at], *names[at + 1 :]],
     )
+
+
+def _names_columns(
+    path: str, number: int, first: list[str], label: str | None, header: bool | None
+) -> bool:
+    """Whether the first line names the columns: never one that holds a number, or NaN."""
+    if header is None and any(_number(entry) is not None for entry in first):
+        return False
+    named = label is not None and [entry.strip() for entry in first].count(label) == 1
+    if header is None and not named:
+        raise ReadError(
+            f"{path!r}, line {number}: no entry is a finite number, so this may be names of columns"
+            " or a damaged record. Say which: --header if it names the columns, which are printed,"
+            " or --no-header."
+        )
+    if header is not False and any(map(_is_written_as_number, first)):
+        raise ReadError(
+            f"{path!r}, line {number}: an entry is a number, NaN or an infinity, so this may be a"
+            " record, and is not printed as names of columns. Give --no-header, or names that are"
+            " words."
+        )
+    return header is not False
+
+
+def _is_written_as_number(entry: str) -> bool:
+    try:
+        float(entry)
+    except ValueError:
+        return False
+    return True
 
 
 def _lines(path: str) -> list[tuple[int, list[str]]]:

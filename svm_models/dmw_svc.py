@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Solution, solve
-from privlp.checks import positive, real
+from privlp.checks import is_one_of, positive, real
 from privlp.methods import Method
 from privlp.methods.dmw import DenseMultiplicativeWeights
 from privlp.methods.published.count_score import CountScore, PublishedCountScore
@@ -25,11 +25,15 @@ from svm_models.linear_programs import hard_margin_lp, soft_margin_lp
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
+from svm_models.parameters import MOST_SIZE, REG, finite, share, within
 from svm_models.perturbation import perturb_objective
+from svm_models.record_grid import MOST_RECORDS
 from svm_models.records import signed
 
 FloatArray = npt.NDArray[np.float64]
 
+# Beyond these, rounds are without number, or costs differ too much for a simplex.
+_ALPHA, _PRICE, _RADIUS = (1e-4, 1e14), (1e-4, 1e4), (1e-30, 1e15)
 #: Under which names users ask for a method, and its variant with the count score.
 _METHODS = {
     "dmw": (DenseMultiplicativeWeights, CountScore),
@@ -255,7 +259,7 @@ class DMWSVC(PrivateLinearClassifier):
     def _entry_bound(self) -> float:
         return max(self.data_norm, 1.0) if self.form == "soft" else float(self.data_norm)
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, p: int) -> None:  # noqa: ARG002
         choices = {
             "score": ("distance", "count"),
             "method": tuple(_METHODS),
@@ -263,10 +267,11 @@ class DMWSVC(PrivateLinearClassifier):
         }
         parameters = self.get_params()
         for name, allowed in choices.items():
-            if parameters[name] not in allowed:
+            if not is_one_of(parameters[name], allowed):
+                shown = parameters[name]
+                shown = repr(shown) if isinstance(shown, str) else type(shown).__name__
                 raise InvalidParameterError(
-                    f"{name} must be one of {', '.join(map(repr, allowed))}; got"
-                    f" {parameters[name]!r}.",
+                    f"{name} must be one of {', '.join(map(repr, allowed))}; got {shown}.",
                     parameter=name,
                 )
         if self.form == "soft" and self.relation != "replace":
@@ -275,20 +280,18 @@ class DMWSVC(PrivateLinearClassifier):
                 " form='hard' with relation='add-remove'.",
                 parameter="form",
             )
-        if not np.isfinite(real(self.phi, "phi")):
-            raise InvalidParameterError(f"phi must be finite, got {self.phi!r}.", parameter="phi")
-        positive(self.s, "s")
-        if self.alpha is not None:
-            positive(self.alpha, "alpha", finite=True)
-        positive(self.C, "C", finite=True)
-        positive(self.reg, "reg", finite=True)
-        if self.radius is not None:
-            positive(self.radius, "radius", finite=True)
-        if not 0 < real(self.radius_share, "radius_share") < 1:
+        finite(real(self.phi, "phi"), "phi", MOST_SIZE)
+        if positive(self.s, "s") > MOST_RECORDS:
             raise InvalidParameterError(
-                f"radius_share must be between 0 and 1, got {self.radius_share!r}.",
-                parameter="radius_share",
+                f"s must be at most {MOST_RECORDS:,}, the largest number of records.", parameter="s"
             )
+        if self.alpha is not None:
+            within(self.alpha, "alpha", *_ALPHA)
+        within(self.C, "C", *_PRICE)
+        within(self.reg, "reg", *REG)
+        if self.radius is not None:
+            within(self.radius, "radius", *_RADIUS)
+        share(self.radius_share, "radius_share")
         if self.method == "dmw-published" and self.alpha is None:
             raise InvalidParameterError(
                 "alpha is missing: method='dmw-published' takes its number of rounds from alpha.",

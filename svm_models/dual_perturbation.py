@@ -10,10 +10,9 @@ import numpy.typing as npt
 from sklearn.svm import SVC
 
 from privlp import InvalidProblemError, NotPrivateWarning
-from privlp.checks import positive
-from privlp.privacy import Randomness
-from svm_models.account import as_rng
+from svm_models.account import randomness_of
 from svm_models.base import LinearBinaryClassifier
+from svm_models.parameters import PRICE, privacy, within
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -71,8 +70,8 @@ class DualPerturbationSVC(LinearBinaryClassifier):
         self.random_state = random_state
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
-        eps, C = positive(self.eps, "eps"), positive(self.C, "C", finite=True)
-        generator = Randomness.of(as_rng(self.random_state)).generator
+        (eps, _), C = privacy(self.eps, 0.0), within(self.C, "C", *PRICE)
+        generator = randomness_of(self.random_state).generator
         if len(np.unique(signs)) < 2:
             raise InvalidProblemError("SMO needs records of both classes.", parameter="y")
         warnings.warn(

@@ -23,10 +23,11 @@ from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 from tqdm import tqdm
 
-from privlp import InvalidParameterError
+from privlp import InvalidParameterError, InvalidProblemError
 from svm_models.base import LinearBinaryClassifier
 from svm_models.losses import PROBES, MarginLoss
 from svm_models.selection import PrivateModelSelector
+from svm_models.validation import as_labels
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -95,6 +96,14 @@ class CrossValidation:
         return self.said()
 
 
+def _labels(y: Any) -> npt.NDArray[Any]:
+    """Labels in one array; an error quotes none."""
+    found = np.asarray(as_labels(y))
+    if found.ndim != 1:
+        raise InvalidProblemError("y must hold one label for each row of X.", parameter="y")
+    return found
+
+
 def _standard_error(numbers: FloatArray) -> float:
     folds = numbers.mean(axis=1)
     return float(folds.std(ddof=1) / np.sqrt(len(folds)))
@@ -124,7 +133,7 @@ def held_out_scores(fitted: Any, X: Any, y: npt.ArrayLike) -> dict[str, float | 
     >>> held_out_scores(HuberSVC(reg=1e-3).fit(X[:200], y[:200]), X[200:], y[200:])["auc"] > 0.99
     True
     """
-    y = np.asarray(y)
+    y = _labels(y)
     decided = fitted.decision_function(X) if hasattr(fitted, "decision_function") else None
     positive = y == fitted.classes_[1]
     return _scores(fitted.predict(X) == y, y, positive, decided)
@@ -289,7 +298,7 @@ def cross_validate(
     >>> found["huber"].mean < 0.1 < found["fixed"].mean
     True
     """
-    y = np.asarray(y)
+    y = _labels(y)
     if not isinstance(classifiers, dict) or not classifiers:
         raise InvalidParameterError(
             "classifiers must be a dict of name to estimator, with one at least.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,17 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from privlp import LinearProgram, MissingDependencyError, PrivLPError, solve_exact
-from privlp.checks import positive
+from privlp import (
+    InvalidParameterError,
+    LinearProgram,
+    MissingDependencyError,
+    PrivLPError,
+    solve_exact,
+)
 from svm_models.base import LinearBinaryClassifier
 from svm_models.losses import MarginLoss, huber, logistic
 from svm_models.minimise import RegularizedRisk
+from svm_models.parameters import PRICE, REG, within
 from svm_models.records import signed
 
 FloatArray = npt.NDArray[np.float64]
@@ -63,7 +70,7 @@ class LPSVC(LinearBinaryClassifier):
         self.classes = classes
 
     def _train(self, X: Any, signs: FloatArray) -> FloatArray:
-        C = positive(self.C, "C", finite=True)
+        C = within(self.C, "C", *PRICE)
         M = signed(X, signs)
         n, p = M.shape
         dual = LinearProgram(
@@ -133,21 +140,28 @@ class QPSVC(LinearBinaryClassifier):
             raise MissingDependencyError(
                 "QPSVC needs CVXPY: install it by pip install 'privlp[cvxpy]'."
             ) from error
-        C = positive(self.C, "C", finite=True)
+        C = within(self.C, "C", *PRICE)
+        if self.solver is not None and not isinstance(self.solver, str):
+            raise InvalidParameterError(
+                f"solver must be the name of a CVXPY solver, got {type(self.solver).__name__}.",
+                parameter="solver",
+            )
         M = signed(X, signs)
         w, slack = cvxpy.Variable(M.shape[1]), cvxpy.Variable(M.shape[0], nonneg=True)
         margins = M @ w >= 1 - slack
         problem = cvxpy.Problem(
             cvxpy.Minimize(cvxpy.sum_squares(w) + C * cvxpy.sum(slack)), [margins]
         )
-        try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the gap will tell
-                problem.solve(solver=self.solver)
-        except cvxpy.SolverError as error:
+        failed = True
+        with suppress(cvxpy.SolverError), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the gap will tell
+            problem.solve(solver=self.solver)
+            failed = False
+        if failed:  # without CVXPY's error, which may hold numbers of records
             raise UncertifiedOptimumError(
-                f"CVXPY's solver failed ({self.solver or 'default'}); try another solver=."
-            ) from error
+                f"CVXPY's solver failed ({self.solver or 'default'}); try another solver=.",
+                parameter="solver",
+            )
         if w.value is None:
             raise UncertifiedOptimumError(
                 f"CVXPY found no optimum (status {problem.status}); try another solver=."
@@ -179,7 +193,7 @@ class _SmoothClassifier(LinearBinaryClassifier):
         norms = np.sqrt((X.multiply(X) if sp.issparse(X) else np.square(X)).sum(axis=1))
         longest = float(norms.max()) or 1.0
         risk = RegularizedRisk.in_memory(
-            signed(X, signs), self._loss(), positive(self.reg, "reg", finite=True), longest
+            signed(X, signs), self._loss(), within(self.reg, "reg", *REG), longest
         )
         w = risk.minimise(at_any_cost=False)
         self.gradient_norm_ = float(np.linalg.norm(risk.gradient(w)))

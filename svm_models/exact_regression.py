@@ -11,11 +11,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError, LinearProgram, solve_exact
-from privlp.checks import positive, real
+from privlp.checks import real
 from svm_models.exact import UncertifiedOptimumError, certified_gap
+from svm_models.parameters import MOST_SIZE, PRICE, finite, switch, within
 from svm_models.regression_base import LinearRegressor
 
 FloatArray = npt.NDArray[np.float64]
+
+#: Quantiles are as far from 0 and 1: beyond, a smoothed loss has no digits left.
+_LEAST = 1e-6
 
 
 def quantiles_of(quantile: Any) -> tuple[float, ...]:
@@ -31,10 +35,10 @@ def quantiles_of(quantile: Any) -> tuple[float, ...]:
     except (TypeError, ValueError):
         found = ()
     rising = all(a < b for a, b in pairwise(found))
-    if not found or not rising or not all(0 < q < 1 for q in found):
+    if not found or not rising or not all(_LEAST <= q <= 1 - _LEAST for q in found):
         raise InvalidParameterError(
-            "quantile must be a number between 0 and 1, or a rising sequence of such numbers; got"
-            f" {quantile!r}.",
+            "quantile must be a number between 0 and 1, or a rising sequence of such numbers, at"
+            f" least {_LEAST:g} from 0 and from 1; got {_shown(found)}.",
             parameter="quantile",
         )
     return found
@@ -53,7 +57,11 @@ def epsilon_of(epsilon: Any) -> float:
         raise InvalidParameterError(
             f"epsilon must be at least 0 and finite, got {epsilon!r}.", parameter="epsilon"
         )
-    return found
+    return finite(found, "epsilon", MOST_SIZE)
+
+
+def _shown(found: tuple[float, ...]) -> str:
+    return ", ".join(map(repr, found[:5])) or "none"
 
 
 class LPQuantileRegressor(LinearRegressor):
@@ -97,6 +105,7 @@ class LPQuantileRegressor(LinearRegressor):
         return np.ndim(self.quantile) == 0
 
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        switch(self.fit_intercept, "fit_intercept")
         quantiles = quantiles_of(self.quantile)
         A = _with_constant(X, constant=self.fit_intercept)
         found, objectives, gaps = [], [], []
@@ -153,7 +162,8 @@ class LPSVR(LinearRegressor):
         self.fit_intercept = fit_intercept
 
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        C, epsilon = positive(self.C, "C", finite=True), epsilon_of(self.epsilon)
+        C, epsilon = within(self.C, "C", *PRICE), epsilon_of(self.epsilon)
+        switch(self.fit_intercept, "fit_intercept")
         A = _with_constant(X, constant=self.fit_intercept)
         slack = np.ones(A.shape[1])
         if self.fit_intercept:

@@ -9,11 +9,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privlp import InvalidParameterError
-from privlp.checks import positive
 from privlp.float_errors import unnoticed
-from privlp.privacy import Randomness
-from svm_models.account import as_rng
+from svm_models.account import randomness_of
+from svm_models.parameters import whole, within
 from svm_models.validation import validated
 
 FloatArray = npt.NDArray[np.float64]
@@ -68,15 +66,11 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         >>> kernel.fit(np.eye(3)).frequencies_.shape
         (3, 100)
         """
-        gamma = positive(self.gamma, "gamma", finite=True)
-        count = self.n_components
-        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-            raise InvalidParameterError(
-                f"n_components must be a positive integer, got {count!r}.", parameter="n_components"
-            )
+        gamma = within(self.gamma, "gamma", 1e-100, 1e100)
+        count = whole(self.n_components, "n_components", 10**6)
         X = validated(self, X, dtype=np.float64)
-        generator = Randomness.of(as_rng(self.random_state)).generator
-        self.frequencies_ = generator.normal(0.0, np.sqrt(2 * gamma), (X.shape[1], int(count)))
+        generator = randomness_of(self.random_state).generator
+        self.frequencies_ = generator.normal(0.0, np.sqrt(2 * gamma), (X.shape[1], count))
         return self
 
     def transform(self, X: Any) -> FloatArray:

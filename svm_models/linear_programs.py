@@ -9,9 +9,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram
-from privlp.checks import as_floats, as_sparse, positive
+from privlp.checks import as_floats, as_sparse
+from svm_models.parameters import PRICE, within
+from svm_models.unquoted import unquoted
 
 _REPLACED = ConstraintPrivate()
+_LABELS = "Labels must be -1 or 1. Map the two classes to -1 and 1 first."
 
 
 def hard_margin_lp(
@@ -46,7 +49,7 @@ def hard_margin_lp(
     >>> solve_exact(hard_margin_lp([[2.0, 0.0], [0.0, -1.0]], [1, -1])).x
     array([0.5, 1. , 0. , 0. ])
     """
-    M = _signed_records(X, y)
+    M = _signed_records(X, y, quote=not neighbours.hides_rows)
     n, p = M.shape
     A = sp.hstack([-M, M], format="csc")
     return LinearProgram(np.ones(2 * p), A, -np.ones(n), neighbours=neighbours)
@@ -76,7 +79,7 @@ def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) ->
     >>> round(solve_exact(soft_margin_lp(X, y, C=1.0, slack=False)).objective, 6)
     2.5
     """
-    C = positive(C, "C", finite=True)
+    C = within(C, "C", *PRICE)
     M = _signed_records(X, y)
     n, p = M.shape
     if not slack:
@@ -87,22 +90,30 @@ def soft_margin_lp(X: Any, y: npt.ArrayLike, C: float, *, slack: bool = True) ->
     return LinearProgram(cost, sp.hstack([-M, M, -sp.eye_array(n)], format="csc"), -np.ones(n))
 
 
-def _signed_records(X: Any, y: npt.ArrayLike) -> Any:
-    """Rows y_i x_i, sparse."""
-    labels = np.asarray(y)
-    records = (
-        sp.csr_array(X, dtype=float)
-        if sp.issparse(X) and X.dtype.kind in "fiub"
-        else as_floats(X, "X")
+def _signed_records(X: Any, y: npt.ArrayLike, *, quote: bool = True) -> Any:
+    """Rows y_i x_i, sparse; errors quote shapes where the number of records is public."""
+    try:
+        labels = unquoted(lambda: as_floats(y, "y"), _LABELS, "y")
+    except InvalidProblemError:
+        labels = None  # raised below, in words of its own
+    if labels is None:
+        raise InvalidProblemError(_LABELS, parameter="y")
+    records = unquoted(
+        lambda: (
+            sp.csr_array(X, dtype=float)
+            if sp.issparse(X) and X.dtype.kind in "fiub"
+            else as_floats(X, "X")
+        ),
+        "X must hold real numbers in a regular array.",
+        "X",
     )
     if records.ndim != 2 or labels.shape != (records.shape[0],):
         raise InvalidProblemError(
-            f"X has shape {records.shape} and y has shape {labels.shape}; expected (n, p) and"
-            " (n,).",
+            f"X has shape {records.shape} and y has shape {labels.shape}; expected (n, p) and (n,)."
+            if quote
+            else "X must have shape (n, p) and y shape (n,): one label for each row of X.",
             parameter="X",
         )
-    if labels.dtype.kind not in "fiu" or not np.isin(labels, (-1, 1)).all():
-        raise InvalidProblemError(
-            "Labels must be -1 or 1. Map the two classes to -1 and 1 first.", parameter="y"
-        )
-    return sp.csc_array(sp.diags_array(labels.astype(float)) @ as_sparse(records))
+    if not np.isin(labels, (-1, 1)).all():
+        raise InvalidProblemError(_LABELS, parameter="y")
+    return sp.csc_array(sp.diags_array(labels) @ as_sparse(records))

@@ -15,6 +15,7 @@ from scipy.special import expit
 
 from privlp import InvalidParameterError
 from privlp.checks import positive, real
+from svm_models.parameters import within
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -159,6 +160,7 @@ def huber(h: float = 0.5) -> MarginLoss:
     h = real(h, "h")
     if not 0 < h <= 0.5:
         raise InvalidParameterError(f"h must be in (0, 0.5], got {h!r}.", parameter="h")
+    within(h, "h", 1e-9, 0.5)
 
     def value(z: FloatArray) -> FloatArray:
         inside = np.clip(1 + h - z, 0.0, 2 * h)

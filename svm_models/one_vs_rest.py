@@ -11,19 +11,22 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, NotPrivateWarning
-from privlp.privacy import PrivacyRecord, Randomness
+from privlp.privacy import PrivacyRecord
 from privlp.privacy.gaussian_dp import eps_of, mu_of
-from privlp.privacy.limits import validated_budget
-from svm_models.account import as_rng, open_budget
+from svm_models.account import open_budget, randomness_of
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import relation_in_words
 from svm_models.neighbours import accounted, require_nominal
 from svm_models.one_vs_rest_checks import check_estimator, several_classes
+from svm_models.parameters import privacy
 from svm_models.private_lp_svc import PrivateLPSVC
-from svm_models.validation import validated
+from svm_models.repeated_fits import warn_if_repeated
+from svm_models.said import marked
+from svm_models.validation import scored, validated
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -150,20 +153,21 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         estimator = PrivateLPSVC() if self.estimator is None else self.estimator
         check_estimator(estimator)
         accounted(self.relation, self.nominal_n)
-        eps, delta = validated_budget(self.eps, self.delta)
+        eps, delta = privacy(self.eps, self.delta)
         if estimator._needs_delta and math.isfinite(eps) and delta == 0:
             raise InvalidParameterError(
                 f"delta must be positive: {type(estimator).__name__} adds Gaussian noise, which"
                 " needs delta > 0.",
                 parameter="delta",
             )
-        randomness = Randomness.of(as_rng(self.random_state))
+        randomness = randomness_of(self.random_state)
         self._warn_of_read_classes()
         hidden = self.relation != "replace"
         X, y = validated(self, X, y, dtype=np.float64, count_is_private=hidden)
         self.classes_ = several_classes(y, self.classes)
         require_nominal(len(y), self.nominal_n)
         named = self.classes_ if len(self.classes_) > 2 else self.classes_[1:]
+        warn_if_repeated(self, eps, delta)
         part, ledger = self._split(estimator, eps, delta, len(named))
         found = []
         try:
@@ -245,6 +249,23 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         decisions = self.decision_function(X)
         of = (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
         return np.asarray(self.classes_[of])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean accuracy on (X, y), as in scikit-learn. **Not private**.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from svm_models import PrivateOneVsRestClassifier
+        >>> y = np.arange(3000) % 3
+        >>> fitted = PrivateOneVsRestClassifier(classes=(0, 1, 2), random_state=0)
+        >>> fitted.fit(np.eye(3)[y], y).score(np.eye(3), [0, 1, 2])
+        1.0
+        """
+        return scored(accuracy_score, y, self.predict(X), sample_weight)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return marked(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

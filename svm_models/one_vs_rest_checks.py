@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.multiclass import check_classification_targets
 
 from privlp import InvalidParameterError, InvalidProblemError
 from svm_models.base import PrivateLinearClassifier
+from svm_models.classes import declared_classes
+from svm_models.validation import require_classes
 
 #: What a classifier takes from the whole, and must not set itself.
 _GIVEN = ("eps", "delta", "classes", "budget", "random_state", "relation", "nominal_n")
@@ -26,12 +27,14 @@ def several_classes(y: npt.NDArray[Any], declared: Any) -> npt.NDArray[Any]:
     InvalidProblemError
         If y has one class only and none is declared, or holds other labels.
     """
-    check_classification_targets(y)
-    classes = np.unique(y if declared is None else np.asarray(declared))
-    if declared is not None and (len(classes) < 2 or classes.shape != np.shape(declared)):
+    classes = np.unique(y) if declared is None else declared_classes(declared)
+    if declared is not None and (
+        classes.ndim != 1 or len(classes) < 2 or classes.shape != np.shape(declared)
+    ):
         raise InvalidParameterError(
             "classes must name different labels, two at least.", parameter="classes"
         )
+    require_classes(y, classes)
     if len(classes) < 2:
         raise InvalidProblemError(
             "y has one class only; give labels of two classes or more, or name all of them by"

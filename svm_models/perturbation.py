@@ -154,7 +154,7 @@ def _planned(
     ledger = account.ledger
     pure = ledger.delta == 0
     if add_regularization:
-        risk = replace(risk, reg=max(risk.reg, _enough_regularization(risk, ledger.eps, pure=pure)))
+        risk = replace(risk, reg=max(risk.reg, enough_regularization(risk, ledger.eps, pure=pure)))
     risk.require_certifiable()
     noise = EuclideanLaplaceMechanism if pure else GaussianMechanism
     share = SHARE_OF_THE_CERTIFICATE * ledger.eps
@@ -189,7 +189,7 @@ def _perturbing(
     return GaussianObjectivePerturbation(sensitivity, scale, cost, one_sided, parts)
 
 
-def _enough_regularization(risk: RegularizedRisk, eps: float, *, pure: bool) -> float:
+def enough_regularization(risk: RegularizedRisk, eps: float, *, pure: bool) -> float:
     """The regularisation at which the curvature costs a sixteenth of eps, or nothing."""
     if pure and risk.loss.logistic_curvature:
         slope = (1 - SHARE_OF_THE_CERTIFICATE) * eps / risk.moved * (1 - 1e-9)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import Parameter, signature
 from numbers import Real
@@ -18,15 +18,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from privlp import InvalidParameterError
-from privlp.checks import positive
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
+from svm_models.classes import class_weights
 from svm_models.losses import MarginLoss, huber, logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
+from svm_models.parameters import REG, switch, within
 from svm_models.perturbation import (
+    enough_regularization,
     perturb_objective,
     perturb_output,
     perturb_whitened_objective,
@@ -160,10 +163,17 @@ def _given(loss: Any) -> MarginLoss:
     return loss
 
 
-def _check(model: Any) -> None:
-    """Refuse a loss or a `reg` out of range."""
-    model._margin_loss()
-    positive(model.reg, "reg", finite=True)
+def _check(model: Any, p: int) -> None:
+    """Refuse a loss or a `reg` out of range, or so small that no number of records makes it do."""
+    _of_one_record(model, p).require_certifiable()
+
+
+def _of_one_record(model: Any, p: int) -> RegularizedRisk:
+    """The risk for one record, which is not looked at."""
+    weights = class_weights(model.class_weight, model.classes_)
+    reg = within(model.reg, "reg", *REG) / (1.0 if weights is None else weights[0])
+    nothing = sp.csr_array((1, p))
+    return RegularizedRisk.in_memory(nothing, model._margin_loss(), reg, float(model.data_norm))
 
 
 def _risk(model: Any, X: Any, signs: FloatArray, neighbours: Neighbours) -> RegularizedRisk:
@@ -191,13 +201,13 @@ def _perturb_objective(
     return perturb(_risk(model, X, signs, neighbours), account)
 
 
-def _check_whitening(model: Any) -> None:
+def _check_whitening(model: Any, p: int) -> None:
     """As :func:`_check`; and refuse what second moments cannot be released for."""
-    _check(model)
-    if not isinstance(model.whiten, bool | np.bool_):
-        raise InvalidParameterError(
-            f"whiten must be True or False, got {model.whiten!r}.", parameter="whiten"
-        )
+    risk = _of_one_record(model, p)
+    if switch(model.whiten, "whiten"):
+        risk = replace(risk, data_norm=1.0)
+    enough = enough_regularization(risk, float(model.eps), pure=model.delta == 0)
+    replace(risk, reg=max(risk.reg, enough)).require_certifiable()
     if model.whiten and model.delta == 0 and math.isfinite(model.eps):
         raise InvalidParameterError(
             "whiten=True releases second moments with Gaussian noise, which needs delta > 0.",

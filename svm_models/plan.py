@@ -13,9 +13,9 @@ from tabulate import tabulate
 
 from privlp import InvalidParameterError, UnsupportedProblemError, Verdict
 from privlp.privacy import LaplaceMechanism
-from privlp.privacy.limits import validated_budget
 from svm_models.forecast import Part
 from svm_models.neighbours import SHARE_OF_THE_COUNT, accounted
+from svm_models.parameters import privacy
 from svm_models.regression_base import PrivateLinearRegressor
 
 _COLUMNS = 98
@@ -144,7 +144,7 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
             "There are plans for PrivateQuantileRegressor and PrivateLPSVR, but not for"
             f" {type(estimator).__name__}. Try it on made-up records of the same number instead."
         )
-    eps, _ = validated_budget(estimator.eps, estimator.delta)
+    eps, _ = privacy(estimator.eps, estimator.delta)
     counts = _counts(estimator, n_features)
     records = _records(estimator, n_samples)
     if math.isinf(eps):

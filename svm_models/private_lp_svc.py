@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp import InvalidParameterError
-from privlp.checks import positive
 from privlp.duals.elastic import ElasticDual
 from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.driver import drive
@@ -23,6 +22,7 @@ from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.dask_records import read_dask
 from svm_models.neighbours import Neighbours
+from svm_models.parameters import radius_within, whole
 from svm_models.record_grid import RecordGrid, Whitening
 from svm_models.record_source import RecordSource, decisions, read
 from svm_models.records_on_grid import RecordsOnGrid
@@ -44,6 +44,8 @@ FloatArray = npt.NDArray[np.float64]
 _ROUNDS, _ROUNDS_IN_LITTLE_NOISE, _RADIUS = 9.5, 4.4, 50.0
 # Steps are this share of those that the curvature allows: more rounds of them average the noise.
 _STEP = 0.25
+# More would take for ever.
+_MOST_ROUNDS = 10**6
 #: Between these levels of noise second moments are measured twice: below, one release shows weak
 #: directions well enough; above, two show them no better.
 _LEAST_FOR_TWO, _MOST_FOR_TWO = 3e-3, 1e-2
@@ -300,21 +302,16 @@ class PrivateLPSVC(PrivateLinearClassifier):
         assert w is not None  # noqa: S101 (the player always has a point)
         return w * min(1.0, rule.radius / max(float(np.abs(w).sum()), 1e-300)) / data_norm
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, p: int) -> None:  # noqa: ARG002
         if self.delta == 0 and math.isfinite(self.eps):
             raise InvalidParameterError(
                 "delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0.",
                 parameter="delta",
             )
         if self.radius is not None:
-            positive(self.radius, "radius", finite=True)
-        rounds = self.rounds
-        if rounds is not None and (
-            not isinstance(rounds, int | np.integer) or isinstance(rounds, bool) or rounds < 1
-        ):
-            raise InvalidParameterError(
-                f"rounds must be a positive integer, got {rounds!r}.", parameter="rounds"
-            )
+            radius_within(self.radius, float(self.data_norm))
+        if self.rounds is not None:
+            whole(self.rounds, "rounds", _MOST_ROUNDS)
 
     def _rule(self, neighbours: Neighbours, p: int, account: Account) -> Rule:
         once = noise_of_one_sum(account.ledger, neighbours)

@@ -25,12 +25,17 @@ from privlp.rows.memory import limit_for
 from svm_models.records import within_norm
 from svm_models.records_on_grid import SignedRecords, few_at_a_time
 from svm_models.threshold import decisions_of
-from svm_models.validation import as_stored, validated
+from svm_models.unquoted import unquoted
+from svm_models.validation import as_labels, as_stored, validated
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Types of numbers that are left as they are.
 AS_GIVEN = [np.float64, np.float32, *(np.dtype(f"{k}{b}").type for k in "iu" for b in (1, 2, 4, 8))]
+_LABELS = (
+    "y does not have one label per row of X. Give one array for all rows, or a sequence with one"
+    " array for each block."
+)
 
 
 class RecordSource(ABC):
@@ -108,10 +113,11 @@ def as_read(X: Any, shape: tuple[int, int]) -> Any:
     InvalidProblemError
         If it is no longer what was checked.
     """
-    X = as_stored(X) if sp.issparse(X) else np.asarray(X)
-    if X.shape != shape or X.dtype.kind not in "fiub":
-        raise InvalidProblemError("A block of records changed since it was checked.")
-    return X
+    changed = "A block of records changed since it was checked."
+    found = unquoted(lambda: as_stored(X) if sp.issparse(X) else np.asarray(X), changed, "X")
+    if found.shape != shape or found.dtype.kind not in "fiub":
+        raise InvalidProblemError(changed, parameter="X")
+    return found
 
 
 class _Reader:
@@ -157,7 +163,7 @@ def read(estimator: Any, X: Any, y: Any, *, count_is_private: bool) -> tuple[Rec
 
 def _in_blocks(y: Any, X: Sequence[Any]) -> Any:
     """The labels of each block."""
-    if isinstance(y, Sequence) and not isinstance(y, str) and len(y) and np.ndim(y[0]) > 0:
+    if isinstance(y, Sequence) and not isinstance(y, str) and len(y) and _is_block(y[0]):
         if len(y) == len(X):
             return y
         raise InvalidProblemError(
@@ -165,15 +171,15 @@ def _in_blocks(y: Any, X: Sequence[Any]) -> Any:
             " records.",
             parameter="y",
         )
-    labels = np.asarray(y)
+    labels = as_labels(y)
     cuts = list(accumulate((block.shape[0] for block in X), initial=0))
     if labels.shape != (cuts[-1],):
-        raise InvalidProblemError(
-            "y does not have one label per row of X. Give one array for all rows, or a sequence"
-            " with one array for each block.",
-            parameter="y",
-        )
+        raise InvalidProblemError(_LABELS, parameter="y")
     return [labels[low:high] for low, high in pairwise(cuts)]
+
+
+def _is_block(labels: Any) -> bool:
+    return unquoted(lambda: np.ndim(labels) > 0, _LABELS, "y")
 
 
 def decisions(block: SignedRecords, w: FloatArray, data_norm: float) -> FloatArray:

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, MostlyNoiseWarning, Verdict
@@ -17,7 +18,7 @@ from privlp.checks import warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.rows.in_memory import InMemory
-from svm_models.account import Account, as_rng, open_budget, open_ledger
+from svm_models.account import Account, open_budget, open_ledger, randomness_of
 from svm_models.forecast import Forecast, Regression, advice_on
 from svm_models.neighbours import (
     _MOST,
@@ -29,11 +30,14 @@ from svm_models.neighbours import (
     part_of_the_count,
     require_nominal,
 )
+from svm_models.parameters import switch
 from svm_models.regression_data import Units
 from svm_models.regression_descent import descend
 from svm_models.regression_losses import ResidualLoss
 from svm_models.regression_records import pairs_of
-from svm_models.validation import validated
+from svm_models.repeated_fits import warn_if_repeated
+from svm_models.said import marked
+from svm_models.validation import scored, validated
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -126,6 +130,18 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         found = np.asarray(X @ self.coef_.T + self.intercept_)
         return np.sort(found, axis=1) if found.ndim == 2 else found
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The coefficient of determination on (X, y), as in scikit-learn. **Not private**.
+
+        Examples
+        --------
+        >>> from svm_models import LPQuantileRegressor
+        >>> fitted = LPQuantileRegressor(0.5).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+        >>> round(fitted.score([[3.0], [4.0]], [7.0, 9.0]), 6)
+        1.0
+        """
+        return scored(r2_score, y, self.predict(X), sample_weight, numbers=True)
+
     def _gives_one_fit(self) -> bool:
         return True
 
@@ -177,7 +193,8 @@ class PrivateLinearRegressor(LinearRegressor):
     delta: float = field(init=False)
 
     def _number_is_private(self) -> bool:
-        return bool(self.relation != "replace")
+        accounted(self.relation, self.nominal_n)
+        return self.relation != "replace"
 
     def _loss(self, reach: float) -> tuple[ResidualLoss, tuple[float, ...]]:
         """The loss of residuals in units of `reach`, and the quantiles of its fits if it has any.
@@ -190,14 +207,15 @@ class PrivateLinearRegressor(LinearRegressor):
         raise NotImplementedError
 
     def _fitted(self, X: Any, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        constant = bool(self.fit_intercept)
+        constant = switch(self.fit_intercept, "fit_intercept")
         units = Units.declared(
             X.shape[1], self.X_bounds, self.data_norm, self.y_bounds, constant=constant
         )
         loss, quantiles = self._loss(units.reach)
-        randomness = Randomness.of(as_rng(self.random_state))
+        randomness = randomness_of(self.random_state)
         opened = self._open(randomness)
         self._require_delta()
+        warn_if_repeated(self, opened.ledger.eps, opened.ledger.delta)
         try:
             neighbours, account = self._neighbours(X.shape[0], opened)
             ledger = account.ledger
@@ -246,7 +264,7 @@ class PrivateLinearRegressor(LinearRegressor):
         """
         # What pays for moments, counts and rounds.
         ledger = Ledger(eps * (1 - SHARE_OF_THE_COUNT if self._counts() else 1.0), self.delta)
-        constant = bool(self.fit_intercept)
+        constant = switch(self.fit_intercept, "fit_intercept")
         units = Units.declared(
             n_features, self.X_bounds, self.data_norm, self.y_bounds, constant=constant
         )
@@ -296,6 +314,9 @@ class PrivateLinearRegressor(LinearRegressor):
             return Neighbours.adding(self.nominal_n), account
         found = counted(count, part_of_the_count(account))
         return found, account.part(1 - SHARE_OF_THE_COUNT, self.delta)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return marked(self, super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

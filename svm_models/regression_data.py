@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp import InvalidParameterError
-from privlp.checks import positive
+from privlp.checks import as_floats
+from svm_models.parameters import LEAST_SIZE, MOST_SIZE, norm_within
 from svm_models.records import within_norm
 
 FloatArray = npt.NDArray[np.float64]
-
-_SMALLEST, _LARGEST = 1e-100, 1e14
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,7 @@ class Units:
                 parameter="X_bounds",
             )
         if data_norm is not None:
-            norm = positive(data_norm, "data_norm")
-            if not _SMALLEST <= norm <= _LARGEST:
-                raise InvalidParameterError(
-                    f"data_norm must be between {_SMALLEST:g} and {_LARGEST:g}, got {norm:g}."
-                    " Measure the records in other units.",
-                    parameter="data_norm",
-                )
+            norm = norm_within(data_norm)
             return cls(np.zeros(p), np.full(p, norm), middle, reach, norm)
         low, high = _of_features(X_bounds, p)
         centre = (low + high) / 2 if constant else np.zeros(p)
@@ -81,13 +75,12 @@ class Units:
         X = X.toarray() if sp.issparse(X) else np.array(X, dtype=float, order="C")
         found = (X - self.centre) / self.half
         if self.data_norm is None:
-            found = np.clip(np.nan_to_num(found, nan=0.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
+            found = _within_one(found)
         return np.asarray(found)
 
     def targets(self, y: FloatArray) -> FloatArray:
         """Y in these units, between -1 and 1."""
-        found = np.nan_to_num((y - self.middle) / self.reach, nan=0.0, posinf=1.0, neginf=-1.0)
-        return np.asarray(np.clip(found, -1.0, 1.0))
+        return _within_one((y - self.middle) / self.reach)
 
     def coefficients(self, w: FloatArray, *, constant: bool) -> tuple[FloatArray, FloatArray]:
         """Coefficients and intercepts in the user's units, from (K, p) in these."""
@@ -98,19 +91,25 @@ class Units:
         return coef, intercept
 
 
+def _within_one(numbers: FloatArray) -> FloatArray:
+    """Numbers between -1 and 1, each by itself; what is none is 0."""
+    return np.clip(np.where(np.isnan(numbers), 0.0, numbers), -1.0, 1.0)
+
+
 def _pair(bounds: Any, name: str) -> tuple[FloatArray, FloatArray]:
-    try:
-        low, high = (np.asarray(side, dtype=float) for side in bounds)
-    except (TypeError, ValueError):
+    found: list[FloatArray] = []
+    with suppress(TypeError, ValueError):
+        found = [as_floats(side, name) for side in bounds]
+    if len(found) != 2:
         raise InvalidParameterError(
             f"{name} must be a pair (low, high) of public numbers.", parameter=name
-        ) from None
-    largest = 1e14
-    if not (np.all(np.abs(low) <= largest) and np.all(np.abs(high) <= largest)):
-        raise InvalidParameterError(
-            f"{name} must be finite numbers of at most {largest:g} in size.", parameter=name
         )
-    if not np.all(high - low >= _SMALLEST):
+    low, high = found
+    if not (np.all(np.abs(low) <= MOST_SIZE) and np.all(np.abs(high) <= MOST_SIZE)):
+        raise InvalidParameterError(
+            f"{name} must be finite numbers of at most {MOST_SIZE:g} in size.", parameter=name
+        )
+    if low.ndim < 2 and high.ndim < 2 and not np.all(high - low >= LEAST_SIZE):
         raise InvalidParameterError(f"{name}: low must be below high.", parameter=name)
     return low, high
 

@@ -51,11 +51,11 @@ def on_grid(G: FloatArray, bits: int) -> FloatArray:
     """Rows of norm 1 at most as integers of norm 2^bits at most, in real arithmetic.
 
     Rows are shortened by what rounding may add. Squares are integers: sums of at most 2^(2 bits)
-    are exact, and a row beyond it would become 0.
+    are exact, and a row beyond it, or with an entry that is no number, becomes 0.
     """
     units = 2.0**bits
     rows = np.rint(G * max(units * (1 - _WITHIN) - math.sqrt(G.shape[1]), 0.0))
-    rows[np.square(rows).sum(axis=1) > units**2] = 0.0
+    rows[~(np.square(rows).sum(axis=1) <= units**2)] = 0.0
     return rows
 
 
@@ -113,9 +113,10 @@ class WhitenedPairs:
         """sum_i s_ik z_i min(1, bound / |z_i|) / bound, (K, p): exact.
 
         s_ik is the slope of loss k at y_i - z_i·point_k, less its centre, rounded to the grid: by
-        half a unit at most.
+        half a unit at most. A slope that is no number is 0, in its own record.
         """
         slopes = np.rint(loss.slopes(self._residuals(points), width) * 2.0**self._bits)
+        slopes[np.isnan(slopes)] = 0.0
         return np.asarray((slopes.T @ self._rows) / 4.0**self._bits)
 
     def whole(self) -> FloatArray:

@@ -13,24 +13,28 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.metrics import accuracy_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.float_errors import unnoticed
 from privlp.privacy import ExponentialMechanism, PrivacyRecord, Randomness
-from svm_models.account import Account, as_rng, open_budget
+from svm_models.account import Account, open_budget, randomness_of
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import (
     ReadClasses,
     are_read,
+    declared_classes,
     relation_in_words,
     two_classes,
     warn_of_read_classes,
 )
 from svm_models.kernel import RandomFourierFeatures
 from svm_models.neighbours import PartOfNominal, accounted, require_nominal
-from svm_models.validation import validated
+from svm_models.repeated_fits import warn_if_repeated
+from svm_models.said import marked
+from svm_models.validation import scored, validated
 
 #: Least nominal number of a part, which then is of the right order; and how many times the nominal
 #: number of records there may be in all.
@@ -147,12 +151,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f" {', '.join(sorted(unsupported))}."
             )
         self.__dict__.pop("best_estimator_", None)  # of an earlier fit
-        if hasattr(self.estimators, "fit"):
-            raise InvalidParameterError(
-                "estimators must be a list of private classifiers, not one of them.",
-                parameter="estimators",
-            )
-        candidates = [clone(estimator) for estimator in self.estimators]
+        candidates = [clone(estimator) for estimator in _listed(self.estimators)]
         ledger = open_budget(self.eps, self.delta, self.budget)
         neighbours, adding = accounted(self.relation, self.nominal_n), self.relation != "replace"
         parts = len(candidates) + 1
@@ -167,7 +166,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         _check(candidates, limit)
         for candidate in map(_classifier, candidates):
             candidate.set_params(**_inherited(candidate, limit))
-        randomness = Randomness.of(as_rng(self.random_state))
+        randomness = randomness_of(self.random_state)
         warn_of_read_classes(self.classes, self.eps)
         # As the candidates will, who must have nothing left to refuse.
         X, y = validated(self, X, y, dtype=np.float64, count_is_private=adding)
@@ -178,6 +177,7 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise InvalidProblemError(
                 f"{len(y)} records are too few for {parts} parts; give at least {2 * parts}."
             )
+        warn_if_repeated(self, ledger.eps, ledger.delta)
         ledgers = ledger.disjoint(parts)
         *deal, held_out = _dealt(len(y), parts, randomness.generator, apart=adding)
         choice = ledgers[-1].ledger(ledger.eps, ledger.delta)
@@ -264,6 +264,24 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return validated(self, X, dtype=np.float64, reset=False)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean accuracy on (X, y), as in scikit-learn. **Not private**.
+
+        Examples
+        --------
+        >>> from svm_models import ObjectivePerturbationSVC, PrivateModelSelector
+        >>> from svm_models import make_separable_sphere
+        >>> X, y = make_separable_sphere(3000, random_state=0)
+        >>> grid = [ObjectivePerturbationSVC(eps=1.0, reg=reg) for reg in (10.0, 1e-2)]
+        >>> tuned = PrivateModelSelector(grid, eps=1.0, classes=(-1, 1), random_state=0).fit(X, y)
+        >>> tuned.score(X, y) > 0.9
+        True
+        """
+        return scored(accuracy_score, y, self.predict(X), sample_weight)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return marked(self, super().__repr__(N_CHAR_MAX))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -271,6 +289,22 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _listed(estimators: Any) -> list[Any]:
+    """The candidates, whatever they are, if it is a list of estimators."""
+    if hasattr(estimators, "fit"):
+        raise InvalidParameterError(
+            "estimators must be a list of private classifiers, not one of them.",
+            parameter="estimators",
+        )
+    candidates = list(estimators) if isinstance(estimators, Sequence) else [None]
+    if not all(hasattr(one, "fit") and hasattr(one, "get_params") for one in candidates):
+        raise InvalidParameterError(
+            "estimators must be a list of private classifiers, such as PrivateLPSVC().",
+            parameter="estimators",
+        )
+    return candidates
 
 
 def _fit(candidate: Any, X: Any, y: npt.NDArray[Any]) -> None:
@@ -368,7 +402,7 @@ def _check_classes(candidates: list[Any], classes: npt.NDArray[Any]) -> None:
     """
     for i, candidate in enumerate(candidates):
         declared = _classifier(candidate).classes
-        if declared is not None and not np.array_equal(np.unique(np.asarray(declared)), classes):
+        if declared is not None and not np.array_equal(declared_classes(declared), classes):
             raise InvalidParameterError(
                 f"Candidate {i} declares other classes than the selector has; leave them out and"
                 " give classes to the selector.",

@@ -1,24 +1,51 @@
-"""Read records and labels without quoting them in an error."""
+"""Read records and labels without quoting them in an error.
+
+Whatever reads a private argument stands inside
+:func:`~svm_models.unquoted.unquoted`: errors of others may hold what
+they could not read. Strings are no numbers, not even strings of digits.
+"""
 
 from __future__ import annotations
 
+import datetime
+import warnings
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from privlp import InvalidProblemError
+from privlp.checks import as_floats
 from privlp.float_errors import unnoticed
+from svm_models.unquoted import unquoted
 
+_COMPLEX = "Complex data not supported. Give real numbers."
 #: Beginnings of messages that may go on to quote records, and what to do.
 _QUOTING = {
-    "Complex data not supported": "Give real numbers.",
     "Expected 2D array, got 1D array instead": (
         "Reshape your data by X.reshape(-1, 1) (one feature) or X.reshape(1, -1)."
     ),
     "Expected 2D array, got": "X must have shape (n, p).",
-    "could not convert string to float": "Encode categories as numbers first.",
+}
+#: What keeps privacy where numbers are missing. Other libraries' means and medians do not.
+_FILL_IN = (
+    "Fill in each of them by a public number, or from the same record. A mean or a nearest"
+    " neighbour among other records is made of private numbers that no budget pays for."
+)
+#: Beginnings of messages that go on to recommend what is not private, and what to do.
+_ADVISING = {
+    "Input X contains NaN": _FILL_IN,
+    "Input y contains NaN": "Leave these records out, if that is a public rule for every record.",
+    "Input contains NaN": _FILL_IN,
+    "Input X contains infinity or a value too large for dtype('float64')": (
+        "Clip every record to a public bound first."
+    ),
 }
 #: Beginnings of harmless messages: they tell shapes, types and names of columns only.
 _SAFE = (
@@ -33,14 +60,11 @@ _SAFE = (
     "Only sparse matrices with 32-bit",
     "This ",
     "X has ",
-    "dtype='numeric' is not compatible",
     "float() argument must be",
     "np.matrix is not supported",
     "setting an array element with a sequence",
     "y should be a 1d array",
 )
-
-
 #: Beginnings of harmless messages that go on to tell the number of records, and what to do.
 _COUNTING = {
     "Found array with": "X must have shape (n, p), with one feature at least.",
@@ -48,6 +72,8 @@ _COUNTING = {
     "setting an array element with a sequence": "X must have shape (n, p).",
     "y should be a 1d array": "Give one label for each row of X.",
 }
+_MALFORMED = "X must hold real numbers in shape (n, p), and y one label for each row of X."
+_MOST_NAMED = 5
 
 
 def validated(
@@ -61,27 +87,226 @@ def validated(
     """Check as scikit-learn's ``validate_data`` does, whose messages may quote records.
 
     Only messages that are known to be harmless pass. Where the number of records is private, none
-    tells it, and there may be no record.
+    tells it, and there may be no record. Labels are those of classes, unless `options` say
+    ``y_numeric``.
     """
-    quoting = _QUOTING
+    unquoted(lambda: _require_numbers(X), _MALFORMED, "X")
+    if y is not None and not (isinstance(y, str) and y == "no_validation"):
+        y = as_numbers(y) if options.get("y_numeric") else as_labels(y)
+    quoting = _QUOTING | _ADVISING
     if count_is_private:
-        quoting, options = _QUOTING | _COUNTING, {"ensure_min_samples": 0, **options}
+        quoting, options = quoting | _COUNTING, {"ensure_min_samples": 0, **options}
     try:
         # Its sum of all entries may overflow, which depends on the records.
         with unnoticed():
             X = as_stored(X) if sp.issparse(X) else X
             return validate_data(estimator, X, y, accept_sparse="csr", **options)
-    except (ValueError, TypeError, OverflowError) as raised:
+    except MemoryError:
+        raise
+    except Exception as raised:  # of any library that made X
         error, message = type(raised), str(raised)
     for beginning, cure in quoting.items():
         if message.startswith(beginning):
-            raise InvalidProblemError(f"{beginning}. {cure}")
-    if not message.startswith(_SAFE):
+            raise InvalidProblemError(f"{beginning}. {cure}", parameter="X")
+    if not (issubclass(error, ValueError | TypeError) and message.startswith(_SAFE)):
+        raise InvalidProblemError(_MALFORMED, parameter="X")
+    raise (TypeError if issubclass(error, TypeError) else ValueError)(message)
+
+
+def as_numbers(y: Any) -> Any:
+    """Numbers y as floats.
+
+    Raises
+    ------
+    InvalidProblemError
+        If they are no real numbers. It quotes none.
+    """
+    if sp.issparse(y):
+        return y
+    message = "y must hold real numbers, one for each row of X. Strings of digits are no numbers."
+
+    def read() -> Any:
+        _require_unmasked(y, "y")
+        raw = np.asarray(y)
+        if _faults(raw) or raw.dtype.kind in "USmMV":
+            raise TypeError
+        return as_floats(raw, "y")
+
+    return unquoted(read, message, "y")
+
+
+def as_labels(y: Any) -> Any:
+    """Labels y as an array, unless scikit-learn is to refuse them.
+
+    Raises
+    ------
+    InvalidProblemError
+        If they are neither all numbers nor all texts. It quotes none.
+    """
+    if sp.issparse(y):
+        return y
+
+    def read() -> Any:
+        _require_unmasked(y, "y")
+        raw = np.asarray(y)
+        if raw.dtype.kind == "U" and isinstance(y, list | tuple):
+            raw = np.array(y, dtype=object)  # else one text makes texts of all numbers
+            if all(isinstance(entry, str) for entry in raw.ravel().tolist()):
+                return np.asarray(y)
+        if raw.dtype.kind in "biufU":
+            return raw
+        entries = raw.ravel().tolist() if raw.dtype.kind == "O" else [None]
+        if not all(isinstance(entry, str) for entry in entries) and not all(
+            isinstance(entry, Real | np.bool_) for entry in entries
+        ):
+            raise TypeError
+        return raw
+
+    return unquoted(
+        read,
+        "y must hold one label for each row of X, all of them numbers or all of them texts. None,"
+        " bytes, dates and other objects are no labels: leave such records out, if that is a public"
+        " rule for every record, or give them a label of their own.",
+        "y",
+    )
+
+
+def scored(
+    metric: Callable[..., float], y: Any, predictions: Any, weights: Any, *, numbers: bool = False
+) -> float:
+    """A metric of scikit-learn at true labels or numbers, in whose errors none of them stands."""
+    true = as_numbers(y) if numbers else as_labels(y)
+    message = "y must hold one label for each row of X, and sample_weight one number, or be None."
+    return float(
+        unquoted(
+            lambda: metric(
+                true,
+                predictions,
+                sample_weight=None if weights is None else as_floats(weights, "sample_weight"),
+            ),
+            message,
+            "y",
+        )
+    )
+
+
+def require_classes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
+    """Refuse labels that no classifier takes, and texts where classes are numbers, or vice versa.
+
+    Raises
+    ------
+    ValueError
+        With scikit-learn's words; they hold no label.
+    InvalidProblemError
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of many different labels: it depends on the records
+        check_classification_targets(y)
+    if len(y) and _are_texts(y) != _are_texts(classes):
         raise InvalidProblemError(
-            "X must hold real numbers in shape (n, p), and y one label for each row of X.",
+            "classes and labels must be of one kind, all numbers or all texts. A string of digits"
+            " is no number.",
+            parameter="y",
+        )
+
+
+def _are_texts(labels: npt.NDArray[Any]) -> bool:
+    return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and isinstance(labels[0], str))
+
+
+def _require_unmasked(values: Any, name: str) -> None:
+    """Refuse masked entries, which conversions would take for what is stored under the mask."""
+    rows = values if isinstance(values, list | tuple) else ()
+    if np.ma.is_masked(values) or any(np.ma.is_masked(row) for row in rows):
+        raise InvalidProblemError(
+            f"{name} has masked entries. Fill them in by public numbers, or leave their records"
+            " out, if that is a public rule for every record.",
+            parameter=name,
+        )
+
+
+def _require_numbers(X: Any) -> None:
+    """Refuse records that hold anything but numbers; columns are named, entries are not.
+
+    Shapes are left to scikit-learn.
+    """
+    _require_unmasked(X, "X")
+    if sp.issparse(X):
+        if X.dtype.kind not in "fiub":
+            raise InvalidProblemError(
+                _COMPLEX if X.dtype.kind == "c" else _MALFORMED, parameter="X"
+            )
+        return
+    faults: dict[str, list[str]] = {}
+    for name, column in _columns(X):
+        fault = _faults(column)
+        if fault:
+            faults.setdefault(fault, []).append(name)
+    for fault, names in faults.items():
+        shown = ", ".join(names[:_MOST_NAMED]) + (" and others" if names[_MOST_NAMED:] else "")
+        raise InvalidProblemError(
+            f"X holds {fault} in column{'s' if len(names) > 1 else ''} {shown}. {_CURES[fault]}",
             parameter="X",
         )
-    raise (TypeError if issubclass(error, TypeError) else ValueError)(message)
+
+
+_CURES = {
+    "text": (
+        "Encode categories as numbers, by a public list of them. A string of digits is no number."
+    ),
+    "bytes": "Give real numbers.",
+    "complex numbers": "Give real numbers.",
+    "dates": "Give numbers, such as days since a public date.",
+    "missing entries": _FILL_IN,
+}
+
+
+def _columns(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Columns that may hold other things than numbers, with their names or positions."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        for k, name in enumerate(X.columns):
+            if getattr(X.dtypes.iloc[k], "kind", "O") not in "biuf":
+                yield repr(name), np.asarray(X.iloc[:, k])
+        return
+    if hasattr(X, "column_names") and hasattr(X, "column"):  # of PyArrow
+        yield from ((repr(name), np.asarray(X.column(name))) for name in X.column_names)
+        return
+    yield from _columns_of_array(X)
+
+
+def _columns_of_array(X: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Columns of what may hold other things than numbers, with their positions from 1."""
+    raw = np.asarray(X)
+    if raw.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        raw = np.array(X, dtype=object)  # else one text makes texts of all numbers
+    if raw.dtype.kind == "c":
+        raise InvalidProblemError(_COMPLEX, parameter="X")
+    if raw.dtype.kind in "biuf" or raw.ndim > 2:
+        return
+    columns = [raw.ravel()] if raw.ndim < 2 else raw.T
+    yield from ((str(k), column) for k, column in enumerate(columns, 1))
+
+
+def _faults(column: npt.NDArray[Any]) -> str:
+    """What in a column is no number, in a word of :data:`_CURES`; empty if nothing is."""
+    kind = column.dtype.kind
+    if kind != "O":
+        kinds = {"U": "text", "T": "text", "S": "bytes", "V": "bytes", "c": "complex numbers"}
+        return (kinds | {"m": "dates", "M": "dates"}).get(kind, "")
+    others = [e for e in column.ravel().tolist() if not isinstance(e, Real | np.bool_ | Decimal)]
+    for fault, kinds in _KINDS.items():
+        if any(isinstance(entry, kinds) for entry in others):
+            return fault
+    return "missing entries" if any(type(entry).__name__ == "NAType" for entry in others) else ""
+
+
+_KINDS: dict[str, Any] = {
+    "text": str,
+    "bytes": bytes | bytearray | memoryview,
+    "dates": (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64),
+    "complex numbers": complex | np.complexfloating,
+    "missing entries": type(None),
+}
 
 
 def as_stored(X: Any) -> Any:

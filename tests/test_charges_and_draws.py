@@ -384,6 +384,7 @@ def test_every_private_classifier_has_entries():
     claimed = {
         name
         for name in exported
-        if "eps" in inspect.signature(getattr(svm_models, name)).parameters
+        if hasattr(found := getattr(svm_models, name), "get_params")
+        and "eps" in inspect.signature(found).parameters
     }
     assert claimed == private | {"DualPerturbationSVC"}

@@ -433,22 +433,35 @@ def test_examples_are_as_simulated_and_train(write, model):
 # ---------------------------------------------------------------------------------------------- CSV
 
 CSV = 'age,"pay, weekly",sex\n0.5,-0.25,f\n1e-1,+1, m \n'
-FIT = ("--classes", "f", "m", "--eps", 2, "--delta", 1e-6)
+FIT = ("--header", "--classes", "f", "m", "--eps", 2, "--delta", 1e-6)
 
 
 @pytest.mark.parametrize(
-    ("text", "label", "columns"),
+    ("text", "label", "header", "columns"),
     [
-        (CSV, None, ["age", "pay, weekly"]),
-        (CSV, "sex", ["age", "pay, weekly"]),
-        ("\ufeffsex, age, pay\r\n\r\nf, 0.5, -0.25\r\n\r\nm, 0.1, 1\r\n", "sex", ["age", "pay"]),
-        ("0.5,f,-0.25\n0.1,m,1", "2", ["1", "3"]),
-        ("a,2 b,1st\nf,0.5,-0.25\nm,0.1,1\n", "1", ["2 b", "1st"]),
+        (CSV, None, True, ["age", "pay, weekly"]),
+        (CSV, "sex", None, ["age", "pay, weekly"]),
+        (
+            "\ufeffsex, age, pay\r\n\r\nf, 0.5, -0.25\r\n\r\nm, 0.1, 1\r\n",
+            "sex",
+            None,
+            ["age", "pay"],
+        ),
+        ("0.5,f,-0.25\n0.1,m,1", "2", None, ["1", "3"]),
+        ("0.5,f,-0.25\n0.1,m,1", "2", False, ["1", "3"]),
+        ("a,2 b,1st\nf,0.5,-0.25\nm,0.1,1\n", "1", True, ["2 b", "1st"]),
     ],
-    ids=["quoted names", "label by name", "label first, Windows", "no names", "label by number"],
+    ids=[
+        "quoted names",
+        "label by name",
+        "label first, Windows",
+        "no names",
+        "no names, said",
+        "label by number",
+    ],
 )
-def test_layouts_of_csv(write, text, label, columns):
-    found = read_csv_file(write(text), label)
+def test_layouts_of_csv(write, text, label, header, columns):
+    found = read_csv_file(write(text), label, header)
     assert found.X.tolist() == [[0.5, -0.25], [0.1, 1.0]]
     assert found.y.tolist() == ["f", "m"]
     assert found.columns == columns
@@ -479,6 +492,43 @@ def test_malformed_csv_is_refused_and_not_quoted(write, text, message):
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert SECRET not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "options", "message"),
+    [
+        (f"{SECRET}x HIV,nobody,f", (), "Say which: --header if it names the columns"),
+        (f"{SECRET}x HIV,nobody,f", ("--label", "3"), "Say which: --header"),
+        (f"{SECRET}x HIV,nobody,f", ("--no-header",), "line 1: column 1 holds no finite number"),
+        ("nan,HIV,f", (), "Say which: --header"),
+        ("nan,HIV,f", ("--header",), "line 1: an entry is a number, NaN or an infinity"),
+        ("nan,HIV,f", ("--label", "f"), "line 1: an entry is a number, NaN or an infinity"),
+        (f"{SECRET},HIV,f", ("--header",), "line 1: an entry is a number, NaN or an infinity"),
+        (f"{SECRET},HIV,f", (), "line 1: column 2 holds no finite number"),
+        ("1e999,HIV,f", ("--header",), "line 1: an entry is a number, NaN or an infinity"),
+    ],
+)
+def test_a_first_line_that_may_be_a_record_is_never_printed(write, first, options, message):
+    path = write(f"{first}\n0.5,-0.25,f\n0.1,1,m\n")
+    result = call("fit", path, *FIT[1:], *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert not any(word in result.stderr for word in (SECRET, "HIV", "nobody"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fit", "\ud800.csv", *FIT),
+        ("train", "\ud800", "--model", "svm"),
+        ("fit", "{}", *FIT, "--budget", "\ud800"),
+    ],
+)
+def test_a_name_that_no_file_can_have(write, arguments):
+    path = write(CSV)
+    result = call(*(path if part == "{}" else part for part in arguments))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cannot be read: not a usable file name" in result.stderr
 
 
 @pytest.mark.parametrize("label", ["pay", "0", "4", "01", "-1", "", "²"])
@@ -529,7 +579,7 @@ def test_fit_is_that_of_the_estimator(sample, write):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (FIT[3:], "Missing option '--classes'"),
+        (FIT[4:], "Missing option '--classes'"),
         ((*FIT[:-1], 0), "--delta must be positive"),
         ((*FIT, "--data-norm", 0), "--data-norm"),
     ],

@@ -227,7 +227,7 @@ def test_a_large_delta_is_warned_of():
         ({"method": "dmw-published"}, "alpha is missing"),
         ({"eps": 0.0}, "eps must be positive"),
         ({"delta": 1.0}, r"delta must be in \[0, 1\)"),
-        ({"data_norm": 0.0}, "data_norm must be a positive number"),
+        ({"data_norm": 0.0}, "data_norm must be a positive finite number"),
         ({"budget": 1.0}, "budget must be a privlp.Budget, got float"),
     ],
 )

@@ -52,7 +52,7 @@ def test_sparse_and_dense_records_agree():
         ({"gamma": 0.0}, "gamma must be a positive finite number"),
         ({"n_components": 0}, "n_components must be a positive integer, got 0"),
         ({"n_components": 2.5}, "n_components must be a positive integer, got 2.5"),
-        ({"random_state": "x"}, "rng must be None"),
+        ({"random_state": "x"}, "random_state must be None"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters, message):

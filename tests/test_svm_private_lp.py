@@ -343,7 +343,7 @@ def test_a_seed_repeats_the_fit():
         ({"rounds": 0}, "rounds must be a positive integer, got 0"),
         ({"rounds": 2.5}, "rounds must be a positive integer, got 2.5"),
         ({"rounds": True}, "rounds must be a positive integer, got True"),
-        ({"data_norm": 0.0}, "data_norm must be a positive number"),
+        ({"data_norm": 0.0}, "data_norm must be a positive finite number"),
         ({"classes": (1, 1)}, "classes must name two different labels"),
         ({"budget": 1.0}, "budget must be a privlp.Budget, got float"),
     ],

@@ -130,7 +130,7 @@ def test_no_row_is_longer_than_the_declared_norm(norm, container):
     [
         (
             np.array([["0.123456secret", 1.0]] * 60, dtype=object),
-            "could not convert string to float. Encode",
+            "X holds text in column 1. Encode categories as numbers",
         ),
         (X + 0.123456j, "Complex data not supported. Give real"),
         (

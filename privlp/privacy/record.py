@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from types import NoneType
@@ -94,6 +94,24 @@ class PrivacyRecord:
     def private(self) -> bool:
         """Whether any guarantee holds at all (False for ``eps = inf``)."""
         return math.isfinite(self.eps)
+
+    @property
+    def remark(self) -> str | None:
+        """Why the result must not be released, in a sentence; ``None`` where it may be.
+
+        Examples
+        --------
+        >>> from privlp import examples, solve
+        >>> solve(examples.diet(), eps=1.0, delta=0, rng=0).privacy.remark
+        'NOT FOR RELEASE: the noise came from a seeded generator.'
+        """
+        if self.entries and not self.private:
+            return "NOT PRIVATE: computed with eps = inf, that is, without noise. Do not release."
+        return "NOT FOR RELEASE: the noise came from a seeded generator." if self.seeded else None
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{one.name}={getattr(self, one.name)!r}" for one in fields(self))
+        return f"{type(self).__name__}({shown}){'' if self.remark is None else f' {self.remark}'}"
 
     def statement(self) -> Statement:
         """The guarantee in words (``str``) and as plain data (a ``dict`` that ``json`` can write).
@@ -239,7 +257,7 @@ def _words(record: PrivacyRecord) -> str:
     if not record.entries:
         return f"Nothing was released: (0, 0)-differentially private. {limit}"
     if not record.private:
-        return "NOT PRIVATE: computed with eps = inf, that is, without noise. Do not release."
+        return str(record.remark)
     sentences = [
         (
             f"The released values together are ({record.eps:.6g},"
@@ -262,7 +280,7 @@ def _words(record: PrivacyRecord) -> str:
     if record.composition is not None and len(record.entries) > 1:
         sentences.insert(1, _PLANNED if record.composition == "planned" else _ADAPTIVE)
     if record.seeded:
-        sentences.insert(0, "NOT FOR RELEASE: the noise came from a seeded generator.")
+        sentences.insert(0, str(record.remark))
     return " ".join(sentences)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from tests.planted.commands import commands
+from tests.planted.foreign import foreign
 from tests.planted.interruptions import interrupted, without_highs
 from tests.planted.path import Path
 from tests.planted.refusals import malformed, refused, unfit
@@ -22,6 +23,7 @@ FAMILIES: dict[str, Callable[[bool], Iterable[Path]]] = {
     "malformed programs": lambda dear: malformed(),
     "requests refused": lambda dear: refused(),
     "records refused": lambda dear: unfit(),
+    "texts, bytes, dates, masks and objects in place of numbers": lambda dear: foreign(),
     "exceptions in the middle of a call": lambda dear: interrupted(dear=dear),
     "failures of HiGHS": lambda dear: without_highs(dear=dear),
 }

@@ -24,6 +24,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from privlp.errors import InvalidProblemError
 from privlp.privacy.noise.bits import UniformReals
 from privlp.privacy.noise.laws import FloatArray, Law
 
@@ -53,7 +54,8 @@ def rounded_sum(
     Parameters
     ----------
     value : array_like
-        Of finite numbers.
+        Of numbers. Infinities count as the largest doubles, which brings no two values farther
+        apart.
     scale : float
         At most 1e298 in size; 0 returns `value` itself. A negative scale subtracts.
     law : Law
@@ -64,8 +66,18 @@ def rounded_sum(
     -------
     ndarray
         Of the shape of `value`. Multiples of the grid, rounded to 53 bits where that is coarser.
+
+    Raises
+    ------
+    InvalidProblemError
+        If an entry is NaN: no sensitivity covers it, so that no other number may take its place.
     """
-    exact = np.nan_to_num(np.array(value, dtype=float))
+    exact = np.clip(np.array(value, dtype=float), -_LARGEST, _LARGEST)
+    if np.isnan(exact).any():
+        raise InvalidProblemError(
+            "What is to be released is not a number (NaN). Nothing was drawn. The rows or records"
+            " are too large or too small for double precision: measure them in other units."
+        )
     if scale == 0 or exact.size == 0:
         return exact
     flat, size, h = exact.ravel(), exact.size, grid(abs(scale))

@@ -1,0 +1,175 @@
+"""Domains of parameters: within them arithmetic in double precision stays sane.
+
+Every check comes before a record is used and before anything is charged. Errors name the parameter.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from privlp import InvalidParameterError
+from privlp.checks import positive, real
+from privlp.privacy.limits import validated_budget
+
+#: Smaller ones are noise alone. Parts of them would be below what prices of draws resolve, so that
+#: an eps that several calls share must be larger.
+LEAST_EPS, LEAST_EPS_OF_SEVERAL = 1e-12, 1e-6
+#: Below it, the normal quantiles behind Gaussian noise have no digits left.
+LEAST_DELTA = 1e-100
+#: The smallest part of eps that may be set aside for one purpose.
+LEAST_SHARE = 1e-3
+#: Bounds on what is measured in units of records.
+LEAST_SIZE, MOST_SIZE = 1e-100, 1e14
+#: Bounds on strengths of regularisation, in units of one over the square of a record.
+REG = 1e-300, 1e100
+#: Bounds on ||w||_1 times the norm of a record: beyond, margins lose their digits.
+MOST_RADIUS = 1e9
+#: Bounds on prices of errors.
+PRICE = 1e-9, 1e14
+
+
+def within(value: Any, name: str, least: float, most: float, *, cure: str = "") -> float:
+    """A positive number between two bounds, as a float.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else.
+
+    Examples
+    --------
+    >>> from svm_models.parameters import within
+    >>> within(2, "C", 1e-9, 1e14)
+    2.0
+    """
+    number = positive(value, name, finite=True)
+    if not least <= number <= most:
+        raise InvalidParameterError(
+            f"{name} must be between {least:g} and {most:g}, got {number:g}.{cure}", parameter=name
+        )
+    return number
+
+
+def norm_within(value: Any) -> float:
+    """A bound on the norm of a record.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else.
+    """
+    cure = " Measure the records in other units."
+    return within(value, "data_norm", LEAST_SIZE, MOST_SIZE, cure=cure)
+
+
+def radius_within(value: Any, data_norm: float) -> float:
+    """A bound on ||w||_1 that suits the norm of a record.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else.
+    """
+    radius = positive(value, "radius", finite=True)
+    if not 1 / MOST_RADIUS <= radius * data_norm <= MOST_RADIUS:
+        raise InvalidParameterError(
+            f"radius times data_norm must be between {1 / MOST_RADIUS:g} and {MOST_RADIUS:g}, got"
+            f" radius = {radius:g} and data_norm = {data_norm:g}.",
+            parameter="radius",
+        )
+    return radius
+
+
+def whole(value: Any, name: str, most: int) -> int:
+    """A positive integer up to a bound.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else.
+    """
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        shown = value if isinstance(value, int | float | np.number) else type(value).__name__
+        raise InvalidParameterError(
+            f"{name} must be a positive integer, got {shown}.", parameter=name
+        )
+    if value > most:
+        raise InvalidParameterError(f"{name} must be at most {most:,}.", parameter=name)
+    return int(value)
+
+
+def switch(value: Any, name: str) -> bool:
+    """True or False; a text, which is true whatever it says, is neither.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else.
+    """
+    if not isinstance(value, bool | np.bool_):
+        shown = repr(value) if isinstance(value, str | int | float) else type(value).__name__
+        raise InvalidParameterError(f"{name} must be True or False, got {shown}.", parameter=name)
+    return bool(value)
+
+
+def share(value: Any, name: str, most: float = 1.0) -> float:
+    """A share of eps, below `most`.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is anything else, or so small that it could buy nothing.
+    """
+    number = real(value, name)
+    if not 0 < number < most:
+        raise InvalidParameterError(
+            f"{name} must be between 0 and {most:g}, got {number:g}.", parameter=name
+        )
+    if number < LEAST_SHARE:
+        raise InvalidParameterError(
+            f"{name} must be at least {LEAST_SHARE:g}, got {number:g}: so small a share of eps"
+            " buys noise alone.",
+            parameter=name,
+        )
+    return number
+
+
+def privacy(eps: Any, delta: Any, *, least: float = LEAST_EPS) -> tuple[float, float]:
+    """An (eps, delta) that a fit can be asked for, as floats.
+
+    Raises
+    ------
+    InvalidParameterError
+        If either is outside its domain.
+    """
+    eps, delta = validated_budget(eps, delta)
+    if eps < least:
+        raise InvalidParameterError(
+            f"eps must be at least {least:g}, got {eps:g}: the result would be noise alone.",
+            parameter="eps",
+        )
+    if 0 < delta < LEAST_DELTA:
+        raise InvalidParameterError(
+            f"delta must be 0 or at least {LEAST_DELTA:g}, got {delta:g}.", parameter="delta"
+        )
+    return eps, delta
+
+
+def finite(value: float, name: str, most: float) -> float:
+    """A number of a size up to a bound.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is larger, NaN or infinite.
+    """
+    if not math.isfinite(value):
+        raise InvalidParameterError(f"{name} must be finite, got {value!r}.", parameter=name)
+    if abs(value) > most:
+        raise InvalidParameterError(
+            f"{name} must be at most {most:g} in size, got {value:g}.", parameter=name
+        )
+    return value

@@ -1,0 +1,145 @@
+"""Fits that others repeat: a grid search or a cross-validation of a private estimator.
+
+Each fit pays for itself and says so in its ``privacy_``; only one ledger is left in the end. That
+others repeat a fit is seen on the call stack of the process that fits.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import warnings
+from types import FrameType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from joblib import Parallel
+
+from privlp import NotPrivateWarning
+
+#: Functions of scikit-learn that a worker process calls for one fit of several.
+_TASKS = {"_fit_and_score", "_fit_and_predict", "_fit_classifier_calibrator_pair"}
+#: What tells beforehand how many fits it makes.
+_SEARCHES = {"GridSearchCV", "RandomizedSearchCV"}
+_VALIDATIONS = {"cross_val_score", "cross_validate", "cross_val_predict"}
+_ADVICE = (
+    " Only one of these ledgers is left as privacy_. To choose among candidates take"
+    " PrivateModelSelector, which costs as much as one of them; or pay for all from one shared"
+    " budget=privlp.Budget(eps, delta), which says what they cost together."
+)
+
+_lock = threading.Lock()
+_fits: WeakKeyDictionary[Parallel, int] = WeakKeyDictionary()
+
+
+class RepeatedFitsWarning(NotPrivateWarning):
+    """A private estimator without a shared budget is fitted again and again by scikit-learn.
+
+    Each fit is a release, and their costs add up. It is given once for each search or
+    cross-validation, at the second fit; in a worker process, which sees one fit only, at the first.
+    Loops of your own are not seen.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from svm_models import OutputPerturbationSVC, make_separable_sphere
+    >>> X, y = make_separable_sphere(300, random_state=0)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = cross_val_score(OutputPerturbationSVC(eps=0.5, classes=(-1, 1)), X, y, cv=4)
+    >>> print(caught[0].message)
+    cross_val_score of scikit-learn makes 4 fits of OutputPerturbationSVC without a shared budget.
+    Each is a release: together they cost up to (eps, delta) = (2, 0). Only one of these ...
+    """
+
+
+def warn_if_repeated(estimator: Any, eps: float, delta: float) -> None:
+    """Warn where scikit-learn makes one fit of several, and no shared budget pays for them."""
+    if estimator.budget is not None or math.isinf(eps):
+        return
+    frames = _callers()
+    names = [frame.f_globals.get("__name__", "") for frame in frames]
+    outer = [frame for frame, name in zip(frames, names, strict=True) if _repeats(name)]
+    loops = [
+        frame.f_locals["self"]
+        for frame, name in zip(frames, names, strict=True)
+        if name == "joblib.parallel" and isinstance(frame.f_locals.get("self"), Parallel)
+    ]
+    if not outer:
+        return
+    if loops:
+        with _lock:
+            _fits[loops[-1]] = count = _fits.get(loops[-1], 0) + 1
+        if count != 2:
+            return
+    elif outer[-1].f_code.co_name not in _TASKS:
+        return
+    number = _number_of_fits(outer)
+    kind = type(estimator).__name__
+    each = f"(eps, delta) = ({eps:g}, {delta:g})"
+    if number is None:
+        found = (
+            f"{_said(outer)} makes several fits of {kind} without a shared budget."
+            f" Each is a release at {each}, and k of them cost up to k times as much together."
+        )
+    else:
+        found = (
+            f"{_said(outer)} makes {number} fits of {kind} without a shared budget."
+            f" Each is a release: together they cost up to (eps, delta) = ({number * eps:g},"
+            f" {min(number * delta, 1.0):g})."
+        )
+    warnings.warn(found + _ADVICE, RepeatedFitsWarning, stacklevel=4)
+
+
+def _callers() -> list[FrameType]:
+    """The call stack, the innermost first."""
+    frames, frame = [], sys._getframe(2)
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back  # type: ignore[assignment]
+    return frames
+
+
+def _repeats(module: str) -> bool:
+    """Whether functions of a module may fit an estimator more than once."""
+    return module.startswith("sklearn.") and not module.startswith(
+        ("sklearn.utils", "sklearn.base", "sklearn.pipeline", "sklearn.compose")
+    )
+
+
+def _said(outer: list[FrameType]) -> str:
+    """What the user called; a worker process does not know."""
+    owner, name = outer[-1].f_locals.get("self"), outer[-1].f_code.co_name
+    if owner is not None:
+        return f"{type(owner).__name__} of scikit-learn"
+    return "scikit-learn" if name.startswith("_") else f"{name} of scikit-learn"
+
+
+def _number_of_fits(outer: list[FrameType]) -> int | None:
+    """How many fits there will be, from public numbers on the stack; None where none tells."""
+    owner = outer[-1].f_locals.get("self")
+    names = [frame.f_code.co_name for frame in outer]
+    if type(owner).__name__ in _SEARCHES:
+        for frame in outer:
+            candidates, splits = map(frame.f_locals.get, ("n_candidates", "n_splits"))
+            if isinstance(candidates, int) and isinstance(splits, int):
+                mine = frame.f_locals.get("self") is owner
+                return candidates * splits + bool(owner.refit) if mine else None  # type: ignore[union-attr]
+    elif names[-1] in _VALIDATIONS or (
+        type(owner).__name__ == "CalibratedClassifierCV" and "cross_val_predict" not in names
+    ):
+        if any(
+            frame.f_locals.get("self") is not None and _repeats_in(frame) for frame in outer[:-1]
+        ):
+            return None
+        told = outer[-2] if names[-1] == "cross_val_score" else outer[-1]
+        splits = getattr(told.f_locals.get("cv"), "n_splits", None)
+        return splits if isinstance(splits, int) else None
+    return None
+
+
+def _repeats_in(frame: FrameType) -> bool:
+    """Whether another estimator of scikit-learn repeats the fit within the outer one."""
+    return hasattr(frame.f_locals["self"], "fit")

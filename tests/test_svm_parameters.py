@@ -1,0 +1,309 @@
+"""Every parameter of every estimator at every wrong or extreme value.
+
+It is accepted and the fit is finite, or an error of privlp names a parameter before anything is
+charged.
+"""
+
+import decimal
+import math
+import re
+import time
+from fractions import Fraction
+from inspect import signature
+
+import numpy as np
+import pytest
+
+import svm_models
+from privlp import Budget, InvalidParameterError, InvalidProblemError, PrivLPError
+from privlp.errors import BudgetExceededError
+from privlp.privacy import Randomness
+from privlp.privacy.mechanisms import GaussianMechanism
+from svm_models import (
+    HuberSVC,
+    LPQuantileRegressor,
+    ObjectivePerturbationSVC,
+    OutputPerturbationSVC,
+    PrivateLPSVC,
+    PrivateLPSVR,
+    PrivateModelSelector,
+    PrivateOneVsRestClassifier,
+    PrivateQuantileRegressor,
+)
+from svm_models.regression_losses import Pinball
+from svm_models.regression_records import WhitenedPairs, on_grid, pairs_of, second_moments
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-0.5, 0.5, (60, 3))
+Y = np.where(X[:, 0] > 0, 1, -1)
+KNOWN = {"classes": (-1, 1)}
+BOUNDS = {"X_bounds": (-1, 1), "y_bounds": (-1, 1)}
+ADDED = {"relation": "add-remove", "nominal_n": 60}
+#: Estimators with parameters that do, by name and a word on how they are set.
+BASES = {
+    "OutputPerturbationSVC": KNOWN,
+    "OutputPerturbationSVC, counted": {**KNOWN, "relation": "add-remove"},
+    "OutputPerturbationLogisticRegression": KNOWN,
+    "OutputPerturbationClassifier": {**KNOWN, "delta": 1e-6},
+    "ObjectivePerturbationSVC": KNOWN,
+    "ObjectivePerturbationSVC, added": {**KNOWN, **ADDED},
+    "ObjectivePerturbationLogisticRegression": {**KNOWN, "delta": 1e-6, "whiten": True},
+    "ObjectivePerturbationClassifier": {**KNOWN, "delta": 1e-6},
+    "DMWSVC": {**KNOWN, "radius": 3.0, "alpha": 4.0},
+    "DMWSVC, published": {**KNOWN, "radius": 3.0, "alpha": 4.0, "method": "dmw-published"},
+    "PrivateLPSVC": KNOWN,
+    "PrivateLPSVC, added": {**KNOWN, **ADDED},
+    "PrivateQuantileRegressor": BOUNDS,
+    "PrivateQuantileRegressor, added": {**BOUNDS, **ADDED},
+    "PrivateLPSVR": BOUNDS,
+    "PrivateModelSelector": {**KNOWN, "estimators": [ObjectivePerturbationSVC(reg=0.1)]},
+    "PrivateOneVsRestClassifier": KNOWN,
+    "LPSVC": {},
+    "QPSVC": {},
+    "HuberSVC": {},
+    "RegularizedLogisticRegression": {},
+    "LPSVR": {},
+    "LPQuantileRegressor": {},
+    "RandomFourierFeatures": {"n_components": 5},
+    "DualPerturbationSVC": {"eps": 10.0},
+}
+NO_NUMBERS = [
+    "False",
+    "1",
+    b"1",
+    math.nan,
+    np.float64("nan"),
+    -math.inf,
+    decimal.Decimal("0.5"),
+    [],
+    ("a", "b"),
+    ("0", "1"),
+    (math.nan, 1),
+    np.ones((2, 2)),
+    {},
+    object(),
+    1j,
+    int,
+    np.datetime64("2020-01-01"),
+    np.ma.masked,
+]
+EXTREME = [
+    True,
+    False,
+    None,
+    math.inf,
+    5e-324,
+    1e-320,
+    1e-300,
+    1e-100,
+    1e-30,
+    0,
+    -1,
+    1e15,
+    1e100,
+    1e221,
+    1.7e308,
+    10**9,
+    10**400,
+    np.bool_(True),
+    Fraction(1, 2),
+    (0.5, 0.5),
+    (-1e300, 1e300),
+    (0, 5e-324),
+    (1e-300, 0.5),
+    {1: 1e-320},
+    {1: 1e300},
+]
+#: Parameters that are numbers, if they are given.
+NUMBERS = {
+    *("eps", "delta", "reg", "h", "data_norm", "nominal_n", "threshold_share", "radius", "rounds"),
+    *("s", "alpha", "phi", "C", "radius_share", "quantile", "epsilon", "gamma", "n_components"),
+}
+
+
+def parameters():
+    for base in BASES:
+        kind = getattr(svm_models, base.partition(",")[0])
+        yield from ((base, name) for name in signature(kind).parameters)
+
+
+def fitted(base, **given):
+    kind = getattr(svm_models, base.partition(",")[0])
+    numbers = kind.__name__.endswith(("Regressor", "SVR"))
+    return kind(**given).fit(X, X[:, 0] if numbers else Y)
+
+
+@pytest.mark.parametrize(("base", "name"), list(parameters()))
+@pytest.mark.filterwarnings("ignore")
+def test_a_parameter_is_sane_or_refused_before_anything_is_charged(base, name):
+    kind = getattr(svm_models, base.partition(",")[0])
+    known = signature(kind).parameters
+    for value in [*NO_NUMBERS, *EXTREME]:
+        budget = Budget(1e305, 0.999)
+        given = {**BASES[base], name: value}
+        if "budget" in known and name != "budget":
+            given["budget"] = budget
+        if "random_state" in known and name != "random_state":
+            given["random_state"] = 0
+        start = time.process_time()
+        found = attempted(lambda given=given: fitted(base, **given))
+        if isinstance(found, PrivLPError):
+            assert not budget.entries, (value, found)
+            named = isinstance(found, BudgetExceededError) or found.parameter in [*known, "y"]
+            assert named, (value, found, found.parameter)
+        else:
+            weights = getattr(found, "coef_", getattr(found, "frequencies_", 0.0))
+            assert np.isfinite(weights).all(), value
+            assert not any(value is other for other in NO_NUMBERS if name in NUMBERS), value
+        assert time.process_time() - start < 20, value
+
+
+def attempted(call):
+    try:
+        return call()
+    except PrivLPError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: PrivateLPSVC(delta=5e-324),
+            "delta must be 0 or at least 1e-100, got 4.94066e-324",
+        ),
+        (lambda: PrivateLPSVC(eps=1e-15), "eps must be at least 1e-12, got 1e-15"),
+        (
+            lambda: PrivateLPSVC(eps=1e-9, threshold_share=0.1),
+            "eps must be at least 1e-06, got 1e-09: the result would be noise alone",
+        ),
+        (
+            lambda: PrivateLPSVC(data_norm=1e-180),
+            "between 1e-100 and 1e+14, got 1e-180. Measure the records in other units",
+        ),
+        (
+            lambda: PrivateLPSVC(threshold_share=1e-320),
+            "threshold_share must be at least 0.001, got 9.99989e-321: so small a share of eps",
+        ),
+        (lambda: PrivateLPSVC(rounds=10**9), "rounds must be at most 1,000,000"),
+        (lambda: PrivateLPSVC(radius=1e300), "radius times data_norm must be between 1e-09 and"),
+        (lambda: OutputPerturbationSVC(reg=1e221), "reg must be between 1e-300 and 1e+100"),
+        (lambda: OutputPerturbationSVC(h=1e-320), "h must be between 1e-09 and 0.5"),
+        (lambda: HuberSVC(reg=1e-320), "reg must be between 1e-300 and 1e+100"),
+        (lambda: OutputPerturbationSVC(class_weight={1: 1e300}), "class_weight must be between"),
+        (lambda: OutputPerturbationSVC(random_state="a"), "random_state must be None"),
+        (lambda: OutputPerturbationSVC(classes=(0, None)), "classes must be labels, all of them"),
+        (lambda: PrivateOneVsRestClassifier(classes=5), "classes must name different labels"),
+        (lambda: PrivateModelSelector(5), "estimators must be a list of private classifiers"),
+        (lambda: PrivateModelSelector([5]), "estimators must be a list of private classifiers"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_messages_of_classifiers(make, message):
+    with pytest.raises(InvalidParameterError, match=re.escape(message)):
+        make().fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PrivateQuantileRegressor(quantile=1e-300, **BOUNDS), "at least 1e-06 from 0 and"),
+        (lambda: LPQuantileRegressor(5e-324), "at least 1e-06 from 0 and from 1; got 5e-324"),
+        (
+            lambda: PrivateLPSVR(fit_intercept="False", **BOUNDS),
+            "fit_intercept must be True or False, got 'False'",
+        ),
+        (lambda: LPQuantileRegressor(fit_intercept=None), "fit_intercept must be True or False"),
+        (
+            lambda: PrivateLPSVR(y_bounds=("0", "1"), data_norm=1.0),
+            "y_bounds must be a pair (low, high) of public numbers",
+        ),
+        (lambda: PrivateLPSVR(epsilon=1e300, **BOUNDS), "epsilon must be at most 1e+14 in size"),
+        (
+            lambda: PrivateLPSVR(relation=np.ones(2), **BOUNDS),
+            "relation must be 'replace' or 'add-remove'",
+        ),
+    ],
+)
+def test_messages_of_regressions(make, message):
+    with pytest.raises(InvalidParameterError, match=re.escape(message)):
+        make().fit(X, X[:, 0])
+
+
+# A record that is no number counts for nothing by itself.
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")  # which fits suppress
+def test_a_record_of_no_numbers_moves_no_sum_beyond_its_share():
+    rows = np.array([[0.6, 0.0], [np.nan, 0.0], [np.inf, 0.1], [0.0, 0.5]])
+    without = on_grid(rows[[0, 3]], 10)
+    np.testing.assert_array_equal(on_grid(rows, 10)[[0, 3]], without)
+    assert not on_grid(rows, 10)[1:3].any()
+    pairs = pairs_of(rows, np.zeros(4), constant=False)
+    least = pairs_of(rows[[0, 3]], np.zeros(2), constant=False)
+    moments = [second_moments(some, np.eye(2), 1.0, 4) for some in (pairs, least)]
+    np.testing.assert_array_equal(*moments)
+
+
+def test_a_slope_of_no_number_is_zero_in_its_own_record():
+    """A width of zero at a residual of zero is 0/0."""
+    rows = np.array([[0.5], [0.0]])
+    whitened = WhitenedPairs(pairs_of(rows, np.array([1.0, 0.0]), constant=False), np.eye(1))
+    whitened.shorten(1.0, 2)
+    with np.errstate(all="ignore"):
+        found = whitened.gradient(np.zeros((1, 1)), Pinball((0.5,)), np.zeros(1))
+    assert np.isfinite(found).all()
+    assert 0.24 < found[0, 0] <= 0.25
+
+
+def test_no_sum_that_is_no_number_is_released():
+    mechanism = GaussianMechanism(1.0, 1.0)
+    with pytest.raises(InvalidProblemError, match="is not a number"):
+        mechanism.release(np.array([1.0, np.nan]), Randomness(0))
+    assert np.isfinite(mechanism.release(np.array([np.inf, -np.inf]), Randomness(0))).all()
+
+
+# Labels and records that are no numbers.
+
+
+@pytest.mark.parametrize(
+    ("records", "labels", "message"),
+    [
+        (X, [None, *Y[1:]], "y must hold one label for each row of X, all of them numbers or all"),
+        (X, np.ma.masked_array(Y, mask=Y > 0), "y has masked entries"),
+        (np.ma.masked_array(X, mask=X > 0.4), Y, "X has masked entries"),
+        (X, Y.astype("datetime64[D]"), "dates and other objects are no labels"),
+        (X.astype("datetime64[D]"), Y, "X holds dates in columns 1, 2, 3. Give numbers, such as"),
+        (X.astype(str), Y, "X holds text in columns 1, 2, 3. Encode categories as numbers, by"),
+        (X, Y.astype(str), "classes and labels must be of one kind, all numbers or all texts"),
+        (np.where(X > 0.4, np.nan, X), Y, "Fill in each of them by a public number, or from the"),
+    ],
+)
+@pytest.mark.parametrize("kind", [OutputPerturbationSVC, PrivateLPSVC, PrivateOneVsRestClassifier])
+def test_what_is_no_number_is_refused(kind, records, labels, message):
+    budget = Budget(9.0, 0.1)
+    with pytest.raises(InvalidProblemError, match=re.escape(message)) as caught:
+        kind(budget=budget, **KNOWN).fit(records, labels)
+    assert not budget.entries
+    assert caught.value.__context__ is None
+    assert not re.search("sklearn|scikit|Imputer|HistGradient", str(caught.value))
+
+
+def test_columns_are_named():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["age", "dose", "hours"]).assign(
+        ill=["51,300 HIV+"] * 60, since=pandas.Timestamp("2020-01-01")
+    )
+    with pytest.raises(InvalidProblemError, match="X holds text in column 'ill'") as caught:
+        PrivateLPSVC(**KNOWN).fit(frame, Y)
+    assert "51" not in str(caught.value)
+    with pytest.raises(InvalidProblemError, match="X holds dates in column 'since'"):
+        PrivateLPSVC(**KNOWN).fit(frame.drop(columns="ill"), Y)
+
+
+def test_numbers_in_words_are_no_numbers_of_a_regression():
+    labels = np.array(["51,300 HIV+", *map(str, X[1:, 0])])
+    with pytest.raises(InvalidProblemError, match="y must hold real numbers, one for") as caught:
+        PrivateQuantileRegressor(**BOUNDS).fit(X, labels)
+    assert "51" not in str(caught.value)
+    assert caught.value.__context__ is caught.value.__cause__ is None

@@ -1,0 +1,138 @@
+"""Who fits a private estimator again and again is told; who fits once, or shares a budget, is not.
+
+And what a seeded fit learned says that it is not for release.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier
+from sklearn.model_selection import (
+    GridSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+)
+from sklearn.pipeline import make_pipeline
+
+from privlp import Budget
+from svm_models import (
+    OutputPerturbationSVC,
+    PrivateLPSVR,
+    PrivateModelSelector,
+    PrivateOneVsRestClassifier,
+    RandomFourierFeatures,
+    RepeatedFitsWarning,
+)
+
+X = np.random.default_rng(0).uniform(-1, 1, (60, 3))
+Y = np.where(X[:, 0] > 0, 1, -1)
+KNOWN = {"classes": (-1, 1)}
+SVC = OutputPerturbationSVC(eps=0.5, **KNOWN)
+SVR = PrivateLPSVR(0.5, 1e-3, y_bounds=(-1, 1), data_norm=2.0)
+READ = OutputPerturbationSVC(eps=0.5)
+GRID = {"reg": [0.1, 1.0]}
+
+
+def said(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [str(w.message) for w in caught if w.category is RepeatedFitsWarning]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: GridSearchCV(SVC, GRID, cv=3).fit(X, Y),
+            "GridSearchCV of scikit-learn makes 7 fits of OutputPerturbationSVC without a shared"
+            " budget. Each is a release: together they cost up to (eps, delta) = (3.5, 0).",
+        ),
+        (lambda: GridSearchCV(SVC, GRID, cv=3, refit=False).fit(X, Y), "makes 6 fits"),
+        (lambda: cross_val_score(SVC, X, Y, cv=4), "cross_val_score of scikit-learn makes 4 fits"),
+        (
+            lambda: cross_validate(SVR, X, X[:, 0], cv=2),
+            "makes 2 fits of PrivateLPSVR without a shared budget. Each is a release: together they"
+            " cost up to (eps, delta) = (1, 0.002).",
+        ),
+        (lambda: cross_val_predict(SVC, X, Y, cv=3), "makes 3 fits"),
+        (
+            lambda: CalibratedClassifierCV(SVC, cv=3, ensemble=True).fit(X, Y),
+            "CalibratedClassifierCV of scikit-learn makes 3 fits",
+        ),
+        (
+            lambda: CalibratedClassifierCV(READ, cv=3, ensemble=False).fit(X, Y),
+            "makes several fits of OutputPerturbationSVC without a shared budget. Each is a release"
+            " at (eps, delta) = (0.5, 0), and k of them cost up to k times as much together.",
+        ),
+        (lambda: BaggingClassifier(READ, n_estimators=2).fit(X, Y), "makes several fits"),
+        (lambda: learning_curve(SVC, X, Y, cv=2, train_sizes=[0.5, 1.0]), "makes several fits"),
+        (lambda: cross_val_score(GridSearchCV(SVC, GRID, cv=2), X, Y), "makes several fits"),
+        (
+            lambda: cross_val_score(make_pipeline(RandomFourierFeatures(), SVC), X, Y, cv=2),
+            "makes 2 fits of OutputPerturbationSVC",
+        ),
+        (
+            lambda: cross_val_score(PrivateModelSelector([READ], eps=1.0, **KNOWN), X, Y, cv=2),
+            "makes 2 fits of PrivateModelSelector",
+        ),
+        (
+            lambda: cross_val_score(PrivateOneVsRestClassifier(**KNOWN), X, Y, cv=2),
+            "makes 2 fits of PrivateOneVsRestClassifier",
+        ),
+    ],
+)
+def test_repeated_fits_are_told_once_with_what_they_cost(call, message):
+    (found,) = said(call)
+    assert message in found
+    assert "Only one of these ledgers is left as privacy_" in found
+
+
+def test_every_search_is_told_of():
+    assert len(said(lambda: [cross_val_score(SVC, X, Y, cv=3) for _ in range(3)])) == 3
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: SVC.fit(X, Y),
+        lambda: [SVR.fit(X, X[:, 0]) for _ in range(3)],
+        lambda: make_pipeline(RandomFourierFeatures(), SVC).fit(X, Y),
+        lambda: PrivateModelSelector([READ, READ], eps=1.0, **KNOWN).fit(X, Y),
+        lambda: cross_val_score(
+            OutputPerturbationSVC(eps=0.5, budget=Budget(9, 0), **KNOWN), X, Y, cv=3
+        ),
+        lambda: cross_val_score(OutputPerturbationSVC(eps=np.inf, **KNOWN), X, Y, cv=3),
+    ],
+)
+def test_single_fits_and_shared_budgets_are_not_told_of(call):
+    assert said(call) == []
+
+
+@pytest.mark.parametrize(
+    ("estimator", "labels"),
+    [
+        (OutputPerturbationSVC(**KNOWN), Y),
+        (SVR, X[:, 0]),
+        (PrivateModelSelector([READ], eps=1.0, **KNOWN), Y),
+        (PrivateOneVsRestClassifier(**KNOWN), Y),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_repr_says_whether_the_noise_was_seeded(estimator, labels):
+    remark = "NOT FOR RELEASE: the noise came from a seeded generator."
+    estimator = clone(estimator).set_params(random_state=0)
+    unfitted = repr(estimator)
+    assert remark not in unfitted
+    assert repr(estimator.fit(X, labels)) == f"{unfitted}\n{remark}"
+    assert repr(estimator.privacy_).endswith(remark)
+    estimator.set_params(random_state=None).fit(X, labels)
+    assert remark not in repr(estimator) + repr(estimator.privacy_)
+    estimator.set_params(eps=np.inf).fit(X, labels)
+    assert repr(estimator).endswith("that is, without noise. Do not release.")
