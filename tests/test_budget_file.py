@@ -992,6 +992,7 @@ def test_commands_pay_from_a_file(path, tmp_path):
     Budget.open(fits, 2.0, 1e-4)
     arguments = [
         "fit",
+        "--header",
         str(people),
         "--classes",
         "low",

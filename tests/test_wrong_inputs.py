@@ -118,7 +118,7 @@ def test_indices_that_could_be_flags_name_all_rows(n):
         {"a": 1},
         (place for place in [2, 3]),
     ],
-    ids=str,
+    ids=lambda selection: type(selection).__name__,
 )
 def test_refuses_selections_of_rows_that_mean_more_than_one_thing(selection, neighbours):
     with pytest.raises(
