@@ -521,7 +521,6 @@ def test_a_first_line_that_may_be_a_record_is_never_printed(write, first, option
     [
         ("fit", "\ud800.csv", *FIT),
         ("train", "\ud800", "--model", "svm"),
-        ("fit", "{}", *FIT, "--budget", "\ud800"),
     ],
 )
 def test_a_name_that_no_file_can_have(write, arguments):
@@ -529,6 +528,12 @@ def test_a_name_that_no_file_can_have(write, arguments):
     result = call(*(path if part == "{}" else part for part in arguments))
     assert (result.exit_code, result.stdout) == (2, "")
     assert "cannot be read: not a usable file name" in result.stderr
+
+
+def test_a_budget_in_a_file_that_no_system_can_name(write):
+    result = call("fit", write(CSV), *FIT, "--budget", "\ud800")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "path must be the path of a file" in result.stderr
 
 
 @pytest.mark.parametrize("label", ["pay", "0", "4", "01", "-1", "", "²"])

@@ -139,7 +139,7 @@ def test_a_parameter_is_sane_or_refused_before_anything_is_charged(base, name):
     kind = getattr(svm_models, base.partition(",")[0])
     known = signature(kind).parameters
     for value in [*NO_NUMBERS, *EXTREME]:
-        budget = Budget(1e305, 0.999)
+        budget = Budget(1e100, 0.999)
         given = {**BASES[base], name: value}
         if "budget" in known and name != "budget":
             given["budget"] = budget
@@ -170,7 +170,7 @@ def attempted(call):
     [
         (
             lambda: PrivateLPSVC(delta=5e-324),
-            "delta must be 0 or at least 1e-100, got 4.94066e-324",
+            "delta must be 0, or at least 1e-300; got 5e-324",
         ),
         (lambda: PrivateLPSVC(eps=1e-15), "eps must be at least 1e-12, got 1e-15"),
         (
