@@ -26,8 +26,6 @@ from svm_models.parameters import LEAST_EPS_OF_SEVERAL, privacy
 
 #: One record is one private row.
 RELATION = ConstraintPrivate()
-#: Below it, what is left of delta may not pay for the chances that calls take of it.
-LEAST_DELTA = 2.0**-80
 #: What a part with a delta leaves for the chances of two other calls.
 _FOR_CHANCES = 2 * CHANCES * CHANCE
 #: Sums of parts must not exceed the whole by rounding.

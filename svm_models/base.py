@@ -32,7 +32,6 @@ from svm_models.neighbours import (
     Neighbours,
     accounted,
     counted,
-    part_of_the_count,
     require_nominal,
 )
 from svm_models.parameters import norm_within, share
@@ -298,7 +297,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
         if self.relation == "replace":
             return Neighbours.replacing(count)
         if self.nominal_n is None:
-            return counted(count, part_of_the_count(account))
+            return counted(count, account.part(SHARE_OF_THE_COUNT))
         require_nominal(count, self.nominal_n)
         return Neighbours.adding(self.nominal_n)
 

@@ -14,7 +14,7 @@ from typing import Any
 from privlp import ConstraintPrivate, InvalidParameterError, InvalidProblemError
 from privlp.checks import is_one_of
 from privlp.privacy.mechanisms.laplace import LaplaceCount
-from svm_models.account import LEAST_DELTA, Account
+from svm_models.account import Account
 
 RELATIONS = ("replace", "add-remove")
 #: Share of eps that buys the count of records, where no nominal number is declared.
@@ -129,23 +129,6 @@ def require_nominal(count: int, nominal_n: int | None, *, times: int = _MOST) ->
             " of the right order.",
             parameter="nominal_n",
         )
-
-
-def part_of_the_count(account: Account) -> Account:
-    """The part of an account that buys a count of the records.
-
-    Raises
-    ------
-    InvalidParameterError
-        If delta is positive, but too small to pay for chances.
-    """
-    if 0 < account.ledger.delta < LEAST_DELTA:
-        raise InvalidParameterError(
-            f"delta must be 0, or {LEAST_DELTA:g} at least, where the records are counted: got"
-            f" {account.ledger.delta:g}. Or declare a nominal_n.",
-            parameter="delta",
-        )
-    return account.part(SHARE_OF_THE_COUNT)
 
 
 def counted(count: int, account: Account) -> Neighbours:

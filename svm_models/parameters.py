@@ -17,8 +17,8 @@ from privlp.privacy.limits import validated_budget
 #: Smaller ones are noise alone. Parts of them would be below what prices of draws resolve, so that
 #: an eps that several calls share must be larger.
 LEAST_EPS, LEAST_EPS_OF_SEVERAL = 1e-12, 1e-6
-#: Below it, the normal quantiles behind Gaussian noise have no digits left.
-LEAST_DELTA = 1e-100
+#: Below it, what is left of delta may not pay for the chances that calls take of it.
+LEAST_DELTA = 2.0**-80
 #: The smallest part of eps that may be set aside for one purpose.
 LEAST_SHARE = 1e-3
 #: Bounds on what is measured in units of records.

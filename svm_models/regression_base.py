@@ -27,7 +27,6 @@ from svm_models.neighbours import (
     Neighbours,
     accounted,
     counted,
-    part_of_the_count,
     require_nominal,
 )
 from svm_models.parameters import switch
@@ -312,7 +311,7 @@ class PrivateLinearRegressor(LinearRegressor):
             require_nominal(count, self.nominal_n)
             assert self.nominal_n is not None  # noqa: S101 (else it is bought)
             return Neighbours.adding(self.nominal_n), account
-        found = counted(count, part_of_the_count(account))
+        found = counted(count, account.part(SHARE_OF_THE_COUNT))
         return found, account.part(1 - SHARE_OF_THE_COUNT, self.delta)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

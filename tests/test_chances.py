@@ -20,7 +20,7 @@ from privlp.privacy.prices import composed_epsilon
 from privlp.privacy.stored_calls import call_from_dict, call_to_dict
 from svm_models import ObjectivePerturbationSVC, PrivateModelSelector, selection
 from svm_models.account import Account, open_budget
-from svm_models.neighbours import counted, part_of_the_count
+from svm_models.neighbours import SHARE_OF_THE_COUNT, counted
 
 CHANCE = 2.0**-92
 WHOSE = (ConstraintPrivate(), Randomness(0))
@@ -111,13 +111,11 @@ def test_gaussian_noise_has_no_chance():
 
 def test_a_count_of_records_pays_for_its_tail():
     account = Account(open_budget(1.0, 1e-6, None), Randomness(0))
-    counted(100, part_of_the_count(account))
+    counted(100, account.part(SHARE_OF_THE_COUNT))
     (call,) = account.budget.calls.values()
     assert call.chance == CHANCE
-    tiny = Account(open_budget(1.0, 1e-26, None), Randomness(0))
-    with pytest.raises(InvalidParameterError, match="declare a nominal_n"):
-        part_of_the_count(tiny)
-    assert tiny.ledger.entries == ()
+    with pytest.raises(InvalidParameterError, match="delta must be 0 or at least"):
+        open_budget(1.0, 1e-26, None)
 
 
 def test_a_part_that_holds_all_records_is_not_refused(monkeypatch):
