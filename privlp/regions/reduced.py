@@ -12,6 +12,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
+from privlp.regions.exact_minimum import ExactMinima
 from privlp.regions.exact_rows import ExactRows
 from privlp.regions.interior import FLAT, central_point, flat_rows, point_inside
 from privlp.regions.public_rows import CONTRADICTION, PublicRows, finite_ranges
@@ -109,6 +110,11 @@ class ReducedPolytope:
         return ExactRows(self.C, self.f, self.inside)
 
     @cached_property
+    def exact_minima(self) -> ExactMinima:
+        """Quadratic programs over K in integers."""
+        return ExactMinima(self.C, self.f, self.inside)
+
+    @cached_property
     def radius(self) -> float:
         """Bound on |z| in K, from the ranges of the variables."""
         ranges = (self._range / self.unit).max() * math.sqrt(len(self.live))
@@ -160,7 +166,7 @@ class ReducedPolytope:
             Symmetric, its eigenvalues 1 or larger. So no distance in z' is longer than in z.
         """
         new = copy.copy(self)
-        for cached in ("exact", "radius"):
+        for cached in ("exact", "exact_minima", "radius"):
             new.__dict__.pop(cached, None)
         inverse: FloatArray = np.asarray(np.linalg.inv(scale), dtype=float)
         new.basis = scale if self.basis is None else self.basis @ scale

@@ -1,0 +1,161 @@
+"""Whether minima are certified where public regions are thin, degenerate or badly scaled.
+
+Run with ``python -m benchmarks.hostile_regions``. About half an hour of two cores.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+import privlp
+from benchmarks.cache import Cache
+from benchmarks.published import write_page
+from privlp import LinearProgram
+from privlp.players.perturbed import PerturbedProgram
+
+FloatArray = npt.NDArray[np.float64]
+Rows = tuple[FloatArray, FloatArray, FloatArray]
+
+DELTA = 1e-6
+EPSILONS = (0.1, 1.0, 8.0, 30.0, 100.0, 300.0, 1000.0)
+MOST_VARIABLES = 40
+_TIMES_MEDIAN = 10.0
+
+
+def narrow(rng: np.random.Generator, p: int, x: FloatArray) -> Rows:
+    """Ranges of sums that are narrow, by up to six digits."""
+    A = rng.normal(size=(int(rng.integers(1, p + 1)), p))
+    width = 10.0 ** rng.uniform(-6, -1, len(A))
+    return A, A @ x - width * rng.random(len(A)), A @ x + width
+
+
+def nearly_parallel(rng: np.random.Generator, p: int, x: FloatArray) -> Rows:
+    """Many copies of a few rows, each turned by up to nine digits."""
+    few = rng.normal(size=(int(rng.integers(1, 4)), p))
+    A = np.repeat(few, int(rng.integers(2, 12)), axis=0)
+    A = A + 10.0 ** rng.uniform(-9, -2) * rng.normal(size=A.shape)
+    room = 10.0 ** rng.uniform(-7, 0) * rng.random(len(A))
+    return A, np.full(len(A), -np.inf), A @ x + room
+
+
+def narrow_and_parallel(rng: np.random.Generator, p: int, x: FloatArray) -> Rows:
+    """Both: nearly parallel rows on either side of narrow ranges."""
+    few = rng.normal(size=(int(rng.integers(1, max(2, p))), p))
+    A = np.repeat(few, 4, axis=0)
+    A = A + 10.0 ** rng.uniform(-8, -3) * rng.normal(size=A.shape)
+    width = 10.0 ** rng.uniform(-5, -2)
+    return A, A @ x - width * rng.random(len(A)), A @ x + width * rng.random(len(A))
+
+
+def degenerate(rng: np.random.Generator, p: int, x: FloatArray) -> Rows:
+    """Many rows through one point, some of them sums and multiples of others."""
+    A = rng.integers(-2, 3, size=(3 * p, p)).astype(float)
+    A = np.vstack([A, A[:p] + A[p : 2 * p], 3 * A[:p], A[:p] / 3])
+    A = A[abs(A).sum(axis=1) > 0]
+    corner = x + 0.1 * rng.normal(size=p)
+    sign = np.where(A @ (x - corner) > 0, -1.0, 1.0)
+    A = sign[:, None] * A
+    flat = abs(A @ (x - corner)) < 1e-6
+    return A, np.full(len(A), -np.inf), A @ corner + flat
+
+
+def badly_scaled(rng: np.random.Generator, p: int, x: FloatArray) -> Rows:
+    """Rows of all sizes; variables get theirs in :func:`program`."""
+    A = rng.normal(size=(2 * p, p)) * 10.0 ** rng.uniform(-3, 3, size=(2 * p, p))
+    room = 10.0 ** rng.uniform(-4, 0, len(A)) * abs(A).sum(axis=1)
+    return A, np.full(len(A), -np.inf), A @ x + room
+
+
+def equalities(rng: np.random.Generator, p: int, x: FloatArray) -> Rows:
+    """Equalities alone, beside bounds."""
+    A = rng.normal(size=(int(rng.integers(1, max(2, p // 2 + 1))), p))
+    return A, A @ x, A @ x
+
+
+KINDS: dict[str, Callable[[np.random.Generator, int, FloatArray], Rows]] = {
+    "narrow": narrow,
+    "nearly parallel": nearly_parallel,
+    "narrow and nearly parallel": narrow_and_parallel,
+    "degenerate": degenerate,
+    "badly scaled": badly_scaled,
+    "equalities": equalities,
+}
+
+
+def program(kind: str, seed: int, *, hard: bool) -> tuple[LinearProgram, float]:
+    """A program on a region of a kind, with 30 to 300 private rows; and an eps."""
+    rng = np.random.default_rng([list(KINDS).index(kind), seed, int(hard)])
+    p, n = int(rng.integers(1, MOST_VARIABLES + 1)), int(rng.integers(30, 301))
+    if rng.random() < 0.3:
+        p = int(rng.integers(1, 5))
+    if kind == "equalities":
+        p = max(p, 2)
+    x = rng.uniform(0.2, 0.8, p)
+    public, lower, upper = KINDS[kind](rng, p, x)
+    largest = 12.0 if kind == "badly scaled" else float(rng.choice([0.0, 0.0, 3.0]))
+    size = 10.0 ** rng.uniform(-largest, largest, p)
+    private = rng.normal(size=(n, p)) if rng.random() < 0.5 else -rng.random((n, p))
+    sides = private @ x + rng.normal(size=n) * 0.3 * np.linalg.norm(private, axis=1)
+    lp = LinearProgram(
+        rng.uniform(0, 1, p) / size * (1 if hard else n / 10),
+        np.vstack([private, public]) / size,
+        np.append(sides, upper),
+        row_lower=np.append(np.full(n, -np.inf), lower),
+        private=np.arange(n + len(public)) < n,
+        penalty=None if hard else np.append(np.ones(n), np.full(len(public), np.inf)),
+        bounds=np.column_stack([np.zeros(p), size]),
+    )
+    return lp, float(rng.choice(EPSILONS))
+
+
+class Watched:
+    """Notes of each minimisation how it ended, while it is in use."""
+
+    def __init__(self) -> None:
+        self.minima = self.exact = self.uncertified = 0
+        self.farthest = 0.0
+
+    def __enter__(self) -> Watched:
+        original = self._original = PerturbedProgram.minimise
+
+        def minimise(program: PerturbedProgram, tolerance: float, **options: Any) -> FloatArray:
+            z = original(program, tolerance, **options)
+            self.minima += 1
+            distance = program._certified(z, tolerance)[1]
+            self.uncertified += distance > tolerance
+            self.farthest = max(self.farthest, distance / tolerance)
+            return z
+
+        PerturbedProgram.minimise = minimise  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        PerturbedProgram.minimise = self._original  # type: ignore[method-assign]
+
+
+def measured(cell: dict[str, Any]) -> dict[str, Any]:
+    """One solve."""
+    lp, eps = program(cell["kind"], cell["seed"], hard=cell["hard"])
+    s = float(max(1, lp.private.sum() // 10)) if cell["hard"] else None
+    found: dict[str, Any] = {"size": lp.shape[1], "eps": eps, "refused": ""}
+    began = time.perf_counter()
+    with warnings.catch_warnings(), Watched() as watched:
+        warnings.simplefilter("ignore")
+        try:
+            privlp.solve(lp, eps, DELTA, s, method="perturbed", rng=cell["seed"])
+        except privlp.UnsupportedProblemError as refusal:
+            found["refused"] = str(refusal)
+    found["seconds"] = time.perf_counter() - began
+    return found | {
+        "minima": watched.minima,
+        "exact": watched.exact,
+        "uncertified": watched.uncertified,
+        "farthest": watched.farthest,
+    }
