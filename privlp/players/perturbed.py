@@ -29,7 +29,8 @@ _NEAR_ENOUGH = 0.02
 _SOFTER = (64.0, 8.0)
 _MUCH_SOFTER = (8.0**6, 8.0**5, 8.0**4, 8.0**3)
 _STEPS_ON_THE_WAY, _STEPS_IF_SHARP, _NO_FALL = 2, 60, 1e-2
-_NEWTON_STEPS = 60
+# Doubles have done what they can where so many steps in a row bring no point half as near.
+_NEWTON_STEPS, _STUCK = 60, 12
 # Slopes balance where rows of K with no more slack leave so small a share of the costs. They are
 # looked for with more softness too, by these factors.
 _BALANCE, _NEARLY_TIGHT, _BALANCED = 1e-4, 1e-5, tuple(8.0**k for k in range(1, 7))
@@ -59,10 +60,9 @@ class PerturbedProgram:
     phi(v) is 0, v^2/(2 softness) or v - softness/2 for v below 0, up to the softness, or beyond.
 
     Newton's method with Clarabel for each quadratic program does the work. Should it ever fall
-    short, accelerated projected gradients take over, with a barrier method for each projection.
-    Their number of steps is public, and after them the point is near enough by theorem. So the
-    search always ends, and nothing has to be refused: a refusal would tell something about the
-    rows. Of many rows, Newton's method takes the curvature of a share, which grows.
+    short, it goes on with quadratic programs and certificates in integers, until the point is
+    certified: no other end, no refusal, which would tell something about the rows. Of many rows,
+    Newton's method takes the curvature of a share at first, which grows.
 
     Attributes
     ----------
@@ -93,8 +93,9 @@ class PerturbedProgram:
     def minimise(
         self, tolerance: float, *, newton_steps: int = _NEWTON_STEPS, sharp: bool = False
     ) -> FloatArray:
-        """A point of K within `tolerance` of the minimum, (p,).
+        """A point certified to be within `tolerance` of the minimum, (p,).
 
+        It may break rows of K by its own rounding, which the tolerance covers.
         `sharp` says that violations are hardly softened, as without noise. Then there is nothing to
         cover, and the last point of Newton's method is taken, certified or not.
         """
@@ -103,12 +104,18 @@ class PerturbedProgram:
             z = self._softened(z, newton_steps, sharp=sharp)
         else:
             z = self._near_by_shares(z)
+        nearest, since = math.inf, 0
         for number in range(newton_steps):
             z, distance, gradient = self._certified(z, tolerance)
             if distance <= tolerance:
                 return z
+            nearest, since = (distance, 0) if distance < 0.5 * nearest else (nearest, since + 1)
+            if since > _STUCK and not sharp:
+                break
             bent = self._fewest_bent() * 2.0 ** (number // _DOUBLED_EVERY)
             step, fall = self._step(z, gradient, self.softness, bent, sharp=sharp)
+            if fall < 0 and not sharp:
+                break
             if not sharp or fall > _NO_FALL * self.softness:
                 z = self._gone(z, step, self.softness)
         return z if sharp else self._exactly(z, tolerance)
@@ -120,13 +127,15 @@ class PerturbedProgram:
         that of projected gradients. Nothing but a certificate ends the search.
         """
         minima, damping, diagonal = self.region.exact_minima, 0.0, np.diag_indices(len(z))
+        tight = self.region.exact.near(z)
         for number in itertools.count(1):
             self.rows.update(SmoothedRows.go_to, z)
             gradient = self._gradient(z, self.softness)
             hessian = self._fine_curvature()
             hessian[diagonal] += self.strength + damping
-            found = minima.of(hessian, gradient, z)
+            found, moved = minima.of(hessian, gradient, z, tight.tolist()), False
             if found is not None:
+                tight = np.flatnonzero(found.prices > 0)
                 self.rows.update(SmoothedRows.go_to, found.rounded)
                 distance = minima.distance(
                     found,
@@ -139,10 +148,9 @@ class PerturbedProgram:
                 step = found.rounded - z
                 if gradient @ step < 0:
                     self.rows.update(SmoothedRows.go_to, z)
-                    z = self._gone(z, step, self.softness, only_down=True)
-                else:
-                    found = None
-            if found is None or number % _PATIENCE == 0:
+                    before, z = z, self._gone(z, step, self.softness, only_down=True)
+                    moved = bool((z != before).any())
+            if not moved or number % _PATIENCE == 0:
                 damping = max(damping, _FIRST_DAMPING * self.smoothness)
                 damping = min(_MORE_DAMPING * damping, self.smoothness)
         raise AssertionError  # pragma: no cover (the loop has no other end)
@@ -320,7 +328,9 @@ class PerturbedProgram:
         low, high, at_low, at_high = 0.0, 1.0, slope(0.0), slope(1.0)
         enough = _NEAR_ENOUGH * abs(at_low)
         uphill = 0.0 if only_down else enough
-        if at_high <= uphill or at_low >= 0:
+        if at_low > 0:
+            return 0.0
+        if at_high <= uphill:
             return 1.0
         for k in range(_HALVINGS):
             secant = low + (high - low) * at_low / (at_low - at_high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,11 +15,11 @@ FloatArray = npt.NDArray[np.float64]
 #: Python's integers, which have as many digits as they need.
 IntegerArray = npt.NDArray[np.object_]
 
-# Points and prices are integers in units of 2^-640, and triangular factors in units of 2^-160.
-_BITS, _OF_FACTORS = 640, 160
+# Points and prices are integers in units of 2^-384, and triangular factors in units of 2^-128.
+_BITS, _OF_FACTORS = 384, 128
 # A row is broken by more than this; a row's direction is new if so much of it is: these are far
 # above rounding and far below whatever doubles say.
-_BROKEN, _NEW = 2**320, 320
+_BROKEN, _NEW = 2**200, 170
 # Rows with more slack than this in doubles have some.
 _SURELY = 1e-9
 # Rows are taken in and left out at most so many times the number of rows and coordinates.
@@ -31,7 +32,7 @@ _UPWARDS = 1 + 1e-12
 
 @dataclass(frozen=True)
 class ExactPoint:
-    """A point and prices in integers, in units of 2^-640.
+    """A point and prices in integers, in units of 2^-384.
 
     Attributes
     ----------
@@ -96,10 +97,16 @@ class ExactMinima:
         return _integers(self._f, self._bits + _BITS)
 
     def slack(self, point: IntegerArray) -> IntegerArray:
-        """F - C z exactly, in units of 2^-640 and those of the rows."""
+        """F - C z exactly, in units of 2^-384 and those of the rows."""
         return np.asarray(self._sides - self._C @ point)
 
-    def of(self, hessian: FloatArray, gradient: FloatArray, z: FloatArray) -> ExactPoint | None:
+    def of(
+        self,
+        hessian: FloatArray,
+        gradient: FloatArray,
+        z: FloatArray,
+        guess: Iterable[int] = (),
+    ) -> ExactPoint | None:
         """The minimum of gradient·(w - z) + (w - z)·hessian·(w - z) / 2 over the polytope.
 
         The dual method of Goldfarb and Idnani (1983): from the minimum without rows it takes in
@@ -113,13 +120,17 @@ class ExactMinima:
         hessian : (p, p)
             Positive definite.
         gradient, z : (p,)
+        guess : iterable of int, optional
+            Rows that may be tight: where to begin.
         """
         size = math.frexp(max(float(hessian.diagonal().max()), 1e-300))[1]
         try:
             factor = np.linalg.cholesky(hessian * 2.0**-size)
         except np.linalg.LinAlgError:
             return None
-        found = _Search(self, factor, _integers(gradient, _BITS - size), z).minimum()
+        search = _Search(self, factor, _integers(gradient, _BITS - size), z)
+        search.begin_with(guess)
+        found = search.minimum()
         if found is None:
             return None
         point, prices = found
@@ -202,6 +213,35 @@ class _Search:
                 return None
         return None
 
+    def begin_with(self, rows: Iterable[int]) -> None:
+        """Take rows for tight whose prices are then not negative."""
+        unbound = self._y
+        for row in rows:
+            own = self._direction(row)
+            falls, new = self._against(own)
+            if new > int(own @ own) >> (_BITS + _NEW):
+                self._append(row, own, falls, new, 0)
+        point = self._z - self._backwards(unbound)
+        while self._tight:
+            polytope = self._polytope
+            slack = polytope._sides[self._tight] - polytope._C[self._tight] @ point
+            self._prices = -(self._inverse @ (slack >> polytope._bits)) >> _BITS
+            if (self._prices >= 0).all():
+                self._y = unbound + ((self._prices @ self._of_tight) >> _BITS)
+                return
+            self._drop(int(np.argmin(self._prices)))
+
+    def _direction(self, row: int) -> IntegerArray:
+        """A row in the coordinates of the quadratic."""
+        polytope = self._polytope
+        return self._forwards(_shifted(polytope._C[row], _BITS - polytope._bits))
+
+    def _against(self, own: IntegerArray) -> tuple[IntegerArray, int]:
+        """How prices of tight rows fall with that of a row, and the square of what is new of it."""
+        products = (self._of_tight @ own) >> _BITS
+        falls = (self._inverse @ products) >> _BITS
+        return falls, (int(own @ own) - int(products @ falls)) >> _BITS
+
     def _broken(self, point: IntegerArray) -> tuple[int, int] | None:
         """The row that is broken most, and its slack."""
         rounded = np.array([_ratio(entry, _BITS) for entry in point])
@@ -217,15 +257,11 @@ class _Search:
 
     def _take_in(self, row: int, slack: int) -> bool:
         """Raise the price of a broken row until it is tight; False if that cannot be."""
-        own = self._forwards(
-            _shifted(self._polytope._C[row], _BITS - self._polytope._bits)
-        )
-        square, price = int(own @ own) >> _BITS, 0
+        own = self._direction(row)
+        least_new, price = int(own @ own) >> (_BITS + _NEW), 0
         while True:
-            products = (self._of_tight @ own) >> _BITS
-            falls = (self._inverse @ products) >> _BITS
-            new = square - (int(products @ falls) >> _BITS)
-            is_new = new > square >> _NEW
+            falls, new = self._against(own)
+            is_new = new > least_new
             falling = np.flatnonzero(falls > 0)
             lengths = [(int(self._prices[k]) << _BITS) // int(falls[k]) for k in falling]
             least = min(lengths, default=None)
@@ -254,8 +290,9 @@ class _Search:
         """Take a row for tight: the inverse of the products of tight rows has one row more."""
         k = len(self._tight)
         inverse = np.zeros((k + 1, k + 1), dtype=object)
-        inverse[:k, :k] = self._inverse + np.outer(falls, falls) // new
-        inverse[:k, k] = inverse[k, :k] = -((falls << _BITS) // new)
+        share = (falls << _BITS) // new
+        inverse[:k, :k] = self._inverse + (np.outer(falls, share) >> _BITS)
+        inverse[:k, k] = inverse[k, :k] = -share
         inverse[k, k] = (1 << (2 * _BITS)) // new
         self._inverse = inverse
         self._tight.append(row)
@@ -266,7 +303,8 @@ class _Search:
         """Leave a tight row out."""
         rest = np.arange(len(self._tight)) != k
         column, corner = self._inverse[rest, k], int(self._inverse[k, k])
-        self._inverse = self._inverse[np.ix_(rest, rest)] - np.outer(column, column) // corner
+        share = (column << _BITS) // corner
+        self._inverse = self._inverse[np.ix_(rest, rest)] - (np.outer(column, share) >> _BITS)
         del self._tight[k]
         self._of_tight, self._prices = self._of_tight[rest], self._prices[rest]
 

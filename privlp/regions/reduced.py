@@ -20,7 +20,8 @@ from privlp.regions.quadratic import minimum
 
 FloatArray = npt.NDArray[np.float64]
 
-# A variable whose range is a smaller share of its size, or of 1, counts as fixed.
+# A variable whose range is a smaller share of its size, or of 1, counts as fixed. Where bounds say
+# that it is small, the share is of their range, not of 1.
 _FIXED = 1e-9
 _DEPENDENT = 1e-9
 # A wider range, and its square is no number.
@@ -74,7 +75,10 @@ class ReducedPolytope:
             A = sp.csr_array(sp.vstack([A, sp.csr_array(public.cost[None, :])]))
             lower, upper = np.append(lower, -np.inf), np.append(upper, cap)
         low, high = finite_ranges(public.lp, A, lower, upper)
-        fixed = high - low <= _FIXED * np.maximum(1.0, np.maximum(abs(low), abs(high)))
+        size = np.maximum(abs(low), abs(high))
+        declared = public.bounds[:, 1] - public.bounds[:, 0]
+        size = np.minimum(np.maximum(1.0, size), np.maximum(declared, size))
+        fixed = high - low <= _FIXED * size
         self.live = np.flatnonzero(~fixed)
         if (high - low > _WIDEST).any():
             raise UnsupportedProblemError(_TOO_WIDE)
