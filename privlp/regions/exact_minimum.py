@@ -79,7 +79,7 @@ class ExactMinima:
     >>> found.rounded.round(50).tolist()
     [1.0, 0.0]
     >>> at_it = np.array([-2.0, 0.0])
-    >>> minima.distance(found, at_it, strength=1.0, smoothness=1.0) < 1e-50
+    >>> minima.distance(found, at_it, strength=1.0, smoothness=1.0) < 1e-15
     True
     """
 

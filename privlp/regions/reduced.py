@@ -30,6 +30,11 @@ _SINGLE_POINT = (
     "The public rows and bounds leave a single point: solve_exact, without the private rows, finds"
     " it."
 )
+_TOO_THIN = (
+    "The public rows and bounds leave hardly any room: HiGHS finds no point with slack in each of"
+    " them. Write narrow ranges as equalities, leave out rows that nearly repeat others, or give"
+    " them more room."
+)
 _TOO_WIDE = (
     f"The public rows and bounds let a variable range over more than {_WIDEST:g}: rescale the costs"
     " or the bounds, so that variables are of like size."
@@ -202,16 +207,19 @@ class ReducedPolytope:
         ends = np.full(int(has_lower.sum() + has_upper.sum()), -1)
         self.owner = np.concatenate([np.flatnonzero(above), np.flatnonzero(below), ends])
         self.per_side = np.repeat([1.0, -1.0, 0.0], [above.sum(), below.sum(), len(ends)])
+        thin = False
         while True:
-            u, radius = point_inside(rows, sides, E, e)
+            try:
+                u, radius = point_inside(rows, sides, E, e)
+            except UnsupportedProblemError:
+                if not thin:
+                    raise
+                raise UnsupportedProblemError(_TOO_THIN) from None  # narrow rows as equalities
             if radius > FLAT:
                 break
-            flat = flat_rows(rows, sides, E, e)
+            flat, thin = flat_rows(rows, sides, E, e), True
             if not flat.any():
-                raise UnsupportedProblemError(
-                    "The public rows and bounds leave hardly any room: HiGHS finds no point with"
-                    " slack in each of them. Write narrow ranges as equalities."
-                )
+                raise UnsupportedProblemError(_TOO_THIN)
             E, e = sp.csr_array(sp.vstack([E, rows[flat]])), np.concatenate([e, sides[flat]])
             rows, sides = rows[~flat], sides[~flat]
             self.owner, self.per_side = self.owner[~flat], self.per_side[~flat]
