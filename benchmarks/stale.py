@@ -177,6 +177,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "benchmarks/scale.py",
     ),
     "scale": (*PRIVACY, *SOLVERS),
+    "hostile_regions": (*PRIVACY, *_solved_by("perturbed")),
     "shadow_prices": (
         *PRIVACY,
         *_solved_by("perturbed"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.regions.nearest import NearestPoints
 from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows import limbs
 from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
-from privlp.rows.smoothed import UNITS_OF_HESSIAN, SmoothedRows
+from privlp.rows.smoothed import UNITS_OF_HESSIAN, SmoothedRows, value_of_fine_hessian
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -29,13 +29,16 @@ _NEAR_ENOUGH = 0.02
 _SOFTER = (64.0, 8.0)
 _MUCH_SOFTER = (8.0**6, 8.0**5, 8.0**4, 8.0**3)
 _STEPS_ON_THE_WAY, _STEPS_IF_SHARP, _NO_FALL = 2, 60, 1e-2
-_NEWTON_STEPS = 60
+# Doubles have done what they can where so many steps in a row bring no point half as near.
+_NEWTON_STEPS, _STUCK = 60, 12
 # Slopes balance where rows of K with no more slack leave so small a share of the costs. They are
 # looked for with more softness too, by these factors.
 _BALANCE, _NEARLY_TIGHT, _BALANCED = 1e-4, 1e-5, tuple(8.0**k for k in range(1, 7))
 # Where a step leads uphill, curvatures are raised by these shares of the largest one, in turn.
 _DAMPING = (1e-9, 1e-6, 1e-3)
-_CHECKED_EVERY = 20
+# In the search that only a certificate ends they are raised by a share of the largest one, then by
+# this factor: after so many steps, or where no step leads down.
+_FIRST_DAMPING, _MORE_DAMPING, _PATIENCE = 2.0**-40, 8.0, 16
 # Tight rows certify no point whose gradient alone puts it farther off than so many tolerances.
 _FAR = 100.0
 # Steps take the curvature of so many rows, or so many for each coordinate if that is more. This
@@ -57,10 +60,9 @@ class PerturbedProgram:
     phi(v) is 0, v^2/(2 softness) or v - softness/2 for v below 0, up to the softness, or beyond.
 
     Newton's method with Clarabel for each quadratic program does the work. Should it ever fall
-    short, accelerated projected gradients take over, with a barrier method for each projection.
-    Their number of steps is public, and after them the point is near enough by theorem. So the
-    search always ends, and nothing has to be refused: a refusal would tell something about the
-    rows. Of many rows, Newton's method takes the curvature of a share, which grows.
+    short, it goes on with quadratic programs and certificates in integers, until the point is
+    certified: no other end, no refusal, which would tell something about the rows. Of many rows,
+    Newton's method takes the curvature of a share at first, which grows.
 
     Attributes
     ----------
@@ -91,8 +93,9 @@ class PerturbedProgram:
     def minimise(
         self, tolerance: float, *, newton_steps: int = _NEWTON_STEPS, sharp: bool = False
     ) -> FloatArray:
-        """A point of K within `tolerance` of the minimum, (p,).
+        """A point certified to be within `tolerance` of the minimum, (p,).
 
+        It may break rows of K by its own rounding, which the tolerance covers.
         `sharp` says that violations are hardly softened, as without noise. Then there is nothing to
         cover, and the last point of Newton's method is taken, certified or not.
         """
@@ -101,15 +104,56 @@ class PerturbedProgram:
             z = self._softened(z, newton_steps, sharp=sharp)
         else:
             z = self._near_by_shares(z)
+        nearest, since = math.inf, 0
         for number in range(newton_steps):
             z, distance, gradient = self._certified(z, tolerance)
             if distance <= tolerance:
                 return z
+            nearest, since = (distance, 0) if distance < 0.5 * nearest else (nearest, since + 1)
+            if since > _STUCK and not sharp:
+                break
             bent = self._fewest_bent() * 2.0 ** (number // _DOUBLED_EVERY)
             step, fall = self._step(z, gradient, self.softness, bent, sharp=sharp)
+            if fall < 0 and not sharp:
+                break
             if not sharp or fall > _NO_FALL * self.softness:
                 z = self._gone(z, step, self.softness)
-        return z if sharp else self._accelerated(z, tolerance)
+        return z if sharp else self._exactly(z, tolerance)
+
+    def _exactly(self, z: FloatArray, tolerance: float) -> FloatArray:
+        """A certified point, by Newton's method with quadratic programs in integers.
+
+        No step leads uphill. Where none leads down, or many were made, curvatures are raised, up to
+        that of projected gradients. Nothing but a certificate ends the search.
+        """
+        minima, damping, diagonal = self.region.exact_minima, 0.0, np.diag_indices(len(z))
+        tight = self.region.exact.near(z)
+        for number in itertools.count(1):
+            self.rows.update(SmoothedRows.go_to, z)
+            gradient = self._gradient(z, self.softness)
+            hessian = self._fine_curvature()
+            hessian[diagonal] += self.strength + damping
+            found, moved = minima.of(hessian, gradient, z, tight.tolist()), False
+            if found is not None:
+                tight = np.flatnonzero(found.prices > 0)
+                self.rows.update(SmoothedRows.go_to, found.rounded)
+                distance = minima.distance(
+                    found,
+                    self._gradient(found.rounded, self.softness),
+                    strength=self.strength,
+                    smoothness=self.smoothness,
+                )
+                if distance <= tolerance:
+                    return found.rounded
+                step = found.rounded - z
+                if gradient @ step < 0:
+                    self.rows.update(SmoothedRows.go_to, z)
+                    before, z = z, self._gone(z, step, self.softness, only_down=True)
+                    moved = bool((z != before).any())
+            if not moved or number % _PATIENCE == 0:
+                damping = max(damping, _FIRST_DAMPING * self.smoothness)
+                damping = min(_MORE_DAMPING * damping, self.smoothness)
+        raise AssertionError  # pragma: no cover (the loop has no other end)
 
     def _softened(self, z: FloatArray, newton_steps: int, *, sharp: bool = False) -> FloatArray:
         """The point after steps with more softness, then less."""
@@ -184,10 +228,12 @@ class PerturbedProgram:
             z = self._gone(z, step, softness)
         return z
 
-    def _gone(self, z: FloatArray, step: FloatArray, softness: float) -> FloatArray:
-        """The point where F is about least along a step."""
+    def _gone(
+        self, z: FloatArray, step: FloatArray, softness: float, *, only_down: bool = False
+    ) -> FloatArray:
+        """The point where F is about least along a step; not beyond the least, if so wanted."""
         self.rows.update(SmoothedRows.aim, step)
-        length = self._length(z, step, softness)
+        length = self._length(z, step, softness, only_down=only_down)
         self.rows.update(SmoothedRows.move, length)
         return z + length * step
 
@@ -228,6 +274,11 @@ class PerturbedProgram:
         found = self.rows.total(SmoothedRows.hessian, softness, self.shift, share)
         return np.asarray(found / (UNITS_OF_HESSIAN * softness * share))
 
+    def _fine_curvature(self) -> FloatArray:
+        """Second derivatives of the sum of smoothed violations of all rows, (p, p)."""
+        found = self.rows.total(SmoothedRows.fine_hessian, self.softness, self.shift)
+        return value_of_fine_hessian(found, self.softness)
+
     def balanced(self, z: FloatArray, strength: float) -> tuple[FloatArray, float]:
         """A point where slopes balance, with this quadratic, and the softness at which they do.
 
@@ -263,7 +314,9 @@ class PerturbedProgram:
         total: FloatArray = limbs.value(found, of_rows=True)
         return total + self.linear + self.strength * (z - self.centre)
 
-    def _length(self, z: FloatArray, step: FloatArray, softness: float) -> float:
+    def _length(
+        self, z: FloatArray, step: FloatArray, softness: float, *, only_down: bool
+    ) -> float:
         """Nearly the length at which F is least along the step, at most 1."""
         reach = 2.0 ** math.frexp(float(np.linalg.norm(step)))[1]
 
@@ -273,75 +326,20 @@ class PerturbedProgram:
             return float(limbs.value(own)) * reach + float(rest @ step)
 
         low, high, at_low, at_high = 0.0, 1.0, slope(0.0), slope(1.0)
-        if at_high <= _NEAR_ENOUGH * abs(at_low) or at_low >= 0:
-            return 1.0
         enough = _NEAR_ENOUGH * abs(at_low)
+        uphill = 0.0 if only_down else enough
+        if at_low > 0:
+            return 0.0
+        if at_high <= uphill:
+            return 1.0
         for k in range(_HALVINGS):
             secant = low + (high - low) * at_low / (at_low - at_high)
             middle = secant if k % 3 else 0.5 * (low + high)
             value = slope(middle)
-            if abs(value) <= enough:
+            if -enough <= value <= uphill:
                 return middle
             if value <= 0:
                 low, at_low = middle, value
             else:
                 high, at_high = middle, value
         return low or high
-
-    def _accelerated(self, z: FloatArray, tolerance: float) -> FloatArray:
-        """Accelerated projected gradients, until the point is certified or the steps are made."""
-        most, gap = accelerated_steps(self.strength, self.smoothness, self.region.radius, tolerance)
-        nearest = NearestPoints(self.region.C, self.region.f, self.region.inside)
-        ratio = math.sqrt(self.strength / self.smoothness)
-        momentum = (1 - ratio) / (1 + ratio)
-        ahead = z
-        for number in range(most):
-            if number % _CHECKED_EVERY == 0:
-                settled, distance, _ = self._certified(z, tolerance)
-                if distance <= tolerance:
-                    return settled
-            self.rows.update(SmoothedRows.go_to, ahead)
-            gradient = self._gradient(ahead, self.softness)
-            before, z = z, self.region.within(nearest.to(ahead - gradient / self.smoothness, gap))
-            ahead = z + momentum * (z - before) if number else z
-        return self._certified(z, tolerance)[0]
-
-
-def accelerated_steps(
-    strength: float, smoothness: float, radius: float, tolerance: float
-) -> tuple[int, float]:
-    """Steps of accelerated projected gradients that suffice, and the gap of each projection.
-
-    Let q = sqrt(strength/smoothness), for a function F of this curvature on a set of this radius.
-    The first step, without momentum, leaves F - F* <= 2 smoothness radius^2 and the gap. Let
-    every projection minimise smoothness |z - a|^2 / 2 to within e. Then after N more steps
-    sqrt(F - F*) is at most the sum of exp(-q N / 2) sqrt(8 smoothness) radius, 4 sqrt(e)/q^2 and
-    sqrt(e/q) (Schmidt et al. 2011, Proposition 4). The last two are half of
-    sqrt(strength/8) tolerance if e = strength (q^2 tolerance)^2 / 800, the first is the other half
-    after N = (2/q) ln(16 radius/(q tolerance)) steps. By strong convexity the point is then within
-    half the tolerance of the minimum. The other half is for rounding.
-
-    Parameters
-    ----------
-    strength, smoothness : float
-        Bounds on the curvature of F.
-    radius : float
-        Bound on |z| in the set.
-    tolerance : float
-        Half of it bounds the distance to the minimum at the end.
-
-    Returns
-    -------
-    steps : int
-    gap : float
-        e / smoothness, in units of |z - a|^2 / 2.
-
-    Examples
-    --------
-    >>> steps, gap = accelerated_steps(1.0, 100.0, 10.0, 1e-6)
-    >>> steps, gap < 1e-18
-    (425, True)
-    """
-    ratio = math.sqrt(strength / smoothness)
-    steps = 1 + math.ceil(2 / ratio * math.log(max(math.e, 16 * radius / (ratio * tolerance))))
-    return steps, (ratio**3 * tolerance) ** 2 / 800

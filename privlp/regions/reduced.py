@@ -12,6 +12,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
+from privlp.regions.exact_minimum import ExactMinima
 from privlp.regions.exact_rows import ExactRows
 from privlp.regions.interior import FLAT, central_point, flat_rows, point_inside
 from privlp.regions.public_rows import CONTRADICTION, PublicRows, finite_ranges
@@ -19,7 +20,8 @@ from privlp.regions.quadratic import minimum
 
 FloatArray = npt.NDArray[np.float64]
 
-# A variable whose range is a smaller share of its size, or of 1, counts as fixed.
+# A variable whose range is a smaller share of its size, or of 1, counts as fixed. Where bounds say
+# that it is small, the share is of their range, not of 1.
 _FIXED = 1e-9
 _DEPENDENT = 1e-9
 # A wider range, and its square is no number.
@@ -27,6 +29,11 @@ _WIDEST = 1e100
 _SINGLE_POINT = (
     "The public rows and bounds leave a single point: solve_exact, without the private rows, finds"
     " it."
+)
+_TOO_THIN = (
+    "The public rows and bounds leave hardly any room: HiGHS finds no point with slack in each of"
+    " them. Write narrow ranges as equalities, leave out rows that nearly repeat others, or give"
+    " them more room."
 )
 _TOO_WIDE = (
     f"The public rows and bounds let a variable range over more than {_WIDEST:g}: rescale the costs"
@@ -73,7 +80,10 @@ class ReducedPolytope:
             A = sp.csr_array(sp.vstack([A, sp.csr_array(public.cost[None, :])]))
             lower, upper = np.append(lower, -np.inf), np.append(upper, cap)
         low, high = finite_ranges(public.lp, A, lower, upper)
-        fixed = high - low <= _FIXED * np.maximum(1.0, np.maximum(abs(low), abs(high)))
+        size = np.maximum(abs(low), abs(high))
+        declared = public.bounds[:, 1] - public.bounds[:, 0]
+        size = np.minimum(np.maximum(1.0, size), np.maximum(declared, size))
+        fixed = high - low <= _FIXED * size
         self.live = np.flatnonzero(~fixed)
         if (high - low > _WIDEST).any():
             raise UnsupportedProblemError(_TOO_WIDE)
@@ -107,6 +117,11 @@ class ReducedPolytope:
     def exact(self) -> ExactRows:
         """The rows of K in exact arithmetic."""
         return ExactRows(self.C, self.f, self.inside)
+
+    @cached_property
+    def exact_minima(self) -> ExactMinima:
+        """Quadratic programs over K in integers."""
+        return ExactMinima(self.C, self.f, self.inside)
 
     @cached_property
     def radius(self) -> float:
@@ -160,7 +175,7 @@ class ReducedPolytope:
             Symmetric, its eigenvalues 1 or larger. So no distance in z' is longer than in z.
         """
         new = copy.copy(self)
-        for cached in ("exact", "radius"):
+        for cached in ("exact", "exact_minima", "radius"):
             new.__dict__.pop(cached, None)
         inverse: FloatArray = np.asarray(np.linalg.inv(scale), dtype=float)
         new.basis = scale if self.basis is None else self.basis @ scale
@@ -192,16 +207,19 @@ class ReducedPolytope:
         ends = np.full(int(has_lower.sum() + has_upper.sum()), -1)
         self.owner = np.concatenate([np.flatnonzero(above), np.flatnonzero(below), ends])
         self.per_side = np.repeat([1.0, -1.0, 0.0], [above.sum(), below.sum(), len(ends)])
+        thin = False
         while True:
-            u, radius = point_inside(rows, sides, E, e)
+            try:
+                u, radius = point_inside(rows, sides, E, e)
+            except UnsupportedProblemError:
+                if not thin:
+                    raise
+                raise UnsupportedProblemError(_TOO_THIN) from None  # narrow rows as equalities
             if radius > FLAT:
                 break
-            flat = flat_rows(rows, sides, E, e)
+            flat, thin = flat_rows(rows, sides, E, e), True
             if not flat.any():
-                raise UnsupportedProblemError(
-                    "The public rows and bounds leave hardly any room: HiGHS finds no point with"
-                    " slack in each of them. Write narrow ranges as equalities."
-                )
+                raise UnsupportedProblemError(_TOO_THIN)
             E, e = sp.csr_array(sp.vstack([E, rows[flat]])), np.concatenate([e, sides[flat]])
             rows, sides = rows[~flat], sides[~flat]
             self.owner, self.per_side = self.owner[~flat], self.per_side[~flat]

@@ -107,6 +107,24 @@ class SmoothedRows:
             found += _products(self.G[some], self.weight[some]).astype(np.int64)
         return found
 
+    def fine_hessian(self, softness: float, shift: float) -> Integers:
+        """Second derivatives of the sum, (3, p, p), to 24 bits of each entry, in integers: exact.
+
+        For :func:`value_of_fine_hessian`. Each row times the root of its price is split into two
+        numbers of 12 bits, so that sums of products are exact.
+        """
+        band = self._bent(softness, shift)
+        found = np.zeros((3, *(self.G.shape[1],) * 2), dtype=np.int64)
+        for some in slices(len(band), _AT_A_TIME):
+            rows = self.G[band[some]]
+            rows = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
+            rows *= np.sqrt(self.weight[band[some]])[:, None] * _OF_A_CURVATURE
+            high = np.rint(rows)
+            low = np.rint((rows - high) * _OF_A_CURVATURE)
+            for k, product in enumerate((high.T @ high, high.T @ low, low.T @ low)):
+                found[k] += product.astype(np.int64)
+        return found
+
     def slope(self, length: float, softness: float, shift: float, reach: float) -> Integers:
         """Derivative of the sum along the step, at a part of it, in limbs of `reach`: exact.
 
@@ -123,6 +141,12 @@ class SmoothedRows:
 
 #: Units to 1 in second derivatives.
 UNITS_OF_HESSIAN = _OF_A_PRICE * _OF_A_CURVATURE**2
+
+
+def value_of_fine_hessian(found: Integers, softness: float) -> FloatArray:
+    """Second derivatives from their three parts, (p, p)."""
+    high, mixed, low = found / _OF_A_CURVATURE**2
+    return np.asarray(high + (mixed + mixed.T + low / _OF_A_CURVATURE) / _OF_A_CURVATURE) / softness
 
 
 def _products(rows: Any, price: FloatArray) -> FloatArray:
