@@ -632,7 +632,7 @@ def test_a_region_too_thin_is_refused_as_such_before_anything_is_charged():
     """Its rows do not contradict each other: they leave less room than HiGHS sees."""
     lp, eps = hostile_regions.program("narrow and nearly parallel", 10, hard=True)
     budget = Budget(eps, 1e-6)
-    with pytest.raises(UnsupportedProblemError, match="hardly any room.*give them more room"):
+    with pytest.raises(UnsupportedProblemError, match=r"hardly any room.*give them more room"):
         solve(lp, eps, 1e-6, 5, method="perturbed", budget=budget)
     assert budget.spent() == 0
 
