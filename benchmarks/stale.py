@@ -255,30 +255,16 @@ UNMOVED = {
     ("privlp/rows/parts.py", "519a2cfb4df8", "5c58405d53d9"): "two functions that stood elsewhere",
     ("privlp/rows/program_rows.py", "6528725a2a9f", "727607799a8e"): "a function moved",
     (
-        "privlp/rows/smoothed.py",
-        "e0a6d5ea1d59",
-        "cd8b27499852",
-    ): "numbers of rows are computed a few at a time",
-    (
         "privlp/methods/direct_noise.py",
         "803c2af250d4",
         "91311944edd3",
     ): "prices are refused where opt is given",
     (
-        "privlp/methods/multiplicative_weights.py",
-        "6dae7802af13",
-        "287f4c6cb470",
-    ): "prices are refused",
-    (
         "privlp/methods/measured_slack.py",
         "e167db932225",
         "938121d3b00f",
     ): "a second program has no prices of the first",
-    ("privlp/methods/task.py", "f1c51816c82b", "201303e80f14"): "prices may be asked for",
-    ("privlp/methods/task.py", "70e2f3590590", "201303e80f14"): "by a truth value of NumPy too",
     ("privlp/rows/on_grid.py", "94cb097848eb", "021942505ee6"): "weights are clipped in one pass",
-    ("privlp/solve.py", "69ca3b9010b2", "86fd3ee96df0"): "prices may be asked for",
-    ("privlp/audits/solve.py", "76341eacb85d", "9f4ce6a3af05"): "prices may be asked for",
     (
         "privlp/cli/solve.py",
         "a80197e6f3a3",
@@ -295,21 +281,8 @@ UNMOVED = {
     ("privlp/methods/perturbed_hard.py", "36ff88330ff6", "358748343992"): _SIDES,
     ("privlp/problem/data.py", "d05b532699a9", "27857e973844"): _SIDES,
     ("privlp/problem/public_part.py", "42ddae7dc0d1", "efd07096f787"): _SIDES,
-    ("privlp/relations/base.py", "fa42f5f8340c", "b9d3ab801fda"): _SIDES,
-    ("privlp/relations/constraint_private.py", "246fbfe086c0", "f00fd8840114"): _SIDES,
     ("privlp/methods/perturbed_prices.py", "745e3b77bb1b", "1530e5f009d0"): "no price is -0",
     ("privlp/methods/perturbed_prices.py", "d275b37580b5", "1530e5f009d0"): "names",
-    (
-        "privlp/problem/highs_model.py",
-        "ea511fe93b87",
-        "f55106e8b717",
-    ): "HiGHS prints no banner and starts no threads; its words for small entries are known in two"
-    " versions",
-    (
-        "privlp/problem/highs_model.py",
-        "cfd140b03ba7",
-        "f55106e8b717",
-    ): "HiGHS starts no threads",
     (
         "privlp/privacy/noise/bits.py",
         "265d89351600",

@@ -251,6 +251,7 @@ def test_a_clone_does_not_take_a_source_along():
     assert budget.spent() == 0
 
 
+@pytest.mark.filterwarnings("ignore::svm_models.RepeatedFitsWarning")
 def test_folds_of_a_cross_validation_in_workers_draw_noise_of_their_own():
     """The chance that two of eight weights of fresh noise agree is far below 1e-9."""
     data = programs.records()
