@@ -17,6 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.errors import InvalidParameterError, InvalidProblemError, NotPrivateWarning
+from privlp.unquoted import unquoted
 
 #: Public numbers that are multiplied and divided have sizes between these.
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -152,11 +153,16 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def real_dtype(dtype: np.dtype[Any], name: str) -> type[np.float64]:
-    """Refuse a dtype that holds no real numbers."""
+    """Refuse a dtype that holds no real numbers.
+
+    Of texts, bytes and records with fields the kind is told alone: their length is that of the
+    longest entry, and fields have names.
+    """
     if dtype.kind not in "fiub":
         text = ": a string of digits is no number either" if dtype.kind in "UST" else ""
+        kind = {"U": "text", "T": "text", "S": "bytes", "V": "records"}.get(dtype.kind, dtype)
         raise InvalidProblemError(
-            f"{name} must hold real numbers, got dtype {dtype}{text}.", parameter=name
+            f"{name} must hold real numbers, got dtype {kind}{text}.", parameter=name
         )
     return np.float64
 
@@ -169,29 +175,22 @@ def as_floats(
     A string of digits is no number, and what is masked or missing is none either. Booleans are
     numbers where `flags` may stand for 0 and 1.
     """
-    if sp.issparse(values):
-        values = values.toarray().ravel()
-    if _has_mask(values):
-        raise InvalidProblemError(
-            f"{name} has masked entries. Fill them in, or leave their rows out.", parameter=name
-        )
-    try:
-        raw = np.asarray(values)
+
+    def read() -> npt.NDArray[np.float64]:
+        dense = values.toarray().ravel() if sp.issparse(values) else values
+        if _has_mask(dense):
+            raise InvalidProblemError(
+                f"{name} has masked entries. Fill them in, or leave their rows out.", parameter=name
+            )
+        raw = np.asarray(dense)
         if not flags and raw.dtype == bool:
             raise TypeError
         if raw.dtype.kind == "O" and raw.ndim:
             require_numbers(raw, name)
-        return np.array(
-            raw,
-            dtype=float if raw.dtype.kind == "O" else real_dtype(raw.dtype, name),
-            order=order,
-            copy=True,
-        )
-    except InvalidProblemError:
-        raise
-    except (TypeError, ValueError, OverflowError):
-        pass  # it may quote a number, and would go along as the context of an error raised here
-    raise InvalidProblemError(f"{name} must hold real numbers in a regular array.", parameter=name)
+        dtype = float if raw.dtype.kind == "O" else real_dtype(raw.dtype, name)
+        return np.array(raw, dtype=dtype, order=order, copy=True)
+
+    return unquoted(read, f"{name} must hold real numbers in a regular array.", name)
 
 
 def require_numbers(array: npt.NDArray[Any], name: str) -> None:

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from privlp import ConstraintPrivate, InvalidProblemError, LinearProgram
 from privlp.checks import as_floats, as_sparse
+from privlp.unquoted import unquoted
 from svm_models.parameters import PRICE, within
-from svm_models.unquoted import unquoted
 
 _REPLACED = ConstraintPrivate()
 _LABELS = "Labels must be -1 or 1. Map the two classes to -1 and 1 first."

@@ -22,10 +22,10 @@ from privlp.rows.door import Rows
 from privlp.rows.in_blocks import InBlocks, places_of_blocks
 from privlp.rows.in_memory import InMemory
 from privlp.rows.memory import limit_for
+from privlp.unquoted import unquoted
 from svm_models.records import within_norm
 from svm_models.records_on_grid import SignedRecords, few_at_a_time
 from svm_models.threshold import decisions_of
-from svm_models.unquoted import unquoted
 from svm_models.validation import as_labels, as_stored, validated
 
 FloatArray = npt.NDArray[np.float64]

@@ -1,7 +1,7 @@
 """Read records and labels without quoting them in an error.
 
 Whatever reads a private argument stands inside
-:func:`~svm_models.unquoted.unquoted`: errors of others may hold what
+:func:`~privlp.unquoted.unquoted`: errors of others may hold what
 they could not read. Strings are no numbers, not even strings of digits.
 """
 
@@ -23,7 +23,7 @@ from sklearn.utils.validation import validate_data
 from privlp import InvalidProblemError
 from privlp.checks import as_floats
 from privlp.float_errors import unnoticed
-from svm_models.unquoted import unquoted
+from privlp.unquoted import unquoted
 
 _COMPLEX = "Complex data not supported. Give real numbers."
 #: Beginnings of messages that may go on to quote records, and what to do.

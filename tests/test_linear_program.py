@@ -62,7 +62,7 @@ def program(**changes):
         ([[1, 2, 3], [4, 5]], r"A must hold real numbers in a regular array"),
         (A * 1j, r"A must hold real numbers, got dtype complex128"),
         (sp.csr_array(A * 1j), r"A must hold real numbers, got dtype complex128"),
-        ([["a", "b", "c"]] * 2, r"A must hold real numbers, got dtype <U1"),
+        ([["a", "b", "c"]] * 2, r"A must hold real numbers, got dtype text: a string"),
         (np.array([["a", 1, 2]] * 2, dtype=object), r"A must hold real numbers"),
         (np.array([["1", "2", "3"]] * 2, dtype=object), r"A must hold real numbers"),
         (pd.DataFrame({"x": ["u", "v"], "y": [1, 2], "z": [1, 2]}), r"A must hold real numbers"),
@@ -126,7 +126,7 @@ def test_accepts_the_largest_entries():
         ({"b": [np.inf, 1.0]}, r"b\[0\] is NaN, infinite or beyond 1e\+20"),
         ({"b": [1.0, None]}, r"b must hold real numbers, and some entries are missing"),
         ({"c": [1j, 0.0, 0.0]}, r"c must hold real numbers, got dtype complex128"),
-        ({"b": ["x", "y"]}, r"b must hold real numbers, got dtype <U1"),
+        ({"b": ["x", "y"]}, r"b must hold real numbers, got dtype text: a string"),
         ({"b": [[1.0], [1.0, 2.0]]}, r"b must hold real numbers in a regular array"),
     ],
 )

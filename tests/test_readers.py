@@ -752,7 +752,7 @@ def test_prices_of_rows_that_are_read(write):
             "The rows that match penalty='total' are public.*equalities are public by default",
         ),
         ({"need": 0}, "The penalty of 'need' must be a positive finite number, got 0"),
-        ({"need": "a"}, "The penalty of 'need' must be a positive finite number, got 'a'"),
+        ({"need": "a"}, "The penalty of 'need' must be a positive finite number, got str"),
         ({"need": np.inf}, "must be a positive finite number, got inf"),
         ({1: 2.0}, "dict from patterns over row names to prices; a key is of type int"),
         (-1, "penalty must be a positive number"),

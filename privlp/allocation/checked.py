@@ -10,6 +10,7 @@ import numpy.typing as npt
 from privlp.allocation.relation import PersonPrivate
 from privlp.checks import LARGEST, SMALLEST, as_floats, frozen, positive, real
 from privlp.errors import InvalidParameterError, InvalidProblemError
+from privlp.unquoted import unquoted
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -110,7 +111,8 @@ def checked_uses(
 
 def checked_limits(given: Any, largest: Any, people: int) -> tuple[FloatArray, float]:
     """How many units each person may take, (n,), and the bound on it."""
-    if not isinstance(given, list | tuple) and np.ndim(given) == 0:
+    axes = unquoted(lambda: np.ndim(given), "limits must be numbers.", "limits")
+    if not isinstance(given, list | tuple) and axes == 0:
         one = positive(real(given, "limits"), "limits", finite=True)
         limits, largest = np.full(people, one), one if largest is None else largest
     else:

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from privlp.checks import as_floats
 from privlp.errors import InvalidProblemError
+from privlp.unquoted import unquoted
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -123,7 +124,11 @@ def labels(given: Any, name: str, size: int, what: str, read: Sequence[str] | No
     """
     if given is None:
         return list(read or (f"{what} {number + 1}" for number in range(size)))
-    names = [] if isinstance(given, str) else [str(label) for label in given]
+    names = unquoted(
+        lambda: [] if isinstance(given, str) else [str(label) for label in given],
+        f"{name} must hold {size} names, one for each {what}.",
+        name,
+    )
     if len(names) != size:
         raise InvalidProblemError(
             f"{name} must hold {size} names, one for each {what}; got {len(names)}.",
@@ -151,7 +156,11 @@ def names_along(what: str, *given: tuple[str, Any, int]) -> list[str] | None:
     """
     found: tuple[str, list[str]] | None = None
     for argument, values, axis in given:
-        names = _names(values, axis)
+        names = unquoted(
+            lambda values=values, axis=axis: _names(values, axis),  # type: ignore[misc]
+            f"{argument} has names of {what} that are no text.",
+            argument,
+        )
         if names is not None and found is not None and names != found[1]:
             raise InvalidProblemError(
                 f"{found[0]} and {argument} name the {what} differently, or in another order."

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from privlp.checks import as_floats
 from privlp.problem.row_source import RowSource
 
 FloatArray = npt.NDArray[np.float64]
@@ -96,7 +97,7 @@ class ProgramData:
         >>> LinearProgram([1, 2], [[-1, -1]], [-2], offset=10).objective([3, 4])
         21.0
         """
-        return float(self.c @ np.asarray(x) + self.offset)
+        return float(self.c @ as_floats(x, "x") + self.offset)
 
     def price_of(self, violations: npt.NDArray[np.float64]) -> float:
         """Price, in the user's sense, of the given violations of soft rows (shape (n,)).
@@ -115,6 +116,7 @@ class ProgramData:
         """
         if self.penalty is None:
             return 0.0
+        violations = as_floats(violations, "violations")
         if self.penalty.ndim == 1:
             soft = np.isfinite(self.penalty)
             return self.sign * float(self.penalty[soft] @ np.abs(violations[soft]))

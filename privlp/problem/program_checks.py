@@ -13,6 +13,7 @@ from privlp.problem.dask_rows import is_dask
 from privlp.problem.data import ProgramData
 from privlp.problem.program_in_blocks import check_in_blocks, source_of
 from privlp.problem.row_source import RowSource, Sides
+from privlp.unquoted import WHY, unquoted
 
 
 def set_fields(lp: ProgramData, **values: Any) -> None:
@@ -33,10 +34,17 @@ def check_program(lp: ProgramData) -> None:
     InvalidParameterError
         If an option is.
     """
+    unquoted(lambda: _check(lp), f"The program could not be read. {WHY}")
+
+
+def _check(lp: ProgramData) -> None:
+    """Check the fields one after the other."""
     quote = not lp.neighbours.hides_rows
     if lp.variable_names is None and is_dask(lp.A):
         set_fields(lp, variable_names=getattr(lp.A, "columns", None))
-    source = source_of(lp.A, lp.b, quote=quote)
+    source = unquoted(
+        lambda: source_of(lp.A, lp.b, quote=quote), f"A could not be read. {WHY}", "A"
+    )
     if source is None:
         _check_matrix(lp, quote=quote)
     else:

@@ -14,6 +14,7 @@ from privlp.problem.program_reader import ProgramReader, hides_rows
 from privlp.problem.readers import read_linprog, require_continuous
 from privlp.relations import ConstraintPrivate, NeighbourRelation
 from privlp.relations.combined import relation_of
+from privlp.unquoted import WHY, unquoted
 
 if TYPE_CHECKING:
     import cvxpy
@@ -62,7 +63,11 @@ class ModelReaders(ProgramReader):
         array([10., -3.])
         """
         require_continuous(integrality)
-        fields = read_linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, quote=not hides_rows(neighbours))
+        quote = not hides_rows(neighbours)
+        fields = unquoted(
+            lambda: read_linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, quote=quote),
+            f"The arguments of linprog could not be read. {WHY}",
+        )
         return cls._read(fields, neighbours, private, groups, box, penalty)
 
     @classmethod
@@ -152,7 +157,10 @@ class ModelReaders(ProgramReader):
         ((3, 1), array([1., 1., 1.]), array([1.75]))
         """
         quote = not hides_rows(neighbours)
-        fields, records = read_cvxpy(problem, private, penalty, box, quote=quote)
+        fields, records = unquoted(
+            lambda: read_cvxpy(problem, private, penalty, box, quote=quote),
+            f"The CVXPY problem could not be read. {WHY}",
+        )
         if groups is None and records is not None:
             groups = _owners(records, neighbours)
         penalty = fields.pop("penalty")

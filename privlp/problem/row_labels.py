@@ -26,6 +26,7 @@ from privlp.checks import (
     real,
 )
 from privlp.errors import InvalidProblemError
+from privlp.unquoted import unquoted
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -34,21 +35,18 @@ def names(values: Any, size: int, what: str, *, quote: bool = True) -> tuple[str
     """A tuple of `size` distinct names, or None."""
     if values is None:
         return None
-    try:
+
+    def read() -> tuple[str, ...]:
         if isinstance(values, str):
             raise TypeError
-        clean: tuple[str, ...] | None = tuple(str(value) for value in values)
-        "".join(clean or ()).encode()
-    except TypeError:
-        raise InvalidProblemError(
-            f"{what} names must be a sequence of names, got {type(values).__name__}."
-        ) from None
-    except UnicodeEncodeError:
-        clean = None
-    if clean is None:  # outside the handler: its error holds the names, and would be the context
-        raise InvalidProblemError(
-            f"{what} names must be text that can be written to a file (UTF-8)."
-        )
+        return tuple(str(value) for value in values)
+
+    clean = unquoted(
+        read, f"{what} names must be a sequence of names, got {type(values).__name__}."
+    )
+    unquoted(
+        "".join(clean).encode, f"{what} names must be text that can be written to a file (UTF-8)."
+    )
     if len(clean) != size:
         counts = (
             f"{len(clean)} {what} names were given for {size} {what}s"
@@ -72,17 +70,21 @@ def row_mask(
     """
     if selection is None:
         return frozen(np.ones(size, dtype=bool))
-    if isinstance(selection, str):
-        return frozen(_matching(selection, size, row_names, quote=quote))
-    kinds = _kinds(selection)
-    if kinds == {"name"}:
-        names_given = map(str, np.asarray(selection, dtype=object))
-        return frozen(_named(names_given, size, row_names, quote=quote))
-    if kinds == {"flag"}:
-        return frozen(_given_mask(np.array(selection, dtype=bool), size, quote=quote))
-    if kinds <= {"number"}:
-        return frozen(_indexed(np.asarray(selection), size, quote=quote))
-    raise _no_selection(size, quote=quote)
+
+    def read() -> BoolArray:
+        if isinstance(selection, str):
+            return _matching(selection, size, row_names, quote=quote)
+        kinds = _kinds(selection)
+        if kinds == {"name"}:
+            names_given = map(str, np.asarray(selection, dtype=object))
+            return _named(names_given, size, row_names, quote=quote)
+        if kinds == {"flag"}:
+            return _given_mask(np.array(selection, dtype=bool), size, quote=quote)
+        if kinds <= {"number"}:
+            return _indexed(np.asarray(selection), size, quote=quote)
+        raise _no_selection(size, quote=quote)
+
+    return frozen(unquoted(read, str(_no_selection(size, quote=quote)), "private"))
 
 
 def _kinds(selection: Any) -> set[str]:
@@ -170,10 +172,14 @@ def _matching(
     *,
     quote: bool,
 ) -> BoolArray:
-    """Which rows have names that match a pattern."""
+    """Which rows have names that match a pattern.
+
+    Where names of rows are private, a pattern may be one, and is not quoted either.
+    """
     if row_names is None and (size or quote):
+        given = f"{argument}={pattern!r}" if quote else f"A text in {argument}"
         raise InvalidProblemError(
-            f"{argument}={pattern!r} is a pattern over row names, but the rows have no names.",
+            f"{given} is a pattern over row names, but the rows have no names.",
             parameter=argument,
         )
     mask = np.array([fnmatchcase(name, pattern) for name in row_names or ()], dtype=bool)
@@ -190,21 +196,21 @@ def record_ids(groups: Any, n: int, *, quote: bool) -> npt.NDArray[Any] | None:
     """The record that owns each row, (n,), or None."""
     if groups is None:
         return None
-    masked = np.ma.is_masked(groups)
-    try:
-        ids = np.array(groups)
-        np.unique(ids)
-    except (TypeError, ValueError):
-        ids = None  # raised below: this error quotes a shape, and would stay as the context
     each = f"each of the {n} rows" if quote else "each row"
-    if ids is None:
-        raise InvalidProblemError(
-            f"groups must hold one record id for {each}, all of one type.", parameter="groups"
-        )
+
+    def read() -> tuple[npt.NDArray[Any], bool]:
+        masked, ids = np.ma.is_masked(groups), np.array(groups)
+        np.unique(ids)
+        # NaN differs from itself.
+        return ids, bool(masked or (ids.size and (ids != ids).any()))  # noqa: PLR0124
+
+    ids, some_are_missing = unquoted(
+        read, f"groups must hold one record id for {each}, all of one type.", "groups"
+    )
     if ids.shape != (n,):
         given = f"has shape {ids.shape}; it needs" if quote else "must hold"
         raise InvalidProblemError(f"groups {given} one record id for {each}.", parameter="groups")
-    if masked or (ids.size and (ids != ids).any()):  # noqa: PLR0124 (NaN differs from itself)
+    if some_are_missing:
         raise InvalidProblemError(
             "groups has missing record ids. Rows without a known owner may belong to one record:"
             " give each row its owner.",
@@ -232,7 +238,13 @@ def penalties(
     if penalty is None:
         return None
     if isinstance(penalty, Mapping):
-        return frozen(_by_name(penalty, private, row_names, quote=quote))
+        return frozen(
+            unquoted(
+                lambda: _by_name(penalty, private, row_names, quote=quote),
+                "penalty must be a dict from patterns over row names to prices.",
+                "penalty",
+            )
+        )
     prices = np.array(np.nan)
     with suppress(InvalidProblemError):
         prices = as_floats(penalty, "penalty", flags=False)
@@ -278,15 +290,14 @@ def _by_name(
                 parameter="penalty",
             )
         number = real(price, "penalty") if is_real(price) else np.nan
+        which = f"The penalty of {pattern!r}" if quote else "A penalty"
         if not 0 < number < np.inf:
+            given = f"{number:g}" if is_real(price) else type(price).__name__
             raise InvalidProblemError(
-                f"The penalty of {pattern!r} must be a positive finite number, got {price!r}.",
-                parameter="penalty",
+                f"{which} must be a positive finite number, got {given}.", parameter="penalty"
             )
         if not SMALLEST <= number <= LARGEST:
-            raise InvalidProblemError(
-                _price_beyond(f"The penalty of {pattern!r}"), parameter="penalty"
-            )
+            raise InvalidProblemError(_price_beyond(which), parameter="penalty")
         matching = _matching(pattern, private.size, row_names, "penalty", quote=quote) & private
         if quote and not matching.any():
             raise InvalidProblemError(

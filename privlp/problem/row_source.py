@@ -18,8 +18,10 @@ import scipy.sparse as sp
 
 from privlp.errors import InvalidProblemError
 from privlp.problem import validation
+from privlp.unquoted import WHY, unquoted
 
 FloatArray = npt.NDArray[np.float64]
+_UNREADABLE = f"A block of rows could not be read. {WHY} Read the block by itself to see it."
 
 
 class Found(NamedTuple):
@@ -115,7 +117,7 @@ class RowSource(ABC):
         InvalidProblemError
             If a block is malformed, or does not fit the others.
         """
-        found = self._inspected()
+        found = unquoted(self._inspected, _UNREADABLE, "A")
         for number, each in enumerate(found):
             name = self._name_of(number) if quote else "A block of rows"
             if each.fault:
@@ -150,8 +152,9 @@ class RowSource(ABC):
         InvalidProblemError
             If a block is no longer what was checked: n is public, and sums are exact for n rows.
         """
-        for number, raw in zip(wanted, self._raw(wanted), strict=True):
-            A, b = cleaned(*raw)
+        raw = self._raw(wanted)
+        for number in wanted:
+            A, b = cleaned(*unquoted(lambda: next(raw), _UNREADABLE, "A"))
             if A.shape != (self.rows_of_blocks[number], self.shape[1]):
                 raise InvalidProblemError("A block of rows changed its shape since it was checked.")
             yield A, b

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from privlp.checks import as_floats, frozen, positive, real_dtype
 from privlp.errors import InvalidProblemError
+from privlp.unquoted import unquoted
 
 FloatArray = npt.NDArray[np.float64]
 Matrix: TypeAlias = FloatArray | sp.csr_array
@@ -34,18 +35,9 @@ def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
     or a read-only CSR array, is held as it is. With the number of `columns` given there may be no
     row, and an empty list is a matrix without rows.
     """
-    held = _held(A)
-    A = _without_frame(A)
-    if held is not None:
-        clean: Any = held
-    elif sp.issparse(A) and A.ndim == 2:
-        clean = _by_rows(A, real_dtype(A.dtype, "A"))
-        for part in (clean.data, clean.indices, clean.indptr):
-            frozen(part)
-    else:
-        clean = frozen(as_floats(A.toarray() if sp.issparse(A) else A, "A"))
-        if columns is not None and clean.shape == (0,):
-            clean = frozen(np.zeros((0, columns)))
+    clean = unquoted(
+        lambda: _as_matrix(A, columns), "A must hold real numbers in a regular array.", "A"
+    )
     entries = clean.data if sp.issparse(clean) else clean
     _check_shape(clean.shape, columns, quote=quote)
     if entries.size and not max(-entries.min(), entries.max()) < LARGEST_ENTRY:
@@ -57,6 +49,23 @@ def matrix(A: Any, *, quote: bool = True, columns: int | None = None) -> Matrix:
         raise InvalidProblemError(
             f"A contains {kind}. Every coefficient must be finite; rescale the row or remove it."
         )
+    return clean
+
+
+def _as_matrix(A: Any, columns: int | None) -> Any:
+    """A as floats, dense or CSR; read-only."""
+    held = _held(A)
+    if held is not None:
+        return held
+    A = _without_frame(A)
+    if sp.issparse(A) and A.ndim == 2:
+        clean: Any = _by_rows(A, real_dtype(A.dtype, "A"))
+        for part in (clean.data, clean.indices, clean.indptr):
+            frozen(part)
+        return clean
+    clean = frozen(as_floats(A.toarray() if sp.issparse(A) else A, "A"))
+    if columns is not None and clean.shape == (0,):
+        return frozen(np.zeros((0, columns)))
     return clean
 
 
@@ -231,23 +240,23 @@ def variable_bounds(bounds: Any, size: int, *, quote: bool = True) -> tuple[Any,
     """Lower and upper bounds from SciPy's form: one pair, or one per variable; None: absent."""
     if type(bounds) is np.ndarray and bounds.dtype == float and bounds.shape == (size, 2):
         return bounds[:, 0], bounds[:, 1]
-    table = None
-    try:
-        if not np.ma.is_masked(bounds):
-            table = np.array(
-                [
-                    [_end(e, side) for e, side in zip(pair, (-np.inf, np.inf), strict=True)]
-                    for pair in _pairs(bounds)
-                ]
-            )
-    except (TypeError, ValueError, OverflowError, NotImplementedError):
-        pass  # raised below: this error may quote a shape, and would stay as the context
-    if table is None:
-        raise InvalidProblemError(
-            "bounds must be one (lower, upper) pair or a sequence of such pairs, None meaning no"
-            " bound; for example (0, None).",
-            parameter="bounds",
+
+    def read() -> FloatArray:
+        if np.ma.is_masked(bounds):
+            raise TypeError
+        return np.array(
+            [
+                [_end(e, side) for e, side in zip(pair, (-np.inf, np.inf), strict=True)]
+                for pair in _pairs(bounds)
+            ]
         )
+
+    table = unquoted(
+        read,
+        "bounds must be one (lower, upper) pair or a sequence of such pairs, None meaning no"
+        " bound; for example (0, None).",
+        "bounds",
+    )
     if len(table) == 1:
         return table[0, 0], table[0, 1]
     if len(table) != size:

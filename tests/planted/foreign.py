@@ -1,4 +1,6 @@
-"""What is no number, planted in every private argument of every estimator and command.
+"""What is no number, planted in every private argument of every estimator and command of svm_models.
+
+:mod:`tests.planted.foreign_programs` plants the same in programs.
 
 Texts, bytes, dates, masked entries, and objects that quote themselves whatever is done with them.
 """
@@ -28,14 +30,14 @@ from tests.planted.search import Secrets
 from tests.planted.successes import _WITH_OPTIONS, ESTIMATORS
 
 DATE = datetime.date(2173, 4, 17)
-_WORDS = (*NAME.split(), "HIV+", "2173-04-17", "2173, 4, 17")
+WORDS = (*NAME.split(), "HIV+", "2173-04-17", "2173, 4, 17")
 
 
 class Quoting:
     """An object that raises an error with a private text at whatever is done with it."""
 
     def __init__(self, mint: Mint, error: type[Exception]) -> None:
-        self._error, self._text = error, _text(mint)
+        self._error, self._text = error, text_of(mint)
 
     def _refuse(self, *given: Any, **named: Any) -> Any:
         raise self._error(self._text)
@@ -47,26 +49,26 @@ class Quoting:
         return f"Quoting({self._text})"
 
 
-def _text(mint: Mint) -> str:
+def text_of(mint: Mint) -> str:
     return f"{NAME}, {mint.text()} HIV+"
 
 
 #: Entries that are no numbers.
 _ENTRIES: dict[str, Callable[[Mint], Any]] = {
-    "a text": _text,
+    "a text": text_of,
     "a text of digits": lambda mint: mint.text(),
-    "bytes": lambda mint: _text(mint).encode(),
+    "bytes": lambda mint: text_of(mint).encode(),
     "a date": lambda mint: DATE,
     "a time stamp": lambda mint: pd.Timestamp(DATE),
     "a date of NumPy": lambda mint: np.datetime64(DATE),
-    "a dict": lambda mint: {_text(mint): mint()},
-    "a list": lambda mint: [mint(), _text(mint)],
+    "a dict": lambda mint: {text_of(mint): mint()},
+    "a list": lambda mint: [mint(), text_of(mint)],
     "a complex number": lambda mint: complex(mint(), mint()),
     "None": lambda mint: None,
     "a missing value": lambda mint: pd.NA,
     **{
         f"an object, {error.__name__}": functools.partial(Quoting, error=error)
-        for error in (ValueError, TypeError, RuntimeError, KeyError, ArithmeticError)
+        for error in (ValueError, TypeError, RuntimeError, KeyError, ArithmeticError, MemoryError)
     },
 }
 
@@ -74,36 +76,37 @@ _ENTRIES: dict[str, Callable[[Mint], Any]] = {
 def _with(values: Any, entry: Any) -> Any:
     """An array of objects in which one entry is another."""
     changed = np.array(values, dtype=object)
-    changed[(3, 1) if changed.ndim == 2 else 3] = entry
+    place = (3, 1, 0)[: changed.ndim] if changed.ndim > 1 else min(3, len(changed) - 1)
+    changed[place] = entry
     return changed
 
 
 #: Whole arguments, from numbers and what is to be planted.
-_ARGUMENTS: dict[str, Callable[[Any, Mint], Any]] = {
-    "all texts": lambda v, mint: np.full(v.shape, _text(mint)),
-    "all bytes": lambda v, mint: np.full(v.shape, _text(mint).encode()),
+ARGUMENTS: dict[str, Callable[[Any, Mint], Any]] = {
+    "all texts": lambda v, mint: np.full(v.shape, text_of(mint)),
+    "all bytes": lambda v, mint: np.full(v.shape, text_of(mint).encode()),
     "all dates": lambda v, mint: np.full(v.shape, np.datetime64(DATE)),
-    "one text": lambda v, mint: _text(mint),
+    "one text": lambda v, mint: text_of(mint),
     "one object": lambda v, mint: Quoting(mint, RuntimeError),
     "masked": lambda v, mint: np.ma.masked_array(v, mask=np.arange(v.size).reshape(v.shape) == 4),
     "masked rows": lambda v, mint: [np.ma.masked_array(row, mask=True) for row in v],
-    "a dict": lambda v, mint: {_text(mint): v.tolist()},
+    "a dict": lambda v, mint: {text_of(mint): v.tolist()},
     "columns of a frame": lambda v, mint: pd.DataFrame(
-        {"age": v.ravel()[: len(v)], "ill": [_text(mint)] * len(v), "since": [DATE] * len(v)}
+        {"age": v.ravel()[: len(v)], "ill": [text_of(mint)] * len(v), "since": [DATE] * len(v)}
     ),
-    "a column of categories": lambda v, mint: pd.Series([_text(mint)] * len(v), dtype="category"),
+    "a column of categories": lambda v, mint: pd.Series([text_of(mint)] * len(v), dtype="category"),
     "a column of missing values": lambda v, mint: pd.Series(
         [1, *[None] * (len(v) - 1)], dtype="Int64"
     ),
-    "a table of Arrow": lambda v, mint: pa.table({"ill": [_text(mint)] * len(v)}),
+    "a table of Arrow": lambda v, mint: pa.table({"ill": [text_of(mint)] * len(v)}),
     "records of fields": lambda v, mint: np.array(
-        [(_text(mint), 1.0)] * len(v), dtype=[("name", "U40"), ("dose", float)]
+        [(text_of(mint), 1.0)] * len(v), dtype=[("name", "U40"), ("dose", float)]
     ),
 }
-_ARGUMENTS |= {
+ARGUMENTS |= {
     title: (lambda v, mint, make=make: _with(v, make(mint))) for title, make in _ENTRIES.items()
 }
-_ARGUMENTS |= {
+ARGUMENTS |= {
     f"{title}, in lists": (lambda v, mint, make=make: _with(v, make(mint)).tolist())
     for title, make in _ENTRIES.items()
 }
@@ -136,13 +139,13 @@ def foreign() -> Iterator[Path]:
     yield from _files()
     for kind in ("hard", "soft"):
         for argument in ("X", "y"):
-            for title in _ARGUMENTS:
+            for title in ARGUMENTS:
                 attempt = functools.partial(_margins, kind, argument, title)
-                yield _path(f"{kind} margins, {argument}: {title}", attempt)
+                yield path_of(f"{kind} margins, {argument}: {title}", attempt)
 
 
-def _path(title: str, attempt: Callable[[int], Attempt], *, dear: bool = False) -> Path:
-    return Path(title, attempt, (*Refusal, SystemExit, None), twins=False, dear=dear)
+def path_of(title: str, attempt: Callable[[int], Attempt], *, dear: bool = False) -> Path:
+    return Path(title, attempt, (*Refusal, MemoryError, SystemExit, None), twins=False, dear=dear)
 
 
 def _fitted() -> Iterator[Path]:
@@ -150,20 +153,20 @@ def _fitted() -> Iterator[Path]:
     for name in _ALL:
         blocks = ("blocks of X", "blocks of y") if name == "PrivateLPSVC" else ()
         for argument in ("X", "y", *blocks):
-            for title in _ARGUMENTS:
+            for title in ARGUMENTS:
                 attempt = functools.partial(_fit, name, argument, title)
                 dear = name not in searched_by_all
-                yield _path(f"fit {name}, {argument}: {title}", attempt, dear=dear)
+                yield path_of(f"fit {name}, {argument}: {title}", attempt, dear=dear)
 
 
 def _asked() -> Iterator[Path]:
     questions = ("predict", "score", "weights of score", "decision_function", "scores of others")
     for name in ("OutputPerturbationSVC", "PrivateQuantileRegressor", "PrivateModelSelector"):
         for question in questions[: 3 if name == "PrivateQuantileRegressor" else None]:
-            for title in _ARGUMENTS:
+            for title in ARGUMENTS:
                 attempt = functools.partial(_ask, name, question, title)
                 dear = "score" not in question or name == "PrivateModelSelector"
-                yield _path(f"{question} of {name}: {title}", attempt, dear=dear)
+                yield path_of(f"{question} of {name}: {title}", attempt, dear=dear)
 
 
 def _files() -> Iterator[Path]:
@@ -171,19 +174,19 @@ def _files() -> Iterator[Path]:
         declared = "alone" in title or "dates in" in title  # to be names, which are printed
         for how in ("fit", "fit --header", "fit --no-header", "fit --label", "train", "readers"):
             if how != "fit --header" or not declared:
-                yield _path(f"svm-models {how}: {title}", functools.partial(_command, how, make))
+                yield path_of(f"svm-models {how}: {title}", functools.partial(_command, how, make))
 
 
 def _planted(variant: int) -> tuple[Any, Any, Any, Mint, Callable[[], Secrets]]:
     data, mint = programs.records(variant), Mint(variant + 5)
-    secrets = lambda: Secrets([*data.secrets.planted, *mint.numbers], (), _WORDS)  # noqa: E731
+    secrets = lambda: Secrets([*data.secrets.planted, *mint.numbers], (), WORDS)  # noqa: E731
     return data.X, data.y, np.clip(data.X[:, 0], -1, 1), mint, secrets
 
 
 def _fit(name: str, argument: str, title: str, variant: int) -> Attempt:
     X, y, numbers, mint, secrets = _planted(variant)
     labels = numbers if "Regressor" in name or name.endswith("SVR") else y
-    change = _ARGUMENTS[title]
+    change = ARGUMENTS[title]
     given: Any = {
         "X": lambda: (change(X, mint), labels),
         "y": lambda: (X, change(labels, mint)),
@@ -201,7 +204,7 @@ def _ask(name: str, question: str, title: str, variant: int) -> Attempt:
     labels = numbers if "Regressor" in name else y
     with warnings.catch_warnings(action="ignore"):  # of few records
         fitted = _ALL[name](eps=1.0, random_state=0, classes=(-1, 1)).fit(X, labels)
-    change = _ARGUMENTS[title]
+    change = ARGUMENTS[title]
     asked = change(labels if "score" in question else X, mint)
     calls = {
         "predict": lambda: fitted.predict(asked),
@@ -215,7 +218,7 @@ def _ask(name: str, question: str, title: str, variant: int) -> Attempt:
 
 def _margins(kind: str, argument: str, title: str, variant: int) -> Attempt:
     X, y, _, mint, secrets = _planted(variant)
-    change = _ARGUMENTS[title]
+    change = ARGUMENTS[title]
     X, y = (change(X, mint), y) if argument == "X" else (X, change(y, mint))
     call = (
         (lambda: svm_models.hard_margin_lp(X, y))
@@ -227,23 +230,23 @@ def _margins(kind: str, argument: str, title: str, variant: int) -> Attempt:
 
 #: Files in which a first, a middle or the last line is no record, or each label a text.
 _FILES: dict[str, Callable[[Mint], list[str]]] = {
-    "a text in the first line": lambda mint: [f'"{_text(mint)}",0.5,a', "0.1,0.2,b", "0.3,0.1,a"],
-    "texts alone in the first line": lambda mint: [f'"{_text(mint)}",{NAME},a', "0.1,0.2,b"],
+    "a text in the first line": lambda mint: [f'"{text_of(mint)}",0.5,a', "0.1,0.2,b", "0.3,0.1,a"],
+    "texts alone in the first line": lambda mint: [f'"{text_of(mint)}",{NAME},a', "0.1,0.2,b"],
     "NaN in the first line": lambda mint: [f"nan,{NAME},a", "0.1,0.2,b", "0.3,0.1,a"],
     "dates in the first line": lambda mint: [f"{DATE},{DATE},a", "0.1,0.2,b", "0.3,0.1,a"],
-    "a text in the middle": lambda mint: ["age,dose,ill", f'0.1,"{_text(mint)}",b', "0.3,0.1,a"],
+    "a text in the middle": lambda mint: ["age,dose,ill", f'0.1,"{text_of(mint)}",b', "0.3,0.1,a"],
     "a date at the end": lambda mint: ["age,dose,ill", "0.1,0.2,b", f"0.3,{DATE},a"],
-    "labels of texts": lambda mint: ["age,dose,ill", f'0.1,0.2,"{_text(mint)}"', "0.3,0.1,a"],
-    "a quotation mark": lambda mint: ["age,dose,ill", f'0.1,"{_text(mint)},b', "0.3,0.1,a"],
-    "too many columns": lambda mint: ["age,dose,ill", f"0.1,{_text(mint)},b", "0.3,0.1,a"],
-    "blanks": lambda mint: ["2 1 0.1 1.0 0.5", _text(mint), DATE.isoformat(), "1", "-1"],
+    "labels of texts": lambda mint: ["age,dose,ill", f'0.1,0.2,"{text_of(mint)}"', "0.3,0.1,a"],
+    "a quotation mark": lambda mint: ["age,dose,ill", f'0.1,"{text_of(mint)},b', "0.3,0.1,a"],
+    "too many columns": lambda mint: ["age,dose,ill", f"0.1,{text_of(mint)},b", "0.3,0.1,a"],
+    "blanks": lambda mint: ["2 1 0.1 1.0 0.5", text_of(mint), DATE.isoformat(), "1", "-1"],
 }
 
 
 def _command(how: str, make: Callable[[Mint], list[str]], variant: int) -> Attempt:
     mint = Mint(variant + 5)
     path = file_of("foreign.csv", "\n".join([*make(mint), ""]))
-    secrets = Secrets(mint.numbers, (), _WORDS)
+    secrets = Secrets(mint.numbers, (), WORDS)
     if how == "readers":
 
         def read() -> None:

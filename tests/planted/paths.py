@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tests.planted.commands import commands
 from tests.planted.foreign import foreign
+from tests.planted.foreign_programs import foreign_programs
 from tests.planted.interruptions import interrupted, without_highs
 from tests.planted.path import Path
 from tests.planted.refusals import malformed, refused, unfit
@@ -24,6 +25,7 @@ FAMILIES: dict[str, Callable[[bool], Iterable[Path]]] = {
     "requests refused": lambda dear: refused(),
     "records refused": lambda dear: unfit(),
     "texts, bytes, dates, masks and objects in place of numbers": lambda dear: foreign(),
+    "the same in programs, models and allocations": lambda dear: foreign_programs(),
     "exceptions in the middle of a call": lambda dear: interrupted(dear=dear),
     "failures of HiGHS": lambda dear: without_highs(dear=dear),
 }
