@@ -18,6 +18,7 @@ from privlp.methods import Method
 from privlp.methods.dmw import DenseMultiplicativeWeights
 from privlp.methods.published.count_score import CountScore, PublishedCountScore
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
+from privlp.players.rounds import MOST_ROUNDS, as_rounds
 from privlp.privacy import LaplaceMechanism
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
@@ -68,11 +69,14 @@ class DMWSVC(PrivateLinearClassifier):
     delta : float
         In [0, 1), well below 1/n.
     s : float
-        Density of the dual weights: a share of the records if below 1, else their number.
+        Density of the dual weights: a share of the records if below 1, else their number. Where
+        their number is bought, an `s` beyond it, or less than one record, is moved to it.
     alpha : float, optional
         Accuracy, which sets the number of rounds, as in :func:`privlp.solve`; ``None`` lets
         ``"dmw"`` choose. With ``"dmw-published"`` it is required, counts in units of the margin,
-        and is lowered to 9 (data_norm radius + 1) if above.
+        and is lowered to 9 (data_norm radius + 1) if above. Where the radius is bought, it is
+        raised to what 10,000,000 rounds reach, if below: nothing is refused after it was paid for.
+        An alpha that a radius of 1/data_norm would not allow is refused before.
     score : {"distance", "count"}
         How vertices are scored: weighted sum of margins, or weight of the records whose margin is
         at least 1 - phi. (The name is also that of a method; read the parameter by
@@ -210,7 +214,9 @@ class DMWSVC(PrivateLinearClassifier):
         self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
     ) -> FloatArray:
         n, p = neighbours.n, X.shape[1]
-        self._check_density(n)
+        s = self._density(n)
+        if self.radius is None and not self._counts():
+            self._check_rounds(n, s)
         lp = (
             hard_margin_lp(X, signs, neighbours=neighbours.relation)
             if self.form == "hard"
@@ -225,6 +231,9 @@ class DMWSVC(PrivateLinearClassifier):
         alpha = self.alpha
         if published and alpha is not None:
             alpha = min(alpha, 9 * (self._entry_bound() * self.radius_ + 1) * (1 - 1e-9))
+        if alpha is not None and self.radius is None:
+            factor, size = self._rounds(n, s, self.radius_)
+            alpha = max(alpha, size * math.sqrt(factor / MOST_ROUNDS) * (1 + 1e-9))
         with warnings.catch_warnings():
             # A verdict on rows says little of the accuracy of a classifier.
             warnings.simplefilter("ignore", MostlyNoiseWarning)
@@ -232,7 +241,7 @@ class DMWSVC(PrivateLinearClassifier):
                 lp,
                 self._left(account.ledger.eps),
                 account.ledger.delta,
-                s=self.s * n if self.s < 1 else self.s,
+                s=s,
                 alpha=alpha,
                 opt=self.radius_,
                 method=self._chosen_method(),
@@ -292,19 +301,44 @@ class DMWSVC(PrivateLinearClassifier):
         if self.radius is not None:
             within(self.radius, "radius", *_RADIUS)
         share(self.radius_share, "radius_share")
+        if self.method == "dmw-published" and self.delta == 0 and math.isfinite(self.eps):
+            raise InvalidParameterError(
+                "delta must be positive: the published composition formula divides by ln(1/delta).",
+                parameter="delta",
+            )
         if self.method == "dmw-published" and self.alpha is None:
             raise InvalidParameterError(
                 "alpha is missing: method='dmw-published' takes its number of rounds from alpha.",
                 parameter="alpha",
             )
 
-    def _check_density(self, n: int) -> None:
+    def _rounds(self, n: int, s: float, radius: float) -> tuple[float, float]:
+        """A factor and a size: factor (size/alpha)^2 rounds are enough for alpha."""
+        vertex = radius / (min(1.0, self.C) if self.form == "soft" else 1.0)
+        if self.method == "dmw-published":
+            return 36 * math.log(n), self._entry_bound() * vertex + 1
+        return 8 * math.log(n / s), vertex / math.sqrt(2)
+
+    def _check_rounds(self, n: int, s: float) -> None:
+        """Refuse an alpha too small for the least radius at which margins of 1 are possible."""
+        if self.alpha is not None:
+            factor, size = self._rounds(n, s, 1 / float(self.data_norm))
+            as_rounds(factor, size / self.alpha, self.alpha)
+
+    def _density(self, n: int) -> float:
+        """S as a number of records.
+
+        After a count was paid for, no `s` is refused: it is moved to the nearest that there is.
+        """
+        if self._counts():
+            return min(max(self.s * n if self.s < 1 else float(self.s), 1.0), float(n))
         if not positive(self.s, "s") <= n or (self.s < 1 and self.s * n < 1):
             raise InvalidParameterError(
                 f"s must be a share of the records below 1, at least 1/{n} here, or a number of"
                 f" records from 1 to {n}; got {self.s!r}.",
                 parameter="s",
             )
+        return self.s * n if self.s < 1 else float(self.s)
 
     def _buy_radius(
         self, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
@@ -318,7 +352,7 @@ class DMWSVC(PrivateLinearClassifier):
         M = signed(X, signs)
         risk = RegularizedRisk.in_memory(M, huber(), self.reg, float(self.data_norm))
         risk = risk.between(neighbours)
-        w = perturb_objective(risk, _account_of_one_call(account, eps))
+        w = perturb_objective(risk, _account_of_one_call(account, eps), refuse=not self._counts())
         radius = float(np.abs(w).sum())
         if soft:
             losses = _noisy_hinge_losses(risk, w, _account_of_one_call(account, eps))

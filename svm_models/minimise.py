@@ -155,6 +155,13 @@ class RegularizedRisk:
         rounding = 2.0**-52 * (sums + (margins + 1040) * (2 * k * slope + linear))
         return replace(self, exponent=max(self.exponent, math.frexp(2 * rounding / slope)[1]))
 
+    @property
+    def least_reg(self) -> float:
+        """The smallest `reg` at which the minimiser is certified: public."""
+        # Beyond this condition rounding outweighs the losses.
+        condition = max(_LEAST_CONDITION, 2.0**-40 * self.shape[1])
+        return float(condition * self.loss.curvature_bound * self.data_norm**2)
+
     def require_certifiable(self) -> None:
         """Refuse a `reg` so small that the worst case of the minimiser takes for ever.
 
@@ -163,10 +170,9 @@ class RegularizedRisk:
         InvalidParameterError
             Depends on public numbers only.
         """
-        # Beyond this condition rounding outweighs the losses.
-        condition = max(_LEAST_CONDITION, 2.0**-40 * self.shape[1])
-        least = condition * self.loss.curvature_bound * self.data_norm**2
+        least = self.least_reg
         if self.reg < least:
+            condition = least / (self.loss.curvature_bound * self.data_norm**2)
             raise InvalidParameterError(
                 f"reg = {self.reg:g} is too small for the minimiser to be certified; give at least"
                 f" {least:g} ({condition:g} times the curvature bound times data_norm squared).",

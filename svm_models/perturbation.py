@@ -78,21 +78,33 @@ def perturb_output(risk: RegularizedRisk, account: Account) -> FloatArray:
 
 
 def perturb_objective(
-    risk: RegularizedRisk, account: Account, *, add_regularization: bool = True
+    risk: RegularizedRisk,
+    account: Account,
+    *,
+    add_regularization: bool = True,
+    refuse: bool = True,
 ) -> FloatArray:
     """Minimise a perturbed objective: pure eps if the ledger's delta is 0, else Gaussian.
 
     Where the curvature would cost more than a sixteenth of eps, regularisation is raised until it
     costs just that, so that the rest is left for the noise; for logistic loss and pure eps, until
-    it costs nothing. The share was chosen by trial: see ``docs/results/scm_tables.md``.
+    it costs nothing. The share was chosen by trial: see ``docs/results/scm_tables.md``. A `reg`
+    that is still too small to certify the minimiser is raised too, unless it is to `refuse`: that
+    would come too late after a count of the records was paid for.
     """
-    risk, (cover, draw) = _planned(risk, account, add_regularization=add_regularization)
+    risk, (cover, draw) = _planned(
+        risk, account, add_regularization=add_regularization, refuse=refuse
+    )
     perturbed = replace(risk, linear=draw(np.zeros(risk.shape[1])) / risk.shape[0])
     return np.asarray(cover(perturbed.minimise()))
 
 
 def perturb_whitened_objective(
-    risk: RegularizedRisk, account: Account, *, add_regularization: bool = True
+    risk: RegularizedRisk,
+    account: Account,
+    *,
+    add_regularization: bool = True,
+    refuse: bool = True,
 ) -> FloatArray:
     """Minimise a perturbed objective in coordinates in which the records are alike all around.
 
@@ -112,7 +124,7 @@ def perturb_whitened_objective(
         Its records are not whitened yet.
     account : Account
         With delta > 0.
-    add_regularization : bool
+    add_regularization, refuse : bool
         As for :func:`perturb_objective`.
     """
     p, ledger = risk.shape[1], account.ledger
@@ -127,6 +139,7 @@ def perturb_whitened_objective(
         replace(risk, data_norm=NORM + error),
         account,
         add_regularization=add_regularization,
+        refuse=refuse,
         before=[(moments, 1, PURPOSE)],
     )
     grid = RecordGrid.of(neighbours.most)
@@ -145,6 +158,7 @@ def _planned(
     account: Account,
     *,
     add_regularization: bool,
+    refuse: bool,
     before: Sequence[tuple[Mechanism, int, str]] = (),
 ) -> tuple[RegularizedRisk, list[ChargedDraws]]:
     """Charge all draws: those `before`, the cover of the computed minimiser, and the perturbation.
@@ -155,6 +169,8 @@ def _planned(
     pure = ledger.delta == 0
     if add_regularization:
         risk = replace(risk, reg=max(risk.reg, enough_regularization(risk, ledger.eps, pure=pure)))
+    if not refuse:
+        risk = replace(risk, reg=max(risk.reg, risk.least_reg))
     risk.require_certifiable()
     noise = EuclideanLaplaceMechanism if pure else GaussianMechanism
     share = SHARE_OF_THE_CERTIFICATE * ledger.eps

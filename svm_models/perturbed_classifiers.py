@@ -67,7 +67,9 @@ _PARAMETERS = """
         are not comparable with those under the other.
     nominal_n : int, optional
         For ``"add-remove"``: a public number near the number of records, which is then private and
-        at most ten times as large. ``None`` buys a noisy count for a fiftieth of eps.
+        at most ten times as large. ``None`` buys a noisy count for a fiftieth of eps; a `reg` that
+        turns out too small for so many records is then raised, where a declared number would have
+        it refused.
     class_weight : dict, optional
         Public weights of the two labels, positive; 1 where left out. They multiply the losses.
         What a record adds is bounded by the largest. ``"balanced"`` is refused: it would read the
@@ -198,7 +200,7 @@ def _perturb_objective(
 ) -> FloatArray:
     """How the three classifiers by objective perturbation train."""
     perturb = perturb_whitened_objective if model.whiten else perturb_objective
-    return perturb(_risk(model, X, signs, neighbours), account)
+    return perturb(_risk(model, X, signs, neighbours), account, refuse=not model._counts())
 
 
 def _check_whitening(model: Any, p: int) -> None:

@@ -673,7 +673,7 @@ def test_what_opening_asks_for(path, tmp_path):
         match="composition must be 'adaptive', 'planned' or 'basic', got 'nonsense'",
     ):
         Budget.open(path, 1.0, 0.0, composition="nonsense")
-    for odd in (3, None, "a\0b"):
+    for odd in (3, None, "a\0b", "\ud800.budget", tmp_path / "\udfff"):
         with pytest.raises(InvalidParameterError, match="path must be the path of a file"):
             Budget.open(odd, 1.0, 0.0)
     with pytest.raises(BudgetFileError, match="cannot be made: No such file or directory"):

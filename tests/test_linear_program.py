@@ -224,6 +224,33 @@ def test_refuses_bad_selections_of_private_rows(private, message):
         program(private=private, row_names=["ann", "bob"])
 
 
+@pytest.mark.parametrize(
+    ("private", "row_names"), [("Ann*", None), (["Ann"], None), (["Ann", "E*"], ["Bob", "Eve"])]
+)
+def test_patterns_are_not_quoted_where_names_are_private(private, row_names):
+    """A name in the place of a pattern is a name of somebody who may have left."""
+    relation = ConstraintPrivate("add-remove", nominal_n=10)
+    if row_names is None:
+        with pytest.raises(InvalidProblemError, match="A text in private is a pattern") as caught:
+            program(private=private, neighbours=relation)
+        assert "Ann" not in str(caught.value)
+    else:
+        assert program(private=private, row_names=row_names, neighbours=relation).private.any()
+    with pytest.raises(InvalidProblemError, match="^A penalty must be a positive") as caught:
+        program(penalty={"Ann": "HIV+"}, neighbours=relation)
+
+
+@pytest.mark.parametrize(
+    ("entries", "kind"),
+    [("a" * 12, "text"), (b"a" * 12, "bytes"), ((1, "Ann"), "records")],
+)
+def test_the_length_of_the_longest_text_is_not_told(entries, kind):
+    dtype = [("x", float), ("name of Ann", "U7")] if kind == "records" else None
+    with pytest.raises(InvalidProblemError, match=f"got dtype {kind}[:.]") as caught:
+        program(b=np.array([entries] * 2, dtype=dtype))
+    assert not any(word in str(caught.value) for word in ("12", "U", "S1", "Ann"))
+
+
 def test_patterns_and_names_need_named_rows():
     with pytest.raises(
         InvalidProblemError,
@@ -802,7 +829,8 @@ def test_the_number_of_rows_is_hidden_when_it_is_private(n):
     )
     assert (
         repr(lp) == "LinearProgram(min, number of rows private, 1 variables, dense, "
-        "constraint-private: one record (at most 1 row) added or removed, nominal n = 1000)"
+        "constraint-private: one record (at most 1 row) added or removed, nominal n = 1000"
+        " (a program of more than 10000 private rows is refused))"
     )
 
 
@@ -844,6 +872,7 @@ def test_counts_may_be_numpy_integers():
     assert (
         relation.description
         == "constraint-private: one record (at most 2 rows) added or removed, nominal n = 100"
+        " (a program of more than 1000 private rows is refused)"
     )
 
 

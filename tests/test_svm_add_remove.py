@@ -324,3 +324,29 @@ def test_noise_is_drawn_after_all_is_charged(monkeypatch):
     PrivateLPSVC(budget=budget, classes=(-1, 1), **COUNTED).fit(X, Y)
     assert set(seen) == {budget.spent()}
     assert 0.97 < budget.spent() <= 1.0  # a budget of any calls adds up better than the fit's own
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ObjectivePerturbationSVC,
+        ObjectivePerturbationLogisticRegression,
+        ObjectivePerturbationClassifier,
+    ],
+)
+def test_no_reg_is_refused_after_a_count_was_paid_for(kind, whiten):
+    """One record would add enough regularisation, and so many do not."""
+    X, y = make_separable_sphere(400, random_state=0)
+    given = {
+        "reg": 1e-12,
+        "delta": 1e-6,
+        "whiten": whiten,
+        "classes": (-1, 1),
+        "relation": "add-remove",
+    }
+    assert kind(eps=300.0, random_state=0, **given).fit(X, y).privacy_.eps <= 300
+    budget = Budget(300.0, 1e-3)
+    with pytest.raises(InvalidParameterError, match="too small for the minimiser"):
+        kind(eps=300.0, nominal_n=400, budget=budget, **given).fit(X, y)
+    assert budget.spent() == 0

@@ -238,3 +238,42 @@ def test_wrong_parameters_are_refused_before_anything_is_spent(parameters, messa
             **{"eps": 1.0, "delta": 1e-6, "budget": budget, "random_state": 0, **parameters}
         ).fit(X, Y)
     assert budget.spent() == 0.0
+
+
+# ----------------------------------------------------------------------------------------------
+# nothing is refused after it was paid for
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"alpha": 1e-4}, "alpha = 0.0001 asks for"),
+        ({"alpha": 1e-3, "method": "dmw-published"}, "alpha = 0.001 asks for"),
+        ({"alpha": 9.0, "method": "dmw-published", "delta": 0.0}, "delta must be positive"),
+    ],
+)
+def test_parameters_are_refused_before_the_radius_is_bought(changes, message):
+    budget = Budget(1.0, 1e-3)
+    with pytest.raises(InvalidParameterError, match=message):
+        DMWSVC(budget=budget, classes=(-1, 1), **changes).fit(X, Y)
+    assert budget.spent() == 0
+
+
+@pytest.mark.parametrize("method", ["dmw", "dmw-published"])
+def test_an_alpha_that_the_bought_radius_forbids_is_raised(method, monkeypatch):
+    """A radius of 1 would allow this alpha, and the bought one is larger."""
+    most, alpha = (1_000, 3.0) if method == "dmw-published" else (200, 0.2)
+    for module in ("privlp.players.rounds", "svm_models.dmw_svc"):
+        monkeypatch.setattr(f"{module}.MOST_ROUNDS", most)
+    given = {"alpha": alpha, "method": method, "classes": (-1, 1), "random_state": 0}
+    svm = DMWSVC(100.0, 1e-6, **given).fit(X, Y)
+    assert svm.radius_ > 4
+    assert svm.solution_.iterations == most
+    with pytest.raises(InvalidParameterError, match="asks for"):
+        DMWSVC(100.0, 1e-6, radius=svm.radius_, **given).fit(X, Y)
+
+
+@pytest.mark.parametrize("s", [1e-6, 1_400, 10**6])
+def test_an_s_that_the_bought_count_forbids_is_moved(s):
+    svm = DMWSVC(1.0, 1e-6, s, radius=1.0, relation="add-remove", classes=(-1, 1), random_state=0)
+    assert svm.fit(X, Y).coef_.shape == (1, 4)

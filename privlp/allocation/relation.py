@@ -66,11 +66,15 @@ class PersonPrivate:
         --------
         >>> from privlp import PersonPrivate
         >>> PersonPrivate("add-remove", nominal_n=50).description
-        'person-private: one person added or removed, nominal n = 50'
+        'person-private: one person added or removed, nominal n = 50 (more than 100 people are
+        refused)'
         """
         if self.change == "replace":
             return "person-private: values, uses and limit of one person replaced"
-        return f"person-private: one person added or removed, nominal n = {self.nominal_n}"
+        return (
+            f"person-private: one person added or removed, nominal n = {self.nominal_n} (more than"
+            f" {2 * self.nominal_n} people are refused)"
+        )
 
     @property
     def key(self) -> str:

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from privlp.errors import InvalidParameterError
 
-_MOST_ROUNDS = 10_000_000
+#: More are refused.
+MOST_ROUNDS = 10_000_000
 
 
 def weight_of_round(t: int) -> float:
@@ -42,9 +43,9 @@ def as_rounds(factor: float, ratio: float, alpha: float) -> int:
         If it is larger than 10,000,000.
     """
     rounds = factor * ratio * ratio
-    if not rounds <= _MOST_ROUNDS:
+    if not rounds <= MOST_ROUNDS:
         raise InvalidParameterError(
-            f"alpha = {alpha:g} asks for {rounds:.3g} rounds, beyond {_MOST_ROUNDS:,}. Give a"
+            f"alpha = {alpha:g} asks for {rounds:.3g} rounds, beyond {MOST_ROUNDS:,}. Give a"
             " larger alpha.",
             parameter="alpha",
         )

@@ -46,13 +46,15 @@ class ConstraintPrivate(NeighbourRelation):
     nominal_n : int, optional
         Public number in place of n, required for ``"add-remove"``: a round number near the truth
         that would be the same without any one person. Programs with more than ten times as many
-        private rows are refused at construction.
+        private rows are refused at construction, an equality or range counted twice: neighbours are
+        programs within that bound.
 
     Examples
     --------
     >>> from privlp import ConstraintPrivate
     >>> ConstraintPrivate(change="add-remove", nominal_n=5_000).description
-    'constraint-private: one record (at most 1 row) added or removed, nominal n = 5000'
+    'constraint-private: one record (at most 1 row) added or removed, nominal n = 5000 (a program
+    of more than 50000 private rows is refused)'
     >>> ConstraintPrivate(change="add-remove")
     Traceback (most recent call last):
         ...
@@ -92,7 +94,7 @@ class ConstraintPrivate(NeighbourRelation):
             return f"constraint-private: one record ({rows}) replaced"
         return (
             f"constraint-private: one record ({rows}) added or removed, nominal n ="
-            f" {self.nominal_n}"
+            f" {self.nominal_n} (a program of more than {self.largest_n()} private rows is refused)"
         )
 
     @property

@@ -1,0 +1,132 @@
+"""One filter stands between what is private and the errors of all who read it."""
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privlp import InvalidParameterError, InvalidProblemError, LinearProgram, NotPrivateWarning
+from privlp.unquoted import unquoted
+
+SECRET = "Ann, HIV+"
+
+
+def fails(error):
+    def read():
+        try:
+            raise KeyError(SECRET)
+        except KeyError:
+            raise error  # noqa: B904 (with a context)
+
+    return read
+
+
+def everything_told(error):
+    """The texts of an error, and of all that goes along with it."""
+    told, left = "", [error]
+    while left:
+        one = left.pop()
+        told += f"{one!r} {getattr(one, '__notes__', '')}"
+        left += [each for each in (one.__cause__, one.__context__) if each is not None]
+    return told
+
+
+@pytest.mark.parametrize(
+    "kind", [ValueError, TypeError, RuntimeError, KeyError, ArithmeticError, OSError, StopIteration]
+)
+def test_an_error_of_any_kind_ends_here(kind):
+    with pytest.raises(InvalidProblemError, match="^b is no number") as caught:
+        unquoted(fails(kind(SECRET)), "b is no number.", "b")
+    assert caught.value.parameter == "b"
+    assert "Ann" not in everything_told(caught.value)
+
+
+def test_a_lack_of_memory_stays_one():
+    with pytest.raises(MemoryError, match="^There is too little memory for b") as caught:
+        unquoted(fails(MemoryError(f"Unable to allocate 7 rows {SECRET}")), "b is none.", "b")
+    assert "Ann" not in everything_told(caught.value)
+
+
+@pytest.mark.parametrize(
+    "own", [InvalidParameterError("s is too large"), NotPrivateWarning("delta is too large")]
+)
+def test_what_privlp_says_itself_passes_alone(own):
+    with pytest.raises(type(own), match="too large") as caught:
+        unquoted(fails(own), "b is none.")
+    assert "Ann" not in everything_told(caught.value)
+
+
+def test_an_interruption_passes():
+    with pytest.raises(KeyboardInterrupt):
+        unquoted(fails(KeyboardInterrupt()), "b is none.")
+
+
+def test_there_is_one_filter():
+    root = Path(__file__).parents[1]
+    defined = [
+        path.relative_to(root).as_posix()
+        for package in ("privlp", "svm_models")
+        for path in (root / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and node.name == "unquoted"
+    ]
+    assert defined == ["privlp/unquoted.py"]
+
+
+class Odd:
+    """An entry whose every use fails, and which is no text either."""
+
+    def _refuse(self, *_):
+        raise RuntimeError(SECRET)
+
+    __float__ = __array__ = __str__ = __len__ = __iter__ = __lt__ = __getitem__ = _refuse
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("A", [[Odd()], [1.0]]),
+        ("A", Odd()),
+        ("b", [Odd(), 1.0]),
+        ("b", Odd()),
+        ("row_lower", Odd()),
+        ("penalty", Odd()),
+        ("penalty", {"a": Odd()}),
+        ("groups", [Odd(), Odd()]),
+        ("groups", Odd()),
+        ("private", Odd()),
+        ("private", [Odd()]),
+        ("row_names", [Odd(), Odd()]),
+        ("row_names", Odd()),
+        ("bounds", Odd()),
+        ("bounds", [(Odd(), 1)]),
+    ],
+)
+def test_no_field_of_a_program_quotes_an_object(field, value):
+    fields = {"c": [1.0], "A": [[1.0], [2.0]], "b": [1.0, 2.0], "row_names": ["a", "b"]}
+    with pytest.raises(InvalidProblemError) as caught:
+        LinearProgram(**fields | {field: value})
+    assert "Ann" not in everything_told(caught.value)
+
+
+def test_blocks_that_cannot_be_read_are_not_quoted():
+    class Source(Sequence):
+        failing = False
+
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, number):
+            if self.failing:
+                raise RuntimeError(SECRET)
+            return (np.ones((3, 1)), np.ones((3, 1)))[number]
+
+    source = Source()
+    lp = LinearProgram([1.0], source, np.ones(6))
+    source.failing = True
+    for read in (lambda: lp.in_memory(), lambda: LinearProgram([1.0], source, np.ones(6))):
+        with pytest.raises(InvalidProblemError) as caught:
+            read()
+        assert "Ann" not in everything_told(caught.value)
