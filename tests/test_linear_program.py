@@ -236,7 +236,7 @@ def test_patterns_are_not_quoted_where_names_are_private(private, row_names):
         assert "Ann" not in str(caught.value)
     else:
         assert program(private=private, row_names=row_names, neighbours=relation).private.any()
-    with pytest.raises(InvalidProblemError, match="^A penalty must be a positive") as caught:
+    with pytest.raises(InvalidProblemError, match=r"^A penalty must be a positive") as caught:
         program(penalty={"Ann": "HIV+"}, neighbours=relation)
 
 

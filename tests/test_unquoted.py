@@ -37,14 +37,14 @@ def everything_told(error):
     "kind", [ValueError, TypeError, RuntimeError, KeyError, ArithmeticError, OSError, StopIteration]
 )
 def test_an_error_of_any_kind_ends_here(kind):
-    with pytest.raises(InvalidProblemError, match="^b is no number") as caught:
+    with pytest.raises(InvalidProblemError, match=r"^b is no number") as caught:
         unquoted(fails(kind(SECRET)), "b is no number.", "b")
     assert caught.value.parameter == "b"
     assert "Ann" not in everything_told(caught.value)
 
 
 def test_a_lack_of_memory_stays_one():
-    with pytest.raises(MemoryError, match="^There is too little memory for b") as caught:
+    with pytest.raises(MemoryError, match=r"^There is too little memory for b") as caught:
         unquoted(fails(MemoryError(f"Unable to allocate 7 rows {SECRET}")), "b is none.", "b")
     assert "Ann" not in everything_told(caught.value)
 
@@ -126,7 +126,7 @@ def test_blocks_that_cannot_be_read_are_not_quoted():
     source = Source()
     lp = LinearProgram([1.0], source, np.ones(6))
     source.failing = True
-    for read in (lambda: lp.in_memory(), lambda: LinearProgram([1.0], source, np.ones(6))):
+    for read in (lp.in_memory, lambda: LinearProgram([1.0], source, np.ones(6))):
         with pytest.raises(InvalidProblemError) as caught:
             read()
         assert "Ann" not in everything_told(caught.value)

@@ -69,7 +69,7 @@ class PersonPrivate:
         'person-private: one person added or removed, nominal n = 50 (more than 100 people are
         refused)'
         """
-        if self.change == "replace":
+        if self.nominal_n is None:
             return "person-private: values, uses and limit of one person replaced"
         return (
             f"person-private: one person added or removed, nominal n = {self.nominal_n} (more than"
