@@ -79,7 +79,7 @@ def declared_classes(declared: Any) -> npt.NDArray[Any]:
     labels = None
     with suppress(InvalidProblemError):
         labels = as_labels(declared)
-    if labels is None or (labels.dtype.kind == "f" and np.isnan(labels).any()):
+    if not isinstance(labels, np.ndarray) or (labels.dtype.kind == "f" and np.isnan(labels).any()):
         raise InvalidParameterError(
             "classes must be labels, all of them numbers or all of them texts.",
             parameter="classes",

@@ -93,7 +93,7 @@ def validated(
     unquoted(lambda: _require_numbers(X), _MALFORMED, "X")
     if y is not None and not (isinstance(y, str) and y == "no_validation"):
         y = as_numbers(y) if options.get("y_numeric") else as_labels(y)
-    quoting = _QUOTING | _ADVISING
+    quoting, too_large = _QUOTING | _ADVISING, False
     if count_is_private:
         quoting, options = quoting | _COUNTING, {"ensure_min_samples": 0, **options}
     try:
@@ -102,9 +102,11 @@ def validated(
             X = as_stored(X) if sp.issparse(X) else X
             return validate_data(estimator, X, y, accept_sparse="csr", **options)
     except MemoryError:
-        raise
+        too_large = True
     except Exception as raised:  # of any library that made X
         error, message = type(raised), str(raised)
+    if too_large:  # the words of whoever noticed tell the number of records
+        raise MemoryError("There is too little memory for X.")
     for beginning, cure in quoting.items():
         if message.startswith(beginning):
             raise InvalidProblemError(f"{beginning}. {cure}", parameter="X")

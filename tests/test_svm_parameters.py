@@ -307,3 +307,13 @@ def test_numbers_in_words_are_no_numbers_of_a_regression():
         PrivateQuantileRegressor(**BOUNDS).fit(X, labels)
     assert "51" not in str(caught.value)
     assert caught.value.__context__ is caught.value.__cause__ is None
+
+
+def test_too_little_memory_is_said_without_the_number_of_records(monkeypatch):
+    def refuse(*given, **options):
+        raise MemoryError("Unable to allocate 1.49 GiB for an array with shape (123456, 2)")
+
+    monkeypatch.setattr("svm_models.validation.validate_data", refuse)
+    with pytest.raises(MemoryError, match=r"^There is too little memory for X\.$") as caught:
+        ObjectivePerturbationSVC(classes=[0, 1], data_norm=1.0).fit(np.eye(2), [0, 1])
+    assert caught.value.__context__ is None

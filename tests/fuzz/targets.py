@@ -9,6 +9,7 @@ import math
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -18,9 +19,12 @@ from typing import Any
 import click
 import cvxpy as cp
 import numpy as np
+import pandas as pd
+import scipy.sparse as sp
 from click.testing import CliRunner
 
 import privlp
+import svm_models
 from fuzz import files, odd
 from privlp import (
     ColumnPrivate,
@@ -324,6 +328,145 @@ def _use(rng: Random, lp: LinearProgram, folder: Path) -> None:
             np.count_nonzero(lp.sides()),
             lp.shape[1],
         )  # free rows are not written
+
+
+# --- selections and estimators
+# ----------------------------------------------------------------------------------------------
+
+
+def selections(rng: Random, folder: Path) -> None:
+    """Which rows are private is what was said, or refused: never flags that are read as numbers."""
+    n = rng.randint(1, 6)
+    given = _selection(rng, n)
+    change = rng.choice(({}, {"change": "add-remove", "nominal_n": n, "rows_per_record": 1}))
+    if rng.random() < 0.8:
+        options = {"private": given, "neighbours": ConstraintPrivate(**change)}
+    else:
+        options = {"groups": given, "neighbours": ConstraintPrivate()}
+    A, b = odd.numbers(rng, n, 2), odd.numbers(rng, n)
+    make = rng.choice((LinearProgram, LinearProgram.from_linprog))
+    lp = make([1.0, 2.0], A, b, **options)
+    if "groups" in options:
+        owners = np.asarray(given, dtype=object)
+        assert len(owners) == n
+        assert lp.rows_of_largest_record() >= max(
+            np.unique(owners.astype(str), return_counts=True)[1]
+        )
+        return
+    assert lp.private.tolist() == _meant(given, n), "rows are private that were not named"
+
+
+def _selection(rng: Random, n: int) -> Any:
+    """Flags, indices and what may be either, of many types and in many containers."""
+    length = n if rng.random() < 0.6 else rng.randint(0, n + 1)
+    entries = rng.choice(
+        (
+            [rng.random() < 0.5 for _ in range(length)],
+            [rng.randrange(2) for _ in range(length)],
+            [rng.randrange(-1, n + 1) for _ in range(length)],
+            rng.sample(range(n), min(length, n)),
+        )
+    )
+    ways: tuple[Callable[[], Any], ...] = (
+        lambda: entries,
+        lambda: tuple(entries),
+        lambda: np.array(entries),
+        lambda: np.array(entries, dtype=rng.choice(("?", "i1", "u1", "i8", "u8", "f4", "f8", "O"))),
+        lambda: pd.Series(entries),
+        lambda: pd.Series(entries, dtype=rng.choice(("Int8", "boolean", "Float64", "category"))),
+        lambda: pd.Series(entries, index=range(5, 5 + len(entries))),
+        lambda: pd.Index(entries),
+        lambda: pd.array(entries),
+        lambda: np.ma.array(entries, mask=[rng.random() < 0.2 for _ in entries]),
+        lambda: [str(entry) for entry in entries],
+        lambda: [np.bool_(entry) if rng.random() < 0.5 else entry for entry in entries],
+        lambda: [None if rng.random() < 0.2 else entry for entry in entries],
+        lambda: (entry for entry in entries),
+        lambda: set(entries),
+        lambda: np.array(entries)[:, None],
+        lambda: sp.csr_array(np.array([entries], dtype=float)),
+        lambda: np.array(["2020-01-01"] * len(entries), dtype="M8[D]"),
+        lambda: odd.thing(rng),
+    )
+    try:
+        return rng.choice(ways)()
+    except (TypeError, ValueError, OverflowError):  # not every type holds every entry
+        return entries
+
+
+def _meant(given: Any, n: int) -> list[bool]:
+    """The rows that a selection can only mean, read anew: a mask, or distinct numbers of rows."""
+    entries = [] if given is None else np.asarray(given, dtype=object).ravel().tolist()
+    if given is None:
+        return [True] * n
+    if entries and all(isinstance(entry, bool | np.bool_) for entry in entries):
+        assert len(entries) == n
+        return [bool(entry) for entry in entries]
+    assert all(isinstance(e, int | np.integer) and not isinstance(e, bool) for e in entries)
+    numbers = [int(entry) for entry in entries]
+    assert len(set(numbers)) == len(numbers), "numbers are repeated"
+    assert n <= 2 or len(numbers) < n or set(numbers) - {0, 1}, "flags"
+    return [i in numbers for i in range(n)]
+
+
+#: An estimator of every kind, its usual parameters, and whether its labels are numbers.
+_ESTIMATORS: tuple[tuple[str, dict[str, Any], bool], ...] = (
+    ("OutputPerturbationSVC", {"reg": 0.1}, False),
+    ("OutputPerturbationLogisticRegression", {"reg": 0.1, "threshold_share": 0.2}, False),
+    ("ObjectivePerturbationSVC", {"reg": 0.1, "whiten": False}, False),
+    ("ObjectivePerturbationLogisticRegression", {"reg": 0.1}, False),
+    ("ObjectivePerturbationClassifier", {"reg": 0.1}, False),
+    ("DMWSVC", {"radius": 3.0, "alpha": 9.0, "reg": 0.3}, False),
+    ("PrivateLPSVC", {"rounds": 3, "C": 1.0}, False),
+    ("PrivateQuantileRegressor", {"quantile": 0.5, "y_bounds": (-1, 1)}, True),
+    ("PrivateLPSVR", {"epsilon": 0.1, "y_bounds": (-1, 1)}, True),
+)
+
+
+#: Beginnings of what scikit-learn's own conformance tests ask of every estimator.
+_SAYS_SCIKIT_LEARN = (
+    "Found array with",
+    "Found input variables with inconsistent numbers of samples",
+    "Input X contains",
+    "Input y contains",
+    "Unknown label type",
+    "float() argument must be",
+    "np.matrix is not supported",
+    "setting an array element with a sequence",
+    "y should be a 1d array",
+)
+
+
+def estimators(rng: Random, folder: Path) -> None:
+    """Fits of odd records with odd parameters; what is fitted predicts numbers, and can be shown."""
+    name, usual, of_numbers = rng.choice(_ESTIMATORS)
+    usual = {"eps": 1.0, "delta": 1e-6, "data_norm": 2.0, "fit_intercept": True} | usual
+    kind = getattr(svm_models, name)
+    known = kind._get_param_names()
+    usual = {key: value for key, value in usual.items() if key in known}
+    others = tuple(key for key in known if key not in ("random_state", "n_jobs", "verbose"))
+    given = odd.parameters(rng, usual, others, changes=rng.choice((0, 1, 1)))
+    n = rng.randint(4, 12)
+    X = np.clip(odd.numbers(rng, n, 2), -1, 1)
+    y = X[:, 0] * 0.5 if of_numbers else np.where(np.arange(n) % 2, 1.0, -1.0)
+    if rng.random() < 0.4:
+        X = _perhaps_twisted(rng, X)
+    elif rng.random() < 0.6:
+        y = _perhaps_twisted(rng, y)
+    model = kind(**given, **({"random_state": 0} if "random_state" in known else {}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            model.fit(X, y)
+        except (ValueError, TypeError) as error:
+            if isinstance(error, PrivLPError) or not str(error).startswith(_SAYS_SCIKIT_LEARN):
+                raise
+            raise PrivLPError(f"scikit-learn says: {error}.") from None
+    assert repr(model) + repr(model.privacy_)
+    found = model.predict(np.zeros((2, np.shape(X)[1])))
+    assert len(found) == 2
+    assert not of_numbers or np.isfinite(found).all()
+    assert np.isfinite(model.coef_).all(), "a slope of no number was released"
 
 
 # --- files
@@ -750,6 +893,8 @@ TARGETS: dict[Callable[[Random, Path], int | None], int] = {
     from_cvxpy: 4_000,
     relations: 6_000,
     budgets: 2_000,
+    selections: 25_000,
+    estimators: 10_000,
     from_mps: 25_000,
     solution_load: 10_000,
     training_file: 10_000,

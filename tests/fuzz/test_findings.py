@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from click.testing import CliRunner
 
 import privlp
+import svm_models
 from fuzz.files import CORPUS
 from privlp import (
     ConstraintPrivate,
@@ -297,3 +298,10 @@ def test_pieces_with_infinite_sides():
     problem = cp.Problem(cp.Minimize(cp.sum(x) + cp.maximum(x[0] - np.inf, x[1])), [x <= 3])
     with pytest.raises(InvalidProblemError, match="inf"):
         LinearProgram.from_cvxpy(problem)
+
+
+@pytest.mark.parametrize("classes", [sp.eye_array(2), sp.coo_array([1.0, 2.0])])
+def test_sparse_classes_are_no_labels(classes):
+    model = svm_models.ObjectivePerturbationSVC(classes=classes)
+    with pytest.raises(InvalidParameterError, match="classes must be labels"):
+        model.fit(np.eye(2), [0, 1])
