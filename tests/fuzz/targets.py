@@ -347,6 +347,8 @@ def selections(rng: Random, folder: Path) -> None:
     make = rng.choice((LinearProgram, LinearProgram.from_linprog))
     lp = make([1.0, 2.0], A, b, **options)
     if "groups" in options:
+        if given is None:
+            return
         owners = np.asarray(given, dtype=object)
         assert len(owners) == n
         assert lp.rows_of_largest_record() >= max(
