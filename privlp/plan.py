@@ -16,6 +16,7 @@ from privlp.float_errors import unnoticed
 from privlp.methods.advice import advise
 from privlp.methods.auto import Proposals, candidates, in_short, protecting
 from privlp.methods.base import Method
+from privlp.methods.lower_bound import least_missed
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
@@ -156,6 +157,8 @@ class Plan:
         if not task.relation.changes_whole_rows:
             parts = task.relation.public_parts(task.lp)
             public = [textwrap.fill(f"Public: {parts}.", _COLUMNS)]
+        if task.relation.changes_whole_rows and task.lp.penalty is None and task.s is not None:
+            public.append(textwrap.fill(self._beside_every_method(task.s), _COLUMNS))
         blocks = [self._table(), textwrap.fill(self.advice, _COLUMNS), *public]
         if self.not_applicable:
             lines = in_short(self.not_applicable)
@@ -165,6 +168,22 @@ class Plan:
             ]
             blocks.append("\n".join(["These do not apply:", *lines]))
         return "\n\n".join(blocks)
+
+    def _beside_every_method(self, s: float) -> str:
+        """How many rows s is, beside what no private method can do."""
+        task = self._task
+        least = least_missed(
+            task.lp.shape[1],
+            task.n,
+            task.ledger.eps,
+            task.ledger.delta,
+            rows_of_one_record=task.public.rows_of_one_record,
+        )
+        return (
+            f"At the cost of the optimum, every method that is as private misses {least:.3g} rows"
+            " on average, or more, of some program of this size"
+            + (f"; s is {s / least:.2g} times that." if least else ".")
+        )
 
     def _table(self) -> str:
         found = self.predictions.items()
