@@ -31,6 +31,7 @@ from svm_models.neighbours import (
     SHARE_OF_THE_COUNT,
     Neighbours,
     accounted,
+    adds_or_removes,
     counted,
     require_nominal,
 )
@@ -271,7 +272,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     def _open(self, randomness: Randomness) -> Account:
         """The account of the fit: one planned call, or several whose eps and delta add up."""
-        adding = self.relation != "replace"
+        adding = adds_or_removes(self.relation)
         neighbours = accounted(self.relation, self.nominal_n)
         words = relation_in_words(self.classes, added_or_removed=adding, nominal_n=self.nominal_n)
         several = self.plans_several_calls or self._share_left() < 1
@@ -283,7 +284,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     def _counts(self) -> bool:
         """Whether a noisy count of the records is bought."""
-        return self.relation != "replace" and self.nominal_n is None
+        return adds_or_removes(self.relation) and self.nominal_n is None
 
     def _share_left(self) -> float:
         """The share of eps that training may take."""
@@ -294,7 +295,7 @@ class PrivateLinearClassifier(LinearBinaryClassifier):
 
     def _neighbours(self, count: int, account: Account) -> Neighbours:
         """What mechanisms may know of the number of records."""
-        if self.relation == "replace":
+        if not adds_or_removes(self.relation):
             return Neighbours.replacing(count)
         if self.nominal_n is None:
             return counted(count, account.part(SHARE_OF_THE_COUNT))

@@ -25,7 +25,7 @@ from svm_models.base import PrivateLinearClassifier
 from svm_models.linear_programs import hard_margin_lp, soft_margin_lp
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
-from svm_models.neighbours import Neighbours
+from svm_models.neighbours import Neighbours, adds_or_removes
 from svm_models.parameters import MOST_SIZE, REG, finite, share, within
 from svm_models.perturbation import perturb_objective
 from svm_models.record_grid import MOST_RECORDS
@@ -283,7 +283,7 @@ class DMWSVC(PrivateLinearClassifier):
                     f"{name} must be one of {', '.join(map(repr, allowed))}; got {shown}.",
                     parameter=name,
                 )
-        if self.form == "soft" and self.relation != "replace":
+        if self.form == "soft" and adds_or_removes(self.relation):
             raise InvalidParameterError(
                 "form='soft' has a variable for each record, which shows their number. Take"
                 " form='hard' with relation='add-remove'.",

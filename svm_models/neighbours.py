@@ -89,6 +89,11 @@ class Neighbours:
         )
 
 
+def adds_or_removes(relation: Any) -> bool:
+    """Whether it is not replacement; :func:`accounted` refuses what is neither."""
+    return not is_one_of(relation, ("replace",))
+
+
 def accounted(relation: Any, nominal_n: Any) -> ConstraintPrivate:
     """The relation, as a ledger knows it.
 
@@ -101,14 +106,14 @@ def accounted(relation: Any, nominal_n: Any) -> ConstraintPrivate:
         raise InvalidParameterError(
             f"relation must be 'replace' or 'add-remove', got {relation!r}.", parameter="relation"
         )
-    if nominal_n is not None and relation == "replace":
+    if nominal_n is not None and not adds_or_removes(relation):
         raise InvalidParameterError(
             "nominal_n has no use with relation='replace', where the number of records is public.",
             parameter="nominal_n",
         )
     return (
         ConstraintPrivate()
-        if relation == "replace"
+        if not adds_or_removes(relation)
         else ConstraintPrivate("add-remove", nominal_n=1 if nominal_n is None else nominal_n)
     )
 

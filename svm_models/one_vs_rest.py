@@ -20,7 +20,7 @@ from privlp.privacy.gaussian_dp import eps_of, mu_of
 from svm_models.account import open_budget, randomness_of
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import relation_in_words
-from svm_models.neighbours import accounted, require_nominal
+from svm_models.neighbours import accounted, adds_or_removes, require_nominal
 from svm_models.one_vs_rest_checks import check_estimator, several_classes
 from svm_models.parameters import privacy
 from svm_models.private_lp_svc import PrivateLPSVC
@@ -162,7 +162,7 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
             )
         randomness = randomness_of(self.random_state)
         self._warn_of_read_classes()
-        hidden = self.relation != "replace"
+        hidden = adds_or_removes(self.relation)
         X, y = validated(self, X, y, dtype=np.float64, count_is_private=hidden)
         self.classes_ = several_classes(y, self.classes)
         require_nominal(len(y), self.nominal_n)
@@ -187,7 +187,7 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         """The eps and delta of each of `count` classifiers, and the budget they are charged to."""
         if count == 1 or math.isinf(eps):
             return {"eps": eps, "delta": delta}, open_budget(eps, delta, self.budget)
-        planned = self.relation == "replace" or self.nominal_n is not None
+        planned = not adds_or_removes(self.relation) or self.nominal_n is not None
         if self.budget is None and planned and estimator.plans_gaussian_draws_only:
             part = mu_of(eps, delta) / math.sqrt(count) * _LESS
             budget = Budget(eps, delta, composition="planned")
@@ -201,7 +201,7 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
             return record
         words = relation_in_words(
             self.classes,
-            added_or_removed=self.relation != "replace",
+            added_or_removed=adds_or_removes(self.relation),
             nominal_n=self.nominal_n,
             number=str(len(self.classes_)),
         )

@@ -26,6 +26,7 @@ from svm_models.neighbours import (
     SHARE_OF_THE_COUNT,
     Neighbours,
     accounted,
+    adds_or_removes,
     counted,
     require_nominal,
 )
@@ -193,7 +194,7 @@ class PrivateLinearRegressor(LinearRegressor):
 
     def _number_is_private(self) -> bool:
         accounted(self.relation, self.nominal_n)
-        return self.relation != "replace"
+        return adds_or_removes(self.relation)
 
     def _loss(self, reach: float) -> tuple[ResidualLoss, tuple[float, ...]]:
         """The loss of residuals in units of `reach`, and the quantiles of its fits if it has any.
@@ -271,7 +272,7 @@ class PrivateLinearRegressor(LinearRegressor):
         regression = Regression(
             records=records,
             least=math.ceil(_tail(eps) / (_MOST - 1)) if self._counts() else 1,
-            replaced=self.relation == "replace",
+            replaced=not adds_or_removes(self.relation),
             p=n_features + constant,
             loss=loss,
             quantiles=quantiles,
@@ -295,17 +296,17 @@ class PrivateLinearRegressor(LinearRegressor):
         """The account of the fit; the count of records, if it is bought, is a call of its own."""
         neighbours = accounted(self.relation, self.nominal_n)
         words = _REPLACED
-        if self.relation != "replace":
+        if adds_or_removes(self.relation):
             words = _ADDED + ("" if self.nominal_n is None else _NOMINAL.format(self.nominal_n))
         opened = (open_budget if self._counts() else open_ledger)(self.eps, self.delta, self.budget)
         return Account(opened, randomness, words, neighbours)
 
     def _counts(self) -> bool:
-        return self.relation != "replace" and self.nominal_n is None
+        return adds_or_removes(self.relation) and self.nominal_n is None
 
     def _neighbours(self, count: int, account: Account) -> tuple[Neighbours, Account]:
         """What mechanisms may know of the number of records, and the account left for them."""
-        if self.relation == "replace":
+        if not adds_or_removes(self.relation):
             return Neighbours.replacing(count), account
         if not self._counts():
             require_nominal(count, self.nominal_n)

@@ -31,7 +31,7 @@ from svm_models.classes import (
     warn_of_read_classes,
 )
 from svm_models.kernel import RandomFourierFeatures
-from svm_models.neighbours import PartOfNominal, accounted, require_nominal
+from svm_models.neighbours import PartOfNominal, accounted, adds_or_removes, require_nominal
 from svm_models.repeated_fits import warn_if_repeated
 from svm_models.said import marked
 from svm_models.validation import scored, validated
@@ -153,7 +153,10 @@ class PrivateModelSelector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.__dict__.pop("best_estimator_", None)  # of an earlier fit
         candidates = [clone(estimator) for estimator in _listed(self.estimators)]
         ledger = open_budget(self.eps, self.delta, self.budget)
-        neighbours, adding = accounted(self.relation, self.nominal_n), self.relation != "replace"
+        neighbours, adding = (
+            accounted(self.relation, self.nominal_n),
+            adds_or_removes(self.relation),
+        )
         parts = len(candidates) + 1
         _check_nominal(self.nominal_n, parts)
         limit = {

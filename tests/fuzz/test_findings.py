@@ -15,6 +15,7 @@ from click.testing import CliRunner
 import privlp
 import svm_models
 from fuzz.files import CORPUS
+from fuzz.odd import Unhelpful
 from privlp import (
     ConstraintPrivate,
     InvalidParameterError,
@@ -305,3 +306,32 @@ def test_sparse_classes_are_no_labels(classes):
     model = svm_models.ObjectivePerturbationSVC(classes=classes)
     with pytest.raises(InvalidParameterError, match="classes must be labels"):
         model.fit(np.eye(2), [0, 1])
+
+
+@pytest.mark.parametrize(
+    "relation", [sp.eye_array(2), np.zeros(2, dtype="i4,f8"), Unhelpful(), "x"]
+)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        svm_models.ObjectivePerturbationSVC,
+        svm_models.PrivateLPSVC,
+        svm_models.PrivateLPSVR,
+        svm_models.DMWSVC,
+        svm_models.PrivateOneVsRestClassifier,
+        svm_models.PrivateModelSelector,
+    ],
+)
+def test_relations_of_estimators_that_do_not_compare(kind, relation):
+    given = {
+        svm_models.PrivateLPSVR: {"y_bounds": (0, 1)},
+        svm_models.DMWSVC: {"alpha": 9.0, "form": "soft"},
+        svm_models.PrivateModelSelector: {"estimators": [svm_models.PrivateLPSVC()]},
+        svm_models.PrivateOneVsRestClassifier: {"estimator": svm_models.PrivateLPSVC()},
+    }.get(kind, {})
+    if "data_norm" in kind._get_param_names():
+        given = {"data_norm": 1.0, **given}
+    if "classes" in kind._get_param_names():
+        given = {"classes": [0, 1], **given}
+    with pytest.raises(InvalidParameterError, match="relation must be 'replace' or 'add-remove'"):
+        kind(relation=relation, **given).fit(np.eye(2), [0, 1])
