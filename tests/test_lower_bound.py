@@ -45,6 +45,13 @@ def test_noisy_counts_of_needs_miss_more_than_the_bound(eps):
     assert max(found) <= 6 * least, [f / least for f in found]
 
 
+@pytest.mark.parametrize("eps", [1e-100, 1e-9, 39.0, 41.0, 1e100])
+def test_any_eps_that_a_plan_takes(eps):
+    assert 0 <= least_missed(3, 4, eps, 0.5) <= least_missed(3, 4, eps, 0.0) <= 2
+    lp = LinearProgram([1.0], -np.ones((4, 1)), -np.ones(4))
+    assert "as private misses" in " ".join(str(privlp.plan(lp, min(eps, 1e6), 1e-6, 2)).split())
+
+
 def test_plans_say_how_many_times_the_bound_s_is():
     lp = LinearProgram(np.ones(80), -np.ones((20_000, 80)), -np.ones(20_000))
     text = " ".join(str(privlp.plan(lp, 1.0, 1e-6, 500)).split())

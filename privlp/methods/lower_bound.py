@@ -31,7 +31,7 @@ def least_missed(
         Rows that one record may own.
     """
     most = min(n // rows_of_one_record, int(_MOST_EXPONENT / eps) + 1)
-    if most < 1:
+    if most < 1 or eps > _MOST_EXPONENT:
         return 0.0
     m = np.unique(np.geomspace(1, most, 2000).astype(int)).astype(float)
     needed = np.minimum(d, n // (rows_of_one_record * m))  # all rows must have room
