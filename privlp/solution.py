@@ -13,6 +13,7 @@ import numpy.typing as npt
 from privlp.checks import as_floats
 from privlp.errors import InvalidParameterError, InvalidProblemError, UnsupportedProblemError
 from privlp.files import write_whole
+from privlp.missed import MissedRows
 from privlp.privacy.record import PrivacyRecord
 from privlp.problem.cvxpy_arrays import assign
 from privlp.report.trace_picture import draw_trace
@@ -58,6 +59,9 @@ class Solution:
         The same in a sentence or two, with what would be enough.
     released_prices : (n,) array or None
         What :attr:`prices` returns.
+    missed : MissedRows or None
+        An interval for the number of private rows that x misses, with its probability, from noisy
+        counts; ``None`` where the method makes none.
 
     Examples
     --------
@@ -90,6 +94,7 @@ class Solution:
     verdict: Verdict | None = None
     advice: str = field(default="", repr=False)
     released_prices: npt.NDArray[np.float64] | None = field(default=None, repr=False)
+    missed: MissedRows | None = None
 
     @property
     def prices(self) -> npt.NDArray[np.float64]:
@@ -166,6 +171,7 @@ class Solution:
             "verdict": self.verdict,
             "method": f"{self.method}, rounds: {self.iterations}",
             "objective": self.objective,
+            "missed": self.missed,
             "x": None if self.x is None else np.array2string(self.x, precision=4, threshold=20),
             "privacy": "\n".join(str(self.privacy).splitlines()[-2:]),
         }

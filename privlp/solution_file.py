@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ import numpy as np
 
 from privlp.errors import ReadError
 from privlp.files import path_of
+from privlp.missed import MissedRows
 from privlp.privacy.record import PrivacyRecord, require_types
 from privlp.status import Status
 from privlp.verdict import Verdict
@@ -34,6 +36,7 @@ def text_of(values: Mapping[str, Any]) -> str:
         "privacy": values["privacy"].to_dict(),
         "trace": {name: released.tolist() for name, released in values["trace"].items()},
         "verdict": None if verdict is None else verdict.value,
+        "missed": None if values["missed"] is None else asdict(values["missed"]),
         "released_prices": None
         if prices is None
         else [None if math.isnan(price) else price for price in prices.tolist()],
@@ -61,16 +64,18 @@ def read_solution(path: str | os.PathLike[str], make: Callable[..., Read]) -> Re
 
 
 def _values(document: dict[str, Any]) -> dict[str, Any]:
-    """The fields in a document. Files of the first version have no verdict and no prices."""
+    """The fields in a document. Older files have no verdict, prices or missed rows."""
     if document.pop("format") != _FORMAT:
         raise KeyError("format")
     x, names = document["x"], document["variable_names"]
     verdict, prices = document.get("verdict"), document.get("released_prices")
+    missed = document.get("missed")
     return document | {
         "x": None if x is None else np.array(x, dtype=float),
         "status": Status(document["status"]),
         "privacy": PrivacyRecord.from_dict(document["privacy"]),
         "verdict": None if verdict is None else Verdict(verdict),
+        "missed": None if missed is None else MissedRows(**missed),
         "released_prices": None if prices is None else np.array(prices, dtype=float),
         "variable_names": None if names is None else tuple(names),
         "trace": {name: np.array(values) for name, values in document["trace"].items()},
@@ -92,3 +97,5 @@ def _check(solution: Any) -> None:
         raise ValueError("released_prices")
     if x is not None and not (x.ndim == 1 and np.isfinite(x).all()):
         raise ValueError("x")
+    if solution.missed is not None:
+        require_types(solution.missed, low=(float, int), high=(float, int), probability=float)

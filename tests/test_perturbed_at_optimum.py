@@ -29,29 +29,33 @@ def missed(x):
 
 @pytest.mark.parametrize("rng", range(4))
 def test_a_cost_that_noise_keeps_too_low_is_warned_of(rng):
-    """At half of the optimum ten times s rows are missed: noise hides it, the last counts tell.
+    """At half of the optimum five to ten times s rows are missed: noise hides it, the last counts tell.
 
     Their mean has a deviation below s, so all four seeds warn but for 1 in a million.
     """
     found, told = solve(0.5, rng=rng)
     assert found.method == "perturbed-at-opt"
-    assert missed(found.x) > 5 * FAIRNESS.s
+    assert missed(found.x) > 4 * FAIRNESS.s
     assert privlp.MissedRowsWarning in told
 
 
 @pytest.mark.parametrize("rng", range(4))
-def test_the_right_cost_is_not_warned_of(rng):
-    """Chance of a false alarm: 1 in 40 for each seed, if as many as s rows are missed."""
+def test_the_right_cost_is_not_taken_for_too_low(rng):
+    """As many as s rows may be missed at it: then counts cannot be sure, and say so.
+
+    Chance of a false alarm: 1 in 40 for each seed, if as many as s rows are missed.
+    """
     found, told = solve(1.0, eps=4.0, rng=rng)
     assert found.method == "perturbed-at-opt"
     assert found.objective <= OPTIMUM * (1 + 1e-6)
-    assert privlp.MissedRowsWarning not in told
+    assert found.missed.low <= FAIRNESS.s
+    assert (privlp.MissedRowsWarning in told) == (found.missed.high > FAIRNESS.s)
 
 
 def test_a_cost_that_no_public_point_reaches_is_a_hint():
     cheapest = float(FAIRNESS.lp.c.min())  # on the simplex nothing is cheaper
     share = 0.9 * cheapest / OPTIMUM
-    assert solve(share)[0].method == "perturbed"
+    assert solve(share)[0].method == "chain"
     with pytest.raises(privlp.InvalidParameterError, match=r"is below the least objective"):
         solve(share, method="perturbed-at-opt")
     assert solve(1.1 * cheapest / OPTIMUM)[0].method == "perturbed-at-opt"

@@ -11,14 +11,15 @@ import numpy as np
 
 from privlp.checks import of_usual_size, real
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
-from privlp.methods.advice import HOPELESS, LARGEST_SHARE_OF_ROWS, about, other_relations
+from privlp.methods.advice import LARGEST_SHARE_OF_ROWS, about, other_relations
 from privlp.methods.base import Method, PlannedRun
+from privlp.methods.checked import Checked, last_target
 from privlp.methods.perturbed_charges import PerturbedCharges
 from privlp.methods.perturbed_draws import Draws
 from privlp.methods.perturbed_hard import BeforeStages, HardRowSearch
 from privlp.methods.perturbed_prices import require_priced_rows
 from privlp.methods.perturbed_soft import SoftRowSearch
-from privlp.methods.prediction import Prediction
+from privlp.methods.prediction import HOPELESS, Prediction
 from privlp.methods.task import Task
 from privlp.privacy import ChargedDraws
 from privlp.regions.optimum import is_range, range_of
@@ -101,22 +102,24 @@ class Perturbed(Method):
         public = PublicRows(task.lp)
         require_priced_rows(task, public)
         try:
-            region, typical, wide = _search_region(task, public)
+            region, typical, wide = search_region(task, public)
         except UnboundedRegionError:
             require_enough_rows(task)
             raise
         search, at_optimum = self._search(task, public)
         charges = PerturbedCharges.hard(task, s, at_optimum=at_optimum is not None)
 
-        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> HardRowSearch:
-            before, rest = BeforeStages(*draws[:3]), _stages(draws[3:])
-            return search(task, rows, public, region, before, rest, wide=wide)
+        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
+            before, rest = BeforeStages(*draws[:3]), _stages(draws[3:-1])
+            target = last_target(task, charges.requests)
+            found = search(task, rows, public, region, before, rest, wide=wide, last_target=target)
+            return Checked(task, rows, found, draws[-1])
 
         return PlannedRun(
             charges.requests,
             start,
             lambda: self._prediction(
-                region.size, charges, s * _DIFFICULT, typical, 2 + 2 * len(charges.terms)
+                region.size, charges, s * _DIFFICULT, typical, 3 + 2 * len(charges.terms)
             ),
         )
 
@@ -229,7 +232,7 @@ def _typical(region: ReducedPolytope) -> float:
     return float(np.exp(np.mean(np.log(region.unit)))) / math.sqrt(region.size)
 
 
-def _search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, float, bool]:
+def search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, float, bool]:
     """The bounded region of a search, what a row varies by, and whether its size is unknown.
 
     The bounds and public rows, if they bound all variables. Otherwise costs are bounded by a very

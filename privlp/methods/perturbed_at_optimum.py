@@ -68,9 +68,12 @@ class StagesAtOptimum(HardRowSearch):
         stages: Sequence[Draws],
         *,
         wide: bool,
+        last_target: float,
         at_optimum: ReducedPolytope,
     ) -> None:
-        super().__init__(task, rows, public, region, before, stages, wide=wide)
+        super().__init__(
+            task, rows, public, region, before, stages, wide=wide, last_target=last_target
+        )
         self._at_optimum = at_optimum
         self._given = at_optimum.cap - float(public.cost @ self._regions.cheapest)
         self._verdict = Given.RIGHT
@@ -160,10 +163,7 @@ class StagesAtOptimum(HardRowSearch):
         return x, far
 
     def _fewest_missed(self, draws: Draws, x: FloatArray, before: FloatArray) -> FloatArray:
-        """The last point; or the way to the one before, where clearly fewer rows are missed.
-
-        And how many rows are missed at least, which a warning tells if it is more than s.
-        """
+        """The last point; or the way to the one before, where clearly fewer rows are missed."""
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draws.counts)
         points = [x, 0.5 * (x + before), before]
         missed = [0.0] * len(points)
@@ -176,7 +176,6 @@ class StagesAtOptimum(HardRowSearch):
             return x
         best, noise = int(np.argmin(missed)), counts.sigma / math.sqrt(each)
         found = best if missed[best] < missed[0] - SURE * noise else 0
-        self._search.fewest = missed[found] - _SURELY * noise
         return points[found]
 
     def _cheaper(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import ChargeRequest
+from privlp.methods.checked import check_request, share_of_check
 from privlp.methods.task import Task
 from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
 
@@ -80,12 +81,12 @@ class PerturbedCharges:
             (_SCALE, _SCALE_COUNTS, "count rows by the size of their right-hand sides"),
         ]
         between = (_BETWEEN, _COUNTS, "count missed rows")
-        draft = cls._of(task, before, [between] * len(stages), stages)
+        draft = cls._of(task, before, [between] * len(stages), stages, s)
         k = task.public.rows_of_one_record
         share = _LAST_COUNTS * (k / (_LAST_ACCURACY * draft.intensity * s)) ** 2
         last = (min(max(share, _LEAST_LAST), most), _LAST_COUNTS, "count missed rows")
         after = [between] * (len(stages) - 1) + [last]
-        return cls._of(task, before, after, stages)
+        return cls._of(task, before, after, stages, s)
 
     @classmethod
     def soft(cls, task: Task, *, clipped: bool) -> PerturbedCharges:
@@ -95,7 +96,7 @@ class PerturbedCharges:
             before.append((_NORM, _NORM_COUNTS, "count rows by their norm"))
         size = (_SIZE, _SIZE_COUNTS, "count rows by the size of their violation")
         after = [size] * len(_SOFT_STAGES)
-        return cls._of(task, before, after, _SOFT_STAGES, soft=True)
+        return cls._of(task, before, after, _SOFT_STAGES)
 
     @classmethod
     def _of(
@@ -104,11 +105,12 @@ class PerturbedCharges:
         before: Sequence[Counts],
         after: Sequence[Counts],
         stages: Sequence[float],
-        *,
-        soft: bool = False,
+        s: float | None = None,
     ) -> PerturbedCharges:
+        soft = s is None
         _require_few_rows(task, len(stages))
         left = 1 - math.fsum(share for share, _, _ in (*before, *after))
+        left -= 0.0 if s is None else share_of_check(task, s)
         share = _SOFT_CURVATURE if soft else _CURVATURE
         whole = min(share * task.ledger.eps, _MOST_CURVATURE)
         parts = _OF_CURVATURE if soft else [1 / len(stages)] * len(stages)
@@ -128,7 +130,7 @@ class PerturbedCharges:
                 largest = secret_term(task, mu, bend).sensitivity
                 slopes = GaussianMechanism(largest, largest / (mu * math.sqrt(_PRICES)))
                 found.append((slopes, 1, "sum the slopes of violations for shadow prices"))
-            return found
+            return found if s is None else [*found, check_request(task, s, intensity)]
 
         intensity = task.ledger.calibrate_together(
             lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.errors import MissedRowsWarning
 from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
 from privlp.methods.perturbed_paths import SURE, PathSearch
 from privlp.methods.perturbed_prices import prices_of_public_rows
@@ -23,7 +22,7 @@ from privlp.regions.public_rows import PublicRows
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates
-from privlp.rows.missed import MeasuredRows, too_many_missed
+from privlp.rows.missed import MeasuredRows
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -81,6 +80,8 @@ class HardRowSearch:
     stages : sequence of Draws
     wide : bool
         Whether nothing is known of the size of the variables.
+    last_target : float
+        Rows that the last search may miss.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class HardRowSearch:
         stages: Sequence[Draws],
         *,
         wide: bool,
+        last_target: float,
     ) -> None:
         self.rounds = 2 + 2 * len(stages)
         self._wide = wide
@@ -103,11 +105,16 @@ class HardRowSearch:
         self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
         self._before, self._stages = before, stages
         self._regions = StageRegions(public, region)
-        self._search = PathSearch(self._measured, self._s, self._regions)
+        self._search = PathSearch(self._measured, self._s, self._regions, last_target)
         self._trace: dict[str, list[Any]] = {}
         self._prices: FloatArray | None = None
         self._x = self._regions.cheapest
         self._steps = self._play()
+
+    @property
+    def known(self) -> list[tuple[float, FloatArray]]:
+        """Points with few missed rows, each after the number that they hardly ever exceed."""
+        return self._search.known
 
     def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
         """Make the next counts, or solve the next program."""
@@ -117,13 +124,10 @@ class HardRowSearch:
         """The last point, with the points and costs of all stages."""
         trace = {name: np.array(values) for name, values in self._trace.items()}
         x = np.clip(self._x, *self._public.bounds.T)  # rounded coordinates may leave them by an ulp
-        warning = too_many_missed(self._search.fewest, self._s)
         return Released(
             x,
             self._lp.objective(x),
             trace,
-            warning=warning,
-            category=MissedRowsWarning,
             prices=self._prices,
         )
 

@@ -56,19 +56,21 @@ class PathSearch:
     s : float
         Rows that may be missed.
     regions : StageRegions
+    last_target : float
+        Rows that the last search may miss.
 
     Attributes
     ----------
     known : list of (float, (d,))
         Points with few missed rows, each after the number that they hardly ever exceed.
-    fewest : float
-        In the end so many rows are missed at least, if no good point was found; else 0.
     """
 
-    def __init__(self, measured: Rows[Any], s: float, regions: StageRegions) -> None:
+    def __init__(
+        self, measured: Rows[Any], s: float, regions: StageRegions, last_target: float
+    ) -> None:
         self._measured, self._s, self._regions = measured, s, regions
+        self._last_target = last_target
         self.known: list[tuple[float, FloatArray]] = []
-        self.fewest = 0.0
 
     def safest(self) -> FloatArray:
         """Of the points with few missed rows, that which hardly ever misses more than so few."""
@@ -160,7 +162,7 @@ class PathSearch:
         that of the fewest. If there too many are missed, a known point, if any.
         """
         crossing = Crossing(
-            self._s, way.low, way.top, sigma=counts.sigma, most=math.inf, power=_DENSER
+            self._last_target, way.low, way.top, sigma=counts.sigma, most=math.inf, power=_DENSER
         )
         for t, count in way.tried.items():
             crossing.learn(t, count)
@@ -178,10 +180,8 @@ class PathSearch:
             place = min(way.tried, key=lambda t: way.tried[t])
         else:
             place = max(t for t, count in way.tried.items() if count <= fewest + doubt)
-        if way.tried[place] > self._s + doubt:
-            if self.known:
-                return self.safest()
-            self.fewest = way.tried[place] - doubt
+        if way.tried[place] > self._s + doubt and self.known:
+            return self.safest()
         return way.path(way.top if not rising and place == max(way.tried) else place)
 
     def _away(self, x: FloatArray) -> tuple[FloatArray, float]:

@@ -9,10 +9,11 @@ from typing import Any
 
 from privlp.checks import real
 from privlp.methods.base import Method, PlannedRun
+from privlp.methods.checked import Checked
 from privlp.methods.prediction import FLOOR, Prediction
 from privlp.methods.staged_at_optimum import StagesAtOptimum
 from privlp.methods.staged_charges import StagedCharges, difficulty
-from privlp.methods.staged_run import Stages, StagesInSearch
+from privlp.methods.staged_run import StagesInSearch
 from privlp.methods.staged_sizes import Sizes
 from privlp.methods.task import Task
 from privlp.privacy import ChargedDraws
@@ -77,8 +78,9 @@ class Staged(Method):
         charges = StagedCharges.of(task, size, search=True)
         hard = difficulty(charges.noise, size, task.density())
 
-        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Stages:
-            return StagesInSearch(task, rows, charges, draws, sizes)
+        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
+            search = StagesInSearch(task, rows, charges, draws[:-1], sizes)
+            return Checked(task, rows, search, draws[-1])
 
         def predict() -> Prediction:
             typical = math.inf
@@ -89,7 +91,7 @@ class Staged(Method):
                 self.name,
                 _USEFUL * hard * typical,
                 None,
-                charges.rounds,
+                charges.rounds + 1,
                 charges.noise_of_a_round,
                 yardstick=None if math.isinf(typical) else typical,
                 difficulty=hard,
@@ -140,15 +142,16 @@ class StagedAtOptimum(Method):
         yardstick = simplex.typical_norm / math.sqrt(simplex.size)
         hard = difficulty(charges.noise, simplex.size, task.density()) / _EASIER
 
-        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Stages:
-            return StagesAtOptimum(task, rows, charges, draws, sizes)
+        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
+            search = StagesAtOptimum(task, rows, charges, draws[:-1], sizes)
+            return Checked(task, rows, search, draws[-1])
 
         def predict() -> Prediction:
             return Prediction(
                 self.name,
                 _LEAVES * hard**_WITH_POWER * yardstick,
                 0.0,
-                charges.rounds,
+                charges.rounds + 1,
                 charges.noise_of_a_round,
                 yardstick=yardstick,
                 difficulty=max(hard, alone / (_USEFUL * yardstick)),

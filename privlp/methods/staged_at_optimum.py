@@ -202,7 +202,6 @@ class StagesAtOptimum(Stages):
                 self._go_back(draw, missed)
                 return
         self._find_last_size(draw)
-        self._warn(draw)
 
     def _go_back(self, draw: ChargedDraws, missed: float) -> None:
         """At the given V, go to an earlier point or half-way, where about s rows are missed.
@@ -219,17 +218,18 @@ class StagesAtOptimum(Stages):
         noise = deviation(draw)
         better = counts[best] < min(missed - SURELY * noise, self._s + noise)
         self._share, self._place = others[best] if better else last, self._given
-        self._warn(draw)
+        while draw.remaining:
+            self._note("missed rows", self._clearly_missed(draw, self._place))
 
     def _find_last_size(self, draw: ChargedDraws) -> None:
-        """Search the last size at the last shares; one count is left for the warning."""
+        """Search the last size at the last shares; one count is left to check it."""
         s, sigma, right = self._s, deviation(draw), self._verdict is Given.RIGHT
         if right:
             self._place = self._given
         highest = self._highest(self._place + LAST_FACTOR)
         ends = self._place - FACTOR, highest
         self._place, fewest = self._searched(
-            draw, 1.0, *ends, number=draw.remaining - 2, probability=_SAFE
+            draw, self._last_aim, *ends, number=draw.remaining - 1, probability=_SAFE
         )
         many = max(fewest - sigma, self._count(draw, self._place)) > s + sigma
         # Without noise there is no doubt of the given V, and much noise tells nothing of a little.
@@ -243,8 +243,3 @@ class StagesAtOptimum(Stages):
         """A noisy count of the rows that are missed by more than the tolerance."""
         x = self._sizes.point(place, self._share)
         return float(draw(float(self._clearly.total(MeasuredRows.missed, x))))
-
-    def _warn(self, draw: ChargedDraws) -> None:
-        """Count the rows that are clearly missed in the end, for a warning."""
-        counts = [self._clearly_missed(draw, self._place) for _ in range(draw.remaining)]
-        self._fewest = float(np.mean(counts)) - SURELY * deviation(draw) / math.sqrt(len(counts))

@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from privlp.methods.base import ChargeRequest
+from privlp.methods.checked import check_request, share_of_check
 from privlp.methods.descent import noise_of_one_release
 from privlp.methods.task import Task
 from privlp.players.rounds import weights_of_rounds
@@ -300,6 +301,8 @@ def _requests(
     share what these leave.
     """
     left = 1 - math.fsum([sums.share for sums in before] + [sums.share for sums in after])
+    s = task.density()
+    left -= share_of_check(task, s)
 
     def make(intensity: float) -> list[ChargeRequest]:
         found = [sums.request(intensity) for sums in before]
@@ -312,7 +315,7 @@ def _requests(
             )
             found.append((release, stage.rounds, "release the sum of violated rows each round"))
             found += [sums.request(intensity) for sums in after[number : number + 1]]
-        return found
+        return [*found, check_request(task, s, intensity)]
 
     intensity = task.ledger.calibrate_together(
         lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]

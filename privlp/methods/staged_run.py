@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp.duals.elastic import ElasticDual
-from privlp.errors import MissedRowsWarning
+from privlp.methods.checked import last_target
 from privlp.methods.crossing import Crossing
 from privlp.methods.staged_charges import Stage, StagedCharges
 from privlp.methods.staged_sizes import Sizes
@@ -23,7 +23,7 @@ from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import Entropic, Simplex
 from privlp.rows.door import Rows
 from privlp.rows.equal_norm import RowsOfEqualNorm
-from privlp.rows.missed import MeasuredRows, too_many_missed
+from privlp.rows.missed import MeasuredRows
 from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
 from privlp.rows.share import share_of
 
@@ -74,9 +74,10 @@ class Stages(ABC):
         size = sizes.region(sizes.middle).size
         self._equal = self._share = np.full(size, 1 / size)
         self._sign = 0
-        # Rows that are missed at the bounds of the variables at most; and those that are missed
-        # in the end at least.
-        self._at_bounds, self._fewest = float(task.n), 0.0
+        # Rows that are missed at the bounds of the variables at most.
+        self._at_bounds = float(task.n)
+        self.known: list[tuple[float, FloatArray]] = []
+        self._last_aim = last_target(task, charges.requests) / self._s
         self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy(), share=0.0))
         self._trace: dict[str, list[Any]] = {}
         self.rounds = charges.rounds
@@ -115,10 +116,9 @@ class Stages(ABC):
     def _end(self, draw: ChargedDraws) -> None:
         """Find the last size: that at which surely at most s rows are missed."""
         ends = self._place - FACTOR, self._place + LAST_FACTOR
-        self._place, fewest = self._searched(
-            draw, 1.0, *ends, number=draw.remaining, probability=SAFE
+        self._place, _ = self._searched(
+            draw, self._last_aim, *ends, number=draw.remaining, probability=SAFE
         )
-        self._fewest = fewest - SURELY * deviation(draw)
 
     def _measure_sign(self) -> None:
         """Find the sign of all entries, if rows are to be used as rows of one sign; or 0."""
@@ -208,8 +208,6 @@ class Stages(ABC):
             x,
             self._sizes.objective(x),
             {name: np.array(values) for name, values in self._trace.items()},
-            warning=too_many_missed(self._fewest, self._s),
-            category=MissedRowsWarning,
         )
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from privlp.duals.base import Dual
 from privlp.errors import PublicPointWarning
+from privlp.missed import MissedRows
 from privlp.privacy import ChargedDraws
 from privlp.regions.simplex import Simplex
 from privlp.status import Status
@@ -62,6 +63,7 @@ class Released:
     warning: str = ""
     category: type[UserWarning] = PublicPointWarning
     prices: FloatArray | None = None
+    missed: MissedRows | None = None
 
 
 class Solver(Protocol):

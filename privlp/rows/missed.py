@@ -19,17 +19,6 @@ _ROUNDING = 1e-12
 _SOME = 2**15
 
 
-def too_many_missed(fewest: float, s: float) -> str:
-    """What to say where the fewest missed rows, by noisy counts, are more than s; or nothing."""
-    if fewest <= s:
-        return ""
-    return (
-        f"No point was found that misses so few rows: by noisy counts at least {fewest:,.0f} are"
-        f" missed at every cost that was tried, not s = {s:g}. Give a larger s or eps, or check"
-        " that so many rows can be satisfied."
-    )
-
-
 class MeasuredRows:
     """Private rows in the user's variables, each with its own measure of a violation.
 
