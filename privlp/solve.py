@@ -78,12 +78,12 @@ def solve(
         Public optimal value, in the user's units and sense, or a public range (low, high) that
         contains it.
 
-        For ``"staged"`` and ``"perturbed"`` it is a hint where c·x is: none is needed, and c·x may
-        end above or below it. With ``"staged-at-opt"`` and ``"perturbed-at-opt"``, which ``"auto"``
-        takes for a value, c·x is at most the value (at least, if ``sense="max"``), unless noisy
-        counts show that no such x would do. Other methods take a value at its word,
-        and nothing shows whether it is right; ``solution.advice`` says so. With a
-        range ``"mirror"`` and ``"ftpl"`` look for the optimum, within the budget. Without a value
+        For ``"staged"``, ``"perturbed"`` and ``"chain"`` it is a hint where c·x is: none is needed,
+        and c·x may end above or below it. With ``"staged-at-opt"`` and ``"perturbed-at-opt"``,
+        which ``"auto"`` takes for a value, c·x is at most the value (at least, if
+        ``sense="max"``), unless noisy counts show that no such x would do. Other methods take a
+        value at its word, and nothing shows whether it is right; ``solution.advice`` says so. With
+        a range ``"mirror"`` and ``"ftpl"`` look for the optimum, within the budget. Without a value
         or a range ``"ftpl"`` looks among all objectives of the public region, and may end far from
         the optimum. Other methods for whole constraints, and ``"mw"``, need the value. With soft
         rows it is a public bound on c·x (``"mirror"``). With ``"direct-noise"`` x minimises the
@@ -92,16 +92,18 @@ def solve(
         ``"auto"`` takes the method with the least error predicted from public numbers
         (:func:`plan`). For whole constraints it takes ``"staged-at-opt"`` if the optimum is given
         as one value and costs alone bound the variables, and ``"perturbed-at-opt"`` if it is given
-        for another region. Without one it takes ``"perturbed"``, or ``"staged"`` where that would
-        be mostly noise. Where none applies it chooses among ``"dmw"`` and
-        ``"ftpl"``. For other relations it chooses among ``"mw"``
+        for another region. Without one it takes ``"staged"`` for 15 variables or more
+        that costs alone bound, ``"perturbed"`` for fewer and 10,000 rows, or with public rows
+        besides, and ``"chain"`` for all other programs. Where none applies it chooses among
+        ``"dmw"`` and ``"ftpl"``. For other relations it chooses among ``"mw"``
         and ``"direct-noise"``. With ``feasible="always"`` it takes Laplace or Gaussian noise,
         whichever is narrower, or ``"measured-slack"`` where that loses clearly less on programs
         drawn from the declared ranges; with a probability it takes ``"quantile-noise"``.
 
         Where a whole constraint may change: ``"staged"`` runs several mirror descents in a row, and
         counts privately at which cost about `s` rows are missed; ``"staged-at-opt"`` keeps to the
-        cost `opt` as long as counts bear it out; ``"perturbed"`` minimises one perturbed convex
+        cost `opt` as long as counts bear it out; ``"chain"`` finds a point deep within the rows by
+        noisy descents, and then cheaper ones; ``"perturbed"`` minimises one perturbed convex
         program over any public region that is bounded, ``"perturbed-at-opt"`` within the cost
         `opt` as long as counts bear it out; ``"mirror-best"`` runs ``"mirror"`` (for
         rows that can all be satisfied) and ``"mirror-dense"`` (for rows that cannot) and chooses
@@ -164,7 +166,7 @@ def solve(
     NotPrivateWarning
         If delta is 1/n or more.
     MissedRowsWarning
-        If a method counts, privately, that it misses more than `s` rows.
+        If more than `s` rows may be missed, by noisy counts at the answer: ``solution.missed``.
     PublicPointWarning
         If rows are to hold, but x had to be taken from public numbers, in whole or in part.
     MostlyNoiseWarning
@@ -186,7 +188,7 @@ def solve(
     >>> lp = privlp.LinearProgram(c=[1, 2, 1, 3], A=-needs, b=-np.ones(500))
     >>> solution = privlp.solve(lp, eps=2.0, delta=1e-6, s=50, rng=0)
     >>> solution.status, solution.method, solution.privacy.eps <= 2.0
-    (<Status.COMPLETED: 'completed'>, 'perturbed', True)
+    (<Status.COMPLETED: 'completed'>, 'chain', True)
 
     Capacities that one record changes by at most 1, between 10 and 40, and that the result must
     never exceed:
@@ -276,6 +278,7 @@ def _run(
         verdict=verdict,
         advice=advice,
         released_prices=_of_all_rows(lp, released.prices),
+        missed=released.missed,
     )
 
 

@@ -493,6 +493,40 @@ PERTURBED: list[Subject] = [
 ]
 
 # ----------------------------------------------------------------------------------------------
+# a chain of descents
+
+_CHAIN = partial(_solve, "chain", 1.0, 1e-6)(2.0)
+_OF_CHAIN = import_module("privlp.methods.chain_charges")
+CHAIN: list[Subject] = [
+    Played(
+        "chain: slopes",
+        frozenset(["chain"]),
+        _CHAIN,
+        _flipped(bounds=(0, 1)),
+        "sum the slopes of violations",
+        _faults(
+            SCALE=Patch(replaced(RowsInCoordinates, "__init__", _as_they_are_in_coordinates)),
+            RELATION=Patch(replaced(_OF_CHAIN, "secret_term", _secret_term_of_removed_records)),
+            STOP=_STOPS_IN_A_BOX,
+        ),
+    ),
+    *(
+        Played(
+            f"chain: {purpose}",
+            frozenset(["chain"]),
+            _CHAIN,
+            _satisfied_or_not(bounds=(0, 1)),
+            purpose,
+            _faults(
+                SCALE="a count does not see how long rows are",
+                STOP="the rounds are those of the row above",
+            ),
+        )
+        for purpose in ("count missed rows", "count the rows that the answer misses")
+    ),
+]
+
+# ----------------------------------------------------------------------------------------------
 # staged descents
 
 _STAGED = partial(_solve, "staged", 1.0, 1e-6, 2.0)
@@ -853,6 +887,7 @@ SUBJECTS = [
     *MECHANISMS,
     *WHOLE_CONSTRAINTS,
     *PERTURBED,
+    *CHAIN,
     *STAGED,
     *SMALL_CHANGES,
     *REPORTS,

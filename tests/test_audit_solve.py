@@ -70,6 +70,7 @@ WHOLE = {
     "mirror-best": {},
     "ftpl": {"pairs": 2},
     "perturbed": {"pairs": 4, "delta": 1e-6},
+    "chain": {"pairs": 4, "delta": 1e-6},
     "perturbed-at-opt": {"pairs": 4, "delta": 1e-6},
     "staged": {"pairs": 4, "delta": 1e-6},
     "staged-at-opt": {"pairs": 4, "delta": 1e-6},

@@ -166,6 +166,7 @@ TIGHTEST = {
     "mirror-best": ({"alpha": 0.1, "s": 1}, 0.06),
     "ftpl": ({"alpha": 0.1, "s": 1}, 0.06),
     "perturbed": ({"s": 1}, math.inf),
+    "chain": ({"s": 1}, math.inf),
     "perturbed-at-opt": ({"s": 1}, 1e-3),
     "staged": ({"s": 1}, math.inf),
     "staged-at-opt": ({"s": 1}, 0.005),
@@ -213,7 +214,7 @@ def test_without_noise_a_method_approaches_the_exact_optimum(name, method):
     found = privlp.compare(lp, solution, exact)
     assert found.violation_at(0) <= violation
     assert not solution.privacy.private
-    if method in ("perturbed", "staged"):  # give up s rows where that is cheaper
+    if method in ("chain", "perturbed", "staged"):  # give up s rows where that is cheaper
         assert found.violation_at(1) <= 0.01
         # A staged descent may end at a stage of a slightly too small size.
         assert solution.objective <= (1.05 if method == "staged" else 1 + 1e-6) * exact.objective

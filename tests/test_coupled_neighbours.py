@@ -78,6 +78,7 @@ WHOLE = {
     "mirror-best": {},
     "ftpl": {},
     "perturbed": {"delta": 1e-6},
+    "chain": {"delta": 1e-6},
     "perturbed-at-opt": {"delta": 1e-6},
     "staged": {"delta": 1e-6},
     "staged-at-opt": {"delta": 1e-6},
@@ -128,7 +129,7 @@ def neighbours(draw, change, *, equality):
 @given(data=st.data(), s=st.sampled_from([1.0, 2.5, 4.0, 8.5]), quiet=st.booleans())
 def test_whole_constraints(name, change, data, s, quiet):
     options = {"method": name, "eps": 1.0, "opt": 2.0, "alpha": 1.0, "delta": 1e-9, **WHOLE[name]}
-    on_a_polytope = name.startswith(("ftpl", "perturbed"))
+    on_a_polytope = name.startswith(("chain", "ftpl", "perturbed"))
     pair = data.draw(neighbours(change, equality=on_a_polytope))
     size = 10.0 if on_a_polytope else float((2.0 / pair[0].c).max())
     if on_a_polytope:  # where a point within the bounds is

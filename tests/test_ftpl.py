@@ -364,7 +364,7 @@ def test_netlib(name):
 class TestUnknownOptimum:
     """opt=None or a range: the optimum is looked for within the budget.
 
-    On request only: ``"auto"`` takes ``"perturbed"`` for these.
+    On request only: ``"auto"`` takes ``"chain"`` for these.
     """
 
     @staticmethod
@@ -417,7 +417,7 @@ class TestUnknownOptimum:
 
     def test_plan(self):
         found = privlp.plan(self.program(), 1.0, 1e-6, 10)
-        assert found.best == "perturbed"
+        assert found.best == "chain"
         assert found.predictions["ftpl"].objective_loss > 0
 
 

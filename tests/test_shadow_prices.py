@@ -212,6 +212,9 @@ class TestWhereWholeConstraintsArePrivate:
     def test_auto_takes_a_method_that_releases_them(self):
         plan = privlp.plan(hard(), 1.0, 1e-6, 100, opt=9.0, prices=True)
         assert plan.best == "perturbed"
+        assert plan.not_applicable["chain"] == plan.not_applicable["perturbed-at-opt"].replace(
+            "perturbed-at-opt", "chain"
+        )
         assert "releases no shadow prices" in plan.not_applicable["perturbed-at-opt"]
 
     @pytest.mark.parametrize(
@@ -254,7 +257,7 @@ def test_private_prices_are_refused():
     solution = privlp.solve(lp, eps=2.0, delta=1e-6, s=50, rng=0)
     with pytest.raises(
         privlp.UnsupportedProblemError,
-        match=r"method='perturbed' releases no shadow prices here\. The price of a private row is",
+        match=r"method='chain' releases no shadow prices here\. The price of a private row is",
     ) as caught:
         solution.prices  # noqa: B018
     assert "privlp.allocate" in str(caught.value)

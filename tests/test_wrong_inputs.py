@@ -395,7 +395,7 @@ def test_extreme_prices_have_a_domain(price):
 
 
 def test_a_declared_bound_that_nobody_uses_is_refused():
-    with pytest.raises(InvalidParameterError, match=r"width has no use with method='staged'"):
+    with pytest.raises(InvalidParameterError, match=r"width has no use with method='chain'"):
         solve(HARD, 1.0, 1e-6, 1, width=2.0, rng=0)
 
 

@@ -3,6 +3,7 @@
 from privlp.methods.base import ChargeRequest as ChargeRequest
 from privlp.methods.base import Method as Method
 from privlp.methods.base import PlannedRun as PlannedRun
+from privlp.methods.chain import Chain
 from privlp.methods.direct_noise import DirectNoise
 from privlp.methods.dmw import DenseMultiplicativeWeights
 from privlp.methods.ftpl import FollowThePerturbedLeader
@@ -34,6 +35,7 @@ METHODS: dict[str, Method] = {
         FollowThePerturbedLeader(),
         PerturbedAtOptimum(),
         Perturbed(),
+        Chain(),
         MultiplicativeWeights(),
         DirectNoise(),
         QuantileNoise(),

@@ -16,9 +16,8 @@ from privlp.verdict import Verdict
 # Predicted violations, as shares of the amount by which a row typically varies over the region: one
 # above the first is useless, one below the second is useful.
 _USELESS, _USEFUL = 0.5, 0.1
-#: Difficulty of perturbed programs beyond which results are mostly noise, and the share of rows up
-#: to which a larger s is worth naming.
-HOPELESS, LARGEST_SHARE_OF_ROWS = 3.0, 0.2
+#: Share of rows up to which a larger s is worth naming.
+LARGEST_SHARE_OF_ROWS = 0.2
 _LARGEST_EPS = 20.0
 
 
@@ -94,7 +93,7 @@ def _advice_on_difficulty(
     would = f" About {', or '.join(ways)}{comma} would do."
     compared = compared.format(difficulty)
     checked = _advice_on_checked(task) if kept else ""
-    if difficulty > HOPELESS:
+    if difficulty > prediction.hopeless:
         return Verdict.TOO_FEW_ROWS, (
             f"{Verdict.TOO_FEW_ROWS}: {compared}, so the result would be mostly noise.{would}"
             f"{checked or _advice_on_known_optimum(task, prediction.method)}{other_relations(task)}"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
 
 from privlp.checks import PROBABILITY, is_one_of, is_probability
 from privlp.errors import (
@@ -12,12 +15,14 @@ from privlp.errors import (
     UnsupportedProblemError,
 )
 from privlp.methods import METHODS
-from privlp.methods.advice import HOPELESS
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.perturbed import require_enough_rows
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.relations.base import NeighbourRelation
+
+# So many variables or rows are many. Perturbed programs leave what is more difficult to the chain.
+_MANY, _MANY_ROWS, _NOISY = 15, 10_000, 2.0
 
 
 class Proposals:
@@ -69,10 +74,12 @@ class Proposals:
             if (difficulty := self.predictions[method.name].difficulty) is not None
         }
         if difficulties:
-            # Perturbed programs, which come last, do evenly well on all programs where noise is
-            # small. Staged descent does better where it is large: docs/results/generated.md.
-            fair = [name for name in difficulties if difficulties[name] <= HOPELESS]
-            return fair[-1] if fair else min(difficulties, key=lambda name: difficulties[name])
+            return next(
+                name
+                for name in in_order(self._task)
+                if name in difficulties
+                and not _leaves_it_to_the_chain(name, self.predictions[name], difficulties)
+            )
         # HiGHS takes many times longer than closed formulas: it is for regions without them.
         closed = [method for method in found if not method.needs_oracle] or found
         if closed:
@@ -97,6 +104,34 @@ class Proposals:
             " ".join(["No method applies.", str(cause), *in_short(reasons)]),
             parameter=cause.parameter,
         )
+
+
+def in_order(task: Task) -> list[str]:
+    """The methods for hard rows of which nothing is known, the best first, by public numbers.
+
+    Where costs alone bound the variables, and these are many, a staged descent moves on the simplex
+    that they leave: its error grows with the logarithm of their number, that of a chain with its
+    root. Of few variables and many rows, or where public rows are added to such costs, stages of
+    perturbed programs make more. All other regions, and small programs, are for the chain:
+    docs/results/small.md.
+    """
+    lp = task.lp
+    free = lp.bounds[:, 0] < lp.bounds[:, 1]
+    cheapest = np.where(lp.sign * lp.c[free] > 0, lp.bounds[free, 0], lp.bounds[free, 1])
+    bounded = bool(lp.c[free].all() and np.isfinite(cheapest).all())
+    if np.count_nonzero(free) >= _MANY:
+        return ["staged", *(["perturbed", "chain"] if bounded else ["chain", "perturbed"])]
+    if bounded and task.n >= _MANY_ROWS:
+        return ["perturbed", "staged", "chain"]
+    return ["chain", "perturbed", "staged"]
+
+
+def _leaves_it_to_the_chain(
+    name: str, prediction: Prediction, others: Mapping[str, object]
+) -> bool:
+    """Whether a method does worse than the chain would, where noise is so large."""
+    difficulty = prediction.difficulty or 0.0
+    return name == "perturbed" and "chain" in others and difficulty > _NOISY
 
 
 def protecting(relation: NeighbourRelation, feasible: str | float | None) -> list[Method]:
@@ -157,6 +192,19 @@ def best_run(task: Task, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
     if len(found) == 1:
         _refuse_unused_width(task, found[0])
         return found[0].name, found[0].plan(found[0].adapted(task))
+    if not any(method.checks_opt for method in found):
+        by_name = {method.name: method for method in found}
+        for name in in_order(task):  # one after the other: a plan may take many linear programs
+            if name in by_name:
+                planned = None
+                with suppress(InvalidParameterError, UnsupportedProblemError, BudgetExceededError):
+                    planned = by_name[name].plan(by_name[name].adapted(task))
+                    predicted = planned.predict and planned.predict()
+                    if predicted and _leaves_it_to_the_chain(name, predicted, by_name):
+                        planned = None
+                if planned is not None:
+                    _refuse_unused_width(task, by_name[name])
+                    return name, planned
     proposals = Proposals(task, found)
     best = proposals.best(found)
     _refuse_unused_width(task, next(method for method in found if method.name == best))

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 #: At a given optimum, violations below this part of what a row varies by are not told apart.
 FLOOR = 0.01
 
+#: Difficulty of most methods beyond which results are mostly noise.
+HOPELESS = 3.0
+
 
 @dataclass(frozen=True)
 class NoiseOnNumbers:
@@ -80,6 +83,8 @@ class Prediction:
         it is known.
     difficulty : float or None
         For perturbed programs: variables times noise over s, 1 where most draws still succeed.
+    hopeless : float
+        A difficulty beyond which results are mostly noise.
     on_numbers : tuple of NoiseOnNumbers
         For methods that tighten the private numbers: the noise on each part of the program. It
         costs objective, which is not predicted.
@@ -112,4 +117,5 @@ class Prediction:
     on_numbers: tuple[NoiseOnNumbers, ...] = ()
     checks_opt: bool = False
     floor: float = 0.0
+    hopeless: float = HOPELESS
     note: str = ""

@@ -69,6 +69,8 @@ class ReducedPolytope:
         lower side is behind it.
     inside : (p,)
         A point with slack in every row.
+    low, ranges : (d',)
+        Least value of each variable that is not fixed, and its range.
     """
 
     def __init__(
@@ -87,7 +89,8 @@ class ReducedPolytope:
         self.live = np.flatnonzero(~fixed)
         if (high - low > _WIDEST).any():
             raise UnsupportedProblemError(_TOO_WIDE)
-        self.unit = self._range = (high - low)[self.live]
+        self.low, self.ranges = low[self.live], (high - low)[self.live]
+        self.unit = self.ranges
         if weights is not None:
             self.unit = self.unit * weights[self.live]
         self.origin = low.copy()
@@ -126,7 +129,7 @@ class ReducedPolytope:
     @cached_property
     def radius(self) -> float:
         """Bound on |z| in K, from the ranges of the variables."""
-        ranges = (self._range / self.unit).max() * math.sqrt(len(self.live))
+        ranges = (self.ranges / self.unit).max() * math.sqrt(len(self.live))
         return float(np.linalg.norm(self.inside)) + 2 * float(ranges)
 
     def point(self, z: FloatArray) -> FloatArray:
