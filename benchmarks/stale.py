@@ -177,6 +177,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "benchmarks/scale.py",
     ),
     "scale": (*PRIVACY, *SOLVERS),
+    "small": (*PRIVACY, *SOLVERS, "benchmarks/families/hard.py", "benchmarks/families/instance.py"),
     "hostile_regions": (*PRIVACY, *_solved_by("perturbed")),
     "shadow_prices": (
         *PRIVACY,
@@ -235,7 +236,6 @@ UNMOVED = {
         "f68d9ad318d4",
         "5318146a085c",
     ): "infinite sides are subtracted without a warning of NumPy, and refused later as before",
-    ("privlp/methods/advice.py", "568d7c461de6", "9c2f2d6d2305"): "a comma",
     (
         "privlp/problem/standard_form.py",
         "476aa8050934",
@@ -251,7 +251,6 @@ UNMOVED = {
         "76cb5b4db67f",
         "346dddad4b56",
     ): "weights are asked for a few rows at a time",
-    ("privlp/rows/missed.py", "051ac7f5dba0", "d63c4271d047"): "rows are counted a few at a time",
     ("privlp/rows/parts.py", "519a2cfb4df8", "5c58405d53d9"): "two functions that stood elsewhere",
     ("privlp/rows/program_rows.py", "6528725a2a9f", "727607799a8e"): "a function moved",
     (
@@ -270,15 +269,7 @@ UNMOVED = {
         "a80197e6f3a3",
         "b535891fcd5b",
     ): "an option is shared with other commands",
-    ("privlp/methods/perturbed_at_optimum.py", "6f222a1027d5", "07fb32528d37"): _SIDES,
-    ("privlp/methods/perturbed_charges.py", "e6d27a7c467b", "c2d1858b4476"): _SIDES,
-    (
-        "privlp/methods/perturbed_charges.py",
-        "a207a50c82eb",
-        "c2d1858b4476",
-    ): "records of hundreds of rows are refused in words of their own",
     ("privlp/methods/perturbed_draws.py", "5a420ecd22d0", "1f7d53b5b2e4"): _SIDES,
-    ("privlp/methods/perturbed_hard.py", "36ff88330ff6", "358748343992"): _SIDES,
     (
         "privlp/problem/data.py",
         "d05b532699a9",
