@@ -174,3 +174,15 @@ def test_the_safest_point_is_returned_where_counts_speak_against_the_last():
     with pytest.warns(privlp.MissedRowsWarning, match="No point was found that misses so few rows"):
         found = privlp.solve(lp, 4.0, 1e-6, 30, method="chain", rng=0)
     assert found.missed.low > 30
+
+
+def test_more_rows_than_rounding_covers_are_left_to_others():
+    relation = privlp.ConstraintPrivate("add-remove", nominal_n=2 * 10**7)
+    lp = LinearProgram(
+        [1.0, 0.0], -np.ones((50, 2)), -np.ones(50), bounds=(0, 2), neighbours=relation
+    )
+    with pytest.raises(
+        privlp.UnsupportedProblemError, match="takes up to 100,000,000 private rows"
+    ):
+        privlp.solve(lp, 1.0, 1e-9, 10**6, method="chain")
+    assert privlp.plan(lp, 1.0, 1e-9, 10**6).best == "perturbed"

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from privlp.errors import InvalidParameterError
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.chain_charges import ChainCharges, ChainDraws
 from privlp.methods.chain_search import ChainSearch
 from privlp.methods.checked import Checked, last_target
 from privlp.methods.perturbed import Perturbed, search_region
+from privlp.methods.perturbed_prices import MOST_ROWS
 from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.privacy import ChargedDraws
@@ -72,6 +73,12 @@ class Chain(Method):
                 "delta must be positive with this method, whose noise is Gaussian; or use"
                 " method='dmw'.",
                 parameter="delta",
+            )
+        if task.largest_n > MOST_ROWS:
+            raise UnsupportedProblemError(
+                f"method='chain' takes up to {MOST_ROWS:,} private rows: beyond, rounding of a sum"
+                " of their slopes is not covered. Use method='perturbed'.",
+                parameter="method",
             )
         task.refuse(self.name, width="it needs no declared bounds")
         s, _ = task.density(), task.accuracy()

@@ -20,9 +20,9 @@ FloatArray = npt.NDArray[np.float64]
 
 # Rows with less slack than so many times the error of the point may be tight.
 _NEAR, _LEAST_NEAR = 8.0, 1e-7
-# A record's slopes are shorter than what is charged by 2^-23 of it at least, because rows are
-# shortened before they are rounded to a grid. Sums of so many rows are rounded by less.
-_MOST_ROWS = 10**8
+#: A record's slopes are shorter than what is charged by 2^-23 of it at least, because rows are
+#: shortened before they are rounded to a grid. Sums of so many rows are rounded by less.
+MOST_ROWS = 10**8
 
 
 def require_priced_rows(task: Task, public: PublicRows) -> None:
@@ -46,9 +46,9 @@ def require_priced_rows(task: Task, public: PublicRows) -> None:
             " rows is private, and with it that of prices.",
             parameter="prices",
         )
-    if task.largest_n > _MOST_ROWS:
+    if task.largest_n > MOST_ROWS:
         raise UnsupportedProblemError(
-            f"prices=True takes up to {_MOST_ROWS:,} private rows: beyond, rounding of a sum of"
+            f"prices=True takes up to {MOST_ROWS:,} private rows: beyond, rounding of a sum of"
             " their slopes is not covered.",
             parameter="prices",
         )
