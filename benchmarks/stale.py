@@ -276,8 +276,8 @@ UNMOVED = {
         "491ff18ce156",
     ): f"{_SIDES}, and points are read so that no error quotes them",
     ("privlp/problem/public_part.py", "42ddae7dc0d1", "efd07096f787"): _SIDES,
-    ("privlp/methods/perturbed_prices.py", "745e3b77bb1b", "1530e5f009d0"): "no price is -0",
-    ("privlp/methods/perturbed_prices.py", "d275b37580b5", "1530e5f009d0"): "names",
+    ("privlp/methods/perturbed_prices.py", "745e3b77bb1b", "098794800c6f"): "no price is -0",
+    ("privlp/methods/perturbed_prices.py", "d275b37580b5", "098794800c6f"): "names",
     (
         "privlp/privacy/noise/bits.py",
         "265d89351600",
