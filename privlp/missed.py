@@ -42,7 +42,10 @@ class MissedRows:
         """From a count at the point that is released, whose noise has this deviation."""
         doubt = cls.doubt(sigma)
         low, high = (float(min(max(end, 0.0), largest_n)) for end in (count - doubt, count + doubt))
-        return cls(math.ceil(low), math.floor(high), _PROBABILITY if sigma else 1.0)
+        ends = math.ceil(low), math.floor(high)
+        if ends[0] > ends[1]:  # no whole number lies between
+            ends = math.floor(low), math.ceil(high)
+        return cls(*ends, _PROBABILITY if sigma else 1.0)
 
     @staticmethod
     def doubt(sigma: float) -> float:

@@ -143,6 +143,12 @@ def test_a_warning_is_given_if_and_only_if_s_may_be_passed():
         assert told == (found.missed.high > 25)
 
 
+@pytest.mark.parametrize(("count", "ends"), [(3.3, (3, 4)), (-3.3, (0, 0)), (303.3, (300, 300))])
+def test_the_interval_is_none_the_wrong_way_round(count, ends):
+    missed = MissedRows.of(count, 0.1, 300)
+    assert (missed.low, missed.high) == ends
+
+
 def test_what_the_warning_says():
     assert MissedRows(3, 40, 0.9).warning(40, 1.0) == ""
     assert MissedRows(3, 40, 0.9).warning(30, 1.0) == (
