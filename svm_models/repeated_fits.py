@@ -79,7 +79,13 @@ def warn_if_repeated(estimator: Any, eps: float, delta: float) -> None:
     number = _number_of_fits(outer)
     kind = type(estimator).__name__
     each = f"(eps, delta) = ({eps:g}, {delta:g})"
-    if number is None:
+    if _prices_differ(outer):
+        fits = "several fits" if number is None else f"{number} fits"
+        found = (
+            f"{_said(outer)} makes {fits} of {kind} without a shared budget."
+            " Each is a release, at an (eps, delta) of its own: together they cost up to the sum."
+        )
+    elif number is None:
         found = (
             f"{_said(outer)} makes several fits of {kind} without a shared budget."
             f" Each is a release at {each}, and k of them cost up to k times as much together."
@@ -138,6 +144,20 @@ def _number_of_fits(outer: list[FrameType]) -> int | None:
         splits = getattr(told.f_locals.get("cv"), "n_splits", None)
         return splits if isinstance(splits, int) else None
     return None
+
+
+def _prices_differ(outer: list[FrameType]) -> bool:
+    """Whether eps or delta, or the estimator itself, is among the parameters that are tried."""
+    tried: set[str] = set()
+    estimators = False
+    for values in (frame.f_locals for frame in outer):
+        candidates = values.get("candidate_params")
+        for one in candidates if isinstance(candidates, list) else []:
+            tried.update(one)
+            estimators = estimators or any(hasattr(value, "fit") for value in one.values())
+        if isinstance(values.get("param_name"), str):
+            tried.add(values["param_name"])
+    return estimators or any(name.split("__")[-1] in ("eps", "delta") for name in tried)
 
 
 def _repeats_in(frame: FrameType) -> bool:

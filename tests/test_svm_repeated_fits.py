@@ -16,6 +16,7 @@ from sklearn.model_selection import (
     cross_val_score,
     cross_validate,
     learning_curve,
+    validation_curve,
 )
 from sklearn.pipeline import make_pipeline
 
@@ -54,6 +55,24 @@ def said(call):
             " budget. Each is a release: together they cost up to (eps, delta) = (3.5, 0).",
         ),
         (lambda: GridSearchCV(SVC, GRID, cv=3, refit=False).fit(X, Y), "makes 6 fits"),
+        (
+            lambda: GridSearchCV(SVC, {"eps": [0.1, 2.0]}, cv=2).fit(X, Y),
+            "makes 5 fits of OutputPerturbationSVC without a shared budget. Each is a release, at an"
+            " (eps, delta) of its own: together they cost up to the sum.",
+        ),
+        (
+            lambda: GridSearchCV(
+                make_pipeline(RandomFourierFeatures(), SVC),
+                {"outputperturbationsvc": [SVC, READ]},
+                cv=2,
+            ).fit(X, Y),
+            "at an (eps, delta) of its own",
+        ),
+        (
+            lambda: validation_curve(SVC, X, Y, param_name="eps", param_range=[0.1, 2.0], cv=2),
+            "makes several fits of OutputPerturbationSVC without a shared budget. Each is a release,"
+            " at an (eps, delta) of its own",
+        ),
         (lambda: cross_val_score(SVC, X, Y, cv=4), "cross_val_score of scikit-learn makes 4 fits"),
         (
             lambda: cross_validate(SVR, X, X[:, 0], cv=2),
