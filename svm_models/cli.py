@@ -102,10 +102,10 @@ def _fit(
     """Train PrivateLPSVC on the records in the CSV file FILE.
 
     It holds numbers separated by commas, and a column of labels. With --header, or if --label is
-    an entry of it, line 1 names the columns, and they are printed: a line that holds a number is
-    never taken for names. Else columns go by their numbers. Scale the columns before, by public
-    numbers; records of a norm beyond --data-norm are scaled down. There is no intercept: for one,
-    add a column of ones.
+    an entry of it and none of the two labels, line 1 names the columns, and they are printed: a
+    line that holds a number is never taken for names. Else columns go by their numbers. Scale the
+    columns before, by public numbers; records of a norm beyond --data-norm are scaled down. There
+    is no intercept: for one, add a column of ones.
 
     One record may be replaced; their number, the names of the columns and the two labels are
     public. Errors about FILE tell numbers of lines and columns, never what stands there. They are
@@ -114,7 +114,7 @@ def _fit(
     from svm_models import PrivateLPSVC  # noqa: PLC0415 (needs scikit-learn, and says so)
 
     budget = None if budget_file is None else _opened(budget_file)
-    records = read_csv_file(file, label, header)
+    records = read_csv_file(file, label, header, options["classes"])
     svm = PrivateLPSVC(**options, budget=budget, random_state=seed).fit(records.X, records.y)
     weights = svm.coef_[0].tolist()
     negative, positive = svm.classes_.tolist()

@@ -11,6 +11,7 @@ import csv
 import io
 import math
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +41,10 @@ class CsvFile:
 
 
 def read_csv_file(
-    path: str | os.PathLike[str], label: str | None = None, header: bool | None = None
+    path: str | os.PathLike[str],
+    label: str | None = None,
+    header: bool | None = None,
+    classes: Collection[str] = (),
 ) -> CsvFile:
     """Read numbers separated by commas, and labels from one column.
 
@@ -51,7 +55,9 @@ def read_csv_file(
         The name of the column of labels, or its number from 1; the last by default.
     header : bool, optional
         Whether the first line names the columns. ``None``: it does if `label` is one of its
-        entries, and does not if it holds a number; else that is an error.
+        entries and no class, and does not if it holds a number; else that is an error.
+    classes : collection of str
+        What labels are called. Such an entry may be the label of a record.
 
     Raises
     ------
@@ -69,7 +75,7 @@ def read_csv_file(
             f"{path!r}, line {number}: found one column; features and a label are expected,"
             " separated by commas."
         )
-    has_names = _names_columns(path, number, first, label, header)
+    has_names = _names_columns(path, number, first, None if label in classes else label, header)
     names = (
         [name.strip() for name in first]
         if has_names
