@@ -359,6 +359,7 @@ def test_refuses_offsets_that_are_no_finite_number(offset):
         ({"row_names": ["a"]}, "1 row names were given for 2 rows"),
         ({"variable_names": ["x", "y"]}, "2 variable names were given for 3 variables"),
         ({"row_names": 5}, "row names must be"),
+        ({"name": "a\udc80"}, "name must be text that can be written to a file"),
         ({"A": pd.DataFrame(A, columns=["x", "x", "y"])}, "variable names must be distinct"),
         ({"A": pd.DataFrame(A, index=["r", "r"])}, "row names must be distinct"),
     ],

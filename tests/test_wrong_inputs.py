@@ -625,6 +625,17 @@ def test_what_no_system_takes_for_a_path_is_refused(path):
         str(caught.value).encode()
 
 
+def test_names_of_files_that_are_no_utf8_text(tmp_path):
+    odd = f"{tmp_path}/a\udc80"
+    HARD.to_mps(odd + ".mps")
+    assert np.array_equal(LinearProgram.from_mps(odd + ".mps").b, HARD.b)
+    pd.DataFrame({"x": [1.0], "b": [2.0]}).to_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "rows.parquet").rename(odd + ".parquet")
+    for path in (odd + ".parquet", tmp_path):
+        with pytest.raises(InvalidProblemError, match="names are UTF-8 text"):
+            LinearProgram.from_parquet(path, [1.0], "b")
+
+
 def test_integers_are_refused_with_the_reason():
     given = {"c": np.ones(D), "A_ub": A, "b_ub": np.ones(N)}
     for none in (None, 0, [0] * D):

@@ -329,7 +329,7 @@ def write_model(lp: ProgramData, path: str | os.PathLike[str]) -> None:
     )
     try:
         with whole_file(location) as unfinished:
-            if highs.writeModel(os.fspath(unfinished)) == highspy.HighsStatus.kError:
+            if highs.writeModel(os.fsencode(unfinished)) == highspy.HighsStatus.kError:
                 raise ReadError(refusal)
             # HiGHS does not report a full disk.
             if unfinished.is_file() and not _has_last_line(unfinished):

@@ -16,6 +16,7 @@ from privlp.checks import frozen
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
 from privlp.files import path_of
 from privlp.problem.row_source import Found, RowSource, inspected
+from privlp.unquoted import unquoted
 
 # Entries of a block, about: 32 megabytes in double precision.
 _ENTRIES = 2**22
@@ -222,12 +223,18 @@ def _files(path: Path) -> list[Path]:
             raise InvalidParameterError(
                 f"There is no file or folder {str(path)!r}.", parameter="path"
             )
-        return [path]
-    files = sorted(file for file in path.rglob("*.parquet") if file.is_file())
+        files = [path]
+    else:
+        files = sorted(file for file in path.rglob("*.parquet") if file.is_file())
     if not files:
         raise InvalidParameterError(
             f"Folder {str(path)!r} has no *.parquet file.", parameter="path"
         )
+    unquoted(
+        "".join(map(str, files)).encode,
+        "PyArrow opens only files whose names are UTF-8 text. Rename the file.",
+        "path",
+    )
     return files
 
 

@@ -139,3 +139,4 @@ def _check_options(lp: ProgramData) -> None:
         raise InvalidParameterError(
             f"name must be a string, got {type(lp.name).__name__}.", parameter="name"
         )
+    unquoted(lp.name.encode, "name must be text that can be written to a file (UTF-8).", "name")
