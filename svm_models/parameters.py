@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privlp import InvalidParameterError
-from privlp.checks import positive, real
+from privlp.checks import is_integer, positive, real
 from privlp.privacy.limits import validated_budget
 
 #: Smaller ones are noise alone. Parts of them would be below what prices of draws resolve, so that
@@ -91,7 +91,7 @@ def whole(value: Any, name: str, most: int) -> int:
     InvalidParameterError
         If it is anything else.
     """
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+    if not is_integer(value) or value < 1:
         shown = value if isinstance(value, int | float | np.number) else type(value).__name__
         raise InvalidParameterError(
             f"{name} must be a positive integer, got {shown}.", parameter=name

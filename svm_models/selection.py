@@ -302,7 +302,10 @@ def _listed(estimators: Any) -> list[Any]:
             parameter="estimators",
         )
     candidates = list(estimators) if isinstance(estimators, Sequence) else [None]
-    if not all(hasattr(one, "fit") and hasattr(one, "get_params") for one in candidates):
+    if not all(
+        hasattr(one, "fit") and hasattr(one, "get_params") and not isinstance(one, type)
+        for one in candidates
+    ):
         raise InvalidParameterError(
             "estimators must be a list of private classifiers, such as PrivateLPSVC().",
             parameter="estimators",

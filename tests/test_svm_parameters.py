@@ -186,6 +186,7 @@ def attempted(call):
             "threshold_share must be at least 0.001, got 9.99989e-321: so small a share of eps",
         ),
         (lambda: PrivateLPSVC(rounds=10**9), "rounds must be at most 1,000,000"),
+        (lambda: PrivateLPSVC(rounds=np.timedelta64(1, "s")), "rounds must be a positive integer"),
         (lambda: PrivateLPSVC(radius=1e300), "radius times data_norm must be between 1e-09 and"),
         (lambda: OutputPerturbationSVC(reg=1e221), "reg must be between 1e-300 and 1e+100"),
         (lambda: OutputPerturbationSVC(h=1e-320), "h must be between 1e-09 and 0.5"),

@@ -165,6 +165,7 @@ def test_a_shared_budget_is_charged_once():
     [
         ([], {}, "estimators is empty"),
         (GRID[0], {}, "must be a list of private classifiers, not one"),
+        ([type(GRID[0])], {}, "must be a list of private classifiers, such as"),
         ([HuberSVC()], {}, r"Candidate 0 \(HuberSVC\) may learn from records without paying"),
         (
             [make_pipeline(StandardScaler(), GRID[0])],
