@@ -22,6 +22,8 @@ from privlp.unquoted import unquoted
 #: Public numbers that are multiplied and divided have sizes between these.
 SMALLEST, LARGEST = 1e-100, 1e100
 _LEAST_PROBABILITY, _LEAST_COMPLEMENT = 1e-5, 1e-12
+# Texts that messages quote have so many characters at most.
+_SHORT = 40
 #: What messages say of probabilities.
 PROBABILITY = "a probability between 0 and 1 (at least 1e-5, at most 1 - 1e-12)"
 
@@ -57,7 +59,7 @@ def positive(value: Any, name: str, *, finite: bool = False) -> float:
     number = real(value, name) if is_real(value) else np.nan
     if not number > 0 or (finite and number == np.inf):
         raise InvalidParameterError(
-            f"{name} must be a positive {'finite ' if finite else ''}number, got {value!r}.",
+            f"{name} must be a positive {'finite ' if finite else ''}number, got {shown(value)}.",
             parameter=name,
         )
     return number
@@ -81,6 +83,16 @@ def of_usual_size(value: Any, name: str) -> float:
     return number
 
 
+def shown(value: Any) -> str:
+    """What messages say was given: a number or a short text, and of anything else its kind alone.
+
+    An array in the wrong place may hold rows, and its length tells how many there are.
+    """
+    short = isinstance(value, str) and len(value) <= _SHORT
+    told = value is None or isinstance(value, bool | np.bool_) or is_real(value) or short
+    return repr(value) if told else type(value).__name__
+
+
 def require_flag(value: Any, name: str) -> None:
     """Refuse what is neither True nor False.
 
@@ -90,7 +102,9 @@ def require_flag(value: Any, name: str) -> None:
         If it is anything else.
     """
     if not isinstance(value, bool | np.bool_):
-        raise InvalidParameterError(f"{name} must be True or False, got {value!r}.", parameter=name)
+        raise InvalidParameterError(
+            f"{name} must be True or False, got {shown(value)}.", parameter=name
+        )
 
 
 def whole(value: Any, name: str, *, bits: int = 53) -> int:
@@ -103,7 +117,7 @@ def whole(value: Any, name: str, *, bits: int = 53) -> int:
     """
     if not is_integer(value) or value < 1:
         raise InvalidParameterError(
-            f"{name} must be a positive integer, got {value!r}.", parameter=name
+            f"{name} must be a positive integer, got {shown(value)}.", parameter=name
         )
     if value > 2**bits:
         raise InvalidParameterError(f"{name} must be at most 2^{bits}.", parameter=name)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from privlp.checks import whole
+from privlp.checks import shown, whole
 from privlp.errors import InvalidParameterError, ReadError
 
 #: A packed file may hold this many bytes when it is unpacked, unless the caller allows more.
@@ -36,7 +36,9 @@ def path_of(path: Any, name: str = "path") -> str:
             return location
     except (TypeError, ValueError):
         pass  # raised below: this error would stay as the context
-    raise InvalidParameterError(f"{name} must be the path of a file, got {path!r}.", parameter=name)
+    raise InvalidParameterError(
+        f"{name} must be the path of a file, got {shown(path)}.", parameter=name
+    )
 
 
 def is_packed(path: str | os.PathLike[str]) -> bool:

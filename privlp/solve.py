@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import is_one_of, positive, require_flag, warn_of_large_delta
+from privlp.checks import is_one_of, positive, require_flag, shown, warn_of_large_delta
 from privlp.errors import (
     InvalidParameterError,
     MostlyNoiseWarning,
@@ -329,7 +329,7 @@ def _planned(task: Task, method: str | Method, methods: Sequence[Method]) -> tup
             return known.name, known.plan(task)
     names = ", ".join(repr(known.name) for known in methods)
     raise InvalidParameterError(
-        f"method must be 'auto' or one of {names}; got {method!r}.", parameter="method"
+        f"method must be 'auto' or one of {names}; got {shown(method)}.", parameter="method"
     )
 
 

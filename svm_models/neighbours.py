@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privlp import ConstraintPrivate, InvalidParameterError, InvalidProblemError
-from privlp.checks import is_one_of
+from privlp.checks import is_one_of, shown
 from privlp.privacy.mechanisms.laplace import LaplaceCount
 from svm_models.account import Account
 
@@ -104,7 +104,8 @@ def accounted(relation: Any, nominal_n: Any) -> ConstraintPrivate:
     """
     if not is_one_of(relation, RELATIONS):
         raise InvalidParameterError(
-            f"relation must be 'replace' or 'add-remove', got {relation!r}.", parameter="relation"
+            f"relation must be 'replace' or 'add-remove', got {shown(relation)}.",
+            parameter="relation",
         )
     if nominal_n is not None and not adds_or_removes(relation):
         raise InvalidParameterError(

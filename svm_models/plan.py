@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from tabulate import tabulate
 
 from privlp import InvalidParameterError, UnsupportedProblemError, Verdict
+from privlp.checks import shown
 from privlp.privacy import LaplaceMechanism
 from svm_models.forecast import Part
 from svm_models.neighbours import SHARE_OF_THE_COUNT, accounted
@@ -192,7 +193,7 @@ def _records(estimator: PrivateLinearRegressor, n_samples: Any) -> int:
 def _require_positive(value: Any, name: str, most: int) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise InvalidParameterError(
-            f"{name} must be a positive integer, got {value!r}.", parameter=name
+            f"{name} must be a positive integer, got {shown(value)}.", parameter=name
         )
     if int(value) > most:
         raise InvalidParameterError(f"{name} must be at most {most:,}.", parameter=name)

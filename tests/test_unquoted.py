@@ -7,7 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privlp import InvalidParameterError, InvalidProblemError, LinearProgram, NotPrivateWarning
+from privlp import (
+    ConstraintPrivate,
+    InvalidParameterError,
+    InvalidProblemError,
+    LinearProgram,
+    NotPrivateWarning,
+    PrivLPError,
+    ScalarPrivate,
+    solve,
+)
 from privlp.unquoted import unquoted
 
 SECRET = "Ann, HIV+"
@@ -130,3 +139,36 @@ def test_blocks_that_cannot_be_read_are_not_quoted():
         with pytest.raises(InvalidProblemError) as caught:
             read()
         assert "Ann" not in everything_told(caught.value)
+
+
+ROWS = [
+    np.array([7.654321, -7.654321, 1.0]),
+    [[7.654321, 1.0]] * 3,
+    (7.654321, 1.0, 1.0),
+    {"Ann": 7.654321},
+]
+
+
+@pytest.mark.parametrize("rows", ROWS, ids=lambda rows: type(rows).__name__)
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda rows: LinearProgram([1.0], [[1.0]], [1.0], sense=rows),
+        lambda rows: ConstraintPrivate(change=rows),
+        lambda rows: ConstraintPrivate("add-remove", nominal_n=rows),
+        lambda rows: ConstraintPrivate(rows_per_record=rows),
+        lambda rows: ScalarPrivate(1.0, norm=rows),
+        lambda rows: ScalarPrivate(1.0, zeros=rows),
+        *(
+            lambda rows, name=name: solve(
+                LinearProgram([1.0], [[1.0]], [1.0]), 1.0, 1e-6, 1, **{name: rows}
+            )
+            for name in ("method", "opt", "feasible", "prices", "progress", "time_limit", "width")
+        ),
+    ],
+)
+def test_no_message_quotes_rows_that_stand_in_the_wrong_place(given, rows):
+    with pytest.raises(PrivLPError) as caught:
+        given(rows)
+    assert "7.654321" not in everything_told(caught.value)
+    assert "Ann" not in everything_told(caught.value)

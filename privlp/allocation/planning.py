@@ -13,7 +13,7 @@ from privlp.allocation.advice import advice_of
 from privlp.allocation.demand import rounding
 from privlp.allocation.losses import ROUGH, losses_of
 from privlp.allocation.sizes import Sizes
-from privlp.checks import PROBABILITY, is_probability
+from privlp.checks import PROBABILITY, is_probability, shown
 from privlp.errors import InvalidParameterError
 from privlp.privacy import (
     Accountant,
@@ -164,7 +164,7 @@ def planned(sizes: Sizes, ledger: Accountant, feasible: float | None) -> Allocat
     """
     if feasible is not None and not is_probability(feasible):
         raise InvalidParameterError(
-            f"feasible must be {PROBABILITY}, or None; got {feasible!r}.",
+            f"feasible must be {PROBABILITY}, or None; got {shown(feasible)}.",
             parameter="feasible",
         )
     # No part of delta is needed; to search for a use of it would take long, and gain little.

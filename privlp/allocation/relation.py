@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from privlp.checks import is_integer, is_one_of
+from privlp.checks import is_integer, is_one_of, shown
 from privlp.errors import InvalidParameterError
 from privlp.privacy.relation import AccountedRelation
 
@@ -40,13 +40,13 @@ class PersonPrivate:
     def __post_init__(self) -> None:
         if not is_one_of(self.change, ("replace", "add-remove")):
             raise InvalidParameterError(
-                f"change must be 'replace' or 'add-remove', got {self.change!r}.",
+                f"change must be 'replace' or 'add-remove', got {shown(self.change)}.",
                 parameter="change",
             )
         n = self.nominal_n
         if n is not None and (not is_integer(n) or not 1 <= n <= 2**40):
             raise InvalidParameterError(
-                f"nominal_n must be a positive integer of at most 2^40, got {n!r}.",
+                f"nominal_n must be a positive integer of at most 2^40, got {shown(n)}.",
                 parameter="nominal_n",
             )
         if (self.change == "add-remove") != (n is not None):

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from privlp.checks import PROBABILITY, is_one_of, is_probability
+from privlp.checks import PROBABILITY, is_one_of, is_probability, shown
 from privlp.errors import (
     BudgetExceededError,
     InvalidParameterError,
@@ -154,7 +154,8 @@ def protecting(relation: NeighbourRelation, feasible: str | float | None) -> lis
     certain = is_one_of(feasible, ("always",))
     if not certain and not is_probability(feasible):
         raise InvalidParameterError(
-            f"feasible must be None, 'always' or {PROBABILITY}, such as 0.99; got {feasible!r}.",
+            f"feasible must be None, 'always' or {PROBABILITY}, such as 0.99; got"
+            f" {shown(feasible)}.",
             parameter="feasible",
         )
     promising = always if certain else probably

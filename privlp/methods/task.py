@@ -19,6 +19,9 @@ from privlp.regions.optimum import require_optimum
 from privlp.relations.base import NeighbourRelation
 from privlp.relations.constraint_private import ConstraintPrivate
 
+# A width is a bound on rows, or one on entries of A and one on b.
+_BOUNDS = 2
+
 
 @dataclass(frozen=True)
 class Task:
@@ -66,7 +69,12 @@ class Task:
         if self.s is not None:
             real(self.s, "s")
         if self.width is not None:
-            for bound in np.ravel(np.array(self.width, dtype=object)):
+            bounds = np.ravel(np.array(self.width, dtype=object))
+            if len(bounds) > _BOUNDS:
+                raise InvalidParameterError(
+                    "width must be one bound, or a pair of bounds.", parameter="width"
+                )
+            for bound in bounds:
                 positive(bound, "width", finite=True)
         self.accuracy()
         require_flag(self.prices, "prices")

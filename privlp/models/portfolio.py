@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import PROBABILITY, is_probability, positive, real
+from privlp.checks import PROBABILITY, is_probability, positive, real, shown
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.models.inputs import column, each, labels, names_along, positive_everywhere, table
 from privlp.models.model import FloatArray, Model
@@ -89,7 +89,7 @@ def cvar_portfolio(
     public_bound = positive(bound, "bound", finite=True)
     if not is_probability(beta):
         raise InvalidParameterError(
-            f"beta must be {PROBABILITY}, got {beta!r}: 0.95 for the worst 5 %.",
+            f"beta must be {PROBABILITY}, got {shown(beta)}: 0.95 for the worst 5 %.",
             parameter="beta",
         )
     outcomes = table(returns, "returns", "scenarios by assets").clip(-public_bound, public_bound)

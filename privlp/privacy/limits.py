@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, TypeAlias
 
-from privlp.checks import LARGEST, SMALLEST, is_one_of, real
+from privlp.checks import LARGEST, SMALLEST, is_one_of, real, shown
 from privlp.errors import InvalidParameterError
 
 Composition: TypeAlias = Literal["adaptive", "planned", "basic"]
@@ -52,6 +52,6 @@ def require_composition(composition: Any) -> None:
     """
     if not is_one_of(composition, ("adaptive", "planned", "basic")):
         raise InvalidParameterError(
-            f"composition must be 'adaptive', 'planned' or 'basic', got {composition!r}.",
+            f"composition must be 'adaptive', 'planned' or 'basic', got {shown(composition)}.",
             parameter="composition",
         )

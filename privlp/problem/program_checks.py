@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import frozen, is_one_of, real
+from privlp.checks import frozen, is_one_of, real, shown
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem import row_labels, validation
 from privlp.problem.dask_rows import is_dask
@@ -128,7 +128,7 @@ def _check_options(lp: ProgramData) -> None:
     """Sense, offset and name."""
     if not is_one_of(lp.sense, ("min", "max")):
         raise InvalidParameterError(
-            f"sense must be 'min' or 'max', got {lp.sense!r}.", parameter="sense"
+            f"sense must be 'min' or 'max', got {shown(lp.sense)}.", parameter="sense"
         )
     set_fields(lp, offset=real(lp.offset, "offset"))
     if not np.isfinite(lp.offset):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from privlp.checks import of_usual_size, real
+from privlp.checks import of_usual_size, real, shown
 from privlp.errors import InvalidParameterError
 
 
@@ -58,7 +58,8 @@ def require_optimum(opt: Any) -> None:
         range_of(opt)
     elif _is_sequence(opt) or not math.isfinite(real(opt, "opt")):
         raise InvalidParameterError(
-            f"opt must be a finite number, or a range (low, high), got {opt!r}.", parameter="opt"
+            f"opt must be a finite number, or a range (low, high), got {shown(opt)}.",
+            parameter="opt",
         )
     else:
         _require_usual_size(opt)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import as_floats, frozen, is_one_of, real
+from privlp.checks import as_floats, frozen, is_one_of, real, shown
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
@@ -207,7 +207,7 @@ def require_zeros(zeros: Any) -> None:
     """
     if not is_one_of(zeros, ("private", "public")):
         raise InvalidParameterError(
-            f"zeros must be 'private' or 'public', got {zeros!r}.", parameter="zeros"
+            f"zeros must be 'private' or 'public', got {shown(zeros)}.", parameter="zeros"
         )
 
 

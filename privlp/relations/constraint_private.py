@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from privlp.checks import is_one_of, whole
+from privlp.checks import is_one_of, shown, whole
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
 from privlp.problem.standard_form import StandardForm
@@ -70,7 +70,7 @@ class ConstraintPrivate(NeighbourRelation):
     def __post_init__(self) -> None:
         if not is_one_of(self.change, ("replace", "add-remove")):
             raise InvalidParameterError(
-                f"change must be 'replace' or 'add-remove', got {self.change!r}.",
+                f"change must be 'replace' or 'add-remove', got {shown(self.change)}.",
                 parameter="change",
             )
         object.__setattr__(self, "rows_per_record", whole(self.rows_per_record, "rows_per_record"))

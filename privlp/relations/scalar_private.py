@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import shown
 from privlp.errors import InvalidParameterError
 from privlp.problem.data import ProgramData
 from privlp.problem.standard_form import StandardForm
@@ -86,7 +87,7 @@ class ScalarPrivate(BoundedChange):
         name = {"1.0": "1"}.get(str(self.norm), str(self.norm))
         if name not in ("inf", "1"):
             raise InvalidParameterError(
-                f"norm must be 'inf' or '1', got {self.norm!r}.", parameter="norm"
+                f"norm must be 'inf' or '1', got {shown(self.norm)}.", parameter="norm"
             )
         object.__setattr__(self, "norm", name)
         require_zeros(self.zeros)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privlp.checks import shown
 from privlp.errors import InvalidParameterError
 from svm_models.datasets.records import Records
 from svm_models.datasets.schema import Schema
@@ -29,7 +30,7 @@ def check_preprocessing(preprocessing: Any) -> str:
     if not isinstance(preprocessing, str) or preprocessing not in _SCALINGS:
         known = ", ".join(map(repr, _SCALINGS))
         raise InvalidParameterError(
-            f"preprocessing must be one of {known}, got {preprocessing!r}.",
+            f"preprocessing must be one of {known}, got {shown(preprocessing)}.",
             parameter="preprocessing",
         )
     return preprocessing
