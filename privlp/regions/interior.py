@@ -17,6 +17,9 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Less slack than this, in units of the ranges, and a row counts as an equality.
 FLAT = 1e-7
+# A row with more slack than the first number is not flat. Slack beyond the second counts for
+# nothing in the search for such rows, so that few linear programs find all of them.
+_SLACK, _ENOUGH = 10 * FLAT, 20 * FLAT
 _MOST_CENTRED, _CENTRING_STEPS, _CENTRED = 400, 30, 1e-3
 _OPTIMAL = highspy.HighsModelStatus.kOptimal
 
@@ -64,10 +67,12 @@ def flat_rows(
             )
         )
         lower = np.concatenate([np.full(m, -np.inf), e])
-        bounds = np.vstack([np.tile([-np.inf, np.inf], (d, 1)), np.tile([0.0, 1.0], (len(own), 1))])
+        bounds = np.vstack(
+            [np.tile([-np.inf, np.inf], (d, 1)), np.tile([0.0, _ENOUGH], (len(own), 1))]
+        )
         cost = np.concatenate([np.zeros(d), -np.ones(len(own))])
         status, found = optimum(cost, everything, lower, np.concatenate([sides, e]), bounds)
-        free = own[found[d:] > 10 * FLAT] if status == _OPTIMAL else own[:0]
+        free = own[found[d:] > _SLACK] if status == _OPTIMAL else own[:0]
         if not free.size:
             return flat
         flat[free] = False
