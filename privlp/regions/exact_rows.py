@@ -58,12 +58,14 @@ class ExactRows:
         A product is split into two doubles whose sum it is (Dekker 1971); Shewchuk's algorithm
         (1997), Python's ``fsum``, adds them up.
         """
-        found = np.empty(len(rows))
-        for k, i in enumerate(rows.tolist()):
-            span = slice(self._C.indptr[i], self._C.indptr[i + 1])
-            high, low = _product(self._C.data[span], z[self._C.indices[span]])
-            found[k] = math.fsum([self._f[i], *(-high).tolist(), *(-low).tolist()])
-        return found
+        some = self._C[rows]
+        high, low = ((-part).tolist() for part in _product(some.data, z[some.indices]))
+        ends = some.indptr.tolist()
+        found = [
+            math.fsum([side, *high[first:last], *low[first:last]])
+            for side, first, last in zip(self._f[rows].tolist(), ends, ends[1:], strict=False)
+        ]
+        return np.array(found)
 
     def settled(self, z: FloatArray, wanted: IntArray | None = None) -> FloatArray:
         """A point that breaks no row, next to a point that breaks rows by little or none.
