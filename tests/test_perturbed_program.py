@@ -20,7 +20,7 @@ from privlp.problem.standard_form import StandardForm
 from privlp.regions.exact_minimum import ExactMinima, ExactPoint
 from privlp.regions.exact_rows import ExactRows
 from privlp.regions.public_rows import PublicRows, UnboundedRegionError
-from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
+from privlp.regions.quadratic import distance_to_minimum, fitted_prices, likely_tight, minimum
 from privlp.regions.ranges import tightened
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows.in_coordinates import RowsInCoordinates, shares_of_norm
@@ -430,6 +430,20 @@ def test_quadratic_programs_in_integers(seed, turned, steep):
     assert np.abs(rest).max() <= 1e-9 * steep
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_clarabel_tells_rows_apart_that_are_nearly_parallel(seed):
+    """The rows with a price, found in integers, are among those that it takes for tight."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0.2, 0.8, 8)
+    A, lower, upper = hostile_regions.narrow_and_parallel(rng, 8, x)
+    C = sp.csc_array(np.vstack([A, -A, np.eye(8), -np.eye(8)]))
+    f = np.concatenate([upper, -lower, np.ones(8), np.zeros(8)])
+    gradient, slack = rng.normal(size=8), f - C @ x
+    found = ExactMinima(C, f, x).of(np.eye(8), gradient, x)
+    tight = likely_tight(np.eye(8), gradient, C, slack)
+    assert set(np.flatnonzero(found.prices > 0)) <= set(tight)
+
+
 @settings(max_examples=examples(60), deadline=None)
 @given(seed=seeds)
 def test_certificates_in_integers_bound_the_distance(seed):
@@ -626,6 +640,20 @@ def test_every_minimum_on_a_hostile_region_is_certified(kind, hard):
         in_integers += watched.exact
     if kind == "narrow and nearly parallel":
         assert in_integers > 0
+
+
+def test_doubles_give_up_soon_where_they_stand_still(monkeypatch):
+    """At a degenerate corner they are as near as they can be, and certify nothing."""
+    lp, eps = hostile_regions.program("degenerate", 1019, hard=True)
+    certified, calls = PerturbedProgram._certified, []
+    monkeypatch.setattr(
+        PerturbedProgram, "_certified", lambda *given: calls.append(1) or certified(*given)
+    )
+    with hostile_regions.Watched() as watched, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        solve(lp, eps, 1e-6, lp.private.sum() // 10, method="perturbed", rng=1019)
+    assert watched.exact > 0
+    assert len(calls) <= 8 * watched.minima
 
 
 def test_a_region_too_thin_is_refused_as_such_before_anything_is_charged():

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.regions.quadratic import distance_to_minimum, fitted_prices, minimum
+from privlp.regions.quadratic import distance_to_minimum, fitted_prices, likely_tight, minimum
 from privlp.regions.reduced import ReducedPolytope
 from privlp.rows import limbs
 from privlp.rows.door import Rows
@@ -24,13 +24,14 @@ FloatArray = npt.NDArray[np.float64]
 _HALVINGS = 40
 _NEAR_ENOUGH = 0.02
 # The search starts with a softness larger by these factors, and takes this many steps at each. If
-# violations are hardly softened, as without noise, it starts with many more, and takes more steps:
-# until F falls by less than a share of the softness.
+# violations are hardly softened, as without noise, it starts with many more, and takes more steps.
+# No more are taken where F falls by less than a share of the softness.
 _SOFTER = (64.0, 8.0)
 _MUCH_SOFTER = (8.0**6, 8.0**5, 8.0**4, 8.0**3)
 _STEPS_ON_THE_WAY, _STEPS_IF_SHARP, _NO_FALL = 2, 60, 1e-2
-# Doubles have done what they can where so many steps in a row bring no point half as near.
-_NEWTON_STEPS, _STUCK = 60, 12
+# Doubles have done what they can where more steps than this in a row bring no point half as near:
+# the second number counts where a step is no longer than the tolerance.
+_NEWTON_STEPS, _STUCK, _STUCK_IF_SHORT = 60, 12, 2
 # Slopes balance where rows of K with no more slack leave so small a share of the costs. They are
 # looked for with more softness too, by these factors.
 _BALANCE, _NEARLY_TIGHT, _BALANCED = 1e-4, 1e-5, tuple(8.0**k for k in range(1, 7))
@@ -110,11 +111,10 @@ class PerturbedProgram:
             if distance <= tolerance:
                 return z
             nearest, since = (distance, 0) if distance < 0.5 * nearest else (nearest, since + 1)
-            if since > _STUCK and not sharp:
-                break
             bent = self._fewest_bent() * 2.0 ** (number // _DOUBLED_EVERY)
             step, fall = self._step(z, gradient, self.softness, bent, sharp=sharp)
-            if fall < 0 and not sharp:
+            short = float(np.linalg.norm(step)) <= tolerance
+            if not sharp and (fall < 0 or since > (_STUCK_IF_SHORT if short else _STUCK)):
                 break
             if not sharp or fall > _NO_FALL * self.softness:
                 z = self._gone(z, step, self.softness)
@@ -127,15 +127,18 @@ class PerturbedProgram:
         that of projected gradients. Nothing but a certificate ends the search.
         """
         minima, damping, diagonal = self.region.exact_minima, 0.0, np.diag_indices(len(z))
-        tight = self.region.exact.near(z)
+        tight = None
         for number in itertools.count(1):
             self.rows.update(SmoothedRows.go_to, z)
             gradient = self._gradient(z, self.softness)
             hessian = self._fine_curvature()
             hessian[diagonal] += self.strength + damping
-            found, moved = minima.of(hessian, gradient, z, tight.tolist()), False
+            if tight is None:
+                slack = np.maximum(self.region.slack(z), 0.0)
+                tight = likely_tight(hessian, gradient, self.region.C, slack)
+            found, moved = minima.of(hessian, gradient, z, tight), False
             if found is not None:
-                tight = np.flatnonzero(found.prices > 0)
+                tight = np.flatnonzero(found.prices > 0).tolist()
                 self.rows.update(SmoothedRows.go_to, found.rounded)
                 distance = minima.distance(
                     found,
@@ -161,7 +164,7 @@ class PerturbedProgram:
         self.rows.update(SmoothedRows.go_to, z)
         for factor in (_MUCH_SOFTER if sharp else ()) + _SOFTER:
             softness, bent = self.softness * factor, self._fewest_bent()
-            enough = _NO_FALL * softness if sharp else -math.inf
+            enough = _NO_FALL * softness
             z = self._newton(z, softness, on_the_way, bent=bent, enough=enough, sharp=sharp)
         return z
 

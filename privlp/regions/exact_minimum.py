@@ -220,6 +220,8 @@ class _Search:
         """Take rows for tight whose prices are then not negative."""
         unbound = self._y
         for row in rows:
+            if len(self._tight) == len(unbound):
+                break
             own = self._direction(row)
             falls, new = self._against(own)
             if new > int(own @ own) >> (_BITS + _NEW):

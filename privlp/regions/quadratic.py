@@ -11,6 +11,9 @@ from scipy.optimize import nnls
 FloatArray = npt.NDArray[np.float64]
 
 _TOLERANCE = 1e-9
+# Hessians are positive definite and need hardly any. Clarabel's own, 1e-8, hides how rows that are
+# nearly parallel differ.
+_REGULARISATION = 1e-12
 _FEASIBLE = 1e-13
 _WRONG_SIGN = 1e-9
 _CHANGES_OF_FACE = 10
@@ -52,11 +55,28 @@ def _minimum(
     hessian: FloatArray, gradient: FloatArray, rows: sp.csc_array, slack: FloatArray
 ) -> FloatArray:
     """The step, as far as the libraries find it."""
-    size = max(float(np.abs(gradient).max()), float(hessian.diagonal().max()), 1e-300)
-    step, prices = _by_clarabel(hessian / size, gradient / size, rows, slack)
-    tight = prices > np.maximum(slack - rows @ step, 0.0)
-    better = refined(hessian, gradient, rows, slack, tight, wrong_sign=_WRONG_SIGN * size)
+    step, _, tight = _by_clarabel(hessian, gradient, rows, slack)
+    wrong_sign = _WRONG_SIGN * _size(hessian, gradient)
+    better = refined(hessian, gradient, rows, slack, tight, wrong_sign=wrong_sign)
     return step if better is None else better
+
+
+def likely_tight(
+    hessian: FloatArray, gradient: FloatArray, rows: sp.csc_array, slack: FloatArray
+) -> list[int]:
+    """Rows that may be tight at the step of :func:`minimum`, those of the largest prices first."""
+    try:
+        _, prices, tight = _by_clarabel(hessian, gradient, rows, slack)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # a panic of Clarabel is no Exception
+        return []
+    return [row for row in np.argsort(-prices).tolist() if tight[row]]
+
+
+def _size(hessian: FloatArray, gradient: FloatArray) -> float:
+    """What Clarabel is to take for 1."""
+    return max(float(np.abs(gradient).max()), float(hessian.diagonal().max()), 1e-300)
 
 
 def refined(
@@ -91,21 +111,24 @@ def refined(
 
 def _by_clarabel(
     hessian: FloatArray, gradient: FloatArray, rows: sp.csc_array, slack: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The step, and the prices of the rows."""
+) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
+    """The step, the prices of the rows in units of their own, and whether rows seem tight."""
+    size = _size(hessian, gradient)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
+    settings.static_regularization_constant = _REGULARISATION
     settings.max_threads = 1
     solution = clarabel.DefaultSolver(
-        sp.csc_matrix(sp.triu(sp.csc_matrix(hessian))),
-        gradient,
+        sp.csc_matrix(np.triu(hessian / size)),
+        gradient / size,
         sp.csc_matrix(rows),
         slack,
         [clarabel.NonnegativeConeT(len(slack))],
         settings,
     ).solve()
-    return np.array(solution.x), np.array(solution.z)
+    step, prices = np.array(solution.x), np.array(solution.z)
+    return step, prices, prices > np.maximum(slack - rows @ step, 0.0)
 
 
 def _on_face(
