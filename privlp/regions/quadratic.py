@@ -74,9 +74,43 @@ def likely_tight(
     return [row for row in np.argsort(-prices).tolist() if tight[row]]
 
 
-def _size(hessian: FloatArray, gradient: FloatArray) -> float:
+def _size(hessian: FloatArray | sp.dia_array, gradient: FloatArray) -> float:
     """What Clarabel is to take for 1."""
     return max(float(np.abs(gradient).max()), float(hessian.diagonal().max()), 1e-300)
+
+
+def nearest_step(
+    way: FloatArray, rows: sp.csc_array, slack: FloatArray, equalities: int
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """The step nearest to `way` with rows @ step <= slack, and which rows are tight, by Clarabel.
+
+    The first rows are equalities, and left out of the tight ones. The step is 0 where Clarabel
+    gives up, as in :func:`minimum`.
+    """
+    try:
+        step, _, tight = _by_clarabel(sp.eye_array(len(way)), -way, rows, slack, equalities)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # a panic of Clarabel is no Exception
+        step = np.full_like(way, np.nan)
+    if not np.isfinite(step).all():
+        return np.zeros_like(way), np.zeros(len(slack) - equalities, dtype=bool)
+    return step, tight[equalities:]
+
+
+def polished_step(
+    way: FloatArray, rows: sp.csc_array, slack: FloatArray, tight: npt.NDArray[np.bool_]
+) -> FloatArray | None:
+    """The step of :func:`nearest_step` to working precision, from a guess of its tight rows.
+
+    None if no such guess comes true.
+    """
+    wrong_sign = _WRONG_SIGN * max(float(np.abs(way).max()), 1.0)
+    try:
+        step = refined(np.eye(len(way)), -way, rows, slack, tight, wrong_sign=wrong_sign)
+    except np.linalg.LinAlgError:
+        return None
+    return step if step is not None and np.isfinite(step).all() else None
 
 
 def refined(
@@ -110,9 +144,16 @@ def refined(
 
 
 def _by_clarabel(
-    hessian: FloatArray, gradient: FloatArray, rows: sp.csc_array, slack: FloatArray
+    hessian: FloatArray | sp.dia_array,
+    gradient: FloatArray,
+    rows: sp.csc_array,
+    slack: FloatArray,
+    equalities: int = 0,
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
-    """The step, the prices of the rows in units of their own, and whether rows seem tight."""
+    """The step, the prices of the rows in units of their own, and whether rows seem tight.
+
+    The first rows are equalities.
+    """
     size = _size(hessian, gradient)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -120,11 +161,11 @@ def _by_clarabel(
     settings.static_regularization_constant = _REGULARISATION
     settings.max_threads = 1
     solution = clarabel.DefaultSolver(
-        sp.csc_matrix(np.triu(hessian / size)),
+        sp.csc_matrix(sp.triu(sp.csc_matrix(hessian / size))),
         gradient / size,
         sp.csc_matrix(rows),
         slack,
-        [clarabel.NonnegativeConeT(len(slack))],
+        [clarabel.ZeroConeT(equalities), clarabel.NonnegativeConeT(len(slack) - equalities)],
         settings,
     ).solve()
     step, prices = np.array(solution.x), np.array(solution.z)

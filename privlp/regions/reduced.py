@@ -12,11 +12,12 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
+from privlp.regions.box import Box
 from privlp.regions.exact_minimum import ExactMinima
 from privlp.regions.exact_rows import ExactRows
 from privlp.regions.interior import FLAT, central_point, flat_rows, point_inside
 from privlp.regions.public_rows import CONTRADICTION, PublicRows, finite_ranges
-from privlp.regions.quadratic import minimum
+from privlp.regions.quadratic import minimum, nearest_step, polished_step
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -24,6 +25,9 @@ FloatArray = npt.NDArray[np.float64]
 # that it is small, the share is of their range, not of 1.
 _FIXED = 1e-9
 _DEPENDENT = 1e-9
+# In more coordinates a nearest point is found in the variables, whose rows are sparse. It is
+# polished if rounding makes its distance longer by this share.
+_FEW, _PRECISE = 50, 1e-6
 # A wider range, and its square is no number.
 _WIDEST = 1e100
 _SINGLE_POINT = (
@@ -165,9 +169,28 @@ class ReducedPolytope:
         Not :meth:`within`, which draws all coordinates towards the interior point: where K is flat
         in one direction and wide in another, a small step out of K would cost a long one within.
         """
+        if (self.slack(z) >= 0).all():
+            return z
+        if self._box is not None:
+            return self.within(self._box.nearest(z))
         base = self.within(z)
-        step = minimum(np.eye(self.size), base - z, self.C, np.maximum(self.slack(base), 0.0))
-        return self.within(base + step)
+        slack = np.maximum(self.slack(base), 0.0)
+        if self._sparse is None or self.size <= _FEW:
+            return self.within(base + minimum(np.eye(self.size), base - z, self.C, slack))
+        rows, equalities = self._sparse
+        way = z - base if self.basis is None else self.basis @ (z - base)
+        sides = np.append(np.zeros(equalities), slack)
+        step, tight = nearest_step(way, rows, sides, equalities)
+        found = base + (step if self.dual is None else self.dual @ step)
+        near = self.within(found)
+        if np.linalg.norm(near - z) > (1 + _PRECISE) * np.linalg.norm(found - z):
+            better = polished_step(z - base, self.C, slack, tight)
+            near = near if better is None else self.within(base + better)
+        return near
+
+    @cached_property
+    def _box(self) -> Box | None:
+        return Box.of(self.C, self.f)
 
     def turned(self, scale: FloatArray) -> ReducedPolytope:
         """The same polytope in coordinates z' with z = scale z'.
@@ -178,12 +201,13 @@ class ReducedPolytope:
             Symmetric, its eigenvalues 1 or larger. So no distance in z' is longer than in z.
         """
         new = copy.copy(self)
-        for cached in ("exact", "exact_minima", "radius"):
+        for cached in ("exact", "exact_minima", "radius", "_box"):
             new.__dict__.pop(cached, None)
         inverse: FloatArray = np.asarray(np.linalg.inv(scale), dtype=float)
         new.basis = scale if self.basis is None else self.basis @ scale
         new.dual = inverse if self.dual is None else inverse @ self.dual
         new.C, new.inside = sp.csc_array(self.C @ scale), inverse @ self.inside
+        new._sparse = None
         return new
 
     def reach(self, z: FloatArray, direction: FloatArray) -> float:
@@ -228,6 +252,11 @@ class ReducedPolytope:
             self.owner, self.per_side = self.owner[~flat], self.per_side[~flat]
         self.basis: FloatArray | None = None
         self.dual: FloatArray | None = None
+        # Equalities, how many there are, and rows below them, in the variables' units.
+        self._sparse: tuple[sp.csc_array, int] | None = (
+            sp.csc_array(sp.vstack([E, rows])),
+            E.shape[0],
+        )
         if E.shape[0]:
             self.basis = _null_space(E.toarray())
             if not self.basis.shape[1]:
