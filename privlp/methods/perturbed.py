@@ -237,9 +237,17 @@ def search_region(task: Task, public: PublicRows) -> tuple[ReducedPolytope, floa
 
     The bounds and public rows, if they bound all variables. Otherwise costs are bounded by a very
     large number, because a hint may be far too low. What rows vary by is then that of costs up to
-    the hint; without a hint it is not known: infinite.
+    the hint; without a hint it is not known: infinite. All methods of a request share it.
     """
     hint = largest_cost(task)
+    found: tuple[ReducedPolytope, float, bool] = task.public.once(
+        ("search region", hint), lambda: _search_region(public, hint)
+    )
+    return found
+
+
+def _search_region(public: PublicRows, hint: float | None) -> tuple[ReducedPolytope, float, bool]:
+    """That of :func:`search_region`, with the largest cost of the hint."""
     try:
         region = ReducedPolytope(public)
         return region, _typical(region), False

@@ -198,6 +198,8 @@ def model_of(
     return model
 
 
+# From the last basis HiGHS goes on without presolve. After so many steps a new start is better.
+_STEPS_FROM_LAST_BASIS = 1_000
 _CONCLUSIVE = (
     highspy.HighsModelStatus.kOptimal,
     highspy.HighsModelStatus.kInfeasible,
@@ -236,42 +238,99 @@ def priced_optimum(
 ) -> tuple[highspy.HighsModelStatus, FloatArray, FloatArray]:
     """As :func:`optimum`, with the change of the optimum per unit of each row's active side.
 
-    The tolerances of HiGHS are absolute, so the model is scaled first, by powers of two. Each row
-    gets a largest coefficient of about 1, x is measured in units of the median right-hand side, and
-    the largest cost is about 1. Fixed variables are taken out. If HiGHS reaches no conclusion, it
-    runs again without presolve.
+    The model is scaled first (:class:`_Scaled`). If HiGHS reaches no conclusion, it runs again
+    without presolve.
     """
-    rows, x = as_sparse(A), bounds[:, 0].copy()
-    free = np.flatnonzero(bounds[:, 0] < bounds[:, 1])
-    held = np.where(bounds[:, 0] < bounds[:, 1], 0.0, bounds[:, 0])
-    lower, upper = row_lower - rows @ held, row_upper - rows @ held
-    rows = sp.csr_array(rows[:, free])
-    by_row = _power_of_two(row_sizes(rows))
-    lower, upper = lower / by_row, upper / by_row
-    ends = np.abs(np.concatenate([lower, upper]))
-    ends = np.sort(ends[np.isfinite(ends) & (ends > 0)])
-    unit = float(_power_of_two(ends[(len(ends) - 1) // 2])) if len(ends) else 1.0
-    scaled = sp.csc_array(sp.diags_array(1.0 / by_row) @ rows) if len(by_row) else rows
+    scaled = _Scaled(A, row_lower, row_upper, bounds)
     largest_cost = float(_power_of_two(np.abs(cost).max(initial=0.0)))
-    model = model_of(
-        cost[free] / largest_cost,
-        scaled,
-        lower / unit,
-        upper / unit,
-        bounds[free] / unit,
-        sense=sense,
-    )
+    model = scaled.model(cost / largest_cost, sense)
     for presolve in ("choose", "off"):
         highs = quiet_highs(presolve=presolve, **(options or {}))
         if highs.passModel(model) == highspy.HighsStatus.kError:
-            return highspy.HighsModelStatus.kModelError, x, np.zeros(len(by_row))
+            prices = np.zeros(len(scaled.by_row))
+            return highspy.HighsModelStatus.kModelError, bounds[:, 0].copy(), prices
         status = run(highs)
         if status in _CONCLUSIVE:
             break
     found = highs.getSolution()
-    x[free] = np.asarray(found.col_value) * unit
-    prices = np.asarray(found.row_dual) if found.dual_valid else np.zeros(len(by_row))
-    return status, x, prices * largest_cost / by_row
+    prices = np.asarray(found.row_dual) if found.dual_valid else np.zeros(len(scaled.by_row))
+    return status, scaled.point(found.col_value), prices * largest_cost / scaled.by_row
+
+
+class _Scaled:
+    """Rows and bounds, scaled by powers of two: the tolerances of HiGHS are absolute.
+
+    Each row gets a largest coefficient of about 1, and x is measured in units of the median
+    right-hand side. Fixed variables are taken out.
+    """
+
+    def __init__(
+        self, A: Any, row_lower: FloatArray, row_upper: FloatArray, bounds: FloatArray
+    ) -> None:
+        rows, self.bounds = as_sparse(A), bounds
+        self.free = np.flatnonzero(bounds[:, 0] < bounds[:, 1])
+        held = np.where(bounds[:, 0] < bounds[:, 1], 0.0, bounds[:, 0])
+        lower, upper = row_lower - rows @ held, row_upper - rows @ held
+        rows = sp.csr_array(rows[:, self.free])
+        self.by_row = by_row = _power_of_two(row_sizes(rows))
+        self.lower, self.upper = lower / by_row, upper / by_row
+        ends = np.abs(np.concatenate([self.lower, self.upper]))
+        ends = np.sort(ends[np.isfinite(ends) & (ends > 0)])
+        self.unit = float(_power_of_two(ends[(len(ends) - 1) // 2])) if len(ends) else 1.0
+        scaled = sp.diags_array(1.0 / by_row) @ rows if len(by_row) else rows
+        self.rows = sp.csc_array(scaled)
+
+    def model(self, cost: FloatArray, sense: str = "min") -> highspy.HighsLp:
+        """The model with these costs."""
+        lower, upper, bounds = (
+            side / self.unit for side in (self.lower, self.upper, self.bounds[self.free])
+        )
+        return model_of(cost[self.free], self.rows, lower, upper, bounds, sense=sense)
+
+    def point(self, values: Any) -> FloatArray:
+        """The x of the values of a model's variables."""
+        x = self.bounds[:, 0].copy()
+        x[self.free] = np.asarray(values) * self.unit
+        return x
+
+
+class Optima:
+    """HiGHS on one model with several objectives, each time started from the last basis.
+
+    Parameters
+    ----------
+    A, row_lower, row_upper, bounds
+        As for :func:`optimum`.
+    """
+
+    def __init__(
+        self, A: Any, row_lower: FloatArray, row_upper: FloatArray, bounds: FloatArray
+    ) -> None:
+        self._program = A, row_lower, row_upper, bounds
+        self._scaled = _Scaled(*self._program)
+        self._highs: highspy.Highs | None = None
+        self._warm = True
+
+    def __call__(self, cost: FloatArray) -> tuple[highspy.HighsModelStatus, FloatArray]:
+        """As :func:`optimum`, which is asked where a start from the last basis leads nowhere."""
+        status = self._status(cost) if self._warm else None
+        if status == highspy.HighsModelStatus.kOptimal and self._highs is not None:
+            return status, self._scaled.point(self._highs.getSolution().col_value)
+        self._highs = None
+        self._warm &= status != highspy.HighsModelStatus.kIterationLimit
+        return optimum(cost, *self._program)
+
+    def _status(self, cost: FloatArray) -> highspy.HighsModelStatus:
+        """Run HiGHS with these costs."""
+        if self._highs is None:
+            self._highs = quiet_highs()
+            self._highs.passModel(self._scaled.model(cost))
+            return run(self._highs)
+        free = self._scaled.free
+        self._highs.setOptionValue("simplex_iteration_limit", _STEPS_FROM_LAST_BASIS)
+        self._highs.changeColsCost(len(free), np.arange(len(free), dtype=np.int32), cost[free])
+        self._highs.run()
+        return self._highs.getModelStatus()
 
 
 def row_sizes(A: sp.csr_array) -> FloatArray:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from privlp.checks import as_sparse
+from privlp.errors import PrivLPError
 from privlp.problem.data import KnownProgram, ProgramData, SoftPrices
 from privlp.problem.program_in_blocks import few_rows
 from privlp.problem.standard_form import StandardForm
@@ -94,6 +97,32 @@ class PublicPart:
     def largest_price(self) -> float | None:
         """Largest price of a private soft row, where prices are public; ``inf`` if one is hard."""
         return None if self.prices is None else self.prices.largest
+
+    @cached_property
+    def _made(self) -> dict[Any, tuple[Any, PrivLPError | None]]:
+        return {}
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` returns or raises; made once for all methods that a request is planned for.
+
+        It must follow from this part and from `key` alone.
+
+        Examples
+        --------
+        >>> from privlp import LinearProgram
+        >>> public = LinearProgram([1, 2], [[-1, -1]], [-2]).public()
+        >>> public.once("example", list) is public.once("example", list)
+        True
+        """
+        if key not in self._made:
+            try:
+                self._made[key] = make(), None
+            except PrivLPError as error:
+                self._made[key] = None, error
+        found, refusal = self._made[key]
+        if refusal is not None:
+            raise refusal
+        return found
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PublicPart):

@@ -16,6 +16,7 @@ from privlp.problem.standard_form import StandardForm
 from privlp.regions.exact_projection import ExactProjection
 from privlp.regions.optimum import is_range
 from privlp.regions.oracle import Leader, Oracle
+from privlp.regions.public_rows import growing
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -155,6 +156,7 @@ class PublicPolytope:
         its bound.
         """
         bounds, d = self.form.lp.bounds, len(self.form.lp.c)
+        self._require_ends()
         oracle = self._oracle()
         ends = np.tile([np.inf, -np.inf], (d, 1))
         unbounded, found = [], []
@@ -177,6 +179,17 @@ class PublicPolytope:
             raise self._unbounded(unbounded)
         self.middle = np.mean(found, axis=0)
         return ends[:, 0], ends[:, 1]
+
+    def _require_ends(self) -> None:
+        """Refuse a region with directions that nothing limits before other programs are solved."""
+        bounds, oracle = self.form.lp.bounds, self._oracle()
+        endless = growing(self._A, self._lower, self._upper, bounds, np.isinf(bounds.T))
+        for side, j in np.argwhere(endless).tolist():
+            cost = np.zeros(len(bounds))
+            cost[j] = (1.0, -1.0)[side]
+            if oracle.minimise(cost) is None:
+                named = np.flatnonzero(endless.any(axis=0))
+                raise self._unbounded(named[named >= j][:_NAMED].tolist())
 
     def _unbounded(self, variables: list[int]) -> UnsupportedProblemError:
         names = ", ".join(self.form.lp.variable_name(j) for j in variables)

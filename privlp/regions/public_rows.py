@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from privlp.errors import UnsupportedProblemError
 from privlp.problem.data import ProgramData
-from privlp.problem.highs_model import optimum
+from privlp.problem.highs_model import Optima, optimum
 from privlp.regions.ranges import tightened
 
 FloatArray = npt.NDArray[np.float64]
@@ -17,6 +17,8 @@ FloatArray = npt.NDArray[np.float64]
 #: Said where public rows and bounds have no point.
 CONTRADICTION = "The public rows and bounds contradict each other: no x satisfies them all."
 _NAMED = 3
+# A variable that may grow by 1 grows if it does by this.
+_GROWS = 0.5
 _OPTIMAL = highspy.HighsModelStatus.kOptimal
 _INFEASIBLE = highspy.HighsModelStatus.kInfeasible
 
@@ -58,7 +60,7 @@ def finite_ranges(
     """Least and largest value of each variable over some rows and the bounds, (d,) each.
 
     Interval arithmetic finds them, though perhaps wider than they are. Those that it leaves
-    infinite take a linear program each.
+    infinite take a linear program each: first those that directions of the region say are infinite.
 
     Raises
     ------
@@ -67,23 +69,58 @@ def finite_ranges(
     UnsupportedProblemError
         If there is no point.
     """
-    low, high = tightened(A, lower, upper, lp.bounds)
+    ends = tightened(A, lower, upper, lp.bounds)
+    infinite = [(side, int(j)) for side in (0, 1) for j in np.flatnonzero(~np.isfinite(ends[side]))]
+    if not infinite:
+        return ends
+    optima = Optima(A, lower, upper, lp.bounds)
+    endless = growing(A, lower, upper, lp.bounds, np.isinf(ends))
     unbounded: list[int] = []
-    for found, sign in ((low, 1.0), (high, -1.0)):
-        for j in np.flatnonzero(~np.isfinite(found)):
-            cost = np.zeros(len(low))
-            cost[j] = sign
-            status, x = optimum(cost, A, lower, upper, lp.bounds)
-            if status == _INFEASIBLE:
-                raise UnsupportedProblemError(CONTRADICTION)
-            if status != _OPTIMAL:
-                unbounded.append(int(j))
-                if len(unbounded) == _NAMED:
-                    raise _unbounded(lp, unbounded)
-            found[j] = x[j]
+    for side, j in sorted(infinite, key=lambda end: not endless[end]):
+        cost = np.zeros(len(lp.bounds))
+        cost[j] = (1.0, -1.0)[side]
+        status, x = optima(cost)
+        if status == _INFEASIBLE:
+            raise UnsupportedProblemError(CONTRADICTION)
+        if status != _OPTIMAL:
+            if endless[side, j]:  # as the other directions say, too
+                later = [other for at, other in infinite if endless[at, other] and other != j]
+                raise _unbounded(lp, [*unbounded, j, *later][:_NAMED])
+            unbounded.append(j)
+            if len(unbounded) == _NAMED:
+                break
+        ends[side][j] = x[j]
     if unbounded:
         raise _unbounded(lp, unbounded)
-    return low, high
+    return ends
+
+
+def growing(
+    A: sp.csr_array,
+    lower: FloatArray,
+    upper: FloatArray,
+    bounds: FloatArray,
+    ends: npt.NDArray[np.bool_],
+) -> npt.NDArray[np.bool_]:
+    """Which of these ends some direction leads to that no row and no bound limits, (2, d).
+
+    A linear program for least values, and one for largest: a direction in which as many variables
+    as can grow by 1. Tolerances may find too many; of variables without bounds some may be missed.
+    """
+    found = np.zeros((2, len(bounds)), dtype=bool)
+    rows = np.where(np.isfinite(lower), 0.0, -np.inf), np.where(np.isfinite(upper), 0.0, np.inf)
+    cone = np.where(np.isfinite(bounds), 0.0, [-np.inf, np.inf])
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        own = np.flatnonzero(ends[side])
+        if own.size:  # what they grow by is sign * (a number in [0, 1]) + the rest
+            both = sp.csr_array(sp.hstack([A, sign * A[:, own]]))
+            box = np.vstack([cone, np.tile([0.0, 1.0], (len(own), 1))])
+            cost = np.repeat([0.0, -1.0], [len(cone), len(own)])
+            status, by = optimum(cost, both, *rows, box)
+            if status == _OPTIMAL:
+                grows = sign * by[own] + by[len(cone) :]
+                found[side, own] = grows > _GROWS
+    return found
 
 
 def _unbounded(lp: ProgramData, variables: list[int]) -> UnboundedRegionError:
