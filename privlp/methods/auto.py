@@ -23,6 +23,8 @@ from privlp.relations.base import NeighbourRelation
 
 # So many variables or rows are many. Perturbed programs leave what is more difficult to the chain.
 _MANY, _MANY_ROWS, _NOISY = 15, 10_000, 2.0
+# Of more variables ranges are not looked for where another method says that rows are too few.
+_MOST_RANGES = 100
 
 
 class Proposals:
@@ -48,13 +50,34 @@ class Proposals:
         self.planned: dict[str, PlannedRun] = {}
         self.predictions: dict[str, Prediction] = {}
         self.reasons: dict[str, PrivLPError] = {}
-        for method in methods:
+        for method in sorted(methods, key=lambda method: method.needs_oracle):
+            if method.needs_oracle and self._in_vain():
+                self.reasons[method.name] = UnsupportedProblemError(
+                    "Not planned: there are too few rows, and the range of each variable would take"
+                    " linear programs.",
+                    parameter="s",
+                )
+                continue
             try:
                 run = self.planned[method.name] = method.plan(method.adapted(task))
                 if run.predict is not None:
                     self.predictions[method.name] = run.predict()
             except (InvalidParameterError, UnsupportedProblemError, BudgetExceededError) as error:
                 self.reasons[method.name] = error
+        self.reasons = {
+            method.name: self.reasons[method.name]
+            for method in methods
+            if method.name in self.reasons
+        }
+
+    def _in_vain(self) -> bool:
+        """Whether there are many variables, and too few rows for a method that is planned."""
+        bounds = self._task.lp.bounds
+        many = np.count_nonzero(bounds[:, 0] < bounds[:, 1]) > _MOST_RANGES
+        return bool(many) and any(
+            found.difficulty is not None and found.difficulty > found.hopeless
+            for found in self.predictions.values()
+        )
 
     def best(self, candidates: Sequence[Method]) -> str:
         """The candidate of the least predicted error.
