@@ -178,6 +178,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "scale": (*PRIVACY, *SOLVERS),
     "small": (*PRIVACY, *SOLVERS, "benchmarks/families/hard.py", "benchmarks/families/instance.py"),
+    "speed": (*PRIVACY, *SOLVERS, "benchmarks/families/hard.py", "benchmarks/families/instance.py"),
     "hostile_regions": (*PRIVACY, *_solved_by("perturbed")),
     "shadow_prices": (
         *PRIVACY,
