@@ -148,8 +148,8 @@ _ABOUT = (
     f"How long does a default solve take at ε = {EPS:g}, δ = {DELTA:g}, beside `staged` and the"
     " exact solve; and how long a plan that says that rows are too few? s is a twentieth of the"
     " private rows, on the map a fortieth. Times are those of the process, medians of"
-    f" {TURNS} turns in one run; compare them with each other. `staged` takes no public rows that do"
-    " more than bound the objective."
+    f" {TURNS} turns in one run; compare them with each other. `staged` takes no public rows that"
+    " do more than bound the objective."
 )
 
 if __name__ == "__main__":

@@ -276,7 +276,16 @@ UNMOVED = {
         "d05b532699a9",
         "491ff18ce156",
     ): f"{_SIDES}, and points are read so that no error quotes them",
-    ("privlp/problem/public_part.py", "42ddae7dc0d1", "efd07096f787"): _SIDES,
+    (
+        "privlp/problem/public_part.py",
+        "42ddae7dc0d1",
+        "7d66fe34c0e4",
+    ): f"{_SIDES}, and regions are made once for all methods",
+    (
+        "privlp/problem/public_part.py",
+        "efd07096f787",
+        "7d66fe34c0e4",
+    ): "regions are made once for all methods",
     ("privlp/methods/perturbed_prices.py", "745e3b77bb1b", "098794800c6f"): "no price is -0",
     ("privlp/methods/perturbed_prices.py", "d275b37580b5", "098794800c6f"): "names",
     (
