@@ -21,8 +21,8 @@ from privlp.methods.prediction import Prediction
 from privlp.methods.task import Task
 from privlp.relations.base import NeighbourRelation
 
-# So many variables or rows are many. Perturbed programs leave what is more difficult to the chain.
-_MANY, _MANY_ROWS, _NOISY = 15, 10_000, 2.0
+# So many variables are many. An end of a variable's range of at most this share of it is natural.
+_MANY, _NATURAL = 15, 1e-3
 # Of more variables ranges are not looked for where another method says that rows are too few.
 _MOST_RANGES = 100
 
@@ -97,12 +97,7 @@ class Proposals:
             if (difficulty := self.predictions[method.name].difficulty) is not None
         }
         if difficulties:
-            return next(
-                name
-                for name in in_order(self._task)
-                if name in difficulties
-                and not _leaves_it_to_the_chain(name, self.predictions[name], difficulties)
-            )
+            return next(name for name in in_order(self._task) if name in difficulties)
         # HiGHS takes many times longer than closed formulas: it is for regions without them.
         closed = [method for method in found if not method.needs_oracle] or found
         if closed:
@@ -130,31 +125,21 @@ class Proposals:
 
 
 def in_order(task: Task) -> list[str]:
-    """The methods for hard rows of which nothing is known, the best first, by public numbers.
+    """The methods for hard rows, the best first, by public numbers.
 
-    Where costs alone bound the variables, and these are many, a staged descent moves on the simplex
-    that they leave: its error grows with the logarithm of their number, that of a chain with its
-    root. Of few variables and many rows, or where public rows are added to such costs, stages of
-    perturbed programs make more. All other regions, and small programs, are for the chain:
-    docs/results/small.md.
+    Where costs bound many variables from ends that are natural ones, because the range is far
+    larger or not bounded at all, a staged descent moves on the simplex that they leave: its error
+    grows with the logarithm of their number, that of a chain with its root. All else is for the
+    chain: docs/results/small.md.
     """
     lp = task.lp
-    free = lp.bounds[:, 0] < lp.bounds[:, 1]
-    cheapest = np.where(lp.sign * lp.c[free] > 0, lp.bounds[free, 0], lp.bounds[free, 1])
-    bounded = bool(lp.c[free].all() and np.isfinite(cheapest).all())
-    if np.count_nonzero(free) >= _MANY:
-        return ["staged", *(["perturbed", "chain"] if bounded else ["chain", "perturbed"])]
-    if bounded and task.n >= _MANY_ROWS:
-        return ["perturbed", "staged", "chain"]
-    return ["chain", "perturbed", "staged"]
-
-
-def _leaves_it_to_the_chain(
-    name: str, prediction: Prediction, others: Mapping[str, object]
-) -> bool:
-    """Whether a method does worse than the chain would, where noise is so large."""
-    difficulty = prediction.difficulty or 0.0
-    return name == "perturbed" and "chain" in others and difficulty > _NOISY
+    low, high = lp.bounds[lp.bounds[:, 0] < lp.bounds[:, 1]].T
+    cost = lp.sign * lp.c[lp.bounds[:, 0] < lp.bounds[:, 1]]
+    cheapest = np.where(cost > 0, low, high)
+    natural = cost.all() and (np.abs(cheapest) <= _NATURAL * (high - low)).all()
+    if natural and np.isfinite(cheapest).all() and len(cost) >= _MANY:
+        return ["staged", "chain", "perturbed"]
+    return ["chain", "staged", "perturbed"]
 
 
 def protecting(relation: NeighbourRelation, feasible: str | float | None) -> list[Method]:
@@ -223,9 +208,6 @@ def best_run(task: Task, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
                 planned = None
                 with suppress(InvalidParameterError, UnsupportedProblemError, BudgetExceededError):
                     planned = by_name[name].plan(by_name[name].adapted(task))
-                    predicted = planned.predict and planned.predict()
-                    if predicted and _leaves_it_to_the_chain(name, predicted, by_name):
-                        planned = None
                 if planned is not None:
                     _refuse_unused_width(task, by_name[name])
                     return name, planned

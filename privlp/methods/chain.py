@@ -9,7 +9,7 @@ from typing import Any
 
 from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.methods.base import Method, PlannedRun
-from privlp.methods.chain_charges import ChainCharges, ChainDraws
+from privlp.methods.chain_charges import ChainCharges
 from privlp.methods.chain_search import ChainSearch
 from privlp.methods.checked import Checked, last_target
 from privlp.methods.perturbed import Perturbed, search_region
@@ -23,33 +23,36 @@ from privlp.rows.door import Rows
 
 # Noise on all coordinates over s, in rows, up to which most draws succeed; and so many times that
 # the result is mostly noise. What a draw leaves at the first, of what a row varies by.
-_DIFFICULT, _HOPELESS, _LEAVES = 0.2, 1.7, 0.1
+_DIFFICULT, _HOPELESS, _LEAVES = 0.18, 1.7, 0.1
 
 
 class Chain(Method):
     """Find a deep point, then cheaper ones, by noisy projected descents; keep the safest.
 
-    First noisy counts find a point with few missed rows on a public way. Descents without a cost
-    lead away from the rows, to a deep point. Stages from there minimise smoothed violations and
-    costs, ever sharper. After each, counts on the segment to the deep point say where about s rows
-    are missed. Counts at the point that is returned say how many rows it misses; where they speak
-    against it, the safest point known is returned.
+    First noisy counts find a point with few missed rows on a public way, and how far each variable
+    moves from there before it reaches a few times s sides. Bounds that are far wider are replaced
+    by such moves, so loose bounds do not set the units. Descents without a cost, ever shorter, lead
+    away from the rows, to a deep point. Stages from there minimise smoothed violations and costs,
+    ever sharper. After each, counts on a curve to the deep point say where about s rows are missed.
+    Counts at the point that is returned say how many rows it misses; where they speak against it,
+    the safest point known is returned.
 
     *Neighbours*: constraint-private, one record with k rows, replaced, added or removed.
 
     *Sensitivity.* A slope is a sum over rows of s_i g_i with |g_i| <= 1 and s_i in [0, 1] (in
     [-1, 1] for the two sides of a row, which count as one vector). Replacing a record takes its
     vectors out and puts others in: the sum moves by at most 2v for v vectors, by v where records
-    are added or removed. Counts move by at most k. All points between are post-processing. Proof:
-    ``docs/proofs.md``, "A chain of descents".
+    are added or removed. Counts move by at most k, and a vector of d counts, one for each variable,
+    by at most k sqrt(d). All points between are post-processing. Proof: ``docs/proofs.md``, "A
+    chain of descents".
 
     *Budget.* All slopes and counts are charged together, before the first draw. Their shares follow
     from n, s, the number of coordinates, eps and delta.
 
     Without noise (eps = inf) it is ``"perturbed"``, whose limit is exact.
 
-    Source: noisy gradient descent (Bassily, Smith and Thakurta 2014) with adaptive steps (Duchi,
-    Hazan and Singer 2011).
+    Source: noisy gradients (Bassily, Smith and Thakurta 2014) in dual averaging (Nesterov 2009) with
+    adaptive steps (Duchi, Hazan and Singer 2011).
     """
 
     name = "chain"
@@ -89,8 +92,8 @@ class Chain(Method):
         difficulty = charges.difficulty / _DIFFICULT
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
-            of_search = ChainDraws.of(draws[:-1], last_target(task, charges.requests))
-            search = ChainSearch(task, rows, public, region, of_search)
+            target = last_target(task, charges.requests)
+            search = ChainSearch(task, rows, public, region, charges, charges.named(draws), target)
             return Checked(task, rows, search, draws[-1])
 
         return PlannedRun(
@@ -100,7 +103,7 @@ class Chain(Method):
                 self.name,
                 _LEAVES * difficulty * typical,
                 None,
-                charges.rounds,
+                5 + charges.stages,
                 charges.noise,
                 yardstick=None if math.isinf(typical) else typical,
                 difficulty=difficulty,

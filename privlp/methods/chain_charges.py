@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from privlp.methods.base import ChargeRequest
+from privlp.methods.chain_start import BY_VARIABLE, ON_THE_WAY, near_sides
 from privlp.methods.checked import check_request, share_of_check
 from privlp.methods.descent import noise_of_one_release
 from privlp.methods.perturbed_charges import secret_term
@@ -17,66 +18,86 @@ from privlp.methods.task import Task
 from privlp.privacy import ChargedDraws, GaussianMechanism
 
 # Noise on all coordinates, in rows, over s: below the first number a program is easy, beyond the
-# second hard. Shares are interpolated in its logarithm between the two.
+# second hard. Shares and numbers are interpolated in its logarithm between the two.
 _EASY, _HARD = 0.1, 1.0
-# Shares of the budget in easy and in hard programs.
-_START, _DEEP, _DEEP_COUNTS = (0.04, 0.1), (0.16, 0.34), (0.03, 0.05)
-_SLACK, _BETWEEN, _LAST = (0.03, 0.03), (0.1, 0.08), (0.12, 0.18)
-# Numbers of stages and of counts after each, in the last search.
-_STAGES, _COUNTS, _LAST_COUNTS = (5, 2), (5, 3), (7, 4)
-_START_COUNTS, _SLACK_COUNTS = 9, 6
-#: Rounds of each descent, and descents towards a deep point.
-ROUNDS, DEEP = 40, 2
+# Shares of the budget in easy and in hard programs; slopes have the rest.
+_START, _WAY, _WIDTHS = (0.04, 0.1), (0.01, 0.02), (0.04, 0.04)
+_DEEP, _SLACK, _BETWEEN, _LAST = (0.04, 0.05), (0.03, 0.03), (0.1, 0.08), (0.12, 0.18)
+_SLOPES = (0.0, 0.0)
+# Counts at the start, then to halve what is left of the way; of near sides, along the way and by
+# variable; of sides by their slack; after each stage; and in the last search.
+_LOGARITHMIC, _LINEAR = 10, (24, 0)
+_WAY_COUNTS, _WIDTH_COUNTS, _SLACK_COUNTS, _COUNTS, _LAST_COUNTS = 8, 6, 6, (5, 3), (7, 4)
+# Stages, rounds of slopes in all, and those of a descent to a deep point: at most so many of these,
+# each with a count.
+_STAGES, _ROUNDS, _OF_DEEP, _DESCENTS = (5, 2), (280, 160), (20, 40), (8, 3)
 
 
-@dataclass(frozen=True)
-class ChainDraws:
-    """The charged draws of a run, in the order in which they are charged."""
+class ChainDraws(NamedTuple):
+    """The charged draws of a run, in the order in which they are charged.
+
+    Attributes
+    ----------
+    start, deep, slack, between, last : ChargedDraws
+        Counts.
+    slopes : ChargedDraws
+        Sums of slopes of violations, for all descents.
+    way, widths : ChargedDraws or None
+        Counts of near sides, where noise leaves some to be told.
+    """
 
     start: ChargedDraws
+    slopes: ChargedDraws
     deep: ChargedDraws
-    deep_counts: ChargedDraws
     slack: ChargedDraws
-    ray: ChargedDraws
-    stages: Sequence[tuple[ChargedDraws, ChargedDraws]]
+    between: ChargedDraws
     last: ChargedDraws
-    last_target: float
-
-    @classmethod
-    def of(cls, draws: Sequence[ChargedDraws], last_target: float) -> ChainDraws:
-        """The draws by what they are for, and the rows that the last search may miss."""
-        stages = list(zip(draws[5:-1:2], draws[6:-1:2], strict=True))
-        start, deep, deep_counts, slack, ray = draws[:5]
-        return cls(start, deep, deep_counts, slack, ray, stages, draws[-1], last_target)
+    way: ChargedDraws | None = None
+    widths: ChargedDraws | None = None
 
 
 @dataclass(frozen=True)
 class ChainCharges:
-    """The mechanisms of a run.
+    """The mechanisms of a run, and how many of its draws are for what.
 
     A gradient is a sum of vectors s_i g_i with |g_i| <= 1: it moves between neighbours by what the
-    secret term of a perturbed program is charged for. A count moves by at most k.
+    secret term of a perturbed program is charged for. A count moves by at most k, and d counts at
+    once by at most k sqrt(d).
 
     Attributes
     ----------
     requests : list of (Mechanism, int, str)
+    near : (bool, bool)
+        Whether sides near a point are told from others: on the way, and for each variable.
     difficulty : float
         Noise of one release on all coordinates, in rows, over s.
+    logarithmic, of_deep, stages, counts : int
+        Counts on a logarithmic scale at the start; rounds of a descent to a deep point; stages; and
+        counts after each.
+    last_target : float
+        Rows that the last search may miss.
     """
 
-    requests: list[ChargeRequest]
+    requests: Sequence[ChargeRequest]
+    near: tuple[bool, bool]
     difficulty: float
-
-    @property
-    def rounds(self) -> int:
-        """Start, deep point, scale and last search, a round for each stage, and the check."""
-        return 5 + (len(self.requests) - 7) // 2
+    logarithmic: int
+    of_deep: int
+    stages: int
+    counts: int
 
     @property
     def noise(self) -> float:
-        """Deviation of a slope of the last stage, per unit of sensitivity."""
-        last: Any = self.requests[-4][0]
-        return float(last.sigma / last.sensitivity)
+        """Deviation of a slope, per unit of sensitivity."""
+        slopes: Any = self.requests[1][0]
+        return float(slopes.sigma / slopes.sensitivity)
+
+    def named(self, draws: Sequence[ChargedDraws]) -> ChainDraws:
+        """The charged draws by what they are for."""
+        near = iter(draws[6:])
+        start, slopes, deep, slack, between, last = draws[:6]
+        way, widths = (next(near) if told else None for told in self.near)
+        return ChainDraws(start, slopes, deep, slack, between, last, way, widths)
 
     @classmethod
     def of(cls, task: Task, s: float, size: int) -> ChainCharges:
@@ -89,43 +110,47 @@ class ChainCharges:
         def between(ends: tuple[float, float]) -> float:
             return ends[0] + hard * (ends[1] - ends[0])
 
-        stages = round(between(_STAGES))
-        shares = [_START, _DEEP, _DEEP_COUNTS, _SLACK, _BETWEEN, _LAST]
-        start, deep, deep_counts, slack, ray, last = map(between, shares)
-        descents = 1 - math.fsum(map(between, shares)) - share_of_check(task, s)
-        number = round(between(_COUNTS))
+        stages, counts, descents = (round(between(of)) for of in (_STAGES, _COUNTS, _DESCENTS))
+        variables = k * math.sqrt(task.lp.shape[1])
+        by_purpose: list[tuple[float, tuple[float, float], int, str]] = [
+            (k, _START, _LOGARITHMIC + round(between(_LINEAR)), "count missed rows on a way"),
+            (largest, _SLOPES, round(between(_ROUNDS)), "sum the slopes of violations"),
+            (k, _DEEP, descents, "count missed rows away from rows"),
+            (k, _SLACK, _SLACK_COUNTS, "count rows by their slack"),
+            (k, _BETWEEN, (stages + 1) * counts, "count missed rows between stages"),
+            (k, _LAST, round(between(_LAST_COUNTS)), "count missed rows in the last search"),
+        ]
+        by_side = [
+            (k, _WAY, _WAY_COUNTS, "count rows near a point"),
+            (variables, _WIDTHS, _WIDTH_COUNTS, "count rows near a point, by variable"),
+        ]
+        one, near = noise_of_one_release(task), (False, False)
+        for (moves, share, number, _), most in zip(by_side, (ON_THE_WAY, BY_VARIABLE), strict=True):
+            sigma = moves * one * math.sqrt(number / between(share))
+            near = (near[1], near_sides(s, task.n, sigma) <= most * task.n)
+        by_purpose += [request for request, told in zip(by_side, near, strict=True) if told]
+        shares = [between(share) for _, share, _, _ in by_purpose]
+        shares[1] = 1 - math.fsum(shares) - share_of_check(task, s)
 
         def make(intensity: float) -> list[ChargeRequest]:
-            def counts(share: float, number: int, purpose: str) -> ChargeRequest:
-                sigma = k * math.sqrt(number / share) / intensity
-                return GaussianMechanism(k, sigma), number, purpose
-
-            def slopes(share: float, number: int, purpose: str) -> ChargeRequest:
-                sigma = largest * math.sqrt(number / share) / intensity
-                return GaussianMechanism(largest, sigma), number, purpose
-
-            found = [
-                counts(start, _START_COUNTS, "count missed rows on a public ray"),
-                slopes(deep, DEEP * ROUNDS, "sum the slopes of violations, away from rows"),
-                counts(deep_counts, DEEP, "count missed rows"),
-                counts(slack, _SLACK_COUNTS, "count rows by their slack"),
-                counts(ray / (stages + 1), number, "count missed rows"),
-            ]
-            for _ in range(stages):
-                found += [
-                    slopes(descents / stages, ROUNDS, "sum the slopes of violations"),
-                    counts(ray / (stages + 1), number, "count missed rows"),
-                ]
-            return [
-                *found,
-                counts(last, round(between(_LAST_COUNTS)), "count missed rows"),
-                check_request(task, s, intensity),
-            ]
+            found: list[ChargeRequest] = []
+            for (moves, _, number, purpose), share in zip(by_purpose, shares, strict=True):
+                sigma = moves * math.sqrt(number / share) / intensity
+                found.append((GaussianMechanism(moves, sigma), number, purpose))
+            return [*found, check_request(task, s, intensity)]
 
         intensity = task.ledger.calibrate_together(
             lambda intensity: [(mechanism, number) for mechanism, number, _ in make(intensity)]
         )
-        return cls(make(intensity), difficulty)
+        return cls(
+            make(intensity),
+            near,
+            difficulty,
+            _LOGARITHMIC,
+            round(between(_OF_DEEP)),
+            stages,
+            counts,
+        )
 
 
 def _hardness(difficulty: float) -> float:

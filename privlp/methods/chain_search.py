@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.methods.chain_charges import DEEP, ROUNDS, ChainDraws
+from privlp.methods.chain_charges import ChainCharges, ChainDraws
+from privlp.methods.chain_start import FEW, SURE, Start, Starting
 from privlp.methods.crossing import Crossing
 from privlp.methods.perturbed_draws import NoisyCounts
 from privlp.methods.perturbed_regions import scaled_or
@@ -27,36 +28,30 @@ from privlp.rows.missed import MeasuredRows
 FloatArray = npt.NDArray[np.float64]
 Path = Callable[[float], FloatArray]
 
-# Logarithm of odds, along the way from the cheapest point to the far one.
-_ODDS = (-45.0, 9.0)
-# Few rows are missed where a count is at most this share of s, or this many deviations of noise.
-_FEW, _SURE = 0.5, 3.0
-# The start misses so many times s, or fewer.
-_OF_START = 2.5
-# So far beyond the start, in odds, costs end; so far lies the deep point of a way that leads to
-# rows that hold, which is one whose start has fewer than these odds.
-_ROOM, _DEEPER, _NEAR = 0.7, 1.3, -1.0
-# How far a candidate for the far end lies beyond the middle, as a share of what costs allow, and
-# at most.
-_TOWARDS, _FARTHEST = 0.98, 1e6
-# Softness of violations on the way to a deep point, and its first radius over the root of p.
-_DEEP_SOFTNESS, _DEEP_RADIUS = (0.3, 0.1), 0.5
+# On that way few rows are missed where a count is at most this share of s.
+_FEWER = 0.25
+# Softness of violations and length of the first descent to a deep point, in units of the region and
+# of its root of p; by what both shrink from one to the next; and the share of all rounds for them.
+_DEEP_SOFTNESS, _DEEP_LENGTH, _SHRINK, _MOST_ROUNDS = 0.3, 0.5, 0.4, 0.7
+# Where a smaller share of all rows is missed, a descent takes twice as many rounds as the last.
+_CLOSE = 1 / 6
 # Rows move inwards by this share of the softness.
 _DEEP_INWARDS, _INWARDS = 0.5, 0.8
+# Towards a far end that misses fewer rows, odds grow by this factor.
+_AWAY = 7.4
 # The scale: so many times s rows have less slack at the deep point; and a floor.
 _TIGHT, _LEAST_SLACK, _LOW_SLACK, _HIGH_SLACK = 2.0, 0.02, -20.0, 3.0
-# Softness of the stages in units of that slack; where there are fewer, the first ones of these.
-_SOFTNESS = {5: (0.5, 0.25, 0.12, 0.06, 0.03), 4: (0.5, 0.25, 0.12, 0.06), 3: (0.4, 0.2, 0.1)}
-_SOFTNESS_OF_TWO = (0.3, 0.12)
+# Softness of the stages in units of that slack; and stages end where so many times s rows are
+# missed. Of fewer stages these are the first ones, and the last ones.
+_SOFTNESS, _OF_FEW = (0.5, 0.25, 0.12, 0.06, 0.03), (0.3, 0.12)
+_TARGETS, _START_TARGET = (3.0, 2.0, 1.5, 1.2, 1.0), 3.0
 # The length of a descent in units of the softness.
 _LENGTH = 8.0
-# Stages end where so many times s rows are missed.
-_TARGETS, _START_TARGET = (3.0, 2.0, 1.5, 1.2, 1.0), 3.0
 # The force of costs, in rows: s, or this many times the noise; and its change where counts show
 # that a stage went too far, or not far enough.
 _FORCE, _CHANGE, _FAR_BACK, _FAR_BEYOND = 0.7, 1.4, 0.5, -0.3
 # A search leads beyond a point by this share of the way to it, at most; the last one by less.
-_BEYOND, _LAST_BEYOND, _WITHIN = 2.0, 1.5, 0.95
+_BEYOND, _LAST_BEYOND = 2.0, 1.5
 # Units of variables are this power of their share of room, or of the floor.
 _POWER, _LEAST_SHARE = 0.5, 0.1
 _SAFE = 0.97
@@ -72,7 +67,15 @@ class ChainSearch:
     public : PublicRows
     region : ReducedPolytope
         Where the search starts.
+    charges : ChainCharges
     draws : ChainDraws
+    last_target : float
+        Rows that the last search may miss.
+
+    Attributes
+    ----------
+    known : list of (float, (d,))
+        Points, each after the number of missed rows that it hardly ever exceeds.
     """
 
     def __init__(
@@ -81,18 +84,21 @@ class ChainSearch:
         rows: Rows[Any],
         public: PublicRows,
         region: ReducedPolytope,
+        charges: ChainCharges,
         draws: ChainDraws,
+        last_target: float,
     ) -> None:
-        self.rounds = 4 + len(draws.stages)
+        self.rounds = 4 + charges.stages
         self._lp, self._s = task.lp, task.density()
-        self._largest_n = task.largest_n
-        self._rows, self._public, self._region, self._draws = rows, public, region, draws
+        self._n, self._largest_n = task.n, task.largest_n
+        self._rows, self._charges, self._draws = rows, charges, draws
+        self._whole = self._public = public
+        self._region, self._last_target = region, last_target
         self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
-        best = public.best(public.cost)
-        self._cheapest = region.point(region.inside) if best is None else best
+        self._between = self._counts(draws.between)
         self.known: list[tuple[float, FloatArray]] = []
         self._trace: dict[str, list[Any]] = {}
-        self._x = self._cheapest
+        self._x = region.point(region.inside)
         self._steps = self._play()
 
     def step(self, t: int) -> None:  # noqa: ARG002 (the stages follow one another)
@@ -105,60 +111,32 @@ class ChainSearch:
         return Released(self._x, self._lp.objective(self._x), trace)
 
     def _play(self) -> Iterator[None]:
-        x, far, odds, good = self._started()
+        start = self._started()
         yield
-        region, rows = self._region, self._in_coordinates(self._region)
-        descents = [
-            (draw, counts, softness)
-            for (draw, counts), softness in zip(self._draws.stages, self._softness(), strict=True)
-        ]
-        if good and odds < _NEAR:
-            deep = region.point(region.within(region.coordinates(self._ray(far, odds + _DEEPER))))
-            extra = [(self._draws.deep, self._draws.deep_counts, descents[0][2])]
-            descents = extra + descents
-        else:
-            deep = self._deep_point(region, rows, x, far, odds, good=good)
+        deep = self._on_the_way(start) if start.leads_away else self._deep_point(start)
         self._note("deep point", deep)
         yield
-        slack = self._slack(region, rows, deep)
-        x = self._towards(self._draws.ray, deep, self._ray(far, odds), _START_TARGET, 0.0)[0]
+        region = self._region
+        slack = self._slack(region, deep)
+        stages = self._charges.stages
+        x, _ = self._towards(region, deep, start.x, _START_TARGET, 0.0, stages + 1)
         yield
-        force, targets = 1.0, _TARGETS[-len(self._draws.stages) :]
-        targets = targets[:1] * (len(descents) - len(targets)) + targets
-        for number, (draw, counts, softness) in enumerate(descents):
-            if number:
-                new = self._region_around(region, x)
+        force, softnesses = 1.0, _SOFTNESS if stages > 2 else _OF_FEW
+        for stage, softness in enumerate(softnesses[:stages]):
+            if stage:
+                self._bound_about(x)
+                new = self._in_units_of_room(x)
                 slack *= _mean_unit(region) / _mean_unit(new)
-                region, rows = new, self._in_coordinates(new)
-            start = region.within(region.coordinates(x))
-            found = region.point(
-                self._descended(
-                    draw,
-                    region,
-                    rows,
-                    start,
-                    softness=softness * slack,
-                    inwards=_INWARDS * softness * slack,
-                    length=_LENGTH * softness * slack,
-                    rounds=draw.remaining,
-                    force=force,
-                )
-            )
+                region = new
+            found = self._cheaper(region, x, softness * slack, force, stages - stage)
             self._note("x", found)
-            x, t = self._towards(counts, deep, found, targets[number], _BEYOND)
+            target = _TARGETS[stage - stages]
+            x, t = self._towards(region, deep, found, target, _BEYOND, stages - stage)
             self._note("calibrated x", x)
-            if t < _FAR_BEYOND:
-                force *= _CHANGE
-            elif t > _FAR_BACK:
-                force /= _CHANGE
-            if number >= len(descents) - len(self._draws.stages):
-                yield
-        self._finish(deep, x)
+            force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
+            yield
+        self._finish(region, deep, x)
         yield
-
-    def _softness(self) -> tuple[float, ...]:
-        """Softness of each stage."""
-        return _SOFTNESS.get(len(self._draws.stages), _SOFTNESS_OF_TWO)
 
     def _note(self, name: str, value: Any) -> None:
         self._trace.setdefault(name, []).append(value)
@@ -170,128 +148,132 @@ class ChainSearch:
     def _in_coordinates(self, region: ReducedPolytope) -> Rows[RowsInCoordinates]:
         return self._rows.keep(partial(RowsInCoordinates, region=region))
 
-    def _cost(self, x: FloatArray) -> float:
-        return float(self._public.cost @ x)
+    def _bound_costs(self, cap: float) -> None:
+        """The region ends at a cost."""
+        if self._public.cost.any():
+            ones = np.ones(len(self._public.cost))
+            self._region = scaled_or(self._region, self._public, cap, ones)
 
-    def _ray(self, far: FloatArray, odds: float) -> FloatArray:
-        """The point of the way from the cheapest to the far point with these odds."""
-        return self._cheapest + (far - self._cheapest) / (1 + math.exp(-odds))
+    def _bound_about(self, x: FloatArray) -> None:
+        """The region ends where moves of one variable have long passed the sides near a point."""
+        if np.isfinite(self._widths).any():
+            self._public = self._whole.narrowed(x - self._widths, x + self._widths)
+            self._region = scaled_or(self._region, self._public, self._region.cap, np.ones(len(x)))
 
-    def _started(self) -> tuple[FloatArray, FloatArray, float, bool]:
-        """A point with few missed rows on a public way; its far end, odds, and whether it is good.
+    def _started(self) -> Start:
+        """A point with few missed rows on a public way. The region ends where sides near it do."""
+        starting = Starting(self._measured, self._public, self._region, self._s, self._n)
+        start = starting.found(self._draws.start, self._draws.way, self._charges.logarithmic)
+        self.known = [(start.of_far, start.far), (start.bound, start.x)]
+        self._note("start", start.x)
+        self._widths = np.full(len(start.x), np.inf)
+        if self._draws.widths is not None:
+            self._widths = starting.widths(self._draws.widths, start.x)
+            self._bound_about(start.x)
+        if math.isfinite(start.on) and math.isfinite(start.bound):
+            self._bound_costs(float(self._public.cost @ start.at(min(start.share + start.on, 1.0))))
+        return start
 
-        The region ends a little above its cost.
-        """
-        region, s = self._region, self._s
-        ends = [region.point(region.inside)]
-        up = region.cost(self._public.cost)
-        if up.any():
-            up = up / np.linalg.norm(up)
-            reach = min(region.reach(region.inside, up), _FARTHEST)
-            ends.append(region.point(region.within(region.inside + _TOWARDS * reach * up)))
-        worst = self._public.best(-self._public.cost)
-        if worst is not None:
-            ends.append(worst)
-        counts = self._counts(self._draws.start)
-        found = [counts(end) for end in ends]
-        few = max(_FEW * s, _SURE * counts.sigma)
-        fine = [k for k, count in enumerate(found) if count <= few]
-        chosen = fine[0] if fine else int(np.argmin(found))
-        far = ends[chosen]
-        self.known.append((found[chosen] + 2 * counts.sigma, far))
-        target = max(_OF_START * s, _SURE * counts.sigma)
-        odds, count = counts.first_below(target, partial(self._ray, far), *_ODDS)
-        x = self._ray(far, odds)
-        if math.isfinite(count):
-            self.known.append((count + 2 * counts.sigma, x))
-        if odds < 0 and self._public.cost.any():
-            ones = np.ones(len(x))
-            cap = self._cost(self._ray(far, odds + _ROOM))
-            self._region = scaled_or(region, self._public, cap, ones)
-        self._note("start", x)
-        return x, far, odds, bool(fine)
-
-    def _deep_point(
-        self,
-        region: ReducedPolytope,
-        rows: Rows[RowsInCoordinates],
-        x: FloatArray,
-        far: FloatArray,
-        odds: float,
-        *,
-        good: bool,
-    ) -> FloatArray:
-        """Of two descents without a cost, the point that misses fewer rows; or the far end."""
-        counts, z = self._counts(self._draws.deep_counts), region.within(region.coordinates(x))
-        found: list[tuple[float, FloatArray]] = []
-        for number in range(DEEP):
-            softness = _DEEP_SOFTNESS[number]
-            z = self._descended(
-                self._draws.deep,
-                region,
-                rows,
-                z,
-                softness=softness,
-                inwards=_DEEP_INWARDS * softness,
-                length=_DEEP_RADIUS ** (number + 1) * math.sqrt(region.size),
-                rounds=ROUNDS,
-                force=None,
-            )
-            found.append((counts(region.point(z)), region.point(z)))
-        fewest, deep = min(found, key=lambda found: found[0])
-        known = self.known[0][0] - 2 * self._start_sigma
-        self.known.append((fewest + 2 * counts.sigma, deep))
-        if good and fewest > max(_FEW * self._s, known) + counts.sigma:
-            end = self._ray(far, odds + 2) if odds < 5 else far
-            return region.point(region.within(region.coordinates(end)))
+    def _on_the_way(self, start: Start) -> FloatArray:
+        """The next point of the way with few missed rows, in steps that double."""
+        counts, on = self._counts(self._draws.deep), start.on
+        few = max(_FEWER * self._s, SURE * counts.sigma)
+        while True:
+            deep = start.at(min(start.share + on, 1.0))
+            count = counts(deep)
+            if count <= few or not counts.left or start.share + on >= 1:
+                break
+            on *= 2
+        self._know(deep, count, counts)
+        if on > start.on:
+            self._bound_costs(float(self._public.cost @ deep))
         return deep
 
-    @property
-    def _start_sigma(self) -> float:
-        return float(self._draws.start.mechanism.sigma)  # type: ignore[attr-defined]
+    def _deep_point(self, start: Start) -> FloatArray:
+        """Of ever shorter descents without a cost, the point that misses the fewest rows.
+
+        Or a point near the far end, if that seems to miss fewer.
+        """
+        region, counts = self._region, self._counts(self._draws.deep)
+        rows, z = self._in_coordinates(region), region.within(region.coordinates(start.x))
+        few = max(FEW * self._s, SURE * counts.sigma)
+        rounds, left = self._charges.of_deep, self._draws.slopes.remaining
+        fewest, deep = math.inf, start.x
+        for number in range(counts.left):
+            softness = _DEEP_SOFTNESS * _SHRINK**number
+            length = _DEEP_LENGTH * _SHRINK**number * math.sqrt(region.size)
+            z = self._descended(region, rows, z, softness, _DEEP_INWARDS * softness, length, rounds)
+            count = counts(region.point(z))
+            if count < fewest:
+                fewest, deep = count, region.point(z)
+            used = left - self._draws.slopes.remaining
+            if fewest < _CLOSE * self._n:
+                rounds = min(2 * rounds, int(_MOST_ROUNDS * left - used))
+            if (number and fewest <= few) or used + max(rounds, 5) > _MOST_ROUNDS * left:
+                break
+        fewest = self._know(deep, fewest, counts)
+        if start.good and fewest > max(FEW * self._s, start.of_far) + counts.sigma:
+            return start.at(_AWAY * start.share / (1 + (_AWAY - 1) * start.share))
+        return deep
+
+    def _know(self, x: FloatArray, count: float, counts: NoisyCounts) -> float:
+        """Remember a point, after all counts that are left; how many rows it misses by these."""
+        found = [counts(x) for _ in range(counts.left)] or [count]
+        mean, doubt = float(np.mean(found)), 2 * counts.sigma / math.sqrt(len(found))
+        self.known.append((mean + doubt, x))
+        return mean
+
+    def _cheaper(
+        self, region: ReducedPolytope, x: FloatArray, softness: float, force: float, left: int
+    ) -> FloatArray:
+        """Where a descent at a price leads, if so many are left."""
+        slopes = self._draws.slopes
+        rounds = slopes.remaining // left
+        slope, sigma = region.cost(self._public.cost), float(slopes.mechanism.sigma)  # type: ignore[attr-defined]
+        noise = sigma * math.sqrt(region.size / rounds)
+        size = max(float(np.linalg.norm(slope)), 1e-300)
+        push = force * max(self._s, _FORCE * noise) / size * slope
+        rows, z = self._in_coordinates(region), region.within(region.coordinates(x))
+        inwards, length = _INWARDS * softness, _LENGTH * softness
+        return region.point(
+            self._descended(region, rows, z, softness, inwards, length, rounds, push)
+        )
 
     def _descended(
         self,
-        draw: ChargedDraws,
         region: ReducedPolytope,
         rows: Rows[RowsInCoordinates],
-        z: FloatArray,
-        *,
+        start: FloatArray,
         softness: float,
         inwards: float,
         length: float,
         rounds: int,
-        force: float | None,
+        push: FloatArray | float = 0.0,
     ) -> FloatArray:
-        """The mean of the last half of the points of a noisy adaptive descent.
+        """The mean of the last half of the points of a noisy dual averaging.
 
-        Without a force costs do not count. Each step is z - length * g / sqrt(sum of |g|^2), and
-        then the nearest point of the region (Duchi, Hazan and Singer 2011).
+        Each point is the one of the region nearest to start - length * G / sqrt(S), where G sums
+        the slopes up to there and S their squared norms (Nesterov 2009; Duchi, Hazan and Singer
+        2011). So noise in a slope averages out before it moves a variable off its bound.
         """
-        push = np.zeros(region.size)
-        if force is not None:
-            slope = region.cost(self._public.cost)
-            size, sigma = float(np.linalg.norm(slope)), float(draw.mechanism.sigma)  # type: ignore[attr-defined]
-            noise = sigma / math.sqrt(rounds) * math.sqrt(region.size)
-            if size > 0:
-                push = slope / size * max(self._s, _FORCE * noise) * force
-        squares, last = 0.0, np.zeros(region.size)
+        z, mean = start, np.zeros(region.size)
+        total, squares = np.zeros(region.size), 1e-300
         for t in range(rounds):
             rows.update(RowsInCoordinates.go_to, z)
-            total = rows.total(RowsInCoordinates.gradient, softness, inwards)
-            g = np.asarray(draw(limbs.value(total, of_rows=True))) + push
+            slopes = rows.total(RowsInCoordinates.gradient, softness, inwards)
+            g = np.asarray(self._draws.slopes(limbs.value(slopes, of_rows=True))) + push
+            total += g
             squares += float(g @ g)
-            z = z - length * g / math.sqrt(max(squares, 1e-300))
+            z = start - length / math.sqrt(squares) * total
             if region.slack(z).min() < 0:
                 z = region.nearest(z)
             if t >= rounds // 2:
-                last += z / (rounds - rounds // 2)
-        return last
+                mean += z / (rounds - rounds // 2)
+        return mean
 
-    def _slack(
-        self, region: ReducedPolytope, rows: Rows[RowsInCoordinates], deep: FloatArray
-    ) -> float:
+    def _slack(self, region: ReducedPolytope, deep: FloatArray) -> float:
         """The slack at the deep point that few rows fall short of, in the coordinates."""
+        rows = self._in_coordinates(region)
         rows.update(RowsInCoordinates.go_to, region.coordinates(deep))
         counts = NoisyCounts(rows, tight_rows, self._draws.slack)
         target = max(_TIGHT * self._s, 2 * counts.sigma)
@@ -302,46 +284,70 @@ class ChainSearch:
         return max(2.0**high, _LEAST_SLACK)
 
     def _towards(
-        self, draw: ChargedDraws, deep: FloatArray, x: FloatArray, target: float, beyond: float
+        self,
+        region: ReducedPolytope,
+        deep: FloatArray,
+        x: FloatArray,
+        target: float,
+        beyond: float,
+        left: int,
     ) -> tuple[FloatArray, float]:
-        """Where on the way from x to the deep point, at t = 1, so many times s rows are missed."""
-        counts = self._counts(draw)
-        path, low = self._path(deep, x, beyond)
+        """Where on the way from x to the deep point, at t = 1, so many times s rows are missed.
+
+        So many searches are left for the counts between stages.
+        """
+        counts = self._between
+        path = self._path(region, deep, x)
         crossing = Crossing(
             max(target * self._s, counts.sigma),
-            low,
+            -beyond,
             1.0,
             sigma=counts.sigma,
             most=float(self._largest_n),
         )
-        found = crossing.search(lambda t: counts(path(t)), counts.left)
+        found = crossing.search(lambda t: counts(path(t)), counts.left // left)
         return path(found), found
 
-    def _path(self, deep: FloatArray, x: FloatArray, beyond: float) -> tuple[Path, float]:
-        """The way from x at t = 0 to the deep point at t = 1, and how far before x it begins."""
-        region = self._region
-        way = region.coordinates(x) - region.coordinates(deep)
-        reach = region.reach(region.within(region.coordinates(x)), way) if way.any() else 0.0
-        return lambda t: deep + (1 - t) * (x - deep), -min(beyond, _WITHIN * reach)
+    def _path(self, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> Path:
+        """The way from x at t = 0 to the deep point at t = 1.
 
-    def _region_around(self, region: ReducedPolytope, x: FloatArray) -> ReducedPolytope:
+        It leaves x along the costs, in the units of a region, and bends towards the deep point:
+        a quadratic curve, so a row that x misses and the deep point meets fails once. Before x it
+        leads against the costs, along the ends of the region.
+        """
+        slope, z = region.cost(self._public.cost), region.coordinates(x)
+        rise = float(self._public.cost @ (deep - x)) / max(float(slope @ slope), 1e-300)
+
+        def along(t: float) -> FloatArray:
+            return region.point(region.nearest(z + t * abs(rise) * slope))
+
+        bend = along(0.5) if rise > 0 else 0.5 * (x + deep)
+
+        def path(t: float) -> FloatArray:
+            if t < 0:
+                return along(t)
+            return (1 - t) ** 2 * x + 2 * t * (1 - t) * bend + t**2 * deep
+
+        return path
+
+    def _in_units_of_room(self, x: FloatArray) -> ReducedPolytope:
         """The region with larger units for variables with more room to both of their ends."""
         base, weights = self._region, np.ones(len(x))
         live = base.live
         room = np.minimum(x[live] - base.low, base.low + base.ranges - x[live]) / base.ranges
         share = room / max(float(room.max()), 1e-300)
         weights[live] = np.maximum(share, _LEAST_SHARE) ** _POWER
-        return scaled_or(region, self._public, base.cap, weights)
+        return scaled_or(base, self._public, base.cap, weights)
 
-    def _finish(self, deep: FloatArray, x: FloatArray) -> None:
-        """The last search, and counts at the point that is returned."""
+    def _finish(self, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> None:
+        """The last search."""
         counts = self._counts(self._draws.last)
-        path, low = self._path(deep, x, _LAST_BEYOND)
+        path = self._path(region, deep, x)
         crossing = Crossing(
-            self._draws.last_target, low, 1.0, sigma=counts.sigma, most=float(self._largest_n)
+            self._last_target, -_LAST_BEYOND, 1.0, sigma=counts.sigma, most=float(self._largest_n)
         )
         t = crossing.search(lambda t: counts(path(t)), counts.left, _SAFE)
-        self._x = np.clip(path(t), *self._public.bounds.T)
+        self._x = np.clip(path(t), *self._whole.bounds.T)
 
 
 def tight_rows(rows: RowsInCoordinates, slack: float) -> int:
@@ -353,4 +359,5 @@ def tight_rows(rows: RowsInCoordinates, slack: float) -> int:
 
 
 def _mean_unit(region: ReducedPolytope) -> float:
+    """The geometric mean of the units of variables."""
     return float(np.exp(np.mean(np.log(region.unit))))

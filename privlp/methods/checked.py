@@ -29,8 +29,8 @@ FloatArray = npt.NDArray[np.float64]
 _COUNTS, _OF_S, _LEAST, _MOST = 2, 0.04, 0.005, 0.06
 # A point is given up if its count exceeds s by so many deviations.
 _SURELY = 2.0
-# A last search aims at this share of s at least.
-_LEAST_TARGET = 0.8
+# A last search aims at a share of s between these.
+_LEAST_TARGET, _MOST_TARGET = 0.8, 0.97
 
 
 def share_of_check(task: Task, s: float) -> float:
@@ -52,7 +52,7 @@ def last_target(task: Task, requests: Sequence[ChargeRequest]) -> float:
     mechanism, number, _ = requests[-1]
     sigma = float(mechanism.sigma) / math.sqrt(number)  # type: ignore[attr-defined]
     s = task.density()
-    return max(s - MissedRows.doubt(sigma), _LEAST_TARGET * s)
+    return min(max(s - MissedRows.doubt(sigma), _LEAST_TARGET * s), _MOST_TARGET * s)
 
 
 class Search(Solver, Protocol):

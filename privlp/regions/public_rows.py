@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import highspy
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +50,14 @@ class PublicRows:
         self.bounds = lp.bounds
         self.cost = lp.sign * lp.c
 
+    def narrowed(self, low: FloatArray, high: FloatArray) -> PublicRows:
+        """The same rows with narrower bounds."""
+        new = copy.copy(self)
+        new.bounds = np.column_stack(
+            [np.maximum(self.bounds[:, 0], low), np.minimum(self.bounds[:, 1], high)]
+        )
+        return new
+
     def best(self, cost: FloatArray) -> FloatArray | None:
         """A point of least cost; None if there is none, or HiGHS finds none."""
         status, x = optimum(cost, self.A, self.lower, self.upper, self.bounds)
@@ -55,9 +65,9 @@ class PublicRows:
 
 
 def finite_ranges(
-    lp: ProgramData, A: sp.csr_array, lower: FloatArray, upper: FloatArray
+    lp: ProgramData, A: sp.csr_array, lower: FloatArray, upper: FloatArray, bounds: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Least and largest value of each variable over some rows and the bounds, (d,) each.
+    """Least and largest value of each variable over some rows and bounds, (d,) each.
 
     Interval arithmetic finds them, though perhaps wider than they are. Those that it leaves
     infinite take a linear program each: first those that directions of the region say are infinite.
@@ -69,15 +79,15 @@ def finite_ranges(
     UnsupportedProblemError
         If there is no point.
     """
-    ends = tightened(A, lower, upper, lp.bounds)
+    ends = tightened(A, lower, upper, bounds)
     infinite = [(side, int(j)) for side in (0, 1) for j in np.flatnonzero(~np.isfinite(ends[side]))]
     if not infinite:
         return ends
-    optima = Optima(A, lower, upper, lp.bounds)
-    endless = growing(A, lower, upper, lp.bounds, np.isinf(ends))
+    optima = Optima(A, lower, upper, bounds)
+    endless = growing(A, lower, upper, bounds, np.isinf(ends))
     unbounded: list[int] = []
     for side, j in sorted(infinite, key=lambda end: not endless[end]):
-        cost = np.zeros(len(lp.bounds))
+        cost = np.zeros(len(bounds))
         cost[j] = (1.0, -1.0)[side]
         status, x = optima(cost)
         if status == _INFEASIBLE:

@@ -85,7 +85,7 @@ class ReducedPolytope:
         if math.isfinite(cap):
             A = sp.csr_array(sp.vstack([A, sp.csr_array(public.cost[None, :])]))
             lower, upper = np.append(lower, -np.inf), np.append(upper, cap)
-        low, high = finite_ranges(public.lp, A, lower, upper)
+        low, high = finite_ranges(public.lp, A, lower, upper, public.bounds)
         size = np.maximum(abs(low), abs(high))
         declared = public.bounds[:, 1] - public.bounds[:, 0]
         size = np.minimum(np.maximum(1.0, size), np.maximum(declared, size))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from privlp.problem.standard_form import row_by_row
 from privlp.rows.parts import slices
@@ -16,7 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 # Rounding of A x, as a share of a row's size.
 _ROUNDING = 1e-12
 # Rows at a time, so that temporary numbers are few.
-_SOME = 2**15
+_SOME, _ENTRIES = 2**15, 2**17
 
 
 class MeasuredRows:
@@ -51,6 +52,37 @@ class MeasuredRows:
             allowed = self._share * sizes if self._norms is None else self._norms[row]
             found += int(np.count_nonzero(beyond > allowed + _ROUNDING * sizes))
         return found
+
+    def near(self, x: FloatArray, lengths: FloatArray) -> FloatArray:
+        """How many sides a move of each variable alone by its length, up or down, reaches, (d,)."""
+        found, A = np.zeros(len(x)), self._form.lp.A
+        A = sp.csr_array(A) if sp.issparse(A) else A
+        for rows, slack in self._slack(x, max(1, _ENTRIES // len(x))):
+            entries = abs(A[self._form.row[rows]])
+            if sp.issparse(entries):
+                reached = entries.data * lengths[entries.indices] >= np.repeat(
+                    slack, np.diff(entries.indptr)
+                )
+                reached &= entries.data > 0
+                found += np.bincount(entries.indices[reached], minlength=len(x))
+            else:
+                reached = (entries * lengths >= slack[:, None]) & (entries > 0)
+                found += np.count_nonzero(reached, axis=0)
+        return found
+
+    def near_along(self, x: FloatArray, step: FloatArray) -> int:
+        """How many sides a step, forwards or backwards, reaches."""
+        found, change = 0, np.abs(self._form.activity(step))
+        for rows, slack in self._slack(x, _SOME):
+            own = change[self._form.row[rows]]
+            found += int(np.count_nonzero((own >= slack) & (own > 0)))
+        return found
+
+    def _slack(self, x: FloatArray, number: int) -> Iterator[tuple[slice, FloatArray]]:
+        """How far sides are from x, so many at a time."""
+        form, activity = self._form, self._form.activity(x)
+        for rows in slices(len(form.row), number):
+            yield rows, np.abs(form.sides(rows) - form.row_sign[rows] * activity[form.row[rows]])
 
     def sizes(self, x: FloatArray) -> FloatArray:
         """|b_i|, or sum_j |A_ij x_j| where that is 0."""

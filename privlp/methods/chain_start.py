@@ -1,0 +1,205 @@
+"""Where a chain of descents starts: on a public way, and how far rows near that point reach."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit
+
+from privlp.methods.perturbed_draws import NoisyCounts
+from privlp.privacy import ChargedDraws
+from privlp.regions.public_rows import PublicRows
+from privlp.regions.reduced import ReducedPolytope
+from privlp.rows.door import Rows
+from privlp.rows.missed import MeasuredRows
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Few rows are missed where a count is at most this share of s, or this many deviations of noise.
+FEW, SURE = 0.5, 3.0
+# Logarithm of odds, along the way from the cheapest point to the far one.
+_ODDS = (-45.0, 30.0)
+# The start misses so many times s, or fewer.
+_OF_START = 2.5
+# Sides near the start: so many times s, but no more than this share of all rows, and so many
+# deviations of their count at least; and the binary logarithm of the smallest step that is tried.
+_NEAR, _AT_MOST, _SMALLEST = 4.0, 0.2, -50.0
+#: Near sides are not told from others if they are a larger share of all rows: on the way, and for
+#: each variable.
+ON_THE_WAY, BY_VARIABLE = 0.25, 0.5
+# A way goes on for so many times the step that reaches near sides; and where none is known, to
+# odds so much larger, if these are small. A variable moves so many times the step.
+_ON, _ODDS_ON, _SMALL, _WIDE = 5.0, 0.7, -1.0, 8.0
+# A way leads beyond the middle so many times as far as to it, at most.
+_FARTHEST = 1e6
+# How hard cost pulls from the middle to the cheapest point, in units of the root of p.
+_PULL, _AS_CHEAP = 1e3, 1e-9
+
+
+@dataclass(frozen=True)
+class Start:
+    """A point of a public way from the cheapest point to a far one.
+
+    Attributes
+    ----------
+    cheapest, far : (d,)
+    share : float
+        Where the point lies: 0 at the cheapest one, 1 at the far one.
+    good : bool
+        Whether few rows are missed at the far end.
+    on : float
+        So far on, in the same units, sides near the point lie behind; infinite if not known.
+    bound : float
+        The number of missed rows that the point hardly ever exceeds; infinite if not known.
+    of_far : float
+        That of the far end.
+    """
+
+    cheapest: FloatArray
+    far: FloatArray
+    share: float
+    good: bool
+    on: float
+    bound: float
+    of_far: float
+
+    def at(self, share: float) -> FloatArray:
+        """A point of the way."""
+        return self.cheapest + share * (self.far - self.cheapest)
+
+    @property
+    def x(self) -> FloatArray:
+        """The point."""
+        return self.at(self.share)
+
+    @property
+    def leads_away(self) -> bool:
+        """Whether the way itself leads to points with few missed rows not far on."""
+        return self.good and 2 * self.on < 1 - self.share
+
+
+class Starting:
+    """Counts on public ways.
+
+    Parameters
+    ----------
+    measured : Rows of MeasuredRows
+    public : PublicRows
+    region : ReducedPolytope
+    s : float
+    n : int
+        Public number of rows.
+    """
+
+    def __init__(
+        self,
+        measured: Rows[MeasuredRows],
+        public: PublicRows,
+        region: ReducedPolytope,
+        s: float,
+        n: int,
+    ) -> None:
+        self._measured, self._public, self._region = measured, public, region
+        self._s, self._n = s, n
+
+    def found(self, draw: ChargedDraws, of_way: ChargedDraws | None, logarithmic: int) -> Start:
+        """About the first point of a way with few missed rows.
+
+        The way leads to the first of a few ends at which few rows are missed, or to the best.
+        """
+        counts = NoisyCounts(self._measured, MeasuredRows.missed, draw)
+        linear = counts.left - logarithmic
+        few = max(FEW * self._s, SURE * counts.sigma)
+        cheapest, fewest, far = self.cheapest(), math.inf, self._region.point(self._region.inside)
+        for end in self._ends(cheapest):
+            count = counts(end)
+            if count < fewest:
+                fewest, far = count, end
+            if count <= few:
+                break
+        target = max(_OF_START * self._s, SURE * counts.sigma)
+        (low, high), found = _ODDS, math.inf
+        while counts.left:
+            odds = 0.5 * (low + high) if counts.left > linear else _between(low, high)
+            count = counts(cheapest + expit(odds) * (far - cheapest))
+            low, high = (low, odds) if count <= target else (odds, high)
+            found = count if count <= target else found
+        share, doubt = float(expit(high)), 2 * counts.sigma
+        x, way = cheapest + share * (far - cheapest), far - cheapest
+        on = math.inf
+        if of_way is not None:
+            on = _ON * float(
+                self._steps(of_way, MeasuredRows.near_along, 1, lambda step: (x, step[0] * way))[0]
+            )
+        elif high < _SMALL:
+            on = float(expit(high + _ODDS_ON)) - share
+        return Start(cheapest, far, share, fewest <= few, on, found + doubt, fewest + doubt)
+
+    def widths(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
+        """How far each variable alone moves from x to reach sides near it, (d,); its range or less.
+
+        Infinite where that is not known, or not far less than the range.
+        """
+        region, ranges = self._region, np.zeros(len(x))
+        ranges[region.live] = region.ranges
+        step = _WIDE * ranges
+        step *= self._steps(draw, MeasuredRows.near, len(x), lambda step: (x, step * ranges))
+        return np.where(2 * step < ranges, step, np.inf)
+
+    def cheapest(self) -> FloatArray:
+        """A point of least cost: of several, the one nearest to the middle of the region."""
+        public, region = self._public, self._region
+        middle, slope = region.point(region.inside), region.cost(public.cost)
+        best = public.best(public.cost)
+        if best is None or not slope.any():
+            return middle if best is None else best
+        pull = _PULL * math.sqrt(region.size) / float(np.linalg.norm(slope))
+        x = np.clip(region.point(region.nearest(region.inside - pull * slope)), *public.bounds.T)
+        dearer = float(public.cost @ (x - best))
+        return x if dearer <= _AS_CHEAP * float(public.cost @ (middle - best)) else best
+
+    def _ends(self, cheapest: FloatArray) -> Iterator[FloatArray]:
+        """The middle, two ends beyond it, and the dearest point."""
+        region, public = self._region, self._public
+        yield region.point(region.inside)
+        for direction in (region.inside - region.coordinates(cheapest), region.cost(public.cost)):
+            if direction.any():
+                unit = direction / np.linalg.norm(direction)
+                reach = min(region.reach(region.inside, unit), _FARTHEST)
+                yield region.point(region.within(region.inside + reach * unit))
+        dearest = public.best(-public.cost)
+        if dearest is not None:
+            yield dearest
+
+    def _steps(
+        self,
+        draw: ChargedDraws,
+        near: Callable[..., Any],
+        size: int,
+        arguments: Callable[[FloatArray], Any],
+    ) -> FloatArray:
+        """Steps up to 1 that reach a few times s sides, by bisection, (size,)."""
+        target = near_sides(self._s, self._n, float(draw.mechanism.sigma))  # type: ignore[attr-defined]
+        low, high = np.full(size, _SMALLEST), np.zeros(size)
+        while draw.remaining:
+            middle = 0.5 * (low + high)
+            total = self._measured.total(near, *arguments(2.0**middle))
+            found = np.asarray(draw(total)) >= target
+            low, high = np.where(found, low, middle), np.where(found, middle, high)
+        return np.asarray(2.0**high)
+
+
+def near_sides(s: float, n: int, sigma: float) -> float:
+    """How many sides count as those near a point, where counts have this deviation."""
+    return _NEAR * max(min(s, _AT_MOST / _NEAR * n), sigma)
+
+
+def _between(low: float, high: float) -> float:
+    """Odds of the middle of two places."""
+    share = 0.5 * (expit(low) + expit(high))
+    return float(logit(share)) if 0 < share < 1 else 0.5 * (low + high)
