@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from privlp.methods.advice import advise
 from privlp.methods.auto import best_run, protecting
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.task import Task
+from privlp.missed import MissedRows
 from privlp.players.driver import drive
 from privlp.players.game import Released
 from privlp.privacy import Accountant, Budget, Randomness
@@ -272,7 +274,7 @@ def _run(
         iterations=solver.rounds,
         status=released.status,
         message=_message(released, solver.rounds, ledger),
-        privacy=ledger.record(),
+        privacy=replace(ledger.record(), missed=_words(released.missed)),
         trace=released.trace,
         variable_names=lp.variable_names,
         verdict=verdict,
@@ -280,6 +282,10 @@ def _run(
         released_prices=_of_all_rows(lp, released.prices),
         missed=released.missed,
     )
+
+
+def _words(missed: MissedRows | None) -> str | None:
+    return None if missed is None else str(missed)
 
 
 def _of_all_rows(lp: LinearProgram, prices: FloatArray | None) -> FloatArray | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
+from privlp.methods.descent import noise_of_one_release
 from privlp.methods.noisy_numbers import NAMES
 from privlp.methods.prediction import NoiseOnNumbers, Prediction
 from privlp.methods.task import Task
+from privlp.privacy import Ledger
 from privlp.regions.optimum import is_range, range_of
 from privlp.verdict import Verdict
 
@@ -19,6 +22,8 @@ _USELESS, _USEFUL = 0.5, 0.1
 #: Share of rows up to which a larger s is worth naming.
 LARGEST_SHARE_OF_ROWS = 0.2
 _LARGEST_EPS = 20.0
+# Steps of the search for an eps, and a part by which noise is to be less than what would just do.
+_HALVINGS, _EASILY = 7, 0.99
 
 
 def advise(task: Task, prediction: Prediction | None) -> tuple[Verdict, str]:
@@ -75,7 +80,7 @@ def _advice_on_difficulty(
     And what becomes of a given optimum that is kept.
     """
     kept = prediction.checks_opt
-    eps, n = _enough_eps(task.ledger.eps, difficulty), difficulty * task.n
+    eps, n = _enough_eps(task, difficulty), difficulty * task.n
     soft = task.lp.penalty is not None
     ways = [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else []
     if soft:
@@ -122,16 +127,22 @@ def _single_optimum(task: Task) -> bool:
     return task.lp.penalty is None and task.opt is not None and not is_range(task.opt)
 
 
-def _enough_eps(eps: float, difficulty: float) -> float:
-    """An eps at which the difficulty is 1 or a little less, rounded up to two digits.
+def _enough_eps(task: Task, difficulty: float) -> float:
+    """An eps at which noise is less by this factor, rounded up to two digits."""
+    wanted = noise_of_one_release(task) / difficulty * _EASILY
+    low = high = task.ledger.eps
+    while high <= 2 * _LARGEST_EPS and _noise_at(task, high) > wanted:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        eps = math.sqrt(low * high)
+        low, high = (eps, high) if _noise_at(task, eps) > wanted else (low, eps)
+    digit = 10.0 ** (math.floor(math.log10(high)) - 1)
+    return math.ceil(high / digit) * digit
 
-    Noise falls more slowly than as 1/eps, the more so the larger eps is. The power stays below that
-    of the calibration, which was measured for eps up to 20.
-    """
-    power = 0.95 - 0.012 * min(difficulty * eps, _LARGEST_EPS)
-    enough = eps * difficulty ** (1 / power)
-    digit = 10.0 ** (math.floor(math.log10(enough)) - 1)
-    return math.ceil(enough / digit) * digit
+
+def _noise_at(task: Task, eps: float) -> float:
+    """Noise of one release at another eps."""
+    return noise_of_one_release(replace(task, ledger=Ledger(eps, task.ledger.delta)))
 
 
 def about(value: float) -> str:

@@ -42,8 +42,10 @@ class Chain(Method):
     *Sensitivity.* A slope is a sum over rows of s_i g_i with |g_i| <= 1 and s_i in [0, 1] (in
     [-1, 1] for the two sides of a row, which count as one vector). Replacing a record takes its
     vectors out and puts others in: the sum moves by at most 2v for v vectors, by v where records
-    are added or removed. Counts move by at most k, and a vector of d counts, one for each variable,
-    by at most k sqrt(d). All points between are post-processing. Proof: ``docs/proofs.md``, "A
+    are added or removed. If noisy counts say that nearly all entries have one sign, other rows
+    count for nothing; then no two vectors have a negative inner product, and the sum moves by at
+    most sqrt(2) v where a record is replaced. Counts move by at most k, and a vector of d counts,
+    one for each variable, by at most k sqrt(d). All points between are post-processing. Proof: ``docs/proofs.md``, "A
     chain of descents".
 
     *Budget.* All slopes and counts are charged together, before the first draw. Their shares follow
@@ -51,8 +53,8 @@ class Chain(Method):
 
     Without noise (eps = inf) it is ``"perturbed"``, whose limit is exact.
 
-    Source: noisy gradients (Bassily, Smith and Thakurta 2014) in dual averaging (Nesterov 2009) with
-    adaptive steps (Duchi, Hazan and Singer 2011).
+    Source: noisy gradients (Bassily, Smith and Thakurta 2014) in dual averaging (Nesterov 2009),
+    with adaptive steps (Duchi, Hazan and Singer 2011).
     """
 
     name = "chain"
@@ -87,7 +89,7 @@ class Chain(Method):
         s, _ = task.density(), task.accuracy()
         public = PublicRows(task.lp)
         region, typical, _ = search_region(task, public)
-        charges = ChainCharges.of(task, s, region.size)
+        charges = ChainCharges.of(task, s, region.size, signs=region.basis is None)
 
         difficulty = charges.difficulty / _DIFFICULT
 

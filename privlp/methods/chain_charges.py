@@ -21,7 +21,7 @@ from privlp.privacy import ChargedDraws, GaussianMechanism
 # second hard. Shares and numbers are interpolated in its logarithm between the two.
 _EASY, _HARD = 0.1, 1.0
 # Shares of the budget in easy and in hard programs; slopes have the rest.
-_START, _WAY, _WIDTHS = (0.04, 0.1), (0.01, 0.02), (0.04, 0.04)
+_START, _WAY, _WIDTHS, _SIGNS = (0.04, 0.1), (0.01, 0.02), (0.04, 0.04), (0.005, 0.03)
 _DEEP, _SLACK, _BETWEEN, _LAST = (0.04, 0.05), (0.03, 0.03), (0.1, 0.08), (0.12, 0.18)
 _SLOPES = (0.0, 0.0)
 # Counts at the start, then to halve what is left of the way; of near sides, along the way and by
@@ -33,6 +33,11 @@ _WAY_COUNTS, _WIDTH_COUNTS, _SLACK_COUNTS, _COUNTS, _LAST_COUNTS = 8, 6, 6, (5, 
 _STAGES, _ROUNDS, _OF_DEEP, _DESCENTS = (5, 2), (280, 160), (20, 40), (8, 3)
 
 
+#: Rows have one sign if no more are counted to have another than so many deviations. That is asked
+#: for if it is no more than this share of all rows.
+WRONG_SIGNS, _MOST_WRONG = 4.0, 0.15
+
+
 class ChainDraws(NamedTuple):
     """The charged draws of a run, in the order in which they are charged.
 
@@ -42,8 +47,8 @@ class ChainDraws(NamedTuple):
         Counts.
     slopes : ChargedDraws
         Sums of slopes of violations, for all descents.
-    way, widths : ChargedDraws or None
-        Counts of near sides, where noise leaves some to be told.
+    way, widths, signs : ChargedDraws or None
+        Counts of near sides, and of sides by their signs, where noise leaves some to be told.
     """
 
     start: ChargedDraws
@@ -54,6 +59,7 @@ class ChainDraws(NamedTuple):
     last: ChargedDraws
     way: ChargedDraws | None = None
     widths: ChargedDraws | None = None
+    signs: ChargedDraws | None = None
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,9 @@ class ChainCharges:
     Attributes
     ----------
     requests : list of (Mechanism, int, str)
-    near : (bool, bool)
-        Whether sides near a point are told from others: on the way, and for each variable.
+    told : (bool, bool, bool)
+        Whether sides near a point are told from others, on the way and for each variable; and
+        whether signs are.
     difficulty : float
         Noise of one release on all coordinates, in rows, over s.
     logarithmic, of_deep, stages, counts : int
@@ -79,7 +86,7 @@ class ChainCharges:
     """
 
     requests: Sequence[ChargeRequest]
-    near: tuple[bool, bool]
+    told: tuple[bool, bool, bool]
     difficulty: float
     logarithmic: int
     of_deep: int
@@ -94,14 +101,14 @@ class ChainCharges:
 
     def named(self, draws: Sequence[ChargedDraws]) -> ChainDraws:
         """The charged draws by what they are for."""
-        near = iter(draws[6:])
+        others = iter(draws[6:])
         start, slopes, deep, slack, between, last = draws[:6]
-        way, widths = (next(near) if told else None for told in self.near)
-        return ChainDraws(start, slopes, deep, slack, between, last, way, widths)
+        way, widths, signs = (next(others) if told else None for told in self.told)
+        return ChainDraws(start, slopes, deep, slack, between, last, way, widths, signs)
 
     @classmethod
-    def of(cls, task: Task, s: float, size: int) -> ChainCharges:
-        """For so many coordinates."""
+    def of(cls, task: Task, s: float, size: int, *, signs: bool) -> ChainCharges:
+        """For so many coordinates, in which entries of rows keep their signs or not."""
         k = float(task.public.rows_of_one_record)
         largest = secret_term(task, 1.0, 0.0).sensitivity
         difficulty = largest * math.sqrt(size) * noise_of_one_release(task) / s
@@ -120,15 +127,25 @@ class ChainCharges:
             (k, _BETWEEN, (stages + 1) * counts, "count missed rows between stages"),
             (k, _LAST, round(between(_LAST_COUNTS)), "count missed rows in the last search"),
         ]
-        by_side = [
+        one = noise_of_one_release(task)
+
+        def noise(moves: float, share: tuple[float, float], number: int) -> float:
+            return moves * one * math.sqrt(number / between(share))
+
+        at_most = near_sides(s, task.n, noise(k, _WAY, _WAY_COUNTS))
+        by_variable = near_sides(s, task.n, noise(variables, _WIDTHS, _WIDTH_COUNTS))
+        wrong = WRONG_SIGNS * noise(math.sqrt(2) * k, _SIGNS, 1)
+        told = (
+            at_most <= ON_THE_WAY * task.n,
+            by_variable <= BY_VARIABLE * task.n,
+            signs and not task.relation.hides_rows and wrong <= _MOST_WRONG * task.n,
+        )
+        others = [
             (k, _WAY, _WAY_COUNTS, "count rows near a point"),
             (variables, _WIDTHS, _WIDTH_COUNTS, "count rows near a point, by variable"),
+            (math.sqrt(2) * k, _SIGNS, 1, "count rows by their signs"),
         ]
-        one, near = noise_of_one_release(task), (False, False)
-        for (moves, share, number, _), most in zip(by_side, (ON_THE_WAY, BY_VARIABLE), strict=True):
-            sigma = moves * one * math.sqrt(number / between(share))
-            near = (near[1], near_sides(s, task.n, sigma) <= most * task.n)
-        by_purpose += [request for request, told in zip(by_side, near, strict=True) if told]
+        by_purpose += [other for other, asked in zip(others, told, strict=True) if asked]
         shares = [between(share) for _, share, _, _ in by_purpose]
         shares[1] = 1 - math.fsum(shares) - share_of_check(task, s)
 
@@ -144,7 +161,7 @@ class ChainCharges:
         )
         return cls(
             make(intensity),
-            near,
+            told,
             difficulty,
             _LOGARITHMIC,
             round(between(_OF_DEEP)),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp.methods.chain_charges import ChainCharges, ChainDraws
+from privlp.methods.chain_charges import WRONG_SIGNS, ChainCharges, ChainDraws
 from privlp.methods.chain_start import FEW, SURE, Start, Starting
 from privlp.methods.crossing import Crossing
 from privlp.methods.perturbed_draws import NoisyCounts
@@ -55,6 +55,8 @@ _BEYOND, _LAST_BEYOND = 2.0, 1.5
 # Units of variables are this power of their share of room, or of the floor.
 _POWER, _LEAST_SHARE = 0.5, 0.1
 _SAFE = 0.97
+# sqrt(2), but for a part that covers all rounding.
+_ONE_SIGN = 1.4142
 
 
 class ChainSearch:
@@ -95,7 +97,7 @@ class ChainSearch:
         self._whole = self._public = public
         self._region, self._last_target = region, last_target
         self._measured = rows.keep(partial(MeasuredRows, alpha=task.accuracy()))
-        self._between = self._counts(draws.between)
+        self._between, self._sign = self._counts(draws.between), 0
         self.known: list[tuple[float, FloatArray]] = []
         self._trace: dict[str, list[Any]] = {}
         self._x = region.point(region.inside)
@@ -146,7 +148,24 @@ class ChainSearch:
         return NoisyCounts(self._measured, MeasuredRows.missed, draw)
 
     def _in_coordinates(self, region: ReducedPolytope) -> Rows[RowsInCoordinates]:
-        return self._rows.keep(partial(RowsInCoordinates, region=region))
+        return self._rows.keep(partial(RowsInCoordinates, region=region, sign=self._sign))
+
+    @property
+    def _longer(self) -> float:
+        """By how much slopes of rows of one sign are longer: a little less than sqrt(2).
+
+        Their inner products are not negative. So the sum of a record's slopes and that of another
+        one, of at most v each, differ by sqrt(2) v at most, not 2 v.
+        """
+        return _ONE_SIGN if self._sign else 1.0
+
+    def _found_sign(self) -> int:
+        """The sign that nearly all entries have; 0 if there is none."""
+        if self._draws.signs is None:
+            return 0
+        found = np.asarray(self._draws.signs(self._measured.total(MeasuredRows.signs)))
+        few = WRONG_SIGNS * float(self._draws.signs.mechanism.sigma)  # type: ignore[attr-defined]
+        return next((sign for sign, wrong in zip((1, -1), found, strict=True) if wrong <= few), 0)
 
     def _bound_costs(self, cap: float) -> None:
         """The region ends at a cost."""
@@ -162,6 +181,7 @@ class ChainSearch:
 
     def _started(self) -> Start:
         """A point with few missed rows on a public way. The region ends where sides near it do."""
+        self._sign = self._found_sign()
         starting = Starting(self._measured, self._public, self._region, self._s, self._n)
         start = starting.found(self._draws.start, self._draws.way, self._charges.logarithmic)
         self.known = [(start.of_far, start.far), (start.bound, start.x)]
@@ -230,7 +250,7 @@ class ChainSearch:
         slopes = self._draws.slopes
         rounds = slopes.remaining // left
         slope, sigma = region.cost(self._public.cost), float(slopes.mechanism.sigma)  # type: ignore[attr-defined]
-        noise = sigma * math.sqrt(region.size / rounds)
+        noise = sigma / self._longer * math.sqrt(region.size / rounds)
         size = max(float(np.linalg.norm(slope)), 1e-300)
         push = force * max(self._s, _FORCE * noise) / size * slope
         rows, z = self._in_coordinates(region), region.within(region.coordinates(x))
@@ -261,7 +281,8 @@ class ChainSearch:
         for t in range(rounds):
             rows.update(RowsInCoordinates.go_to, z)
             slopes = rows.total(RowsInCoordinates.gradient, softness, inwards)
-            g = np.asarray(self._draws.slopes(limbs.value(slopes, of_rows=True))) + push
+            exact = self._longer * limbs.value(slopes, of_rows=True)
+            g = np.asarray(self._draws.slopes(exact)) / self._longer + push
             total += g
             squares += float(g @ g)
             z = start - length / math.sqrt(squares) * total

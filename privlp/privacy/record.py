@@ -68,6 +68,9 @@ class PrivacyRecord:
     composition : str or None
         How a :class:`~privlp.Budget` adds up its calls; ``None`` for a single call, all of which
         was fixed before its first draw.
+    missed : str or None
+        How many private rows the answer misses, by counts among the entries; ``None`` where
+        nothing was counted.
 
     Examples
     --------
@@ -89,6 +92,7 @@ class PrivacyRecord:
     seeded: bool
     versions: dict[str, str] = field(default_factory=lambda: dict(_versions()))
     composition: str | None = None
+    missed: str | None = None
 
     @property
     def private(self) -> bool:
@@ -195,6 +199,7 @@ class PrivacyRecord:
             seeded=bool,
             versions=dict,
             composition=(str, NoneType),
+            missed=(str, NoneType),
         )
         return record
 
@@ -275,6 +280,8 @@ def _words(record: PrivacyRecord) -> str:
         + ", ".join(f"{name} {number}" for name, number in record.versions.items())
         + ".",
     ]
+    if record.missed is not None:
+        sentences.insert(1, f"Private rows that the answer misses: {record.missed}.")
     if record.delta > record.delta_limit:
         sentences.insert(1, _CHANCE)
     if record.composition is not None and len(record.entries) > 1:

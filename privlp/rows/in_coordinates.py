@@ -45,6 +45,9 @@ class RowsInCoordinates(SmoothedRows):
         The number that soft rows are divided by.
     largest_price : float, optional
         The price of a soft row that counts as 1.
+    sign : {-1, 0, 1}, optional
+        Rows g_i with an entry of the other sign count for nothing; 0 for all rows. Of those that
+        are left, no two have a negative inner product.
 
     Attributes
     ----------
@@ -62,6 +65,7 @@ class RowsInCoordinates(SmoothedRows):
         region: ReducedPolytope,
         unit: float | None = None,
         largest_price: float | None = None,
+        sign: int = 0,
     ) -> None:
         form = block.form
         divisor, varies, below = _divisors(block, region, unit)
@@ -76,11 +80,13 @@ class RowsInCoordinates(SmoothedRows):
             G = on_grid(along / excess[:, None])
         activity, r = form.activity(region.origin), np.empty(len(scale))
         for rows in slices(len(r), _SOME):
-            sign = form.row_sign[rows].astype(float)
-            r[rows] = scale[rows] * (form.sides(rows) - sign * activity[form.row[rows]])
+            own = form.row_sign[rows].astype(float)
+            r[rows] = scale[rows] * (form.sides(rows) - own * activity[form.row[rows]])
         weight = np.broadcast_to(1.0, r.shape)
         if largest_price is not None and block.price is not None:
             weight = block.price / largest_price
+        if sign:
+            weight = np.where(_has_entries(G, -sign), 0.0, weight)
         super().__init__(G, r, weight)
         self._first, self._row = block.first, form.row
 
@@ -124,6 +130,12 @@ def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatAr
         x[region.live] = direction
         square += (form.row_sign * row_by_row(form.lp.A, x)[form.row]) ** 2
     return np.sqrt(square), largest
+
+
+def _has_entries(G: Any, sign: int) -> npt.NDArray[np.bool_]:
+    """Which rows have an entry of this sign."""
+    found = (sign * G > 0).sum(axis=1)
+    return np.asarray(found).ravel() > 0
 
 
 def _norms_of(G: FloatArray) -> FloatArray:

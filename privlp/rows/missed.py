@@ -78,6 +78,22 @@ class MeasuredRows:
             found += int(np.count_nonzero((own >= slack) & (own > 0)))
         return found
 
+    def signs(self) -> FloatArray:
+        """How many sides have a negative entry, and how many a positive one, (2,)."""
+        found, form, A = np.zeros(2), self._form, self._form.lp.A
+        A = sp.csr_array(A) if sp.issparse(A) else A
+        for rows in slices(len(form.row), max(1, _ENTRIES // A.shape[1])):
+            entries = A[form.row[rows]]
+            negative, positive = (
+                np.asarray((sign * entries > 0).sum(axis=1)).ravel() > 0 for sign in (-1, 1)
+            )
+            upper = form.row_sign[rows] > 0
+            found += [
+                np.count_nonzero(np.where(upper, negative, positive)),
+                np.count_nonzero(np.where(upper, positive, negative)),
+            ]
+        return found
+
     def _slack(self, x: FloatArray, number: int) -> Iterator[tuple[slice, FloatArray]]:
         """How far sides are from x, so many at a time."""
         form, activity = self._form, self._form.activity(x)
