@@ -419,9 +419,9 @@ def _secret_term_of_removed_records(*request: Any) -> Any:
 
 
 def _as_they_are_in_coordinates(
-    self: Any, block: Any, region: Any, unit: Any = None, largest_price: Any = None
+    self: Any, block: Any, region: Any, unit: Any = None, largest_price: Any = None, sign: int = 0
 ) -> None:
-    _ROWS_ARE_SCALED(self, block, region, unit, largest_price)
+    _ROWS_ARE_SCALED(self, block, region, unit, largest_price, sign)
     divisor, varies, below = _divisors(block, region, unit)
     times = np.where(varies, divisor / below, 1.0)
     self.G, self.r = times[:, None] * self.G, times * self.r
@@ -492,11 +492,40 @@ PERTURBED: list[Subject] = [
     ),
 ]
 
+
+def of_one_sign(
+    one: Any, other: Any, *, b: float = -1e12, unit: float = _LONG, **options: Any
+) -> tuple[LinearProgram, LinearProgram]:
+    """One row is replaced by another, among rows that are known to have one sign, and long."""
+    A = np.tile(np.eye(4), (_N // 4, 1)) * unit
+    side = np.array([b, *[1e12] * (_N - 1)])
+    return tuple(
+        LinearProgram(np.ones(4), np.vstack([[row], A[1:]]), side, **options)
+        for row in (one, other)
+    )  # type: ignore[return-value]
+
+
+_FIRST, _SECOND = _LONG * np.eye(4)[:2]
 # ----------------------------------------------------------------------------------------------
 # a chain of descents
 
 _CHAIN = partial(_solve, "chain", 1.0, 1e-6)(2.0)
 _OF_CHAIN = import_module("privlp.methods.chain_charges")
+_LOUD_CHAIN = partial(_solve, "chain", 500.0, 1e-6)(2.0)  # the signs of 40 rows are told
+
+
+def _passed_or_not() -> tuple[LinearProgram, LinearProgram]:
+    """A row that passes through the cheapest point, where the search starts, or far from it."""
+    return tuple(_whole([_LONG] * 4, b, bounds=(0, 1)) for b in (0.0, 1e12))  # type: ignore[return-value]
+
+
+def _of_any_sign_in_coordinates(
+    self: Any, block: Any, region: Any, unit: Any = None, largest_price: Any = None, sign: int = 0
+) -> None:
+    """Rows of which none is left out, whatever sign the entries are said to have."""
+    _ROWS_ARE_SCALED(self, block, region, unit, largest_price)
+
+
 CHAIN: list[Subject] = [
     Played(
         "chain: slopes",
@@ -522,7 +551,46 @@ CHAIN: list[Subject] = [
                 STOP="the rounds are those of the row above",
             ),
         )
-        for purpose in ("count missed rows", "count the rows that the answer misses")
+        for purpose in (
+            "count missed rows on a way",
+            "count missed rows away from rows",
+            "count missed rows between stages",
+            "count missed rows in the last search",
+            "count the rows that the answer misses",
+        )
+    ),
+    *(
+        Played(
+            f"chain: {purpose}",
+            frozenset(["chain"]),
+            _LOUD_CHAIN,
+            pair,
+            purpose,
+            _faults(SCALE="a count does not see how long rows are", STOP="as many as were planned"),
+        )
+        for purpose, pair in (
+            ("count rows near a point", _passed_or_not()),
+            ("count rows near a point, by variable", _passed_or_not()),
+            (
+                "count rows by their signs",
+                tuple(_whole([size] * 4, 1e6, others=0.0) for size in (_LONG, -_LONG)),
+            ),
+        )
+    ),
+    Played(
+        "chain, rows of one sign: slopes",
+        frozenset(["chain"]),
+        _LOUD_CHAIN,
+        of_one_sign(_FIRST, _SECOND, b=-1e12, bounds=(0, 1)),
+        "sum the slopes of violations",
+        _faults(
+            SCALE=Patch(
+                replaced(RowsInCoordinates, "__init__", _of_any_sign_in_coordinates),
+                of_one_sign(_FIRST, -_FIRST, b=-1e12, bounds=(0, 1)),
+            ),
+            RELATION=Patch(replaced(_OF_CHAIN, "secret_term", _secret_term_of_removed_records)),
+            STOP="the rounds are those of the row above",
+        ),
     ),
 ]
 
@@ -535,16 +603,6 @@ _COUNT = "count violated rows"
 _STAGED_ROUNDS = "the rounds are those of the row above"
 
 
-def of_one_sign(
-    one: Any, other: Any, *, b: float = -1e12, unit: float = _LONG
-) -> tuple[LinearProgram, LinearProgram]:
-    """One row is replaced by another, among rows that are known to have one sign, and long."""
-    A = np.tile(np.eye(4), (_N // 4, 1)) * unit
-    side = np.array([b, *[1e12] * (_N - 1)])
-    return tuple(LinearProgram(np.ones(4), np.vstack([[row], A[1:]]), side) for row in (one, other))  # type: ignore[return-value]
-
-
-_FIRST, _SECOND = _LONG * np.eye(4)[:2]
 _ROWS_HAVE_ONE_SIGN = RowsOfOneSign.__init__
 
 
