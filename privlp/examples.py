@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.checks import shown
+from privlp.checks import shown as _shown
 from privlp.errors import InvalidParameterError, MissingDependencyError
 from privlp.problem.linear_program import LinearProgram
 from privlp.relations import ColumnPrivate, ObjectivePrivate, RowPrivate, ScalarPrivate
@@ -62,7 +62,7 @@ def advertising(
     """
     if private not in ("budgets", "prices", "both"):
         raise InvalidParameterError(
-            f"private must be 'budgets', 'prices' or 'both', got {shown(private)}.",
+            f"private must be 'budgets', 'prices' or 'both', got {_shown(private)}.",
             parameter="private",
         )
     rng = np.random.default_rng(seed)
@@ -183,7 +183,7 @@ def matrix_game(
     relation = {"row": RowPrivate, "column": ColumnPrivate}.get(private)
     if relation is None:
         raise InvalidParameterError(
-            f"private must be 'row' or 'column', got {shown(private)}.", parameter="private"
+            f"private must be 'row' or 'column', got {_shown(private)}.", parameter="private"
         )
     value = np.where(own == 0, A, 0.0)
     return LinearProgram(

@@ -675,7 +675,7 @@ def test_range_of_the_optimum(model):
     assert "count violated rows" in searched.output
     result = call("solve", model, *request, "--seed", 1)
     assert result.exit_code == 0
-    assert "count missed rows on a public ray" in result.output
+    assert "count missed rows on a way" in result.output
     assert "chain (auto)" in call("plan", model, *request).output
     both = call("solve", model, *request, "--opt", 5)
     assert both.exit_code == 2

@@ -354,7 +354,7 @@ class TestUnknownOptimum:
             (("a", "b"), "opt must be a number, got str"),
             (
                 (1.0, 2.0, 3.0),
-                r"opt must be a finite number, or a range .low, high., got .1.0, 2.0",
+                r"opt must be a finite number, or a range .low, high., got tuple",
             ),
         ],
     )

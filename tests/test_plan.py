@@ -47,7 +47,7 @@ def test_rounds_and_noise_are_those_of_the_solve():
         # The last secret term or sum of a search precedes its counts, and those at the answer.
         last = {
             "mirror-best": 1,
-            "chain": -4,
+            "chain": 1,
             "perturbed": -4,
             "perturbed-at-opt": -4,
             "staged": -3,
@@ -174,7 +174,7 @@ def test_auto_searches_the_optimum_unless_it_is_given(opt):
 
 
 def test_auto_goes_by_the_region():
-    """Costs alone bound many variables, or with public rows; or they do not, or variables are few."""
+    """Costs alone bound many variables, from natural ends; or they do not, or variables are few."""
     A, b = -np.ones((400, 15)), -np.ones(400)
     stock = {
         "A": np.vstack([A, np.arange(15) < 9]),
@@ -185,8 +185,9 @@ def test_auto_goes_by_the_region():
         "staged": [
             privlp.LinearProgram(np.ones(15), A, b, bounds=bounds) for bounds in ((0, None), (0, 9))
         ],
-        "perturbed": [privlp.LinearProgram(np.ones(15), **stock)],
         "chain": [
+            privlp.LinearProgram(np.ones(15), **stock),
+            privlp.LinearProgram(np.ones(15), A, b, bounds=(-5, 5)),
             privlp.LinearProgram(np.ones(14), A[:, :14], b),
             privlp.LinearProgram([0.0, *[1.0] * 14], A, b, bounds=(-9, 9)),
             privlp.LinearProgram([0.0, *[1.0] * 14], **stock, bounds=(0, 9)),

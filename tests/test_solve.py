@@ -157,7 +157,9 @@ def test_ledger_stays_within_the_budget(method, eps, delta):
         return
     if method == "chain":  # start, deep point, scale, stages, last search, and counts at the end
         draws = [e.draws for e in solution.privacy.entries if "sum the slopes" in e.purpose]
-        assert draws == [80] + [40] * (solution.iterations - 5)
+        assert len(draws) == 1
+        assert 160 <= draws[0] <= 280
+        assert 5 + 2 <= solution.iterations <= 5 + 5
         return
     assert (
         sum(entry.draws for entry in solution.privacy.entries if "choose" not in entry.purpose)
@@ -677,7 +679,7 @@ def test_one_budget_pays_for_several_solves(method):
     assert 0 < budget.spent() < 1.4
     assert len(budget.entries) == {
         "mirror-best": 6,
-        "chain": 2 * (7 + 2 * 2),
+        "chain": 2 * 7,
         "perturbed": 26,
         "perturbed-at-opt": 20,
         "staged": 2 * (2 + 2 * 6 + 1),

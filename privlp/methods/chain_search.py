@@ -236,6 +236,12 @@ class ChainSearch:
             return start.at(_AWAY * start.share / (1 + (_AWAY - 1) * start.share))
         return deep
 
+    def _counted(self, counts: NoisyCounts, x: FloatArray) -> float:
+        """A count, which is remembered with its point."""
+        count = counts(x)
+        self.known.append((count + 2 * counts.sigma, np.clip(x, *self._whole.bounds.T)))
+        return count
+
     def _know(self, x: FloatArray, count: float, counts: NoisyCounts) -> float:
         """Remember a point, after all counts that are left; how many rows it misses by these."""
         found = [counts(x) for _ in range(counts.left)] or [count]
@@ -326,7 +332,7 @@ class ChainSearch:
             sigma=counts.sigma,
             most=float(self._largest_n),
         )
-        found = crossing.search(lambda t: counts(path(t)), counts.left // left)
+        found = crossing.search(lambda t: self._counted(counts, path(t)), counts.left // left)
         return path(found), found
 
     def _path(self, region: ReducedPolytope, deep: FloatArray, x: FloatArray) -> Path:
@@ -367,7 +373,7 @@ class ChainSearch:
         crossing = Crossing(
             self._last_target, -_LAST_BEYOND, 1.0, sigma=counts.sigma, most=float(self._largest_n)
         )
-        t = crossing.search(lambda t: counts(path(t)), counts.left, _SAFE)
+        t = crossing.search(lambda t: self._counted(counts, path(t)), counts.left, _SAFE)
         self._x = np.clip(path(t), *self._whole.bounds.T)
 
 

@@ -73,7 +73,7 @@ class Checked:
     """A search, and then two counts at its point.
 
     If the first shows that more than s rows are missed, and fewer are known to be missed at another
-    point, that one is released, after a count of its own.
+    point, that one is released, after a count of its own: of several with s or fewer the best.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ class Checked:
         found = self._search.released()
         x, sigma = np.asarray(found.x), counts.sigma
         first = counts(x)
-        bound, safest = min(self._search.known, key=lambda known: known[0], default=(math.inf, x))
+        bound, other = self._other(s, x)
         if sigma > 0 and first > s + _SURELY * sigma and bound < first:
-            x = safest
+            x = other
             mean = counts(x)
         else:
             mean, sigma = 0.5 * (first + counts(x)), sigma / math.sqrt(2)
@@ -117,6 +117,14 @@ class Checked:
             warning=missed.warning(s, self._task.ledger.eps),
             category=MissedRowsWarning,
         )
+
+    def _other(self, s: float, x: FloatArray) -> tuple[float, FloatArray]:
+        """The best point that hardly misses more than s rows, or else the safest one."""
+        known, lp = self._search.known, self._task.lp
+        few = [(lp.sign * lp.objective(at), bound, at) for bound, at in known if bound <= s]
+        if few:
+            return min(few, key=lambda known: known[0])[1:]
+        return min(known, key=lambda known: known[0], default=(math.inf, x))
 
     def released(self) -> Released:
         """The point, and how many rows it misses."""
