@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from privlp.errors import (
@@ -27,11 +29,23 @@ _OWN = (
 WHY = "The error is not shown, because it may quote private data."
 
 
+@contextmanager
+def harmless_warnings(*others: type[Warning]) -> Iterator[None]:
+    """Drop warnings but those of privlp, and others that are known to quote nothing."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        yield
+    for one in heard:
+        if isinstance(one.message, (*_OWN, *others)):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
 def unquoted(read: Callable[[], _Found], message: str, parameter: str | None = None) -> _Found:
     """What `read` returns; an error of its own, with nothing behind it, if it raises.
 
-    Errors of privlp pass: they hold no private data. A lack of memory stays one, without the words
-    of whoever noticed it, which may tell a number of rows.
+    Errors and warnings of privlp pass: they hold no private data. Other warnings may quote some,
+    and are dropped. A lack of memory stays one, without the words of whoever noticed it, which may
+    tell a number of rows.
 
     Raises
     ------
@@ -41,7 +55,8 @@ def unquoted(read: Callable[[], _Found], message: str, parameter: str | None = N
     """
     memory = False
     try:
-        return read()
+        with harmless_warnings():
+            return read()
     except _OWN as raised:
         raised.__context__ = raised.__cause__ = None
         raise

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from privlp import InvalidProblemError
 from privlp.checks import as_floats
 from privlp.float_errors import unnoticed
-from privlp.unquoted import unquoted
+from privlp.unquoted import harmless_warnings, unquoted
 
 _COMPLEX = "Complex data not supported. Give real numbers."
 #: Beginnings of messages that may go on to quote records, and what to do.
@@ -98,7 +99,7 @@ def validated(
         quoting, options = quoting | _COUNTING, {"ensure_min_samples": 0, **options}
     try:
         # Its sum of all entries may overflow, which depends on the records.
-        with unnoticed():
+        with unnoticed(), harmless_warnings(DataConversionWarning):
             X = as_stored(X) if sp.issparse(X) else X
             return validate_data(estimator, X, y, accept_sparse="csr", **options)
     except MemoryError:

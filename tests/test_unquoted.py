@@ -1,6 +1,7 @@
 """One filter stands between what is private and the errors of all who read it."""
 
 import ast
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from privlp import (
     solve,
 )
 from privlp.unquoted import unquoted
+from svm_models import LPSVC, PrivateLPSVC, PrivateQuantileRegressor
 
 SECRET = "Ann, HIV+"
 
@@ -172,3 +174,39 @@ def test_no_message_quotes_rows_that_stand_in_the_wrong_place(given, rows):
         given(rows)
     assert "7.654321" not in everything_told(caught.value)
     assert "Ann" not in everything_told(caught.value)
+
+
+class Telling:
+    """A number that warns of itself when it is read."""
+
+    def __float__(self):
+        warnings.warn(SECRET, stacklevel=1)
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        PrivateLPSVC(1.0, 1e-6, classes=(0, 1)),
+        PrivateQuantileRegressor(1.0, 1e-6, data_norm=4.0, y_bounds=(0, 1)),
+        LPSVC(1.0),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)
+def test_no_entry_warns_of_itself(machine):
+    X = np.array([[Telling(), 1.0] for _ in range(40)], dtype=object)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        machine.fit(X, [0, 1] * 20)
+    assert not any(SECRET in str(one.message) for one in heard)
+
+
+def test_warnings_of_privlp_pass_the_filter():
+    def read():
+        warnings.warn("of a library", UserWarning, stacklevel=1)
+        warnings.warn("harmless", NotPrivateWarning, stacklevel=1)
+        return 3
+
+    with pytest.warns(NotPrivateWarning, match="harmless") as heard:
+        assert unquoted(read, "what is read") == 3
+    assert len(heard) == 1

@@ -45,8 +45,8 @@ class Chain(Method):
     are added or removed. If noisy counts say that nearly all entries have one sign, other rows
     count for nothing; then no two vectors have a negative inner product, and the sum moves by at
     most sqrt(2) v where a record is replaced. Counts move by at most k, and a vector of d counts,
-    one for each variable, by at most k sqrt(d). All points between are post-processing. Proof: ``docs/proofs.md``, "A
-    chain of descents".
+    one for each variable, by at most k sqrt(d). All points between are post-processing. Proof:
+    ``docs/proofs.md``, "A chain of descents".
 
     *Budget.* All slopes and counts are charged together, before the first draw. Their shares follow
     from n, s, the number of coordinates, eps and delta.
