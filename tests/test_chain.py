@@ -42,18 +42,13 @@ def centre(seed, *, n=2000, d=3, box=10.0):
     return LinearProgram(np.append(np.zeros(d), 1.0), A, b, bounds=bounds, sense="max")
 
 
-def covering(seed, *, n=2000, d=6, shift=0.0, units=1.0, upper=None, empty=0, scale=1.0):
-    """A covering in other coordinates x / units + shift, with other bounds and empty rows."""
+def covering(seed, *, n=2000, d=6):
+    """Needs of n people, at least cost."""
     rng = np.random.default_rng(seed)
     A = rng.uniform(0.2, 1, (n, d)) * (rng.random((n, d)) < 0.6)
     A[:, 0] += 0.1
     b, c = rng.uniform(0.5, 1.5, n), rng.uniform(1, 3, d)
-    A, c = np.vstack([A, np.zeros((empty, d))]) / units, c / units
-    # 1 % of |b| would move with a shift: tests of shifts give an alpha.
-    b = np.append(b, np.zeros(empty)) + A.sum(axis=1) * shift * units
-    low = np.full(d, shift * units)
-    bounds = np.column_stack([low, np.full(d, np.inf) if upper is None else low + upper * units])
-    return LinearProgram(scale * c, -A, -b, bounds=bounds)
+    return LinearProgram(c, -A, -b)
 
 
 def solved(lp, eps=2.0, s=100, rng=0, **options):
@@ -70,38 +65,6 @@ def test_max_min_and_centre(seed):
         found = solved(lp, rng=seed)
         assert missed(lp, found.x) <= 100
         assert found.objective >= 0.7 * privlp.solve_exact(lp).objective
-
-
-@pytest.mark.parametrize(
-    ("other", "within"),
-    [
-        ({"units": 1e4}, 0.05),
-        ({"units": 1e-4}, 0.05),
-        ({"scale": 1e4}, 0.05),
-        ({"upper": 1e6}, 0.1),
-        ({"upper": 1e3}, 0.1),
-        ({"empty": 6000}, 0.15),
-    ],
-    ids=str,
-)
-def test_units_bounds_and_empty_rows_do_not_matter(other, within):
-    """The mean cost over draws, beside that of the same program as it was."""
-    usual, changed = (
-        np.mean([solved(covering(7, **options), rng=k).objective for k in range(8)])
-        for options in ({}, other)
-    )
-    scale = other.get("scale", 1.0)
-    assert changed / scale == pytest.approx(usual, rel=within)
-
-
-def test_the_origin_does_not_matter():
-    costs = []
-    for shift in (0.0, -30.0, 30.0):
-        lp = covering(7, shift=shift)
-        least = privlp.solve_exact(lp).objective
-        costs.append(np.mean([solved(lp, alpha=0.01, rng=k).objective - least for k in range(8)]))
-    scale = privlp.solve_exact(covering(7)).objective
-    assert costs[1:] == pytest.approx([costs[0]] * 2, abs=0.1 * scale)
 
 
 def test_a_free_variable_and_public_rows():

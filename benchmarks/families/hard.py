@@ -130,6 +130,22 @@ def packing(
     return Instance(lp, n // 40 if s is None else s, factor)
 
 
+def needs(
+    seed: int = 0, *, n: int = 20_000, d: int = 80, m: int = 100, s: int | None = None
+) -> Instance:
+    """Buy each of d products that is needed, at cost 1: half of them, by m people each.
+
+    A row is x_j >= 1 for each of them; all other rows are empty. s = 4 m by default. The family of
+    the bound in ``docs/proofs.md``, "What no private method can do".
+    """
+    rng = np.random.default_rng(seed)
+    needed = rng.permutation(d)[: d // 2]
+    j = np.repeat(needed, m)
+    A = sp.csc_array((-np.ones(len(j)), (np.arange(len(j)), j)), shape=(n, d))
+    b = np.where(np.arange(n) < len(j), -1.0, 0.0)
+    return Instance(LinearProgram(np.ones(d), A, b, name=f"needs {n} x {d}"), s or 4 * m)
+
+
 def transport(
     seed: int = 0, *, n: int = 20_000, sources: int = 6, sinks: int = 8, s: int | None = None
 ) -> Instance:
