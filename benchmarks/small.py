@@ -1,6 +1,6 @@
 """Small programs and people's models: success, cost, and whether what is said of rows is true.
 
-Run with ``python -m benchmarks.small``. Two minutes of two cores. Which method ``"auto"`` takes
+Run with ``python -m benchmarks.small``. Four minutes of two cores. Which method ``"auto"`` takes
 and the constants of ``"chain"``, were chosen on seeds 0 to 2; the page has others.
 """
 
@@ -13,9 +13,11 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebvander
+from numpy.polynomial.polynomial import polyvander
 
 import privlp
-from benchmarks.families.hard import diet, map_covering
+from benchmarks.families.hard import diet, map_covering, needs
 from benchmarks.families.instance import missed
 from benchmarks.published import write_page
 from privlp import LinearProgram
@@ -24,7 +26,7 @@ FIRST_SEED, PROGRAMS, DRAWS = 100, 5, 2
 EPSILONS, DELTA = (0.5, 1.0, 4.0), 1e-6
 
 
-def max_min(seed: int, n: int = 5000, d: int = 12) -> LinearProgram:
+def max_min(seed: int, n: int = 5000, d: int = 12, *, largest: float = 10.0) -> LinearProgram:
     """The largest share t that each of n people has of what x gives."""
     rng = np.random.default_rng(seed)
     A = rng.gamma(1.5, 1, (n, d)) * (rng.random((n, d)) < 0.5) + 0.02
@@ -34,7 +36,7 @@ def max_min(seed: int, n: int = 5000, d: int = 12) -> LinearProgram:
         np.vstack([whole, np.column_stack([-A, np.ones(n)])]),
         np.append(1.0, np.zeros(n)),
         private=np.arange(n + 1) > 0,
-        bounds=[(0, None)] * d + [(0, 10)],
+        bounds=[(0, None)] * d + [(0, largest)],
         sense="max",
     )
 
@@ -47,11 +49,13 @@ def centre(seed: int, n: int = 3000, d: int = 4, box: float = 10.0) -> LinearPro
     return LinearProgram(np.append(np.zeros(d), 1.0), A, b, bounds=bounds, sense="max")
 
 
-def minimax(seed: int, n: int = 1500, d: int = 5, box: float = 10.0) -> LinearProgram:
-    """The polynomial of least largest error, in the Chebyshev basis."""
+def minimax(
+    seed: int, n: int = 1500, d: int = 5, box: float = 10.0, basis: Callable[..., Any] = chebvander
+) -> LinearProgram:
+    """The polynomial of least largest error, in the Chebyshev basis or in powers."""
     rng = np.random.default_rng(seed)
     u = rng.uniform(-1, 1, n)
-    y, B = np.sin(3 * u) + 0.1 * rng.standard_t(5, n), np.polynomial.chebyshev.chebvander(u, d - 1)
+    y, B = np.sin(3 * u) + 0.1 * rng.standard_t(5, n), basis(u, d - 1)
     A = np.vstack([np.column_stack([sign * B, -np.ones(n)]) for sign in (1, -1)])
     bounds = [(-box, box)] * d + [(0, box)]
     return LinearProgram(np.append(np.zeros(d), 1.0), A, np.append(y, -y), bounds=bounds)
@@ -83,9 +87,9 @@ def covering(seed: int, n: int = 4000, d: int = 10, *, bounds: Any = (0, None)) 
 
 
 def half_spaces(seed: int, n: int = 3000, d: int = 10, wide: float = 20.0) -> LinearProgram:
-    """Half-spaces around a secret centre, in a box 20 times wider than what they leave."""
+    """Half-spaces around a secret centre, which leave a radius of about 1, in a box."""
     a, rng = _directions(seed, n, d)
-    b = a @ rng.uniform(-wide / 4, wide / 4, d) + 1 + rng.exponential(0.5, n)
+    b = a @ rng.uniform(-5, 5, d) + 1 + rng.exponential(0.5, n)
     c = rng.normal(size=d)
     return LinearProgram(c / np.linalg.norm(c), a, b, bounds=(-wide / 2, wide / 2))
 
@@ -120,17 +124,27 @@ def _diet(seed: int, n: int, d: int) -> LinearProgram:
     return diet(seed, n=n, d=d).lp
 
 
+def _needs(seed: int, m: int) -> LinearProgram:
+    return needs(seed, m=m).lp
+
+
 #: Each family, and how many times s goes into its private rows.
 FAMILIES: dict[str, tuple[Callable[[int], LinearProgram], int]] = {
     "max-min share 5,000 x 13 (max)": (max_min, 20),
     "Chebyshev centre 3,000 x 5 (max)": (centre, 20),
     "minimax fit 3,000 x 6": (minimax, 10),
+    "minimax fit in powers 3,000 x 6": (partial(minimax, basis=polyvander), 10),
     "blending 3,000 x 12": (blending, 20),
     "covering 4,000 x 10": (covering, 20),
     "covering, bounds 10^4": (partial(covering, bounds=(0, 1e4)), 20),
     "covering, bounds 10^6": (partial(covering, bounds=(0, 1e6)), 20),
     "covering, variables from -5": (partial(covering, bounds=(-5, None)), 20),
     "half-spaces 3,000 x 10 (difference)": (half_spaces, 20),
+    "covering, bounds -10^3 to 10^3": (partial(covering, bounds=(-1e3, 1e3)), 20),
+    "max-min share, t up to 10^6 (max)": (partial(max_min, largest=1e6), 20),
+    "Chebyshev centre, box 10^6 (max)": (partial(centre, box=1e6), 20),
+    "minimax fit, box 10^6": (partial(minimax, box=1e6), 10),
+    "half-spaces, box 10^6 (difference)": (partial(half_spaces, wide=2e6), 20),
     "half-spaces 1,000 x 5 (difference)": (partial(half_spaces, n=1000, d=5), 20),
     "half-spaces 300 x 3 (difference)": (partial(half_spaces, n=300, d=3), 20),
     "three foods 3,000 x 10": (three_foods, 20),
@@ -141,6 +155,8 @@ FAMILIES: dict[str, tuple[Callable[[int], LinearProgram], int]] = {
     "map 1,000 x 5": (partial(_map, n=1000, d=5), 20),
     "map 3,000 x 10": (partial(_map, n=3000, d=10), 20),
     "map 5,000 x 40": (partial(_map, n=5000, d=40), 20),
+    "needs of one product, m = 100": (partial(_needs, m=100), 50),
+    "needs of one product, m = 250": (partial(_needs, m=250), 20),
 }
 
 
