@@ -8,6 +8,7 @@ import pytest
 
 import privlp
 from privlp import LinearProgram
+from privlp.methods.chain_search import ChainSearch
 from privlp.missed import MissedRows
 
 
@@ -42,6 +43,15 @@ def centre(seed, *, n=2000, d=3, box=10.0):
     return LinearProgram(np.append(np.zeros(d), 1.0), A, b, bounds=bounds, sense="max")
 
 
+def half_spaces(*, n=2000, d=4, box=10.0):
+    """Half-spaces around a secret centre, which leave a radius of about 1."""
+    rng = np.random.default_rng(8)
+    a, c = rng.normal(size=(n, d)), rng.normal(size=d)
+    a /= np.linalg.norm(a, axis=1)[:, None]
+    b = a @ rng.uniform(-5, 5, d) + 1 + rng.exponential(0.5, n)
+    return LinearProgram(c / np.linalg.norm(c), a, b, bounds=(-box, box))
+
+
 def covering(seed, *, n=2000, d=6):
     """Needs of n people, at least cost."""
     rng = np.random.default_rng(seed)
@@ -65,6 +75,41 @@ def test_max_min_and_centre(seed):
         found = solved(lp, rng=seed)
         assert missed(lp, found.x) <= 100
         assert found.objective >= 0.7 * privlp.solve_exact(lp).objective
+
+
+@pytest.mark.parametrize(
+    ("usual", "loose"),
+    [
+        (max_min(0), max_min(0, largest=1e6)),
+        (centre(0), centre(0, box=1e6)),
+        (half_spaces(), half_spaces(box=1e6)),
+    ],
+    ids=["max-min", "centre", "half-spaces"],
+)
+def test_loose_bounds_cost_next_to_nothing(usual, loose):
+    """Few rows are missed, at about the same objective."""
+    found = [[solved(lp, eps=4.0, rng=seed) for seed in range(4)] for lp in (usual, loose)]
+    assert all(missed(loose, one.x) <= 100 for one in found[1])
+    before, after = (np.mean([one.objective for one in ones]) for ones in found)
+    assert after == pytest.approx(before, abs=0.15 * max(1.0, abs(before)))
+
+
+def test_rows_of_one_sign_are_noticed(monkeypatch):
+    """Slopes then have less noise; with a few rows of the other sign, these count for nothing."""
+    signs = []
+    played = ChainSearch._finish
+
+    def finish(self, *rest):
+        signs.append(self._sign)
+        played(self, *rest)
+
+    monkeypatch.setattr(ChainSearch, "_finish", finish)
+    lp = covering(3)
+    mixed = lp.A.copy()
+    mixed[::2] *= -1
+    for A in (lp.A, -lp.A, mixed):
+        solved(LinearProgram(lp.c, A, lp.b, bounds=(0, 9)))
+    assert signs == [-1, 1, 0]
 
 
 def test_a_free_variable_and_public_rows():
