@@ -245,8 +245,8 @@ UNMOVED = {
     (
         "privlp/rows/in_coordinates.py",
         "c510f2919a07",
-        "f10cf4e3e71d",
-    ): "rows in single precision, which holds their entries, a few at a time",
+        "97d3a464c1a8",
+    ): "rows in single precision, a few at a time; all of them count where no sign is named",
     (
         "privlp/rows/limbs.py",
         "76cb5b4db67f",
