@@ -1,9 +1,8 @@
 """`auto` on families of programs whose sizes and parameters a seed decides.
 
-Beside it: what `auto` took before, `auto` that knows nothing, what the plan predicted, and the same
-descent without noise. Run with ``python -m benchmarks.generated``; an interrupted run goes on where
-it stopped. About 25 minutes of one core. With ``--families`` or ``--eps`` the tables are printed
-and no page is written.
+Beside it: what `auto` took before, `auto` that knows nothing, and the same descent without noise.
+Run with ``python -m benchmarks.generated``; an interrupted run goes on where it stopped. About 25
+minutes of one core. With ``--families`` or ``--eps`` the tables are printed and no page is written.
 """
 
 from __future__ import annotations

@@ -88,7 +88,6 @@ METHOD_STYLES: dict[str, dict[str, Any]] = {
     "mirror": {"color": COLOURS["green"], "marker": "D"},
     "mirror-dense": {"color": COLOURS["purple"], "marker": "^"},
     "ftpl": {"color": COLOURS["orange"], "marker": "v"},
-    "staged-at-opt": {"color": COLOURS["green"], "marker": "D"},
     "mirror-best": {"color": COLOURS["black"], "linewidth": 9, "alpha": 0.25, "zorder": 1},
     "auto": {"color": COLOURS["black"], "linewidth": 9, "alpha": 0.25, "zorder": 1},
 }

@@ -317,8 +317,8 @@ _OF_SOLVES = ["rows", "seconds", "rounds", "u a round", "peak / A", "sensitivity
 
 
 _ABOUT_DEFAULTS = (
-    "The same for the default: without opt it is `perturbed`, with opt `staged-at-opt`; twice the"
-    " optimum of the average row was given."
+    "The same for the default, `staged`, with and without opt; twice the optimum of the average row"
+    " was given."
 )
 _OF_DEFAULTS = ["rows", "opt", "seconds", "peak / A", "target ≤", "violation"]
 _QUICK = 200_000

@@ -107,7 +107,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "cm_logistic": (*PRIVACY, *CLASSIFIERS, *FOLDS),
     "covering": (
         *PRIVACY,
-        *_solved_by("staged_at_optimum", "staged", "perturbed", "dmw", "published/dmw"),
+        *_solved_by("staged", "perturbed", "dmw", "published/dmw"),
         "benchmarks/problems.py",
     ),
     "exact_noise": (
@@ -117,6 +117,13 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "svm_models/*_svc.py",
         "benchmarks/problems.py",
         "benchmarks/thesis.py",
+    ),
+    "hints": (
+        *PRIVACY,
+        *SOLVERS,
+        "benchmarks/families/hard.py",
+        "benchmarks/families/instance.py",
+        "benchmarks/small.py",
     ),
     "family": (*PRIVACY, *SOLVERS, "privlp/plan.py", "benchmarks/problems.py"),
     "ftpl": (*PRIVACY, *_solved_by("ftpl", "mirror"), "benchmarks/problems.py"),
@@ -270,7 +277,11 @@ UNMOVED = {
         "a80197e6f3a3",
         "b535891fcd5b",
     ): "an option is shared with other commands",
-    ("privlp/methods/perturbed_draws.py", "5a420ecd22d0", "1f7d53b5b2e4"): _SIDES,
+    (
+        "privlp/methods/perturbed_draws.py",
+        "5a420ecd22d0",
+        "3514109d2f12",
+    ): f"{_SIDES}, and a stronger quadratic for methods that are gone is gone",
     (
         "privlp/problem/data.py",
         "d05b532699a9",

@@ -61,7 +61,7 @@ class Plan:
     >>> lp = privlp.LinearProgram([1, 2, 1, 3], -needs, -np.ones(5000))
     >>> plan = privlp.plan(lp, eps=1.0, delta=1e-6, s=100, opt=3.0)
     >>> plan.best, plan.predictions[plan.best].rounds > 1, plan.not_applicable
-    ('staged-at-opt', True, {})
+    ('chain', True, {})
     """
 
     best: str
@@ -288,7 +288,7 @@ def plan(
     >>> lp = privlp.LinearProgram(c=[1, 2, 1, 3], A=-needs, b=-np.ones(5000))
     >>> plan = privlp.plan(lp, eps=1.0, delta=1e-6, s=100, opt=3.0)
     >>> plan.best, plan.predictions["mirror-best"].violation < plan.predictions["dmw"].violation
-    ('staged-at-opt', True)
+    ('chain', True)
     >>> print(privlp.plan(lp, eps=0.001, delta=1e-6, s=100, opt=3.0).advice)
     Too few rows for this eps: ...
 

@@ -406,7 +406,6 @@ WHOLE_CONSTRAINTS: list[Subject] = [
 # perturbed programs
 
 _PERTURBED = partial(_solve, "perturbed", 1.0, 1e-6)
-_PERTURBED_AT_OPT = partial(_solve, "perturbed-at-opt", 1.0, 1e-6)(2.0, opt=1.0)
 _PERTURB, _CHARGES = "perturb the convex program", import_module("privlp.methods.perturbed_charges")
 _SECRET_TERM, _ROWS_ARE_SCALED = _CHARGES.secret_term, RowsInCoordinates.__init__
 
@@ -462,26 +461,6 @@ PERTURBED: list[Subject] = [
         "perturbed: count",
         frozenset(["perturbed"]),
         _PERTURBED(2.0),
-        _satisfied_or_not(bounds=(0, 1)),
-        "count missed rows",
-        _faults(
-            SCALE="a count does not see how long rows are",
-            STOP=_STOPS_IN_A_BOX,
-            COUNT=_COUNTS_ARE_CHEAP,
-        ),
-    ),
-    Played(
-        "perturbed-at-opt: secret term",
-        frozenset(["perturbed-at-opt"]),
-        _PERTURBED_AT_OPT,
-        _flipped(bounds=(0, 1)),
-        _PERTURB,
-        _OF_PERTURBED,
-    ),
-    Played(
-        "perturbed-at-opt: count",
-        frozenset(["perturbed-at-opt"]),
-        _PERTURBED_AT_OPT,
         _satisfied_or_not(bounds=(0, 1)),
         "count missed rows",
         _faults(
@@ -598,7 +577,6 @@ CHAIN: list[Subject] = [
 # staged descents
 
 _STAGED = partial(_solve, "staged", 1.0, 1e-6, 2.0)
-_STAGED_AT_OPT = partial(_solve, "staged-at-opt", 1.0, 1e-6, 2.0, opt=1.0)
 _COUNT = "count violated rows"
 _STAGED_ROUNDS = "the rounds are those of the row above"
 
@@ -661,22 +639,6 @@ STAGED: list[Subject] = [
         "staged: count",
         frozenset(["staged"]),
         _STAGED(),
-        _satisfied_or_not(),
-        _COUNT,
-        _faults(SCALE="a count does not see how long rows are", STOP=_STAGED_ROUNDS),
-    ),
-    Played(
-        "staged-at-opt: sum",
-        frozenset(["staged-at-opt"]),
-        _STAGED_AT_OPT(),
-        _flipped(),
-        _SUM,
-        _faults(SCALE=Patch(_unscaled(RowsOfEqualNorm)), RELATION=Patch(_REMOVED), STOP=_STOPS),
-    ),
-    Played(
-        "staged-at-opt: count",
-        frozenset(["staged-at-opt"]),
-        _STAGED_AT_OPT(),
         _satisfied_or_not(),
         _COUNT,
         _faults(SCALE="a count does not see how long rows are", STOP=_STAGED_ROUNDS),

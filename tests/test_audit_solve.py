@@ -71,9 +71,7 @@ WHOLE = {
     "ftpl": {"pairs": 2},
     "perturbed": {"pairs": 4, "delta": 1e-6},
     "chain": {"pairs": 4, "delta": 1e-6},
-    "perturbed-at-opt": {"pairs": 4, "delta": 1e-6},
     "staged": {"pairs": 4, "delta": 1e-6},
-    "staged-at-opt": {"pairs": 4, "delta": 1e-6},
     "mirror, range": {"method": "mirror", "opt": (0.5, 9.0)},
     "ftpl, range": {"method": "ftpl", "opt": (2.0, 4.0), "pairs": 1},
 }

@@ -164,10 +164,8 @@ def sizes_of(result):
     [
         ("mirror", 4),
         ("staged", 4),
-        ("staged-at-opt", 4),
         ("ftpl", 4),
         ("perturbed", 32),
-        ("perturbed-at-opt", 32),
     ],
 )
 def test_what_travels_back_does_not_grow_with_the_rows(on_cluster, monkeypatch, method, most):

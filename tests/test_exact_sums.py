@@ -195,7 +195,7 @@ def test_signs_and_spread_are_exact():
 
 @pytest.mark.parametrize(("change", "moved"), [("replace", 2.0), ("add-remove", 1.0)])
 @pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize("method", ["mirror", "staged", "staged-at-opt"])
+@pytest.mark.parametrize("method", ["mirror", "staged"])
 def test_the_ledger_says_exactly_what_a_record_moves(method, k, change, moved):
     nominal = {"nominal_n": 500} if change == "add-remove" else {}
     lp = covering(200, neighbours=ConstraintPrivate(change, k, **nominal))
@@ -236,7 +236,7 @@ def test_any_number_of_threads(kind, storage, monkeypatch):
         np.testing.assert_array_equal(other.sum, found[0].sum)
 
 
-@pytest.mark.parametrize("method", ["mirror", "staged", "staged-at-opt"])
+@pytest.mark.parametrize("method", ["mirror", "staged"])
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
 def test_a_solve_is_the_same_in_parts_and_threads(method, storage, monkeypatch):
     """Answer, trace and ledger, to the last bit."""
@@ -318,7 +318,7 @@ def test_a_view_of_an_array_that_may_change_is_copied():
     assert lp.A[0, 0] == 1
 
 
-@pytest.mark.parametrize("method", ["mirror", "mirror-best", "staged", "staged-at-opt"])
+@pytest.mark.parametrize("method", ["mirror", "mirror-best", "staged"])
 def test_more_rows_than_any_grid_carries_are_refused_before_anything_is_paid(method):
     lp = covering(200, neighbours=ConstraintPrivate("add-remove", 1, nominal_n=10**10))
     budget, opt = privlp.Budget(1.0, 1e-6), {} if method == "staged" else {"opt": 3.0}

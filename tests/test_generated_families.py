@@ -138,7 +138,7 @@ def test_units_and_violations_by_hand():
 
 def test_without_noise_the_same_rounds_leave_less():
     instance = Instance(problems.covering(QUICK, n=4_000, d=30).lp, 100, given=10.0)
-    options = {"opt": 10.0, "method": "staged-at-opt", "rng": 0}
+    options = {"opt": 10.0, "method": "staged", "rng": 0}
     noisy = privlp.solve(instance.lp, 0.25, 1e-6, 100, **options)
     exact = cells._solved(instance, cells.NOISELESS, 0.25, 10.0, 0)
     again = cells._solved(instance, cells.NOISELESS, 0.25, 10.0, 1)
@@ -166,9 +166,8 @@ def test_verdicts(old, new, verdict):
     assert compared(np.array(old), np.array(new)) == verdict
 
 
-def result(signed, cost, predicted=None):
-    numbers = {"signed": signed, "per_norm": signed / 2, "cost": cost}
-    return {**numbers, "predicted": predicted, "floor": None if predicted is None else 0.01}
+def result(signed, cost):
+    return {"signed": signed, "per_norm": signed / 2, "cost": cost}
 
 
 def found(**players):
@@ -181,7 +180,7 @@ def found(**players):
     return Found(*zip(*named, strict=True))
 
 
-NAMES = {"before": cells.BEFORE, "auto": cells.AUTO, "long": cells.LONG}
+NAMES = {"before": cells.BEFORE, "auto": cells.AUTO}
 
 
 def test_an_equal_violation_at_a_worse_objective_is_dearer():
@@ -190,14 +189,6 @@ def test_an_equal_violation_at_a_worse_objective_is_dearer():
     assert table.verdict("packing", 1.0, maximised=True) == EQUAL
     refused = found(before=[None, None], auto=[result(0.0, 1.5)] * 2)
     assert refused.verdict("packing", 1.0, maximised=False) == "–"
-
-
-def test_predictions_stand_beside_what_is_left_beyond_the_least():
-    auto = [result(0.3, 1.0, 0.1), result(0.5, 1.0, 0.2)]
-    assert found(auto=auto).calibration("packing", 1.0) == pytest.approx((0.15, 0.2, 0.01))
-    least = found(auto=auto, long=[result(0.2, 1.0)])
-    assert least.calibration("packing", 1.0) == pytest.approx((0.1, 0.05, 0.01))
-    assert found(auto=[result(0.3, 1.0)]).calibration("packing", 1.0) is None
 
 
 def test_the_command_prints_a_part_and_keeps_what_it_measured(tmp_path, monkeypatch):

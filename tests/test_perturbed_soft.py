@@ -124,11 +124,77 @@ REASON = "every violation of a soft row has its price"
 
 @pytest.mark.parametrize(
     ("more", "message"),
-    [({"s": 5}, REASON), ({"alpha": 0.1}, REASON), ({"opt": 1.0}, "bounds of variables")],
+    [
+        ({"s": 5}, REASON),
+        ({"alpha": 0.1}, REASON),
+        ({"width": 2.0}, "width has no use with soft rows and method='auto'"),
+        ({"width": 2.0, "s": 5}, "width has no use with soft rows and method='auto'"),
+        ({"opt": 1.0}, "every cost is 0"),
+    ],
 )
 def test_numbers_that_prices_replace_are_refused(more, message):
     with pytest.raises(InvalidParameterError, match=message):
-        private(l1(), 1.0, **more)
+        solve(l1(), 1.0, 1e-6, **more)
+    if "width" not in more:
+        with pytest.raises(InvalidParameterError, match=message):
+            private(l1(), 1.0, **more)
+
+
+def priced(sense="min", bounds=(0, None), offset=0.0):
+    """A covering whose rows have a price: many are missed at low costs."""
+    A = np.random.default_rng(3).uniform(0.2, 1, (N, D))
+    costs = np.array([1.0, 2.0, 1.5])
+    if sense == "max":
+        costs = -costs
+    return LinearProgram(
+        costs, -A, -np.ones(N), penalty=20 / N, bounds=bounds, sense=sense, offset=offset
+    )
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+@pytest.mark.parametrize("eps", [1.0, math.inf])
+def test_an_optimum_bounds_the_cost_of_soft_rows(sense, eps):
+    """As a public row: a value from one side, a range from both; also where nothing else does."""
+    lp, sign = priced(sense, offset=7.0), 1 if sense == "min" else -1
+    best = sign * (solve_exact(lp).objective - 7.0)
+    for low, high in ((None, 0.5 * best), (0.3 * best, 0.6 * best), (1.5 * best, 2 * best)):
+        ends = sorted(7.0 + sign * cost for cost in (low, high) if cost is not None)
+        found = solve(lp, eps, 1e-6, opt=ends[0] if low is None else ends, rng=0)
+        assert found.method == "perturbed"
+        cost = sign * (found.objective - 7.0)
+        assert cost <= high * (1 + 1e-9)
+        assert low is None or cost >= low * (1 - 1e-9)
+        if math.isinf(eps):
+            wanted = low if low is not None and low > best else high
+            assert cost == pytest.approx(wanted, rel=1e-3)
+
+
+def test_prices_know_a_bound_on_the_cost():
+    """The bound is tight, and no row of the program: there is one price for each of its rows."""
+    lp = priced(bounds=(0, 9))
+    A = np.vstack([lp.A, [[1.0, 0.0, 0.0]]])
+    penalty = np.append(np.full(N, 20 / N), np.inf)
+    limited = LinearProgram(
+        lp.c, A, np.append(lp.b, 0.1), penalty=penalty, private=np.arange(N + 1) < N, bounds=(0, 9)
+    )
+    best = solve_exact(limited).objective
+    found = solve(limited, math.inf, 1e-6, opt=0.5 * best, prices=True, rng=0)
+    assert np.isfinite(found.prices[-1])
+    assert np.isnan(found.prices[:-1]).all()
+
+
+@pytest.mark.parametrize(
+    ("sense", "opt", "message"),
+    [
+        ("min", -1.0, "opt is below the least objective within the public rows and bounds, 0:"),
+        ("max", 1.0, "opt is above the largest objective within the public rows and bounds, 0:"),
+        ("min", (50.0, 60.0), "opt is above the largest objective .*, 9:"),
+        ("max", (-60.0, -50.0), "opt is below the least objective .*, -9:"),
+    ],
+)
+def test_costs_that_no_point_has_are_refused(sense, opt, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        solve(priced(sense, bounds=(0, 2)), 1.0, 1e-6, opt=opt)
 
 
 @pytest.mark.parametrize("width", [-1.0, 0.0, math.inf])

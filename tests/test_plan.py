@@ -37,7 +37,7 @@ def test_best_comes_first_and_more_budget_is_never_worse():
         first, *others = found.predictions
         assert first == found.best
         assert others == sorted(others, key=lambda method: found.predictions[method].violation)
-    assert [found.best for found in plans] == ["staged-at-opt"] * 4
+    assert [found.best for found in plans] == ["chain"] * 4
 
 
 def test_rounds_and_noise_are_those_of_the_solve():
@@ -49,9 +49,7 @@ def test_rounds_and_noise_are_those_of_the_solve():
             "mirror-best": 1,
             "chain": 1,
             "perturbed": -4,
-            "perturbed-at-opt": -4,
             "staged": -3,
-            "staged-at-opt": -3,
         }.get(method, -1)
         entry = solution.privacy.entries[last]
         assert method != "perturbed" or entry.purpose == "perturb the convex program"
@@ -81,19 +79,6 @@ def test_predictions_are_of_the_right_size(eps):
         assert 1 / 3 < prediction.violation / measured < (4 if method == "mirror-dense" else 3), (
             method
         )
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("eps", [1.0, 4.0])
-def test_a_staged_descent_keeps_within_its_prediction(eps):
-    """At most four times as much; on rows as even as these a part of it, for it is a mean."""
-    predicted = plan(eps=eps).predictions["staged-at-opt"].violation
-    norms = np.linalg.norm(LP.A, axis=1)
-    draws = [
-        privlp.solve(LP, eps, 1e-6, 100, opt=OPT, method="staged-at-opt", rng=k).x for k in range(4)
-    ]
-    measured = np.mean([np.sort((LP.A @ x - LP.b) / norms)[-101] for x in draws])
-    assert 1 / 10 < measured / predicted < 4
 
 
 @pytest.mark.parametrize(
@@ -133,7 +118,7 @@ def test_what_is_said_when_there_are_too_few_rows():
     assert "rows with an s that grows like them" in poor.advice
     assert plan(eps=8.0).verdict is Verdict.ENOUGH_ROWS
     assert plan(eps=8.0).advice.startswith("Enough rows for this eps: ")
-    rough = plan(eps=0.1)
+    rough = plan(eps=1.0)
     assert rough.verdict is Verdict.ROUGH
     wanted = float(rough.advice.split("eps = ")[1].split(",")[0])
     assert 0.8 < plan(eps=wanted).predictions[poor.best].difficulty < 1.05
@@ -153,8 +138,8 @@ def test_methods_that_do_not_apply_say_why():
     assert pure.best == "dmw"
     assert "delta must be positive" in pure.not_applicable["mirror"]
     assert (
-        "mirror, mirror-dense, mirror-best, staged-at-opt, staged, ftpl, perturbed-at-opt,"
-        " perturbed, chain: delta must be" in " ".join(str(pure).split())
+        "mirror, mirror-dense, mirror-best, staged, ftpl, perturbed, chain: delta must be"
+        in " ".join(str(pure).split())
     )
 
 
@@ -166,10 +151,10 @@ def test_it_reads_well_on_a_terminal_of_100_columns(options):
 
 
 @pytest.mark.parametrize("opt", [OPT, None, (OPT / 3, OPT * 3)], ids=["value", "none", "range"])
-def test_auto_searches_the_optimum_unless_it_is_given(opt):
+def test_auto_goes_by_the_program_whatever_the_hint(opt):
     for eps in (0.03, 0.3, 4.0):
         found = plan(eps=eps, opt=opt)
-        assert found.best == ("staged-at-opt" if opt == OPT else "chain"), eps
+        assert found.best == "chain", eps
         assert found.yardstick == found.predictions[found.best].yardstick
 
 
@@ -199,36 +184,20 @@ def test_auto_goes_by_the_region():
             assert privlp.solve(lp, 20.0, 1e-6, 100, rng=0).method == best
 
 
-@pytest.mark.parametrize(
-    ("eps", "dearest"),
-    [(0.5, 1.9), (1.0, 1.3)],
-)
-def test_a_range_as_hint_changes_nothing(eps, dearest):
-    without = privlp.solve(LP, eps, 1e-6, 100, rng=0)
-    assert np.sum(LP.A @ without.x - LP.b > 0.01) <= 100
-    assert 0.8 * OPT < without.objective <= dearest * OPT
-    for hint in ((OPT / 2, 2 * OPT), (OPT / 100, 2 * OPT)):
-        found = privlp.solve(LP, eps, 1e-6, 100, opt=hint, rng=0)
-        assert found.x == pytest.approx(without.x, rel=1e-6), hint
+@pytest.mark.parametrize("method", ["chain", "staged"])
+def test_a_hint_changes_little_right_or_wrong(method):
+    """Counts decide: mean costs of six draws at hints off by a factor of 5, and of a range."""
 
+    def costs(**options):
+        found = [
+            privlp.solve(LP, 1.0, 1e-6, 100, method=method, rng=k, **options) for k in range(6)
+        ]
+        assert all(np.sum(LP.A @ draw.x - LP.b > 0.01) <= 100 for draw in found)
+        return np.mean([draw.objective for draw in found])
 
-@pytest.mark.parametrize(
-    ("hint", "eps", "dearest"),
-    [
-        (1, 0.5, 1.0),
-        (1, 1.0, 1.0),
-        (2, 1.0, 1.5),
-        (0.5, 1.0, 2.5),
-        (0.5, 4.0, 1.5),
-        (100, 1.0, 2.0),
-    ],
-)
-def test_a_wrong_optimum_does_not_wreck(hint, eps, dearest):
-    """The right one is kept, and rows nearly hold; of a wrong one counts tell."""
-    found = privlp.solve(LP, eps, 1e-6, 100, opt=hint * OPT, rng=0)
-    assert found.method == "staged-at-opt"
-    assert 0.8 * OPT < found.objective <= dearest * OPT * (1 + 1e-9)
-    assert np.sum(LP.A @ found.x - LP.b > 0.03) <= 100
+    usual = costs()
+    for hint in (OPT / 5, 5 * OPT, (OPT / 2, 2 * OPT)):
+        assert costs(opt=hint) <= 1.05 * usual, hint
 
 
 def test_advice_says_that_a_wrong_optimum_shows_nowhere():
@@ -247,16 +216,6 @@ def test_advice_on_a_wrong_optimum_follows_the_sense():
     packing = privlp.LinearProgram([1.0] * 5, rows, np.ones(2000), sense="max")
     found = plan(packing, delta=0.0, eps=4.0, opt=1.5)
     assert "too high a value costs violations, too low a one objective." in found.advice
-
-
-def test_advice_says_what_becomes_of_a_given_optimum():
-    told = "It will be {} only if noisy counts show that no point near opt would do."
-    assert told.format("higher") in plan().advice
-    rows = np.random.default_rng(0).uniform(0.2, 1.0, (2000, 5))
-    packing = privlp.LinearProgram([1.0] * 5, rows, np.ones(2000), sense="max")
-    assert told.format("lower") in plan(packing, eps=4.0, opt=1.5).advice
-    for other in (plan(opt=None), plan(opt=(OPT / 2, OPT))):
-        assert "noisy counts" not in other.advice
 
 
 def test_yardsticks_of_all_methods_are_of_one_size():

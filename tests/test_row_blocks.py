@@ -25,7 +25,6 @@ CUTS = {"one block": [], "three": [17, 60], "many": list(range(7, N, 7)), "an em
 #: Methods for whole private constraints: their sums over rows are exact.
 METHODS = (
     "staged",
-    "staged-at-opt",
     "mirror",
     "mirror-dense",
     "mirror-best",
@@ -33,7 +32,6 @@ METHODS = (
     "ftpl",
     "dmw-published",
     "perturbed",
-    "perturbed-at-opt",
 )
 
 

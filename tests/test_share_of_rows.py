@@ -59,7 +59,7 @@ def test_every_stage_has_coins_of_its_own_that_nobody_else_has(monkeypatch):
     )
     costs, A, b = many_rows()
     lp = LinearProgram(costs, A, b)
-    found = [solve(lp, 1.0, 1e-6, MANY // 40, opt=5.0, method="staged-at-opt") for _ in range(2)]
+    found = [solve(lp, 1.0, 1e-6, MANY // 40, opt=5.0, method="staged") for _ in range(2)]
     assert len(set(keys)) == len(keys) == 12
     assert max(keys).bit_length() > 240
     told = "".join(solution.to_json() for solution in found)
@@ -92,7 +92,7 @@ def test_both_sides_of_a_row_belong_to_a_share_or_none():
 
 
 def test_few_rows_and_rows_that_come_and_go_are_all_read():
-    shape = staged_charges._MANY[2]
+    shape = staged_charges._SEARCH[2]
     options = {"noise": 8.5, "size": 80}
     assert Stage.of(shape, n=20_000, **options).share == 1
     assert Stage.of(shape, n=10**6, shares=False, **options).share == 1
@@ -100,7 +100,7 @@ def test_few_rows_and_rows_that_come_and_go_are_all_read():
 
 
 def test_the_rows_that_are_read_grow_with_the_root_of_all_rows():
-    shape = staged_charges._MANY[2]
+    shape = staged_charges._SEARCH[2]
     read = [n * Stage.of(shape, n=n, noise=8.5, size=80).share for n in (10**6, 10**8)]
     assert read[1] == pytest.approx(10 * read[0])
     assert read[0] < 50_000
@@ -113,8 +113,8 @@ def many_rows():
     return rng.uniform(1, 3, 5), A, -np.ones(MANY)
 
 
-def solved(lp, method="staged-at-opt"):
-    return solve(lp, 1.0, 1e-6, MANY // 40, opt=5.0, method=method, rng=0)
+def solved(lp):
+    return solve(lp, 1.0, 1e-6, MANY // 40, opt=5.0, method="staged", rng=0)
 
 
 @pytest.fixture
@@ -137,12 +137,11 @@ def test_a_solve_that_reads_a_share_misses_few_rows(shares):
 
 
 @pytest.mark.parametrize("cuts", [[1], [9_999, 20_001], list(range(0, MANY, 3_333))])
-@pytest.mark.parametrize("method", ["staged", "staged-at-opt"])
-def test_blocks_know_their_places(shares, method, cuts):
+def test_blocks_know_their_places(shares, cuts):
     costs, A, b = many_rows()
-    whole = solved(LinearProgram(costs, A, b), method)
+    whole = solved(LinearProgram(costs, A, b))
     assert 0 < min(shares) < 0.5
-    assert_same(whole, solved(LinearProgram(costs, *split(A, b, cuts)), method))
+    assert_same(whole, solved(LinearProgram(costs, *split(A, b, cuts))))
 
 
 def test_memory_maps_know_the_places_of_their_rows(shares, tmp_path, monkeypatch):

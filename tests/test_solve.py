@@ -94,9 +94,7 @@ def test_without_noise_every_method_approaches_the_exact_optimum(method, name):
         assert lp.sign * (solution.objective - exact.objective) <= 1e-6
     assert solution.objective == pytest.approx(
         exact.objective,
-        rel={"ftpl": 5e-3, "perturbed": 1e-5, "perturbed-at-opt": 1e-5, "chain": 1e-5}.get(
-            method, 1e-9
-        ),
+        rel={"ftpl": 5e-3, "perturbed": 1e-5, "chain": 1e-5}.get(method, 1e-9),
     )
     assert comparison.violation_at(0) < {"dmw": 0.005, "dmw-published": 0.12, "mirror": 0.02}.get(
         method, 0.06
@@ -146,10 +144,6 @@ def test_ledger_stays_within_the_budget(method, eps, delta):
     if method == "perturbed":  # the start, the scale; three programs, and counts after each
         draws = [e.draws for e in solution.privacy.entries if "perturb" in e.purpose]
         assert (draws, solution.iterations) == ([1, 1, 1], 2 + 2 * 3 + 1)
-        return
-    if method == "perturbed-at-opt":
-        draws = [e.draws for e in solution.privacy.entries if "perturb" in e.purpose]
-        assert (draws, solution.iterations) == ([1, 1], 2 + 2 * 2 + 1)
         return
     if method.startswith("staged"):  # the start; rounds, and counts after each stage
         draws = [e.draws for e in solution.privacy.entries if "release" in e.purpose]
@@ -207,8 +201,6 @@ def test_solution_lies_on_the_public_region(method):
     assert (solution.x >= 0).all()
     if method == "ftpl":
         assert solution.objective <= 6.0 + 1e-6
-    elif method.endswith("at-opt"):  # lower where s rows are missed then
-        assert 3.0 < solution.objective <= 6.0 + 1e-6
     elif method not in ("chain", "perturbed", "staged"):  # for which opt is a hint
         assert solution.objective == pytest.approx(6.0)
     assert solution.success
@@ -229,7 +221,7 @@ def test_positive_multiples_of_rows_change_nothing_in_the_tight_method():
 
 
 def test_default_method_and_default_alpha():
-    for s, opt, best in ((10, 6.0, "staged-at-opt"), (10, None, "chain"), (30, None, "chain")):
+    for s, opt, best in ((10, 6.0, "chain"), (10, None, "chain"), (30, None, "chain")):
         solution = privlp.solve(covering(3000), 1.0, 1e-6, s, opt=opt, rng=0)
         assert solution.method == best
         assert solution.iterations > 1
@@ -261,13 +253,8 @@ def test_trace_holds_what_was_released_each_round_and_nothing_else(method):
         assert solution.trace["calibrated x"][-1] == pytest.approx(solution.x, abs=1e-12)
         return
     if method.startswith("staged"):  # one number for each stage, or between stages
-        assert {"sizes"} <= set(solution.trace) <= {"sizes", "levels"}
+        assert set(solution.trace) == {"sizes"}
         assert all(values.ndim == 1 for values in solution.trace.values())
-        return
-    if method == "perturbed-at-opt":
-        known = {"start", "x", "missed rows"}
-        assert {"start", "x"} <= set(solution.trace) <= known | {"calibrated x"}
-        assert solution.trace["x"].shape == (2, 5)
         return
     if not method.startswith("dmw"):
         assert set(solution.trace) == {"rounds", "x after rounds"}
@@ -372,8 +359,6 @@ FINE = {
     "chain": ("alpha tiny", "opt missing", "opt of the wrong sign", "opt zero"),
     "perturbed": ("alpha tiny", "opt missing", "opt of the wrong sign", "opt zero"),
     "staged": ("alpha tiny", "opt missing", "opt of the wrong sign", "opt zero"),
-    "staged-at-opt": ("alpha tiny",),
-    "perturbed-at-opt": ("alpha tiny",),
 }
 
 
@@ -429,15 +414,12 @@ def test_programs_outside_the_method_are_refused_with_the_reason(method, name):
         ("perturbed", "public row"),
         ("perturbed", "upper bound"),
         ("staged", "upper bound"),
-        ("staged-at-opt", "upper bound"),
-        ("perturbed-at-opt", "public row"),
-        ("perturbed-at-opt", "upper bound"),
     ):
         assert run(make(), method).success
         return
     if method.startswith(("chain", "perturbed")) and name != "no private rows":
         message = "put no limit on variable|leave out penalty|s has no use with .* soft row|rescale the costs"
-    if method in ("staged", "staged-at-opt"):
+    if method == "staged":
         message = {
             "public row": "takes public rows only if they bound the objective",
             "zero cost": "needs costs that are not 0|cost that is zero",
@@ -657,7 +639,7 @@ class TestNothingPrivateLeaves:
             assert self.leaks(str(caught.value)) == [], name
 
     def test_in_refusals(self, method):
-        taken = {"staged": 1, "staged-at-opt": 1}.get(method, 0)
+        taken = {"staged": 1}.get(method, 0)
         taken = 2 if method.startswith(("chain", "ftpl", "perturbed")) else taken
         for fields in ({"bounds": (0, 2)}, {"private": [1, 2]}, {"penalty": 1.0})[taken:]:
             with pytest.raises(privlp.PrivLPError) as caught:
@@ -681,9 +663,7 @@ def test_one_budget_pays_for_several_solves(method):
         "mirror-best": 6,
         "chain": 2 * 7,
         "perturbed": 26,
-        "perturbed-at-opt": 20,
         "staged": 2 * (2 + 2 * 6 + 1),
-        "staged-at-opt": 2 * (1 + 2 * 4 + 1),
     }.get(method, 2)
 
 
@@ -707,3 +687,13 @@ def test_one_budget_speaks_of_one_relation(method):
     other = covering(neighbours=privlp.ConstraintPrivate("add-remove", nominal_n=300))
     with pytest.raises(privlp.RelationMismatchError, match="cannot also account for"):
         run(other, method, budget=budget)
+
+
+@pytest.mark.parametrize(
+    ("gone", "taken_over"), [("staged-at-opt", "staged"), ("perturbed-at-opt", "perturbed")]
+)
+def test_a_name_that_is_gone_says_what_took_over(gone, taken_over):
+    message = f"no method='{gone}' any more. Give opt to method='{taken_over}', or to 'auto'"
+    with pytest.raises(privlp.InvalidParameterError, match=message) as caught:
+        privlp.solve(covering(), 1.0, 1e-6, 30, opt=6.0, method=gone)
+    assert caught.value.parameter == "method"

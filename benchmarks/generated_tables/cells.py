@@ -26,7 +26,7 @@ NOISELESS, LONG = "no noise", "no noise, more rounds"
 PLAYERS = (BEFORE, AUTO, UNKNOWN)
 #: What `auto` took before, if the optimum was given: the first that applies.
 _BEFORE = ("mirror-best", "ftpl")
-_DESCENT = "staged-at-opt"
+_DESCENT = "staged"
 
 Cell = dict[str, Any]
 Result = dict[str, Any] | None
@@ -47,8 +47,6 @@ def measure(cell: Cell) -> Result:
         per_norm : the same of rows divided by their norms.
         cost : objective over the optimum.
         method, rounds, seconds : which method ran, its rounds, and CPU seconds.
-        predicted, floor : for `auto` with the optimum, the planned violation in units of
-            `per_norm`, and what a smaller one is not told apart from.
     """
     instance = _instance(cell["family"], cell["seed"])
     player, eps = cell["player"], cell["eps"]
@@ -61,7 +59,6 @@ def measure(cell: Cell) -> Result:
         except privlp.UnsupportedProblemError:
             return None
         seconds = time.process_time() - start
-        predicted, floor = _predicted(instance, eps) if player == AUTO else (None, None)
     if solution.x is None:
         return None
     signed, per_norm = violations(instance, solution.x)
@@ -72,8 +69,6 @@ def measure(cell: Cell) -> Result:
         "method": solution.method,
         "rounds": solution.iterations,
         "seconds": seconds,
-        "predicted": predicted,
-        "floor": floor,
     }
 
 
@@ -99,15 +94,6 @@ def _solved(
 
 def _exactly(value: Any, *_: Any, **__: Any) -> np.ndarray:
     return np.array(value, dtype=float)
-
-
-def _predicted(instance: Instance, eps: float) -> tuple[float | None, float | None]:
-    """The violation that the plan of `auto` predicts, and its floor, per row norm; or None."""
-    plan = privlp.plan(instance.lp, eps, DELTA, instance.s, opt=instance.opt)
-    prediction = plan.predictions.get(plan.best)
-    if prediction is None or not math.isfinite(prediction.violation):
-        return None, None
-    return prediction.violation, prediction.floor
 
 
 def violations(instance: Instance, x: np.ndarray) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.generated_tables.cells import AUTO, BEFORE, LONG, Cell, Result
+from benchmarks.generated_tables.cells import AUTO, BEFORE, Cell, Result
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -59,28 +59,6 @@ class Found:
         sign = -1 if maximised else 1
         dear = compared(sign * costs[0], sign * costs[1], scale=abs(float(costs[0].mean())))
         return DEARER if found == EQUAL and dear == WORSE else found
-
-    def calibration(self, family: str, eps: float) -> tuple[float, float, float] | None:
-        """Mean predicted and measured violation of `auto` with the optimum, and the mean floor.
-
-        Per row norm. Measured beyond what a long run without noise leaves, where that is more
-        than 0.
-        """
-        if not self.applies(family, AUTO, eps):
-            return None
-        predicted = self.of(family, AUTO, eps, "predicted")
-        if any(value is None for value in predicted):
-            return None
-        floor = self.of(family, AUTO, eps, "floor")
-        measured, possible = self.of(family, AUTO, eps, "per_norm"), np.zeros(len(predicted))
-        reference = self._found.get((family, LONG, 1.0), [])
-        if reference and all(reference):
-            least = np.maximum(self.of(family, LONG, 1.0, "per_norm"), 0.0)
-            measured, predicted, floor = (v[: len(least)] for v in (measured, predicted, floor))
-            possible = np.where(least > 0.01, least, 0.0)
-        beyond = np.maximum(measured - possible, 0.0)
-        means = (values.astype(float).mean() for values in (predicted, beyond, floor))
-        return tuple(map(float, means))  # type: ignore[return-value]
 
 
 def compared(old: FloatArray, new: FloatArray, *, scale: float | None = None) -> str:

@@ -38,11 +38,7 @@ def about(found: Found, seeds: int, minutes: float, delta: float) -> list[Part]:
             " families (`benchmarks/families/generated.py`): 1,000 to 1,000,000 private rows, 5 to"
             " 1,000 variables, with a cap on filled entries so that HiGHS takes seconds. Rules were"
             f" fixed on seeds below 100; here are {seeds} programs of each family, with seeds from"
-            f" {FIRST_SEED}. (After a first look at these, which showed LP-SVMs at 20 times the"
-            " given objective, two bounds on what `staged-at-opt` does with a given optimum were"
-            " added: it becomes at most 4 times worse, and a part of what counts save is given"
-            " back. After a second look, at LP-SVMs again, it goes back to an earlier point only"
-            " where about s rows are missed there.)"
+            f" {FIRST_SEED}."
             f" s = n/40, δ = {delta:g}, one record with its row is replaced. Numbers"
             " are the positive part of the (s+1)-th largest violation of a private row, as a share"
             " of the program's median |b_i| (of the median largest coefficient where that is 0),"
@@ -86,7 +82,7 @@ def _maximised(family: str) -> bool:
 def parts(
     found: Found, families: list[str], asked: tuple[float, ...], of_plan: float
 ) -> list[Part]:
-    """A table for each family, the plan's predictions, and descent without noise."""
+    """A table for each family, and descent without noise."""
     found_parts: list[Part] = []
     for family in families:
         found_parts += [
@@ -95,7 +91,6 @@ def parts(
         ]
     return [
         *found_parts,
-        *_calibration(found, families, asked),
         *_noise_free(found, families, of_plan),
     ]
 
@@ -135,42 +130,6 @@ def _of_family(found: Found, family: str, shown: tuple[float, ...]) -> tuple[Any
     return ("", *(f"ε = {eps:g}" for eps in shown)), rows
 
 
-def _calibration(found: Found, families: list[str], asked: tuple[float, ...]) -> list[Part]:
-    rows, ratios, small, missed = [], [], 0, 0
-    for family in families:
-        cells = []
-        for eps in asked:
-            known = found.calibration(family, eps) if eps in epsilons(family, asked) else None
-            if known is None:
-                cells.append(_NONE)
-                continue
-            predicted, measured, floor = known
-            cells.append(f"{predicted:.4f} / {measured:.4f}")
-            if max(predicted, measured) <= floor:
-                small += 1
-                cells[-1] += ", small"
-                continue
-            missed += measured > 4 * max(predicted, floor)
-            ratios.append(max(predicted, floor) / max(measured, floor))
-            cells[-1] += f" = {ratios[-1]:.2f}"
-        rows.append((family, *cells))
-    within = sum(0.5 <= ratio <= 2 for ratio in ratios)
-    total = len(ratios) + small
-    share = f"{100 * (within + small) / total:.0f} %" if total else "none"
-    text = (
-        f"Predicted by `privlp.plan` for *{AUTO}*, over measured: the (s+1)-th largest violation"
-        " per ‖A_i‖₂, its positive part, means over programs; for LP-SVMs beyond what a long run"
-        " without noise leaves, for the programs with such a run. Predictions have a floor, about"
-        " 1 % of what a row varies by over the region: less is not told apart, so both numbers of"
-        f" a ratio are raised to it. Both are below it in {small} cells (*small*). Of the other"
-        f" {len(ratios)}, {within} are within a factor of 2: with the small ones {share} of all."
-        f" Promised less than a quarter of what was left: {missed}. What is left depends on private"
-        " numbers too: programs with the same public numbers may differ by any factor"
-        " (`tests/test_predictions_at_optimum.py`)."
-    )
-    return ["## Predictions", text, (("family", *(f"ε = {eps:g}" for eps in asked)), rows)]
-
-
 def _noise_free(found: Found, families: list[str], eps: float) -> list[Part]:
     rows = []
     for family in families:
@@ -193,7 +152,7 @@ def _noise_free(found: Found, families: list[str], eps: float) -> list[Part]:
     if not rows:
         return []
     text = (
-        f"*{AUTO}* at ε = {eps:g} beside `staged-at-opt` planned for that ε with its noise left"
+        f"*{AUTO}* at ε = {eps:g} beside `staged` planned for that ε with its noise left"
         f" out, and beside the same descent planned without noise, with more rounds; mean positive"
         f" part over the first programs. A ratio is given where the noise-free violation is at"
         f" least {MEASURABLE:g}. What remains without noise is softness and start, not privacy."

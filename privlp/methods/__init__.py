@@ -13,12 +13,11 @@ from privlp.methods.mirror_best import MirrorBest
 from privlp.methods.multiplicative_weights import MultiplicativeWeights
 from privlp.methods.never_violated import TruncatedGaussian, TruncatedLaplace
 from privlp.methods.perturbed import Perturbed
-from privlp.methods.perturbed_at_optimum import PerturbedAtOptimum
 from privlp.methods.prediction import Prediction as Prediction
 from privlp.methods.published.dmw import PublishedDenseMultiplicativeWeights
 from privlp.methods.published.truncated_laplace import PublishedTruncatedLaplace
 from privlp.methods.quantile_noise import QuantileNoise
-from privlp.methods.staged import Staged, StagedAtOptimum
+from privlp.methods.staged import Staged
 from privlp.methods.task import Task as Task
 
 #: Every method, by the name under which users ask for it.
@@ -30,10 +29,8 @@ METHODS: dict[str, Method] = {
         Mirror(),
         MirrorDense(),
         MirrorBest(),
-        StagedAtOptimum(),
         Staged(),
         FollowThePerturbedLeader(),
-        PerturbedAtOptimum(),
         Perturbed(),
         Chain(),
         MultiplicativeWeights(),
@@ -46,3 +43,6 @@ METHODS: dict[str, Method] = {
         PublishedTruncatedLaplace(),
     )
 }
+
+#: Names that are gone, and the method that took over.
+REPLACED = {"staged-at-opt": "staged", "perturbed-at-opt": "perturbed"}

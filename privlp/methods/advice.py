@@ -75,11 +75,7 @@ def _advice_on_violation(task: Task, prediction: Prediction, share: float) -> tu
 def _advice_on_difficulty(
     task: Task, prediction: Prediction, difficulty: float
 ) -> tuple[Verdict, str]:
-    """Whether s rows, or all soft rows, outweigh the noise on all variables.
-
-    And what becomes of a given optimum that is kept.
-    """
-    kept = prediction.checks_opt
+    """Whether s rows, or all soft rows, outweigh the noise on all variables."""
     eps, n = _enough_eps(task, difficulty), difficulty * task.n
     soft = task.lp.penalty is not None
     ways = [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else []
@@ -97,29 +93,19 @@ def _advice_on_difficulty(
     comma = "," if len(ways) > 1 else ""
     would = f" About {', or '.join(ways)}{comma} would do."
     compared = compared.format(difficulty)
-    checked = _advice_on_checked(task) if kept else ""
     if difficulty > prediction.hopeless:
         return Verdict.TOO_FEW_ROWS, (
             f"{Verdict.TOO_FEW_ROWS}: {compared}, so the result would be mostly noise.{would}"
-            f"{checked or _advice_on_known_optimum(task, prediction.method)}{other_relations(task)}"
+            f"{other_relations(task)}"
         )
     if difficulty > 1:
-        return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}.{would}{checked}"
-    if not soft and not kept:
-        checked = (
-            f" Up to s = {task.density():g} rows are given up where that improves the objective."
-        )
-    return Verdict.ENOUGH_ROWS, f"{Verdict.ENOUGH_ROWS}: {compared}.{checked}"
-
-
-def _advice_on_known_optimum(task: Task, method: str) -> str:
-    """What works if the optimum is known, and not merely guessed."""
-    if not _single_optimum(task):
-        return ""
-    return (
-        f" opt is only a hint here. If it is known to be right, method='{method}-at-opt' may do"
-        " better: it keeps to it as long as noisy counts bear it out."
+        return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}.{would}"
+    given_up = (
+        ""
+        if soft
+        else f" Up to s = {task.density():g} rows are given up where that improves the objective."
     )
+    return Verdict.ENOUGH_ROWS, f"{Verdict.ENOUGH_ROWS}: {compared}.{given_up}"
 
 
 def _single_optimum(task: Task) -> bool:
@@ -186,16 +172,6 @@ def _advice_on_search(task: Task) -> str:
             " range."
         )
     return advice
-
-
-def _advice_on_checked(task: Task) -> str:
-    """What becomes of a wrong optimum where noisy counts check it."""
-    better, worse = ("lower", "higher") if task.lp.sign > 0 else ("higher", "lower")
-    return (
-        f" The objective will be opt, or {better} where at most s = {task.density():g} rows are"
-        f" missed then. It will be {worse} only if noisy counts show that no point near opt would"
-        " do."
-    )
 
 
 def _advice_on_word(task: Task) -> str:

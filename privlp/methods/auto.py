@@ -88,9 +88,6 @@ class Proposals:
             If none can be planned, with the reasons.
         """
         found = [method for method in candidates if method.name in self.predictions]
-        for method in found:
-            if method.checks_opt:  # a given optimum is worth more than a search
-                return method.name
         difficulties = {
             method.name: difficulty
             for method in found
@@ -201,16 +198,15 @@ def best_run(task: Task, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
     if len(found) == 1:
         _refuse_unused_width(task, found[0])
         return found[0].name, found[0].plan(found[0].adapted(task))
-    if not any(method.checks_opt for method in found):
-        by_name = {method.name: method for method in found}
-        for name in in_order(task):  # one after the other: a plan may take many linear programs
-            if name in by_name:
-                planned = None
-                with suppress(InvalidParameterError, UnsupportedProblemError, BudgetExceededError):
-                    planned = by_name[name].plan(by_name[name].adapted(task))
-                if planned is not None:
-                    _refuse_unused_width(task, by_name[name])
-                    return name, planned
+    by_name = {method.name: method for method in found}
+    for name in in_order(task):  # one after the other: a plan may take many linear programs
+        if name in by_name:
+            planned = None
+            with suppress(InvalidParameterError, UnsupportedProblemError, BudgetExceededError):
+                planned = by_name[name].plan(by_name[name].adapted(task))
+            if planned is not None:
+                _refuse_unused_width(task, by_name[name])
+                return name, planned
     proposals = Proposals(task, found)
     best = proposals.best(found)
     _refuse_unused_width(task, next(method for method in found if method.name == best))
@@ -220,8 +216,13 @@ def best_run(task: Task, methods: Sequence[Method]) -> tuple[str, PlannedRun]:
 def _refuse_unused_width(task: Task, method: Method) -> None:
     """Refuse a declared bound that the method would pass over."""
     if task.width is not None and method.adapted(task).width is None:
+        cause = (
+            f"with method={method.name!r}, which 'auto' takes here"
+            if task.lp.penalty is None
+            else "with soft rows and method='auto': noisy counts bound their norms"
+        )
         raise InvalidParameterError(
-            f"width has no use with method={method.name!r}, which 'auto' takes here. Leave it out.",
+            f"width has no use {cause}. Leave it out.",
             parameter="width",
         )
 

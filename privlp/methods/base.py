@@ -72,8 +72,6 @@ class Method(ABC):
         Whether :func:`privlp.plan` lists it.
     needs_oracle : bool
         Whether it solves a linear program each round, which takes many times longer than others.
-    checks_opt : bool
-        Whether it builds on a given optimum, and notices if that is wrong.
 
     Examples
     --------
@@ -116,7 +114,6 @@ class Method(ABC):
     rows_hold: ClassVar[Literal["nearly", "probably", "always"]] = "nearly"
     listed: ClassVar[bool] = True
     needs_oracle: ClassVar[bool] = False
-    checks_opt: ClassVar[bool] = False
 
     @abstractmethod
     def protects(self, relation: NeighbourRelation) -> bool:

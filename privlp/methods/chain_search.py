@@ -13,6 +13,7 @@ import numpy.typing as npt
 from privlp.methods.chain_charges import WRONG_SIGNS, ChainCharges, ChainDraws
 from privlp.methods.chain_start import FEW, SURE, Start, Starting
 from privlp.methods.crossing import Crossing
+from privlp.methods.perturbed import largest_cost
 from privlp.methods.perturbed_draws import NoisyCounts
 from privlp.methods.perturbed_regions import scaled_or
 from privlp.methods.task import Task
@@ -92,7 +93,7 @@ class ChainSearch:
     ) -> None:
         self.rounds = 4 + charges.stages
         self._lp, self._s = task.lp, task.density()
-        self._n, self._largest_n = task.n, task.largest_n
+        self._n, self._largest_n, self._hint = task.n, task.largest_n, largest_cost(task)
         self._rows, self._charges, self._draws = rows, charges, draws
         self._whole = self._public = public
         self._region, self._last_target = region, last_target
@@ -183,7 +184,9 @@ class ChainSearch:
         """A point with few missed rows on a public way. The region ends where sides near it do."""
         self._sign = self._found_sign()
         starting = Starting(self._measured, self._public, self._region, self._s, self._n)
-        start = starting.found(self._draws.start, self._draws.way, self._charges.logarithmic)
+        start = starting.found(
+            self._draws.start, self._draws.way, self._charges.logarithmic, self._hint
+        )
         self.known = [(start.of_far, start.far), (start.bound, start.x)]
         self._note("start", start.x)
         self._widths = np.full(len(start.x), np.inf)

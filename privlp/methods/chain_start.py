@@ -24,6 +24,9 @@ FloatArray = npt.NDArray[np.float64]
 FEW, SURE = 0.5, 3.0
 # Logarithm of odds, along the way from the cheapest point to the far one.
 _ODDS = (-45.0, 30.0)
+# The start has these odds beyond those of a hinted cost, likely: the way leads not to the optimum
+# but to points that are dearer than it, and a hint may be wrong.
+_NEAR_HINT = (-1.5, 3.0)
 # The start misses so many times s, or fewer.
 _OF_START = 2.5
 # Sides near the start: so many times s, but no more than this share of all rows, and so many
@@ -107,10 +110,17 @@ class Starting:
         self._measured, self._public, self._region = measured, public, region
         self._s, self._n = s, n
 
-    def found(self, draw: ChargedDraws, of_way: ChargedDraws | None, logarithmic: int) -> Start:
+    def found(
+        self,
+        draw: ChargedDraws,
+        of_way: ChargedDraws | None,
+        logarithmic: int,
+        hint: float | None = None,
+    ) -> Start:
         """About the first point of a way with few missed rows.
 
-        The way leads to the first of a few ends at which few rows are missed, or to the best.
+        The way leads to the first of a few ends at which few rows are missed, or to the best. If it
+        passes a hinted cost, the first counts are made about there.
         """
         counts = NoisyCounts(self._measured, MeasuredRows.missed, draw)
         linear = counts.left - logarithmic
@@ -124,8 +134,10 @@ class Starting:
                 break
         target = max(_OF_START * self._s, SURE * counts.sigma)
         (low, high), found = _ODDS, math.inf
+        cost = self._public.cost
+        hinted = _odds_of_cost(hint, float(cost @ cheapest), float(cost @ far))
         while counts.left:
-            odds = 0.5 * (low + high) if counts.left > linear else _between(low, high)
+            odds = _halving(low, high, hinted) if counts.left > linear else _between(low, high)
             count = counts(cheapest + expit(odds) * (far - cheapest))
             low, high = (low, odds) if count <= target else (odds, high)
             found = count if count <= target else found
@@ -197,6 +209,27 @@ class Starting:
 def near_sides(s: float, n: int, sigma: float) -> float:
     """How many sides count as those near a point, where counts have this deviation."""
     return _NEAR * max(min(s, _AT_MOST / _NEAR * n), sigma)
+
+
+def _odds_of_cost(cost: float | None, cheapest: float, far: float) -> float | None:
+    """Logarithm of odds of a cost on the way; ``None`` if it does not lie on it."""
+    if cost is None or not cheapest < cost < far:
+        return None
+    return math.log((cost - cheapest) / (far - cost))
+
+
+def _halving(low: float, high: float, hinted: float | None) -> float:
+    """Where a count halves what is believed of odds between low and high.
+
+    Without a hint all are alike. With one, that has half of the belief to begin with, and the other
+    half lies near the hint: if it is wrong, that costs no more than one count.
+    """
+    if hinted is None:
+        return 0.5 * (low + high)
+    near = (hinted + _NEAR_HINT[0], hinted + _NEAR_HINT[1])
+    places = np.clip([low, *near, high], low, high)
+    belief = sum(np.interp(places, part, (0.0, 1.0)) for part in (_ODDS, near))
+    return float(np.interp(0.5 * (belief[0] + belief[-1]), belief, places))
 
 
 def _between(low: float, high: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -42,6 +43,9 @@ class Crossing:
         Number of places between low and high that are told apart.
     power : float, optional
         Places become denser towards the low end by this power; 1 for equal distances.
+    likely : (float, float), optional
+        Two places between which the crossing is expected. Half of the belief begins there, the
+        other half is even; so if they are wrong, two good counts or so make up for it.
 
     Examples
     --------
@@ -63,12 +67,17 @@ class Crossing:
         most: float,
         places: int = 400,
         power: float = 1.0,
+        likely: tuple[float, float] | None = None,
     ) -> None:
         self.target, self._most = target, most
         # Exact counts are told apart to a thousandth of the target.
         self._sigma = max(sigma, 1e-3 * max(target, 1.0))
         self._places = low + (high - low) * np.linspace(0.0, 1.0, places) ** power
         self._log = np.zeros((places, len(_SLOPES)))
+        if likely is not None:
+            inside = (self._places >= likely[0]) & (self._places <= likely[1])
+            if inside.any():
+                self._log[inside] = math.log1p(places / np.count_nonzero(inside))
 
     def learn(self, t: float, count: float) -> None:
         """Learn from a noisy count at a place."""

@@ -69,7 +69,7 @@ class Mirror(Method):
         return relation.changes_whole_rows
 
     def competes(self, task: Task) -> bool:
-        return task.lp.penalty is not None or task.opt is None or is_range(task.opt)
+        return task.lp.penalty is None and (task.opt is None or is_range(task.opt))
 
     def plan(self, task: Task) -> PlannedRun:
         relation = task.constraint_private(self.name, soft_rows=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,10 +38,6 @@ _DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.05
 _USEFUL = 0.1
 
 
-#: Makes the run on hard rows.
-Search = Callable[..., HardRowSearch]
-
-
 class Perturbed(Method):
     """Minimise costs + price (smoothed violations) + a secret linear term + a small quadratic.
 
@@ -72,9 +68,6 @@ class Perturbed(Method):
 
     name = "perturbed"
 
-    # What is left at a difficulty of 1, as a part of what a row varies by.
-    _leaves = _USEFUL  # as a descent that leaves a tenth
-
     def protects(self, relation: NeighbourRelation) -> bool:
         return relation.changes_whole_rows
 
@@ -82,9 +75,7 @@ class Perturbed(Method):
         return task.ledger.delta > 0 or math.isinf(task.ledger.eps)
 
     def adapted(self, task: Task) -> Task:
-        if task.lp.penalty is None:
-            return replace(task, width=None)
-        return replace(task, s=None, alpha=None, opt=None)
+        return replace(task, width=None)
 
     def plan(self, task: Task) -> PlannedRun:
         task.constraint_private(self.name, soft_rows=True, prices=True)
@@ -106,13 +97,14 @@ class Perturbed(Method):
         except UnboundedRegionError:
             require_enough_rows(task)
             raise
-        search, at_optimum = self._search(task, public)
-        charges = PerturbedCharges.hard(task, s, at_optimum=at_optimum is not None)
+        charges = PerturbedCharges.hard(task, s)
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
             before, rest = BeforeStages(*draws[:3]), _stages(draws[3:-1])
             target = last_target(task, charges.requests)
-            found = search(task, rows, public, region, before, rest, wide=wide, last_target=target)
+            found = HardRowSearch(
+                task, rows, public, region, before, rest, wide=wide, last_target=target
+            )
             return Checked(task, rows, found, draws[-1])
 
         return PlannedRun(
@@ -123,17 +115,9 @@ class Perturbed(Method):
             ),
         )
 
-    def _search(
-        self,
-        task: Task,  # noqa: ARG002 (what is given there, another method uses)
-        public: PublicRows,  # noqa: ARG002
-    ) -> tuple[Search, ReducedPolytope | None]:
-        """What runs on hard rows, and the region at a given optimum if it keeps to one."""
-        return HardRowSearch, None
-
     def _plan_soft(self, task: Task) -> PlannedRun:
         reason = "every violation of a soft row has its price"
-        task.refuse(self.name, s=reason, alpha=reason, opt="the bounds of variables are enough")
+        task.refuse(self.name, s=reason, alpha=reason)
         prices = task.public.prices
         if task.relation.hides_rows or prices is None:
             raise UnsupportedProblemError(
@@ -152,7 +136,7 @@ class Perturbed(Method):
                 " them with slack variables.",
                 parameter="method",
             )
-        public = PublicRows(task.lp)
+        public = PublicRows(task.lp, costs_of_hint(task))
         require_priced_rows(task, public)
         region, width = ReducedPolytope(public), None
         if task.width is not None:
@@ -186,7 +170,7 @@ class Perturbed(Method):
         last = charges.terms[-1]
         return Prediction(
             self.name,
-            self._leaves * difficulty * typical,
+            _USEFUL * difficulty * typical,
             None,
             rounds,
             last.sigma / last.sensitivity,
@@ -265,7 +249,17 @@ def _search_region(public: PublicRows, hint: float | None) -> tuple[ReducedPolyt
 
 def largest_cost(task: Task) -> float | None:
     """The larger end of the hint, to minimise and without offset."""
+    costs = costs_of_hint(task)
+    return None if costs is None else costs[1]
+
+
+def costs_of_hint(task: Task) -> tuple[float, float] | None:
+    """Costs between which a hint says that the optimum lies, to minimise and without offset.
+
+    A value bounds them from above alone.
+    """
     if task.opt is None:
         return None
     ends = range_of(task.opt) if is_range(task.opt) else (real(task.opt, "opt"),)
-    return max(task.lp.sign * (end - task.lp.offset) for end in ends)
+    costs = sorted(task.lp.sign * (end - task.lp.offset) for end in ends)
+    return costs[0] if len(costs) > 1 else -math.inf, costs[-1]

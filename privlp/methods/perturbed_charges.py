@@ -14,8 +14,6 @@ from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
 
 # Shares of the stages, of what counts leave of the budget (its square, as a Gaussian parameter).
 _STAGES, _SOFT_STAGES = (0.18, 0.24, 0.58), (0.08, 0.22, 0.7)
-# At a given optimum fewer do as well, and little is left to count in the end.
-_STAGES_AT_OPTIMUM, _MOST_LAST_AT_OPTIMUM = (0.2, 0.8), 0.05
 # Share of eps that the curvature of all stages takes, and the largest such part.
 _CURVATURE, _MOST_CURVATURE = 0.2, 30.0
 # Soft rows: that share of eps, and the parts of it that the stages take.
@@ -71,22 +69,20 @@ class PerturbedCharges:
         ]
 
     @classmethod
-    def hard(cls, task: Task, s: float, *, at_optimum: bool = False) -> PerturbedCharges:
-        """For hard rows, with an optimum that is given or not."""
-        most = _MOST_LAST_AT_OPTIMUM if at_optimum else _MOST_LAST
-        stages = _STAGES_AT_OPTIMUM if at_optimum else _STAGES
+    def hard(cls, task: Task, s: float) -> PerturbedCharges:
+        """For hard rows."""
         before = [
             (_START, _START_COUNTS, "count missed rows on a public ray"),
             (_HARD_SHARES, 1, _OF_SHARES),
             (_SCALE, _SCALE_COUNTS, "count rows by the size of their right-hand sides"),
         ]
         between = (_BETWEEN, _COUNTS, "count missed rows")
-        draft = cls._of(task, before, [between] * len(stages), stages, s)
+        draft = cls._of(task, before, [between] * len(_STAGES), _STAGES, s)
         k = task.public.rows_of_one_record
         share = _LAST_COUNTS * (k / (_LAST_ACCURACY * draft.intensity * s)) ** 2
-        last = (min(max(share, _LEAST_LAST), most), _LAST_COUNTS, "count missed rows")
-        after = [between] * (len(stages) - 1) + [last]
-        return cls._of(task, before, after, stages, s)
+        last = (min(max(share, _LEAST_LAST), _MOST_LAST), _LAST_COUNTS, "count missed rows")
+        after = [between] * (len(_STAGES) - 1) + [last]
+        return cls._of(task, before, after, _STAGES, s)
 
     @classmethod
     def soft(cls, task: Task, *, clipped: bool) -> PerturbedCharges:

@@ -131,16 +131,13 @@ class Draws:
         shift: float,
         bend: Bend,
         n: int,
-        stiffness: float = 0.0,
     ) -> Minimum:
         """The released minimum of a perturbed program; if they were charged, slopes at that point.
 
         The secret term is drawn once. The point is computed to a certified distance, and noise of
-        its own covers that distance. `n` bounds the number of rows; it is public. So is
-        `stiffness`, the least strength in units of the secret term's typical norm: a quadratic
-        stronger than privacy needs costs nothing.
+        its own covers that distance. `n` bounds the number of rows; it is public.
         """
-        least = max(_LEAST_STRENGTH, stiffness * math.sqrt(region.size)) * self.sigma
+        least = _LEAST_STRENGTH * self.sigma
         strength = max(self.strength(softness, region.size, bend), least)
         hidden = HiddenGradient(rows, region.size, softness, shift)
         secret = np.asarray(self.perturbation(hidden))

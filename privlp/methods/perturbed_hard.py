@@ -35,15 +35,15 @@ _INWARDS = 0.5
 _EXACT_MARGIN = 100.0
 # Price of the scale of the cost in rows, without noise.
 _EXACT_PRICE = 0.1
-#: Softness of violations without noise, as a share of their typical size.
-SHARP = 1e-6
+# Softness of violations without noise, as a share of their typical size.
+_SHARP = 1e-6
 # Price of the scale of the cost: these many rows of typical violation for each of the s rows; more
 # where noise is larger, but at most a share of the violation of all rows.
 _ROWS_OF_A_PRICE, _NOISE_OF_A_PRICE, _SHARE_OF_ALL_ROWS, _LEAST_NOISE = 4.0, 6.0, 0.4, 1.5
 # The price is divided by this number if the stage's point is far from few missed rows.
 _LOWER_PRICE = 1.4
-#: After each stage, as long as no point with few missed rows is known, by this one.
-MUCH_LOWER_PRICE = 64.0
+# After each stage, as long as no point with few missed rows is known, by this one.
+_MUCH_LOWER_PRICE = 64.0
 # Where nothing is known of the size of variables: up to this size; then this many times what was
 # found.
 _UNKNOWN_SIZE, _ROOM, _LEAST_ODDS = 1e9, 64.0, -28.0
@@ -173,7 +173,7 @@ class HardRowSearch:
         good = x if self._search.known else None
         x, further = self._search.calibrated(draws, found, good, far, last=last)
         if not self._search.known:
-            lower /= MUCH_LOWER_PRICE
+            lower /= _MUCH_LOWER_PRICE
         elif further:
             lower /= _LOWER_PRICE
         self._note("calibrated x", x)
@@ -235,7 +235,7 @@ class HardRowSearch:
         )
         price = min(price, max(price * lower, _LEAST_NOISE * draws.sigma))
         if draws.sigma == 0:  # an exact penalty, for eps = inf
-            price, softness, inwards = _EXACT_PRICE * side, SHARP * side, 0.0
+            price, softness, inwards = _EXACT_PRICE * side, _SHARP * side, 0.0
         slope = region.cost(self._public.cost)
         least = _LEAST_SCALE * float(np.linalg.norm(slope))
         weight = price / max(self._regions.cost_at_stake(x, far), least)

@@ -94,7 +94,7 @@ def prices_of_public_rows(
     moved = np.zeros(len(slack))
     moved[near] = fitted_prices(sp.csr_array(region.C)[near], pull)
     of_row, owner = region.owner >= 0, region.owner[region.owner >= 0]
-    prices = np.full(len(public.rows) + 1, np.nan)
+    prices = np.full(len(public.rows) + 1, np.nan)  # at last of a bound on the objective
     prices[owner] = 0.0
     np.add.at(prices, owner, (moved * region.per_side)[of_row])
     total = weight + float(np.nan_to_num(prices[-1]))  # with that of a bound on the objective

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: At a given optimum, violations below this part of what a row varies by are not told apart.
-FLOOR = 0.01
-
 #: Difficulty of most methods beyond which results are mostly noise.
 HOPELESS = 3.0
 
@@ -54,9 +51,8 @@ class NoiseOnNumbers:
 class Prediction:
     """Expected outcome of a method.
 
-    What it leaves also depends on the private rows, of which nothing is used here. For a method at
-    a given optimum the number is about the mean over programs like those of
-    ``docs/results/generated.md``. One program may do much better or several times worse.
+    What it leaves also depends on the private rows, of which nothing is used here. One program may
+    do much better or several times worse.
 
     Attributes
     ----------
@@ -88,10 +84,6 @@ class Prediction:
     on_numbers : tuple of NoiseOnNumbers
         For methods that tighten the private numbers: the noise on each part of the program. It
         costs objective, which is not predicted.
-    checks_opt : bool
-        Whether the method notices if a given optimum is wrong.
-    floor : float
-        A smaller predicted violation says no more than "at most about this", in the same units.
     note : str
         What else public numbers say, in sentences for the advice.
 
@@ -115,7 +107,5 @@ class Prediction:
     yardstick: float | None = None
     difficulty: float | None = None
     on_numbers: tuple[NoiseOnNumbers, ...] = ()
-    checks_opt: bool = False
-    floor: float = 0.0
     hopeless: float = HOPELESS
     note: str = ""

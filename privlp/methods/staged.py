@@ -1,4 +1,4 @@
-"""Staged mirror descent: several descents in a row, with an optimum that is searched or given."""
+"""Staged mirror descent: several descents in a row, with an optimum that is searched."""
 
 from __future__ import annotations
 
@@ -10,26 +10,18 @@ from typing import Any
 from privlp.checks import real
 from privlp.methods.base import Method, PlannedRun
 from privlp.methods.checked import Checked
-from privlp.methods.prediction import FLOOR, Prediction
-from privlp.methods.staged_at_optimum import StagesAtOptimum
+from privlp.methods.prediction import Prediction
 from privlp.methods.staged_charges import StagedCharges, difficulty
-from privlp.methods.staged_run import StagesInSearch
+from privlp.methods.staged_run import Stages
 from privlp.methods.staged_sizes import Sizes
 from privlp.methods.task import Task
 from privlp.privacy import ChargedDraws
 from privlp.regions.optimum import is_range, range_of
-from privlp.regions.simplex import Simplex
 from privlp.relations.base import NeighbourRelation
 from privlp.rows.door import Rows
 
 # What a search of difficulty 1 leaves of the amount by which a row varies.
 _USEFUL = 0.1
-# A given optimum makes a program so many times easier than a search: at 1 few more than s rows are
-# missed by more than a percent on a map, and at 3 not many rows hold.
-_EASIER = 3.0
-# It leaves this part of what a row varies by at a difficulty of 1, more with this power of it.
-# Chosen on docs/results/generated.md's families with seeds below 100.
-_LEAVES, _WITH_POWER = 0.03, 0.85
 
 
 class Staged(Method):
@@ -39,8 +31,8 @@ class Staged(Method):
     released point of the stage before, by smaller steps. Between stages noisy counts find the V at
     which a few times s rows are missed; after the last stage, the V at which at most s are (by more
     than `alpha`, if it is given). Finite upper bounds of variables cap their shares, and public
-    rows may bound the objective. `opt` is a hint, used only if it is far from the costs of
-    variables near 1.
+    rows may bound the objective. `opt` is a hint: the first counts are made where
+    it makes a few times s missed rows likely.
 
     *Neighbours*: constraint-private, one record with k rows.
 
@@ -75,11 +67,11 @@ class Staged(Method):
         task.density(), task.accuracy()
         sizes = Sizes(task, _hint(task))
         size = sizes.region(sizes.middle).size
-        charges = StagedCharges.of(task, size, search=True)
+        charges = StagedCharges.of(task, size)
         hard = difficulty(charges.noise, size, task.density())
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
-            search = StagesInSearch(task, rows, charges, draws[:-1], sizes)
+            search = Stages(task, rows, charges, draws[:-1], sizes)
             return Checked(task, rows, search, draws[-1])
 
         def predict() -> Prediction:
@@ -95,68 +87,6 @@ class Staged(Method):
                 charges.noise_of_a_round,
                 yardstick=None if math.isinf(typical) else typical,
                 difficulty=hard,
-            )
-
-        return PlannedRun(charges.requests, start, predict)
-
-
-class StagedAtOptimum(Method):
-    """:class:`Staged` at the objective `opt`, as long as noisy counts bear it out.
-
-    Between stages noisy counts find the objective V at which about twice s rows are missed. If V
-    is better than `opt`, the stages go on there. If it is much worse, `opt` was too good to be
-    true: the stages start afresh, and V is searched. If no V up to four times as bad would do,
-    `opt` stays. The result is never worse than `opt`, unless `opt` was found to be too good.
-
-    At `opt` noisy counts also find the violation that a few times s rows exceed. If it is far below
-    0, all rows can be satisfied, and later stages ask for a margin. If it is far above 0, later
-    stages count violations beyond it alone. A given alpha bounds the rounds: no stage tells
-    violations apart that differ by less than a small part of it.
-
-    Privacy: as for :class:`Staged`. What the counts decide is computed from released numbers, and
-    every way through the stages uses the same charged draws.
-    """
-
-    name = "staged-at-opt"
-    checks_opt = True
-
-    def protects(self, relation: NeighbourRelation) -> bool:
-        return relation.changes_whole_rows
-
-    def competes(self, task: Task) -> bool:
-        given = task.opt is not None and not is_range(task.opt)
-        return given and task.lp.penalty is None and _has_delta(task)
-
-    def adapted(self, task: Task) -> Task:
-        return replace(task, width=None)
-
-    def plan(self, task: Task) -> PlannedRun:
-        task.constraint_private(self.name)
-        task.refuse(self.name, width="it needs no declared bounds")
-        task.density(), task.accuracy()
-        Simplex(task.form, task.opt, capped=True)  # refuses what no point reaches
-        sizes = Sizes(task, _hint(task), given=True)
-        simplex = sizes.region(sizes.middle)
-        charges = StagedCharges.of(task, simplex.size, search=False, longest=simplex.longest)
-        alone = charges.left_over(simplex.size, task) * simplex.typical_norm
-        yardstick = simplex.typical_norm / math.sqrt(simplex.size)
-        hard = difficulty(charges.noise, simplex.size, task.density()) / _EASIER
-
-        def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> Checked:
-            search = StagesAtOptimum(task, rows, charges, draws[:-1], sizes)
-            return Checked(task, rows, search, draws[-1])
-
-        def predict() -> Prediction:
-            return Prediction(
-                self.name,
-                _LEAVES * hard**_WITH_POWER * yardstick,
-                0.0,
-                charges.rounds + 1,
-                charges.noise_of_a_round,
-                yardstick=yardstick,
-                difficulty=max(hard, alone / (_USEFUL * yardstick)),
-                checks_opt=True,
-                floor=FLOOR * yardstick,
             )
 
         return PlannedRun(charges.requests, start, predict)

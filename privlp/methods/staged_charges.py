@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -19,32 +19,15 @@ class _Shape(NamedTuple):
     """A stage before the noise is known.
 
     It follows its scores with a strength of `pull`, in units of the noise. In a search about `aim`
-    times s rows are missed at its size, which is then made smaller by a factor of exp(-push). If
-    the stages start afresh, the pull is the last number, if it is given.
+    times s rows are missed at its size, which is then made smaller by a factor of exp(-push).
     """
 
     pull: float
     aim: float = 1.0
     push: float = 0.0
-    afresh: float | None = None
 
 
-# With a given size of the objective: few stages where noise is large, or many.
-_FEW = (
-    _Shape(2.0),
-    _Shape(0.5, 8.0, 0.1, 2.0),
-    _Shape(0.2, 4.0, 0.05, 0.7),
-    _Shape(0.1, 2.0, 0.02, 0.2),
-)
-_MANY = (
-    _Shape(2.0),
-    _Shape(0.5, 8.0, 0.1, 2.0),
-    _Shape(0.5, 6.0, 0.1, 1.0),
-    _Shape(0.2, 3.0, 0.05, 0.5),
-    _Shape(0.2, 1.5, 0.03, 0.3),
-    _Shape(0.1, 1.0, 0.02, 0.2),
-)
-# With an unknown one. Where noise is large, the last aims are too: they are less certain. Without
+# Where noise is large, the last aims are too: they are less certain. Without
 # noise more stages follow.
 _SEARCH = (
     _Shape(2.0, 8.0, 0.1),
@@ -61,28 +44,22 @@ _SEARCH_IN_NOISE = (
     _Shape(0.1, 2.0, 0.02),
 )
 _EXACT = tuple(_Shape(1.0, 1.0, 0.1 * 0.7**k) for k in range(12))
-_LARGE_NOISE = 1e-3
 # Variables times noise over s up to which most draws of a search succeed: see
 # docs/results/unknown.md.
 _DIFFICULT = 1.75
-# What a descent at a given optimum leaves of the error of a single release: a part of it, and more
-# where noise is large beside s. Chosen on coverings of 2,000 to 20,000 rows, seeds 30 to 32.
-_LEFT, _MORE_LEFT = 0.08, 2.5
 _FEWEST_ROUNDS, _MOST_ROUNDS, _MOST_EXACT_ROUNDS = 30, 250, 1000
 # A stage reads the rows beside which noise asks for so many rounds; all of them, if these are more
 # than the second number as a share. The last is the most rounds of such a stage. Chosen on maps of
 # 200,000 rows, seed 0.
 _ROWS_READ, _LARGEST_SHARE, _MOST_ROUNDS_OF_A_SHARE = 400.0, 0.5, 200
-# If alpha is given, no stage has a softness below this part of it.
-_OF_ALPHA = 0.25
 # The number of rows that are read grows with the root of all rows beyond so many.
 _MANY_ROWS = 2e5
 # Share of rows times variables that bends a smoothed sum of violations.
 _BENT = 0.2
 # Shares of the budget: for the signs of rows, for the start, for counts between stages and after.
 _SIGNS, _START, _BETWEEN, _LAST = 0.005, 0.02, 0.015, 0.12
-#: Numbers of counts.
-_START_COUNTS, COUNTS, _LAST_COUNTS = 12, 6, 8
+# Numbers of counts.
+_START_COUNTS, _COUNTS, _LAST_COUNTS = 12, 6, 8
 # Without noise there are so many last counts.
 _EXACT_COUNTS = 24
 _COUNT = "count violated rows"
@@ -104,8 +81,6 @@ class Stage:
         In a search: how many times s rows are missed at the size of the stage, but for the push.
     push : float
         In a search: logarithm by which the size is smaller still.
-    bolder : float
-        If the stages started afresh: by so much step and softness are larger.
     share : float
         The stage reads this share of the rows (:mod:`privlp.rows.share`).
     """
@@ -115,14 +90,7 @@ class Stage:
     softness: float
     aim: float = 1.0
     push: float = 0.0
-    bolder: float = 1.0
     share: float = 1.0
-
-    @property
-    def afresh(self) -> Stage:
-        """The stage for points that start afresh, with the same rounds."""
-        b = self.bolder
-        return replace(self, step=self.step * b, softness=self.softness * b, push=self.push * b)
 
     @classmethod
     def of(
@@ -133,7 +101,6 @@ class Stage:
         n: float,
         size: int,
         shares: bool = True,
-        finest: float = 0.0,
     ) -> Stage:
         """The stage that follows its scores with a strength of `pull`, at this noise of a sum.
 
@@ -141,9 +108,9 @@ class Stage:
         Rounds are as many as softness of the size of the noise needs, within limits. If
         these are too few, the step is that of the noise for which they are enough. Of many rows,
         a stage reads no more than it takes for the noise to be so large beside them; with
-        `shares`, if that many are known. Rounds are fewer if softness would be below `finest`.
+        `shares`, if that many are known.
         """
-        pull, aim, push, afresh = shape
+        pull, aim, push = shape
         log_d = math.log(max(2, size))
         reach = n * math.sqrt(pull / (_BENT * size))
         read = _ROWS_READ * max(1.0, math.sqrt(n / _MANY_ROWS))
@@ -156,12 +123,9 @@ class Stage:
         noise = max(noise, reach / _MOST_EXACT_ROUNDS)
         rounds = max(_FEWEST_ROUNDS, min(most, math.floor(reach / noise)))
         total = pull * math.sqrt(log_d / 2) / noise
-        if finest > 0:
-            enough = math.ceil(math.sqrt(n * total / (size * finest)))
-            rounds = max(_FEWEST_ROUNDS, min(rounds, enough))
         softness = n * total / (size * rounds**2)
         step = total / math.fsum(weights_of_rounds(rounds))
-        return cls(rounds, step, softness, aim, push, (afresh or pull) / pull, share)
+        return cls(rounds, step, softness, aim, push, share)
 
 
 @dataclass(frozen=True)
@@ -172,8 +136,7 @@ class StagedCharges:
     ----------
     requests : list of (Mechanism, int, str)
         In the order in which they are charged: the signs of rows, if they help; the counts before
-        the stages, if the size of the objective is searched; and for each stage its releases, and
-        counts after it.
+        the stages; and for each stage its releases, and counts after it.
     stages : list of Stage
     signs : bool
         Whether the signs of rows are asked for.
@@ -197,68 +160,28 @@ class StagedCharges:
         releases = [m for m, *_ in self.requests if isinstance(m, WeightedGaussianMechanism)]
         return releases[-1].sigma / releases[-1].sensitivity
 
-    def error(self, size: int, n: int) -> float:
-        """Error of the sum of violations that a single release would leave, for each row."""
-        return _error(self.noise, size, n)
-
-    def left_over(self, size: int, task: Task) -> float:
-        """The share of the norm of rows by which they are violated at a given optimum.
-
-        It is a small part of the error of a single release where noise is small beside s.
-        """
-        beside_s = self.noise / task.density()
-        return self.error(size, task.n) * min(1.0, _LEFT + _MORE_LEFT * beside_s**1.5)
-
     @classmethod
-    def of(
-        cls, task: Task, size: int, *, search: bool, longest: float | None = None
-    ) -> StagedCharges:
-        """Those of a run on a region with this number of vertices, with or without a search.
-
-        If alpha is given, and the length `longest` by which it is divided to be the violation of a
-        scaled row, no stage is softer than a small part of alpha.
+    def of(cls, task: Task, size: int) -> StagedCharges:
+        """Those of a run on a region with this number of vertices.
 
         Raises
         ------
         InvalidParameterError, UnsupportedProblemError, BudgetExceededError
             If the task has no delta, no hard private rows, or no budget.
         """
-        relation = task.constraint_private("staged" if search else "staged-at-opt")
+        relation = task.constraint_private("staged")
         k = task.public.rows_of_one_record
         change = relation.sum_sensitivity(1.0, k)
         noise = change * noise_of_one_release(task)
         signs = not relation.hides_rows and noise > 0
-        if search:
-            shapes = _search(noise, size, task.density())
-        else:
-            shapes = _FEW if _error(noise, size, task.n) > _LARGE_NOISE else _MANY
-        alpha, finest = task.accuracy(), 0.0
-        if alpha is not None and longest is not None:
-            finest = _OF_ALPHA * alpha / longest
-        make = partial(
-            Stage.of,
-            noise=noise,
-            n=task.n,
-            size=size,
-            shares=not relation.hides_rows,
-            finest=finest,
-        )
-        stages = [make(shape) for shape in shapes]
+        make = partial(Stage.of, noise=noise, n=task.n, size=size, shares=not relation.hides_rows)
+        stages = [make(shape) for shape in _search(noise, size, task.density())]
         before = [_Sums(_SIGNS, 1, "sum the signs of rows", 2.0 * k)] if signs else []
-        if search:
-            before.append(_Sums(_START, _START_COUNTS, _COUNT, float(k)))
-            after = [_Sums(_BETWEEN, COUNTS, _COUNT, float(k))] * (len(stages) - 1)
-            last = _LAST_COUNTS if noise > 0 else _EXACT_COUNTS
-            after.append(_Sums(_LAST, last, _COUNT, float(k)))
-        else:  # sizes and levels are looked for
-            after = [_Sums(2 * _BETWEEN, 2 * COUNTS, _COUNT, float(k))] * (len(stages) - 1)
-            after.append(_Sums(_LAST / 2, _LAST_COUNTS, _COUNT, float(k)))
-        requests = _requests(task, before, stages, after, change)
-        return cls(requests, stages, signs, noise)
-
-
-def _error(noise: float, size: int, n: int) -> float:
-    return noise * math.sqrt(2 * math.log(max(2, size))) / n
+        before.append(_Sums(_START, _START_COUNTS, _COUNT, float(k)))
+        after = [_Sums(_BETWEEN, _COUNTS, _COUNT, float(k))] * (len(stages) - 1)
+        last = _LAST_COUNTS if noise > 0 else _EXACT_COUNTS
+        after.append(_Sums(_LAST, last, _COUNT, float(k)))
+        return cls(_requests(task, before, stages, after, change), stages, signs, noise)
 
 
 def difficulty(noise: float, size: int, s: float) -> float:

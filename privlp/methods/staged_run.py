@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -29,23 +28,25 @@ from privlp.rows.share import share_of
 
 FloatArray = npt.NDArray[np.float64]
 
-#: The size is looked for within this factor (its logarithm) of the one before.
-FACTOR = math.log(4.0)
-#: After the last stage it may be larger by this one.
-LAST_FACTOR = math.log(6.0)
-#: So many deviations of noise are hardly ever exceeded.
-SURE = 3.0
+# The size is looked for within this factor (its logarithm) of the one before.
+_FACTOR = math.log(4.0)
+# After the last stage it may be larger by this one.
+_LAST_FACTOR = math.log(6.0)
+# So many deviations of noise are hardly ever exceeded.
+_SURE = 3.0
 # Rows that have one sign are used as such if centring would not shorten them to less than this
 # share of their norm.
 _LEAST_SPREAD = 0.75
-#: No size is good enough if the fewest counted rows are more by so many deviations.
-SURELY = 2.0
-#: The last size keeps all but s rows with this probability, as far as counts tell.
-SAFE = 0.97
+# No size is good enough if the fewest counted rows are more by so many deviations.
+_SURELY = 2.0
+# The last size keeps all but s rows with this probability, as far as counts tell.
+_SAFE = 0.97
 
 
-class Stages(ABC):
-    """What both kinds of staged descent share.
+class Stages:
+    """Stages for an unknown V: between them V becomes that at which a multiple of s rows is missed.
+
+    The last V is one at which at most s rows are missed.
 
     Parameters
     ----------
@@ -101,23 +102,27 @@ class Stages(ABC):
                 self._end(draw)
             yield
 
-    @abstractmethod
     def _begin(self) -> None:
-        """Use the draws before the first stage."""
+        self._measure_sign()
+        draw, aim = next(self._draws), self._charges.stages[0].aim
+        ends = self._sizes.ends
+        self._place, _ = self._searched(draw, aim, *ends, number=draw.remaining, start=True)
 
-    @abstractmethod
     def _descend(self, stage: Stage) -> Iterator[None]:
-        """Play the rounds of a stage."""
+        # Costs a little lower than those found: else nothing asks for better points.
+        simplex = self._sizes.region(max(self._place - stage.push, self._sizes.ends[0]))
+        yield from self._descend_on(simplex, self._scaled(simplex, stage.share), stage)
+        self._note("sizes", self._sizes.value(self._place))
 
-    @abstractmethod
     def _go_on(self, draw: ChargedDraws, following: Stage) -> None:
-        """Count between stages."""
+        ends = self._place - _FACTOR, self._place + _FACTOR
+        self._place, _ = self._searched(draw, following.aim, *ends, number=draw.remaining)
 
     def _end(self, draw: ChargedDraws) -> None:
         """Find the last size: that at which surely at most s rows are missed."""
-        ends = self._place - FACTOR, self._place + LAST_FACTOR
+        ends = self._place - _FACTOR, self._place + _LAST_FACTOR
         self._place, _ = self._searched(
-            draw, self._last_aim, *ends, number=draw.remaining, probability=SAFE
+            draw, self._last_aim, *ends, number=draw.remaining, probability=_SAFE
         )
 
     def _measure_sign(self) -> None:
@@ -128,7 +133,7 @@ class Stages(ABC):
         region = self._sizes.region(self._sizes.middle)
         noisy = np.asarray(draw(self._rows.total(signs_and_spread, region)))
         for sign, count, spread in ((-1, *noisy[:2]), (1, *noisy[2:])):
-            if count >= self._n - SURE * deviation(draw) and spread >= _LEAST_SPREAD * self._n:
+            if count >= self._n - _SURE * deviation(draw) and spread >= _LEAST_SPREAD * self._n:
                 self._sign = sign
                 return
 
@@ -141,14 +146,12 @@ class Stages(ABC):
             return rows.keep(partial(RowsOfOneSign, simplex=simplex, sign=self._sign, largest_n=n))
         return rows.keep(partial(RowsOfEqualNorm, simplex=simplex, largest_n=n))
 
-    def _descend_on(
-        self, simplex: Simplex, scaled: Rows[Any], stage: Stage, level: float = 0.0
-    ) -> Iterator[None]:
+    def _descend_on(self, simplex: Simplex, scaled: Rows[Any], stage: Stage) -> Iterator[None]:
         """Play a stage from the current shares, one round at a time."""
         player = AcceleratedDescent(Entropic(simplex, stage.step, self._share), next(self._draws))
         # Rows of one sign are longer by sqrt(2).
         softness = stage.softness * (2 if self._sign else 1)
-        dual = ElasticDual(scaled, player.point, softness, level)
+        dual = ElasticDual(scaled, player.point, softness)
         game = Game(dual, player, rounds=stage.rounds)
         for t in range(stage.rounds):
             game.step(t)
@@ -184,17 +187,18 @@ class Stages(ABC):
 
         counts: dict[float, float] = {}
         if start:
-            self._at_bounds = count(low) + SURE * sigma
+            self._at_bounds = count(low) + _SURE * sigma
         target = min(aim * self._s, self._n / 2)
         if self._at_bounds < 2 * target:  # many rows hold at the bounds
             target = max(self._s, self._at_bounds / 2)
-        crossing = Crossing(target, low, high, sigma=sigma, most=self._n)
+        likely = sizes.likely_start if start else None
+        crossing = Crossing(target, low, high, sigma=sigma, most=self._n, likely=likely)
         for place, found in counts.items():
             crossing.learn(place, found)
         place = crossing.search(count, number - len(counts), probability)
         fewest = min(counts.values())
-        if fewest - SURELY * sigma > target:  # no size helps: the smallest as good as others
-            as_good = fewest + SURELY * sigma
+        if fewest - _SURELY * sigma > target:  # no size helps: the smallest as good as others
+            as_good = fewest + _SURELY * sigma
             place = min(at for at, found in counts.items() if found <= as_good)
         return place, fewest
 
@@ -209,29 +213,6 @@ class Stages(ABC):
             self._sizes.objective(x),
             {name: np.array(values) for name, values in self._trace.items()},
         )
-
-
-class StagesInSearch(Stages):
-    """Stages for an unknown V: between them V becomes that at which a multiple of s rows is missed.
-
-    The last V is one at which at most s rows are missed.
-    """
-
-    def _begin(self) -> None:
-        self._measure_sign()
-        draw, aim = next(self._draws), self._charges.stages[0].aim
-        ends = self._sizes.ends
-        self._place, _ = self._searched(draw, aim, *ends, number=draw.remaining, start=True)
-
-    def _descend(self, stage: Stage) -> Iterator[None]:
-        # Costs a little lower than those found: else nothing asks for better points.
-        simplex = self._sizes.region(max(self._place - stage.push, self._sizes.ends[0]))
-        yield from self._descend_on(simplex, self._scaled(simplex, stage.share), stage)
-        self._note("sizes", self._sizes.value(self._place))
-
-    def _go_on(self, draw: ChargedDraws, following: Stage) -> None:
-        ends = self._place - FACTOR, self._place + FACTOR
-        self._place, _ = self._searched(draw, following.aim, *ends, number=draw.remaining)
 
 
 def deviation(draw: ChargedDraws) -> float:

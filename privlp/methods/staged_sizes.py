@@ -17,6 +17,8 @@ FloatArray = npt.NDArray[np.float64]
 # Sizes are looked for within this factor (its logarithm) of variables near 1. A hint farther off
 # than the second takes their place.
 _WIDE, _FARTHEST_HINT = 21.0, 14.0
+# The first size, at equal shares, is likely between these factors of a hint (their logarithms).
+_START = (-1.5, 3.0)
 
 
 class Sizes:
@@ -30,8 +32,6 @@ class Sizes:
     task : Task
     hint : (float, float) or None
         Objectives between which the optimum is likely. Those that no u >= 0 reaches are left out.
-    given : bool, optional
-        Whether the hint is the middle of all sizes, however near it is to variables near 1.
 
     Raises
     ------
@@ -39,15 +39,15 @@ class Sizes:
         If the regions are no simplices.
     """
 
-    def __init__(
-        self, task: Task, hint: tuple[float, float] | None, *, given: bool = False
-    ) -> None:
+    def __init__(self, task: Task, hint: tuple[float, float] | None) -> None:
         self._form = task.form
         cost = self._form.cost
         self._sign = -1.0 if cost.size and cost[0] < 0 else 1.0
         self._at_bounds = task.lp.objective(self._form.shift)
         #: The place of a hint, or of the largest size; None if neither is known.
         self.likely: float | None = None
+        #: Between these places the stages likely begin; None without a hint.
+        self.likely_start: tuple[float, float] | None = None
         # Without a hint: variables near 1.
         centre = math.log(max(float(np.abs(cost).sum()), 1e-150)) * self._sign
         if hint is not None:
@@ -55,7 +55,8 @@ class Sizes:
             known = sorted(self._sign * math.log(value) for value in likely if value > 0)
             if known:
                 self.likely = (known[0] + known[-1]) / 2
-                if given or abs(self.likely - centre) > _FARTHEST_HINT:
+                self.likely_start = known[0] + _START[0], known[-1] + _START[1]
+                if abs(self.likely - centre) > _FARTHEST_HINT:
                     centre = self.likely
         smallest, largest = self._bounds(task)
         places = sorted(

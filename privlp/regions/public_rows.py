@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from privlp.errors import UnsupportedProblemError
+from privlp.errors import InvalidParameterError, UnsupportedProblemError
 from privlp.problem.data import ProgramData
 from privlp.problem.highs_model import Optima, optimum
 from privlp.regions.ranges import tightened
@@ -32,10 +32,16 @@ class UnboundedRegionError(UnsupportedProblemError):
 class PublicRows:
     """The public rows of a program: lower <= A x <= upper, and bounds on x.
 
+    Parameters
+    ----------
+    lp : ProgramData
+    costs : (float, float), optional
+        Between which the cost is to lie: one row more, after the others.
+
     Attributes
     ----------
     rows : (m,)
-        Their places among the rows of the program.
+        Places among the rows of the program of those that are its own.
     A, lower, upper
         The rows.
     bounds : (d, 2)
@@ -43,12 +49,44 @@ class PublicRows:
         The objective, to minimise.
     """
 
-    def __init__(self, lp: ProgramData) -> None:
+    def __init__(self, lp: ProgramData, costs: tuple[float, float] | None = None) -> None:
         self.lp, self.rows = lp, np.flatnonzero(~lp.private & (lp.sides() > 0))
         self.A = sp.csr_array(lp.A[self.rows])
         self.lower, self.upper = lp.row_lower[self.rows], lp.b[self.rows]
         self.bounds = lp.bounds
         self.cost = lp.sign * lp.c
+        if costs is not None:
+            self._require_reached(*costs)
+            self.A = sp.csr_array(sp.vstack([self.A, sp.csr_array(self.cost[None, :])]))
+            self.lower, self.upper = (
+                np.append(ends, end)
+                for ends, end in zip((self.lower, self.upper), costs, strict=True)
+            )
+
+    def _require_reached(self, low: float, high: float) -> None:
+        """Refuse costs that no point has.
+
+        Raises
+        ------
+        InvalidParameterError
+        """
+        if not self.cost.any():
+            raise InvalidParameterError(
+                "opt has no use here: every cost is 0. Leave it out.", parameter="opt"
+            )
+        cheapest, dearest = self.best(self.cost), self.best(-self.cost)
+        if cheapest is not None and high < (end := float(self.cost @ cheapest)):
+            below = self.lp.sign > 0
+        elif dearest is not None and low > (end := float(self.cost @ dearest)):
+            below = self.lp.sign < 0
+        else:
+            return
+        way = "below the least" if below else "above the largest"
+        raise InvalidParameterError(
+            f"opt is {way} objective within the public rows and bounds,"
+            f" {self.lp.sign * end + self.lp.offset:g}: no x reaches it.",
+            parameter="opt",
+        )
 
     def narrowed(self, low: FloatArray, high: FloatArray) -> PublicRows:
         """The same rows with narrower bounds."""
