@@ -171,7 +171,8 @@ class Draw(NamedTuple):
 
 
 @cache
-def _instance(name: str, seed: int) -> tuple[LinearProgram, int, float]:
+def instance(name: str, seed: int) -> tuple[LinearProgram, int, float]:
+    """A program, its s and its optimum."""
     make, of_s = FAMILIES[name]
     lp = make(seed)
     return lp, int(lp.private.sum()) // of_s, float(privlp.solve_exact(lp).objective or 0.0)
@@ -179,7 +180,7 @@ def _instance(name: str, seed: int) -> tuple[LinearProgram, int, float]:
 
 def draw(name: str, eps: float, number: int) -> Draw:
     """One draw of a cell."""
-    lp, s, optimum = _instance(name, FIRST_SEED + number % PROGRAMS)
+    lp, s, optimum = instance(name, FIRST_SEED + number % PROGRAMS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         seeds = [list(FAMILIES).index(name), EPSILONS.index(eps), number]  # no two draws alike

@@ -1,0 +1,147 @@
+"""What a hint on the optimum changes, right or wrong by a factor of up to five.
+
+Run with ``python -m benchmarks.hints``. Ten minutes of one core. How a hint is used was chosen on
+seeds 0 to 2; the page has others.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import privlp
+from benchmarks.families.instance import missed
+from benchmarks.published import write_page
+from benchmarks.small import DELTA, EPSILONS, FAMILIES, instance
+
+FloatArray = npt.NDArray[np.float64]
+
+FIRST_SEED, PROGRAMS = 200, 5
+FACTORS = (None, 0.2, 0.5, 1.0, 2.0, 5.0)
+# Costs of so many optima are far off. Differences count as no ratio below the second number. So
+# many of a cell's draws are most.
+_FAR, _LEAST, _MOST = 1e3, 0.1, 4
+
+
+class Draw(NamedTuple):
+    """One solve: rows missed over s, and cost beside the optimum."""
+
+    missed: float
+    cost: float
+
+
+def draw(name: str, eps: float, factor: float | None, program: int) -> Draw:
+    """One draw. The noise has the same seed for every hint."""
+    lp, s, optimum = instance(name, FIRST_SEED + program)
+    opt = None if factor is None else factor * optimum
+    seeds = [list(FAMILIES).index(name), EPSILONS.index(eps), program]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = privlp.solve(lp, eps, DELTA, s, opt=opt, rng=np.random.default_rng(seeds))
+    assert found.x is not None
+    assert found.objective is not None
+    if "difference" in name:
+        cost = found.objective - optimum
+    else:
+        beside = found.objective / optimum
+        cost = 1 / max(beside, 1e-9) if lp.sense == "max" else beside
+    return Draw(missed(lp, found.x) / s, cost)
+
+
+def beside_none(name: str, hinted: list[Draw], none: list[Draw]) -> FloatArray:
+    """The costs with a hint over those without, (programs,); or 1 and the differences."""
+    costs, without = (np.array([found.cost for found in draws]) for draws in (hinted, none))
+    return 1 + costs - without if "difference" in name else costs / without
+
+
+def succeeded(draws: list[Draw]) -> int:
+    """How many miss at most s rows."""
+    return sum(found.missed <= 1 for found in draws)
+
+
+Cells = dict[tuple[str, float, float | None], list[Draw]]
+
+
+def tables(cells: Cells) -> None:
+    """Write the page."""
+    rows = []
+    for name in FAMILIES:
+        for eps in EPSILONS:
+            none = cells[name, eps, None]
+            row = [name, f"{eps:g}", f"{succeeded(none)}; {np.median([d.cost for d in none]):.2f}"]
+            for factor in FACTORS[1:]:
+                hinted = cells[name, eps, factor]
+                ratio = np.median(beside_none(name, hinted, none))
+                row.append(f"{succeeded(hinted)}; {ratio:.2f}")
+            rows.append(row)
+    told = [f"{factor:g} OPT" for factor in FACTORS[1:]]
+    write_page(
+        "hints",
+        "Hints on the optimum",
+        [
+            _ABOUT,
+            "## In all",
+            _ABOUT_ALL,
+            (
+                ["hint", *(f"ε = {eps:g}" for eps in EPSILONS), "at most s missed", "far off"],
+                [_summary(cells, factor) for factor in FACTORS],
+            ),
+            "## By program",
+            (["program", "ε", "no hint: cost", *told], rows),
+        ],
+    )
+
+
+def _summary(cells: Cells, factor: float | None) -> list[str]:
+    """Mean costs beside no hint, by eps; then successes, and draws that end far off."""
+    draws = [cells[name, eps, factor] for name in FAMILIES for eps in EPSILONS]
+    found = ["none" if factor is None else f"{factor:g} OPT"]
+    found += ["1" if factor is None else _mean(cells, eps, factor) for eps in EPSILONS]
+    far = sum(draw.cost > _FAR for cell in draws for draw in cell)
+    return [*found, f"{sum(map(succeeded, draws))} of {len(draws) * PROGRAMS}", str(far)]
+
+
+def _mean(cells: Cells, eps: float, factor: float) -> str:
+    """The geometric mean of costs beside no hint, where most draws succeed without, and error."""
+    logs: list[float] = []
+    for name in FAMILIES:
+        none, hinted = cells[name, eps, None], cells[name, eps, factor]
+        near = [max(one.cost, other.cost) <= _FAR for one, other in zip(none, hinted, strict=True)]
+        if succeeded(none) >= _MOST:
+            logs += list(np.log(np.maximum(beside_none(name, hinted, none)[near], _LEAST)))
+    error = np.std(logs) / np.sqrt(len(logs))
+    return f"{np.exp(np.mean(logs)):.3f} ± {error:.3f}"
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    cells = [(name, eps, factor) for name in FAMILIES for eps in EPSILONS for factor in FACTORS]
+    requests = [(*cell, program) for cell in cells for program in range(PROGRAMS)]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        draws = pool.starmap(draw, requests, chunksize=len(FACTORS) * len(EPSILONS) * PROGRAMS)
+    tables({cell: draws[k * PROGRAMS : (k + 1) * PROGRAMS] for k, cell in enumerate(cells)})
+
+
+_ABOUT = (
+    f'`opt` with `method="auto"`, {PROGRAMS} programs a cell of the families of'
+    " [small programs](small.md), one draw each with the same seed of noise for every hint; seeds"
+    f" {FIRST_SEED} to {FIRST_SEED + PROGRAMS - 1}, δ = {DELTA:g}. A hint says where the first"
+    " counts of missed rows are made, and counts decide. *No hint*: draws of"
+    f" {PROGRAMS} with at most s rows missed; median cost over the optimum that meets every row"
+    " (the other way round where an objective is maximised, so smaller is better). *Hints*: draws"
+    " with at most s missed; median cost over that without a hint for the same program"
+    " (half-spaces: 1 plus the median difference)."
+)
+_ABOUT_ALL = (
+    "Costs beside no hint: geometric mean ± standard error of its logarithm, over the cells where"
+    f" {_MOST} or more of {PROGRAMS} draws without a hint miss at most s rows. *Far off*: draws"
+    " that counts send to the far end of a region without bounds, with a hint or without; they are"
+    " left out of the means."
+)
+
+if __name__ == "__main__":
+    main()
