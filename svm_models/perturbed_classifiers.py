@@ -1,4 +1,4 @@
-"""The classifiers trained by output and objective perturbation, each for one loss or for any.
+"""The classifiers by output and objective perturbation: two mechanisms, each for three losses.
 
 Every one minimises reg/2 ||w||^2 plus the mean loss of the margins y_i x_i·w, privately
 (:mod:`svm_models.perturbation` derives the guarantees). A loss of your own is a
@@ -9,10 +9,10 @@ Every one minimises reg/2 ||w||^2 plus the mean loss of the margins y_i x_i·w, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import signature
 from numbers import Real
 from typing import Any
 
@@ -38,7 +38,10 @@ from svm_models.records import signed
 
 FloatArray = npt.NDArray[np.float64]
 
-_PARAMETERS = """
+#: A `reg` by position below this may be meant as delta, which other classifiers take there.
+_LIKE_A_DELTA = 1e-3
+
+_SHARED = """
 
     Parameters
     ----------{loss}
@@ -86,7 +89,17 @@ _PARAMETERS = """
     classes_ : (2,) array
     privacy_ : privlp.privacy.PrivacyRecord
         What was spent on what.
-"""
+
+    Examples
+    --------
+    >>> from svm_models import {name}, make_separable_sphere
+    >>> X, y = make_separable_sphere(2000, random_state=0)
+    >>> model = {name}(
+    ...     eps=1.0, reg={reg}, classes=(-1, 1), random_state=0
+    ... ).fit(X, y)
+    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
+    (True, 1.0)
+    """
 _LOSS = """
     loss : MarginLoss
         The loss, with bounds on its slope and curvature that the guarantee rests on; logistic by
@@ -102,72 +115,30 @@ _WHITEN = """
         0. For records with strong directions, such as one-hot columns and a constant."""
 
 
-#: A `reg` by position below this may be meant as delta, which other classifiers take there.
-_LIKE_A_DELTA = 1e-3
+# ---------------------------------------------------------------- losses
 
 
-def _documented(loss: str = "", h: str = "", whiten: str = "") -> Any:
-    """Complete a class: the parameters, which all six share, and no delta in the place of reg."""
-
-    def decorate(cls: type) -> type:
-        summary, heading, examples = (cls.__doc__ or "").partition("\n\n    Examples")
-        cls.__doc__ = (
-            f"{summary}{_PARAMETERS.format(loss=loss, h=h + whiten)}{heading[1:]}{examples}"
-        )
-        return _telling_reg_from_delta(cls)
-
-    return decorate
+def _huber(model: Any) -> MarginLoss:
+    return huber(model.h)
 
 
-def _telling_reg_from_delta(cls: Any) -> type:
-    """Let the constructor refuse a delta that is given by position in the place of reg."""
-    construct = cls.__init__
-    names = [
-        name
-        for name, parameter in signature(construct).parameters.items()
-        if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
-    ]
-
-    @wraps(construct)
-    def checked(self: Any, *given: Any, **named: Any) -> None:
-        _refuse_delta_as_reg(dict(zip(names, (self, *given), strict=False)), named)
-        construct(self, *given, **named)
-
-    cls.__init__ = checked
-    return cls
+def _logistic(model: Any) -> MarginLoss:  # noqa: ARG001
+    return logistic()
 
 
-def _refuse_delta_as_reg(placed: Mapping[str, Any], named: Mapping[str, Any]) -> None:
-    """Refuse a small reg by position if no delta is given beside it, or a larger one.
-
-    Which of both was meant would be a guess: ``PrivateLPSVC(eps, delta)`` has delta there.
-    """
-    reg, delta = placed.get("reg"), placed.get("delta", named.get("delta"))
-    if not isinstance(reg, Real) or (delta is not None and not isinstance(delta, Real)):
-        return
-    if reg < (_LIKE_A_DELTA if delta is None else float(delta)):
-        raise InvalidParameterError(
-            f"The argument {float(reg):g} stands in the place of reg and may be meant as delta."
-            f" Name it: reg={float(reg):g} or delta={float(reg):g}.",
-            parameter="reg",
-        )
-
-
-def _given(loss: Any) -> MarginLoss:
+def _given(model: Any) -> MarginLoss:
     """The loss of a general classifier."""
-    if loss is None:
+    if model.loss is None:
         return logistic()
-    if not isinstance(loss, MarginLoss):
+    if not isinstance(model.loss, MarginLoss):
         raise InvalidParameterError(
-            f"loss must be a svm_models.MarginLoss, got {type(loss).__name__}.",
+            f"loss must be a svm_models.MarginLoss, got {type(model.loss).__name__}.",
             parameter="loss",
         )
-    return loss
+    return model.loss
 
 
-def _check(model: Any, p: int) -> None:
-    """Refuse a loss or a `reg` out of range, or so small that no number of records makes it do."""
-    _of_one_record(model, p).require_certifiable()
+# ---------------------------------------------------------------- mechanisms
 
 
 def _of_one_record(model: Any, p: int) -> RegularizedRisk:
@@ -188,23 +159,19 @@ def _risk(model: Any, X: Any, signs: FloatArray, neighbours: Neighbours) -> Regu
     return risk.between(neighbours)
 
 
+def _check_output(model: Any, p: int) -> None:
+    """Refuse a loss or a `reg` out of range, or so small that no number of records makes it do."""
+    _of_one_record(model, p).require_certifiable()
+
+
 def _perturb_output(
     model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
 ) -> FloatArray:
-    """How the three classifiers by output perturbation train."""
     return perturb_output(_risk(model, X, signs, neighbours), account)
 
 
-def _perturb_objective(
-    model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
-) -> FloatArray:
-    """How the three classifiers by objective perturbation train."""
-    perturb = perturb_whitened_objective if model.whiten else perturb_objective
-    return perturb(_risk(model, X, signs, neighbours), account, refuse=not model._counts())
-
-
-def _check_whitening(model: Any, p: int) -> None:
-    """As :func:`_check`; and refuse what second moments cannot be released for."""
+def _check_objective(model: Any, p: int) -> None:
+    """As for output perturbation; and refuse what second moments cannot be released for."""
     risk = _of_one_record(model, p)
     if switch(model.whiten, "whiten"):
         risk = replace(risk, data_norm=1.0)
@@ -217,181 +184,137 @@ def _check_whitening(model: Any, p: int) -> None:
         )
 
 
-def _whitens(model: Any) -> bool:
-    """Whether delta = 0 is refused."""
-    return bool(model.whiten)
+def _perturb_objective(
+    model: Any, X: Any, signs: FloatArray, account: Account, neighbours: Neighbours
+) -> FloatArray:
+    perturb = perturb_whitened_objective if model.whiten else perturb_objective
+    return perturb(_risk(model, X, signs, neighbours), account, refuse=not model._counts())
 
 
-@_documented(h=_H)
+#: What a mechanism gives a class, and a `reg` for its example.
+_OUTPUT = {"_check_parameters": _check_output, "_train_privately": _perturb_output}, 1e-1
+_OBJECTIVE = (
+    {
+        "_check_parameters": _check_objective,
+        "_train_privately": _perturb_objective,
+        "_needs_delta": property(lambda model: bool(model.whiten)),
+    },
+    1e-2,
+)
+
+
+def _classifier(
+    mechanism: tuple[dict[str, Any], float],
+    margin_loss: Callable[[Any], MarginLoss],
+    *,
+    loss: str = "",
+    h: str = "",
+) -> Any:
+    """Complete a class: its mechanism, its loss, and the documentation that all six share."""
+
+    def decorate(cls: Any) -> type:
+        parts, reg = mechanism
+        for name, part in {**parts, "_margin_loss": margin_loss}.items():
+            setattr(cls, name, part)
+        more = h + (_WHITEN if mechanism is _OBJECTIVE else "")
+        cls.__doc__ += _SHARED.format(loss=loss, h=more, name=cls.__name__, reg=reg)
+        cls.__init__ = _telling_reg_from_delta(cls.__init__)
+        return cls
+
+    return decorate
+
+
+def _telling_reg_from_delta(construct: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that refuses a small reg by position without a delta, or with a larger one.
+
+    Which of both was meant would be a guess: ``PrivateLPSVC(eps, delta)`` has delta there.
+    """
+    names = list(signature(construct).parameters)
+
+    @wraps(construct)
+    def checked(*given: Any, **named: Any) -> None:
+        placed = dict(zip(names, given, strict=False))
+        reg, delta = placed.get("reg"), placed.get("delta", named.get("delta"))
+        if (
+            isinstance(reg, Real)
+            and (delta is None or isinstance(delta, Real))
+            and reg < (_LIKE_A_DELTA if delta is None else float(delta))
+        ):
+            raise InvalidParameterError(
+                f"The argument {float(reg):g} stands in the place of reg and may be meant as delta."
+                f" Name it: reg={float(reg):g} or delta={float(reg):g}.",
+                parameter="reg",
+            )
+        construct(*given, **named)
+
+    return checked
+
+
+# ---------------------------------------------------------------- the six
+
+
+@_classifier(_OUTPUT, _huber, h=_H)
 @dataclass(eq=False, repr=False)
 class OutputPerturbationSVC(PrivateLinearClassifier):
-    """Huber support vector machine, private by noise on its weights.
-
-    Examples
-    --------
-    >>> from svm_models import OutputPerturbationSVC, make_separable_sphere
-    >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = OutputPerturbationSVC(
-    ...     eps=1.0, reg=1e-1, classes=(-1, 1), random_state=0
-    ... ).fit(X, y)
-    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
-    (True, 1.0)
-    """
+    """Huber support vector machine, private by noise on its weights."""
 
     eps: float = 1.0
     reg: float = 1e-3
     delta: float = 0.0
     h: float = field(default=0.5, kw_only=True)
 
-    _check_parameters = _check
-    _train_privately = _perturb_output
 
-    def _margin_loss(self) -> MarginLoss:
-        return huber(self.h)
-
-
-@_documented()
+@_classifier(_OUTPUT, _logistic)
 @dataclass(eq=False, repr=False)
 class OutputPerturbationLogisticRegression(PrivateLinearClassifier):
-    """Logistic regression, private by noise on its weights.
-
-    Examples
-    --------
-    >>> from svm_models import OutputPerturbationLogisticRegression, make_separable_sphere
-    >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = OutputPerturbationLogisticRegression(
-    ...     eps=1.0, reg=1e-1, classes=(-1, 1), random_state=0
-    ... ).fit(X, y)
-    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
-    (True, 1.0)
-    """
+    """Logistic regression, private by noise on its weights."""
 
     eps: float = 1.0
     reg: float = 1e-3
     delta: float = 0.0
 
-    _check_parameters = _check
-    _train_privately = _perturb_output
 
-    def _margin_loss(self) -> MarginLoss:
-        return logistic()
-
-
-@_documented(loss=_LOSS)
+@_classifier(_OUTPUT, _given, loss=_LOSS)
 @dataclass(eq=False, repr=False)
 class OutputPerturbationClassifier(PrivateLinearClassifier):
-    """A classifier for any :class:`MarginLoss`, private by noise on its weights.
-
-    Examples
-    --------
-    >>> from svm_models import OutputPerturbationClassifier, make_separable_sphere
-    >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = OutputPerturbationClassifier(
-    ...     eps=1.0, reg=1e-1, classes=(-1, 1), random_state=0
-    ... ).fit(X, y)
-    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
-    (True, 1.0)
-    """
+    """A classifier for any :class:`MarginLoss`, private by noise on its weights."""
 
     loss: MarginLoss | None = None
     eps: float = 1.0
     reg: float = 1e-3
     delta: float = 0.0
 
-    _check_parameters = _check
-    _train_privately = _perturb_output
 
-    def _margin_loss(self) -> MarginLoss:
-        return _given(self.loss)
-
-
-@_documented(h=_H, whiten=_WHITEN)
+@_classifier(_OBJECTIVE, _huber, h=_H)
 @dataclass(eq=False, repr=False)
 class ObjectivePerturbationSVC(PrivateLinearClassifier):
-    """Huber support vector machine, private by noise in its objective.
-
-    Examples
-    --------
-    >>> from svm_models import ObjectivePerturbationSVC, make_separable_sphere
-    >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = ObjectivePerturbationSVC(
-    ...     eps=1.0, reg=1e-2, classes=(-1, 1), random_state=0
-    ... ).fit(X, y)
-    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
-    (True, 1.0)
-    """
+    """Huber support vector machine, private by noise in its objective."""
 
     eps: float = 1.0
     reg: float = 1e-3
     delta: float = 0.0
     h: float = field(default=0.5, kw_only=True)
-
     whiten: bool = field(default=False, kw_only=True)
 
-    _check_parameters = _check_whitening
-    _train_privately = _perturb_objective
-    _needs_delta = property(_whitens)
 
-    def _margin_loss(self) -> MarginLoss:
-        return huber(self.h)
-
-
-@_documented(whiten=_WHITEN)
+@_classifier(_OBJECTIVE, _logistic)
 @dataclass(eq=False, repr=False)
 class ObjectivePerturbationLogisticRegression(PrivateLinearClassifier):
-    """Logistic regression, private by noise in its objective.
-
-    Examples
-    --------
-    >>> from svm_models import ObjectivePerturbationLogisticRegression, make_separable_sphere
-    >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = ObjectivePerturbationLogisticRegression(
-    ...     eps=1.0, reg=1e-2, classes=(-1, 1), random_state=0
-    ... ).fit(X, y)
-    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
-    (True, 1.0)
-    """
+    """Logistic regression, private by noise in its objective."""
 
     eps: float = 1.0
     reg: float = 1e-3
     delta: float = 0.0
-
     whiten: bool = field(default=False, kw_only=True)
 
-    _check_parameters = _check_whitening
-    _train_privately = _perturb_objective
-    _needs_delta = property(_whitens)
 
-    def _margin_loss(self) -> MarginLoss:
-        return logistic()
-
-
-@_documented(loss=_LOSS, whiten=_WHITEN)
+@_classifier(_OBJECTIVE, _given, loss=_LOSS)
 @dataclass(eq=False, repr=False)
 class ObjectivePerturbationClassifier(PrivateLinearClassifier):
-    """A classifier for any :class:`MarginLoss`, private by noise in its objective.
-
-    Examples
-    --------
-    >>> from svm_models import ObjectivePerturbationClassifier, make_separable_sphere
-    >>> X, y = make_separable_sphere(2000, random_state=0)
-    >>> model = ObjectivePerturbationClassifier(
-    ...     eps=1.0, reg=1e-2, classes=(-1, 1), random_state=0
-    ... ).fit(X, y)
-    >>> model.score(X, y) > 0.9, round(model.privacy_.eps, 6)
-    (True, 1.0)
-    """
+    """A classifier for any :class:`MarginLoss`, private by noise in its objective."""
 
     loss: MarginLoss | None = None
     eps: float = 1.0
     reg: float = 1e-3
     delta: float = 0.0
-
     whiten: bool = field(default=False, kw_only=True)
-
-    _check_parameters = _check_whitening
-    _train_privately = _perturb_objective
-    _needs_delta = property(_whitens)
-
-    def _margin_loss(self) -> MarginLoss:
-        return _given(self.loss)
