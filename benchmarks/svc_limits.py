@@ -28,8 +28,8 @@ from privlp.privacy import GaussianMechanism, Ledger, WeightedGaussianMechanism
 from privlp.regions.l1_ball import L1Ball
 from svm_models.private_lp_svc import Rule
 from svm_models.records import signed
-from svm_models.whitened_records import CENTRE, SOFTNESS
-from svm_models.whitened_twice import Coordinates
+from svm_models.records.grid import CENTRE, SOFTNESS
+from svm_models.records.whitening import Coordinates
 
 FloatArray = npt.NDArray[np.float64]
 

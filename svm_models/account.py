@@ -153,3 +153,9 @@ def randomness_of(random_state: Any) -> Randomness:
     return Randomness.of(
         int(random_state) if isinstance(random_state, np.integer) else random_state
     )
+
+
+def marked(estimator: Any, text: str) -> str:
+    """The text of an estimator, and whether what it learned is not for release."""
+    record = getattr(estimator, "privacy_", None)
+    return text if record is None or record.remark is None else f"{text}\n{record.remark}"

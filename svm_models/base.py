@@ -20,7 +20,7 @@ from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.checks import warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import PrivacyRecord, Randomness
-from svm_models.account import Account, open_budget, open_ledger, randomness_of
+from svm_models.account import Account, marked, open_budget, open_ledger, randomness_of
 from svm_models.classes import (
     class_weights,
     relation_in_words,
@@ -36,12 +36,11 @@ from svm_models.neighbours import (
     require_nominal,
 )
 from svm_models.parameters import norm_within, share
-from svm_models.record_grid import MOST_RECORDS
-from svm_models.records import within_norm
+from svm_models.records import decisions_of, within_norm
+from svm_models.records.grid import MOST_RECORDS
+from svm_models.records.validation import scored, validated
 from svm_models.repeated_fits import warn_if_repeated
-from svm_models.said import marked
-from svm_models.threshold import decisions_of, private_threshold
-from svm_models.validation import scored, validated
+from svm_models.threshold import private_threshold
 
 FloatArray = npt.NDArray[np.float64]
 

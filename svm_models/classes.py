@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from privlp import InvalidParameterError, InvalidProblemError, NotPrivateWarning
 from svm_models.parameters import within
-from svm_models.validation import as_labels, require_classes
+from svm_models.records.validation import as_labels, require_classes
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -13,8 +13,7 @@ from tabulate import tabulate
 from privlp import InvalidParameterError, ReadError, __version__
 from privlp.cli.messages import plain_errors
 from privlp.privacy import Budget, Ledger, Randomness
-from svm_models.csv_file import read_csv_file
-from svm_models.text_format import TrainingFile, read_training_file
+from svm_models.records.files import TrainingFile, read_csv_file, read_training_file
 
 if TYPE_CHECKING:
     from svm_models.minimise import RegularizedRisk

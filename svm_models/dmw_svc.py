@@ -28,8 +28,8 @@ from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours, adds_or_removes
 from svm_models.parameters import MOST_SIZE, REG, finite, share, within
 from svm_models.perturbation import perturb_objective
-from svm_models.record_grid import MOST_RECORDS
 from svm_models.records import signed
+from svm_models.records.grid import MOST_RECORDS
 
 FloatArray = npt.NDArray[np.float64]
 

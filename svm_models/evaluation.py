@@ -26,8 +26,8 @@ from tqdm import tqdm
 from privlp import InvalidParameterError, InvalidProblemError
 from svm_models.base import LinearBinaryClassifier
 from svm_models.losses import PROBES, MarginLoss
+from svm_models.records.validation import as_labels
 from svm_models.selection import PrivateModelSelector
-from svm_models.validation import as_labels
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from privlp.float_errors import unnoticed
 from svm_models.account import randomness_of
 from svm_models.parameters import whole, within
-from svm_models.validation import validated
+from svm_models.records.validation import validated
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -17,16 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 from privlp import Budget, InvalidParameterError, NotPrivateWarning
 from privlp.privacy import PrivacyRecord
 from privlp.privacy.gaussian_dp import eps_of, mu_of
-from svm_models.account import open_budget, randomness_of
+from svm_models.account import marked, open_budget, randomness_of
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import relation_in_words
 from svm_models.neighbours import accounted, adds_or_removes, require_nominal
 from svm_models.one_vs_rest_checks import check_estimator, several_classes
 from svm_models.parameters import privacy
 from svm_models.private_lp_svc import PrivateLPSVC
+from svm_models.records.validation import scored, validated
 from svm_models.repeated_fits import warn_if_repeated
-from svm_models.said import marked
-from svm_models.validation import scored, validated
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from privlp import InvalidParameterError, InvalidProblemError
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import declared_classes
-from svm_models.validation import require_classes
+from svm_models.records.validation import require_classes
 
 #: What a classifier takes from the whole, and must not set itself.
 _GIVEN = ("eps", "delta", "classes", "budget", "random_state", "relation", "nominal_n")

@@ -41,8 +41,8 @@ from privlp.privacy import (
 from svm_models.account import Account
 from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
-from svm_models.record_grid import RecordGrid
-from svm_models.whitening import (
+from svm_models.records.grid import RecordGrid
+from svm_models.records.whitening import (
     NORM,
     PURPOSE,
     SHARE_OF_MOMENTS,

@@ -20,17 +20,22 @@ from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMech
 from privlp.problem.dask_rows import is_dask
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
-from svm_models.dask_records import read_dask
 from svm_models.neighbours import Neighbours
 from svm_models.parameters import radius_within, whole
-from svm_models.record_grid import RecordGrid, Whitening
-from svm_models.record_source import RecordSource, decisions, read
-from svm_models.records_on_grid import RecordsOnGrid
-from svm_models.whitened_records import CENTRE, SOFTNESS, WhitenedRecords
-from svm_models.whitened_twice import PURPOSE_AGAIN, Coordinates
-from svm_models.whitening import (
+from svm_models.records.grid import (
+    CENTRE,
+    SOFTNESS,
+    RecordGrid,
+    RecordsOnGrid,
+    WhitenedRecords,
+    Whitening,
+)
+from svm_models.records.source import RecordSource, decisions, read, read_dask
+from svm_models.records.whitening import (
     PURPOSE,
+    PURPOSE_AGAIN,
     SHARE_OF_MOMENTS,
+    Coordinates,
     noise_beside_a_mean,
     noise_of_one_sum,
     ridge_of,

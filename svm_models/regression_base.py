@@ -18,7 +18,7 @@ from privlp.checks import warn_of_large_delta
 from privlp.float_errors import unnoticed
 from privlp.privacy import LaplaceMechanism, Ledger, PrivacyRecord, Randomness
 from privlp.rows.in_memory import InMemory
-from svm_models.account import Account, open_budget, open_ledger, randomness_of
+from svm_models.account import Account, marked, open_budget, open_ledger, randomness_of
 from svm_models.forecast import Forecast, Regression, advice_on
 from svm_models.neighbours import (
     _MOST,
@@ -31,13 +31,12 @@ from svm_models.neighbours import (
     require_nominal,
 )
 from svm_models.parameters import switch
+from svm_models.records.validation import scored, validated
 from svm_models.regression_data import Units
 from svm_models.regression_descent import descend
 from svm_models.regression_losses import ResidualLoss
 from svm_models.regression_records import pairs_of
 from svm_models.repeated_fits import warn_if_repeated
-from svm_models.said import marked
-from svm_models.validation import scored, validated
 
 FloatArray = npt.NDArray[np.float64]
 

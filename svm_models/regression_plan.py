@@ -11,9 +11,9 @@ import numpy as np
 from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism, Mechanism
 from svm_models.account import Account
 from svm_models.neighbours import Neighbours
+from svm_models.records.whitening import noise_of_one_sum
 from svm_models.regression_losses import MEDIAN, ResidualLoss
 from svm_models.regression_records import bits_for
-from svm_models.whitening import noise_of_one_sum
 
 OF_MOMENTS = "sum the second moments of records of norm 1 or less"
 OF_NORMS = "count records by their norm"

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from privlp import Budget, InvalidParameterError, InvalidProblemError
 from privlp.float_errors import unnoticed
 from privlp.privacy import ExponentialMechanism, PrivacyRecord, Randomness
-from svm_models.account import Account, open_budget, randomness_of
+from svm_models.account import Account, marked, open_budget, randomness_of
 from svm_models.base import PrivateLinearClassifier
 from svm_models.classes import (
     ReadClasses,
@@ -32,9 +32,8 @@ from svm_models.classes import (
 )
 from svm_models.kernel import RandomFourierFeatures
 from svm_models.neighbours import PartOfNominal, accounted, adds_or_removes, require_nominal
+from svm_models.records.validation import scored, validated
 from svm_models.repeated_fits import warn_if_repeated
-from svm_models.said import marked
-from svm_models.validation import scored, validated
 
 #: Least nominal number of a part, which then is of the right order; and how many times the nominal
 #: number of records there may be in all.

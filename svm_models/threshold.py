@@ -6,11 +6,8 @@ well. So the threshold is chosen apart, by balanced accuracy, for a share of eps
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from privlp.privacy import ExponentialMechanism, LaplaceMechanism
 from svm_models.account import Account
@@ -22,7 +19,6 @@ FloatArray = npt.NDArray[np.float64]
 _SHARE_OF_THE_COUNTS = 0.25
 #: Candidates on each side of zero, and the least beside the largest possible decision.
 _EACH_SIDE, _LEAST = 48, 10**-2.5
-_BLOCK = 4096
 
 
 def private_threshold(
@@ -78,11 +74,3 @@ def private_threshold(
     below = np.searchsorted(negative, thresholds, side="right")
     above = len(positive) - np.searchsorted(positive, thresholds, side="right")
     return float(thresholds[choose(weights[0] * below + weights[1] * above)])
-
-
-def decisions_of(X: Any, w: FloatArray) -> FloatArray:
-    """x·w of each record, to the last bit a function of that record and of w alone."""
-    if sp.issparse(X):
-        return np.asarray(X @ w)
-    found = [(X[i : i + _BLOCK] * w).sum(axis=1) for i in range(0, X.shape[0], _BLOCK)]
-    return np.concatenate([np.zeros(0), *found])

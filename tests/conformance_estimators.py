@@ -32,18 +32,17 @@ from svm_models import (
     minimise,
     perturbation,
     private_lp_svc,
-    records_on_grid,
     regression_records,
     threshold,
-    whitened_twice,
 )
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
+from svm_models.records import grid as records_on_grid
+from svm_models.records import whitening as whitened_twice
+from svm_models.records.grid import WhitenedRecords
+from svm_models.records.whitening import PURPOSE_AGAIN, shortened
 from svm_models.regression_base import PrivateLinearRegressor
-from svm_models.whitened_records import WhitenedRecords
-from svm_models.whitened_twice import PURPOSE_AGAIN
-from svm_models.whitening import shortened
 from tests.conformance_kit import (
     NOISE_LEFT,
     Bug,

@@ -27,10 +27,9 @@ from svm_models.base import PrivateLinearClassifier
 from svm_models.dmw_svc import _hinge_losses
 from svm_models.losses import huber, logistic
 from svm_models.minimise import RegularizedRisk
-from svm_models.record_grid import RecordGrid
 from svm_models.records import signed
-from svm_models.records_on_grid import SignedRecords
-from svm_models.whitening import moments_of, second_moments
+from svm_models.records.grid import RecordGrid, SignedRecords
+from svm_models.records.whitening import moments_of, second_moments
 from tests.toy_rows import SplitRows
 
 ROOT = Path(__file__).parent.parent
@@ -159,7 +158,7 @@ def test_private_lp_svc_trains_on_blocks(monkeypatch, eps):
         seen.append(NotingRows([SignedRecords(X[rows], signs[rows]) for rows in cuts], []))
         return seen[-1]
 
-    monkeypatch.setattr("svm_models.record_source.WholeRecords.rows", door)
+    monkeypatch.setattr("svm_models.records.source.WholeRecords.rows", door)
     np.testing.assert_array_equal(model.fit(X, Y).coef_, whole)
     assert set(seen[0].sizes) == {4, 16}, "sums and second moments alone leave"
 

@@ -183,7 +183,7 @@ class TestNeededBy:
         "path",
         [
             "svm_models/private_lp_svc.py",
-            "svm_models/whitened_twice.py",  # imported by a module that it imports
+            "svm_models/records/whitening.py",  # imported by a module that it imports
             "privlp/privacy/gaussian_dp.py",  # behind names of a package
             "privlp/rows/door.py",
         ],

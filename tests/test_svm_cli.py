@@ -27,12 +27,11 @@ from svm_models import (
 )
 from svm_models.account import Account
 from svm_models.cli import main
-from svm_models.csv_file import read_csv_file
 from svm_models.losses import huber, logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.perturbation import perturb_objective
 from svm_models.records import signed
-from svm_models.text_format import read_training_file
+from svm_models.records.files import read_csv_file, read_training_file
 
 #: Stands in malformed files for a private number, and must not come back.
 SECRET = "0.7654321"

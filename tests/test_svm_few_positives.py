@@ -24,7 +24,8 @@ from svm_models.account import Account
 from svm_models.losses import huber, logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.neighbours import Neighbours
-from svm_models.threshold import decisions_of, private_threshold
+from svm_models.records import decisions_of
+from svm_models.threshold import private_threshold
 from tests.test_svm_hostile_records import (
     HOSTILE,
     LABELS,

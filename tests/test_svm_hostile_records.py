@@ -50,13 +50,13 @@ from svm_models import (
     PrivateQuantileRegressor,
     RandomFourierFeatures,
     cross_validate,
-    records_on_grid,
 )
 from svm_models.classes import DECLARED, READ
 from svm_models.losses import huber
 from svm_models.minimise import RegularizedRisk
+from svm_models.records import grid as records_on_grid
 from svm_models.records import within_norm
-from svm_models.validation import validated
+from svm_models.records.validation import validated
 from tests.conformance_estimators import ESTIMATORS as CONFORMING
 from tests.effort import THOROUGH, examples
 

@@ -314,7 +314,7 @@ def test_too_little_memory_is_said_without_the_number_of_records(monkeypatch):
     def refuse(*given, **options):
         raise MemoryError("Unable to allocate 1.49 GiB for an array with shape (123456, 2)")
 
-    monkeypatch.setattr("svm_models.validation.validate_data", refuse)
+    monkeypatch.setattr("svm_models.records.validation.validate_data", refuse)
     with pytest.raises(MemoryError, match=r"^There is too little memory for X\.$") as caught:
         ObjectivePerturbationSVC(classes=[0, 1], data_norm=1.0).fit(np.eye(2), [0, 1])
     assert caught.value.__context__ is None

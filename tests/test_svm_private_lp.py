@@ -14,16 +14,19 @@ from privlp.players.accelerated import AcceleratedDescent
 from privlp.privacy import GaussianMechanism, Ledger, Randomness
 from privlp.regions.l1_ball import L1Ball, onto_l1_ball
 from privlp.rows.in_memory import InMemory
-from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere, whitening
+from svm_models import ObjectivePerturbationSVC, PrivateLPSVC, make_separable_sphere
 from svm_models.account import RELATION
 from svm_models.losses import huber
 from svm_models.private_lp_svc import Rule
-from svm_models.record_grid import RecordGrid, Whitening
-from svm_models.records import within_norm
-from svm_models.records_on_grid import RecordsOnGrid, SignedRecords
-from svm_models.whitened_records import WhitenedRecords
-from svm_models.whitened_twice import PURPOSE_AGAIN, Coordinates
-from svm_models.whitening import second_moments
+from svm_models.records import whitening, within_norm
+from svm_models.records.grid import (
+    RecordGrid,
+    RecordsOnGrid,
+    SignedRecords,
+    WhitenedRecords,
+    Whitening,
+)
+from svm_models.records.whitening import PURPOSE_AGAIN, Coordinates, second_moments
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")

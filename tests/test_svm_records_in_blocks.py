@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 from privlp import InvalidProblemError
 from privlp.rows import memory, threads
 from svm_models import PrivateLPSVC
-from svm_models.record_grid import MOST_RECORDS, SLACK, RecordGrid, Whitening
-from svm_models.records_on_grid import RecordsOnGrid, SignedRecords
-from svm_models.whitened_records import WhitenedRecords
+from svm_models.records.grid import (
+    MOST_RECORDS,
+    SLACK,
+    RecordGrid,
+    RecordsOnGrid,
+    SignedRecords,
+    WhitenedRecords,
+    Whitening,
+)
 
 RNG = np.random.default_rng(0)
 X = np.abs(RNG.normal(1.0, 0.15, (6_000, 8)))
@@ -46,7 +52,7 @@ def test_blocks_threads_and_storage_change_no_bit(name, tmp_path, monkeypatch):
     assert fitted([X[:0], X], Y, FITS[name]) == whole
     with memory.using(0):
         assert fitted(tuple(blocks), Y, FITS[name]) == whole
-    monkeypatch.setattr("svm_models.records_on_grid.rows_of_a_part", lambda *_, **__: 500)
+    monkeypatch.setattr("svm_models.records.grid.rows_of_a_part", lambda *_, **__: 500)
     with threads.using(2):
         assert fitted(X, Y, FITS[name]) == whole
     np.save(tmp_path / "X.npy", X)

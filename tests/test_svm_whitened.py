@@ -15,9 +15,8 @@ from svm_models import (
     PrivateModelSelector,
 )
 from svm_models.losses import huber, logistic
-from svm_models.margins import Weighted
-from svm_models.minimise import RegularizedRisk
-from svm_models.whitening import (
+from svm_models.minimise import RegularizedRisk, Weighted
+from svm_models.records.whitening import (
     REACH,
     error_of_a_record,
     noise_beside_a_mean,

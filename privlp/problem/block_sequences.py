@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,12 @@ from privlp.checks import as_floats
 from privlp.errors import InvalidProblemError
 from privlp.problem.row_source import RowSource, other_blocks
 from privlp.problem.validation import is_mapped
+from privlp.unquoted import unquoted
+
+_SIDES = (
+    "b does not have one right-hand side per row of A. Give one array for all rows, or a sequence"
+    " with one array for each block."
+)
 
 
 class BlockSequence(RowSource):
@@ -30,7 +37,7 @@ class BlockSequence(RowSource):
     """
 
     def __init__(self, A: Sequence[Any], b: Any, *, quote: bool) -> None:
-        self._A, self._b = A, _in_blocks(b, A)
+        self._A, self._b = A, in_blocks(b, A, partial(as_floats, name="b"), _SIDES, "b")
         if len(self._b) != len(A):
             raise other_blocks(len(self._b), len(A), quote=quote)
         self.in_memory_anyway = isinstance(A, list | tuple) and not any(map(is_mapped, A))
@@ -58,16 +65,21 @@ def _is_matrix(block: Any) -> bool:
     return hasattr(block, "columns") and hasattr(block, "index")
 
 
-def _in_blocks(b: Any, A: Sequence[Any]) -> Any:
-    """Right-hand sides of each block, if they were given for all rows at once."""
-    if isinstance(b, Sequence) and len(b) and np.ndim(b[0]) > 0:
-        return b
-    sides = as_floats(b, "b")
-    ends = np.cumsum([0] + [block.shape[0] for block in A])
-    if sides.shape != (ends[-1],):
-        raise InvalidProblemError(
-            "b does not have one right-hand side per row of A. Give one array for all rows, or a"
-            " sequence with one array for each block.",
-            parameter="b",
-        )
-    return [sides[low:high] for low, high in pairwise(ends.tolist())]
+def in_blocks(
+    values: Any, blocks: Sequence[Any], read: Callable[[Any], Any], message: str, parameter: str
+) -> Any:
+    """Numbers or labels of each block, cut if they were given for all rows at once.
+
+    Raises
+    ------
+    InvalidProblemError
+        With the message, if there is not one for each row.
+    """
+    several = isinstance(values, Sequence) and not isinstance(values, str) and len(values) > 0
+    if several and unquoted(lambda: np.ndim(values[0]), message, parameter) > 0:
+        return values
+    found = read(values)
+    ends = np.cumsum([0] + [block.shape[0] for block in blocks])
+    if found.shape != (ends[-1],):
+        raise InvalidProblemError(message, parameter=parameter)
+    return [found[low:high] for low, high in pairwise(ends.tolist())]

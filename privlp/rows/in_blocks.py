@@ -32,6 +32,19 @@ class Blocks(Protocol[BlockT_co]):
         """These blocks, in this order, one at a time."""
 
 
+class MadeBlocks(Blocks[BlockT_co]):
+    """So many blocks, each made of its number."""
+
+    def __init__(self, count: int, make: Callable[[int], BlockT_co]) -> None:
+        self._count, self._make = count, make
+
+    def __len__(self) -> int:
+        return self._count
+
+    def read(self, wanted: Sequence[int]) -> Iterator[BlockT_co]:
+        return map(self._make, wanted)
+
+
 class InBlocks(Rows[BlockT_co]):
     """Blocks of rows, read one after the other in every pass.
 

@@ -109,9 +109,20 @@ class RowsInCoordinates(SmoothedRows):
             rows = _on_grid(rows_of(self.G, some).astype(np.float64), units)
             found = rows.T @ rows
             dense += found.toarray() if sp.issparse(found) else found
-        dense /= units**2
-        upper = np.triu_indices(len(dense))
-        return np.asarray(dense[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))
+        return upper_of(dense / units**2)
+
+
+def upper_of(matrix: FloatArray) -> FloatArray:
+    """Upper triangle, off the diagonal times sqrt(2): its length is the matrix's Frobenius norm."""
+    upper = np.triu_indices(len(matrix))
+    return np.asarray(matrix[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))
+
+
+def symmetric_of(upper: FloatArray, p: int) -> FloatArray:
+    """The symmetric (p, p) matrix that :func:`upper_of` makes such a triangle of."""
+    found, places = np.zeros((p, p)), np.triu_indices(p)
+    found[places] = upper / np.where(places[0] == places[1], 1.0, math.sqrt(2))
+    return np.triu(found) + np.triu(found, 1).T
 
 
 def norms(block: RowBlock, region: ReducedPolytope) -> tuple[FloatArray, FloatArray]:

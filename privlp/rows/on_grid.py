@@ -6,14 +6,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from privlp.regions.simplex import Simplex
 from privlp.rows.grid import Grid
-from privlp.rows.parts import Integers, Part, Room
+from privlp.rows.parts import Integers, Part, Room, summed, weighed_once
 from privlp.rows.program_rows import RowBlock
 from privlp.rows.threads import over
 
@@ -161,17 +161,13 @@ class RowsOnGrid(ABC):
         point, unit = self._point(answer)
         slope *= self.grid.of_weight
 
-        def run(parts: Sequence[tuple[slice, Integers]]) -> npt.NDArray[np.int64]:
-            total = np.zeros(self._region.size, dtype=np.int64)
-            scratch = np.empty(max((part.size for _, part in parts), default=0))
-            for rows, part in parts:
-                weigh = partial(self._weights, rows=rows, slope=slope, offset=offset, unit=unit)
-                weights, sums = part.weighed(point, weigh, scratch)
-                total[: len(sums)] -= sums.astype(np.int64)
-                total += int(weights @ self._centre[rows].astype(np.float64))
-            return total
+        def add(total: Any, rows: slice, weights: FloatArray, sums: FloatArray) -> None:
+            total[: len(sums)] -= sums.astype(np.int64)
+            total += int(weights @ self._centre[rows].astype(np.float64))
 
-        return np.sum(over(self._parts, run), axis=0) / self.grid.of_term
+        weigh = partial(self._weights, slope=slope, offset=offset, unit=unit)
+        found = weighed_once(self._parts, self._region.size, point, weigh, add)
+        return found / self.grid.of_term
 
     def _weights(
         self, products: FloatArray, *, rows: slice, slope: float, offset: float, unit: float
@@ -194,16 +190,13 @@ class RowsOnGrid(ABC):
     def _sum_over(self, parts: Sequence[tuple[slice, Integers]], z: FloatArray) -> FloatArray:
         """The weighed sum of some parts of rows, in units."""
 
-        def run(parts: Sequence[tuple[slice, Integers]]) -> FloatArray:
-            total = np.zeros(self._region.size)
-            for rows, part in parts:
-                weights = z[rows] if self._price is None else z[rows] * self._price[rows]
-                sums = part.transposed_times(weights)
-                total[: len(sums)] -= sums
-                total += weights @ self._centre[rows].astype(np.float64)
-            return total
+        def add(total: FloatArray, rows: slice, part: Integers) -> None:
+            weights = z[rows] if self._price is None else z[rows] * self._price[rows]
+            sums = part.transposed_times(weights)
+            total[: len(sums)] -= sums
+            total += weights @ self._centre[rows].astype(np.float64)
 
-        return np.asarray(np.sum(over(parts, run), axis=0))
+        return summed(parts, self._region.size, add, float)
 
     @abstractmethod
     def _point(self, answer: FloatArray) -> tuple[FloatArray, float]:

@@ -15,7 +15,6 @@ are exact (:mod:`privlp.rows.grid`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +22,8 @@ import numpy.typing as npt
 from privlp.regions.simplex import Simplex
 from privlp.rows.grid import Grid
 from privlp.rows.on_grid import CONSTANT_ROW
-from privlp.rows.parts import Integers, Room
+from privlp.rows.parts import Integers, Room, summed
 from privlp.rows.program_rows import RowBlock
-from privlp.rows.threads import over
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -126,14 +124,11 @@ class RowsOnSimplex:
         left out.
         """
 
-        def run(parts: Sequence[tuple[slice, Integers]]) -> FloatArray:
-            total = np.zeros(len(self._vertices))
-            for rows, part in parts:
-                total -= part.transposed_times(z[rows])
-                total += z[rows] @ self._centre[rows].astype(np.float64)
-            return total
+        def add(total: FloatArray, rows: slice, part: Integers) -> None:
+            total -= part.transposed_times(z[rows])
+            total += z[rows] @ self._centre[rows].astype(np.float64)
 
-        return np.asarray(sum(over(self._parts, run), np.zeros(len(self._vertices)))) * self._factor
+        return summed(self._parts, len(self._vertices), add, float) * self._factor
 
     def add_violations(self, j: int, step: float, out: FloatArray) -> None:
         """Add step * scale * (A' v_j e_j - b'), the scaled violations of vertex j, to `out`."""

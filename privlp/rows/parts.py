@@ -6,7 +6,8 @@ that it stands in: sums along a row are made in an order that depends on that ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from privlp.rows.grid import bits_of
+from privlp.rows.threads import over
 
 FloatArray = npt.NDArray[np.float64]
 Entries = npt.NDArray[np.float32]
@@ -361,3 +363,44 @@ class SparseIntegers:
 
 
 Integers: TypeAlias = DenseIntegers | SparseIntegers
+
+
+def summed(
+    parts: Sequence[tuple[slice, Integers]],
+    shape: int | tuple[int, ...],
+    add: Callable[[npt.NDArray[Any], slice, Integers], None],
+    dtype: Any = np.int64,
+) -> npt.NDArray[Any]:
+    """What ``add(total, rows, part)`` makes of zeros, over all parts; exact sums take any order."""
+
+    def run(some: Sequence[tuple[slice, Integers]]) -> npt.NDArray[Any]:
+        total = np.zeros(shape, dtype)
+        for rows, part in some:
+            add(total, rows, part)
+        return total
+
+    return np.asarray(np.sum(over(parts, run), axis=0))
+
+
+def weighed_once(
+    parts: Sequence[tuple[slice, Integers]],
+    size: int,
+    point: FloatArray,
+    weigh: Callable[..., FloatArray],
+    add: Callable[[npt.NDArray[np.int64], slice, FloatArray, FloatArray], None],
+) -> npt.NDArray[np.int64]:
+    """The same for ``add(total, rows, weights, sums)``, in one read of the rows.
+
+    Weights are ``weigh(products with the point, rows=rows)``, sums those of the rows with them.
+    """
+
+    def run(some: Sequence[tuple[slice, Integers]]) -> npt.NDArray[np.int64]:
+        total, scratch = (
+            np.zeros(size, dtype=np.int64),
+            np.empty(max((p.size for _, p in some), default=0)),
+        )
+        for rows, part in some:
+            add(total, rows, *part.weighed(point, partial(weigh, rows=rows), scratch))
+        return total
+
+    return np.asarray(np.sum(over(parts, run), axis=0))

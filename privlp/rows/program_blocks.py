@@ -13,7 +13,7 @@ from privlp.problem.program_in_blocks import of_a_block
 from privlp.problem.standard_form import StandardForm
 from privlp.problem.validation import is_mapped
 from privlp.rows.door import Rows
-from privlp.rows.in_blocks import InBlocks, places_of_blocks
+from privlp.rows.in_blocks import InBlocks, MadeBlocks, places_of_blocks
 from privlp.rows.memory import limit_for
 from privlp.rows.on_cluster import current_client, program_on
 from privlp.rows.program_rows import ProgramRows, RowBlock
@@ -28,7 +28,9 @@ def rows_of(lp: ProgramData) -> Rows[RowBlock]:
         limit = np.inf if lp.A.in_memory_anyway else limit_for(lp.A.size)
         return InBlocks(SourceBlocks(lp), limit)
     if is_mapped(lp.A) and lp.neighbours.changes_whole_rows:
-        return InBlocks(MappedBlocks(lp), limit_for(lp.A.nbytes))
+        places = places_of_blocks(*lp.shape)
+        blocks = MadeBlocks(len(places), lambda number: _mapped_block(lp, places[number]))
+        return InBlocks(blocks, limit_for(lp.A.nbytes))
     return ProgramRows(StandardForm.of(lp))
 
 
@@ -48,22 +50,10 @@ class SourceBlocks:
             yield RowBlock(form, first=self._source.first_rows[number])
 
 
-class MappedBlocks:
-    """Blocks of a program whose matrix is mapped to a file: views of a few rows at a time."""
-
-    def __init__(self, lp: ProgramData) -> None:
-        self._lp, self._places = lp, places_of_blocks(*lp.shape)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def read(self, wanted: Sequence[int]) -> Iterator[RowBlock]:
-        """These blocks, one at a time."""
-        lp = self._lp
-        for number in wanted:
-            rows = self._places[number]
-            own: dict[str, Any] = {
-                name: getattr(lp, name)[rows] for name in ("A", "b", "row_lower", "private")
-            }
-            own["penalty"] = None if lp.penalty is None else lp.penalty[rows]
-            yield RowBlock(StandardForm.of(KnownProgram.of(lp, **own)), first=rows.start)
+def _mapped_block(lp: ProgramData, rows: slice) -> RowBlock:
+    """A few rows of a program whose matrix is mapped to a file: views of them."""
+    own: dict[str, Any] = {
+        name: getattr(lp, name)[rows] for name in ("A", "b", "row_lower", "private")
+    }
+    own["penalty"] = None if lp.penalty is None else lp.penalty[rows]
+    return RowBlock(StandardForm.of(KnownProgram.of(lp, **own)), first=rows.start)

@@ -38,8 +38,7 @@ from privlp import (
 from privlp.cli import main as privlp_command
 from privlp.methods import METHODS
 from svm_models.cli import main as svm_command
-from svm_models.csv_file import read_csv_file
-from svm_models.text_format import read_training_file
+from svm_models.records.files import read_csv_file, read_training_file
 
 RELATIONS = (ConstraintPrivate, ScalarPrivate, RowPrivate, ColumnPrivate, ObjectivePrivate)
 

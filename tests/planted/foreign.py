@@ -20,9 +20,8 @@ import pyarrow as pa
 
 import svm_models
 from svm_models.cli import main as svm_main
-from svm_models.csv_file import read_csv_file
 from svm_models.evaluation import held_out_scores
-from svm_models.text_format import read_training_file
+from svm_models.records.files import read_csv_file, read_training_file
 from tests.planted import programs
 from tests.planted.path import Attempt, Path, Refusal, file_of
 from tests.planted.programs import NAME, Mint

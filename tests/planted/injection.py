@@ -35,7 +35,7 @@ TARGETS = (
     "svm_models.perturbed_classifiers:signed",
     "svm_models.minimise:cho_factor",
     "svm_models.minimise:RegularizedRisk.gradient",
-    "svm_models.margins:Margins.hessian",
+    "svm_models.minimise:Margins.hessian",
     "numpy:exp",
     "numpy:sqrt",
     "numpy:maximum",

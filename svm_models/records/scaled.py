@@ -15,6 +15,8 @@ from privlp.float_errors import unnoticed
 
 FloatArray = npt.NDArray[np.float64]
 
+_BLOCK = 4096
+
 
 def within_norm(X: Any, data_norm: float) -> Any:
     """A new array in which longer rows are scaled down to `data_norm`.
@@ -87,3 +89,11 @@ def signed(X: Any, signs: FloatArray) -> Any:
     if sp.issparse(X):
         return sp.csr_array(sp.diags_array(signs) @ sp.csr_array(X))
     return X * signs[:, None]
+
+
+def decisions_of(X: Any, w: FloatArray) -> FloatArray:
+    """x·w of each record, to the last bit a function of that record and of w alone."""
+    if sp.issparse(X):
+        return np.asarray(X @ w)
+    found = [(X[i : i + _BLOCK] * w).sum(axis=1) for i in range(0, X.shape[0], _BLOCK)]
+    return np.concatenate([np.zeros(0), *found])

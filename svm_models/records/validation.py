@@ -117,13 +117,7 @@ def validated(
 
 
 def as_numbers(y: Any) -> Any:
-    """Numbers y as floats.
-
-    Raises
-    ------
-    InvalidProblemError
-        If they are no real numbers. It quotes none.
-    """
+    """Numbers y as floats; an error quotes none."""
     if sp.issparse(y):
         return y
     message = "y must hold real numbers, one for each row of X. Strings of digits are no numbers."
@@ -139,13 +133,7 @@ def as_numbers(y: Any) -> Any:
 
 
 def as_labels(y: Any) -> Any:
-    """Labels y as an array, unless scikit-learn is to refuse them.
-
-    Raises
-    ------
-    InvalidProblemError
-        If they are neither all numbers nor all texts. It quotes none.
-    """
+    """Labels y, all numbers or all texts, as an array, unless scikit-learn is to refuse them."""
     if sp.issparse(y):
         return y
 
@@ -194,14 +182,7 @@ def scored(
 
 
 def require_classes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
-    """Refuse labels that no classifier takes, and texts where classes are numbers, or vice versa.
-
-    Raises
-    ------
-    ValueError
-        With scikit-learn's words; they hold no label.
-    InvalidProblemError
-    """
+    """Refuse labels that no classifier takes, or that are of another kind than classes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of many different labels: it depends on the records
         check_classification_targets(y)
@@ -229,10 +210,7 @@ def _require_unmasked(values: Any, name: str) -> None:
 
 
 def _require_numbers(X: Any) -> None:
-    """Refuse records that hold anything but numbers; columns are named, entries are not.
-
-    Shapes are left to scikit-learn.
-    """
+    """Refuse records that hold anything but numbers; columns are named, entries are not."""
     _require_unmasked(X, "X")
     if sp.issparse(X):
         if X.dtype.kind not in "fiub":

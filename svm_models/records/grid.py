@@ -1,0 +1,355 @@
+"""Private records on a public grid, on which sums over them are exact.
+
+Let n be a public bound on the number of records. Entries of records of norm 1 at most are integers
+in units of 2^-q, and weights in [-1/2, 1/2] integers in units of 2^-p. With q <= 21, p + q <= 40
+and both 2q and p + q at most 62 - log2 n, log2 rounded up:
+
+* a sum over at most 2^14 records is at most 2^(14 + p + q - 1) <= 2^53 in size: double precision
+  holds it, and all its partial sums, exactly;
+* so is a sum of products of two entries over at most 2^11 records, 2^(11 + 2q);
+* sums over all records are 64-bit integers, at most 2^62.
+
+Products of a record with a vector of norm at most 2^(53 - q), in its units, are exact too: no
+partial sum exceeds the product of both norms.
+
+====== == ==
+n       q  p
+====== == ==
+10^6   21 19
+10^7   19 19
+10^8   17 18
+10^9   16 16
+====== == ==
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from privlp.rows.grid import bits_of
+from privlp.rows.parts import (
+    DensePart,
+    Integers,
+    Part,
+    Room,
+    SparseIntegers,
+    SparsePart,
+    rows_of_a_part,
+    slices,
+    summed,
+    weighed_once,
+)
+from privlp.rows.threads import over
+from svm_models.records.scaled import within_norm
+
+FloatArray = npt.NDArray[np.float64]
+Totals = npt.NDArray[np.int64]
+
+_DOUBLE, _LONG = 53, 62
+_MOST_OF_ENTRIES, _MOST_OF_A_TERM = 21, 40
+#: Sums over more records are not exact.
+MOST_RECORDS = 2**31
+#: Records of whose entries products add up exactly.
+OF_PRODUCTS = 2**11
+#: What records are shortened by, for what is rounded after the sum: see ``docs/proofs.md``.
+SLACK = 2.0**-20
+#: Half-width h of the rounded part of the hinge.
+SOFTNESS = 0.5
+#: Sums are of dual weights minus this number: so a record adds at most half its norm.
+CENTRE = 0.5
+# So many times sparse records are read a few at a time, or more often; so many rows at least.
+_PIECES, _FEWEST_ROWS = 12, 2**12
+
+
+@dataclass(frozen=True)
+class RecordGrid:
+    """Bits after the point of entries and of weights, q and p; public."""
+
+    entries: int
+    weights: int
+
+    @classmethod
+    def of(cls, most: int) -> RecordGrid:
+        """The finest grid for sums over at most so many records, or over 2^31: more are refused."""
+        left = _LONG - bits_of(min(most, MOST_RECORDS))
+        entries = min(_MOST_OF_ENTRIES, left // 2)
+        return cls(entries, min(_MOST_OF_A_TERM, left) - entries)
+
+    @property
+    def of_entry(self) -> float:
+        """Units to 1 in an entry."""
+        return 2.0**self.entries
+
+    @property
+    def of_half(self) -> float:
+        """Units to 1/2 in a weight."""
+        return 2.0 ** (self.weights - 1)
+
+    def shorter(self, p: int) -> float:
+        """Units to what a record of norm 1 is shortened to, so that rounding keeps it within 1."""
+        return max(self.of_entry * (1 - SLACK) - math.sqrt(p), 0.0)
+
+    def vector(self, values: FloatArray) -> tuple[FloatArray, float]:
+        """Released columns, (p,) or (p, m), in units whose products with records are exact.
+
+        Also the unit of such a product.
+        """
+        longest = float(np.sqrt(np.square(values).sum(axis=0)).max())
+        # Rounding adds sqrt(p)/2 units at most, less than half of the largest norm.
+        bits = _DOUBLE - 1 - self.entries - math.frexp(longest)[1]
+        return np.rint(np.ldexp(values, bits)), 2.0 ** -(bits + self.entries)
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """A whitening matrix on the grid: integer columns, (p, p), and the unit of their products."""
+
+    grid: RecordGrid
+    columns: FloatArray
+    unit: float
+
+    @classmethod
+    def of(cls, matrix: FloatArray, grid: RecordGrid) -> Whitening:
+        """The matrix, rounded."""
+        return cls(grid, *grid.vector(matrix))
+
+    def of_sum(self, total: Totals) -> FloatArray:
+        """The matrix times a weighed sum of records: exact, then each entry is rounded once.
+
+        The sum, in units of an entry times a weight, is cut into limbs so short that no partial sum
+        exceeds 2^53.
+        """
+        bits = self.grid.entries - math.ceil(math.log2(max(len(total), 1)) / 2)
+        found: list[int] = [0] * len(total)
+        sign, rest, power = np.sign(total), np.abs(total), 0
+        while rest.any():
+            limb = (sign * (rest & (2**bits - 1))).astype(np.float64)
+            part = (limb @ self.columns).tolist()
+            found = [each + (int(more) << power) for each, more in zip(found, part, strict=True)]
+            rest, power = rest >> bits, power + bits
+        unit = math.frexp(self.unit)[1] - 1 - self.grid.weights
+        return np.array([math.ldexp(each, unit) for each in found])
+
+
+class SignedRecords(NamedTuple):
+    """Records as they were given, (k, p), and their labels as signs, (k,); None stands for 1."""
+
+    X: Any
+    signs: npt.NDArray[Any] | None
+
+
+def few_at_a_time(X: Any) -> Iterator[tuple[slice, Any]]:
+    """Some rows of X, then the next ones; few enough for a processor's cache.
+
+    Of a sparse X, a small share too: what is computed of them takes several times their memory.
+    """
+    sparse = sp.issparse(X)
+    size = rows_of_a_part(X.shape, X.nnz if sparse else X.size, sparse=sparse)
+    if sparse:
+        size = min(size, max(X.shape[0] // _PIECES, _FEWEST_ROWS))
+    for rows in slices(X.shape[0], size):
+        yield rows, X[rows]
+
+
+class RecordsOnGrid:
+    """A block of records m_i = y_i x_i / data_norm, ||m_i|| <= 1, as integers in units of the grid.
+
+    Records are shortened by what rounding may add; then the norm is computed from integers,
+    without error, and a record that is too long counts for nothing. So what becomes of a record
+    depends on that record and on public numbers alone, to the last bit. Records are read a few at a
+    time. What is kept of an entry takes four bytes; the places of sparse ones are those of X.
+    """
+
+    def __init__(self, block: SignedRecords, *, data_norm: float, grid: RecordGrid) -> None:
+        self.count, self.size = block.X.shape
+        self.grid = grid
+        self.positive = None if block.signs is None else block.signs > 0
+        self.parts: list[tuple[slice, Integers]] = []
+        room = Room(self.count)
+        factor = grid.shorter(self.size) / data_norm
+
+        def stored_of(X: Any, signs: Any) -> Integers:
+            """What is kept of some records; all else is gone before the next ones are read."""
+            part = _part_of(within_norm(X, data_norm)).rounded(factor * signs)
+            return bounded(part, grid).stored(room)
+
+        for rows, X in few_at_a_time(block.X):
+            signs = np.ones(X.shape[0]) if block.signs is None else block.signs[rows]
+            stored = stored_of(X, signs)
+            if isinstance(stored, SparseIntegers):
+                ends = block.X.indptr[rows.start], block.X.indptr[rows.stop]
+                stored.share_places(block.X.indices[slice(*ends)])
+            self.parts.append((rows, stored))
+
+    def second_moments(self, whiten: Whitening | None = None, *, shorten: bool = True) -> Totals:
+        """sum_i m_i m_i^T, (p, p), in units of the square of an entry: exact.
+
+        With a whitening matrix W, of the records W m_i, none of them longer than 1. They are put on
+        the grid too.
+        """
+
+        def add(total: Totals, _: slice, part: Integers) -> None:
+            some = part.in_double()
+            if whiten is None and isinstance(some, SparsePart):
+                _add_products(some, total)
+                return
+            for few in slices(some.entries.shape[0], OF_PRODUCTS):
+                if whiten is None:
+                    entries = some.table(few)
+                else:
+                    entries = _whitened(some.entries[few], whiten, shorten=shorten)
+                total += (entries.T @ entries).astype(np.int64)
+
+        return summed(self.parts, (self.size, self.size), add)
+
+
+class WhitenedRecords:
+    """A block of signed records m_i of norm 1 at most, whitened and short.
+
+    s_i = min(1, 1/||W m_i||), W the whitening matrix. A record with dual weight z_i in [0, 1]
+    contributes (z_i - 1/2) s_i W m_i to what is released each round, and s_i W m_i / 2 to what is
+    released beforehand: vectors of norm 1/2 at most, whose sum is z_i s_i W m_i. The weights s_i/2
+    are rounded down to an integer number h_i of units, and (2 z_i - 1) h_i to the nearest. Sums are
+    those of the records before they are whitened, in integers: the caller multiplies the sum over
+    all blocks by W (:meth:`Whitening.of_sum`).
+
+    Parameters
+    ----------
+    records : RecordsOnGrid
+    whiten : Whitening
+        Public or released.
+    shorten : bool
+        Without it s_i = 1: the mean loss unweighted, for no noise.
+    of_classes : pair of float, optional
+        Public weights a_i in [0, 1] of negative and of positive records' losses, which multiply
+        s_i; ``None``: all 1.
+    """
+
+    def __init__(
+        self,
+        records: RecordsOnGrid,
+        whiten: Whitening,
+        *,
+        shorten: bool = True,
+        of_classes: tuple[float, float] | None = None,
+    ) -> None:
+        self._records, self._grid = records, records.grid
+        self.count = records.count
+        # Integers of at most 2^18.
+        self._halves = np.empty(records.count, dtype=np.float32)
+
+        def run(parts: Any) -> None:
+            for rows, part in parts:
+                halves = np.full(rows.stop - rows.start, self._grid.of_half)
+                if shorten:
+                    halves *= (1 - SLACK) / np.maximum(_norms(part, whiten), 1.0)
+                if of_classes is not None and records.positive is not None:
+                    negative, positive = of_classes
+                    halves *= np.where(records.positive[rows], positive, negative)
+                self._halves[rows] = np.floor(halves)
+
+        over(records.parts, run)
+
+    def weighed(self, answer: FloatArray, slope: float, offset: float) -> Any:
+        """The scores against weights slope * violation - offset, clipped to [0, 1]: exact.
+
+        One read of the records.
+        """
+        point, unit = self._grid.vector(answer)
+        weigh = partial(self._weights, slope=slope, offset=offset, unit=unit)
+
+        def add(total: Totals, _: slice, __: FloatArray, sums: FloatArray) -> None:
+            total += sums.astype(np.int64)
+
+        return weighed_once(self._records.parts, self._records.size, point, weigh, add)
+
+    def scores(self, z: FloatArray) -> Any:
+        """sum_i (z_i - 1/2) s_i m_i, in units: exact."""
+        return self._sum(lambda rows: self._on_grid(z[rows], rows))
+
+    def centre(self) -> Totals:
+        """sum_i s_i m_i / 2, in units: exact."""
+        return self._sum(lambda rows: self._halves[rows].astype(np.float64))
+
+    def violations(self, answer: FloatArray) -> FloatArray:
+        """1 + h - m_i·w, for each record."""
+        point, unit = self._grid.vector(answer)
+        found = np.empty(self.count)
+        for rows, part in self._records.parts:
+            found[rows] = (1 + SOFTNESS) - part.times(point) * unit
+        return found
+
+    def add_violations(self, answer: FloatArray, step: float, out: FloatArray) -> None:
+        """Add step times the violations of an answer to `out`."""
+        out += step * self.violations(answer)
+
+    def _weights(
+        self, found: FloatArray, *, rows: slice, slope: float, offset: float, unit: float
+    ) -> FloatArray:
+        """Weights of some records in units, from their products with a point; changes these."""
+        found *= -unit
+        found += 1 + SOFTNESS
+        found *= slope
+        found -= offset
+        return self._on_grid(np.clip(found, 0.0, 1.0, out=found), rows)
+
+    def _on_grid(self, z: FloatArray, rows: slice) -> FloatArray:
+        """(z_i - 1/2) s_i in units; never more than s_i/2."""
+        return np.asarray(np.rint((2 * (z - CENTRE)) * self._halves[rows]))
+
+    def _sum(self, weights_of: Callable[[slice], FloatArray]) -> Totals:
+        """The sum of the records with weights in units."""
+
+        def add(total: Totals, rows: slice, part: Integers) -> None:
+            total += part.transposed_times(weights_of(rows)).astype(np.int64)
+
+        return summed(self._records.parts, self._records.size, add)
+
+
+def bounded(part: Part, grid: RecordGrid) -> Part:
+    """Integer records, where those that are too long are set to 0."""
+    square = part.squares_about(np.zeros(part.entries.shape[0]), part.entries.shape[1])
+    long = ~(square <= (grid.of_entry * (1 - SLACK)) ** 2)
+    if long.any():
+        part.without(long)
+    return part
+
+
+def _products(entries: Any, whiten: Whitening) -> tuple[FloatArray, FloatArray]:
+    """W m_i of integer records, in integers, and its norm; each a function of its record."""
+    found = np.ascontiguousarray(entries @ whiten.columns)
+    return found, np.sqrt(np.square(found).sum(axis=1)) * whiten.unit
+
+
+def _whitened(entries: Any, whiten: Whitening, *, shorten: bool) -> FloatArray:
+    """W m_i of integer records, none longer than 1, as integer records."""
+    found, norms = _products(entries, whiten)
+    units = whiten.grid.shorter(found.shape[1]) * whiten.unit
+    found *= (units / (np.maximum(norms, 1.0) if shorten else np.ones(len(norms))))[:, None]
+    return bounded(DensePart(np.rint(found, out=found)), whiten.grid).table()
+
+
+def _norms(part: Integers, whiten: Whitening) -> FloatArray:
+    """||W m_i|| of some records."""
+    entries = part.in_double().entries
+    found = [_products(entries[few], whiten)[1] for few in slices(entries.shape[0], OF_PRODUCTS)]
+    return np.concatenate([np.zeros(0), *found])
+
+
+def _part_of(X: Any) -> Part:
+    return SparsePart(X) if sp.issparse(X) else DensePart(X)
+
+
+def _add_products(part: SparsePart, total: Totals) -> None:
+    """Add the sum of m_i m_i^T to a total."""
+    entries = part.entries.astype(np.int64)
+    found = (entries.T @ entries).tocoo()
+    total[found.row, found.col] += found.data
