@@ -53,6 +53,7 @@ EXCEPTIONS: dict[str, str] = {
     "message:*:pure": "methods are named in another order in a refusal; as below for soft rows",
     "*plan:replace:soft:*": "a plan refuses what solve refuses: soft rows without width",
     "*plan:objective without range:dense:no opt": "a plan refuses what solve refuses: no bounds",
+    "message:odd:make_*": "sizes are refused in the words of other whole numbers",
     "*solve:own solver*": "a method of one's own is an object, no longer a function",
 }
 

@@ -93,34 +93,26 @@ def shown(value: Any) -> str:
     return repr(value) if told else type(value).__name__
 
 
-def require_flag(value: Any, name: str) -> None:
-    """Refuse what is neither True nor False.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else.
-    """
+def require_flag(value: Any, name: str) -> bool:
+    """Return True or False; a text, which is true whatever it says, is neither."""
     if not isinstance(value, bool | np.bool_):
         raise InvalidParameterError(
             f"{name} must be True or False, got {shown(value)}.", parameter=name
         )
+    return bool(value)
 
 
-def whole(value: Any, name: str, *, bits: int = 53) -> int:
+def whole(value: Any, name: str, most: int | None = None, *, least: int = 1, bits: int = 53) -> int:
     """Return a positive integer as a Python int: NumPy's small ones would overflow in formulas.
 
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else, or above 2 to the power of `bits`.
+    It is at least `least`, and at most `most` or 2 to the power of `bits`.
     """
-    if not is_integer(value) or value < 1:
-        raise InvalidParameterError(
-            f"{name} must be a positive integer, got {shown(value)}.", parameter=name
-        )
-    if value > 2**bits:
-        raise InvalidParameterError(f"{name} must be at most 2^{bits}.", parameter=name)
+    if not is_integer(value) or value < least:
+        kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
+        raise InvalidParameterError(f"{name} must be {kind}, got {shown(value)}.", parameter=name)
+    if value > (2**bits if most is None else most):
+        limit = f"2^{bits}" if most is None else f"{most:,}"
+        raise InvalidParameterError(f"{name} must be at most {limit}.", parameter=name)
     return int(value)
 
 

@@ -132,11 +132,6 @@ def randomness_of(random_state: Any) -> Randomness:
     """A random source of privlp.
 
     From scikit-learn's legacy RandomState a seed is taken.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is no source of randomness.
     """
     if isinstance(random_state, np.random.RandomState):
         return Randomness(int(check_random_state(random_state).randint(2**31 - 1)))

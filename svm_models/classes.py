@@ -69,13 +69,7 @@ def two_classes(y: npt.NDArray[Any], declared: Any) -> tuple[npt.NDArray[Any], F
 
 
 def declared_classes(declared: Any) -> npt.NDArray[Any]:
-    """Public labels in order, each once, of the shape that they were given in if they differ.
-
-    Raises
-    ------
-    InvalidParameterError
-        If they are not all numbers or all texts.
-    """
+    """Public labels in order, each once, of the shape that they were given in if they differ."""
     labels = None
     with suppress(InvalidProblemError):
         labels = as_labels(declared)
@@ -91,13 +85,6 @@ def class_weights(
     declared: Any, classes: npt.NDArray[Any]
 ) -> tuple[float, tuple[float, float]] | None:
     """The largest public weight of a class, and both weights in units of it; None for equal ones.
-
-    Parameters
-    ----------
-    declared : dict or None
-        Label to weight; a label that is left out weighs 1.
-    classes : (2,) array
-        The labels of the negative and of the positive class.
 
     Raises
     ------

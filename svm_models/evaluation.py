@@ -112,19 +112,6 @@ def _standard_error(numbers: FloatArray) -> float:
 def held_out_scores(fitted: Any, X: Any, y: npt.ArrayLike) -> dict[str, float | None]:
     """Error, balanced accuracy and area under the curve on held-out records. **Not private**.
 
-    Parameters
-    ----------
-    fitted : classifier
-        Of two classes.
-    X, y
-        Held-out records and their labels.
-
-    Returns
-    -------
-    dict
-        ``"error"``, ``"balanced"`` and ``"auc"``; None for the last if there are no decisions, or
-        if y has one class only.
-
     Examples
     --------
     >>> from svm_models import HuberSVC, make_separable_sphere

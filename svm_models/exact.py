@@ -284,13 +284,7 @@ class RegularizedLogisticRegression(_SmoothClassifier):
 
 
 def certified_gap(objective: float, dual_objective: float) -> float:
-    """(objective - dual objective) / (1 + objective).
-
-    Raises
-    ------
-    UncertifiedOptimumError
-        If it is larger than 1e-6.
-    """
+    """(objective - dual objective) / (1 + objective), refused if it is larger than 1e-6."""
     gap = (objective - dual_objective) / (1 + abs(objective))
     if not gap <= _GAP:
         raise UncertifiedOptimumError(

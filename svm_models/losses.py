@@ -120,14 +120,7 @@ class MarginLoss:
 
 
 def logistic() -> MarginLoss:
-    """ln(1 + exp(-z)): slope in [-1, 0], curvature at most 1/4.
-
-    Examples
-    --------
-    >>> from svm_models.losses import logistic
-    >>> logistic().slope(np.array([0.0]))
-    array([-0.5])
-    """
+    """ln(1 + exp(-z)): slope in [-1, 0], curvature at most 1/4."""
     return MarginLoss(
         value=lambda z: np.logaddexp(0.0, -z),
         slope=lambda z: -expit(-z),
@@ -150,12 +143,6 @@ def huber(h: float = 0.5) -> MarginLoss:
     ----------
     h : float
         Half-width of the quadratic part, 0 < h <= 1/2.
-
-    Examples
-    --------
-    >>> from svm_models.losses import huber
-    >>> huber().value(np.array([2.0, 1.0, 0.0]))
-    array([0.   , 0.125, 1.   ])
     """
     h = real(h, "h")
     if not 0 < h <= 0.5:

@@ -131,15 +131,6 @@ class RegularizedRisk:
     moved : int
         Records that leave or enter between neighbours: 2 if one is replaced, 1 if one is added or
         removed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svm_models.losses import huber
-    >>> from svm_models.minimise import RegularizedRisk
-    >>> risk = RegularizedRisk.in_memory(np.array([[0.6, 0.8]]), huber(), reg=4.0, data_norm=1.0)
-    >>> risk.minimise(), risk.certified(risk.minimise())
-    (array([0.15, 0.2 ]), True)
     """
 
     rows: Rows[Any]
@@ -162,16 +153,7 @@ class RegularizedRisk:
         weights: FloatArray | None = None,
         **options: Any,
     ) -> Self:
-        """The risk of signed records in one array, M of shape (n, p), of weights in [0, 1], (n,).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from svm_models.losses import logistic
-        >>> from svm_models.minimise import RegularizedRisk
-        >>> RegularizedRisk.in_memory(np.eye(2), logistic(), 0.1, 1.0).gradient(np.zeros(2))
-        array([-0.25, -0.25])
-        """
+        """The risk of signed records in one array, M of shape (n, p), with weights in [0, 1]."""
         block = M if weights is None else Weighted(M, weights)
         return cls(InMemory(block), M.shape, loss, reg, data_norm, **options)
 
@@ -228,13 +210,7 @@ class RegularizedRisk:
         return float(condition * self.loss.curvature_bound * self.data_norm**2)
 
     def require_certifiable(self) -> None:
-        """Refuse a `reg` so small that the worst case of the minimiser takes for ever.
-
-        Raises
-        ------
-        InvalidParameterError
-            Depends on public numbers only.
-        """
+        """Refuse a `reg` so small that the worst case of the minimiser takes for ever."""
         least = self.least_reg
         if self.reg < least:
             condition = least / (self.loss.curvature_bound * self.data_norm**2)

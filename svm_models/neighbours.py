@@ -56,12 +56,6 @@ class Neighbours:
     moved : int
         Records that leave or enter between neighbours: 2 if one is replaced, else 1. A sum of one
         vector of norm 1 a record moves by as much.
-
-    Examples
-    --------
-    >>> from svm_models.neighbours import Neighbours
-    >>> Neighbours.replacing(500), Neighbours.adding(500)
-    (Neighbours(n=500, most=500, moved=2), Neighbours(n=500, most=5000, moved=1))
     """
 
     n: int
@@ -95,13 +89,7 @@ def adds_or_removes(relation: Any) -> bool:
 
 
 def accounted(relation: Any, nominal_n: Any) -> ConstraintPrivate:
-    """The relation, as a ledger knows it.
-
-    Raises
-    ------
-    InvalidParameterError
-        If the relation is unknown, or nominal_n is no positive integer or has no use.
-    """
+    """The relation, as a ledger knows it."""
     if not is_one_of(relation, RELATIONS):
         raise InvalidParameterError(
             f"relation must be 'replace' or 'add-remove', got {shown(relation)}.",

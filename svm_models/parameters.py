@@ -8,10 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from privlp import InvalidParameterError
-from privlp.checks import is_integer, positive, real
+from privlp.checks import positive, real, require_flag
 from privlp.privacy.limits import validated_budget
 
 #: Smaller ones are noise alone. Parts of them would be below what prices of draws resolve, so that
@@ -30,21 +28,11 @@ MOST_RADIUS = 1e9
 #: Bounds on prices of errors.
 PRICE = 1e-9, 1e14
 
+switch = require_flag
+
 
 def within(value: Any, name: str, least: float, most: float, *, cure: str = "") -> float:
-    """A positive number between two bounds, as a float.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else.
-
-    Examples
-    --------
-    >>> from svm_models.parameters import within
-    >>> within(2, "C", 1e-9, 1e14)
-    2.0
-    """
+    """A positive number between two bounds, as a float."""
     number = positive(value, name, finite=True)
     if not least <= number <= most:
         raise InvalidParameterError(
@@ -54,25 +42,13 @@ def within(value: Any, name: str, least: float, most: float, *, cure: str = "") 
 
 
 def norm_within(value: Any) -> float:
-    """A bound on the norm of a record.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else.
-    """
+    """A bound on the norm of a record."""
     cure = " Measure the records in other units."
     return within(value, "data_norm", LEAST_SIZE, MOST_SIZE, cure=cure)
 
 
 def radius_within(value: Any, data_norm: float) -> float:
-    """A bound on ||w||_1 that suits the norm of a record.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else.
-    """
+    """A bound on ||w||_1 that suits the norm of a record."""
     radius = positive(value, "radius", finite=True)
     if not 1 / MOST_RADIUS <= radius * data_norm <= MOST_RADIUS:
         raise InvalidParameterError(
@@ -83,46 +59,8 @@ def radius_within(value: Any, data_norm: float) -> float:
     return radius
 
 
-def whole(value: Any, name: str, most: int) -> int:
-    """A positive integer up to a bound.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else.
-    """
-    if not is_integer(value) or value < 1:
-        shown = value if isinstance(value, int | float | np.number) else type(value).__name__
-        raise InvalidParameterError(
-            f"{name} must be a positive integer, got {shown}.", parameter=name
-        )
-    if value > most:
-        raise InvalidParameterError(f"{name} must be at most {most:,}.", parameter=name)
-    return int(value)
-
-
-def switch(value: Any, name: str) -> bool:
-    """True or False; a text, which is true whatever it says, is neither.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else.
-    """
-    if not isinstance(value, bool | np.bool_):
-        shown = repr(value) if isinstance(value, str | int | float) else type(value).__name__
-        raise InvalidParameterError(f"{name} must be True or False, got {shown}.", parameter=name)
-    return bool(value)
-
-
 def share(value: Any, name: str, most: float = 1.0) -> float:
-    """A share of eps, below `most`.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else, or so small that it could buy nothing.
-    """
+    """A share of eps, below `most`."""
     number = real(value, name)
     if not 0 < number < most:
         raise InvalidParameterError(
@@ -138,13 +76,7 @@ def share(value: Any, name: str, most: float = 1.0) -> float:
 
 
 def privacy(eps: Any, delta: Any, *, least: float = LEAST_EPS) -> tuple[float, float]:
-    """An (eps, delta) that a fit can be asked for, as floats.
-
-    Raises
-    ------
-    InvalidParameterError
-        If either is outside its domain.
-    """
+    """An (eps, delta) that a fit can be asked for, as floats."""
     eps, delta = validated_budget(eps, delta)
     if eps < least:
         raise InvalidParameterError(
@@ -159,13 +91,7 @@ def privacy(eps: Any, delta: Any, *, least: float = LEAST_EPS) -> tuple[float, f
 
 
 def finite(value: float, name: str, most: float) -> float:
-    """A number of a size up to a bound.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is larger, NaN or infinite.
-    """
+    """A number of a size up to a bound."""
     if not math.isfinite(value):
         raise InvalidParameterError(f"{name} must be finite, got {value!r}.", parameter=name)
     if abs(value) > most:

@@ -117,15 +117,6 @@ def perturb_whitened_objective(
     follows is objective perturbation for R = 1. Both are charged before the first draw; the noise
     levels are functions of public numbers. Proof: ``docs/proofs.md``, "Objective perturbation",
     Whitened.
-
-    Parameters
-    ----------
-    risk : RegularizedRisk
-        Its records are not whitened yet.
-    account : Account
-        With delta > 0.
-    add_regularization, refuse : bool
-        As for :func:`perturb_objective`.
     """
     p, ledger = risk.shape[1], account.ledger
     neighbours = Neighbours(risk.shape[0], risk.most or risk.shape[0], risk.moved)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privlp import InvalidParameterError
+from privlp.checks import whole
 from privlp.duals.elastic import ElasticDual
 from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.driver import drive
@@ -21,7 +22,7 @@ from privlp.problem.dask_rows import is_dask
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
 from svm_models.neighbours import Neighbours
-from svm_models.parameters import radius_within, whole
+from svm_models.parameters import radius_within
 from svm_models.records.grid import (
     CENTRE,
     SOFTNESS,

@@ -47,11 +47,8 @@ def private_threshold(
     ----------
     decisions : (n,) array
         x·w of records of norm data_norm at most and released weights w.
-    signs : (n,) array
     reach : float
         ||w||_2 data_norm: no decision is larger. Released.
-    account : Account
-    neighbours : Neighbours
     """
     ledger = account.ledger
     counts = LaplaceMechanism.of_eps(1.0, _SHARE_OF_THE_COUNTS * ledger.eps)

@@ -792,11 +792,11 @@ def test_unknown_preprocessing(fetch, value):
 @pytest.mark.parametrize(
     ("n", "message"),
     [
-        (0, "n must be at least 1, got 0"),
-        (-3, "n must be at least 1, got -3"),
-        (2.0, "n must be a whole number, got float"),
-        (True, "n must be a whole number, got bool"),
-        ("5", "n must be a whole number, got str"),
+        (0, "n must be a positive integer, got 0"),
+        (-3, "n must be a positive integer, got -3"),
+        (2.0, "n must be a positive integer, got 2.0"),
+        (True, "n must be a positive integer, got True"),
+        ("5", "n must be a positive integer, got '5'"),
         (9, "n must be at most 8, the number of records, got 9"),
     ],
 )
@@ -958,14 +958,14 @@ def test_unseparable_ball_has_the_right_noise():
 @pytest.mark.parametrize(
     ("make", "options", "message"),
     [
-        *[(make, {"n": 0}, "n must be at least 1, got 0") for make in SIMULATIONS],
-        *[(make, {"n": 10.0}, "n must be a whole number, got float") for make in SIMULATIONS],
+        *[(make, {"n": 0}, "n must be a positive integer, got 0") for make in SIMULATIONS],
+        *[(make, {"n": 10.0}, "n must be a positive integer, got 10.0") for make in SIMULATIONS],
         *[
-            (make, {"n_features": 1}, "n_features must be at least 2, got 1")
+            (make, {"n_features": 1}, "n_features must be an integer of at least 2, got 1")
             for make in SIMULATIONS[1:]
         ],
         *[
-            (make, {"n_features": None}, "n_features must be a whole number, got NoneType")
+            (make, {"n_features": None}, "n_features must be an integer of at least 2, got None")
             for make in SIMULATIONS[1:]
         ],
         *[

@@ -13,17 +13,7 @@ MISSING = "?"
 
 @dataclass(frozen=True)
 class Numeric:
-    """A numeric column.
-
-    Parameters
-    ----------
-    name : str
-        Name, as in the documentation.
-    low, high : float
-        Declared range.
-    log : bool
-        True where magnitudes count: values are seen as log(1 + value).
-    """
+    """A numeric column, its declared range, and whether values are seen as log(1 + value)."""
 
     name: str
     low: float
@@ -33,15 +23,7 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Symbolic:
-    """A column of categories.
-
-    Parameters
-    ----------
-    name : str
-        Name, as in the documentation.
-    categories : tuple of str
-        Documented categories. Records may hold others.
-    """
+    """A column and its documented categories; records may hold others."""
 
     name: str
     categories: tuple[str, ...]
@@ -49,22 +31,9 @@ class Symbolic:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a data set, then the label.
+    """The columns of a data set in the files' order, then the label, without the full stop.
 
-    Parameters
-    ----------
-    title : str
-        Name of the data set, for messages.
-    columns : tuple of Numeric or Symbolic
-        Columns in the order of the files.
-    label : str
-        Name of the label.
-    positive : str
-        Class with label 1, as in the files, without the full stop.
-    negative : tuple of str
-        Classes with label -1.
-    target_names : tuple of str
-        What labels -1 and 1 stand for.
+    `target_names` say what the labels -1 and 1 stand for.
     """
 
     title: str

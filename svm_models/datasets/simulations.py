@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from privlp.checks import real
+from privlp.checks import real, whole
 from privlp.errors import InvalidParameterError
-from svm_models.datasets.arguments import RandomState, fraction, generator, whole
 
+RandomState = None | int | np.random.Generator
 Sample = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 
 
@@ -173,7 +175,7 @@ def make_unseparable_ball(
     ((1000, 3), [-1, 1])
     """
     n, d, rng = whole(n, "n"), whole(n_features, "n_features", least=2), generator(random_state)
-    noise, margin = fraction(noise, "noise"), fraction(margin, "margin")
+    noise, margin = _fraction(noise, "noise"), _fraction(margin, "margin")
     normal = _on_sphere(rng, 1, d)[0]
     X = _on_sphere(rng, n, d)
     distance = X @ normal
@@ -186,3 +188,30 @@ def _on_sphere(rng: np.random.Generator, n: int, d: int) -> npt.NDArray[np.float
     points = rng.standard_normal((n, d))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     return points
+
+
+def _fraction(value: Any, name: str) -> float:
+    """Return a number of [0, 1] as a float."""
+    number = real(value, name)
+    if not 0.0 <= number <= 1.0:
+        raise InvalidParameterError(
+            f"{name} must lie between 0 and 1, got {number}.", parameter=name
+        )
+    return number
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Return the generator itself, or NumPy's default one with that seed."""
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return np.random.default_rng(random_state)
+    if (
+        isinstance(random_state, int | np.integer)
+        and not isinstance(random_state, bool)
+        and random_state >= 0
+    ):
+        return np.random.default_rng(int(random_state))
+    raise InvalidParameterError(
+        "random_state must be None, a non-negative int or a numpy.random.Generator, not"
+        f" {type(random_state).__name__}.",
+        parameter="random_state",
+    )

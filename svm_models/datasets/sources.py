@@ -1,22 +1,26 @@
-"""Where raw records come from: a folder with the original files, or scikit-learn's fetchers."""
+"""Raw records, from a folder with the original files or from scikit-learn's fetchers."""
 
 from __future__ import annotations
 
 import csv
 import http.client
+import importlib
 import io
 import math
 import os
 import warnings
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privlp.errors import ReadError
+import numpy as np
+import numpy.typing as npt
+
+from privlp.errors import MissingDependencyError, ReadError
 from privlp.files import unpacked
-from svm_models.datasets.records import Records, from_frame, joined, optional
-from svm_models.datasets.schema import ADULT, KDDCUP99, Numeric, Schema
+from svm_models.datasets.schema import ADULT, KDDCUP99, MISSING, Numeric, Schema
 
 VARIABLE = "PRIVLP_DATA"
 _ADULT_FILES = ("adult.data", "adult.test")
@@ -26,15 +30,123 @@ _RETRIES = "A network error occurred|Retry downloading|Invalid cache"
 DataHome = None | str | os.PathLike[str]
 
 
+@dataclass(frozen=True)
+class Records:
+    """Records before any encoding: numeric columns, (n, m), and symbolic ones, (n, k).
+
+    The latter are codes: positions in the sorted `categories` of each, of which some may not occur.
+    """
+
+    numbers: npt.NDArray[np.float64]
+    codes: npt.NDArray[np.int16]
+    categories: tuple[list[str], ...]
+    target: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def take(self, rows: npt.NDArray[Any]) -> Records:
+        """Records at positions or under a mask, in that order."""
+        return Records(self.numbers[rows], self.codes[rows], self.categories, self.target[rows])
+
+    def complete(self) -> Records:
+        """Records without missing values."""
+        missing = [names.index(MISSING) if MISSING in names else -1 for names in self.categories]
+        return self.take((self.codes != np.array(missing)).all(axis=1))
+
+    def in_canonical_order(self, schema: Schema) -> Records:
+        """Records sorted by first column, second column, ..., label.
+
+        The result is the same for every order in which they were stored.
+        """
+        numbers, codes = iter(self.numbers.T), iter(self.codes.T)
+        numeric = set(schema.numeric)
+        keys = [next(numbers) if column in numeric else next(codes) for column in schema.columns]
+        return self.take(np.lexsort([self.target, *reversed(keys)]))
+
+
+def from_frame(frame: Any, schema: Schema) -> Records:
+    """Records in a pandas DataFrame that has the schema's columns and label.
+
+    Raises
+    ------
+    ValueError
+        If columns are missing, a number is not one, or a category or label is empty or unknown. No
+        message quotes data.
+    """
+    if not set(schema.names) <= set(frame.columns):
+        raise ValueError("columns are missing")
+    try:
+        numbers = frame[[column.name for column in schema.numeric]].to_numpy(
+            dtype=float, na_value=np.nan
+        )
+    except (TypeError, ValueError):
+        raise ValueError("a numeric column holds something else") from None
+    if not np.isfinite(numbers).all():
+        raise ValueError("a numeric column holds something else")
+    coded = [_codes(frame[column.name]) for column in schema.symbolic]
+    if any("" in names for _, names in coded):
+        raise ValueError("a value is empty")
+    codes = np.column_stack([values for values, _ in coded]).astype(np.int16)
+    return Records(
+        numbers, codes, tuple(names for _, names in coded), _target(frame[schema.label], schema)
+    )
+
+
+def joined(parts: list[Records]) -> Records:
+    """Records of several files, one after the other."""
+    categories, columns = [], []
+    for k in range(len(parts[0].categories)):
+        names = sorted(set().union(*(part.categories[k] for part in parts)))
+        recoded = [np.searchsorted(names, part.categories[k])[part.codes[:, k]] for part in parts]
+        categories.append(names)
+        columns.append(np.concatenate(recoded))
+    numbers, target = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("numbers", "target")
+    )
+    return Records(numbers, np.column_stack(columns).astype(np.int16), tuple(categories), target)
+
+
+def text(value: Any) -> str:
+    """A category as text; scikit-learn hands some over as bytes."""
+    return (value.decode("latin-1") if isinstance(value, bytes) else str(value)).strip()
+
+
+def optional(module: str) -> Any:
+    """Import scikit-learn or pandas, or a part of them."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(
+            "The data sets need scikit-learn and pandas: install them by pip install 'privlp[svm]'."
+        ) from error
+
+
+def _codes(column: Any) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Positions of a column's values among its sorted categories, as text."""
+    values = column.astype("category").cat.remove_unused_categories()
+    found = [text(name) for name in values.cat.categories]
+    names, positions = np.unique(
+        [*found, MISSING], return_inverse=True
+    )  # pandas' code of what is missing is -1: the last
+    return positions[values.cat.codes.to_numpy()], names.tolist()
+
+
+def _target(column: Any, schema: Schema) -> npt.NDArray[np.int64]:
+    codes, names = _codes(column)
+    signs = {schema.positive: 1} | dict.fromkeys(schema.negative, -1)
+    labels = np.array([signs.get(name.removesuffix("."), 0) for name in names], dtype=np.int64)[
+        codes
+    ]
+    if not labels.all():
+        raise ValueError("a label is unknown")
+    return labels
+
+
 def read_adult(data_home: DataHome) -> Records:
     """All 48,842 records of Adult, those with missing values included.
 
     They are put in canonical order, because sources store them differently.
-
-    Raises
-    ------
-    ReadError
-        If they cannot be found, fetched or read.
     """
     folder = _folder()
     if folder is not None:
@@ -45,13 +157,7 @@ def read_adult(data_home: DataHome) -> Records:
 
 
 def read_kddcup99(data_home: DataHome) -> Records:
-    """The 494,021 records of KDD Cup 1999's "10 percent" file, in the file's order.
-
-    Raises
-    ------
-    ReadError
-        If they cannot be found, fetched or read.
-    """
+    """The 494,021 records of KDD Cup 1999's "10 percent" file, in the file's order."""
     folder = _folder()
     if folder is not None:
         return _from_files(folder, _KDDCUP99_FILES, KDDCUP99)
