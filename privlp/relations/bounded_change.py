@@ -198,13 +198,7 @@ class BoundedChange(LowSensitivity):
 
 
 def require_zeros(zeros: Any) -> None:
-    """Refuse what is neither ``"private"`` nor ``"public"``.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else.
-    """
+    """Refuse what is neither ``"private"`` nor ``"public"``."""
     if not is_one_of(zeros, ("private", "public")):
         raise InvalidParameterError(
             f"zeros must be 'private' or 'public', got {shown(zeros)}.", parameter="zeros"

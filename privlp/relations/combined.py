@@ -24,27 +24,15 @@ class Combined(LowSensitivity):
 
     ``neighbours=(RowPrivate(...), ScalarPrivate(...))`` becomes this relation.
 
-    Parameters
-    ----------
-    parts : tuple of relations
-        Two or more different ones among ScalarPrivate, RowPrivate, ColumnPrivate and
-        ObjectivePrivate.
-
     Notes
     -----
     *Sensitivity.* Changes add. Where two parts move the same numbers or the same violation, their
     bounds are summed (triangle inequality). Numbers of different parts are released by mechanisms
     of their own, whose prices add up in one ledger.
-
-    Examples
-    --------
-    >>> from privlp import LinearProgram, ObjectivePrivate, RowPrivate
-    >>> both = (RowPrivate(0.1), ObjectivePrivate(0.2))
-    >>> LinearProgram([1, 1], [[-1, -2]], [-1], neighbours=both).neighbours.description
-    'all at once: row-private: one row of A changes, each entry by at most 0.1; \
-objective-private: c changes by at most 0.2 in sum'
     """
 
+    #: Two or more different ones among ScalarPrivate, RowPrivate, ColumnPrivate and
+    #: ObjectivePrivate.
     parts: tuple[BoundedChange, ...]
 
     def __post_init__(self) -> None:

@@ -23,27 +23,6 @@ class PrivateNumbers:
 
     All of this is public. :meth:`ProgramNumbers.values` reads the numbers themselves.
 
-    Attributes
-    ----------
-    part : {"b", "A", "c"}
-        Right-hand sides (of the rows as ``<=`` rows), coefficients or costs.
-    at : tuple of index arrays, each (m,)
-        Where they stand: (side,) for "b", (row, column) for "A", (column,) for "c".
-    low, high : (m,)
-        Declared public range of each number, infinite where nothing was declared.
-    size : float
-        Public bound on the size of every number.
-    l1, l2 : float
-        Largest L1 and L2 distance between the numbers of two neighbours.
-    entry : float
-        Largest change of one number between two neighbours.
-    touched : int
-        How many numbers two neighbours differ in, at most.
-    nonzero : bool
-        Whether zeros are public, so that no private number is zero.
-    in_one_row : bool
-        Whether all numbers in which two neighbours differ stand in one row of A.
-
     Examples
     --------
     >>> import numpy as np
@@ -56,16 +35,25 @@ class PrivateNumbers:
     (2, array([-4., -4.]), 0.1)
     """
 
+    #: Right-hand sides (of the rows as ``<=`` rows), coefficients or costs.
     part: Literal["b", "A", "c"]
+    #: Where they stand: (side,) for "b", (row, column) for "A", (column,) for "c".
     at: tuple[IntArray, ...]
+    #: Declared public range of each number, infinite where nothing was declared, (m,).
     low: FloatArray
     high: FloatArray
+    #: Public bound on the size of every number.
     size: float
+    #: Largest L1 and L2 distance between the numbers of two neighbours.
     l1: float
     l2: float
+    #: Largest change of one number between two neighbours.
     entry: float
+    #: How many numbers two neighbours differ in, at most.
     touched: int
+    #: Whether zeros are public, so that no private number is zero.
     nonzero: bool = False
+    #: Whether all numbers in which two neighbours differ stand in one row of A.
     in_one_row: bool = False
 
     def __len__(self) -> int:
@@ -108,20 +96,14 @@ class ProgramNumbers:
     """Costs, coefficients and right-hand sides of a program, any of which may have been exchanged.
 
     Everything is in the user's variables. A private row says sign·A x <= rhs.
-
-    Attributes
-    ----------
-    c : (d,)
-        Costs in the user's sense.
-    A : (n, d) array or sparse array
-        All rows.
-    rhs : (m,)
-        Right-hand side of each private ``<=`` row (``form.row``, ``form.row_sign``).
     """
 
     form: StandardForm
+    #: Costs in the user's sense, (d,).
     c: FloatArray
+    #: All rows, (n, d) array or sparse array.
     A: Any
+    #: Right-hand side of each private ``<=`` row (``form.row``, ``form.row_sign``), (m,).
     rhs: FloatArray
 
     @classmethod
