@@ -72,11 +72,6 @@ class Rows(ABC, Generic[BlockT_co]):
         change, a few numbers of each row at most. They are always kept; of results without it, all
         that an :meth:`update` went through is.
 
-        Parameters
-        ----------
-        prepare : callable
-            Its result may hold one entry for each row, and the block itself.
-
         Raises
         ------
         RuntimeError, MemoryError
@@ -90,9 +85,6 @@ class Rows(ABC, Generic[BlockT_co]):
 
         Parameters
         ----------
-        kernel : callable
-            A function that reads what is kept, and changes no more of it than its ``changes``. Its
-            result should be of fixed size.
         released : Any
             Public or released values.
 
@@ -121,13 +113,7 @@ class Rows(ABC, Generic[BlockT_co]):
 
 
 class KernelError(Exception):
-    """An error on another machine, of which no more is known than its kind.
-
-    Attributes
-    ----------
-    kind : str
-        The name of its class.
-    """
+    """An error on another machine, of which no more is known than its kind."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)

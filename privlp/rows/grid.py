@@ -72,32 +72,15 @@ def bits_of(largest_n: int) -> int:
 
 @dataclass(frozen=True)
 class Grid:
-    """Bits after the point of entries, weights and coordinates; all public.
+    """Bits after the point of entries, weights and coordinates; all public."""
 
-    Attributes
-    ----------
-    entries, weights : int
-        q and p.
-    """
-
+    #: q and p.
     entries: int
     weights: int
 
     @classmethod
     def of(cls, largest_n: int) -> Grid:
-        """The finest grid on which sums over so many rows are exact.
-
-        Raises
-        ------
-        OverflowError
-            For more rows than any grid of this kind carries: 2^33, about 8.6e9.
-
-        Examples
-        --------
-        >>> from privlp.rows.grid import Grid
-        >>> Grid.of(10**7), Grid.of(10**8)
-        (Grid(entries=17, weights=11), Grid(entries=15, weights=10))
-        """
+        """The finest grid on which sums over so many rows are exact."""
         bits = min(_MOST_OF_A_TERM, _DOUBLE - 1 - bits_of(largest_n))
         entries = min(_MOST_OF_ENTRIES, (bits + 6) // 2)
         if bits - entries < _FEWEST - 1:

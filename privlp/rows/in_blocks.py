@@ -46,14 +46,7 @@ class MadeBlocks(Blocks[BlockT_co]):
 
 
 class InBlocks(Rows[BlockT_co]):
-    """Blocks of rows, read one after the other in every pass.
-
-    Parameters
-    ----------
-    blocks : Blocks
-    limit : float
-        How many bytes of prepared blocks may be held between passes.
-    """
+    """Blocks of rows, read one after the other in every pass."""
 
     def __init__(self, blocks: Blocks[BlockT_co], limit: float) -> None:
         self._blocks, self.memory = blocks, Memory(limit)

@@ -36,25 +36,6 @@ class RowsInCoordinates(SmoothedRows):
     Hard rows are scaled to norm 1, which leaves their half-spaces alone. Soft rows are divided by
     one released number, or by their own norm where that is larger. Each number is computed from its
     row alone, by the same operations in the same order for every row.
-
-    Parameters
-    ----------
-    block : RowBlock
-    region : ReducedPolytope
-    unit : float, optional
-        The number that soft rows are divided by.
-    largest_price : float, optional
-        The price of a soft row that counts as 1.
-    sign : {-1, 0, 1}, optional
-        Rows g_i with an entry of the other sign count for nothing; 0 for all rows. Of those that
-        are left, no two have a negative inner product.
-
-    Attributes
-    ----------
-    G : (m, p)
-        Rows g_i, sparse or dense, in single precision, which holds their entries.
-    r, weight : (m,)
-        Right-hand side of each row, and its price of violation between 0 and 1.
     """
 
     changes = ("v", "change")

@@ -9,13 +9,7 @@ from privlp.rows.door import BlockT_co, Result, Rows, State
 
 
 class InMemory(Rows[BlockT_co]):
-    """One block of rows.
-
-    Parameters
-    ----------
-    block
-        The rows, in the form that the kernels read.
-    """
+    """One block of rows."""
 
     def __init__(self, block: BlockT_co) -> None:
         self._block = block

@@ -29,19 +29,7 @@ _SHARE = 3 / 16
 
 @contextmanager
 def using(size: float) -> Iterator[None]:
-    """So many bytes for prepared blocks within this context.
-
-    Examples
-    --------
-    >>> import numpy as np, privlp
-    >>> from privlp.rows.memory import using
-    >>> blocks = [-np.eye(2), -np.array([[1.0, 3.0]])]
-    >>> lp = privlp.LinearProgram([1, 2], blocks, [[-1, -1], [-3]])
-    >>> with using(0):
-    ...     solution = privlp.solve(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0)
-    >>> bool((solution.x == privlp.solve(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0).x).all())
-    True
-    """
+    """So many bytes for prepared blocks within this context."""
     token = _BYTES.set(size)
     try:
         yield
@@ -68,13 +56,7 @@ class Holder(Protocol):
 
 
 class Memory:
-    """Room for prepared blocks; whoever used them least recently gives way.
-
-    Parameters
-    ----------
-    limit : float
-        Number of bytes.
-    """
+    """Room for prepared blocks; whoever used them least recently gives way."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit

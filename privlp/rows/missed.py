@@ -26,13 +26,6 @@ class MeasuredRows:
     A row counts as missed at x if A_i x - b_i exceeds `alpha` ||A_i||_2; or, without an alpha, 1 %
     of |b_i|. Where b_i is 0, it is 1 % of sum_j |A_ij x_j| instead. Each number of a row is
     computed from that row alone, by the same additions in the same order for every row.
-
-    Parameters
-    ----------
-    block : RowBlock
-    alpha : float, optional
-    share : float, optional
-        The violation that counts without an alpha, as a share of |b_i|; 1 % by default.
     """
 
     #: The violation that counts, as a share of |b_i|.

@@ -26,14 +26,7 @@ from privlp.rows.program_rows import RowBlock
 
 
 class OnCluster(Rows[BlockT_co]):
-    """Blocks of rows that are results on workers.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    states : list of distributed.Future
-        What is kept of each block.
-    """
+    """Blocks of rows that are results on workers."""
 
     def __init__(self, client: Any, states: list[Any]) -> None:
         self._client, self._states = client, states

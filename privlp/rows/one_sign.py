@@ -27,13 +27,6 @@ class RowsOfOneSign(RowsOnGridOfSimplex):
     (:class:`~privlp.rows.equal_norm.RowsOfEqualNorm`), although these are longer by sqrt(2). The
     sign is enforced: a row with an entry of the other sign counts for nothing, whatever the data.
     Everything here is a function of one row. Rounding keeps a sign, or makes a 0 of it.
-
-    Parameters
-    ----------
-    block, simplex, largest_n
-        As for :class:`~privlp.rows.on_grid.RowsOnGrid`.
-    sign : {-1, 1}
-        The sign of the entries A'_ij v_j.
     """
 
     largest_square = 2.0

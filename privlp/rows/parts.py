@@ -80,11 +80,6 @@ class Room:
 
     A system gives large pieces out faster, and they leave no holes between the arrays that a part
     needs for a moment.
-
-    Parameters
-    ----------
-    rows : int
-        Number of rows of all parts.
     """
 
     def __init__(self, rows: int) -> None:
@@ -106,13 +101,7 @@ class Room:
 
 
 class DensePart:
-    """Dense rows.
-
-    Parameters
-    ----------
-    entries : (k, d)
-        In row order: NumPy adds along contiguous rows, in an order that depends on d alone.
-    """
+    """Dense rows."""
 
     def __init__(self, entries: FloatArray) -> None:
         self.entries = np.ascontiguousarray(entries, dtype=np.float64)
@@ -171,13 +160,7 @@ class DensePart:
 
 
 class SparsePart:
-    """Sparse rows.
-
-    Parameters
-    ----------
-    entries : csr_array, shape (k, d)
-        SciPy adds the entries of each row in the order in which they are stored.
-    """
+    """Sparse rows."""
 
     def __init__(self, entries: sp.csr_array) -> None:
         self.entries = entries
@@ -270,13 +253,7 @@ Part: TypeAlias = DensePart | SparsePart
 
 
 class DenseIntegers:
-    """Integers in rows, dense: half the memory of the numbers that they came from.
-
-    Attributes
-    ----------
-    size : int
-        Number of entries.
-    """
+    """Integers in rows, dense: half the memory of the numbers that they came from."""
 
     def __init__(self, entries: Entries) -> None:
         self._entries, self.size = entries, entries.size
@@ -310,13 +287,7 @@ class DenseIntegers:
 
 
 class SparseIntegers:
-    """Integers in rows, sparse: the places of the entries are those of the user's matrix.
-
-    Attributes
-    ----------
-    size : int
-        Number of entries.
-    """
+    """Integers in rows, sparse: the places of the entries are those of the user's matrix."""
 
     def __init__(self, entries: sp.csr_array) -> None:
         self._data, self._rows = entries.data, entries

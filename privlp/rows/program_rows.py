@@ -44,18 +44,6 @@ class RowBlock:
 
     The matrix is the user's A seen through index lists. In the usual case, where every row is
     private and has an upper side only, no index list is needed.
-
-    Attributes
-    ----------
-    form : StandardForm
-    lp : ProgramData
-        The program.
-    rhs : (m,)
-        Right-hand sides b'.
-    price : (m,) or None
-        Price of a unit of violation of each row; ``None`` if every row is hard.
-    first : int
-        The place of the first row of `form` among all rows of the user.
     """
 
     def __init__(self, form: StandardForm, *, first: int = 0) -> None:
@@ -82,14 +70,7 @@ class RowBlock:
     def parts(
         self, factors: FloatArray, columns: npt.NDArray[np.intp] | None = None
     ) -> Iterator[tuple[slice, Part]]:
-        """A' diag(factors), a few rows at a time, and the place of these rows.
-
-        Parameters
-        ----------
-        factors : (d',)
-        columns : (d',), optional
-            Variables of the user, in place of those of the standard form.
-        """
+        """A' diag(factors), a few rows at a time, and the place of these rows."""
         A = sp.csr_array(self._A) if self._sparse else self._A
         entries = A.nnz if self._sparse else A.size
         wanted = rows_of_a_part(A.shape, entries, sparse=self._sparse, private=self.shape[0])

@@ -30,21 +30,8 @@ def share_of(block: RowBlock, share: float, key: int) -> RowBlock:
 
     Parameters
     ----------
-    block : RowBlock
     share : float
         Between 0 and 1, public. Both sides of a row belong to it, or none.
-    key : int
-        Of the stream of coins, of 256 bits; secret.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from privlp import LinearProgram
-    >>> from privlp.problem.standard_form import StandardForm
-    >>> from privlp.rows.program_rows import RowBlock
-    >>> lp = LinearProgram([1.0], np.ones((8, 1)), np.arange(8.0))
-    >>> share_of(RowBlock(StandardForm.of(lp)), 0.3, key=2).rhs
-    array([0., 1., 4.])
     """
     form = block.form
     kept = (_coins(key, block.first, form.lp.shape[0]) < share * 2.0**32)[form.row]

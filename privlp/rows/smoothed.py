@@ -29,18 +29,6 @@ class SmoothedRows:
     """Sums over rows of weight_i phi(g_i·z - r_i + shift), and what they change by.
 
     phi(v) is 0, v^2/(2 softness) or v - softness/2 for v below 0, up to the softness, or beyond.
-
-    Parameters
-    ----------
-    G : (m, p)
-        Rows g_i on the grid of :mod:`privlp.rows.limbs`, in single precision; sparse or dense.
-    r, weight : (m,)
-        Right-hand sides, and prices of violation between 0 and 1.
-
-    Attributes
-    ----------
-    v, change : (m,)
-        Violations at the point, and what they change by along the step.
     """
 
     def __init__(self, G: Any, r: FloatArray, weight: FloatArray) -> None:

@@ -25,18 +25,7 @@ _THREADS = ContextVar("_THREADS", default=max(1, int(_ASKED)) if _ASKED.isdecima
 
 @contextmanager
 def using(threads: int) -> Iterator[None]:
-    """So many threads within this context.
-
-    Examples
-    --------
-    >>> import privlp
-    >>> from privlp.rows.threads import using
-    >>> lp = privlp.LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3])
-    >>> with using(2):
-    ...     solution = privlp.solve(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0)
-    >>> bool((solution.x == privlp.solve(lp, eps=1.0, delta=1e-6, s=1, opt=2.5, rng=0).x).all())
-    True
-    """
+    """So many threads within this context."""
     token = _THREADS.set(max(1, threads))
     try:
         yield
