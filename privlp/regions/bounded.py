@@ -33,18 +33,11 @@ def require_bounded(
 
     Parameters
     ----------
-    form : StandardForm
-        The program.
     numbers : sequence of PrivateNumbers
         The private numbers; only where they stand and their declared ranges are used.
     within_ranges : bool
         Whether released coefficients keep to their declared ranges. Then a row counts with the
         loosest coefficients in them.
-
-    Raises
-    ------
-    UnsupportedProblemError
-        With the names of variables that need a bound.
     """
     lp, parts = form.lp, {part.part for part in numbers}
     public = ~lp.private | (not {"A", "b"} & parts)

@@ -32,16 +32,11 @@ _UPWARDS = 1 + 1e-12
 
 @dataclass(frozen=True)
 class ExactPoint:
-    """A point and prices in integers, in units of 2^-384.
+    """A point and prices in integers, in units of 2^-384."""
 
-    Attributes
-    ----------
-    point : (p,)
-    prices : (m,)
-        Non-negative.
-    """
-
+    #: (p,).
     point: IntegerArray
+    #: Non-negative, (m,).
     prices: IntegerArray
 
     @cached_property
@@ -60,27 +55,6 @@ class ExactMinima:
 
     C and f are floating-point numbers, and are taken as they are: as integers in units of a power
     of two in which all of them are whole.
-
-    Parameters
-    ----------
-    C : (m, p) sparse array
-    f : (m,)
-    inside : (p,)
-        A point with slack in every row.
-
-    Examples
-    --------
-    Two rows that differ by 2^-40, and a minimum where both are tight:
-
-    >>> import numpy as np, scipy.sparse as sp
-    >>> C = sp.csc_array([[1.0, 2.0**-40], [1.0, -(2.0**-40)]])
-    >>> minima = ExactMinima(C, np.ones(2), np.zeros(2))
-    >>> found = minima.of(np.eye(2), np.array([-3.0, 0.0]), np.zeros(2))
-    >>> found.rounded.round(50).tolist()
-    [1.0, 0.0]
-    >>> at_it = np.array([-2.0, 0.0])
-    >>> minima.distance(found, at_it, strength=1.0, smoothness=1.0) < 1e-15
-    True
     """
 
     def __init__(self, C: sp.csc_array, f: FloatArray, inside: FloatArray) -> None:
@@ -114,14 +88,6 @@ class ExactMinima:
         start from is needed, and rows may be parallel or redundant. In real arithmetic it ends, for
         each change of rows makes the minimum larger. None if it does not end, or LAPACK does not
         factor the Hessian: then nothing is lost but a step.
-
-        Parameters
-        ----------
-        hessian : (p, p)
-            Positive definite.
-        gradient, z : (p,)
-        guess : iterable of int, optional
-            Rows that may be tight: where to begin.
         """
         size = math.frexp(max(float(hessian.diagonal().max()), 1e-300))[1]
         try:
@@ -165,14 +131,6 @@ class ExactMinima:
         in exact arithmetic. Its gradient differs from that at the rounded one by the curvature
         times how far rounding moved it. Infinite where the point breaks a row or a price is
         negative: nothing is assumed of how they were found.
-
-        Parameters
-        ----------
-        found : ExactPoint
-        gradient : (p,)
-            Of F at the rounded point.
-        strength, smoothness : float
-            Bounds on the curvature of F.
         """
         slack = self.slack(found.point)
         if (slack < 0).any() or (found.prices < 0).any() or not np.isfinite(gradient).all():

@@ -31,11 +31,6 @@ class ExactProjection:
     """P = I - R^T R, the rows of R orthonormal, but for rounding them to multiples of 2^-bits.
 
     Singular values of R are near 1. So eigenvalues of P are 1, or near 0: its norm is 1.
-
-    Parameters
-    ----------
-    directions : (r, d)
-        R before it is rounded.
     """
 
     def __init__(self, directions: FloatArray) -> None:
@@ -64,12 +59,7 @@ class ExactProjection:
         return found
 
     def __call__(self, parts: FloatArray) -> FloatArray:
-        """P times the sum of vectors of multiples of 2^-80, each entry of the result rounded once.
-
-        Parameters
-        ----------
-        parts : (k, d)
-        """
+        """P times a sum of vectors of multiples of 2^-80; each entry of it is rounded once."""
         whole = np.array([[int(entry) for entry in part * _UNITS] for part in parts], dtype=object)
         rows = np.array([[int(entry) for entry in row] for row in self._rows], dtype=object)
         total = whole.sum(axis=0)

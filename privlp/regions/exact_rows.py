@@ -22,24 +22,6 @@ class ExactRows:
     """The polytope {z : C z <= f}, given by floating-point numbers that are taken as they are.
 
     A certificate of a minimum needs a point that breaks no row at all, not even by rounding.
-
-    Parameters
-    ----------
-    C : (m, p) sparse array
-    f : (m,)
-    inside : (p,)
-        A point with slack in every row.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse as sp
-    >>> rows = ExactRows(sp.csc_array([[0.1, 0.2]]), np.array([0.3]), np.zeros(2))
-    >>> on_paper = np.array([1.0, 1.0])
-    >>> (rows.slack(on_paper, np.array([0])) < 0).tolist()  # 0.1 + 0.2 > 0.3 as doubles
-    [True]
-    >>> settled = rows.settled(on_paper)
-    >>> (rows.slack(settled, np.array([0])) >= 0).tolist()
-    [True]
     """
 
     def __init__(self, C: sp.csc_array, f: FloatArray, inside: FloatArray) -> None:

@@ -19,13 +19,7 @@ def is_range(opt: Any) -> bool:
 
 
 def range_of(opt: Any) -> tuple[float, float]:
-    """A range of the optimum, checked.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is not a range of finite numbers.
-    """
+    """A range of the optimum, checked."""
     low, high = (real(end, "opt") for end in opt)
     if not -math.inf < low < high < math.inf:
         raise InvalidParameterError(
@@ -39,11 +33,6 @@ def range_of(opt: Any) -> tuple[float, float]:
 
 def require_optimum(opt: Any) -> None:
     """Refuse what is neither a finite number nor a range.
-
-    Raises
-    ------
-    InvalidParameterError
-        With what was given instead.
 
     Examples
     --------

@@ -19,15 +19,6 @@ class PerturbedLeader:
     Lee, Sinha and Tewari 2014). On a simplex it is the point of entropic mirror descent. The
     perturbations are public and protect nothing. Without them the best vertex of the sums would
     jump from vertex to vertex.
-
-    Parameters
-    ----------
-    region : PublicPolytope
-        K.
-    step : float
-        Step per row, the variables in units of their ranges.
-    vertices : int
-        Number of vertices that a mean is taken over.
     """
 
     def __init__(self, region: PublicPolytope, step: float, *, vertices: int) -> None:

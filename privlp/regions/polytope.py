@@ -110,13 +110,7 @@ class PublicPolytope:
         return float(np.exp(np.mean(np.log(self.unit[self.live]))))
 
     def projected(self, total: FloatArray) -> FloatArray:
-        """An exact sum of rows without the directions that are ruled out; rounded once.
-
-        Parameters
-        ----------
-        total : (d',) or (2 (d' + 1),)
-            The sum of rows; or two parts of it and of a value, the second parts after the first.
-        """
+        """An exact sum of rows without the directions that are ruled out; rounded once."""
         if len(total) == self.size:
             return total if self.projection is None else self.projection(total[None, :])
         parts = total.reshape(2, -1)

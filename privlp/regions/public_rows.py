@@ -30,24 +30,7 @@ class UnboundedRegionError(UnsupportedProblemError):
 
 
 class PublicRows:
-    """The public rows of a program: lower <= A x <= upper, and bounds on x.
-
-    Parameters
-    ----------
-    lp : ProgramData
-    costs : (float, float), optional
-        Between which the cost is to lie: one row more, after the others.
-
-    Attributes
-    ----------
-    rows : (m,)
-        Places among the rows of the program of those that are its own.
-    A, lower, upper
-        The rows.
-    bounds : (d, 2)
-    cost : (d,)
-        The objective, to minimise.
-    """
+    """The public rows of a program: lower <= A x <= upper, and bounds on x."""
 
     def __init__(self, lp: ProgramData, costs: tuple[float, float] | None = None) -> None:
         self.lp, self.rows = lp, np.flatnonzero(~lp.private & (lp.sides() > 0))
@@ -64,12 +47,7 @@ class PublicRows:
             )
 
     def _require_reached(self, low: float, high: float) -> None:
-        """Refuse costs that no point has.
-
-        Raises
-        ------
-        InvalidParameterError
-        """
+        """Refuse costs that no point has."""
         if not self.cost.any():
             raise InvalidParameterError(
                 "opt has no use here: every cost is 0. Leave it out.", parameter="opt"
@@ -109,13 +87,6 @@ def finite_ranges(
 
     Interval arithmetic finds them, though perhaps wider than they are. Those that it leaves
     infinite take a linear program each: first those that directions of the region say are infinite.
-
-    Raises
-    ------
-    UnboundedRegionError
-        Names the first variables that have no finite range.
-    UnsupportedProblemError
-        If there is no point.
     """
     ends = tightened(A, lower, upper, bounds)
     infinite = [(side, int(j)) for side in (0, 1) for j in np.flatnonzero(~np.isfinite(ends[side]))]

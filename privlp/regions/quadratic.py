@@ -32,15 +32,6 @@ def minimum(
     precision: rows that it breaks are added to the tight ones, rows that push the wrong way are
     dropped. The result may break rows by rounding, or by Clarabel's tolerance. It is the step 0
     where a library gives up: an error would tell something about the function, which is private.
-
-    Parameters
-    ----------
-    hessian : (p, p)
-        Positive definite.
-    gradient : (p,)
-    rows : (m, p)
-    slack : (m,)
-        Non-negative: the step 0 is feasible.
     """
     try:
         step = _minimum(hessian, gradient, rows, slack)
@@ -125,11 +116,6 @@ def refined(
     """The step of :func:`minimum` to working precision, from a guess of its tight rows.
 
     None if no guess comes true within a few changes. Rows may push the wrong way by `wrong_sign`.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If LAPACK gives up.
     """
     tight = tight.copy()
     for _ in range(_CHANGES_OF_FACE):
@@ -215,17 +201,6 @@ def distance_to_minimum(
     c be prices·slack, with slack >= 0. For the minimum u*, strong convexity gives strength |w -
     u*|^2 <= r·(w - u*) + c. So the distance is at most (|r| + sqrt(|r|^2 + 4 strength c)) / (2
     strength), for any non-negative prices. The rounding of r is added to |r|.
-
-    Parameters
-    ----------
-    gradient : (p,)
-    rows : (m, p)
-        Some rows of the polytope: those that are nearly tight.
-    slack : (m,)
-        Their slack at the point, which breaks no row of the polytope.
-    prices : (m,)
-        See :func:`fitted_prices`.
-    strength : float
     """
     face = rows.toarray()
     rest = gradient + face.T @ prices

@@ -18,15 +18,6 @@ def tightened(
 
     Each row bounds each of its variables, given the ranges of the others. Some passes over all rows
     are made; so the ranges may be wider than the true ones, and infinite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import scipy.sparse as sp
-    >>> A = sp.csr_array(np.array([[1.0, 2.0]]))
-    >>> bounds = np.array([[0.0, np.inf], [0.0, np.inf]])
-    >>> [ends.tolist() for ends in tightened(A, np.array([-np.inf]), np.array([4.0]), bounds)]
-    [[0.0, 0.0], [4.0, 2.0]]
     """
     low, high = (np.array(end) for end in bounds.T)
     entries = A.tocoo()

@@ -193,13 +193,7 @@ class ReducedPolytope:
         return Box.of(self.C, self.f)
 
     def turned(self, scale: FloatArray) -> ReducedPolytope:
-        """The same polytope in coordinates z' with z = scale z'.
-
-        Parameters
-        ----------
-        scale : (p, p)
-            Symmetric, its eigenvalues 1 or larger. So no distance in z' is longer than in z.
-        """
+        """The same polytope in coordinates z' with z = scale z'."""
         new = copy.copy(self)
         for cached in ("exact", "exact_minima", "radius", "_box"):
             new.__dict__.pop(cached, None)

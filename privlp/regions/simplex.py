@@ -214,17 +214,7 @@ def _reasons_against(form: StandardForm, value: float, *, capped: bool = False) 
 
 
 class Entropic:
-    """Entropic mirror map on a simplex: shares of the vertices, in proportion to exp(step * total).
-
-    Parameters
-    ----------
-    simplex : Simplex
-        The region.
-    step : float
-        Step per unit of score.
-    start : (size,), optional
-        Positive shares for a total of zero; equal ones by default.
-    """
+    """Entropic mirror map on a simplex: shares of the vertices, as exp(step * total)."""
 
     def __init__(self, simplex: Simplex, step: float, start: FloatArray | None = None) -> None:
         self._simplex, self._step, self.size = simplex, step, simplex.size
