@@ -61,20 +61,13 @@ def _integers_of(bits: int) -> Integers:
 
 @dataclass(frozen=True)
 class Place:
-    """Where weights have the sum that they should have; private.
+    """Where weights have the sum that they should have; private."""
 
-    Attributes
-    ----------
-    threshold : int
-        Level from which on rows have the largest weight.
-    steps : int
-        How far below the threshold the level stands that is moving.
-    share : float
-        How far it has moved.
-    """
-
+    #: Level from which on rows have the largest weight.
     threshold: int
+    #: How far below the threshold the level stands that is moving.
     steps: int = 0
+    #: How far it has moved.
     share: float = 0.0
 
     def jump(self, bits: int) -> float:
@@ -89,11 +82,6 @@ EVERYWHERE = Place(_LOWEST + 1)
 
 class LogWeights:
     """Raw log-weights of a block of rows.
-
-    Parameters
-    ----------
-    count : int
-        Number of rows.
 
     Attributes
     ----------
@@ -272,15 +260,7 @@ class DenseProjection:
 
 
 class _Levels:
-    """Levels at which rows stand, and how many stand there: sums of weights for any threshold.
-
-    Parameters
-    ----------
-    counts : (width + 2,)
-        How many rows stand below, at each of, and above some levels.
-    bits : int
-        As for :func:`table_of`.
-    """
+    """Levels at which rows stand, and how many stand there: sums of weights for any threshold."""
 
     def __init__(self, counts: Integers, bits: int) -> None:
         self._levels = np.flatnonzero(counts[1:-1] > 0)
