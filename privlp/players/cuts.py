@@ -31,13 +31,6 @@ class LeaderOfCuts:
     sum of z_i g_i and the value that of z_i min(violation_i, 1) (Kelley 1960). The point that
     satisfies the cuts by most is that of Elzinga and Moore (1975). Cuts that HiGHS's last vertex
     does not touch are dropped after some rounds. The solution is the point of least released value.
-
-    Parameters
-    ----------
-    region : PublicPolytope
-        K.
-    release : ChargedDraws
-        Charged draws of an additive mechanism, one for each round.
     """
 
     def __init__(self, region: PublicPolytope, release: ChargedDraws) -> None:

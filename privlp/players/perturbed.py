@@ -64,31 +64,21 @@ class PerturbedProgram:
     short, it goes on with quadratic programs and certificates in integers, until the point is
     certified: no other end, no refusal, which would tell something about the rows. Of many rows,
     Newton's method takes the curvature of a share at first, which grows.
-
-    Attributes
-    ----------
-    rows : Rows of RowsInCoordinates
-    region : ReducedPolytope
-    linear : (p,)
-        Public costs and the secret noise.
-    centre : (p,)
-    strength : float
-        Strong convexity.
-    softness, shift : float
-    smoothness : float
-        Public bound on the largest curvature of F.
-    share : float
-        Share of the rows that the first steps read.
     """
 
     rows: Rows[Any]
     region: ReducedPolytope
+    #: Public costs and the secret noise, (p,).
     linear: FloatArray
+    #: (p,).
     centre: FloatArray
+    #: Strong convexity.
     strength: float
     softness: float
     shift: float
+    #: Public bound on the largest curvature of F.
     smoothness: float
+    #: Share of the rows that the first steps read.
     share: float = 1.0
 
     def minimise(

@@ -43,25 +43,17 @@ class PriceProgram:
 
     Newton's method on the quadrant does the work. Should it bring no certificate, accelerated
     projected gradients take over. Nothing but running time tells which: no error, no status.
-
-    Attributes
-    ----------
-    people : Demand
-        Gradient and Hessian of sum_i f_i.
-    linear : (d,)
-        Supplies and the secret noise.
-    centre : (d,)
-        At least 0.
-    strength, softness : float
-    smoothness : float
-        Public bound on the curvature of F.
     """
 
+    #: Gradient and Hessian of sum_i f_i.
     people: Demand
+    #: Supplies and the secret noise, (d,).
     linear: FloatArray
+    #: At least 0, (d,).
     centre: FloatArray
     strength: float
     softness: float
+    #: Public bound on the curvature of F.
     smoothness: float
 
     def minimise(self, tolerance: float, *, sharp: bool = False) -> FloatArray:

@@ -35,13 +35,7 @@ def weights_of_rounds(rounds: int) -> tuple[float, ...]:
 
 
 def as_rounds(factor: float, ratio: float, alpha: float) -> int:
-    """The number of rounds factor * ratio**2, rounded up.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is larger than 10,000,000.
-    """
+    """The number of rounds factor * ratio**2, rounded up."""
     rounds = factor * ratio * ratio
     if not rounds <= MOST_ROUNDS:
         raise InvalidParameterError(
