@@ -23,18 +23,7 @@ _SIDES = (
 
 
 class BlockSequence(RowSource):
-    """Blocks A[i] with right-hand sides b[i].
-
-    Parameters
-    ----------
-    A : sequence of arrays, sparse arrays or DataFrames
-        They are not copied. A sequence that is no list or tuple may make block i when it is asked
-        for ``A[i]``, any number of times.
-    b : sequence of arrays, or array of shape (n,)
-        Right-hand sides of each block, or of all rows.
-    quote : bool
-        Whether messages may tell the number of blocks.
-    """
+    """Blocks A[i] with right-hand sides b[i]."""
 
     def __init__(self, A: Sequence[Any], b: Any, *, quote: bool) -> None:
         self._A, self._b = A, in_blocks(b, A, partial(as_floats, name="b"), _SIDES, "b")

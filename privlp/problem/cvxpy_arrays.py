@@ -111,11 +111,6 @@ def assign(problem: Any, x: FloatArray | None, names: Sequence[str] | None) -> N
     """Write the entries of x into the variables of the CVXPY problem that was read.
 
     Variables that reading has added come last, and are left out.
-
-    Raises
-    ------
-    InvalidParameterError
-        If there is no x, or `problem` is no CVXPY problem of these variables.
     """
     if x is None:
         raise InvalidParameterError("The solution holds no x: it did not complete.")

@@ -25,22 +25,16 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows lower <= A x <= upper of the program.
-
-    Attributes
-    ----------
-    private : (n,)
-    price : (n, 2)
-        Price of violation of the lower and of the upper side, infinite for hard rows.
-    record : (n,)
-        The record that owns each row, by its number in the constraint or term.
-    """
+    """Some rows lower <= A x <= upper of the program."""
 
     A: sp.csc_array
     lower: FloatArray
     upper: FloatArray
+    #: (n,).
     private: npt.NDArray[np.bool_]
+    #: Price of violation of the lower and of the upper side, infinite for hard rows, (n, 2).
     price: FloatArray
+    #: The record that owns each row, by its number in the constraint or term, (n,).
     record: npt.NDArray[np.int64]
 
 

@@ -24,17 +24,11 @@ def has_data(expression: Expression) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class WeightedSum:
-    """Sum of weight·expression, plus a number.
+    """Sum of weight·expression, plus a number."""
 
-    Attributes
-    ----------
-    parts : dict
-        Expression and weight of each part, by a key of the expression.
-    number : float
-        The sum of the single numbers in the expression.
-    """
-
+    #: Expression and weight of each part, by a key of the expression.
     parts: dict[Hashable, tuple[Expression, float]]
+    #: The sum of the single numbers in the expression.
     number: float = 0.0
 
     @classmethod

@@ -25,22 +25,14 @@ from privlp.problem.piecewise import Line, RecordTerms
 
 @dataclass(eq=False)
 class Records:
-    """Private terms over the same expression: entry i of it belongs to record i.
+    """Private terms over the same expression: entry i of it belongs to record i."""
 
-    Attributes
-    ----------
-    sum : WeightedSum
-        The expression, without the single numbers in it.
-    expression : Expression
-    uses : list
-        Stand-in and lines of each term.
-    linear : Expression or None
-        Stand-in of the expression where it is a linear term of the objective.
-    """
-
+    #: The expression, without the single numbers in it.
     sum: WeightedSum
     expression: Expression
+    #: Stand-in and lines of each term.
     uses: list[tuple[Expression, list[Line]]] = field(default_factory=list)
+    #: Stand-in of the expression where it is a linear term of the objective.
     linear: Expression = None
 
     def stand_ins(self) -> list[Expression]:
@@ -59,40 +51,26 @@ class Records:
 
 @dataclass(eq=False)
 class Bounds:
-    """Rows pieces <= variable.
-
-    Attributes
-    ----------
-    pieces : list of expressions
-        Of the shape of the variable, or of several entries each if it is a single one.
-    written : bool
-        Whether the rows are written; else the variable only lies in the range of the pieces.
-    """
+    """Rows pieces <= variable."""
 
     variable: Expression
+    #: Of the shape of the variable, or of several entries each if it is a single one.
     pieces: list[Expression]
     private: bool
+    #: Whether the rows are written; else the variable only lies in the range of the pieces.
     written: bool = True
 
 
 @dataclass(eq=False)
 class Terms:
-    """What the terms of an objective become; :meth:`stand_in` collects them.
-
-    Attributes
-    ----------
-    cvxpy : module
-    marked : set or None
-        Identities of the private atoms; None: those with data.
-    rows : list of Records and Bounds
-        In the order of the objective.
-    variables : list of (name, variable)
-        Variables of the linear program that the problem does not have.
-    """
+    """What the terms of an objective become; :meth:`stand_in` collects them."""
 
     cvxpy: ModuleType
+    #: Identities of the private atoms; None: those with data.
     marked: set[int] | None = None
+    #: In the order of the objective.
     rows: list[Records | Bounds] = field(default_factory=list)
+    #: Variables of the linear program that the problem does not have.
     variables: list[tuple[str, Expression]] = field(default_factory=list)
     _by_parts: dict[frozenset[Any], list[Records]] = field(default_factory=dict)
 

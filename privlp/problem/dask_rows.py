@@ -13,22 +13,7 @@ from privlp.problem.row_source import Found, RowSource, inspected, other_blocks
 
 
 class DaskRows(RowSource):
-    """Rows A x <= b in the chunks of an array, or in the partitions of a data frame.
-
-    Parameters
-    ----------
-    A : dask.array or dask.dataframe
-        Each block holds whole rows.
-    b : dask.array or dask.dataframe series, or array_like, shape (n,)
-        In the same blocks.
-    quote : bool
-        Whether messages may tell the number of blocks.
-
-    Attributes
-    ----------
-    blocks : list of pairs of dask.delayed.Delayed
-        A and b of each block.
-    """
+    """Rows A x <= b in the chunks of an array, or in the partitions of a data frame."""
 
     def __init__(self, A: Any, b: Any, *, quote: bool) -> None:
         if is_dask(b):

@@ -243,26 +243,17 @@ class ProgramData:
 
 @dataclass(frozen=True)
 class SoftPrices:
-    """Prices of the private rows of a program, where all of them are soft.
+    """Prices of the private rows of a program, where all of them are soft."""
 
-    Attributes
-    ----------
-    largest : float
-        The largest price; ``inf`` if a row is hard.
-    of_record : float
-        Largest sum of the prices of one record's rows, of a row with two sides the larger one.
-    of_sides : float
-        Largest sum of the prices of all sides of one record's rows.
-    rows : int
-        Largest number of these rows.
-    opposite : float
-        Largest price on the cheaper side of a row with two sides; 0 if no row has two.
-    """
-
+    #: The largest price; ``inf`` if a row is hard.
     largest: float
+    #: Largest sum of the prices of one record's rows, of a row with two sides the larger one.
     of_record: float
+    #: Largest sum of the prices of all sides of one record's rows.
     of_sides: float
+    #: Largest number of these rows.
     rows: int
+    #: Largest price on the cheaper side of a row with two sides; 0 if no row has two.
     opposite: float
 
     @classmethod

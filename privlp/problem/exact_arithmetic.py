@@ -18,22 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def violated(A: Any, x: FloatArray, rhs: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which rows of A x <= rhs fail, each double taken as the exact number that it is.
-
-    Parameters
-    ----------
-    A : (m, d) array or sparse array
-    x : (d,)
-    rhs : (m,)
-        May hold ``inf``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> A = np.array([[0.1, 0.2], [0.25, 0.5]])
-    >>> violated(A, np.ones(2), np.array([0.3, 0.75])).tolist()  # as doubles 0.1 + 0.2 > 0.3
-    [True, False]
-    """
+    """Which rows of A x <= rhs fail, each double taken as the exact number that it is."""
     rows = as_sparse(A)
     total, size = rows @ x, abs(rows) @ np.abs(x)
     # A sum of k products in any order has at most k + 1 roundings of each; the last product here

@@ -55,11 +55,6 @@ def run(highs: highspy.Highs) -> highspy.HighsModelStatus:
 
     In the caller's thread HiGHS would notice Ctrl-C only at its end. It solves linear programs in
     one thread, and would start others for each thread that calls it.
-
-    Raises
-    ------
-    MemoryError
-        If there is not enough memory.
     """
     highs.HandleUserInterrupt = True
     highs.setOptionValue("threads", 1)
@@ -85,11 +80,6 @@ def read_model(
     """Parse a model file. Errors may `quote` numbers of lines and names of rows, or not.
 
     With `relax`, integer and semi-continuous variables may take any value within their bounds.
-
-    Raises
-    ------
-    ReadError
-        If the file is missing, unreadable, or no linear program.
     """
     location = path_of(path)
     if not os.path.isfile(location):
@@ -295,13 +285,7 @@ class _Scaled:
 
 
 class Optima:
-    """HiGHS on one model with several objectives, each time started from the last basis.
-
-    Parameters
-    ----------
-    A, row_lower, row_upper, bounds
-        As for :func:`optimum`.
-    """
+    """HiGHS on one model with several objectives, each time started from the last basis."""
 
     def __init__(
         self, A: Any, row_lower: FloatArray, row_upper: FloatArray, bounds: FloatArray
@@ -364,13 +348,7 @@ def to_highs(lp: ProgramData) -> highspy.HighsLp:
 
 
 def write_model(lp: ProgramData, path: str | os.PathLike[str]) -> None:
-    """Write an MPS file.
-
-    Raises
-    ------
-    ReadError
-        If HiGHS cannot write there, or not all of it, or could not read a name of a variable again.
-    """
+    """Write an MPS file."""
     location = path_of(path)
     taken = [name for name in lp.variable_names or () if name.upper() in TAKEN_NAMES]
     if taken:

@@ -88,18 +88,6 @@ def check_layout(path: str, *, quote: bool = True, largest_unpacked: int | None 
 
     Errors may `quote` the numbers of lines, or not. A gzipped file is refused if it is too large:
     see :func:`privlp.files.unpacked`.
-
-    Returns
-    -------
-    bytes
-        The text with a line break before its first line; empty for anything but ``.mps`` and
-        ``.mps.gz``. Other files get two checks only: a gzipped one must be whole, and the LP format
-        must hold no indicator constraint.
-
-    Raises
-    ------
-    ReadError
-        With the number of the first such line.
     """
     kind = path.lower().removesuffix(".gz")
     try:
@@ -209,27 +197,7 @@ def check_mps(
     *,
     quote: bool = True,
 ) -> None:
-    """Look for lines that HiGHS has ignored.
-
-    Parameters
-    ----------
-    path : str
-        A file that HiGHS has read.
-    text : bytes
-        What :func:`check_layout` returned for it.
-    row_names : sequence of str
-        Names of the rows that HiGHS found.
-    unused : sequence of str
-        Names of the variables without any coefficient that HiGHS found; some may come from a
-        misspelt bound.
-    quote : bool
-        Whether errors may tell numbers of lines and names of rows.
-
-    Raises
-    ------
-    ReadError
-        With the number of the first such line.
-    """
+    """Look for lines that HiGHS has ignored."""
     if not text:
         return
     upper = text.upper()

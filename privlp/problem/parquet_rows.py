@@ -34,21 +34,7 @@ class _Place(NamedTuple):
 
 
 class ParquetRows(RowSource):
-    """Rows A x <= b in the columns of Parquet files.
-
-    Parameters
-    ----------
-    path : path-like
-        A file, or a folder whose ``*.parquet`` files are taken in the order of their names.
-    rhs : str
-        Column of right-hand sides.
-    columns : sequence of str, optional
-        Columns of A, in the order of the variables; all but `rhs` by default.
-    sparse : bool
-        Whether blocks are made sparse when they are read.
-    quote : bool
-        Whether messages may name files.
-    """
+    """Rows A x <= b in the columns of Parquet files."""
 
     def __init__(
         self,

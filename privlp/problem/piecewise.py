@@ -32,19 +32,13 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class SoftSides:
-    """Rows lower <= r <= upper, one per record.
+    """Rows lower <= r <= upper, one per record."""
 
-    Attributes
-    ----------
-    lower, upper : float
-        The places, infinite for an absent side.
-    below, above : (n,)
-        Prices per unit of violation of the lower and of the upper side, equal if one is absent; 0
-        for a record without this row.
-    """
-
+    #: The places, infinite for an absent side.
     lower: float
     upper: float
+    #: Prices per unit of violation of the lower and of the upper side, equal if one is absent; 0
+    #: for a record without this row, (n,).
     below: FloatArray
     above: FloatArray
 
@@ -52,13 +46,6 @@ class SoftSides:
 @dataclass(eq=False)
 class RecordTerms:
     """The sum of terms over the same expression r of n records.
-
-    Attributes
-    ----------
-    n : int
-        Number of records.
-    slope : (n,)
-        Coefficient of r in linear terms.
 
     Examples
     --------
@@ -71,7 +58,9 @@ class RecordTerms:
     [(0.0, 0.0, array([0.1]), array([0.9]))]
     """
 
+    #: Number of records.
     n: int
+    #: Coefficient of r in linear terms, (n,).
     slope: FloatArray = field(init=False)
     _terms: list[tuple[FloatArray, list[Line]]] = field(default_factory=list)
 

@@ -26,13 +26,6 @@ def check_program(lp: ProgramData) -> None:
     """Check the fields of a program that is being made, and bring them to their final form.
 
     Its neighbour relation is there already: it says whether messages may tell numbers of rows.
-
-    Raises
-    ------
-    InvalidProblemError
-        If the program is malformed.
-    InvalidParameterError
-        If an option is.
     """
     unquoted(lambda: _check(lp), f"The program could not be read. {WHY}")
 

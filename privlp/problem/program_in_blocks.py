@@ -29,13 +29,7 @@ _ONLY_IN_MEMORY = {
 
 
 def source_of(A: Any, b: Any, *, quote: bool) -> RowSource | None:
-    """Rows in blocks, checked; or ``None``, if A is a matrix.
-
-    Raises
-    ------
-    InvalidProblemError
-        If a block is malformed.
-    """
+    """Rows in blocks, checked; or ``None``, if A is a matrix."""
     if isinstance(A, RowSource):
         if not isinstance(b, Sides) or b.source is not A:
             raise InvalidProblemError(
@@ -54,15 +48,7 @@ def source_of(A: Any, b: Any, *, quote: bool) -> RowSource | None:
 
 
 def check_in_blocks(lp: ProgramData) -> None:
-    """Refuse what needs all rows at once.
-
-    Raises
-    ------
-    InvalidParameterError
-        If an argument states something of single rows.
-    InvalidProblemError
-        If the relation reads numbers by their places.
-    """
+    """Refuse what needs all rows at once."""
     if not lp.neighbours.changes_whole_rows or not hasattr(lp.neighbours, "rows_per_record"):
         raise InvalidProblemError(
             "Rows in blocks are for neighbours=ConstraintPrivate(...). Other relations read numbers"

@@ -24,28 +24,6 @@ class PublicPart:
     Two neighbours have equal public parts. Everything that is decided before a draw follows from
     this object: regions, predictions, mechanisms, rounds, and every refusal.
 
-    Attributes
-    ----------
-    form : StandardForm
-        Standard form of the program without what is private: fixed numbers, or no rows, stand in
-        place of private ones (:meth:`~privlp.relations.NeighbourRelation.conceal`).
-    relation : NeighbourRelation
-        What neighbours may differ in.
-    description : str
-        The relation in words, as it stands for this program.
-    n : int
-        Public number of private ``<=`` rows.
-    rows_of_one_record : int
-        Public bound on the private rows of one record; 0 where only numbers change.
-    vectors_of_one_record : int
-        The same, where the two sides of a row may count once.
-    records : int
-        Public number of records: delta must be well below one over it.
-    has_private_rows : bool
-        Whether there may be private rows at all.
-    prices : SoftPrices or None
-        Prices of private soft rows, where they are public.
-
     Examples
     --------
     >>> from privlp import LinearProgram
@@ -55,14 +33,24 @@ class PublicPart:
     (True, 0)
     """
 
+    #: Standard form of the program without what is private: fixed numbers, or no rows, stand in
+    #: place of private ones (:meth:`~privlp.relations.NeighbourRelation.conceal`).
     form: StandardForm
+    #: What neighbours may differ in.
     relation: NeighbourRelation
+    #: The relation in words, as it stands for this program.
     description: str
+    #: Public number of private ``<=`` rows.
     n: int
+    #: Public bound on the private rows of one record; 0 where only numbers change.
     rows_of_one_record: int
+    #: The same, where the two sides of a row may count once.
     vectors_of_one_record: int
+    #: Public number of records: delta must be well below one over it.
     records: int
+    #: Whether there may be private rows at all.
     has_private_rows: bool
+    #: Prices of private soft rows, where they are public.
     prices: SoftPrices | None
 
     @classmethod
@@ -106,13 +94,6 @@ class PublicPart:
         """What `make` returns or raises; made once for all methods that a request is planned for.
 
         It must follow from this part and from `key` alone.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> public = LinearProgram([1, 2], [[-1, -1]], [-2]).public()
-        >>> public.once("example", list) is public.once("example", list)
-        True
         """
         if key not in self._made:
             try:

@@ -117,13 +117,7 @@ def read_linprog(
 
 
 def require_continuous(integrality: Any) -> None:
-    """Refuse SciPy's `integrality` unless it is 0 for every variable.
-
-    Raises
-    ------
-    InvalidProblemError
-        With why integers are out, and what to do.
-    """
+    """Refuse SciPy's `integrality` unless it is 0 for every variable."""
     if integrality is not None and np.any(as_floats(integrality, "integrality") != 0):
         raise InvalidProblemError(
             "integrality asks for integer or semi-continuous variables; privlp solves linear"

@@ -73,23 +73,7 @@ def other_blocks(sides: int, rows: int, advice: str = "", *, quote: bool) -> Inv
 
 
 class RowSource(ABC):
-    """Rows A x <= b in blocks.
-
-    Attributes
-    ----------
-    shape : (int, int)
-        Number of rows and of columns of all blocks.
-    rows_of_blocks : tuple of int
-        Number of rows of each block.
-    first_rows : tuple of int
-        The place of the first row of each block among all rows.
-    is_sparse : bool
-        Whether blocks are sparse; all of them are, or none.
-    size : int
-        Bytes of all blocks, as they are read.
-    in_memory_anyway : bool
-        Whether whoever made the blocks holds them in memory.
-    """
+    """Rows A x <= b in blocks."""
 
     in_memory_anyway = False
 
@@ -110,13 +94,7 @@ class RowSource(ABC):
         return [inspected(A, b) for A, b in self._raw(range(len(self)))]
 
     def check(self, *, quote: bool) -> None:
-        """Check all blocks, and learn their shapes.
-
-        Raises
-        ------
-        InvalidProblemError
-            If a block is malformed, or does not fit the others.
-        """
+        """Check all blocks, and learn their shapes."""
         found = unquoted(self._inspected, _UNREADABLE, "A")
         for number, each in enumerate(found):
             name = self._name_of(number) if quote else "A block of rows"
@@ -145,13 +123,7 @@ class RowSource(ABC):
             )
 
     def read(self, wanted: Sequence[int]) -> Iterator[tuple[validation.Matrix, FloatArray]]:
-        """Clean blocks, in this order, one at a time.
-
-        Raises
-        ------
-        InvalidProblemError
-            If a block is no longer what was checked: n is public, and sums are exact for n rows.
-        """
+        """Clean blocks, in this order, one at a time."""
         raw = self._raw(wanted)
         for number in wanted:
             A, b = cleaned(*unquoted(lambda: next(raw), _UNREADABLE, "A"))

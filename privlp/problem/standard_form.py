@@ -33,31 +33,22 @@ class StandardForm:
     """A linear program in the variables u >= 0.
 
     x_j is shift_j plus the sum of column_sign * u over the columns of variable j.
-
-    Attributes
-    ----------
-    row, row_sign : (m,)
-        User's row behind each private ``<=`` row, and -1 where it is the lower side.
-    rhs : (m,)
-        Right-hand sides b' of the private rows, after the shift.
-    column, column_sign : (d',)
-        User's variable behind each u_j, and its sign. Fixed variables have none.
-    shift : (d,)
-        x at u = 0.
-    cost : (d',)
-        Objective to minimise; public.
-    upper : (d',)
-        Upper bounds on u, ``inf`` where absent; public.
     """
 
     lp: ProgramData
+    #: User's row behind each private ``<=`` row, and -1 where it is the lower side, (m,).
     row: IntArray
     row_sign: npt.NDArray[np.int8]
+    #: Right-hand sides b' of the private rows, after the shift, (m,).
     rhs: FloatArray
+    #: User's variable behind each u_j, and its sign. Fixed variables have none, (d',).
     column: IntArray
     column_sign: FloatArray
+    #: x at u = 0, (d,).
     shift: FloatArray
+    #: Objective to minimise; public, (d',).
     cost: FloatArray
+    #: Upper bounds on u, ``inf`` where absent; public, (d',).
     upper: FloatArray
 
     @classmethod
