@@ -35,15 +35,7 @@ if TYPE_CHECKING:
 
 
 class FileStore(SpentOnce):
-    """The calls of a budget, kept in a file.
-
-    Parameters
-    ----------
-    file : RecordFile
-        The file.
-    limits : BudgetRule
-        The limits of the budget, as its first record states them.
-    """
+    """The calls of a budget, kept in a file."""
 
     called = "StoredBudget"
     remedy = "Open the file there: privlp.Budget.open(path)."

@@ -68,18 +68,12 @@ class BudgetSums:
 
 @dataclass(frozen=True)
 class BudgetRule:
-    """Limits of a budget, and how its calls add up: what fits, and what was spent.
+    """Limits of a budget, and how its calls add up: what fits, and what was spent."""
 
-    Parameters
-    ----------
-    eps, delta : float
-        The limits.
-    composition : {"adaptive", "planned", "basic"}
-        See :class:`privlp.Budget`.
-    """
-
+    #: The limits.
     eps: float
     delta: float
+    #: See :class:`privlp.Budget`.
     composition: Composition
 
     @property

@@ -13,12 +13,6 @@ def largest_log_intensity(excess: Callable[[float], float]) -> float | None:
     """The largest logarithm of an intensity at which `excess` is not positive.
 
     ``None`` if there is none.
-
-    Parameters
-    ----------
-    excess : callable
-        Maps the logarithm of an intensity to a number that grows with it, positive where the draws
-        no longer fit.
     """
     if excess(_LOWEST) > 0:
         return None

@@ -27,13 +27,7 @@ class Charge:
     @classmethod
     @unnoticed()
     def of(cls, mechanism: Mechanism, count: int, purpose: str) -> Charge:
-        """The charge for `count` draws of a mechanism.
-
-        Raises
-        ------
-        InvalidParameterError
-            If `count` is not a positive integer, or not one that the mechanism has a price for.
-        """
+        """The charge for `count` draws of a mechanism."""
         count = whole(count, "count")
         mechanism.of_draw(0, count)  # refuses a count that the mechanism has no price for
         words = (mechanism.sensitivity, mechanism.parameter, count, mechanism.arithmetic)
@@ -62,34 +56,23 @@ class Share:
 
 @dataclass(frozen=True)
 class Call:
-    """All that one ledger charged, as the budgets above it see it.
+    """All that one ledger charged, as the budgets above it see it."""
 
-    Attributes
-    ----------
-    identifier : str
-        Of the ledger.
-    eps, delta : float
-        The charges together are (eps, share·delta)-DP, `share` being the budget's share of delta
-        for sums of calls. What small chances take is part of it.
-    charges : tuple of Charge
-        In order.
-    relations : dict of str to AccountedRelation
-        Under which it protects records, by their description.
-    randomness : dict of str to bool
-        Where random bits came from, and whether they were seeded.
-    parts : tuple of (str, int)
-        The call touches only the records of that part of that partition.
-    share : Share or None
-        The outermost share of the budget, not planned itself, through which the call was paid.
-    """
-
+    #: Of the ledger.
     identifier: str
+    #: The charges together are (eps, share·delta)-DP, `share` being the budget's share of delta for
+    #: sums of calls. What small chances take is part of it.
     eps: float
     delta: float
+    #: In order.
     charges: tuple[Charge, ...]
+    #: Under which it protects records, by their description.
     relations: Mapping[str, AccountedRelation]
+    #: Where random bits came from, and whether they were seeded.
     randomness: dict[str, bool]
+    #: The call touches only the records of that part of that partition.
     parts: tuple[tuple[str, int], ...] = ()
+    #: The outermost share of the budget, not planned itself, through which the call was paid.
     share: Share | None = None
 
     def delta_within(self, limit: float) -> float:

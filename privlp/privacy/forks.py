@@ -32,13 +32,7 @@ _accesses = _Accesses()
 
 @contextmanager
 def unforked() -> Iterator[None]:
-    """Within it, no other thread forks.
-
-    Raises
-    ------
-    BudgetFileError
-        If this process was forked within it all the same, because a fork waited too long.
-    """
+    """Within it, no other thread forks."""
     accesses = _accesses
     if accesses.cut:
         raise BudgetFileError(

@@ -45,8 +45,6 @@ def log_delta_of(eps: float, mu: float) -> float:
 
     Parameters
     ----------
-    eps : float
-        Non-negative.
     mu : float
         Non-negative; ``inf`` for no privacy.
 

@@ -24,21 +24,14 @@ _ERROR = 2.0**-44
 
 @dataclass(frozen=True)
 class Change:
-    """How far a vector may move between neighbours.
+    """How far a vector may move between neighbours."""
 
-    Attributes
-    ----------
-    l2, l1 : float
-        Bounds on its L2 and L1 change.
-    entry : float
-        Bound on the change of every entry.
-    touched : int
-        Number of entries that move, at most.
-    """
-
+    #: Bounds on its L2 and L1 change.
     l2: float
     l1: float
+    #: Bound on the change of every entry.
     entry: float
+    #: Number of entries that move, at most.
     touched: int
 
 

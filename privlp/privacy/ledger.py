@@ -35,11 +35,6 @@ class Ledger(Accountant):
     delta : float
         In [0, 1).
 
-    Raises
-    ------
-    InvalidParameterError
-        If `eps` or `delta` is outside its domain.
-
     Examples
     --------
     >>> from privlp import ConstraintPrivate

@@ -14,14 +14,7 @@ _LEAST_DELTA = 1e-300
 
 
 def validated_budget(eps: float, delta: float) -> tuple[float, float]:
-    """Check an (eps, delta) pair and return it as Python floats.
-
-    Raises
-    ------
-    InvalidParameterError
-        If eps is neither inf nor between 1e-100 and 1e100, or delta is not in [0, 1), or so small
-        that formulas would round it to 0.
-    """
+    """Check an (eps, delta) pair and return it as Python floats."""
     eps, delta = real(eps, "eps"), real(delta, "delta")
     if not eps > 0:
         raise InvalidParameterError(
@@ -43,13 +36,7 @@ def validated_budget(eps: float, delta: float) -> tuple[float, float]:
 
 
 def require_composition(composition: Any) -> None:
-    """Refuse an unknown kind of composition.
-
-    Raises
-    ------
-    InvalidParameterError
-        With the kinds that there are.
-    """
+    """Refuse an unknown kind of composition."""
     if not is_one_of(composition, ("adaptive", "planned", "basic")):
         raise InvalidParameterError(
             f"composition must be 'adaptive', 'planned' or 'basic', got {shown(composition)}.",

@@ -11,19 +11,6 @@ from privlp.privacy.ledger import Ledger
 def ledger_of_call(eps: float | None, delta: float | None, budget: Budget | None) -> Accountant:
     """What a call is charged to: a budget, a part of it, or a ledger of its own.
 
-    Parameters
-    ----------
-    eps, delta : float or None
-        Both None: all that is left of the budget.
-    budget : Budget or None
-
-    Raises
-    ------
-    InvalidParameterError
-        If eps or delta is missing.
-    BudgetExceededError
-        If the budget does not allow it.
-
     Examples
     --------
     >>> from privlp import Budget

@@ -29,25 +29,6 @@ Law: TypeAlias = Literal[
 class Price:
     """The price of one draw.
 
-    Attributes
-    ----------
-    law : str
-        What is known of the privacy loss.
-    eps : float
-        The draw is (eps, `delta`)-DP; ``inf`` if no such eps is known.
-    delta : float
-        What one draw takes of delta for itself.
-    chance : float
-        With so small a probability, a bound that the price rests on fails. It is taken of delta
-        where delta is positive; a delta of 0 leaves it aside, and records state it.
-    mu : float
-        The draw is mu-Gaussian-DP; ``inf`` if no such mu is known. With `corners`, see there.
-    shift : float
-        Added to the privacy loss of the corners.
-    corners : tuple of (int, float)
-        The privacy loss is at most `shift` plus the largest of 0 and several Gaussian losses. Each
-        pair (number, mu) stands for that number of losses with parameter mu.
-
     Examples
     --------
     >>> from privlp.privacy.prices import Price, composed_epsilon
@@ -55,12 +36,21 @@ class Price:
     0.834118
     """
 
+    #: What is known of the privacy loss.
     law: Law
+    #: The draw is (eps, `delta`)-DP; ``inf`` if no such eps is known.
     eps: float = math.inf
+    #: What one draw takes of delta for itself.
     delta: float = 0.0
+    #: The draw is mu-Gaussian-DP; ``inf`` if no such mu is known. With `corners`, see there.
     mu: float = math.inf
+    #: Added to the privacy loss of the corners.
     shift: float = 0.0
+    #: The privacy loss is at most `shift` plus the largest of 0 and several Gaussian losses. Each
+    #: pair (number, mu) stands for that number of losses with parameter mu.
     corners: tuple[tuple[int, float], ...] = ()
+    #: With so small a probability, a bound that the price rests on fails. It is taken of delta
+    #: where delta is positive; a delta of 0 leaves it aside, and records state it.
     chance: float = 0.0
 
     @classmethod
@@ -116,13 +106,6 @@ def composed_epsilon(costs: Costs, delta: float) -> float:
 
     Planned means: which draws are made was fixed before the first. Each may depend on what the
     earlier ones released.
-
-    Parameters
-    ----------
-    costs : iterable of (Price, int)
-        Prices, and how many draws were made at each.
-    delta : float
-        In [0, 1). If it is positive, the chances of all draws are taken off it.
     """
     counts: Counter[Price] = Counter()
     for price, count in costs:

@@ -32,11 +32,6 @@ class Randomness(Unique):
         An int or a Generator makes a run reproducible. Results drawn from it are marked as not for
         release, because whoever knows the seed can subtract the noise.
 
-    Raises
-    ------
-    InvalidParameterError
-        If `rng` is anything else.
-
     Examples
     --------
     >>> import copy
@@ -73,11 +68,6 @@ class Randomness(Unique):
         """A source of randomness; `rng` itself where it is one already.
 
         A :class:`~privlp.audits.Tape` is one, for instance.
-
-        Raises
-        ------
-        InvalidParameterError
-            If it is no source of randomness, or belongs to another process.
         """
         if not isinstance(rng, Randomness):
             return cls(rng)

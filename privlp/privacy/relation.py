@@ -39,13 +39,7 @@ class RecordedRelation:
 def require_one_relation(
     accounted: Mapping[str, AccountedRelation], relation: AccountedRelation, words: str
 ) -> None:
-    """Refuse a relation, called so in `words`, that is not the one accounted for.
-
-    Raises
-    ------
-    RelationMismatchError
-        With both in words.
-    """
+    """Refuse a relation, called so in `words`, that is not the one accounted for."""
     for description, earlier in accounted.items():
         if not earlier.compatible_with(relation):
             raise RelationMismatchError(

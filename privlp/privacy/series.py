@@ -18,17 +18,6 @@ class CallSeries:
     """The calls that a budget paid for, and what may still be charged.
 
     A ledger enters its charges here. They must fit here and in every series above.
-
-    Parameters
-    ----------
-    rule : BudgetRule
-        The limits, and how calls add up.
-    store : CallStore
-        Where the calls are kept.
-    parent : CallSeries, optional
-        The series of the budget that this one is a share or a part of.
-    part : tuple of (str, int)
-        Empty, or the name of a partition of the parent's records and the number of a part.
     """
 
     def __init__(
@@ -86,35 +75,14 @@ class CallSeries:
         return all(series.rule.fits(series._with(its)) for series, its in self._upwards(call))
 
     def require_room_for(self, eps: float, delta: float) -> None:
-        """Refuse a series of calls that add up to (eps, delta), before any of them is made.
-
-        Raises
-        ------
-        BudgetExceededError
-            If they would not fit.
-        """
+        """Refuse a series of calls that add up to (eps, delta), before any of them is made."""
         whole = Call("", eps, delta, (), {}, {}, share=Share("", eps, delta))
         for series, call in self._upwards(whole):
             if not series.rule.fits_by_calls(series._with(call)):
                 raise refusals.no_room_for_calls(eps, delta, series.sums(), series.rule)
 
     def enter(self, new: Sequence[Charge], call: Call) -> None:
-        """Charge a call here and above, or nowhere. The caller holds the lock.
-
-        Parameters
-        ----------
-        new : sequence of Charge
-            The charges of the call that are not entered yet, for messages.
-        call : Call
-            All charges of the call.
-
-        Raises
-        ------
-        BudgetExceededError
-            If a series is closed, or would be overspent.
-        RelationMismatchError
-            If an earlier call was made under another neighbour relation.
-        """
+        """Charge a call here and above, or nowhere. The caller holds the lock."""
         upwards = list(self._upwards(call))
         with ExitStack() as transactions:
             for series, _ in upwards:

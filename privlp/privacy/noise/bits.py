@@ -10,13 +10,7 @@ import numpy as np
 
 
 class UniformReals:
-    """Independent uniform real numbers in (0, 1); as many bits are drawn as are asked for.
-
-    Parameters
-    ----------
-    size : int
-    generator : numpy.random.Generator
-    """
+    """Independent uniform real numbers in (0, 1); as many bits are drawn as are asked for."""
 
     def __init__(self, size: int, generator: np.random.Generator) -> None:
         self._generator = generator
