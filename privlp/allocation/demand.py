@@ -28,18 +28,13 @@ class People:
 
     The 1 stands for taking nothing. This is minus the gradient, by uses, of the convex function
     f_i(p) = limits_i h ln(1 + sum_j exp(a_ij)), which tends to the largest surplus as h falls.
-
-    Attributes
-    ----------
-    values : (n, k)
-        Minus infinity where a person cannot take an option.
-    uses : (k, d) or (n, k, d)
-        The same for everybody, or her own.
-    limits : (n,)
     """
 
+    #: Minus infinity where a person cannot take an option, (n, k).
     values: FloatArray
+    #: The same for everybody, or her own, (k, d) or (n, k, d).
     uses: FloatArray
+    #: (n,).
     limits: FloatArray
 
     def shares(self, prices: FloatArray, softness: float) -> FloatArray:

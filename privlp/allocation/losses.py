@@ -22,29 +22,20 @@ _FEWEST = 200.0
 
 @dataclass(frozen=True)
 class Losses:
-    """What is lost, at most, as a share; and what would be enough.
+    """What is lost, at most, as a share; and what would be enough."""
 
-    Attributes
-    ----------
-    binding : float
-        The share of what can be used that is kept back, if people want what is kept back. A supply
-        of more than what all people together can use counts as that much.
-    spread : float
-        Lost, by trials, where wishes spread over the supplies as these do.
-    crowded : float
-        Lost, by trials, where many people want the same few.
-    supply, supply_if_spread : float
-        A supply of each, in units of the largest use of one person, with which `ROUGH` is kept
-        back of what is used; the same where wishes spread.
-    factor, factor_if_spread : float
-        By how much a larger eps does so.
-    """
-
+    #: The share of what can be used that is kept back, if people want what is kept back. A supply
+    #: of more than what all people together can use counts as that much.
     binding: float
+    #: Lost, by trials, where wishes spread over the supplies as these do.
     spread: float
+    #: Lost, by trials, where many people want the same few.
     crowded: float
+    #: A supply of each, in units of the largest use of one person, with which `ROUGH` is kept back
+    #: of what is used; the same where wishes spread.
     supply: float
     supply_if_spread: float
+    #: By how much a larger eps does so.
     factor: float
     factor_if_spread: float
 

@@ -56,24 +56,16 @@ _TOO_MUCH = 0.4
 
 @dataclass(frozen=True)
 class StagePlan:
-    """One perturbed program: its mechanisms and its public numbers.
+    """One perturbed program: its mechanisms and its public numbers."""
 
-    Attributes
-    ----------
-    term : LaplaceObjectivePerturbation
-        The secret linear term.
-    cover : LaplaceMechanism
-        What covers the error of the computed minimum, in units of `tolerance`.
-    softness, strength, tolerance : float
-    reserve : float
-        Taken off each supply, in units of the largest use of one person.
-    """
-
+    #: The secret linear term.
     term: LaplaceObjectivePerturbation
+    #: What covers the error of the computed minimum, in units of `tolerance`.
     cover: LaplaceMechanism
     softness: float
     strength: float
     tolerance: float
+    #: Taken off each supply, in units of the largest use of one person.
     reserve: float
 
 
@@ -153,15 +145,7 @@ class AllocationPlan:
 
 
 def planned(sizes: Sizes, ledger: Accountant, feasible: float | None) -> AllocationPlan:
-    """Plan an allocation from public numbers.
-
-    Raises
-    ------
-    InvalidParameterError
-        If `feasible` is no probability.
-    BudgetExceededError
-        If nothing is left of the budget.
-    """
+    """Plan an allocation from public numbers."""
     if feasible is not None and not is_probability(feasible):
         raise InvalidParameterError(
             f"feasible must be {PROBABILITY}, or None; got {shown(feasible)}.",

@@ -14,28 +14,17 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sizes:
-    """All that is public of an allocation.
+    """All that is public of an allocation."""
 
-    Attributes
-    ----------
-    supplies : (d,)
-        In units of the largest use of one person.
-    options : int
-    own_uses : bool
-        Whether what an option uses is each person's own.
-    people : int
-        Their number, or the nominal one.
-    relation : PersonPrivate
-    unit : float
-        The largest use of one person, in the user's units.
-    largest_value : float
-    """
-
+    #: In units of the largest use of one person, (d,).
     supplies: FloatArray
     options: int
+    #: Whether what an option uses is each person's own.
     own_uses: bool
+    #: Their number, or the nominal one.
     people: int
     relation: PersonPrivate
+    #: The largest use of one person, in the user's units.
     unit: float
     largest_value: float
 

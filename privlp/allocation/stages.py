@@ -23,11 +23,6 @@ class HiddenDemand:
     As a value to release it is 0, because the secret term itself is drawn. An audit shows two
     neighbours the same minimum, and moves the secret term of one by the difference of their total
     uses there.
-
-    Attributes
-    ----------
-    minimum : (d,) or None
-        The computed minimum, once it is known.
     """
 
     def __init__(self, people: People, supplies: int, softness: float) -> None:
