@@ -74,33 +74,22 @@ def _fields_of(solution: Solution) -> dict[str, str]:
 
 @dataclass
 class PairSearch:
-    """Pairs of neighbours that are solved, and the worst that was found on them.
+    """Pairs of neighbours that are solved, and the worst that was found on them."""
 
-    Attributes
-    ----------
-    lp : LinearProgram
-        The program that the pairs resemble.
-    request : dict
-        Arguments of :func:`privlp.solve`.
-    seed : int
-        Of the noise.
-    rows : ndarray of int
-        Rows that are worth a try where one row changes.
-    leaks : list of str
-        Everything that differed although the released numbers were the same.
-    widest : dict
-        For each purpose, the two releases that are farthest apart, and their distance in
-        sensitivities.
-    worst : pair of LinearProgram
-        The pair that was told apart best.
-    """
-
+    #: The program that the pairs resemble.
     lp: LinearProgram
+    #: Arguments of :func:`privlp.solve`.
     request: dict[str, Any]
+    #: Of the noise.
     seed: int
+    #: Rows that are worth a try where one row changes.
     rows: npt.NDArray[np.int64]
+    #: Everything that differed although the released numbers were the same.
     leaks: list[str] = field(default_factory=list)
+    #: For each purpose, the two releases that are farthest apart, and their distance in
+    #: sensitivities.
     widest: dict[str, tuple[Release, Release, float]] = field(default_factory=dict)
+    #: The pair that was told apart best.
     worst: tuple[LinearProgram, LinearProgram] = ()  # type: ignore[assignment]
     _severity: tuple[bool, float] = (False, -1.0)
 

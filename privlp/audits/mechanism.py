@@ -130,13 +130,7 @@ def audit(
 
 
 def require_confidence(confidence: Any) -> float:
-    """Check a confidence and return it as a float.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is not in (0, 1).
-    """
+    """Check a confidence and return it as a float."""
     confidence = real(confidence, "confidence")
     if not 0 < confidence < 1:
         raise InvalidParameterError(

@@ -29,27 +29,18 @@ _LOOKS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True)
 class Outcomes:
-    """How often each of a few groups of outputs came out on either input, in the judging runs.
+    """How often each of a few groups of outputs came out on either input, in the judging runs."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Labels of the groups; empty for bins of a projection.
-    edges : tuple of float
-        Ends of the bins of the projection; empty for labels. Outputs beyond count in the outermost
-        bins.
-    counts : tuple of two tuples of int
-        Of the data, and of the neighbour.
-    in_event : tuple of bool
-        Which groups make up the event.
-    axis : str
-        What the labels or bins are of.
-    """
-
+    #: Labels of the groups; empty for bins of a projection.
     names: tuple[str, ...]
+    #: Ends of the bins of the projection; empty for labels. Outputs beyond count in the outermost
+    #: bins.
     edges: tuple[float, ...]
+    #: Of the data, and of the neighbour.
     counts: tuple[tuple[int, ...], tuple[int, ...]]
+    #: Which groups make up the event.
     in_event: tuple[bool, ...]
+    #: What the labels or bins are of.
     axis: str = "outcome"
 
 

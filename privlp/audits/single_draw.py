@@ -43,13 +43,6 @@ def audit_draw(
         The same release on two neighbours.
     ratio : float
         Their distance in sensitivities.
-    runs, generator, confidence
-        As for :func:`audit`.
-
-    Returns
-    -------
-    AuditResult or None
-        None if nothing changes, or the change drowns in rounding.
     """
     mechanism = one.mechanism
     times, eps, delta = _claim(mechanism)

@@ -52,11 +52,6 @@ class Tape(Randomness):
         generator goes on from where it stood after the release. So other draws (which record falls
         into which part, random features) are made again, too.
 
-    Attributes
-    ----------
-    releases : list of Release
-        In order.
-
     Examples
     --------
     >>> from privlp import LinearProgram, ScalarPrivate, solve
