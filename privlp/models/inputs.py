@@ -24,21 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 def table(
     values: Any, name: str, meaning: str, shape: tuple[int | None, int | None] = (None, None)
 ) -> FloatArray:
-    """A matrix of finite numbers; of a shape, where it is fixed by other arguments.
-
-    Parameters
-    ----------
-    values : array_like, DataFrame or sparse array
-    name, meaning : str
-        Of the argument, and what its rows and columns are: "one row per person".
-    shape : pair of int or None
-        Expected rows and columns; None where any number will do.
-
-    Raises
-    ------
-    InvalidProblemError
-        If it is no such matrix.
-    """
+    """A matrix of finite numbers; of a shape, where it is fixed by other arguments."""
     array = _numbers(values.toarray() if sp.issparse(values) else values, name)
     fits = array.ndim == 2 and 0 not in array.shape
     if not fits or any(
@@ -53,13 +39,7 @@ def table(
 
 
 def column(values: Any, name: str, meaning: str, size: int | None = None) -> FloatArray:
-    """A vector of finite numbers; of a size, where it is fixed by other arguments.
-
-    Raises
-    ------
-    InvalidProblemError
-        If it is no such vector.
-    """
+    """A vector of finite numbers; of a size, where it is fixed by other arguments."""
     array = _numbers(values, name)
     if array.ndim != 1 or not array.size or (size is not None and array.size != size):
         expected = "any length but 0" if size is None else f"length {size}"
@@ -71,13 +51,7 @@ def column(values: Any, name: str, meaning: str, size: int | None = None) -> Flo
 
 
 def each(values: Any, name: str, meaning: str, size: int) -> FloatArray:
-    """A number for all, or a vector with one for each; ``inf`` is allowed.
-
-    Raises
-    ------
-    InvalidProblemError
-        If it is neither.
-    """
+    """A number for all, or a vector with one for each; ``inf`` is allowed."""
     array = as_floats(values, name)
     if array.shape not in ((), (size,)) or np.isnan(array).any():
         raise InvalidProblemError(
@@ -89,39 +63,21 @@ def each(values: Any, name: str, meaning: str, size: int) -> FloatArray:
 
 
 def nonnegative(array: FloatArray, name: str) -> FloatArray:
-    """The array, if no entry is negative.
-
-    Raises
-    ------
-    InvalidProblemError
-        If an entry is.
-    """
+    """The array, if no entry is negative."""
     if (array < 0).any():
         raise InvalidProblemError(f"{name} must not be negative anywhere.", parameter=name)
     return array
 
 
 def positive_everywhere(array: FloatArray, name: str) -> FloatArray:
-    """The array, if all entries are positive.
-
-    Raises
-    ------
-    InvalidProblemError
-        If one is not.
-    """
+    """The array, if all entries are positive."""
     if not (array > 0).all():
         raise InvalidProblemError(f"{name} must be positive everywhere.", parameter=name)
     return array
 
 
 def labels(given: Any, name: str, size: int, what: str, read: Sequence[str] | None) -> list[str]:
-    """Names as given, else those `read` from pandas objects, else "food 1", "food 2", and so on.
-
-    Raises
-    ------
-    InvalidProblemError
-        If there are not `size` of them.
-    """
+    """Names as given, else those `read` from pandas objects, else "food 1", "food 2", and so on."""
     if given is None:
         return list(read or (f"{what} {number + 1}" for number in range(size)))
     names = unquoted(
@@ -141,18 +97,6 @@ def names_along(what: str, *given: tuple[str, Any, int]) -> list[str] | None:
     """Names that pandas objects have for an axis which they share; None if none of them has any.
 
     Entries are matched by place. So names in another order are refused.
-
-    Parameters
-    ----------
-    what : str
-        What the axis is of, such as ``"foods"``.
-    *given : (str, object, int)
-        Name of an argument, the argument, and its axis: 0 for rows, 1 for columns.
-
-    Raises
-    ------
-    InvalidProblemError
-        If two arguments have different names.
     """
     found: tuple[str, list[str]] | None = None
     for argument, values, axis in given:
@@ -197,18 +141,8 @@ def range_of_each(
 
     Parameters
     ----------
-    lower, upper : None, float or array_like of shape (m,)
     numbers : (m,)
         The private numbers.
-    of : str
-        What they are called.
-    suffix : str
-        Of the names of the arguments, such as ``"_supply"``.
-
-    Raises
-    ------
-    InvalidProblemError
-        If a number lies outside its range, or the shapes do not agree.
     """
     low, high = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
     meaning, size = "the declared public range", len(numbers)
