@@ -22,13 +22,6 @@ def drawing_on(ax: Axes | None) -> Iterator[Axes]:
 
     Given axes get the style's sizes of text. If nothing is drawn on them yet, they also get its
     colours.
-
-    Raises
-    ------
-    InvalidParameterError
-        If what is given is not axes.
-    MissingDependencyError
-        If Matplotlib is not installed.
     """
     pyplot = _pyplot()
     if not isinstance(ax, pyplot.Axes | None):
@@ -56,13 +49,7 @@ def place_legend(ax: Axes, *, outside: bool) -> Legend:
 
 
 def new_axes() -> Axes:
-    """Axes of a new figure in privlp's style.
-
-    Raises
-    ------
-    MissingDependencyError
-        If Matplotlib is not installed.
-    """
+    """Axes of a new figure in privlp's style."""
     with drawing_on(None) as ax:
         return ax
 

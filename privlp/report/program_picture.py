@@ -153,15 +153,7 @@ def _as_limits(limits: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def _half_planes(lp: Drawable) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
-    """All rows and bounds of the program as half-planes of unit normals.
-
-    Returns
-    -------
-    normals : (m, 2)
-    right-hand sides : (m,)
-    rows : (m,)
-        The row of the program that each half-plane comes from; -1 for a bound.
-    """
+    """All rows and bounds of the program as half-planes of unit normals."""
     A = lp.A.toarray() if lp.is_sparse else lp.A
     n = np.arange(lp.shape[0])
     normals = np.vstack([A, -A, np.eye(2), -np.eye(2)])
