@@ -29,13 +29,7 @@ PROBABILITY = "a probability between 0 and 1 (at least 1e-5, at most 1 - 1e-12)"
 
 
 def real(value: Any, name: str) -> float:
-    """Return a Python or NumPy real number as a float, infinities and NaN included.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else; a string of digits or a bool is no number.
-    """
+    """Return a Python or NumPy real number as a float, infinities and NaN included."""
     if not is_real(value):
         raise InvalidParameterError(
             f"{name} must be a number, got {type(value).__name__}.", parameter=name
@@ -49,13 +43,7 @@ def real(value: Any, name: str) -> float:
 
 
 def positive(value: Any, name: str, *, finite: bool = False) -> float:
-    """Return a positive number as a float; ``inf`` passes unless it must be finite.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else.
-    """
+    """Return a positive number as a float; ``inf`` passes unless it must be finite."""
     number = real(value, name) if is_real(value) else np.nan
     if not number > 0 or (finite and number == np.inf):
         raise InvalidParameterError(
@@ -66,13 +54,7 @@ def positive(value: Any, name: str, *, finite: bool = False) -> float:
 
 
 def of_usual_size(value: Any, name: str) -> float:
-    """Return a number between 1e-100 and 1e100: products and quotients of such numbers are finite.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else.
-    """
+    """Return a number between 1e-100 and 1e100, whose products and quotients are finite."""
     number = positive(value, name, finite=True)
     if not SMALLEST <= number <= LARGEST:
         raise InvalidParameterError(
@@ -203,11 +185,6 @@ def require_numbers(array: npt.NDArray[Any], name: str) -> None:
     """Refuse an array of objects that holds anything but real numbers.
 
     NumPy would make numbers of strings of digits, of dates and of ``None``.
-
-    Raises
-    ------
-    InvalidProblemError
-        With the kind of what is no number.
     """
     for value in array.flat:
         if is_real(value) or isinstance(value, bool | np.bool_ | Decimal):

@@ -23,13 +23,7 @@ _CHUNK = 2**20
 
 
 def path_of(path: Any, name: str = "path") -> str:
-    """A path as a string that the system can take: no null, and no half of a surrogate pair.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is anything else.
-    """
+    """A path as a string that the system can take: no null, and no half of a surrogate pair."""
     try:
         location: str = os.fsdecode(path)
         if b"\0" not in os.fsencode(location):
@@ -52,13 +46,6 @@ def unpacked(path: str | os.PathLike[str], most: int | None = None, *, advice: s
 
     It is read piece by piece, so that no more memory is taken than the limit says. The message
     says what to do, and what else `advice` says.
-
-    Raises
-    ------
-    ReadError
-        If there is more in it.
-    OSError, EOFError, zlib.error
-        If it is no whole gzip file.
     """
     limit = min(LARGEST_UNPACKED, max(_NO_BOMB, LARGEST_RATIO * Path(path).stat().st_size))
     if most is not None:
@@ -82,11 +69,6 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     It has the same name, in another folder.
     An interruption, a full disk or any other error leaves `path` as it was. A device or a pipe is
     written to directly.
-
-    Raises
-    ------
-    OSError
-        With `path` as its ``filename``.
     """
     target = Path(path_of(path))
     try:

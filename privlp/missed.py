@@ -14,27 +14,12 @@ _PROBABILITY = 0.9
 
 @dataclass(frozen=True)
 class MissedRows:
-    """An interval for the number of private rows that x misses by more than alpha.
+    """An interval for the number of private rows that x misses by more than alpha."""
 
-    Attributes
-    ----------
-    low, high : float
-        Its ends; 0 at least, and the public number of rows at most.
-    probability : float
-        It contains the true number at least as often, over the noise, whatever the data.
-
-    Examples
-    --------
-    >>> import numpy as np, privlp
-    >>> needs = np.random.default_rng(0).uniform(0.2, 1.0, size=(5000, 4))
-    >>> lp = privlp.LinearProgram([1, 2, 1, 3], -needs, -np.ones(5000))
-    >>> missed = privlp.solve(lp, eps=2.0, delta=1e-6, s=250, rng=0).missed
-    >>> 0 <= missed.low < missed.high <= 250, missed.probability
-    (True, 0.9)
-    """
-
+    #: Its ends; 0 at least, and the public number of rows at most.
     low: float
     high: float
+    #: It contains the true number at least as often, over the noise, whatever the data.
     probability: float
 
     @classmethod

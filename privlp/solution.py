@@ -293,13 +293,7 @@ class Solution:
 
 
 def point_of(lp: LinearProgram, solution: Any) -> npt.NDArray[np.float64]:
-    """The x of a solution, or a point itself, checked against the program: shape (d,), finite.
-
-    Raises
-    ------
-    InvalidParameterError
-        If it is no such point.
-    """
+    """The x of a solution, or a point itself, checked against the program: shape (d,), finite."""
     x = getattr(solution, "x", solution)
     if x is None:
         raise InvalidParameterError(

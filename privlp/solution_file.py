@@ -45,13 +45,7 @@ def text_of(values: Mapping[str, Any]) -> str:
 
 
 def read_solution(path: str | os.PathLike[str], make: Callable[..., Read]) -> Read:
-    """What `make` makes of the fields in a file.
-
-    Raises
-    ------
-    ReadError
-        If the file is missing or is no such file.
-    """
+    """What `make` makes of the fields in a file."""
     location = Path(path_of(path))
     try:
         solution = make(**_values(json.loads(location.read_text(encoding="utf-8"))))
