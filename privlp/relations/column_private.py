@@ -60,49 +60,16 @@ class ColumnPrivate(MatrixPrivate):
         )
 
     def records(self, form: StandardForm) -> int:
-        """The number of columns: each record owns one.
-
-        Examples
-        --------
-        >>> from privlp import ColumnPrivate, LinearProgram
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> relation = ColumnPrivate(0.25)
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
-        >>> relation.records(StandardForm.of(lp))
-        2
-        """
+        """The number of columns: each record owns one."""
         return form.lp.shape[1]
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
-        """2 D max_j abs(x_j) over the columns with private entries.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import ColumnPrivate, LinearProgram
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> relation = ColumnPrivate(0.25)
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
-        >>> relation.violation_span(StandardForm.of(lp))(np.array([1.0, 3.0]))
-        1.5
-        """
+        """2 D max_j abs(x_j) over the columns with private entries."""
         movable = np.unique(self._numbers(form).at[1])
         return lambda x: 2 * self.sensitivity * float(np.abs(x[movable]).max(initial=0.0))
 
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
-        """D max_j abs(scale_j): one entry of a row moves.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import ColumnPrivate, LinearProgram
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> relation = ColumnPrivate(0.25)
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
-        >>> l1, l2 = relation.row_change(StandardForm.of(lp), np.array([3.0, 4.0]))
-        >>> round(l1, 3), round(l2, 3)
-        (1.0, 1.0)
-        """
+        """D max_j abs(scale_j): one entry of a row moves."""
         numbers = self._numbers(form)
         movable = np.unique(numbers.at[1])
         change = numbers.scaled_entry * float(np.abs(scale[movable]).max(initial=0.0))

@@ -102,15 +102,7 @@ class ConstraintPrivate(NeighbourRelation):
         return self.change == "add-remove"
 
     def describe(self, lp: ProgramData) -> str:
-        """The relation in words, with the rows that a record of `lp` owns.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> lp = LinearProgram([1, 2], [[1, 1]], [2], row_lower=[2])  # an equality: two rows
-        >>> lp.neighbours.describe(lp)
-        'constraint-private: one record (at most 2 rows) replaced'
-        """
+        """The relation in words, with the rows that a record of `lp` owns."""
         return replace(self, rows_per_record=max(1, self.rows_of_one_record(lp))).description
 
     @property
@@ -118,14 +110,6 @@ class ConstraintPrivate(NeighbourRelation):
         """Records are the same people in every program of one ledger.
 
         The number of rows that they own may differ.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate
-        >>> ConstraintPrivate().compatible_with(ConstraintPrivate(rows_per_record=3))
-        True
-        >>> ConstraintPrivate().compatible_with(ConstraintPrivate("add-remove", nominal_n=100))
-        False
         """
         return f"ConstraintPrivate, {self.change}"
 
@@ -133,15 +117,6 @@ class ConstraintPrivate(NeighbourRelation):
         """Under ``"add-remove"`` refuse programs beyond `nominal_n` or `rows_per_record`.
 
         Both are declared; the data must fit them.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> relation = ConstraintPrivate("add-remove", nominal_n=9)
-        >>> LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93, neighbours=relation)
-        Traceback (most recent call last):
-            ...
-        privlp.errors.InvalidProblemError: The program has more than ten times nominal_n=9 ...
         """
         if self.nominal_n is None:
             return
@@ -161,15 +136,7 @@ class ConstraintPrivate(NeighbourRelation):
             )
 
     def conceal(self, lp: ProgramData) -> KnownProgram:
-        """The program without its private rows.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], private=[1])
-        >>> lp.neighbours.conceal(lp).A
-        array([[-1., -1.]])
-        """
+        """The program without its private rows."""
         public = ~lp.private
         penalty = None if lp.penalty is None else lp.penalty[public]
         if penalty is not None and penalty.ndim == 2 and (penalty[:, 0] == penalty[:, 1]).all():
@@ -184,18 +151,7 @@ class ConstraintPrivate(NeighbourRelation):
         )
 
     def public_rows(self, form: StandardForm) -> int:
-        """The true n under ``"replace"``; the nominal n under ``"add-remove"``.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1]] * 93, [-2] * 93))
-        >>> ConstraintPrivate().public_rows(form)
-        93
-        >>> ConstraintPrivate("add-remove", nominal_n=100).public_rows(form)
-        100
-        """
+        """The true n under ``"replace"``; the nominal n under ``"add-remove"``."""
         return form.n_private if self.nominal_n is None else self.nominal_n
 
     def largest_n(self, n: int = 0) -> int:
@@ -214,16 +170,7 @@ class ConstraintPrivate(NeighbourRelation):
         return n if self.nominal_n is None else 10 * self.nominal_n
 
     def rows_of_one_record(self, lp: ProgramData) -> int:
-        """Public bound k on the ``<=`` rows that one record owns.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram
-        >>> A, b = [[-1, -1], [-1, -3], [-2, -1]], [-2, -3, -1]
-        >>> lp = LinearProgram([1, 2], A, b, groups=["Ann", "Bob", "Ann"])
-        >>> lp.neighbours.rows_of_one_record(lp)
-        2
-        """
+        """Public bound k on the ``<=`` rows that one record owns."""
         if self.change == "add-remove":
             return self.rows_per_record
         return max(self.rows_per_record, lp.rows_of_largest_record(self.rows_per_record))
@@ -232,32 +179,13 @@ class ConstraintPrivate(NeighbourRelation):
         """Public bound on the rows that one record owns.
 
         Under ``"replace"`` the two sides of an equality or range count once.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> lp = LinearProgram([1, 2], [[1, 1]], [2], row_lower=[1])
-        >>> ConstraintPrivate().vectors_of_one_record(lp)
-        1
-        >>> coming = ConstraintPrivate("add-remove", rows_per_record=2, nominal_n=1)
-        >>> coming.vectors_of_one_record(lp)
-        2
         """
         if self.change == "add-remove":
             return self.rows_per_record
         return max(self.rows_per_record, lp.vectors_of_largest_record(self.rows_per_record))
 
     def soft_prices(self, lp: ProgramData) -> SoftPrices | None:
-        """Prices of the private soft rows: public where records are replaced.
-
-        Examples
-        --------
-        >>> from privlp import ConstraintPrivate, LinearProgram
-        >>> coming = ConstraintPrivate("add-remove", nominal_n=2)
-        >>> lp = LinearProgram([0], [[1], [2]], [3, 4], penalty=[1, 2], neighbours=coming)
-        >>> coming.soft_prices(lp) is None
-        True
-        """
+        """Prices of the private soft rows: public where records are replaced."""
         if lp.penalty is None or self.hides_rows or not lp.private.any():
             return None
         return SoftPrices.of(lp, self.rows_per_record)
@@ -341,16 +269,6 @@ class ConstraintPrivate(NeighbourRelation):
         In the neighbour the record has the opposite rows, other extreme rows, or its own rows.
         Under ``"add-remove"`` the neighbour is without the record. Sometimes all other private rows
         are exchanged for extreme ones first: the guarantee holds whatever they are.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3], [-2, -1]], [-2, -3, -1])
-        >>> one, other = lp.neighbours.extreme_pair(StandardForm.of(lp), np.random.default_rng(0))
-        >>> int((one.A != other.A).any(axis=1).sum())  # rows that differ
-        1
         """
         lp = form.lp if self.change == "replace" else form.lp.changed(groups=None)
         if lp.shape[0] * lp.shape[1] <= _FEW_ENTRIES and rng.random() < 0.3:

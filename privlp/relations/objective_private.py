@@ -58,17 +58,7 @@ class ObjectivePrivate(BoundedChange):
         return f"objective-private: c changes by at most {self.sensitivity:g} in sum"
 
     def records(self, form: StandardForm) -> int:
-        """The number of costs: each record owns some of them.
-
-        Examples
-        --------
-        >>> from privlp import LinearProgram, ObjectivePrivate
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> relation = ObjectivePrivate(0.25)
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
-        >>> relation.records(StandardForm.of(lp))
-        2
-        """
+        """The number of costs: each record owns some of them."""
         return form.lp.shape[1]
 
     def _range_of(self, lp: ProgramData) -> tuple[FloatArray, FloatArray, FloatArray, Any]:

@@ -63,35 +63,13 @@ class RowPrivate(MatrixPrivate):
         """D times the largest ||x||_1 over the private entries of a row.
 
         Twice that if a private row has two sides: they move in opposite directions.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> relation = RowPrivate(0.25)
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
-        >>> relation.violation_span(StandardForm.of(lp))(np.array([1.0, 3.0]))
-        1.0
         """
         sides = int(form.lp.sides()[form.lp.private].max(initial=0))
         largest = self._largest_row_sum(form)
         return lambda x: sides * self.sensitivity * largest(np.abs(x))
 
     def row_change(self, form: StandardForm, scale: FloatArray) -> tuple[float, float]:
-        """D times the largest norm of `scale` over the private entries of a row.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram, RowPrivate
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> relation = RowPrivate(0.25)
-        >>> lp = LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3], neighbours=relation)
-        >>> l1, l2 = relation.row_change(StandardForm.of(lp), np.array([3.0, 4.0]))
-        >>> round(l1, 3), round(l2, 3)
-        (1.75, 1.25)
-        """
+        """D times the largest norm of `scale` over the private entries of a row."""
         largest, step = self._largest_row_sum(form), self._numbers(form).scaled_entry
         return step * largest(np.abs(scale)), step * math.sqrt(largest(scale**2))
 

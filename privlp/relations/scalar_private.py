@@ -148,19 +148,7 @@ class ScalarPrivate(BoundedChange):
         return split_among_few(self.sensitivity, len(numbers), rng)
 
     def violation_span(self, form: StandardForm) -> Callable[[FloatArray], float]:
-        """2 D, the default; D where the sum of changes is bounded and no equality is private.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from privlp import LinearProgram, ScalarPrivate
-        >>> from privlp.problem.standard_form import StandardForm
-        >>> form = StandardForm.of(LinearProgram([1, 2], [[-1, -1], [-1, -3]], [-2, -3]))
-        >>> each, in_sum = ScalarPrivate(0.5), ScalarPrivate(0.5, norm="1")
-        >>> x = np.array([1.0, 1.0])
-        >>> each.violation_span(form)(x), in_sum.violation_span(form)(x)
-        (1.0, 0.5)
-        """
+        """2 D, the default; D where the sum of changes is bounded and no equality is private."""
         equality = form.lp.private[form.row[equal_sides(form)[:, 0]]].any()
         span = self.sensitivity if self.norm == "1" and not equality else 2 * self.sensitivity
         return lambda x: span  # noqa: ARG005 (the same at every point)
