@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,13 @@ from privlp import Budget, ConstraintPrivate, InvalidParameterError
 from privlp.privacy import (
     Accountant,
     ChargedDraws,
-    Ledger,
     Mechanism,
     PrivacyRecord,
     Randomness,
 )
 from privlp.privacy.charges import CHANCES
 from privlp.privacy.mechanisms.base import CHANCE
+from privlp.privacy.opening import ledger_of_call
 from svm_models.classes import DECLARED
 from svm_models.parameters import LEAST_EPS_OF_SEVERAL, privacy
 
@@ -104,7 +103,7 @@ def open_ledger(eps: float, delta: float, budget: Budget | None) -> Accountant:
     """The ledger of a planned call of (eps, delta), within `budget` if there is one."""
     _require_budget(budget)
     eps, delta = privacy(eps, delta)
-    return Ledger(eps, delta) if budget is None else budget.ledger(eps, delta)
+    return ledger_of_call(eps, delta, budget)
 
 
 def open_budget(eps: float, delta: float, budget: Budget | None) -> Budget:
@@ -135,19 +134,7 @@ def randomness_of(random_state: Any) -> Randomness:
     """
     if isinstance(random_state, np.random.RandomState):
         return Randomness(int(check_random_state(random_state).randint(2**31 - 1)))
-    if not isinstance(random_state, Randomness | np.random.Generator | NoneType) and not (
-        isinstance(random_state, int | np.integer)
-        and not isinstance(random_state, bool)
-        and random_state >= 0
-    ):
-        raise InvalidParameterError(
-            "random_state must be None (cryptographic randomness), a non-negative int or a"
-            f" numpy.random.Generator, not {type(random_state).__name__}.",
-            parameter="random_state",
-        )
-    return Randomness.of(
-        int(random_state) if isinstance(random_state, np.integer) else random_state
-    )
+    return Randomness.of(random_state, "random_state")
 
 
 def marked(estimator: Any, text: str) -> str:

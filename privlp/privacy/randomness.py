@@ -47,7 +47,7 @@ class Randomness(Unique):
 
     remedy = "Leave rng out, so that each call makes a source of its own."
 
-    def __init__(self, rng: RandomSource = None) -> None:
+    def __init__(self, rng: RandomSource = None, name: str = "rng") -> None:
         super().__init__()
         self.seeded = rng is not None
         if rng is None:
@@ -58,19 +58,19 @@ class Randomness(Unique):
             self._generator = np.random.default_rng(int(rng))
         else:
             raise InvalidParameterError(
-                "rng must be None (cryptographic randomness), a non-negative int or a"
+                f"{name} must be None (cryptographic randomness), a non-negative int or a"
                 f" numpy.random.Generator, not {type(rng).__name__}.",
-                parameter="rng",
+                parameter=name,
             )
 
     @classmethod
-    def of(cls, rng: RandomSource) -> Randomness:
+    def of(cls, rng: RandomSource, name: str = "rng") -> Randomness:
         """A source of randomness; `rng` itself where it is one already.
 
         A :class:`~privlp.audits.Tape` is one, for instance.
         """
         if not isinstance(rng, Randomness):
-            return cls(rng)
+            return cls(rng, name)
         rng.refuse_elsewhere()
         return rng
 
