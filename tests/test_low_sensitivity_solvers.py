@@ -27,8 +27,8 @@ from privlp.methods import METHODS, Task
 from privlp.privacy import ChargedDraws
 from privlp.problem.exact_arithmetic import violated
 from privlp.relations import Combined
-from tests import programs
-from tests.effort import THOROUGH, examples, runs
+from tests import effort, programs
+from tests.effort import examples, runs
 from tests.programs import KNOWN, methods_for
 
 INF = float("inf")
@@ -76,7 +76,9 @@ def combinations(keep=lambda relation, method: True):
 
 
 def conforming(keep=lambda relation, method: True):
-    return pytest.mark.parametrize(("name", "method"), combinations(keep))
+    """Every relation and every method; each with each in a thorough run."""
+    cases = [case.values for case in combinations(keep)]
+    return pytest.mark.parametrize(("name", "method"), effort.covering(cases, together=1))
 
 
 def never(method):
@@ -148,12 +150,12 @@ def applies(program, relation, method):
 
 @pytest.mark.parametrize(
     ("program", "name", "method"),
-    [
-        pytest.param(program, *case.values, id=f"{program}/{case.id}")
-        for number, program in enumerate(KNOWN)
-        for place, case in enumerate(combinations())
-        if applies(program, *case.values) and (THOROUGH or (number + place) % 3 == 0)
-    ],
+    effort.covering(
+        (program, *case.values)
+        for program in KNOWN
+        for case in combinations()
+        if applies(program, *case.values)
+    ),
 )
 def test_without_noise_every_method_finds_the_exact_optimum(program, name, method):
     lp = known(program, name)
@@ -593,13 +595,13 @@ BAD_PROGRAMS = {
 
 @pytest.mark.parametrize(
     ("case", "name", "method"),
-    [
-        pytest.param(case, *combination.values, id=f"{case}/{combination.id}")
+    effort.covering(
+        (case, *combination.values)
         for case, (concerns, _, _) in BAD_PROGRAMS.items()
         for combination in combinations(
             lambda relation, method, concerns=concerns: method != "mw" and concerns(relation)
         )
-    ],
+    ),
 )
 def test_programs_outside_a_method_are_refused_with_nothing_spent(case, name, method):
     _, make, message = BAD_PROGRAMS[case]
