@@ -1,15 +1,12 @@
 """The best answer without features, and a private choice between it and a fit.
 
-A fit to few records may be far worse than one answer for everyone. That answer costs little, and so
-does the comparison: each record says by how much the fit does worse on it, a number in [-1, 1].
-Noise on their sum is known, so the fit is kept unless the sum speaks against it; and the less the
-sum can tell, the more it has to speak for it. Proof: ``docs/proofs.md``, "The better of a fit and a
-constant".
+A fit to few records may be far worse than one answer for everyone. That answer costs little: counts
+of y alone, or of the classes. So does the comparison (:mod:`privlp.methods.fallback`). Proof:
+``docs/proofs.md``, "The better of a fit and a constant".
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from privlp.methods.fallback import HALF_AS_BAD_AGAIN, keeps
 from privlp.privacy import ChargedDraws
 from svm_models.regression_losses import ResidualLoss
 
@@ -27,43 +25,9 @@ OF_CHOICE = "compare the fit with one answer for everyone"
 
 #: Counts that find a quantile of y, binary digits of its place, and of a compared number.
 STEPS, _PLACES, _BITS = 28, 16, 20
-# Each count is to be this accurate, and the comparison this accurate, as a share of the records:
-# as far as these shares of the budget allow it. Chosen by trial on generated families, seeds below
-# 100 (docs/results/fallback.md).
-_ANSWER, _LEAST_ANSWER, _MOST_ANSWER = 0.1, 0.01, 0.8
-_CHOICE, _LEAST_CHOICE, _MOST_CHOICE = 0.02, 0.005, 0.12
 # Where fewer records than so many deviations of a single count are beyond a quantile of y, noise
 # could place it anywhere in its range: one farther inside is looked for.
 _TOLD = 5.0
-# A sum is held against a fit beyond so many deviations of its noise. A fit half as bad again as
-# the constant adds about this share of the records: a sum must be so many deviations below that.
-_AGAINST, _HALF_AS_BAD_AGAIN, _DOUBT = 2.0, 0.1, 2.5
-# Predictions stay within so many typical lengths of the constant, or more where noise is small
-# beside this share of the records.
-_LEAST_REACH, _REACH = 5.0, 0.1
-
-
-def share_of(number: float, noise: float, accuracy: float, least: float, most: float) -> float:
-    """The share of the budget at which so many releases are accurate enough, within two bounds.
-
-    `noise` is that of one release at the whole budget, as a share of the records.
-    """
-    return min(max(number * (noise / accuracy) ** 2, least), most)
-
-
-def shares(of_answer: float, of_choice: float, number: float = STEPS) -> tuple[float, float]:
-    """What the answer without features and the comparison take of the budget.
-
-    Parameters
-    ----------
-    of_answer, of_choice : float
-        Noise of one release of either at the whole budget, as a share of the records.
-    number : float
-        Releases of the first.
-    """
-    answer = share_of(number, of_answer, _ANSWER, _LEAST_ANSWER, _MOST_ANSWER)
-    choice = share_of(1, of_choice, _CHOICE, _LEAST_CHOICE, _MOST_CHOICE)
-    return answer, choice
 
 
 def told(quantiles: tuple[float, ...], noise: float) -> tuple[float, ...]:
@@ -79,30 +43,6 @@ def told(quantiles: tuple[float, ...], noise: float) -> tuple[float, ...]:
     """
     least = min(_TOLD * noise, 0.5)
     return tuple(min(max(q, least), 1 - least) for q in quantiles)
-
-
-def keeps(total: FloatArray, sigma: float, n: float) -> npt.NDArray[np.bool_]:
-    """Whether a fit is kept, by the noisy sum of what its records lose to the constant.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from svm_models.fallback import keeps
-    >>> keeps(np.array([-300.0, 5.0, 60.0]), 10.0, 1000), keeps(np.array([-60.0]), 100.0, 1000)
-    (array([ True,  True, False]), array([False]))
-    """
-    if sigma == 0:  # without noise the fit is exact
-        return np.ones(np.shape(total), dtype=bool)
-    return np.asarray(total <= min(_AGAINST * sigma, _HALF_AS_BAD_AGAIN * n - _DOUBT * sigma))
-
-
-def reach(sigma: float, n: int) -> float:
-    """How far from the constant predictions may be, in units of their typical distance: public.
-
-    What a record adds to the comparison is bounded by it; a rare record with far larger numbers
-    than all others adds no more.
-    """
-    return max(_LEAST_REACH, _REACH * n / sigma) if sigma else math.inf
 
 
 def sigma_of(draws: ChargedDraws) -> float:
@@ -141,7 +81,7 @@ def larger_class(
     wrong = (decisions > 0) != (signs > 0)
     more = size * (wrong.astype(float) - (signs != larger))
     # A fit that errs half as often again as the constant adds half of the smaller class.
-    half = 0.25 * max(n - abs(balance), 0.0) / _HALF_AS_BAD_AGAIN
+    half = 0.25 * max(n - abs(balance), 0.0) / HALF_AS_BAD_AGAIN
     kept = keeps(np.array(choice(float(np.sum(more)))), sigma_of(choice), half)
     return 0.0 if kept else larger
 

@@ -118,7 +118,7 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
       everything: no scale as small as that is looked for.
     - The size of residuals beside `epsilon` of :class:`~svm_models.PrivateLPSVR`. The plan supposes
       a standard deviation of twice `epsilon`. Larger residuals lose less; those with half of
-      `epsilon`, a hundred times as much. Where y_bounds leave no room for residuals of that size,
+      `epsilon`, many times as much. Where y_bounds leave no room for residuals of that size,
       the verdict is ``ROUGH`` at best; where one prediction for everyone costs nothing whatever
       the records, ``TOO_FEW_ROWS``.
 

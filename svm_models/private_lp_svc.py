@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from privlp import InvalidParameterError, MostlyNoiseWarning, Verdict
 from privlp.duals.elastic import ElasticDual
+from privlp.methods.fallback import shares
 from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.driver import drive
 from privlp.players.game import Game
@@ -330,7 +331,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
         if of_fallback:
             self._fall_back(X, signs, w, of_fallback, n)
         if self.intercept_[0] and not warned:
-            warnings.warn(_INSTEAD, MostlyNoiseWarning, stacklevel=5)
+            warnings.warn(_INSTEAD, MostlyNoiseWarning, stacklevel=4)
         return w
 
     def _warn(self, records: int, n_features: int) -> bool:
@@ -341,7 +342,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
         found = self._forecast(records, n_features, self.eps)
         if found.verdict is Verdict.TOO_FEW_ROWS:
             advice = self._advice(found, records, n_features)
-            warnings.warn(advice, MostlyNoiseWarning, stacklevel=6)
+            warnings.warn(advice, MostlyNoiseWarning, stacklevel=5)
         return found.verdict is Verdict.TOO_FEW_ROWS
 
     def _fall_back(
@@ -392,7 +393,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
         sigma, answer, choice = noise_of_one_sum(ledger, neighbours).sigma, 0.0, 0.0
         if self._falls_back():
             of_count = sigma / neighbours.n
-            answer, choice = fallback.shares(of_count, of_count, 1)
+            answer, choice = shares(of_count, of_count, 1)
         rule = Rule.of(neighbours.n, p, sigma / math.sqrt(1 - answer - choice))
         radius, rounds = rule.radius, rule.rounds
         if self.radius is not None:

@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from privlp.methods.fallback import keeps, reach
 from privlp.privacy import ChargedDraws
 from privlp.rows.door import Rows
 from svm_models import fallback
@@ -154,13 +155,13 @@ def _chosen(
     alone = best[:, None] * of_constant
     sigma, n = _sigma(choice), plan.neighbours.n
     # Whitened records have second moments of about 1: this is what predictions typically move by.
-    limit = fallback.reach(sigma, n) * np.linalg.norm(points - alone, axis=1)
+    limit = reach(sigma, n) * np.linalg.norm(points - alone, axis=1)
     if sigma:
         limit = np.maximum(limit, 1e-150)
         total = pairs.total(WhitenedPairs.lost, points, best, limit, loss)
     else:
         total = np.zeros(len(points))
-    kept = fallback.keeps(np.asarray(choice(total)), sigma, n * math.sqrt(2 * plan.least))
+    kept = keeps(np.asarray(choice(total)), sigma, n * math.sqrt(2 * plan.least))
     found = points @ whiten.T
     found[~kept] = 0.0
     found[~kept, 0] = best[~kept]  # 0 where the first entry is no constant

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privlp.methods.fallback import shares as cheap
 from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism, Mechanism
 from svm_models import fallback
 from svm_models.account import Account
@@ -152,8 +153,10 @@ class Plan:
         many, rounding = loss.count, _rounding(neighbours)
         least = least_of(quantiles)
         of_counts = math.sqrt(many) * count_noise / n
-        of_answer, of_choice = fallback.shares(
-            of_counts / (2 * least) ** _OF_FEW, math.sqrt(many / (2 * least)) * sum_noise / n
+        of_answer, of_choice = cheap(
+            of_counts / (2 * least) ** _OF_FEW,
+            math.sqrt(many / (2 * least)) * sum_noise / n,
+            fallback.STEPS,
         )
         answers = fallback.told(quantiles or (0.5,), of_counts / math.sqrt(of_answer))
         of_answer *= constant

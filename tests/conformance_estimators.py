@@ -34,6 +34,7 @@ from svm_models import (
     perturbation,
     private_lp_svc,
     records_on_grid,
+    regression_descent,
     regression_records,
     threshold,
     whitened_twice,
@@ -979,7 +980,7 @@ def _compared(**options: Any) -> Callable[[Records], Any]:
     """A fit whose predictions may not go far: a record counts as much as it may."""
 
     def call(records: Records) -> Any:
-        with mock.patch.object(fallback, "reach", return_value=1e-3):
+        with mock.patch.object(regression_descent, "reach", return_value=1e-3):
             return _regress(fit_intercept=False, **options)(records)
 
     return call
