@@ -23,8 +23,8 @@ class Mistakes:
 
     Attributes
     ----------
-    parts : tuple of Part
-        In the order of the draws.
+    priced : callable
+        Gives the parts, in the order of the draws.
     moved : float
         Length of the noise of one release at the whole budget, beside a mean of records of norm
         data_norm.
@@ -32,9 +32,14 @@ class Mistakes:
         Whether one class is named for everyone where that errs less.
     """
 
-    parts: tuple[Part, ...]
+    priced: Callable[[], tuple[Part, ...]]
     moved: float
     falls_back: bool
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What each kind of draws takes."""
+        return self.priced()
 
     @property
     def excess(self) -> float:

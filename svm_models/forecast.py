@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from privlp.privacy import Accountant, Mechanism
+from privlp.privacy import Accountant, LaplaceMechanism, Mechanism
 from privlp.verdict import Verdict
 from svm_models.fallback import OF_ANSWER, STEPS, told
 from svm_models.neighbours import Neighbours
@@ -209,6 +209,9 @@ class Regression:
 
 
 def _sigma(mechanism: Mechanism) -> float:
+    """The standard deviation of its noise."""
+    if isinstance(mechanism, LaplaceMechanism):
+        return math.sqrt(2) * mechanism.scale
     return float(mechanism.sigma)  # type: ignore[attr-defined]
 
 

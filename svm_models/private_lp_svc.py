@@ -22,6 +22,7 @@ from privlp.privacy import (
     Accountant,
     ChargedDraws,
     GaussianMechanism,
+    LaplaceMechanism,
     Ledger,
     Mechanism,
     WeightedGaussianMechanism,
@@ -61,6 +62,9 @@ _INSTEAD = (
     " the weights still rank records. More records, a larger eps or fewer features would help,"
     " unless features tell little of the class."
 )
+# How much more accurately classes are counted than a regression's constant. Where that would take
+# more than half of the budget, Laplace noise at this share of eps is smaller than Gaussian noise.
+_SHARPER, _MOST_OF_GAUSSIAN, _PURE = 1.7, 0.5, 0.8
 # An intercept of so many times the largest decision leaves no record another class.
 _BEYOND = 2.0
 # More would take for ever.
@@ -109,6 +113,8 @@ class Rule:
         Whether second moments are measured twice.
     answer, choice : float
         Shares of the budget for the class of most records, and for the comparison with it.
+    pure : float
+        Share of eps for the first, by Laplace noise; then `answer` is 0.
     """
 
     radius: float
@@ -118,6 +124,7 @@ class Rule:
     twice: bool = False
     answer: float = 0.0
     choice: float = 0.0
+    pure: float = 0.0
 
     @property
     def shares(self) -> Shares:
@@ -379,7 +386,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
         sigma = noise_of_one_sum(ledger, neighbours).sigma
         rule = self._rule(neighbours, n_features, ledger)
         return Mistakes(
-            parts=parts_of(_priced(neighbours, rule, ledger), records),
+            priced=lambda: parts_of(_priced(neighbours, rule, ledger), records),
             moved=noise_of(sigma, records, n_features),
             falls_back=self._falls_back(),
         )
@@ -390,17 +397,21 @@ class PrivateLPSVC(PrivateLinearClassifier):
         )
 
     def _rule(self, neighbours: Neighbours, p: int, ledger: Accountant) -> Rule:
-        sigma, answer, choice = noise_of_one_sum(ledger, neighbours).sigma, 0.0, 0.0
+        sigma, answer, choice, pure = noise_of_one_sum(ledger, neighbours).sigma, 0.0, 0.0, 0.0
         if self._falls_back():
             of_count = sigma / neighbours.n
-            answer, choice = shares(of_count, of_count, 1)
-        rule = Rule.of(neighbours.n, p, sigma / math.sqrt(1 - answer - choice))
+            answer, choice = shares(_SHARPER * of_count, of_count, 1)
+            if answer > _MOST_OF_GAUSSIAN:
+                answer, pure = 0.0, _PURE
+        # What Laplace noise leaves of squared Gaussian parameters is about what a smaller eps buys.
+        left = (1 - answer - choice) * (1 - pure) ** 2
+        rule = Rule.of(neighbours.n, p, sigma / math.sqrt(left))
         radius, rounds = rule.radius, rule.rounds
         if self.radius is not None:
             radius = float(self.radius) * float(self.data_norm)
         if self.rounds is not None:
             rounds = int(self.rounds)
-        return replace(rule, radius=radius, rounds=rounds, answer=answer, choice=choice)
+        return replace(rule, radius=radius, rounds=rounds, answer=answer, choice=choice, pure=pure)
 
     def _falls_back(self) -> bool:
         """Whether the class of most records is released where that errs less.
@@ -435,8 +446,13 @@ def _priced(
         moved = float(neighbours.moved)
         of_fallback: list[tuple[Mechanism, int, str]] = []
         if rule.choice:
+            answer: Mechanism
+            if rule.pure:
+                answer = LaplaceMechanism.of_eps(moved, rule.pure * ledger.eps)
+            else:
+                answer = once(moved, rule.answer, intensity)
             of_fallback = [
-                (once(moved, rule.answer, intensity), 1, fallback.OF_ANSWER),
+                (answer, 1, fallback.OF_ANSWER),
                 (once(moved, rule.choice, intensity), 1, fallback.OF_CHOICE),
             ]
         if rule.twice:

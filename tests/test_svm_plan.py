@@ -349,6 +349,80 @@ def test_a_fit_that_is_no_better_than_a_constant_is_not_released():
     assert all(words.startswith("A noisy comparison of losses") for (words,) in filter(None, said))
 
 
+def two_classes(n, p=5, positive=0.43, told=1.0, seed=0):
+    """Records of norm 1, of which a share is positive; features may tell nothing of it."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.uniform(-1, 1, (n, p - 1)), np.ones(n)])
+    score = told * X[:, 0] + rng.normal(0, 0.3, n)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X, np.where(score > np.quantile(score, 1 - positive), 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("n", "eps", "said"),
+    [
+        (
+            100_000,
+            4.0,
+            "Enough rows for this eps: noise takes at most about 0.21 in 100 records more for the"
+            " wrong class, if records are about as long as data_norm. Among shorter ones, which"
+            " are private, it does more.",
+        ),
+        (
+            750,
+            1.0,
+            "Rough: how many mistakes noise adds cannot be foretold, because that depends on how"
+            " far apart the classes are, which is private. The mistakes should be no more than"
+            " about those of one class for everyone, which is named where a noisy comparison does"
+            " not speak for the fit. About",
+        ),
+        (
+            750,
+            0.1,
+            "Too few rows for this eps: noise drowns the fit, so one class will most likely be"
+            " named for everyone. About",
+        ),
+    ],
+)
+def test_a_classifier_has_a_plan(n, eps, said):
+    found = plan(PrivateLPSVC(eps, 1e-6), n, 5)
+    assert found.advice.startswith(said)
+    assert math.isinf(found.excess_loss) is (found.verdict is not Verdict.ENOUGH_ROWS)
+    alone = plan(PrivateLPSVC(eps, 1e-6, fallback=False), n, 5).advice
+    assert "one class" not in alone
+
+
+def test_the_larger_class_in_place_of_noise():
+    """750 people of two classes, .57 and .43: at eps = 0.1 the larger one, and a warning."""
+    X, y = two_classes(750)
+    right = 0
+    for seed in range(10):
+        svm = PrivateLPSVC(0.1, 1e-6, classes=(0, 1), random_state=seed)
+        (words,) = warned(svm, X, y)
+        assert words.startswith("Too few rows for this eps")
+        right += svm.score(X, y) > 0.56
+    assert right >= 9  # 29 of 30 elsewhere
+
+
+def test_features_that_tell_nothing_give_way_to_the_larger_class():
+    """The plan is rough, so the fit says what it released. Without noise nothing gives way."""
+    X, y = two_classes(750, told=0.0, positive=0.3)
+    named = 0
+    for seed in range(10):
+        svm = PrivateLPSVC(0.4, 1e-6, classes=(0, 1), random_state=seed)
+        said = warned(svm, X, y)
+        assert bool(said) is bool(svm.intercept_[0])
+        assert svm.score(X, y) > 0.68
+        if said:
+            assert said[0].startswith("A noisy comparison of mistakes does not speak for the fit")
+            assert not svm.predict(X).any()
+            assert not svm.predict(-X).any()
+            named += 1
+    assert named
+    exact = PrivateLPSVC(math.inf, 1e-6, classes=(0, 1), random_state=0).fit(X, y)
+    assert exact.intercept_[0] == 0
+
+
 def test_a_warning_turned_into_an_error_comes_before_anything_is_charged():
     X, y = data(200, 5)
     budget = Budget(1.0, 1e-6)
