@@ -172,6 +172,8 @@ class PrivateOneVsRestClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstima
         try:
             for label in named:
                 one = clone(estimator).set_params(**part, budget=ledger, random_state=randomness)
+                if "fallback" in one.get_params():  # decisions are compared between classes
+                    one.set_params(fallback=False)
                 one.set_params(relation=self.relation, nominal_n=self.nominal_n, classes=(0, 1))
                 one.fit(X, (y == label).astype(int))
                 found.append(one.set_params(budget=None, random_state=None))

@@ -17,6 +17,7 @@ from privlp.privacy import LaplaceMechanism
 from svm_models.forecast import Part
 from svm_models.neighbours import SHARE_OF_THE_COUNT, accounted
 from svm_models.parameters import privacy
+from svm_models.private_lp_svc import PrivateLPSVC
 from svm_models.regression_base import PrivateLinearRegressor
 
 _COLUMNS = 98
@@ -36,11 +37,14 @@ class FitPlan:
         The verdict in words, with the number of records or the eps that would be enough.
     prediction_noise : float
         Standard deviation by which noise moves a typical prediction, in units of the standard
-        deviation of the residuals of the best fit. Of several quantiles, the noisiest.
+        deviation of the residuals of the best fit. Of several quantiles, the noisiest. Of a
+        classifier, the length of noise beside a mean of records of norm data_norm.
     excess_loss : float
-        By what share noise raises the mean loss above that of the exact fit, if residuals are
-        normal; for :class:`~svm_models.PrivateLPSVR`, if their standard deviation is twice
-        `epsilon`. Infinite where `epsilon` is so large beside y_bounds that the loss is flat.
+        By what share the mean loss exceeds that of the exact fit at most: it held for 97 % of fits
+        (``docs/results/fallback.md``). For :class:`~svm_models.PrivateLPSVR`, if the residuals'
+        standard deviation is twice `epsilon`. Of a classifier: what share of the records is taken
+        for the wrong class more than without noise, at most. Infinite where it cannot be foretold:
+        under any verdict but ``ENOUGH_ROWS``.
     parts : tuple of Part
         On what the budget goes: ``purpose``, number of ``draws``, ``share`` of the budget, and
         ``noise`` of one draw, as the share of the records that would have to be replaced, all in
@@ -74,14 +78,14 @@ class FitPlan:
 
 
 def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
-    """Predict how noisy the fit of a private regression will be, before spending anything.
+    """Predict how noisy a private fit will be, before spending anything.
 
     No record is read and nothing is drawn or charged: a plan may be published. A `budget` of the
     estimator is not asked whether it has room.
 
     Parameters
     ----------
-    estimator : PrivateQuantileRegressor or PrivateLPSVR
+    estimator : PrivateQuantileRegressor, PrivateLPSVR or PrivateLPSVC
         With its bounds; it need not be fitted.
     n_samples : int or None
         Number of records. If it is private (``relation="add-remove"``), a public number near it:
@@ -98,7 +102,7 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
         If `estimator` is a class or no estimator, a parameter or a bound is missing or out of
         range, eps is infinite, or n_samples is not the declared nominal_n.
     UnsupportedProblemError
-        If the estimator has no plan: classifiers have none.
+        If the estimator has no plan: other classifiers have none.
 
     Notes
     -----
@@ -114,7 +118,7 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
       everything: no scale as small as that is looked for.
     - The size of residuals beside `epsilon` of :class:`~svm_models.PrivateLPSVR`. The plan supposes
       a standard deviation of twice `epsilon`. Larger residuals lose less; those with half of
-      `epsilon`, a hundred times as much. Where y_bounds leave no room for residuals of that size,
+      `epsilon`, many times as much. Where y_bounds leave no room for residuals of that size,
       the verdict is ``ROUGH`` at best; where one prediction for everyone costs nothing whatever
       the records, ``TOO_FEW_ROWS``.
 
@@ -136,13 +140,13 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
         )
     if not isinstance(estimator, BaseEstimator):
         raise InvalidParameterError(
-            "estimator must be a PrivateQuantileRegressor or a PrivateLPSVR with its parameters,"
-            f" got {type(estimator).__name__}.",
+            "estimator must be a PrivateQuantileRegressor, a PrivateLPSVR or a PrivateLPSVC with"
+            f" its parameters, got {type(estimator).__name__}.",
             parameter="estimator",
         )
-    if not isinstance(estimator, PrivateLinearRegressor):
+    if not isinstance(estimator, PrivateLinearRegressor | PrivateLPSVC):
         raise UnsupportedProblemError(
-            "There are plans for PrivateQuantileRegressor and PrivateLPSVR, but not for"
+            "There are plans for PrivateQuantileRegressor, PrivateLPSVR and PrivateLPSVC, not for"
             f" {type(estimator).__name__}. Try it on made-up records of the same number instead."
         )
     eps, _ = privacy(estimator.eps, estimator.delta)
@@ -157,14 +161,14 @@ def plan(estimator: Any, n_samples: int | None, n_features: int) -> FitPlan:
         verdict=found.verdict,
         advice=estimator._advice(found, records, n_features),
         prediction_noise=found.moved,
-        excess_loss=found.excess,
+        excess_loss=found.excess if found.verdict is Verdict.ENOUGH_ROWS else math.inf,
         parts=_with_count(found.parts, eps, records) if counts else found.parts,
         n_samples=records,
         n_features=n_features,
     )
 
 
-def _counts(estimator: PrivateLinearRegressor, n_features: Any) -> bool:
+def _counts(estimator: PrivateLinearRegressor | PrivateLPSVC, n_features: Any) -> bool:
     """Whether a noisy count of records is bought; an error if a public parameter is wrong."""
     _require_positive(n_features, "n_features", _MOST_FEATURES)
     accounted(estimator.relation, estimator.nominal_n)
@@ -172,7 +176,7 @@ def _counts(estimator: PrivateLinearRegressor, n_features: Any) -> bool:
     return estimator._counts()
 
 
-def _records(estimator: PrivateLinearRegressor, n_samples: Any) -> int:
+def _records(estimator: PrivateLinearRegressor | PrivateLPSVC, n_samples: Any) -> int:
     nominal = estimator.nominal_n
     if n_samples is None and nominal is None:
         raise InvalidParameterError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -10,19 +11,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privlp import InvalidParameterError
+from privlp import InvalidParameterError, MostlyNoiseWarning, Verdict
 from privlp.checks import whole
 from privlp.duals.elastic import ElasticDual
+from privlp.methods.fallback import shares
 from privlp.players.accelerated import AcceleratedDescent
 from privlp.players.driver import drive
 from privlp.players.game import Game
 from privlp.players.rounds import weights_of_rounds
-from privlp.privacy import ChargedDraws, GaussianMechanism, WeightedGaussianMechanism
+from privlp.privacy import (
+    Accountant,
+    ChargedDraws,
+    GaussianMechanism,
+    LaplaceMechanism,
+    Ledger,
+    Mechanism,
+    WeightedGaussianMechanism,
+)
 from privlp.problem.dask_rows import is_dask
+from svm_models import fallback
 from svm_models.account import Account
 from svm_models.base import PrivateLinearClassifier
-from svm_models.neighbours import Neighbours
-from svm_models.parameters import radius_within
+from svm_models.classifier_forecast import Mistakes, advice_on_mistakes, noise_of
+from svm_models.forecast import parts_of
+from svm_models.neighbours import Neighbours, adds_or_removes
+from svm_models.parameters import radius_within, switch
 from svm_models.records.grid import (
     CENTRE,
     SOFTNESS,
@@ -50,6 +63,16 @@ FloatArray = npt.NDArray[np.float64]
 _ROUNDS, _ROUNDS_IN_LITTLE_NOISE, _RADIUS = 9.5, 4.4, 50.0
 # Steps are this share of those that the curvature allows: more rounds of them average the noise.
 _STEP = 0.25
+_INSTEAD = (
+    "A noisy comparison of mistakes does not speak for the fit, so one class is named for everyone;"
+    " the weights still rank records. More records, a larger eps or fewer features would help,"
+    " unless features tell little of the class."
+)
+# How much more accurately classes are counted than a regression's constant. Where that would take
+# more than half of the budget, Laplace noise at this share of eps is smaller than Gaussian noise.
+_SHARPER, _MOST_OF_GAUSSIAN, _PURE = 1.7, 0.5, 0.8
+# An intercept of so many times the largest decision leaves no record another class.
+_BEYOND = 2.0
 # More would take for ever.
 _MOST_ROUNDS = 10**6
 #: Between these levels of noise second moments are measured twice: below, one release shows weak
@@ -73,11 +96,6 @@ class Shares:
     again: float
     centre: float
 
-    @property
-    def rounds(self) -> float:
-        """For all rounds."""
-        return 1 - self.moments - self.again - self.centre
-
 
 _ONCE = Shares(SHARE_OF_MOMENTS, 0.0, 0.35)
 _TWICE = Shares(0.05, 0.08, 0.33)
@@ -99,6 +117,10 @@ class Rule:
         Whether the player's metric follows how far apart the classes are.
     twice : bool
         Whether second moments are measured twice.
+    answer, choice : float
+        Shares of the budget for the class of most records, and for the comparison with it.
+    pure : float
+        Share of eps for the first, by Laplace noise; then `answer` is 0.
     """
 
     radius: float
@@ -106,11 +128,15 @@ class Rule:
     ridge: float
     steered: bool = False
     twice: bool = False
+    answer: float = 0.0
+    choice: float = 0.0
+    pure: float = 0.0
 
     @property
     def shares(self) -> Shares:
         """What buys what."""
-        return _TWICE if self.twice else _ONCE
+        of_fit, found = 1 - self.answer - self.choice, _TWICE if self.twice else _ONCE
+        return Shares(found.moments * of_fit, found.again * of_fit, found.centre * of_fit)
 
     @classmethod
     def of(cls, n: int, p: int, sigma: float) -> Rule:
@@ -184,6 +210,10 @@ class PrivateLPSVC(PrivateLinearClassifier):
         R, public; ``None``: by the rule.
     rounds : int, optional
         T, public; ``None``: by the rule.
+    fallback : bool
+        Buy the class of most records, and compare mistakes: where a noisy comparison does not speak
+        for the fit, that class is named for everyone, by an intercept; the weights still rank. Not
+        beside `threshold_share`, which has another aim.
     data_norm : float
         Public bound on the Euclidean norm of a record. Longer ones are scaled down to it, and how
         many is not told.
@@ -214,8 +244,8 @@ class PrivateLPSVC(PrivateLinearClassifier):
     coef_ : (1, p) array
         ``||coef_||_1 <= radius_``.
     intercept_ : (1,) array
-        Zero, unless a threshold was bought: the classes are divided by a hyperplane through the
-        origin.
+        Zero: the classes are divided by a hyperplane through the origin. Unless a threshold was
+        bought, or one class is named for everyone.
     classes_ : (2,) array
     radius_ : float
     rounds_ : int
@@ -242,6 +272,7 @@ class PrivateLPSVC(PrivateLinearClassifier):
     _: KW_ONLY
     radius: float | None = None
     rounds: int | None = None
+    fallback: bool = True
     radius_: float = field(init=False)
     rounds_: int = field(init=False)
 
@@ -272,9 +303,12 @@ class PrivateLPSVC(PrivateLinearClassifier):
     ) -> FloatArray:
         n, p = neighbours.n, X.shape[1]
         data_norm = float(self.data_norm)
-        rule = self._rule(neighbours, p, account)
+        rule = self._rule(neighbours, p, account.ledger)
         self.radius_, self.rounds_ = rule.radius / data_norm, rule.rounds
-        moments, *again, centre, sums = _charge(neighbours, rule, account)
+        warned = math.isfinite(self.eps) and self._warn(n, p)
+        moments, *rest = account.charge_together(_priced(neighbours, rule, account.ledger))
+        of_fallback = [rest.pop(-2), rest.pop(-1)] if rule.choice else []
+        *again, centre, sums = rest
         grid = RecordGrid.of(neighbours.most)
         # Of norm 1, so that w is in units of 1/data_norm.
         records = X.rows(signs).keep(partial(RecordsOnGrid, data_norm=data_norm, grid=grid))
@@ -306,34 +340,100 @@ class PrivateLPSVC(PrivateLinearClassifier):
         drive(game, progress=False, time_limit=None)
         w = game.released().x
         assert w is not None  # noqa: S101 (the player always has a point)
-        return w * min(1.0, rule.radius / max(float(np.abs(w).sum()), 1e-300)) / data_norm
+        w = w * min(1.0, rule.radius / max(float(np.abs(w).sum()), 1e-300)) / data_norm
+        if of_fallback:
+            self._fall_back(X, signs, w, of_fallback, n)
+        if self.intercept_[0] and not warned:
+            warnings.warn(_INSTEAD, MostlyNoiseWarning, stacklevel=4)
+        return w
 
-    def _check_parameters(self, p: int) -> None:  # noqa: ARG002
+    def _warn(self, records: int, n_features: int) -> bool:
+        """Warn of a fit that will be mostly noise, before it is charged; whether it was.
+
+        `records` is public, declared, or released and paid for.
+        """
+        found = self._forecast(records, n_features, self.eps)
+        if found.verdict is Verdict.TOO_FEW_ROWS:
+            advice = self._advice(found, records, n_features)
+            warnings.warn(advice, MostlyNoiseWarning, stacklevel=5)
+        return found.verdict is Verdict.TOO_FEW_ROWS
+
+    def _fall_back(
+        self, X: RecordSource, signs: FloatArray, w: FloatArray, paid: list[ChargedDraws], n: int
+    ) -> None:
+        """Move the intercept so far that one class is named for everyone, if that errs less."""
+        _, weights = self._weights(signs)
+        decisions = self._decisions(X, w)
+        answer, choice = paid
+        found = fallback.larger_class(decisions, signs, weights, answer, choice, n)
+        reach = float(np.linalg.norm(w)) * float(self.data_norm)
+        self.intercept_ = np.array([found * max(_BEYOND * reach, np.finfo(float).tiny)])
+
+    def _require_delta(self) -> None:
         if self.delta == 0 and math.isfinite(self.eps):
             raise InvalidParameterError(
                 "delta must be positive: PrivateLPSVC adds Gaussian noise, which needs delta > 0.",
                 parameter="delta",
             )
+
+    def _check_parameters(self, p: int) -> None:  # noqa: ARG002
+        self._require_delta()
         if self.radius is not None:
             radius_within(self.radius, float(self.data_norm))
         if self.rounds is not None:
             whole(self.rounds, "rounds", _MOST_ROUNDS)
 
-    def _rule(self, neighbours: Neighbours, p: int, account: Account) -> Rule:
-        once = noise_of_one_sum(account.ledger, neighbours)
-        rule = Rule.of(neighbours.n, p, once.sigma)
+    def _forecast(self, records: int, n_features: int, eps: float) -> Mistakes:
+        """What noise will do with so many records, at an eps; nothing is charged."""
+        ledger = Ledger(eps * self._share_left(), self.delta)
+        neighbours = Neighbours.replacing(records)
+        if adds_or_removes(self.relation):
+            neighbours = Neighbours.adding(records)
+        sigma = noise_of_one_sum(ledger, neighbours).sigma
+        rule = self._rule(neighbours, n_features, ledger)
+        return Mistakes(
+            priced=lambda: parts_of(_priced(neighbours, rule, ledger), records),
+            moved=noise_of(sigma, records, n_features),
+            falls_back=self._falls_back(),
+        )
+
+    def _advice(self, found: Any, records: int, n_features: int) -> str:
+        return advice_on_mistakes(
+            found, records, self.eps, lambda n, eps: self._forecast(n, n_features, eps)
+        )
+
+    def _rule(self, neighbours: Neighbours, p: int, ledger: Accountant) -> Rule:
+        sigma, answer, choice, pure = noise_of_one_sum(ledger, neighbours).sigma, 0.0, 0.0, 0.0
+        if self._falls_back():
+            of_count = sigma / neighbours.n
+            answer, choice = shares(_SHARPER * of_count, of_count, 1)
+            if answer > _MOST_OF_GAUSSIAN:
+                answer, pure = 0.0, _PURE
+        # What Laplace noise leaves of squared Gaussian parameters is about what a smaller eps buys.
+        left = (1 - answer - choice) * (1 - pure) ** 2
+        rule = Rule.of(neighbours.n, p, sigma / math.sqrt(left))
         radius, rounds = rule.radius, rule.rounds
         if self.radius is not None:
             radius = float(self.radius) * float(self.data_norm)
         if self.rounds is not None:
             rounds = int(self.rounds)
-        return replace(rule, radius=radius, rounds=rounds)
+        return replace(rule, radius=radius, rounds=rounds, answer=answer, choice=choice, pure=pure)
+
+    def _falls_back(self) -> bool:
+        """Whether the class of most records is released where that errs less.
+
+        A threshold for balanced accuracy has another aim.
+        """
+        return switch(self.fallback, "fallback") and self.threshold_share is None
 
 
-def _charge(neighbours: Neighbours, rule: Rule, account: Account) -> list[ChargedDraws]:
-    """Charge the second moments, half of the sum of records, and all rounds at once.
+def _priced(
+    neighbours: Neighbours, rule: Rule, ledger: Accountant
+) -> list[tuple[Mechanism, int, str]]:
+    """What takes the whole of a ledger; nothing is charged.
 
-    Second moments are charged twice if they are measured twice.
+    Second moments, twice if they are measured twice; half of the sum of records; all rounds; and
+    two counts, if one class may be named for everyone.
     """
     of_moments, of_sums = sensitivity_of_moments(neighbours), neighbours.moved * CENTRE
     shares = rule.shares
@@ -341,19 +441,36 @@ def _charge(neighbours: Neighbours, rule: Rule, account: Account) -> list[Charge
     def once(sensitivity: float, share: float, intensity: float) -> GaussianMechanism:
         return GaussianMechanism(sensitivity, sensitivity / (intensity * math.sqrt(share)))
 
-    def requests(intensity: float) -> list[tuple[GaussianMechanism, int, str]]:
-        each = intensity * math.sqrt(shares.rounds / rule.rounds)
+    def requests(intensity: float) -> list[tuple[Mechanism, int, str]]:
+        of_fit = 1 - rule.answer - rule.choice
+        of_rounds = of_fit - shares.moments - shares.again - shares.centre
+        each = intensity * math.sqrt(of_rounds / rule.rounds)
         sums = WeightedGaussianMechanism(of_sums, of_sums / each, weights_of_rounds(rule.rounds))
-        moments = [(once(of_moments, shares.moments, intensity), 1, PURPOSE)]
+        moments: list[tuple[Mechanism, int, str]] = [
+            (once(of_moments, shares.moments, intensity), 1, PURPOSE)
+        ]
+        moved = float(neighbours.moved)
+        of_fallback: list[tuple[Mechanism, int, str]] = []
+        if rule.choice:
+            answer: Mechanism
+            if rule.pure:
+                answer = LaplaceMechanism.of_eps(moved, rule.pure * ledger.eps)
+            else:
+                answer = once(moved, rule.answer, intensity)
+            of_fallback = [
+                (answer, 1, fallback.OF_ANSWER),
+                (once(moved, rule.choice, intensity), 1, fallback.OF_CHOICE),
+            ]
         if rule.twice:
             moments.append((once(of_moments, shares.again, intensity), 1, PURPOSE_AGAIN))
         return [
             *moments,
             (once(of_sums, shares.centre, intensity), 1, "release half of the sum of records"),
             (sums, rule.rounds, "release the sum of weighted records each round"),
+            *of_fallback,
         ]
 
-    def releases(intensity: float) -> list[tuple[GaussianMechanism, int]]:
+    def releases(intensity: float) -> list[tuple[Mechanism, int]]:
         return [(mechanism, count) for mechanism, count, _ in requests(intensity)]
 
-    return account.charge_together(requests(account.ledger.calibrate_together(releases)))
+    return requests(ledger.calibrate_together(releases))

@@ -43,6 +43,11 @@ FloatArray = npt.NDArray[np.float64]
 _REPLACED = "one record (x_i, y_i) replaced; the number of records is public"
 _ADDED = "one record (x_i, y_i) added or removed; the number of records is private"
 _NOMINAL = "; the nominal number {} is public"
+_INSTEAD = (
+    "A noisy comparison of losses does not speak for the fit, so one prediction for everyone is"
+    " released in its place, and coefficients are 0; of several quantiles, for those that are. More"
+    " records, a larger eps or fewer features would help, unless features tell little of y."
+)
 
 
 def _tail(eps: float) -> int:
@@ -126,8 +131,12 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         X = validated(self, X, dtype=np.float64, reset=False)
-        found = np.asarray(X @ self.coef_.T + self.intercept_)
-        return np.sort(found, axis=1) if found.ndim == 2 else found
+        found = self._predicted(X)
+        return np.sort(found, axis=1) if np.ndim(self.intercept_) else found[:, 0]
+
+    def _predicted(self, X: Any) -> FloatArray:
+        """Predictions of the K fits, (n, K)."""
+        return np.asarray(X @ np.atleast_2d(self.coef_).T + self.intercept_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination on (X, y), as in scikit-learn. **Not private**.
@@ -173,6 +182,9 @@ class PrivateLinearRegressor(LinearRegressor):
 
     Attributes
     ----------
+    prediction_bounds_ : (2, K) array
+        Predictions are moved to these ends: within y_bounds, and a public number of typical lengths
+        from the best constant. Without noise there are none.
     privacy_ : PrivacyRecord
         What was spent on what, after :meth:`fit`.
     """
@@ -186,6 +198,7 @@ class PrivateLinearRegressor(LinearRegressor):
     random_state: Any = None
     relation: str = "replace"
     nominal_n: int | None = None
+    prediction_bounds_: FloatArray = field(init=False)
     privacy_: PrivacyRecord = field(init=False)
 
     eps: float = field(init=False)
@@ -219,15 +232,26 @@ class PrivateLinearRegressor(LinearRegressor):
             neighbours, account = self._neighbours(X.shape[0], opened)
             ledger = account.ledger
             warn_of_large_delta(ledger.eps, ledger.delta, neighbours.n, stacklevel=4)
-            if math.isfinite(self.eps):
-                self._warn(self._public_number(neighbours), X.shape[1])
+            warned = math.isfinite(self.eps) and self._warn(
+                self._public_number(neighbours), X.shape[1]
+            )
             pairs = pairs_of(units.features(X), units.targets(y), constant=constant)
             rows: InMemory[Any] = InMemory(pairs)
             p = X.shape[1] + constant
-            w = descend(rows, loss, quantiles, neighbours, p, account, constant=constant)
+            found = descend(rows, loss, quantiles, neighbours, p, account, constant=constant)
         finally:
             self.privacy_ = opened.record()
-        return units.coefficients(w, constant=constant)
+        ends = np.array([found.constant - found.limit, found.constant + found.limit])
+        if math.isfinite(self.eps):
+            ends = np.clip(ends, -1.0, 1.0)
+        self.prediction_bounds_ = units.middle + units.reach * ends
+        if not (warned or found.kept.all()):
+            warnings.warn(_INSTEAD, MostlyNoiseWarning, stacklevel=3)
+        return units.coefficients(found.points, constant=constant)
+
+    def _predicted(self, X: Any) -> FloatArray:
+        """Predictions of the K fits, within the released bounds, (n, K)."""
+        return np.clip(super()._predicted(X), *self.prediction_bounds_)
 
     def _require_delta(self) -> None:
         if self.delta == 0 and math.isfinite(self.eps):
@@ -237,7 +261,7 @@ class PrivateLinearRegressor(LinearRegressor):
                 parameter="delta",
             )
 
-    def _warn(self, records: int, n_features: int) -> None:
+    def _warn(self, records: int, n_features: int) -> bool:
         """Warn of a fit that will be mostly noise, before moments, counts and rounds are charged.
 
         Private: the warning is a function of the parameters, of the number of features, and of what
@@ -247,8 +271,9 @@ class PrivateLinearRegressor(LinearRegressor):
         if found.verdict is Verdict.TOO_FEW_ROWS:
             advice = self._advice(found, records, n_features)
             warnings.warn(advice, MostlyNoiseWarning, stacklevel=4)
+        return found.verdict is Verdict.TOO_FEW_ROWS
 
-    def _advice(self, found: Forecast, records: int, n_features: int) -> str:
+    def _advice(self, found: Any, records: int, n_features: int) -> str:
         return advice_on(
             found, records, self.eps, lambda n, eps: self._forecast(n, n_features, eps)
         )

@@ -14,8 +14,10 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from privlp.methods.fallback import keeps, reach
 from privlp.privacy import ChargedDraws
 from privlp.rows.door import Rows
+from svm_models import fallback
 from svm_models.account import Account
 from svm_models.neighbours import Neighbours
 from svm_models.regression_losses import MEDIAN_SIZE, ResidualLoss, normal_quantile
@@ -43,6 +45,28 @@ _BEYOND_NOISE = 2.0
 _FARTHEST = 2.7
 
 
+@dataclass(frozen=True)
+class Fit:
+    """What a descent releases: K fits, each within a distance of the best constant.
+
+    Attributes
+    ----------
+    points : (K, p) array
+        So that a_i·w_k predicts y_i.
+    constant : (K,) array
+        The best constant; 0 without a constant among the entries.
+    limit : (K,) array
+        Predictions are moved to within this distance of the constant.
+    kept : (K,) array of bool
+        Whether noisy sums of losses bear the fit out. Else `points` holds the constant.
+    """
+
+    points: FloatArray
+    constant: FloatArray
+    limit: FloatArray
+    kept: npt.NDArray[np.bool_]
+
+
 def descend(
     rows: Rows[Pairs],
     loss: ResidualLoss,
@@ -52,7 +76,7 @@ def descend(
     account: Account,
     *,
     constant: bool,
-) -> FloatArray:
+) -> Fit:
     """Minimise the mean loss over records a_i, y_i.
 
     Parameters
@@ -72,12 +96,13 @@ def descend(
 
     Returns
     -------
-    (K, p) array
-        So that a_i·w_k predicts y_i.
+    Fit
     """
     levels = starts_of(quantiles, constant=constant)
-    plan = Plan.of(neighbours, p, loss, levels, account.ledger)
-    moments, norms, sizes, *stages = plan.paid(account)
+    plan = Plan.of(neighbours, p, loss, levels, account.ledger, constant=constant)
+    *first, choice = plan.paid(account)
+    best = _constants(rows, plan.answers, first.pop(0)) if constant else np.zeros(loss.count)
+    moments, norms, sizes, *stages = first
     above, last_above = (stages.pop(0), stages.pop(0)) if levels else (None, None)
     whole = stages.pop(0) if loss.centre.any() else None
     whiten = _whitening(rows, moments, norms, plan)
@@ -86,7 +111,9 @@ def descend(
     pairs.update(WhitenedPairs.shorten, bound, neighbours.most)
     middle = np.zeros(p) if whole is None else np.asarray(whole(pairs.total(WhitenedPairs.whole)))
     run = _Descent(pairs, plan, bound, middle, _sigma(whole) if whole is not None else 0.0)
-    points, searched = np.zeros((1, p)), _SIZES
+    of_constant = np.linalg.solve(whiten, np.eye(p)[0]) if constant else np.zeros(p)
+    nearest = np.argmin(np.abs(np.array(quantiles or (0.5,)) - 0.5))
+    points, searched = best[nearest] * of_constant[None], _SIZES
     for number in range(SIZES):
         size = run.size_of_residuals(points[0], sizes, searched)
         scale, searched = size / MEDIAN_SIZE, (math.log2(size) - _LESS, math.log2(size) + 1)
@@ -94,7 +121,6 @@ def descend(
             points = run.stage(plan.stages[number], stages[number], points, scale)
     median, points = points[0], np.repeat(points, loss.count, axis=0)
     if above is not None:
-        of_constant = np.linalg.solve(whiten, np.eye(p)[0])
         shift = _levels(pairs, median, above, levels, scale)
         points = points + shift[:, None] * of_constant
     for stage, draws in zip(plan.stages[number:], stages[number:], strict=True):
@@ -104,7 +130,42 @@ def descend(
         (of_median,) = run.variances(plan.stages[number - 1], stages[number - 1], scale)
         points = towards(points, own, median, of_median, of_constant)
         points = run.raised(points, own, last_above, levels, scale, of_constant)
-    return np.asarray(points @ whiten.T)
+    return _chosen(pairs, points, whiten, best, of_constant, loss, choice, plan)
+
+
+def _constants(rows: Rows[Pairs], quantiles: tuple[float, ...], counts: ChargedDraws) -> FloatArray:
+    """Quantiles of y alone, by bisection, (K,)."""
+    shares = 1 - np.array(quantiles)
+    return fallback.crossings(
+        lambda level: np.asarray(rows.total(fallback.above, level, shares)), counts, len(shares)
+    )
+
+
+def _chosen(
+    pairs: Rows[WhitenedPairs],
+    points: FloatArray,
+    whiten: FloatArray,
+    best: FloatArray,
+    of_constant: FloatArray,
+    loss: ResidualLoss,
+    choice: ChargedDraws,
+    plan: Plan,
+) -> Fit:
+    """Each fit, or its constant where noisy sums of losses speak against it."""
+    alone = best[:, None] * of_constant
+    sigma, n = _sigma(choice), plan.neighbours.n
+    # Whitened records have second moments of about 1: this is what predictions typically move by.
+    limit = reach(sigma, n) * np.linalg.norm(points - alone, axis=1)
+    if sigma:
+        limit = np.maximum(limit, 1e-150)
+        total = pairs.total(WhitenedPairs.lost, points, best, limit, loss)
+    else:
+        total = np.zeros(len(points))
+    kept = keeps(np.asarray(choice(total)), sigma, n * math.sqrt(2 * plan.least))
+    found = points @ whiten.T
+    found[~kept] = 0.0
+    found[~kept, 0] = best[~kept]  # 0 where the first entry is no constant
+    return Fit(found, best, limit, kept)
 
 
 @dataclass(frozen=True)
@@ -271,11 +332,11 @@ def _levels(
     ends = _FARTHEST * scale * np.array([normal_quantile(q) for q in quantiles])
     low, high = np.minimum(0.0, ends), np.maximum(0.0, ends)
     shares = 1 - np.array(quantiles)
-    while counts.remaining:
-        middle = 0.5 * (low + high)
-        above = pairs.total(WhitenedPairs.above, point[None], middle, shares)
-        below = np.asarray(counts(above)) <= 0
-        low, high = np.where(below, low, middle), np.where(below, middle, high)
+
+    def excess(levels: FloatArray) -> FloatArray:
+        return np.asarray(pairs.total(WhitenedPairs.above, point[None], levels, shares))
+
+    low, high = fallback.bisected(excess, counts, low, high, COUNTS)
     return np.asarray(0.5 * (low + high))
 
 
@@ -283,10 +344,6 @@ def _crossing(
     excess: Callable[[float], float], counts: ChargedDraws, low: float, high: float
 ) -> float:
     """About the least level at which a falling sum is 0 or less, by bisection with noise."""
-    for _ in range(COUNTS):
-        middle = 0.5 * (low + high)
-        if float(counts(excess(middle))) <= 0:
-            high = middle
-        else:
-            low = middle
-    return high
+    ends = np.array(low), np.array(high)
+    _, found = fallback.bisected(lambda t: np.array(excess(float(t))), counts, *ends, COUNTS)
+    return float(found)

@@ -39,6 +39,15 @@ class ResidualLoss(ABC):
     def steepest(self) -> float:
         """Bound on the Euclidean norm of the K slopes of one record, less their centres."""
 
+    @property
+    @abstractmethod
+    def slope(self) -> FloatArray:
+        """Bound on the size of each slope, (K,)."""
+
+    @abstractmethod
+    def values(self, residuals: FloatArray) -> FloatArray:
+        """The losses themselves at the residuals of k records, (k, K)."""
+
     @abstractmethod
     def slopes(self, residuals: FloatArray, width: FloatArray) -> FloatArray:
         """Slopes less their centres, at the residuals of k records, (k, K).
@@ -115,6 +124,13 @@ class Pinball(ResidualLoss):
     def steepest(self) -> float:
         return math.sqrt(self.count) / 2
 
+    @property
+    def slope(self) -> FloatArray:
+        return np.maximum(self._levels, 1 - self._levels)
+
+    def values(self, residuals: FloatArray) -> FloatArray:
+        return np.maximum(self._levels * residuals, (self._levels - 1) * residuals)
+
     def slopes(self, residuals: FloatArray, width: FloatArray) -> FloatArray:
         return np.clip(residuals / (2 * width), -0.5, 0.5)
 
@@ -162,6 +178,13 @@ class EpsilonInsensitive(ResidualLoss):
     @property
     def steepest(self) -> float:
         return 1.0
+
+    @property
+    def slope(self) -> FloatArray:
+        return np.ones(1)
+
+    def values(self, residuals: FloatArray) -> FloatArray:
+        return np.maximum(np.abs(residuals) - self.epsilon, 0.0)
 
     def slopes(self, residuals: FloatArray, width: FloatArray) -> FloatArray:
         upper = np.clip((residuals - self.epsilon) / (2 * width) + 0.5, 0.0, 1.0)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privlp.methods.fallback import shares as cheap
 from privlp.privacy import Accountant, ChargedDraws, GaussianMechanism, Mechanism
+from svm_models import fallback
 from svm_models.account import Account
 from svm_models.neighbours import Neighbours
 from svm_models.records.whitening import noise_of_one_sum
@@ -33,6 +35,8 @@ _MOMENTS = 0.04
 # the budget between these two.
 _ACCURACY, _LEAST_COUNTS, _MOST_COUNTS = 0.05, 0.01, 0.1
 _LEVEL_ACCURACY = 0.35
+# The fewer records are beyond a quantile of y, by this power, the more accurate its counts are.
+_OF_FEW = 0.75
 # The share of the counts that move the last intercepts.
 _LAST_LEVELS = 0.04
 # Records that may be longer than the bound: this many times the noise of one release.
@@ -108,18 +112,22 @@ class Plan:
     stages : list of Stage
     quantiles : tuple of float
         Those at which the intercepts of the last stages start; empty if the median will do.
+    answers : tuple of float
+        The quantiles of y that are the answers without features.
     longer : float
         Share of the records that may be longer than the bound.
     charge : callable
-        The mechanisms, numbers of draws and purposes at an intensity: moments, norms, sizes; where
-        there are quantiles, the levels of the first and of the last intercepts; the whole where
-        slopes are centred; and one for each stage.
+        The mechanisms, numbers of draws and purposes at an intensity: where there is a constant,
+        the answer without features; moments, norms, sizes; where there are quantiles, the levels of
+        the first and of the last intercepts; the whole where slopes are centred; one for each
+        stage; and the comparison.
     """
 
     neighbours: Neighbours
     p: int
     stages: list[Stage]
     quantiles: tuple[float, ...]
+    answers: tuple[float, ...]
     longer: float
     charge: Callable[[float], list[tuple[Mechanism, int, str]]]
 
@@ -131,22 +139,37 @@ class Plan:
         loss: ResidualLoss,
         quantiles: tuple[float, ...],
         ledger: Accountant,
+        *,
+        constant: bool,
     ) -> Plan:
-        """The plan for a loss of K fits with p entries each; nothing is charged."""
+        """The plan for a loss of K fits with p entries each; nothing is charged.
+
+        Without a constant the answer without features is 0, which needs no counts.
+        """
         n, moved = neighbours.n, neighbours.moved
         # The noise of one release of a sum of vectors of norm 1, and of one count.
         sum_noise = noise_of_one_sum(ledger, neighbours).sigma
         count_noise = sum_noise / moved
+        many, rounding = loss.count, _rounding(neighbours)
+        least = least_of(quantiles)
+        of_counts = math.sqrt(many) * count_noise / n
+        of_answer, of_choice = cheap(
+            of_counts / (2 * least) ** _OF_FEW,
+            math.sqrt(many / (2 * least)) * sum_noise / n,
+            fallback.STEPS,
+        )
+        answers = fallback.told(quantiles or (0.5,), of_counts / math.sqrt(of_answer))
+        of_answer *= constant
+        of_fit = 1 - of_answer - of_choice
+        sum_noise, count_noise = (noise / math.sqrt(of_fit) for noise in (sum_noise, count_noise))
         nu = sum_noise * math.sqrt(p) / n
         width = min(max(_MOST_WIDTH * nu / _WIDE_AT, _LEAST_WIDTH), _MOST_WIDTH)
         stages = stages_of(loss, width, min(max(_WIDE_AT / max(nu, 1e-300), 1.0), _MORE_ROUNDS))
         longer = min(max(_LONGER * nu, 0.0), _MOST_LONGER)
-        least = min([min(q, 1 - q) for q in quantiles], default=0.5)
         norms = _share_of_counts(TURNS * COUNTS, count_noise / (_ACCURACY * n))
         sizes = _share_of_counts(SIZES * COUNTS, count_noise / (_ACCURACY * n))
         levels = len(quantiles) * COUNTS, count_noise / (_LEVEL_ACCURACY * least * n)
         shares = [_MOMENTS, norms, sizes, _share_of_counts(*levels) if quantiles else 0.0]
-        rounding = _rounding(neighbours)
         counted = math.sqrt(max(len(quantiles), 1)) * rounding
         sums = [
             (math.sqrt(moved) * rounding, TURNS, OF_MOMENTS),
@@ -164,6 +187,12 @@ class Plan:
         for stage in stages:
             shares.append(left * stage.share)
             sums.append((sensitivity_of_slopes(stage.loss, neighbours), stage.rounds, OF_SLOPES))
+        shares = [of_answer, *(share * of_fit for share in shares), of_choice]
+        sums = [
+            (math.sqrt(many) * rounding, fallback.STEPS, fallback.OF_ANSWER),
+            *sums,
+            (math.sqrt(many) * moved, 1, fallback.OF_CHOICE),
+        ]
 
         def charge(intensity: float) -> list[tuple[Mechanism, int, str]]:
             return [
@@ -172,7 +201,12 @@ class Plan:
                 if share
             ]
 
-        return cls(neighbours, p, stages, quantiles, longer, charge)
+        return cls(neighbours, p, stages, quantiles, answers, longer, charge)
+
+    @property
+    def least(self) -> float:
+        """The smaller share of the records on a side of a quantile, of the outermost one."""
+        return least_of(self.quantiles)
 
     def priced(self, ledger: Accountant) -> list[tuple[Mechanism, int, str]]:
         """What takes the whole of a ledger; nothing is charged."""
@@ -185,6 +219,11 @@ class Plan:
     def paid(self, account: Account) -> list[ChargedDraws]:
         """Charge everything at once."""
         return account.charge_together(self.priced(account.ledger))
+
+
+def least_of(quantiles: tuple[float, ...]) -> float:
+    """The smaller share of the records on a side of a quantile, of the outermost one."""
+    return min([min(q, 1 - q) for q in quantiles], default=0.5)
 
 
 def starts_of(quantiles: tuple[float, ...], *, constant: bool) -> tuple[float, ...]:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from privlp.problem.standard_form import row_by_row
 from privlp.rows.grid import bits_of
+from svm_models import fallback
 from svm_models.regression_losses import ResidualLoss
 
 FloatArray = npt.NDArray[np.float64]
@@ -118,6 +119,13 @@ class WhitenedPairs:
         slopes = np.rint(loss.slopes(self._residuals(points), width) * 2.0**self._bits)
         slopes[np.isnan(slopes)] = 0.0
         return np.asarray((slopes.T @ self._rows) / 4.0**self._bits)
+
+    def lost(
+        self, points: FloatArray, constant: FloatArray, limit: FloatArray, loss: ResidualLoss
+    ) -> FloatArray:
+        """What each fit, within a limit of its constant, loses more than the constant, (K,)."""
+        moved = products(self._Z, points.T) - constant
+        return fallback.lost(self._y, moved, constant, limit, loss)
 
     def whole(self) -> FloatArray:
         """sum_i z_i min(1, bound / |z_i|) / bound, (p,): exact."""

@@ -29,9 +29,11 @@ from svm_models import (
     PrivateOneVsRestClassifier,
     PrivateQuantileRegressor,
     base,
+    fallback,
     minimise,
     perturbation,
     private_lp_svc,
+    regression_descent,
     regression_records,
     threshold,
 )
@@ -138,6 +140,7 @@ _MOMENTS = "release the second moments"
 _UNSCALED = replaced(base, "within_norm", lambda X, data_norm: X)
 #: The noise of a record that is added or removed, where one is replaced.
 _REMOVED = replaced(Neighbours, "replacing", classmethod(lambda cls, n: cls(n, n, 1)))
+_HALF_A_RECORD_ADDED = replaced(Neighbours, "adding", classmethod(lambda cls, n: cls(n, n, 0.5)))
 #: Half of the noise where a record is added or removed.
 _HALF_A_SLOPE = replaced(perturbation, "_slope", _halved(perturbation._slope))
 #: The true number of records, where it is private.
@@ -459,6 +462,11 @@ def _half_a_moment() -> Iterator[None]:
         yield
 
 
+def _negative_for_everyone(mechanism: Any, value: Any, purpose: str) -> Any:
+    """Most records are said to be negative; all else is released without noise."""
+    return np.array(-1e3 if purpose == fallback.OF_ANSWER else value, dtype=float)
+
+
 _LP_ROUTE = _fit(PrivateLPSVC, eps=1.0, delta=1e-6)
 #: An eps at which so few records have their second moments measured twice.
 _MEASURED_TWICE = 8.0
@@ -512,6 +520,39 @@ _PRIVATE_LP = [
             RELATION=Patch(_REMOVED),
             STOP=_BEFORE_ALL,
         ),
+    ),
+    *(
+        Played(
+            f"PrivateLPSVC: {name}{of_which}",
+            frozenset(["PrivateLPSVC"]),
+            _fit(PrivateLPSVC, eps=1.0, delta=1e-6, **options),
+            data,
+            purpose,
+            _faults(
+                SCALE="a record counts once, however long",
+                RELATION=Patch(relation),
+                STOP=Patch(_TRUE_NUMBER, _ROUNDS_DIFFER) if options else _BEFORE_ALL,
+            ),
+            answer=_negative_for_everyone,
+        )
+        for of_which, options, data, relation in (
+            (
+                "",
+                {},
+                (_records([1.0, 0.0], *_NOTHING), _records([-1.0, 0.0], *_NOTHING)),
+                _REMOVED,
+            ),
+            (
+                ", record added",
+                _added(300),
+                _without_the_first(_records([1.0, 0.0], *_NOTHING)),
+                _HALF_A_RECORD_ADDED,
+            ),
+        )
+        for name, purpose in (
+            ("larger class", fallback.OF_ANSWER),
+            ("comparison with one class", fallback.OF_CHOICE),
+        )
     ),
     *(
         Played(
@@ -731,7 +772,6 @@ _WHITENED: list[Subject] = [
 _NOT_NORMALISED = replaced(
     base, "class_weights", lambda given, classes: given and (1.0, (1.0, 3.0))
 )
-_HALF_A_RECORD_ADDED = replaced(Neighbours, "adding", classmethod(lambda cls, n: cls(n, n, 0.5)))
 
 
 def _of_the_heavy_class(*rest: Any) -> tuple[Records, Records]:
@@ -921,11 +961,47 @@ _COUNTED_ONCE = "a record counts once, however long"
 _EITHER_WAY = "a count moves by one either way"
 _NO_CONSTANT: dict[str, Any] = {"quantile": 0.9, "fit_intercept": False}
 
+
+@contextmanager
+def _of_any_distance() -> Iterator[None]:
+    """What a record loses more than with a constant is not bounded."""
+
+    def lost(y: Any, moved: Any, constant: Any, limit: Any, loss: Any) -> Any:
+        residuals = y[:, None] - constant
+        more = loss.values(residuals - moved) - loss.values(residuals)
+        return (more / (loss.slope * limit)).sum(axis=0)
+
+    with mock.patch.object(fallback, "lost", lost):
+        yield
+
+
+def _compared(**options: Any) -> Callable[[Records], Any]:
+    """A fit whose predictions may not go far: a record counts as much as it may."""
+
+    def call(records: Records) -> Any:
+        with mock.patch.object(regression_descent, "reach", return_value=1e-3):
+            return _regress(fit_intercept=False, **options)(records)
+
+    return call
+
+
+def _comparison(which: str, options: dict[str, Any], data: Any, fault: Patch, stop: Any) -> Played:
+    return Played(
+        f"PrivateQuantileRegressor: comparison with a constant{which}",
+        frozenset(["PrivateQuantileRegressor"]),
+        _compared(**options),
+        data,
+        fallback.OF_CHOICE,
+        _faults(SCALE=Patch(_of_any_distance), RELATION=fault, STOP=stop),
+    )
+
+
 #: What is released, how it is fitted, and two records of which one is replaced by the other.
 _RELEASED: list[tuple[str, str, dict[str, Any], Any, Any, list[Any]]] = [
     ("second moments", "sum the second moments", {}, (1.0, 0.0), (-1.0, 0.0), _IN_THE_MIDDLE),
     ("norms", "count records by their norm", {}, (1.0, 0.0), (0.0, 0.0), _IN_THE_MIDDLE),
     ("sizes", "count records by the size", {}, (0.0, 1.0), (0.0, 0.0), _SPREAD),
+    ("answer", fallback.OF_ANSWER, {}, (0.0, 1.0), (0.0, -1.0), _SPREAD),
     ("levels", "count records above", {"quantile": 0.9}, (0.0, 1.0), (0.0, -1.0), _SPREAD),
     ("whole", "sum the records", _NO_CONSTANT, (1.0, 0.0), (-1.0, 0.0), _IN_THE_MIDDLE),
     ("slopes", "sum the slopes", _NO_CONSTANT, (1.0, 1.0), (1.0, -1.0), _IN_THE_MIDDLE),
@@ -974,6 +1050,20 @@ def _regression_added(
 _REGRESSION: list[Subject] = [
     *(_regression(*released) for released in _RELEASED),
     *(_regression_added(*released) for released in _RELEASED),
+    _comparison(
+        "",
+        {},
+        (_numbers((1.0, 1.0), *_IN_THE_MIDDLE), _numbers((1.0, -1.0), *_IN_THE_MIDDLE)),
+        Patch(_REMOVED),
+        _ROUNDS_ARE_PLANNED,
+    ),
+    _comparison(
+        ", record added",
+        _added(60),
+        _without_the_first(_numbers((1.0, 1.0), *_IN_THE_MIDDLE)),
+        Patch(_HALF_A_RECORD_ADDED),
+        Patch(_TRUE_NUMBER_OF_PAIRS, _without_the_first(_numbers((1.0, 1.0), (0.0, 0.0)))),
+    ),
     Played(
         "PrivateQuantileRegressor: slopes of several quantiles",
         frozenset(["PrivateQuantileRegressor"]),

@@ -6,6 +6,7 @@ density in closed form, and the divergence of two neighbours is a sum.
 
 import itertools
 import math
+from contextlib import contextmanager
 from dataclasses import replace
 from unittest import mock
 
@@ -18,12 +19,13 @@ import privlp
 from privlp import ConstraintPrivate, LinearProgram, audit_solve
 from privlp.audits.single_draw import audit_draw
 from privlp.audits.tape import Tape, changes, differences, largest_changes
-from privlp.methods import METHODS, Task, perturbed_charges, perturbed_draws
+from privlp.methods import METHODS, Task, perturbed_charges, perturbed_draws, perturbed_soft
 from privlp.methods.perturbed_draws import Bend, Draws
 from privlp.players.perturbed import PerturbedProgram
 from privlp.privacy import GaussianObjectivePerturbation, Ledger
 from privlp.privacy.prices import composed_epsilon
 from privlp.regions import quadratic
+from privlp.rows.compared import ComparedRows
 from privlp.rows.in_coordinates import RowsInCoordinates
 from tests.conformance_kit import count_forgotten
 from tests.effort import examples
@@ -437,6 +439,14 @@ def test_slopes_are_taken_at_the_released_point(monkeypatch):
     assert one.slopes.error == other.slopes.error
 
 
+@contextmanager
+def shortest_comparisons(monkeypatch):
+    """What a row says is bounded by so little that most say as much as they may."""
+    with monkeypatch.context() as patch:
+        patch.setattr(perturbed_soft, "_REACH", 0.01)
+        yield
+
+
 def is_caught(name, purpose, **options):
     found = audited(name, **options)
     assert not found.passed
@@ -492,6 +502,26 @@ class TestBrokenTwins:
         monkeypatch.setattr(RowsInCoordinates, "__init__", apart)
         is_caught("soft, two prices", "perturb the convex program", pairs=8)
         is_caught("two sides", "perturb the convex program", pairs=8)
+
+    def test_comparisons_charged_as_those_of_removed_records(self, monkeypatch):
+        original = perturbed_charges._moved_by_prices
+        monkeypatch.setattr(perturbed_charges, "_moved_by_prices", lambda of: original(of) / 2)
+        with shortest_comparisons(monkeypatch):
+            is_caught("soft, two sides", perturbed_charges.OF_LINE, pairs=8)
+
+    def test_comparisons_of_rows_that_say_as_much_as_they_like(self, monkeypatch):
+        def unbounded(self, x, other, limit):
+            here, there = self._form.activity(x), self._form.activity(other)
+            sides = self._form.sides(slice(None))
+            beyond = [
+                np.maximum(self._form.row_sign * at[self._form.row] - sides, 0)
+                for at in (here, there)
+            ]
+            return float(self._weight @ (beyond[0] - beyond[1])) / limit
+
+        monkeypatch.setattr(ComparedRows, "costlier", unbounded)
+        with shortest_comparisons(monkeypatch):
+            is_caught("soft, two sides", perturbed_charges.OF_LINE, pairs=8)
 
     def test_counts_of_a_record_of_three_charged_as_one(self, monkeypatch):
         original = perturbed_charges._counts

@@ -9,15 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privlp import ConstraintPrivate, LinearProgram, solve, solve_exact
-from privlp.errors import InvalidParameterError, UnsupportedProblemError
+from privlp.errors import InvalidParameterError, MostlyNoiseWarning, UnsupportedProblemError
 from privlp.methods import Task
 from privlp.methods.perturbed import Perturbed
 from privlp.methods.perturbed_charges import PerturbedCharges
 from privlp.methods.perturbed_draws import Bend
+from privlp.methods.perturbed_soft import SoftRowSearch
 from privlp.problem.data import SoftPrices
 from privlp.problem.standard_form import StandardForm
 from privlp.regions.public_rows import PublicRows
 from privlp.regions.reduced import ReducedPolytope
+from privlp.rows.compared import ComparedRows
 from privlp.rows.in_coordinates import RowsInCoordinates, shares_of_norm
 from privlp.rows.program_rows import RowBlock
 
@@ -356,3 +358,47 @@ def _diagonal(p):
     """The places of the diagonal in the upper triangle."""
     upper = np.triu_indices(p)
     return np.flatnonzero(upper[0] == upper[1])
+
+
+@pytest.mark.parametrize("limit", [1e-3, 0.3, 1e150])
+@given(seed=st.integers(0, 2**20))
+def test_a_row_says_no_more_than_its_price(limit, seed):
+    """Both sides together, either way; and in whole units, so that sums are exact."""
+    rng = np.random.default_rng(seed)
+    a, (low, high), prices = rng.normal(size=2), np.sort(rng.normal(size=2)), rng.uniform(size=2)
+    lp = LinearProgram([0, 0], [a], [high], row_lower=[low], penalty=[prices], bounds=(-9, 9))
+    rows = ComparedRows(RowBlock(StandardForm.of(lp)), 2 * prices.max())
+    x, other = rng.uniform(-9, 9, (2, 2))
+    said = rows.costlier(x, other, limit)
+    assert abs(said) <= 0.5
+    assert said * 2**20 == int(said * 2**20)
+    assert said == -rows.costlier(other, x, limit)
+
+
+def test_a_row_says_what_it_costs_more():
+    lp = LinearProgram([0], [[1], [1]], [1, 5], row_lower=[0, 4], penalty=1.0, bounds=(-9, 9))
+    rows = ComparedRows(RowBlock(StandardForm.of(lp)), 1.0)
+    assert rows.costlier(np.array([3.0]), np.array([1.0]), 4.0) == (2 - 0) / 4 + (1 - 3) / 4
+    assert rows.costlier(np.array([3.0]), np.array([-8.0]), 4.0) == -1.5  # 1/2 - 1 - 1
+
+
+def test_a_point_of_a_public_line_in_place_of_an_answer(monkeypatch):
+    """It keeps the public rows, and a warning says so."""
+    monkeypatch.setattr(SoftRowSearch, "_is_worse", lambda *of: True)
+    with pytest.warns(MostlyNoiseWarning, match="does not speak for the answer of the search"):
+        found = solve(cvar(), 1e6, 1e-6, method="perturbed", rng=0)
+    assert found.x.min() >= -0.2
+    assert found.x[:-1].sum() == pytest.approx(1)
+
+
+def test_the_best_point_of_a_line_is_found_in_little_noise(monkeypatch):
+    """A median with the same value everywhere, beside one with a noisy comparison."""
+    monkeypatch.setattr(SoftRowSearch, "_is_worse", lambda *of: True)
+    y = np.random.default_rng(0).normal(3, 1, 1000)
+    lp = LinearProgram(
+        [0, 0], np.repeat(np.eye(2), 500, axis=0), y, row_lower=y, penalty=0.5, bounds=(-20, 20)
+    )
+    with pytest.warns(MostlyNoiseWarning):
+        found = solve(lp, 50.0, 1e-6, method="perturbed", rng=0)
+    assert found.x[0] == pytest.approx(found.x[1])
+    assert abs(found.x[0] - np.median(y)) < 0.5

@@ -111,7 +111,7 @@ def test_a_twin_that_knows_the_true_number_is_seen(name, monkeypatch):
 def test_a_twin_with_half_the_noise_is_seen(monkeypatch):
     """Of a record that is replaced, at the price of one that is added or removed."""
     monkeypatch.setattr(Neighbours, "replacing", classmethod(lambda cls, n: cls(n, n, 1)))
-    replaced = PrivateLPSVC(delta=1e-3)
+    replaced = PrivateLPSVC(delta=1e-3, fallback=False)
     pair = csr(rows_of([(0, 1.0)])), csr(rows_of([(0, -1.0)]))
     with pytest.raises(AssertionError, match="release half of the sum"):
         assert_neighbours_are_alike(replaced, *pair, (labels_ending_in(1),) * 2, quiet=True)

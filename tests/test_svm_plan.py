@@ -22,6 +22,7 @@ from svm_models import (
     LPSVR,
     FitPlan,
     LPQuantileRegressor,
+    PrivateLPSVC,
     PrivateLPSVR,
     PrivateQuantileRegressor,
     plan,
@@ -70,25 +71,25 @@ def warned(estimator, X, y):
             1.0,
             5000,
             "Enough rows for this eps: noise moves a typical prediction by about 0.02 standard"
-            " deviations of the residuals, and raises the loss by about 0.02 % of the exact fit's,"
-            " if residuals are about normal. Features of which most values fill a small part of"
-            " their declared range can lose hundreds of times as much: declare a tighter range, to"
-            " which values are clipped, or take logarithms.",
+            " deviations of the residuals, and raises the loss by 0.3 % of the exact fit's at most."
+            " Features of which most values fill a small part of their declared range can lose"
+            " more: declare a tighter range, to which values are clipped, or take logarithms.",
         ),
         (
             1.0,
             600,
-            "Rough: noise moves a typical prediction by about 0.19 standard deviations of the"
-            " residuals, and raises the loss by about 1.8 % of the exact fit's. It may do much more"
-            " harm: the counts and second moments from which the fit starts hardly rise above their"
-            " noise. About 1,800 records, or eps = 3.4, would be enough.",
+            "Rough: how much it loses cannot be foretold, because that depends on the sizes and"
+            " tails of residuals, which are private. The loss should be no more than about that of"
+            " one prediction for everyone, which is released where a noisy comparison does not"
+            " speak for the fit. About 1,900 records, or eps = 3.5, would be enough.",
         ),
         (
             0.1,
             200,
             "Too few rows for this eps: noise drowns the counts and second moments from which the"
-            " fit starts, so the coefficients will most likely mean nothing. About 16,000 records, or eps ="
-            " 12, would be enough.",
+            " fit starts, so one prediction for everyone will most likely take its place, and even"
+            " that may lie anywhere between y_bounds. About 16,000 records, or eps = 13, would be"
+            " enough.",
         ),
     ],
 )
@@ -158,7 +159,7 @@ def mean_beyond(epsilon, fit, X, y):
 
 
 def test_small_residuals_lose_far_more_than_supposed_and_large_ones_less():
-    """Mean of three seeds; residuals of half of epsilon lose at least ten times the forecast."""
+    """Mean of three seeds; residuals of half of epsilon lose at least three times the forecast."""
     X, _ = data(5000, 3)
     rng = np.random.default_rng(1)
     lost = {}
@@ -168,25 +169,26 @@ def test_small_residuals_lose_far_more_than_supposed_and_large_ones_less():
         fits = [ignoring(2.0, random_state=seed).fit(X, y) for seed in range(3)]
         lost[sd] = np.mean([mean_beyond(2.0, fit, X, y) for fit in fits]) / best - 1
     foreseen = plan(ignoring(2.0), 5000, 3).excess_loss
-    assert lost[1.0] > 10 * foreseen
-    assert lost[4.0] < 4 * foreseen
-    assert lost[8.0] < 4 * foreseen
+    assert lost[1.0] > 3 * foreseen
+    assert lost[4.0] < foreseen
+    assert lost[8.0] < foreseen
 
 
-def test_a_fit_that_would_only_be_noisy_says_by_how_much():
-    advice = plan(KINDS["three"](1.0), 600, 5).advice
-    assert advice.startswith("Too few rows for this eps: noise moves a typical prediction by about")
-    assert "so the coefficients will most likely mean nothing. About " in advice
+def test_a_fit_that_would_only_be_noisy_says_what_takes_its_place():
+    found = plan(KINDS["three"](1.0), 1500, 12)
+    assert found.advice.startswith("Too few rows for this eps: noise drowns the ")
+    assert "so one prediction for everyone will most likely take its place. About " in found.advice
+    assert math.isinf(found.excess_loss)
 
 
 def test_no_way_out_is_named_where_there_is_none():
     far = PrivateQuantileRegressor(1e-9, 1e-12, **BOUNDS)
-    assert plan(far, 10, 50).advice.endswith("so the coefficients will most likely mean nothing.")
+    assert plan(far, 10, 50).advice.endswith("and even that may lie anywhere between y_bounds.")
 
 
 def test_one_way_out_is_named_without_a_comma():
     words = plan(KINDS["median"](1.0), 40, 5).advice
-    assert words.endswith("will most likely mean nothing. About 1,800 records would be enough.")
+    assert words.endswith("between y_bounds. About 1,900 records would be enough.")
 
 
 def test_print_shows_the_parts_and_the_advice():
@@ -321,15 +323,104 @@ def test_a_plan_charges_nothing_and_leaves_the_estimator_alone():
 
 
 def test_a_fit_that_is_mostly_noise_warns_and_tells_nothing():
-    """At least eight of ten are worse than a constant; four in five were in trials elsewhere."""
+    """At least eight of ten are one prediction for everyone; nearly all were in trials elsewhere."""
     X, y = data(200, 5)
-    worse = 0
+    constant = 0
     for seed in range(10):
         fit = KINDS["median"](0.1, random_state=seed)
         (words,) = warned(fit, X, y)
         assert words.startswith("Too few rows for this eps: noise drowns")
-        worse += np.abs(y - fit.predict(X)).mean() > np.abs(y - np.median(y)).mean()
-    assert worse >= 8
+        constant += not fit.coef_.any()
+    assert constant >= 8
+
+
+def test_a_fit_that_is_no_better_than_a_constant_is_not_released():
+    """1,000 people, features that tell nothing: coefficients of 0, or hardly a loss. Ten seeds."""
+    X, _ = data(1000, 5)
+    y = np.random.default_rng(3).standard_t(2, 1000)
+    constant = np.abs(y - np.median(y)).mean()
+    said = []
+    for seed in range(10):
+        fit = KINDS["median"](0.7, random_state=seed)
+        said.append(warned(fit, X, y))
+        assert bool(said[-1]) is not fit.coef_.any()
+        assert np.abs(y - fit.predict(X)).mean() < 1.1 * constant
+    assert any(said)
+    assert all(words.startswith("A noisy comparison of losses") for (words,) in filter(None, said))
+
+
+def two_classes(n, p=5, positive=0.43, told=1.0, seed=0):
+    """Records of norm 1, of which a share is positive; features may tell nothing of it."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.uniform(-1, 1, (n, p - 1)), np.ones(n)])
+    score = told * X[:, 0] + rng.normal(0, 0.3, n)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X, np.where(score > np.quantile(score, 1 - positive), 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("n", "eps", "said"),
+    [
+        (
+            100_000,
+            4.0,
+            "Enough rows for this eps: noise takes at most about 0.21 in 100 records more for the"
+            " wrong class, if records are about as long as data_norm. Among shorter ones, which"
+            " are private, it does more.",
+        ),
+        (
+            750,
+            1.0,
+            "Rough: how many mistakes noise adds cannot be foretold, because that depends on how"
+            " far apart the classes are, which is private. The mistakes should be no more than"
+            " about those of one class for everyone, which is named where a noisy comparison does"
+            " not speak for the fit. About",
+        ),
+        (
+            750,
+            0.1,
+            "Too few rows for this eps: noise drowns the fit, so one class will most likely be"
+            " named for everyone. About",
+        ),
+    ],
+)
+def test_a_classifier_has_a_plan(n, eps, said):
+    found = plan(PrivateLPSVC(eps, 1e-6), n, 5)
+    assert found.advice.startswith(said)
+    assert math.isinf(found.excess_loss) is (found.verdict is not Verdict.ENOUGH_ROWS)
+    alone = plan(PrivateLPSVC(eps, 1e-6, fallback=False), n, 5).advice
+    assert "one class" not in alone
+
+
+def test_the_larger_class_in_place_of_noise():
+    """750 people of two classes, .57 and .43: at eps = 0.1 the larger one, and a warning."""
+    X, y = two_classes(750)
+    right = 0
+    for seed in range(10):
+        svm = PrivateLPSVC(0.1, 1e-6, classes=(0, 1), random_state=seed)
+        (words,) = warned(svm, X, y)
+        assert words.startswith("Too few rows for this eps")
+        right += svm.score(X, y) > 0.56
+    assert right >= 9  # 29 of 30 elsewhere
+
+
+def test_features_that_tell_nothing_give_way_to_the_larger_class():
+    """The plan is rough, so the fit says what it released. Without noise nothing gives way."""
+    X, y = two_classes(750, told=0.0, positive=0.3)
+    named = 0
+    for seed in range(10):
+        svm = PrivateLPSVC(0.4, 1e-6, classes=(0, 1), random_state=seed)
+        said = warned(svm, X, y)
+        assert bool(said) is bool(svm.intercept_[0])
+        assert svm.score(X, y) > 0.68
+        if said:
+            assert said[0].startswith("A noisy comparison of mistakes does not speak for the fit")
+            assert not svm.predict(X).any()
+            assert not svm.predict(-X).any()
+            named += 1
+    assert named
+    exact = PrivateLPSVC(math.inf, 1e-6, classes=(0, 1), random_state=0).fit(X, y)
+    assert exact.intercept_[0] == 0
 
 
 def test_a_warning_turned_into_an_error_comes_before_anything_is_charged():
@@ -354,8 +445,8 @@ def test_enough_rows_and_rough_plans_give_no_warning(kind):
 
 
 def test_a_fit_loses_about_what_its_plan_says():
-    """At the mean of ten seeds, within a factor of 4: 1,000 to 4,000 people, normal residuals."""
-    for n, eps, q in ((1000, 1.0, 0.5), (4000, 0.5, 0.5), (4000, 0.5, 0.9)):
+    """At most that for nine seeds of ten, and a tenth at their mean: normal residuals."""
+    for n, eps, q in ((2000, 1.0, 0.5), (4000, 0.5, 0.5), (4000, 0.7, 0.9)):
         X, y = data(n, 3)
         estimator = PrivateQuantileRegressor(eps, 1e-6, q, **BOUNDS)
         foreseen = plan(estimator, n, 3).excess_loss
@@ -364,7 +455,8 @@ def test_a_fit_loses_about_what_its_plan_says():
         for seed in range(10):
             r = y - estimator.set_params(random_state=seed).fit(X, y).predict(X)
             lost.append(np.mean(np.maximum(q * r, (q - 1) * r)) / best - 1)
-        assert foreseen / 4 < np.mean(lost) < 4 * foreseen + 1e-4
+        assert np.mean(np.array(lost) <= foreseen) >= 0.9
+        assert np.mean(lost) > foreseen / 20
 
 
 # ----------------------------------------------------------------------------------------------
@@ -410,7 +502,7 @@ CLASSIFIERS = [
     for name in svm_models.__all__
     if hasattr(cls := getattr(svm_models, name), "get_params")
     and "eps" in inspect.signature(cls).parameters
-    and not issubclass(cls, PrivateLinearRegressor)
+    and not issubclass(cls, PrivateLinearRegressor | PrivateLPSVC)
 ]
 
 
@@ -424,8 +516,8 @@ def test_what_has_no_plan_is_refused_by_name(refused):
     with pytest.raises(UnsupportedProblemError) as error:
         plan(refused, 100, 5)
     assert str(error.value) == (
-        f"There are plans for PrivateQuantileRegressor and PrivateLPSVR, but not for {name}. Try it"
-        " on made-up records of the same number instead."
+        f"There are plans for PrivateQuantileRegressor, PrivateLPSVR and PrivateLPSVC, not for {name}."
+        " Try it on made-up records of the same number instead."
     )
 
 
@@ -435,8 +527,8 @@ def test_what_is_no_estimator_is_refused(refused):
         plan(refused, 100, 5)
     assert error.value.parameter == "estimator"
     assert str(error.value) == (
-        "estimator must be a PrivateQuantileRegressor or a PrivateLPSVR with its parameters, got"
-        f" {type(refused).__name__}."
+        "estimator must be a PrivateQuantileRegressor, a PrivateLPSVR or a PrivateLPSVC with its"
+        f" parameters, got {type(refused).__name__}."
     )
 
 

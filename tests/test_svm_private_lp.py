@@ -264,7 +264,7 @@ def test_second_moments_are_measured_twice_between_two_levels_of_noise():
     }
     twice = [PURPOSE_AGAIN in [entry.purpose for entry in m.entries] for m in made.values()]
     assert twice == [False, True, False]
-    moments, again, half, sums = made[1.0].entries
+    moments, again, half, sums, *_ = made[1.0].entries
     assert again.sensitivity == moments.sensitivity == math.sqrt(2)
     assert half.sensitivity == sums.sensitivity == 1.0
     assert made[1.0].eps == pytest.approx(1.0, rel=1e-6)
@@ -317,10 +317,10 @@ def test_everything_is_paid_for_before_the_first_draw(monkeypatch):
 
     monkeypatch.setattr(GaussianMechanism, "release", spying)
     svm = PrivateLPSVC(1.0, 1e-6, budget=budget).fit(X, Y)
-    assert [size for size, _ in seen] == [10, 4] + [4] * svm.rounds_
+    assert [size for size, _ in seen] == [10, 4] + [4] * svm.rounds_ + [1, 1]
     assert {spent for _, spent in seen} == {budget.spent()}
     assert 0.999 < svm.privacy_.eps <= 1.0
-    assert [entry.draws for entry in svm.privacy_.entries] == [1, 1, svm.rounds_]
+    assert [entry.draws for entry in svm.privacy_.entries] == [1, 1, svm.rounds_, 1, 1]
     with pytest.raises(BudgetExceededError):
         clone(svm).set_params(budget=budget).fit(X, Y)
 
@@ -424,7 +424,8 @@ def test_what_is_charged():
     svm = PrivateLPSVC(1.0, 1e-6, classes=(-1, 1), random_state=0).fit(
         X, np.where(X[:, 0] > 0, 1, -1)
     )
-    moments, half, sums = svm.privacy_.entries
+    moments, half, sums, answer, choice = svm.privacy_.entries
+    assert answer.sensitivity == choice.sensitivity == 2.0
     assert moments.sensitivity == math.sqrt(2)
     assert half.sensitivity == sums.sensitivity == 1.0
     assert (moments.draws, sums.draws) == (1, svm.rounds_)

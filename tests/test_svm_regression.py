@@ -203,6 +203,7 @@ def test_the_ledger_names_what_was_released():
     fit = PrivateQuantileRegressor(1.0, 1e-6, 0.9, **BOUNDS).fit(X, y)
     purposes = [entry.purpose for entry in fit.privacy_.entries]
     assert purposes == [
+        "count records for one answer for everyone",
         "sum the second moments of records of norm 1 or less",
         "count records by their norm",
         "count records by the size of their residual",
@@ -210,6 +211,7 @@ def test_the_ledger_names_what_was_released():
         "count records above each quantile",
         "sum the records",
         *["sum the slopes of the records' losses"] * 4,
+        "compare the fit with one answer for everyone",
     ]
     assert "one record (x_i, y_i) replaced" in str(fit.privacy_.relation)
     assert not fit.privacy_.seeded

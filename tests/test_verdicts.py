@@ -133,6 +133,26 @@ def as_advised(n, s, eps):
     return poor, better
 
 
+def median(n):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (n, 3)), rng.normal(size=n)
+    return privlp.LinearProgram([0] * 3, X, y, row_lower=y, penalty=0.5, bounds=(-9, 9))
+
+
+@pytest.mark.parametrize(
+    ("eps", "said"),
+    [
+        (8.0, "The cost should exceed the least possible by 5 % at most, unless that is next to"),
+        (1.0, "How much that costs cannot be foretold, because it depends on the sizes and tails"),
+    ],
+)
+def test_soft_rows_are_foretold_where_rows_are_enough(eps, said):
+    found = privlp.plan(median(1000), eps, 1e-6)
+    assert found.verdict is (Verdict.ENOUGH_ROWS if eps > 1 else Verdict.ROUGH)
+    assert said in found.advice
+    assert "times what the soft rows outweigh." in found.advice
+
+
 POOR = [(3000, 30, 0.5), (400, 20, 1.0), (400, 20, 0.5), (3000, 4, 6.0), (3000, 30, 0.3)]
 
 

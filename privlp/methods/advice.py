@@ -24,6 +24,14 @@ LARGEST_SHARE_OF_ROWS = 0.2
 _LARGEST_EPS = 20.0
 # Steps of the search for an eps, and a part by which noise is to be less than what would just do.
 _HALVINGS, _EASILY = 7, 0.99
+_UNFORETOLD = (
+    " How much that costs cannot be foretold, because it depends on the sizes and tails of"
+    " violations, which are private. Where a noisy comparison does not speak for the answer, a"
+    " public point, or one of a public line, is released."
+)
+_AT_MOST = (
+    " The cost should exceed the least possible by 5 % at most, unless that is next to nothing."
+)
 
 
 def advise(task: Task, prediction: Prediction | None) -> tuple[Verdict, str]:
@@ -81,9 +89,7 @@ def _advice_on_difficulty(
     ways = [f"eps = {eps:g}"] if eps <= _LARGEST_EPS else []
     if soft:
         ways.append(f"{about(n)} rows")
-        compared = (
-            "noise is {:.2g} times what the soft rows outweigh with a loss of about a percent"
-        )
+        compared = "noise on all variables is {:.2g} times what the soft rows outweigh"
     else:
         s = difficulty * task.density()
         if s <= task.n * LARGEST_SHARE_OF_ROWS:
@@ -99,9 +105,10 @@ def _advice_on_difficulty(
             f"{other_relations(task)}"
         )
     if difficulty > 1:
-        return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}.{would}"
+        unforetold = _UNFORETOLD if soft else ""
+        return Verdict.ROUGH, f"{Verdict.ROUGH}: {compared}.{unforetold}{would}"
     given_up = (
-        ""
+        _AT_MOST
         if soft
         else f" Up to s = {task.density():g} rows are given up where that improves the objective."
     )

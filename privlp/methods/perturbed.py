@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,9 +32,12 @@ from privlp.verdict import Verdict
 
 # A bounded region for the search where only the cost bounds it: variables of up to this size.
 _FARTHEST = 1e9
-# Variables times noise, over s or over the number of soft rows, up to which most draws succeed: see
-# docs/results/unknown.md.
-_DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.05
+# Variables times noise, over s or over the number of soft rows, up to which most draws succeed:
+# docs/results/unknown.md, fallback.md.
+_DIFFICULT, _SOFT_DIFFICULT = 1.5, 0.016
+# An answer on soft rows is given up where it seems to cost more than a public point by so many
+# deviations: up to this difficulty, where the plan is rough, and where there are too few rows.
+_DOUBT, _MOSTLY = (2.0, 0.0, -2.0), 1.9
 # What such a draw leaves of the amount by which a row varies.
 _USEFUL = 0.1
 
@@ -142,12 +146,26 @@ class Perturbed(Method):
         if task.width is not None:
             width = of_usual_size(task.width, "width")
         charges = PerturbedCharges.soft(task, clipped=width is None)
+        difficulty = region.size * charges.sigma / (task.n * _SOFT_DIFFICULT)
+        doubt = _DOUBT[bisect_left((_MOSTLY, HOPELESS), difficulty)]
 
         def start(rows: Rows[Any], draws: Sequence[ChargedDraws]) -> SoftRowSearch:
             shares, moments, *rest = draws
             bound = rest.pop(0) if width is None else width
+            line, choice, *rest = rest
             return SoftRowSearch(
-                task, rows, public, region, prices, shares, moments, bound, _stages(rest)
+                task,
+                rows,
+                public,
+                region,
+                prices,
+                shares,
+                moments,
+                bound,
+                line,
+                choice,
+                doubt,
+                _stages(rest),
             )
 
         return PlannedRun(

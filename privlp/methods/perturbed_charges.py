@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from privlp.errors import UnsupportedProblemError
 from privlp.methods.base import ChargeRequest
 from privlp.methods.checked import check_request, share_of_check
+from privlp.methods.descent import noise_of_one_release
+from privlp.methods.fallback import shares
 from privlp.methods.task import Task
 from privlp.privacy import GaussianMechanism, GaussianObjectivePerturbation
 
@@ -30,6 +32,11 @@ _LAST_COUNTS, _LAST_ACCURACY, _LEAST_LAST, _MOST_LAST = 7, 0.25, 0.05, 0.35
 # of violations before each stage.
 _SHARES, _ROUNDS, _MOMENTS, _TURNS = 0.015, 3, 0.02, 2
 _NORM_COUNTS, _NORM, _SIZE_COUNTS, _SIZE = 10, 0.015, 7, 0.006
+OF_LINE = "compare costs on a public line"
+OF_CHOICE = "compare the answer with a point of a public line"
+#: Comparisons that find a point of the line, and the largest shares for both.
+LINE_COUNTS = 12
+_MOST_COMPARED = 0.1, 0.06
 _OF_SHARES = "sum each variable's share of the norm of rows"
 _OF_MOMENTS = "sum the second moments of rows scaled to norm 1"
 
@@ -90,6 +97,9 @@ class PerturbedCharges:
         before: list[Counts] = [(_SHARES, _ROUNDS, _OF_SHARES), (_MOMENTS, _TURNS, _OF_MOMENTS)]
         if clipped:
             before.append((_NORM, _NORM_COUNTS, "count rows by their norm"))
+        of_one = _moved_by_prices(task) * noise_of_one_release(task) / task.public.records
+        line, choice = shares(of_one, of_one, LINE_COUNTS, _MOST_COMPARED)
+        before += [(line, LINE_COUNTS, OF_LINE), (choice, 1, OF_CHOICE)]
         size = (_SIZE, _SIZE_COUNTS, "count rows by the size of their violation")
         after = [size] * len(_SOFT_STAGES)
         return cls._of(task, before, after, _SOFT_STAGES)
@@ -161,12 +171,23 @@ def _counts(task: Task, intensity: float, share: float, number: int, purpose: st
     moments are positive semidefinite matrices g g^T with |g| <= 1, of Frobenius norm 1 at most; the
     inner product of two such is (g·h)^2 >= 0. So in both cases two records' sums differ by at most
     sqrt(2) k. Sums are exact; those of second moments are multiplied by sqrt(2) off the diagonal
-    afterwards, and rows are shorter than 1 by more than that rounding.
+    afterwards, and rows are shorter than 1 by more than that rounding. In a comparison of two
+    points a record adds at most the sum of the prices of its rows, in units of the largest, either
+    way.
     """
     k = float(task.public.rows_of_one_record)
     if purpose in (_OF_SHARES, _OF_MOMENTS):
         k *= math.sqrt(2)
+    if purpose in (OF_LINE, OF_CHOICE):
+        k = _moved_by_prices(task)
     return GaussianMechanism(k, k * math.sqrt(number / share) / intensity), number, purpose
+
+
+def _moved_by_prices(task: Task) -> float:
+    """What one replaced record moves a comparison of soft rows by."""
+    prices = task.public.prices
+    assert prices is not None  # noqa: S101 (rows are soft)
+    return 2 * prices.of_record / prices.largest
 
 
 def secret_term(task: Task, mu: float, curvature: float) -> GaussianObjectivePerturbation:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from privlp.errors import MostlyNoiseWarning
+from privlp.methods.fallback import reach
 from privlp.methods.perturbed_draws import Bend, Draws, NoisyCounts
 from privlp.methods.perturbed_prices import prices_of_public_rows
 from privlp.methods.perturbed_regions import scaled_or
@@ -19,6 +22,7 @@ from privlp.privacy import ChargedDraws
 from privlp.problem.data import SoftPrices
 from privlp.regions.public_rows import PublicRows
 from privlp.regions.reduced import ReducedPolytope
+from privlp.rows.compared import ComparedRows
 from privlp.rows.door import Rows
 from privlp.rows.in_coordinates import RowsInCoordinates, norms, shares_of_norm
 from privlp.rows.program_rows import RowBlock
@@ -36,6 +40,18 @@ _LEAST_MOMENT = 1e-4
 # Binary logarithms between which sizes and norms are searched.
 _LOW_SCALE, _HIGH_SCALE = -20.0, 6.0
 _NORMS = (-40.0, 40.0)
+# What a row says is bounded by so many typical changes of a row: the shorter, the more is told.
+_REACH = 1.5
+# An end stays where a comparison speaks against it by so many deviations.
+_SURELY = 2.0
+# How far beside the middle of a line costs are compared, as a share of it.
+_STEP = 0.125
+# Limits of what a row says, where two points are the same, and without noise.
+_TINY, _HUGE = 1e-150, 1e150
+_INSTEAD = (
+    "A noisy comparison of costs does not speak for the answer of the search, so a point of a"
+    " public line is released in its place. More rows, a larger eps or fewer variables would help."
+)
 
 
 class SoftRowSearch:
@@ -60,6 +76,12 @@ class SoftRowSearch:
         For sums of second moments of rows.
     bound : float or ChargedDraws
         Declared bound on ||A_i||_2, or the counts that find a bound on the norms of most rows.
+    line : ChargedDraws
+        For comparisons of costs along a public line.
+    choice : ChargedDraws
+        For a comparison of the answer with the point found there.
+    doubt : float
+        The answer is given up where it seems to cost more by so many deviations: public.
     stages : sequence of Draws
     """
 
@@ -73,6 +95,9 @@ class SoftRowSearch:
         shares: ChargedDraws,
         moments: ChargedDraws,
         bound: float | ChargedDraws,
+        line: ChargedDraws,
+        choice: ChargedDraws,
+        doubt: float,
         stages: Sequence[Draws],
     ) -> None:
         self.rounds = 1 + len(stages)
@@ -81,7 +106,8 @@ class SoftRowSearch:
         self._price = float(prices.largest)
         self._bend = Bend.of_prices(prices)
         self._rows, self._public, self._region = rows, public, region
-        self._stages = stages
+        self._stages, self._line, self._choice = stages, line, choice
+        self._doubt, self._warning = doubt, ""
         self._x = region.point(region.inside)
         self._trace: dict[str, list[Any]] = {}
         self._prices: FloatArray | None = None
@@ -94,7 +120,14 @@ class SoftRowSearch:
     def released(self) -> Released:
         """The last point, with those of all stages."""
         trace = {name: np.array(values) for name, values in self._trace.items()}
-        return Released(self._x, self._lp.objective(self._x), trace, prices=self._prices)
+        return Released(
+            self._x,
+            self._lp.objective(self._x),
+            trace,
+            prices=self._prices,
+            warning=self._warning,
+            category=MostlyNoiseWarning,
+        )
 
     def _play(self) -> Iterator[None]:
         region = self._equalised()
@@ -103,6 +136,9 @@ class SoftRowSearch:
         else:
             unit = self._bound * float(region.unit.max())
         self._trace["norm bound"] = [unit]
+        compared = _Comparison(self._rows, region, self._public, self._price, unit)
+        simple = self._x = compared.along(*_line(self._public, self._x), self._x, self._line)
+        self._trace["point of a public line"] = [simple]
         yield
         kept = self._rows.keep(
             partial(RowsInCoordinates, region=region, unit=unit, largest_price=self._price)
@@ -131,7 +167,17 @@ class SoftRowSearch:
             )
             self._trace.setdefault("x", []).append(self._x)
             self._trace.setdefault("softness", []).append(softness)
+            if last and self._is_worse(compared, simple):
+                self._x, self._prices, self._warning = simple, None, _INSTEAD
             yield
+
+    def _is_worse(self, compared: _Comparison, simple: FloatArray) -> bool:
+        """Whether a noisy comparison speaks against the answer, or where it must, not for it."""
+        sigma = _sigma(self._choice)
+        costlier = compared.difference(
+            self._x, simple, self._choice, reach(sigma, self._n // self._k, _REACH)
+        )
+        return sigma > 0 and costlier > self._doubt * sigma
 
     def _last_softness(self, draws: Draws) -> float:
         """The softness of the last stage, as a share of the typical violation.
@@ -190,6 +236,56 @@ class SoftRowSearch:
         target = min(max(3 * counts.sigma, longer), _MOST_CLIPPED * self._n)
         level, _ = counts.first_below(target, lambda t: 2.0**t, *_NORMS)
         return float(2.0**level)
+
+
+def _line(public: PublicRows, inside: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The ends of a public line: the least and the largest sum of all variables."""
+    ends = [public.best(np.full(len(inside), sign)) for sign in (1.0, -1.0)]
+    low, high = (inside if end is None else end for end in ends)
+    return low, high
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """Costs at one point beside those at another, in the coordinates of a region."""
+
+    rows: Rows[Any]
+    region: ReducedPolytope
+    public: PublicRows
+    price: float
+    unit: float
+
+    def along(
+        self, low: FloatArray, high: FloatArray, inside: FloatArray, draws: ChargedDraws
+    ) -> FloatArray:
+        """A point inside, or one nearer to the best between two others if that is told surely.
+
+        Costs are convex, so whether they rise or fall says on which side the best point is.
+        """
+        near, far, told, asked = 0.0, 1.0, 0.0, 0
+        while draws.remaining:
+            middle, step = 0.5 * (near + far), _STEP * (far - near)
+            points = [low + (middle + side * step) * (high - low) for side in (1, -1)]
+            told, asked = told + self.difference(points[0], points[1], draws, _REACH), asked + 1
+            if abs(told) > _SURELY * math.sqrt(asked) * _sigma(draws):
+                near, far = (near, middle + step) if told > 0 else (middle - step, far)
+                told, asked = 0.0, 0
+        if near < 0.5 < far:
+            return inside
+        found = low + (far if far < 0.5 else near) * (high - low)
+        return self.region.point(self.region.within(self.region.coordinates(found)))
+
+    def difference(
+        self, x: FloatArray, other: FloatArray, draws: ChargedDraws, most: float
+    ) -> float:
+        """By how much more x costs, with noise, in units of the largest part of a row."""
+        apart = self.region.coordinates(x) - self.region.coordinates(other)
+        # Rows vary alike in all directions: this is what those of norm `unit` typically change by.
+        typical = self.unit * float(np.linalg.norm(apart)) / math.sqrt(max(len(apart), 1))
+        limit = max(most * typical, _TINY) if math.isfinite(most) else _HUGE
+        rows = self.rows.keep(partial(ComparedRows, largest_price=self.price))
+        found = float(draws(float(rows.total(ComparedRows.costlier, x, other, limit))))
+        return found + float(self.public.cost @ (x - other)) / (self.price * limit)
 
 
 def _sigma(draws: ChargedDraws) -> float:

@@ -1,0 +1,76 @@
+"""An answer that costs little, and a private choice between it and a better one that may be noise.
+
+Each record says by how much the second does worse on it, a number in [-1, 1]. The noise on their
+sum is known: the second is kept unless the sum speaks against it, and the less the sum can tell,
+the more it has to speak for it. Proof: ``docs/proofs.md``, "The better of a fit and a constant".
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+# Each draw for the cheap answer is to be this accurate, and the comparison this accurate, as a
+# share of the records: as far as these shares of the budget allow it. Chosen by trial on generated
+# families, seeds below 100 (docs/results/fallback.md).
+_ANSWER, _LEAST_ANSWER, _MOST_ANSWER = 0.1, 0.01, 0.8
+_CHOICE, _LEAST_CHOICE, _MOST_CHOICE = 0.02, 0.005, 0.12
+# A sum is held against a fit beyond so many deviations of its noise. A fit half as bad again as
+# the cheap answer adds about this share of the records: a sum must be so many deviations below it.
+_AGAINST, HALF_AS_BAD_AGAIN, _DOUBT = 2.0, 0.1, 2.5
+# What a record says is bounded by five typical sizes, or by more where noise is small beside this
+# share of the records.
+LEAST_REACH, _REACH = 5.0, 0.1
+
+
+def shares(
+    of_answer: float,
+    of_choice: float,
+    number: float,
+    most: tuple[float, float] = (_MOST_ANSWER, _MOST_CHOICE),
+) -> tuple[float, float]:
+    """What the cheap answer and the comparison take of the budget.
+
+    Parameters
+    ----------
+    of_answer, of_choice : float
+        Noise of one release of either at the whole budget, as a share of the records.
+    number : float
+        Releases of the first.
+    most : (float, float)
+        The largest share of either.
+    """
+    answer = number * (of_answer / _ANSWER) ** 2
+    choice = (of_choice / _CHOICE) ** 2
+    return (
+        min(max(answer, _LEAST_ANSWER), most[0]),
+        min(max(choice, _LEAST_CHOICE), most[1]),
+    )
+
+
+def keeps(total: FloatArray | float, sigma: float, n: float) -> npt.NDArray[np.bool_]:
+    """Whether a fit is kept, by the noisy sum of what its records lose to the cheap answer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlp.methods.fallback import keeps
+    >>> keeps(np.array([-300.0, 5.0, 60.0]), 10.0, 1000), keeps(np.array([-60.0]), 100.0, 1000)
+    (array([ True,  True, False]), array([False]))
+    """
+    total = np.asarray(total)
+    if sigma == 0:  # without noise the fit is exact
+        return np.ones(total.shape, dtype=bool)
+    return np.asarray(total <= min(_AGAINST * sigma, HALF_AS_BAD_AGAIN * n - _DOUBT * sigma))
+
+
+def reach(sigma: float, n: int, least: float = LEAST_REACH) -> float:
+    """A bound on what a record says, in units of what records typically say: public.
+
+    A rare record with far larger numbers than all others says no more.
+    """
+    return max(least, _REACH * n / sigma) if sigma else math.inf
