@@ -192,6 +192,17 @@ def test_the_safest_point_is_returned_where_counts_speak_against_the_last():
     assert found.missed.low > 30
 
 
+@pytest.mark.parametrize("eps", [0.5, 1.0])
+def test_few_rows_without_upper_bounds_do_not_end_far_off(eps):
+    """Where noise of one count exceeds the number of rows, all counts on the way are believed."""
+    lp = covering(11, n=200, d=5)
+    best = privlp.solve_exact(lp).objective
+    for seed in range(6):
+        found = solved(lp, eps, 10, rng=seed)
+        assert 0.4 * best < found.objective < 30 * best
+        assert found.verdict is privlp.Verdict.TOO_FEW_ROWS
+
+
 def test_more_rows_than_rounding_covers_are_left_to_others():
     relation = privlp.ConstraintPrivate("add-remove", nominal_n=2 * 10**7)
     lp = LinearProgram(

@@ -17,20 +17,20 @@ from privlp.methods.perturbed_charges import secret_term
 from privlp.methods.task import Task
 from privlp.privacy import ChargedDraws, GaussianMechanism
 
-# Noise on all coordinates, in rows, over s: below the first number a program is easy, beyond the
-# second hard. Shares and numbers are interpolated in its logarithm between the two.
-_EASY, _HARD = 0.1, 1.0
-# Shares of the budget in easy and in hard programs; slopes have the rest.
-_START, _WAY, _WIDTHS, _SIGNS = (0.04, 0.1), (0.01, 0.02), (0.04, 0.04), (0.005, 0.03)
-_DEEP, _SLACK, _BETWEEN, _LAST = (0.04, 0.05), (0.03, 0.03), (0.1, 0.08), (0.12, 0.18)
-_SLOPES = (0.0, 0.0)
+# Noise on all coordinates, in rows, over s, in easy, hard and hopeless programs. Shares and numbers
+# are interpolated in its logarithm.
+_DIFFICULTIES = (0.1, 1.0, 2.0)
+# Shares of the budget; slopes have the rest. In hopeless programs most is for a public way.
+_START, _WAY, _WIDTHS = (0.04, 0.1, 0.4), (0.01, 0.02, 0.02), (0.04, 0.04, 0.04)
+_DEEP, _SLACK, _BETWEEN = (0.04, 0.05, 0.05), (0.03, 0.03, 0.02), (0.1, 0.08, 0.06)
+_LAST, _SIGNS, _SLOPES = (0.12, 0.18, 0.25), (0.005, 0.03, 0.03), (0.0, 0.0, 0.0)
 # Counts at the start, then to halve what is left of the way; of near sides, along the way and by
 # variable; of sides by their slack; after each stage; and in the last search.
-_LOGARITHMIC, _LINEAR = 10, (24, 0)
-_WAY_COUNTS, _WIDTH_COUNTS, _SLACK_COUNTS, _COUNTS, _LAST_COUNTS = 8, 6, 6, (5, 3), (7, 4)
+_LOGARITHMIC, _LINEAR = (10, 10, 16), (24, 0, 0)
+_WAY_COUNTS, _WIDTH_COUNTS, _SLACK_COUNTS, _COUNTS, _LAST_COUNTS = 8, 6, 6, (5, 3, 3), (7, 4, 8)
 # Stages, rounds of slopes in all, and those of a descent to a deep point: at most so many of these,
 # each with a count.
-_STAGES, _ROUNDS, _OF_DEEP, _DESCENTS = (5, 2), (280, 160), (20, 40), (8, 3)
+_STAGES, _ROUNDS, _OF_DEEP, _DESCENTS = (5, 2, 1), (280, 160, 80), (20, 40, 40), (8, 3, 2)
 
 
 #: Rows have one sign if no more are counted to have another than so many deviations. That is asked
@@ -114,13 +114,15 @@ class ChainCharges:
         difficulty = largest * math.sqrt(size) * noise_of_one_release(task) / s
         hard = _hardness(difficulty)
 
-        def between(ends: tuple[float, float]) -> float:
-            return ends[0] + hard * (ends[1] - ends[0])
+        def between(values: tuple[float, float, float]) -> float:
+            return float(np.interp(hard, (0.0, 1.0, 2.0), values))
 
-        stages, counts, descents = (round(between(of)) for of in (_STAGES, _COUNTS, _DESCENTS))
+        stages, counts, descents, logarithmic = (
+            round(between(of)) for of in (_STAGES, _COUNTS, _DESCENTS, _LOGARITHMIC)
+        )
         variables = k * math.sqrt(task.lp.shape[1])
-        by_purpose: list[tuple[float, tuple[float, float], int, str]] = [
-            (k, _START, _LOGARITHMIC + round(between(_LINEAR)), "count missed rows on a way"),
+        by_purpose: list[tuple[float, tuple[float, float, float], int, str]] = [
+            (k, _START, logarithmic + round(between(_LINEAR)), "count missed rows on a way"),
             (largest, _SLOPES, round(between(_ROUNDS)), "sum the slopes of violations"),
             (k, _DEEP, descents, "count missed rows away from rows"),
             (k, _SLACK, _SLACK_COUNTS, "count rows by their slack"),
@@ -129,7 +131,7 @@ class ChainCharges:
         ]
         one = noise_of_one_release(task)
 
-        def noise(moves: float, share: tuple[float, float], number: int) -> float:
+        def noise(moves: float, share: tuple[float, float, float], number: int) -> float:
             return moves * one * math.sqrt(number / between(share))
 
         at_most = near_sides(s, task.n, noise(k, _WAY, _WAY_COUNTS))
@@ -163,7 +165,7 @@ class ChainCharges:
             make(intensity),
             told,
             difficulty,
-            _LOGARITHMIC,
+            logarithmic,
             round(between(_OF_DEEP)),
             stages,
             counts,
@@ -171,6 +173,6 @@ class ChainCharges:
 
 
 def _hardness(difficulty: float) -> float:
-    """0 for easy programs, 1 for hard ones."""
-    ends = [math.log(_EASY), math.log(_HARD)]
-    return float(np.interp(math.log(max(difficulty, 1e-300)), ends, [0.0, 1.0]))
+    """0 for easy programs, 1 for hard ones, 2 for hopeless ones."""
+    ends = [math.log(of) for of in _DIFFICULTIES]
+    return float(np.interp(math.log(max(difficulty, 1e-300)), ends, [0.0, 1.0, 2.0]))

@@ -56,6 +56,8 @@ _BEYOND, _LAST_BEYOND = 2.0, 1.5
 # Units of variables are this power of their share of room, or of the floor.
 _POWER, _LEAST_SHARE = 0.5, 0.1
 _SAFE = 0.97
+# Where noise on all coordinates exceeds so many times s, the last search is on the public way.
+_ON_THE_WAY = 1.0
 # sqrt(2), but for a part that covers all rounding.
 _ONE_SIGN = 1.4142
 
@@ -138,7 +140,11 @@ class ChainSearch:
             self._note("calibrated x", x)
             force *= _CHANGE if t < _FAR_BEYOND else 1 / _CHANGE if t > _FAR_BACK else 1.0
             yield
-        self._finish(region, deep, x)
+        if start.good and self._charges.difficulty > _ON_THE_WAY:
+            x = start.with_few(self._counts(self._draws.last), self._last_target)
+            self._x = np.clip(x, *self._whole.bounds.T)
+        else:
+            self._finish(region, deep, x)
         yield
 
     def _note(self, name: str, value: Any) -> None:
@@ -187,7 +193,7 @@ class ChainSearch:
         start = starting.found(
             self._draws.start, self._draws.way, self._charges.logarithmic, self._hint
         )
-        self.known = [(start.of_far, start.far), (start.bound, start.x)]
+        self.known = [(start.of_safe, start.safe), (start.bound, start.x)]
         self._note("start", start.x)
         self._widths = np.full(len(start.x), np.inf)
         if self._draws.widths is not None:
@@ -236,7 +242,7 @@ class ChainSearch:
                 break
         fewest = self._know(deep, fewest, counts)
         if start.good and fewest > max(FEW * self._s, start.of_far) + counts.sigma:
-            return start.at(_AWAY * start.share / (1 + (_AWAY - 1) * start.share))
+            return start.safe
         return deep
 
     def _counted(self, counts: NoisyCounts, x: FloatArray) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
+from privlp.methods.crossing import Crossing
 from privlp.methods.perturbed_draws import NoisyCounts
 from privlp.privacy import ChargedDraws
 from privlp.regions.public_rows import PublicRows
@@ -22,8 +23,13 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Few rows are missed where a count is at most this share of s, or this many deviations of noise.
 FEW, SURE = 0.5, 3.0
-# Logarithm of odds, along the way from the cheapest point to the far one.
-_ODDS = (-45.0, 30.0)
+# Logarithm of odds, along the way from the cheapest point to the far one; so many are told apart.
+_ODDS, _PLACES = (-45.0, 30.0), 1500
+_APART = (_ODDS[1] - _ODDS[0]) / (_PLACES - 1)
+# The start is as likely as this to be past the crossing; farther on this share of s is missed.
+_LIKELY, _SAFE, _SURELY = 0.9, 0.5, 0.9
+# Missed rows fall at least so fast, in powers of e for each power of e that odds rise by.
+_STEEP = 2.0
 # The start has these odds beyond those of a hinted cost, likely: the way leads not to the optimum
 # but to points that are dearer than it, and a hint may be wrong.
 _NEAR_HINT = (-1.5, 3.0)
@@ -61,6 +67,10 @@ class Start:
         The number of missed rows that the point hardly ever exceeds; infinite if not known.
     of_far : float
         That of the far end.
+    safe, of_safe : (d,), float
+        Farther on, a point that is likely to miss fewer, and its bound.
+    crossing : Crossing
+        What is believed of missed rows along the way, by the logarithm of odds.
     """
 
     cheapest: FloatArray
@@ -70,10 +80,20 @@ class Start:
     on: float
     bound: float
     of_far: float
+    safe: FloatArray
+    of_safe: float
+    crossing: Crossing
 
     def at(self, share: float) -> FloatArray:
         """A point of the way."""
         return self.cheapest + share * (self.far - self.cheapest)
+
+    def with_few(self, counts: NoisyCounts, target: float) -> FloatArray:
+        """A point that is likely to miss so many rows or fewer, by all counts that are left."""
+        while counts.left:
+            odds = self.crossing.past(target, 0.5)
+            self.crossing.learn(odds, counts(self.at(float(expit(odds)))), counts.sigma)
+        return self.at(float(expit(self.crossing.past(target, _SURELY))))
 
     @property
     def x(self) -> FloatArray:
@@ -132,25 +152,53 @@ class Starting:
                 fewest, far = count, end
             if count <= few:
                 break
-        target = max(_OF_START * self._s, SURE * counts.sigma)
-        (low, high), found = _ODDS, math.inf
-        cost = self._public.cost
-        hinted = _odds_of_cost(hint, float(cost @ cheapest), float(cost @ far))
+        way = far - cheapest
+        hinted = _odds_of_cost(hint, *(float(self._public.cost @ end) for end in (cheapest, far)))
+        crossing = Crossing(
+            max(_OF_START * self._s, counts.sigma),
+            *_ODDS,
+            sigma=counts.sigma,
+            most=float(self._n),
+            places=_PLACES,
+            likely=hinted,
+            least_slope=_STEEP,
+        )
+        while counts.left > max(linear, 0):
+            odds = crossing.middle
+            crossing.learn(odds, counts(cheapest + expit(odds) * way))
+        low, high = crossing.surely(1 - _LIKELY) - _APART, crossing.surely(_LIKELY)
+        found, doubt, target = (
+            crossing.most_at(high),
+            0.0,
+            max(_OF_START * self._s, SURE * counts.sigma),
+        )
+        safe = crossing.past(_SAFE * self._s, _LIKELY)
         while counts.left:
-            odds = _halving(low, high, hinted) if counts.left > linear else _between(low, high)
-            count = counts(cheapest + expit(odds) * (far - cheapest))
+            odds = _between(low, high)
+            count = counts(cheapest + expit(odds) * way)
             low, high = (low, odds) if count <= target else (odds, high)
-            found = count if count <= target else found
-        share, doubt = float(expit(high)), 2 * counts.sigma
-        x, way = cheapest + share * (far - cheapest), far - cheapest
-        on = math.inf
+            found, doubt = (count, 2 * counts.sigma) if count <= target else (found, doubt)
+        share = float(expit(high))
+        x, on = cheapest + share * way, math.inf
         if of_way is not None:
             on = _ON * float(
                 self._steps(of_way, MeasuredRows.near_along, 1, lambda step: (x, step[0] * way))[0]
             )
         elif high < _SMALL:
             on = float(expit(high + _ODDS_ON)) - share
-        return Start(cheapest, far, share, fewest <= few, on, found + doubt, fewest + doubt)
+        bound_of_far = fewest + 2 * counts.sigma
+        return Start(
+            cheapest,
+            far,
+            share,
+            fewest <= few,
+            on,
+            found + doubt,
+            bound_of_far,
+            cheapest + expit(safe) * way,
+            min(crossing.most_at(safe), bound_of_far),
+            crossing,
+        )
 
     def widths(self, draw: ChargedDraws, x: FloatArray) -> FloatArray:
         """How far each variable alone moves from x to reach sides near it, (d,); its range or less.
@@ -211,25 +259,12 @@ def near_sides(s: float, n: int, sigma: float) -> float:
     return _NEAR * max(min(s, _AT_MOST / _NEAR * n), sigma)
 
 
-def _odds_of_cost(cost: float | None, cheapest: float, far: float) -> float | None:
-    """Logarithm of odds of a cost on the way; ``None`` if it does not lie on it."""
+def _odds_of_cost(cost: float | None, cheapest: float, far: float) -> tuple[float, float] | None:
+    """Odds near those of a hinted cost on the way; ``None`` if it does not lie on it."""
     if cost is None or not cheapest < cost < far:
         return None
-    return math.log((cost - cheapest) / (far - cost))
-
-
-def _halving(low: float, high: float, hinted: float | None) -> float:
-    """Where a count halves what is believed of odds between low and high.
-
-    Without a hint all are alike. With one, that has half of the belief to begin with, and the other
-    half lies near the hint: if it is wrong, that costs no more than one count.
-    """
-    if hinted is None:
-        return 0.5 * (low + high)
-    near = (hinted + _NEAR_HINT[0], hinted + _NEAR_HINT[1])
-    places = np.clip([low, *near, high], low, high)
-    belief = sum(np.interp(places, part, (0.0, 1.0)) for part in (_ODDS, near))
-    return float(np.interp(0.5 * (belief[0] + belief[-1]), belief, places))
+    odds = math.log((cost - cheapest) / (far - cost))
+    return odds + _NEAR_HINT[0], odds + _NEAR_HINT[1]
 
 
 def _between(low: float, high: float) -> float:

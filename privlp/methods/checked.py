@@ -100,7 +100,7 @@ class Checked:
             NoisyCounts(self._measured, MeasuredRows.missed, self._draw),
         )
         found = self._search.released()
-        x, sigma = np.asarray(found.x), counts.sigma
+        x, sigma = self._cheapest(s, np.asarray(found.x)), counts.sigma
         first = counts(x)
         bound, other = self._other(s, x)
         if sigma > 0 and first > s + _SURELY * sigma and bound < first:
@@ -117,6 +117,11 @@ class Checked:
             warning=missed.warning(s, self._task.ledger.eps),
             category=MissedRowsWarning,
         )
+
+    def _cheapest(self, s: float, x: FloatArray) -> FloatArray:
+        """Of the point found, and those that hardly miss more than s rows, the best."""
+        few = [at for bound, at in self._search.known if bound <= _LEAST_TARGET * s]
+        return min([x, *few], key=lambda at: self._task.lp.sign * self._task.lp.objective(at))
 
     def _other(self, s: float, x: FloatArray) -> tuple[float, FloatArray]:
         """The best point that hardly misses more than s rows, or else the safest one."""

@@ -21,6 +21,8 @@ _SIDE = 0.05
 _LAST, _SAFE = 3, 0.9
 # A count so many deviations below its target makes its place a safe one, whatever the model.
 _FAR_BELOW = 2.0
+# A count hardly exceeds what is believed with this probability.
+_SURE = 0.95
 
 
 class Crossing:
@@ -46,6 +48,8 @@ class Crossing:
     likely : (float, float), optional
         Two places between which the crossing is expected. Half of the belief begins there, the
         other half is even; so if they are wrong, two good counts or so make up for it.
+    least_slope : float, optional
+        The logarithm of the count falls at least so fast.
 
     Examples
     --------
@@ -68,25 +72,28 @@ class Crossing:
         places: int = 400,
         power: float = 1.0,
         likely: tuple[float, float] | None = None,
+        least_slope: float = 1.0,
     ) -> None:
         self.target, self._most = target, most
         # Exact counts are told apart to a thousandth of the target.
         self._sigma = max(sigma, 1e-3 * max(target, 1.0))
         self._places = low + (high - low) * np.linspace(0.0, 1.0, places) ** power
-        self._log = np.zeros((places, len(_SLOPES)))
+        self._slopes = _SLOPES[least_slope <= _SLOPES]
+        self._log = np.zeros((places, len(self._slopes)))
         if likely is not None:
             inside = (self._places >= likely[0]) & (self._places <= likely[1])
             if inside.any():
                 self._log[inside] = math.log1p(places / np.count_nonzero(inside))
 
-    def learn(self, t: float, count: float) -> None:
-        """Learn from a noisy count at a place."""
-        ahead = _SLOPES * (self._places[:, None] - t)
+    def learn(self, t: float, count: float, sigma: float = 0.0) -> None:
+        """Learn from a noisy count at a place; it may have noise of its own."""
+        sigma = max(sigma, self._sigma)
+        ahead = self._slopes * (self._places[:, None] - t)
         mean = np.minimum(self.target * np.exp(np.clip(ahead, -50.0, 50.0)), self._most)
         misfit = _MISFIT * mean * np.minimum(1.0, np.abs(ahead))
-        deviation = np.sqrt(self._sigma**2 + misfit**2)
-        fit = np.exp(-0.5 * ((count - mean) / deviation) ** 2) * self._sigma / deviation
-        side = np.where(self._places > t, 1.0, -1.0) * (count - self.target) / self._sigma
+        deviation = np.sqrt(sigma**2 + misfit**2)
+        fit = np.exp(-0.5 * ((count - mean) / deviation) ** 2) * sigma / deviation
+        side = np.where(self._places > t, 1.0, -1.0) * (count - self.target) / sigma
         self._log += np.log(fit + _SIDE * ndtr(side)[:, None] + 1e-300)
         self._log -= self._log.max()
 
@@ -95,6 +102,24 @@ class Crossing:
         belief = np.exp(self._log).sum(axis=1)
         place = np.searchsorted(np.cumsum(belief), probability * belief.sum())
         return float(self._places[min(int(place), len(self._places) - 1)])
+
+    def past(self, count: float, probability: float) -> float:
+        """The least place where the count is believed to have fallen to this one, as surely."""
+        belief = np.exp(self._log)
+        further = math.log(max(self.target / count, 1e-300)) / self._slopes
+        at = np.searchsorted(self._places, self._places[:, None] + further)
+        by_place = np.bincount(at.ravel(), belief.ravel(), len(self._places) + 1)
+        place = np.searchsorted(np.cumsum(by_place), probability * belief.sum())
+        return float(self._places[min(int(place), len(self._places) - 1)])
+
+    def most_at(self, t: float) -> float:
+        """What the count at a place hardly exceeds, by what is believed."""
+        belief = np.exp(self._log).ravel()
+        ahead = self._slopes * (self._places[:, None] - t)
+        mean = np.minimum(self.target * np.exp(np.clip(ahead, -50.0, 50.0)), self._most).ravel()
+        order = np.argsort(mean)
+        place = np.searchsorted(np.cumsum(belief[order]), _SURE * belief.sum())
+        return float(mean[order[min(int(place), len(order) - 1)]])
 
     @property
     def middle(self) -> float:
