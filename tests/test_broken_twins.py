@@ -240,7 +240,7 @@ def solved(monkeypatch):
 @pytest.mark.parametrize(("rounds", "eps", "delta"), [(5, 2.0, 0.01)])
 def test_solve(solved, rounds, eps, delta):
     """Correct: all rounds together keep the claim. False-alarm rate 0.001."""
-    passes(solved(rounds, eps, delta), END_TO_END, eps, delta, runs=1_500)
+    passes(solved(rounds, eps, delta), END_TO_END, eps, delta, runs=500)
 
 
 def test_solve_that_stops_when_the_data_say_so(solved):

@@ -10,6 +10,7 @@ import privlp
 from privlp import LinearProgram
 from privlp.methods.chain_search import ChainSearch
 from privlp.missed import MissedRows
+from tests.effort import runs
 
 
 def missed(lp, x):
@@ -126,19 +127,20 @@ def test_a_free_variable_and_public_rows():
 @pytest.mark.statistical
 @pytest.mark.parametrize("method", ["chain", "perturbed", "staged"])
 def test_the_interval_covers_what_is_missed(method):
-    """In 90 % of draws or more. False alarms: 16 of 100 fail at a rate of 0.03 at exactly 90 %.
+    """In 90 % of draws or more. The interval is built to fail in 5 % where the answer is kept.
 
-    The interval is built to fail in 5 % where the answer is kept; then the rate is below 1e-5.
+    False alarms: 16 of 100 fail at a rate of 0.04 at exactly 90 %, of 4e-5 at 95 %; 8 of 40 at a
+    rate of 0.04 and of 7e-4. Seeds are fixed.
     """
-    lp, covered = covering(11, n=600, d=3), 0
-    for k in range(100):
+    lp, covered, draws = covering(11, n=600, d=3), 0, runs(100, 40)
+    for k in range(draws):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = privlp.solve(lp, 1.0, 1e-6, 60, method=method, rng=k)
         true = missed(lp, found.x)
         covered += found.missed.low <= true <= found.missed.high
     assert found.missed.probability == 0.9
-    assert covered >= 85
+    assert covered >= (85 if draws == 100 else 33)
 
 
 def test_a_warning_is_given_if_and_only_if_s_may_be_passed():

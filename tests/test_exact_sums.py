@@ -23,7 +23,7 @@ from privlp.rows.equal_norm import RowsOfEqualNorm
 from privlp.rows.grid import Grid
 from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import RowBlock
-from tests.effort import examples
+from tests.effort import examples, pairs
 from tests.programs import covering
 
 SOFTNESS = 0.3
@@ -60,10 +60,12 @@ class Summed:
 COMES_AND_GOES = ConstraintPrivate("add-remove", nominal_n=1000)
 
 
-@pytest.mark.parametrize("storage", STORAGE)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("d", [1, 2, 3, 17, 64, 300])
+TABLES = pairs([1, 2, 3, 17, 64, 300], KINDS, STORAGE)
+tables = pytest.mark.parametrize(("d", "kind", "storage"), TABLES)
+
+
 class TestToTheLastBit:
+    @tables
     def test_any_order(self, d, kind, storage):
         A, b = table(61, d)
         order = np.random.default_rng(3).permutation(61)
@@ -73,7 +75,10 @@ class TestToTheLastBit:
         np.testing.assert_array_equal(one.violations[order], other.violations)
         np.testing.assert_array_equal(one.sum, other.sum)
 
-    @pytest.mark.parametrize("kept", [1, 2, 7, 60])
+    @pytest.mark.parametrize(
+        ("kept", "d", "kind", "storage"),
+        pairs([1, 2, 7, 60], [1, 2, 3, 17, 64, 300], KINDS, STORAGE),
+    )
     def test_rows_that_are_there_or_not(self, d, kind, storage, kept):
         """The sum is that of some rows plus that of the others, without any error."""
         A, b = table(61, d)
@@ -85,6 +90,7 @@ class TestToTheLastBit:
         np.testing.assert_array_equal(whole.violations, apart)
         np.testing.assert_array_equal(whole.sum, some.sum + others.sum)
 
+    @tables
     def test_parts_of_any_size(self, d, kind, storage, monkeypatch):
         A, b = table(150, d)
         whole = Summed(A, b, kind, STORAGE[storage])
@@ -93,6 +99,7 @@ class TestToTheLastBit:
         np.testing.assert_array_equal(whole.violations, other.violations)
         np.testing.assert_array_equal(whole.sum, other.sum)
 
+    @tables
     def test_it_is_the_sum_of_fractions(self, d, kind, storage):
         A, b = table(23, d)
         found = Summed(A, b, kind, STORAGE[storage])

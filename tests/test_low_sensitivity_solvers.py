@@ -27,7 +27,7 @@ from privlp.methods import METHODS, Task
 from privlp.privacy import ChargedDraws
 from privlp.problem.exact_arithmetic import violated
 from privlp.relations import Combined
-from tests import programs
+from tests import effort, programs
 from tests.effort import THOROUGH, examples, runs
 from tests.programs import KNOWN, methods_for
 
@@ -76,7 +76,9 @@ def combinations(keep=lambda relation, method: True):
 
 
 def conforming(keep=lambda relation, method: True):
-    return pytest.mark.parametrize(("name", "method"), combinations(keep))
+    """Every relation and every method; each with each in a thorough run."""
+    cases = [case.values for case in combinations(keep)]
+    return pytest.mark.parametrize(("name", "method"), effort.covering(cases, together=1))
 
 
 def never(method):

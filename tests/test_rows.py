@@ -31,6 +31,7 @@ from privlp.rows.on_polytope import RowsOnPolytope
 from privlp.rows.on_simplex import RowsOnSimplex
 from privlp.rows.program_rows import RowBlock
 from tests import programs
+from tests.effort import pairs
 from tests.programs import methods_for
 from tests.rounds import weights_of
 from tests.toy_rows import SplitProgram, SplitRows, read_anew, split_rows
@@ -56,11 +57,6 @@ STORAGE = {"dense": np.array, "sparse": sp.csc_array}
 @pytest.fixture(params=SOURCES)
 def source(request):
     return SOURCES[request.param]
-
-
-@pytest.fixture(params=STORAGE)
-def storage(request):
-    return STORAGE[request.param]
 
 
 def table(n=N, seed=0):
@@ -137,35 +133,48 @@ def of_each_row(rows, name):
     return np.column_stack([np.concatenate(state) for state in states])
 
 
-@pytest.mark.parametrize("name", SCALED)
+places = pytest.mark.parametrize(("source", "storage", "name"), pairs(SOURCES, STORAGE, SCALED))
+
+
 class TestNumbersOfARow:
     """They are functions of that row and of released values, to the last bit."""
 
+    @places
     def test_wherever_rows_are_split(self, source, storage, name):
-        lp = program(*table(), storage)
-        np.testing.assert_array_equal(of_each_row(source(lp), name), of_each_row(lp.rows(), name))
+        lp = program(*table(), STORAGE[storage])
+        there = of_each_row(SOURCES[source](lp), name)
+        np.testing.assert_array_equal(there, of_each_row(lp.rows(), name))
 
+    @places
     def test_in_any_order(self, source, storage, name):
         A, b = table()
         order = np.random.default_rng(1).permutation(N)
-        here = of_each_row(source(program(A, b, storage)), name)
-        there = of_each_row(source(program(A[order], b[order], storage)), name)
+        here, there = (
+            of_each_row(SOURCES[source](program(*rows, STORAGE[storage])), name)
+            for rows in ((A, b), (A[order], b[order]))
+        )
         np.testing.assert_array_equal(here[order], there)
 
-    @pytest.mark.parametrize("kept", [1, 2, 38])
+    @pytest.mark.parametrize(
+        ("kept", "source", "storage", "name"), pairs([1, 2, 38], SOURCES, STORAGE, SCALED)
+    )
     def test_whatever_the_other_rows(self, source, storage, name, kept):
         A, b = table()
         other_A, other_b = table(seed=5)
         other_A[:kept], other_b[:kept] = A[:kept], b[:kept]
         one, two = (
-            of_each_row(source(program(*rows, storage)), name)
+            of_each_row(SOURCES[source](program(*rows, STORAGE[storage])), name)
             for rows in ((A, b), (other_A, other_b))
         )
         np.testing.assert_array_equal(one[:kept], two[:kept])
 
+    @places
     def test_whether_the_other_rows_are_there(self, source, storage, name):
         A, b = table()
-        one, two = (of_each_row(source(program(A[:n], b[:n], storage)), name) for n in (N, N - 4))
+        one, two = (
+            of_each_row(SOURCES[source](program(A[:n], b[:n], STORAGE[storage])), name)
+            for n in (N, N - 4)
+        )
         np.testing.assert_array_equal(one[: N - 4], two)
 
 
@@ -193,12 +202,14 @@ DUALS = {
 }
 
 
-@pytest.mark.parametrize("dual", DUALS)
-@pytest.mark.parametrize("name", ["equal norm", "polytope"])
+@pytest.mark.parametrize(
+    ("source", "storage", "name", "dual"),
+    pairs(SOURCES, STORAGE, ["equal norm", "polytope"], DUALS),
+)
 def test_sums_differ_by_rounding_alone(source, storage, name, dual):
-    lp, (prepare, answers) = program(*table(), storage), SCALED[name]
+    lp, (prepare, answers) = program(*table(), STORAGE[storage]), SCALED[name]
     found = []
-    for rows in (source(lp), lp.rows()):
+    for rows in (SOURCES[source](lp), lp.rows()):
         player = DUALS[dual](rows.keep(prepare))
         scores = [player.scores()]
         for answer in answers:
@@ -209,12 +220,12 @@ def test_sums_differ_by_rounding_alone(source, storage, name, dual):
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-12, atol=1e-300)
 
 
-@pytest.mark.parametrize("count", [1, 4, N - 1, N, N + 9])
-def test_largest_of_all_rows(source, count):
+def test_largest_of_all_rows(source):
     lp = program(*table())
     violations = np.sort((lp.rows().map(lambda block: block @ POINT - block.rhs))[0])[::-1]
-    found = source(lp).largest(RowBlock.largest_violations, count, POINT)
-    np.testing.assert_array_equal(found, violations[:count])
+    for count in (1, 4, N - 1, N, N + 9):
+        found = source(lp).largest(RowBlock.largest_violations, count, POINT)
+        np.testing.assert_array_equal(found, violations[:count])
 
 
 def test_what_is_kept_twice_is_apart(source):
@@ -239,17 +250,15 @@ def quoting_the_shape(block, *released):
     raise MemoryError(f"Unable to allocate an array of shape ({len(block.rhs)},)")
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda rows, kernel: rows.keep(kernel).map(id),
-        lambda rows, kernel: rows.map(kernel),
-        lambda rows, kernel: rows.update(kernel, 1.0),
-        lambda rows, kernel: rows.total(kernel),
-        lambda rows, kernel: rows.largest(kernel, 3),
-    ],
-    ids=["keep", "map", "update", "total", "largest"],
+CALLS = (
+    lambda rows, kernel: rows.keep(kernel).map(id),
+    lambda rows, kernel: rows.map(kernel),
+    lambda rows, kernel: rows.update(kernel, 1.0),
+    lambda rows, kernel: rows.total(kernel),
+    lambda rows, kernel: rows.largest(kernel, 3),
 )
+
+
 @pytest.mark.parametrize(
     ("kernel", "kind", "message"),
     [
@@ -258,15 +267,16 @@ def quoting_the_shape(block, *released):
     ],
     ids=["any error", "memory"],
 )
-def test_errors_carry_no_data(source, call, kernel, kind, message):
-    with pytest.raises(kind) as caught:
-        call(source(program(*table())), kernel)
-    assert type(caught.value) is kind
-    assert str(caught.value).startswith(message)
-    assert DATA not in str(caught.value)
-    assert not any(character.isdigit() for character in str(caught.value))
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None
+def test_errors_carry_no_data(source, kernel, kind, message):
+    for call in CALLS:
+        with pytest.raises(kind) as caught:
+            call(source(program(*table())), kernel)
+        assert type(caught.value) is kind
+        assert str(caught.value).startswith(message)
+        assert DATA not in str(caught.value)
+        assert not any(character.isdigit() for character in str(caught.value))
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
 
 
 ADD = privlp.ConstraintPrivate("add-remove", nominal_n=70)

@@ -7,9 +7,12 @@ import pytest
 
 from fuzz import broken, targets
 from fuzz.watch import judge, watched
+from tests.effort import THOROUGH
 
-#: Cases of each target, about a thirtieth of a long run.
-QUICK = {target: max(2, cases // 30) for target, cases in targets.TARGETS.items()}
+#: Cases of each target, about a hundredth of a long run.
+QUICK = {
+    target: max(2, cases // (30 if THOROUGH else 100)) for target, cases in targets.TARGETS.items()
+}
 
 
 @pytest.mark.parametrize("target", QUICK, ids=lambda target: target.__name__)
