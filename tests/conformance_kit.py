@@ -706,10 +706,14 @@ class Played(Subject):
     def plays(self, patch: Patch | None = None) -> tuple[Play, Play]:
         """Both runs, perhaps of faulty code."""
         patch = patch or Patch()
-        (one, two), call = patch.data or self.data, patch.call or self.call
+        first, two = self.first(patch), (patch.data or self.data)[1]
         with patch.inject():
-            first = play(call, one, self.answer)
-            return first, play(call, two, self.answer, first)
+            return first, play(patch.call or self.call, two, self.answer, first)
+
+    def first(self, patch: Patch) -> Play:
+        """The run on the first input."""
+        with patch.inject():
+            return play(patch.call or self.call, (patch.data or self.data)[0], self.answer)
 
     def widest(self, plays: tuple[Play, Play]) -> Pair:
         """The pair at the largest distance among the draws of this purpose."""
@@ -722,11 +726,15 @@ class Played(Subject):
         return Pair(one.mechanism, one.exact, two.exact)
 
     @cached_property
+    def right(self) -> tuple[Play, Play]:
+        """Both runs of the correct code."""
+        return self.plays()
+
+    @cached_property
     def pair(self) -> Pair:
         """The pair of the correct code."""
-        plays = self.plays()
-        assert not differences(*(p.tape for p in plays))
-        return self.widest(plays)
+        assert not differences(*(p.tape for p in self.right))
+        return self.widest(self.right)
 
     def correct(self) -> Statistical:
         return self._audit_of(self.pair)
@@ -753,9 +761,9 @@ class Played(Subject):
         fault = self.faults.get(bug, Patch(count_forgotten) if bug is Bug.COUNT else "not stated")
         if isinstance(fault, str):
             return NotApplicable(fault)
-        plays = self.plays(fault)
         if bug is Bug.COUNT:
-            return Exact(self.overspent(plays[0]), "ledger")
+            return Exact(self.overspent(self.first(fault)), "ledger")
+        plays = self.plays(fault)
         if differences(*(p.tape for p in plays)):
             return Exact(True, "replay")
         pair = self.widest(plays)
