@@ -14,6 +14,7 @@ from privlp import LinearProgram, ScalarPrivate
 from privlp.methods import Method
 from privlp.privacy import LaplaceMechanism
 from tests import programs
+from tests.effort import each
 from tests.programs import methods_for
 from tests.toy_method import NoisyWeights
 from tests.toy_relation import EuclideanPrivate
@@ -31,7 +32,7 @@ def covering(relation, **fields):
     return programs.covering(30, costs=COSTS, neighbours=relation, **fields)
 
 
-def audited(lp, method, *, pairs=20, s=5, opt=3.0, **options):
+def audited(lp, method, *, pairs=8, s=5, opt=3.0, **options):
     return privlp.audit_solve(
         lp, 1.0, 1e-6, s, opt=opt, method=method, pairs=pairs, runs=0, rng=0, **options
     )
@@ -88,8 +89,7 @@ def test_its_twin_that_charges_for_half_is_caught(middle, relation, monkeypatch)
 # a method with a player
 
 
-@pytest.mark.parametrize("relation", WHOLE)
-@pytest.mark.parametrize("split", [False, True], ids=["in memory", "blocks"])
+@pytest.mark.parametrize(("relation", "split"), each(WHOLE, [False, True]))
 def test_a_method_with_a_player(relation, split):
     lp = covering(WHOLE[relation])
     lp = SplitProgram.like(lp) if split else lp
@@ -132,7 +132,7 @@ def test_every_method_of_numbers_protects_it(method):
     solution = privlp.solve(lp, 1.0, 1e-3, method=method, rng=0, **request)
     assert solution.success
     assert "0.3 in L2" in str(solution.privacy)
-    found = privlp.audit_solve(lp, 1.0, 1e-3, method=method, pairs=20, runs=0, rng=0, **request)
+    found = privlp.audit_solve(lp, 1.0, 1e-3, method=method, pairs=8, runs=0, rng=0, **request)
     assert found.passed, str(found)
     assert found.releases[0].ratio > 0.99
 
@@ -151,7 +151,7 @@ def test_a_relation_that_states_too_little_is_caught(method, monkeypatch):
     )
     request = {"opt": 6.0, "alpha": 1.0} if method == "mw" else {}
     found = privlp.audit_solve(
-        covering(EUCLIDEAN), 1.0, 1e-3, method=method, pairs=20, runs=0, rng=0, **request
+        covering(EUCLIDEAN), 1.0, 1e-3, method=method, pairs=8, runs=0, rng=0, **request
     )
     assert not found.passed
 
