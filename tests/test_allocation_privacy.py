@@ -176,9 +176,9 @@ def test_a_check_of_demand_without_noise_is_seen():
         mock.patch(home + "private_prices", remembered),
         mock.patch(home + "taken_off", by_exact_demand),
     ):
-        runs = [taped(neighbours(), 20.0, seed, feasible=None)[:2] for seed in range(4)]
-    assert all((first.prices == second.prices).all() for first, second in runs)
-    assert any((first.served != second.served).any() for first, second in runs)
+        several = [taped(neighbours(), 20.0, seed, feasible=None)[:2] for seed in range(4)]
+    assert all((first.prices == second.prices).all() for first, second in several)
+    assert any((first.served != second.served).any() for first, second in several)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def pair_alone():
 
 def test_whole_runs_pass():
     """False-alarm rate 0.001."""
-    assert audit(rise, *pair_alone(), 0.5, 0.0, runs=200, rng=1).passed
+    assert audit(rise, *pair_alone(), 0.5, 0.0, runs=100, rng=1).passed
 
 
 def test_a_last_stage_without_noise_is_caught():
@@ -207,7 +207,7 @@ def test_a_last_stage_without_noise_is_caught():
     with mock.patch.object(
         LaplaceObjectivePerturbation, "release", lambda self, value, randomness: np.asarray(value)
     ):
-        assert not audit(rise, *pair_alone(), 0.5, 0.0, runs=200, rng=1).passed
+        assert not audit(rise, *pair_alone(), 0.5, 0.0, runs=100, rng=1).passed
 
 
 def test_a_minimum_that_is_not_covered_is_seen():

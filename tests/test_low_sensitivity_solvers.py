@@ -28,7 +28,7 @@ from privlp.privacy import ChargedDraws
 from privlp.problem.exact_arithmetic import violated
 from privlp.relations import Combined
 from tests import effort, programs
-from tests.effort import THOROUGH, examples, runs
+from tests.effort import examples, runs
 from tests.programs import KNOWN, methods_for
 
 INF = float("inf")
@@ -150,12 +150,12 @@ def applies(program, relation, method):
 
 @pytest.mark.parametrize(
     ("program", "name", "method"),
-    [
-        pytest.param(program, *case.values, id=f"{program}/{case.id}")
-        for number, program in enumerate(KNOWN)
-        for place, case in enumerate(combinations())
-        if applies(program, *case.values) and (THOROUGH or (number + place) % 3 == 0)
-    ],
+    effort.covering(
+        (program, *case.values)
+        for program in KNOWN
+        for case in combinations()
+        if applies(program, *case.values)
+    ),
 )
 def test_without_noise_every_method_finds_the_exact_optimum(program, name, method):
     lp = known(program, name)
@@ -595,13 +595,13 @@ BAD_PROGRAMS = {
 
 @pytest.mark.parametrize(
     ("case", "name", "method"),
-    [
-        pytest.param(case, *combination.values, id=f"{case}/{combination.id}")
+    effort.covering(
+        (case, *combination.values)
         for case, (concerns, _, _) in BAD_PROGRAMS.items()
         for combination in combinations(
             lambda relation, method, concerns=concerns: method != "mw" and concerns(relation)
         )
-    ],
+    ),
 )
 def test_programs_outside_a_method_are_refused_with_nothing_spent(case, name, method):
     _, make, message = BAD_PROGRAMS[case]

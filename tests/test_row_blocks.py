@@ -14,7 +14,7 @@ from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidParameterError, InvalidProblemError
 from privlp.rows import memory
 from privlp.rows.in_blocks import InBlocks
-from tests.effort import THOROUGH
+from tests.effort import THOROUGH, each
 from tests.programs import methods_for
 
 N, D, OPT = 90, 4, 3.0
@@ -86,18 +86,17 @@ class Made(Sequence):
 
 
 class TestTheSameAsInMemory:
-    @pytest.mark.parametrize("cuts", CUTS)
-    @pytest.mark.parametrize("storage", STORAGE)
-    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize(("method", "storage", "cuts"), each(METHODS, STORAGE, CUTS))
     def test_blocks_of_any_size(self, method, storage, cuts):
         A, b = table()
         A = STORAGE[storage](A)
         whole = solved(LinearProgram(COSTS, A, b), method)
         assert_same(whole, solved(LinearProgram(COSTS, *split(A, b, CUTS[cuts])), method))
 
-    @pytest.mark.parametrize("limit", [0, 2000, math.inf])
-    @pytest.mark.parametrize("fields", [{}, {"neighbours": ADD}], ids=["replace", "add-remove"])
-    @pytest.mark.parametrize("method", methods_for(ConstraintPrivate()))
+    @pytest.mark.parametrize(
+        ("limit", "fields", "method"),
+        each([0, 2000, math.inf], [{}, {"neighbours": ADD}], methods_for(ConstraintPrivate())),
+    )
     def test_every_method_whatever_is_held(self, method, fields, limit):
         A, b = table()
         blocks = split(A, b, [17, 60])
@@ -106,7 +105,10 @@ class TestTheSameAsInMemory:
         with memory.using(limit):
             assert_same(whole, solved(lp, method))
 
-    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize(
+        "method",
+        [pytest.param(m, marks=[pytest.mark.slow] * (m == "staged")) for m in METHODS],
+    )
     def test_to_the_last_bit(self, method):
         """Without noise, whose rounding would hide small differences."""
         A, b = table()

@@ -31,7 +31,7 @@ from privlp.rows.on_polytope import RowsOnPolytope
 from privlp.rows.on_simplex import RowsOnSimplex
 from privlp.rows.program_rows import RowBlock
 from tests import programs
-from tests.effort import pairs
+from tests.effort import each, pairs
 from tests.programs import methods_for
 from tests.rounds import weights_of
 from tests.toy_rows import SplitProgram, SplitRows, read_anew, split_rows
@@ -389,16 +389,15 @@ def test_numbers_are_read_by_place_in_memory_only(method):
 EVERYWHERE_EXACT = methods_for(privlp.ConstraintPrivate())
 
 
-@pytest.mark.parametrize("storage", STORAGE)
-@pytest.mark.parametrize("method", EVERYWHERE_EXACT)
+@pytest.mark.parametrize(("method", "storage"), each(EVERYWHERE_EXACT, STORAGE))
 def test_a_solve_gives_the_same_bits_in_any_blocks_and_threads(method, storage, monkeypatch):
-    """Answer, trace and ledger, to the last bit: one block, three sizes of blocks, two threads."""
+    """Answer, trace and ledger, to the last bit: two sizes of blocks, two threads."""
     monkeypatch.setattr(parts, "MOST_ROWS", 16)
     lp = programs.covering(60, costs=COSTS)
     lp = lp.changed(A=STORAGE[storage](lp.A))
     solve = partial(privlp.solve, eps=1.0, delta=1e-6, method=method, rng=0, **request_of(method))
     found = [solve(lp)]
-    for cuts in ([], [31], [2, 30, 59], range(1, 60)):
+    for cuts in ([2, 30, 59], range(1, 60)):
         blocks = SplitProgram.like(lp)
         object.__setattr__(blocks, "rows", lambda cuts=cuts: split_rows(lp, cuts))
         found.append(solve(blocks))

@@ -50,7 +50,7 @@ from svm_models.perturbation import (
     perturb_output,
 )
 from svm_models.records import signed, within_norm
-from tests.effort import examples
+from tests.effort import each, examples, pairs
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -502,9 +502,7 @@ def test_gradient_of_one_record(z, other, x, x_other, loss):
 # norm of records
 
 
-@pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("t", [1e-3, 7.0])
+@pytest.mark.parametrize(("estimator", "delta", "t"), pairs(ALL, [0.0, 1e-6], [1e-3, 7.0]))
 def test_scale_of_the_records(estimator, delta, t):
     """Records and their bound t times as long, regularisation t^2 times as strong.
 
@@ -565,9 +563,9 @@ def test_the_input_is_left_alone():
         )
 
 
-@pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("factor", [1e20, 1e200, 1e305])
+@pytest.mark.parametrize(
+    ("estimator", "form", "factor"), each(ALL, [np.asarray, sp.csr_array], [1e20, 1e200, 1e305])
+)
 def test_an_enormous_record_is_no_news(estimator, form, factor):
     """It is scaled down like any other; a warning would tell that there is one."""
     stretched = X.copy()
@@ -723,7 +721,6 @@ def test_the_default_loss_is_logistic(estimator):
 # messages
 
 
-@pytest.mark.parametrize("estimator", ALL)
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -750,9 +747,10 @@ def test_the_default_loss_is_logistic(estimator):
         ({"classes": 1}, "classes must name two different labels"),
     ],
 )
-def test_parameters_out_of_their_domain(estimator, parameters, message):
-    with pytest.raises(InvalidParameterError, match=message):
-        estimator(**parameters).fit(X, Y)
+def test_parameters_out_of_their_domain(parameters, message):
+    for estimator in ALL:
+        with pytest.raises(InvalidParameterError, match=message):
+            estimator(**parameters).fit(X, Y)
 
 
 @pytest.mark.parametrize("estimator", [OutputPerturbationSVC, ObjectivePerturbationSVC])

@@ -32,7 +32,7 @@ from svm_models.losses import logistic
 from svm_models.minimise import RegularizedRisk
 from svm_models.perturbation import perturb_objective, perturb_output
 from svm_models.records import within_norm
-from tests.effort import runs
+from tests.effort import pairs, runs
 
 #: Classes are left out here where they do not matter.
 pytestmark = pytest.mark.filterwarnings("ignore:The two classes are read from the records")
@@ -62,13 +62,14 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-@pytest.mark.parametrize("classifier", PRIVATE, ids=lambda c: type(c).__name__)
-@pytest.mark.parametrize("data_norm", [1e-100, 1.0, 1e14])
-@pytest.mark.parametrize("container", [np.array, sp.csr_array])
+@pytest.mark.parametrize(
+    ("classifier", "row", "data_norm", "container"),
+    pairs(PRIVATE, ROWS, [1e-100, 1.0, 1e14], [np.array, sp.csr_array]),
+    ids=lambda value: type(value).__name__ if hasattr(value, "fit") else None,
+)
 def test_one_record_never_raises_or_warns(classifier, row, data_norm, container):
     records = X.copy()
-    records[0] = row
+    records[0] = ROWS[row]
     parameters = classifier.get_params(deep=False)
     scaled = {"data_norm": data_norm} if "data_norm" in parameters else {}
     if "reg" in parameters:
