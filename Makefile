@@ -7,6 +7,8 @@ SVM_PAGES := thesis_table1 thesis_figures cm_logistic scm_tables scm_curves scm_
 RANGE ?= oldest-3.11 newest-3.13
 RESOLUTION_oldest := lowest-direct
 RESOLUTION_newest := highest
+# Two processes, each with tests of the same files for as long as there are some: these share what they prepared.
+TOGETHER := -n 2 --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo docs test test-thorough test-range coverage lint types wheel fuzz planted stale bench bench-trust bench-step bench-covering bench-family bench-low-sensitivity bench-unknown bench-generated bench-svm clean
@@ -34,15 +36,15 @@ demo: $(VENV)/demo  ## Solve a linear program of 20,190 real people privately, a
 	$(BIN)/privlp demo
 
 test: $(VENV)/dev  ## Run the tests (two processes)
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q $(TOGETHER)
 
 test-thorough: $(VENV)/dev  ## Run all tests, the slow ones too, with new examples of every property
-	PRIVLP_THOROUGH=1 $(BIN)/python -m pytest -q -n 2
+	PRIVLP_THOROUGH=1 $(BIN)/python -m pytest -q $(TOGETHER)
 
 test-range: $(RANGE:%=test-%)  ## Run the tests with the oldest and newest libraries; RANGE="oldest-3.11 newest-3.12" chooses
 
 test-%: .venv-%/test
-	.venv-$*/bin/python -m pytest -q -n 2
+	.venv-$*/bin/python -m pytest -q $(TOGETHER)
 
 .PRECIOUS: .venv-%/test
 .venv-%/test: $(VENV)/uv pyproject.toml
@@ -56,7 +58,7 @@ $(VENV)/uv: $(VENV)/python
 	@touch $@
 
 coverage: $(VENV)/dev  ## Run the tests with line and branch coverage
-	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term-missing:skip-covered
+	$(BIN)/python -m pytest -q $(TOGETHER) --cov --cov-report=term-missing:skip-covered
 
 fuzz: $(VENV)/dev  ## Throw odd input at everything that takes some: over 100,000 cases, watched (15 minutes)
 	cd tests && ../$(BIN)/python -m fuzz

@@ -1,4 +1,4 @@
-"""Notebooks: committed without outputs, built alike, run from top to bottom, with widgets or not."""
+"""Notebooks: committed without outputs, built alike; in a thorough run, run with widgets or not."""
 
 import re
 import time
@@ -9,8 +9,6 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-#: Those that take longest; the documentation is built from a run of all of them.
-LONG = [path for path in NOTEBOOKS if path.stem[:2] in ("03", "04", "05")]
 MOST_SECONDS = 60  # of the processor; what else the machine does is not counted
 GOALS, QUESTION, EXERCISE = "## Goals", "**Question.**", "**Exercise "
 # Real sliders, of which each is read once: an error below them is an error of the cell.
@@ -113,7 +111,7 @@ def kernel():
             path,
             widgets,
             id=f"{path.stem} {'with' if widgets else 'without'} widgets",
-            marks=[pytest.mark.slow] * (path in LONG or not widgets),
+            marks=pytest.mark.slow,
         )
         for path in NOTEBOOKS
         for widgets in (True, False)
@@ -121,7 +119,10 @@ def kernel():
 )
 @pytest.mark.filterwarnings("ignore")  # the kernel's own messages
 def test_runs_from_top_to_bottom(path, widgets, kernel, monkeypatch, record_property):
-    """Each cell that shows something stands below a question."""
+    """Each cell that shows something stands below a question.
+
+    The documentation is built from a run of all of them, too.
+    """
     nbclient = pytest.importorskip("nbclient")
     notebook = read(path)
     uses_widgets = "ipywidgets" in path.read_text(encoding="utf-8")

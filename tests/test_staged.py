@@ -22,7 +22,7 @@ from privlp.rows.one_sign import RowsOfOneSign, signs_and_spread
 from privlp.rows.program_rows import RowBlock
 from tests.conformance_kit import Patch, audited, claim_of, play, sampler_of, sharpest
 from tests.conformance_subjects import STAGED, of_any_sign, of_one_sign, replaced
-from tests.effort import examples, runs
+from tests.effort import THOROUGH, each, examples, runs
 from tests.programs import tight_covering
 
 INF = math.inf
@@ -231,18 +231,23 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-class TestWhatIsFound:
-    @pytest.mark.parametrize(("eps", "worse"), [(INF, 0.005), (8.0, 0.06)])
-    def test_no_worse_than_the_optimum_and_within_s(self, form, eps, worse):
-        lp = FORMS[form]()
-        exact, found = privlp.solve_exact(lp), solve(lp, eps)
-        size = abs(exact.objective - lp.offset)
-        assert lp.sign * (found.objective - exact.objective) <= worse * size
-        assert missed(lp, found.x) <= 60
-        assert (found.x >= lp.bounds[:, 0]).all()
-        assert (found.x <= lp.bounds[:, 1] * (1 + 1e-12)).all()
-        assert found.objective == pytest.approx(lp.objective(found.x))
+#: Without noise, a form of each sign and one with bounds in the quick run.
+FOUND = [(form, 8.0, 0.06) for form in FORMS] + [
+    (form, INF, 0.005)
+    for form in (FORMS if THOROUGH else ("covering", "packing", "upper bounds", "add-remove"))
+]
+
+
+@pytest.mark.parametrize(("form", "eps", "worse"), FOUND)
+def test_no_worse_than_the_optimum_and_within_s(form, eps, worse):
+    lp = FORMS[form]()
+    exact, found = privlp.solve_exact(lp), solve(lp, eps)
+    size = abs(exact.objective - lp.offset)
+    assert lp.sign * (found.objective - exact.objective) <= worse * size
+    assert missed(lp, found.x) <= 60
+    assert (found.x >= lp.bounds[:, 0]).all()
+    assert (found.x <= lp.bounds[:, 1] * (1 + 1e-12)).all()
+    assert found.objective == pytest.approx(lp.objective(found.x))
 
 
 def test_equal_programs_have_equal_solutions():
@@ -253,7 +258,7 @@ def test_equal_programs_have_equal_solutions():
     assert solve(FORMS["offset"]()).x == pytest.approx(plain)
 
 
-@pytest.mark.parametrize("eps", [1.0, INF])
+@pytest.mark.parametrize("eps", [1.0, pytest.param(INF, marks=pytest.mark.slow)])
 def test_hints_change_little(eps):
     n = runs(5000, 2000)
     lp = covering(n)
@@ -272,8 +277,7 @@ def test_a_given_alpha_is_what_counts():
     assert lax.objective < 0.95 * strict.objective
 
 
-@pytest.mark.parametrize("s", [100, 400])
-@pytest.mark.parametrize("eps", [1.0, INF])
+@pytest.mark.parametrize(("s", "eps"), each([100, 400], [1.0, INF]))
 def test_where_many_rows_hold_at_the_bounds(eps, s):
     """500 rows of 2,000 ask for anything: fewer than several times s."""
     rng = np.random.default_rng(0)

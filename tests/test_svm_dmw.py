@@ -149,10 +149,10 @@ def test_without_noise_and_with_many_rounds_the_margin_of_all_but_s_records_is_k
 
 def test_without_noise_the_soft_form_is_the_solve_of_its_program():
     lp = soft_margin_lp(X[:100], Y[:100].astype(float), 0.5)
-    svm = DMWSVC(math.inf, 0.0, s=5, alpha=2.0, form="soft", C=0.5, radius=30.0, data_norm=2.0).fit(
+    svm = DMWSVC(math.inf, 0.0, s=5, alpha=4.0, form="soft", C=0.5, radius=30.0, data_norm=2.0).fit(
         X[:100], Y[:100]
     )
-    x = solve(lp, math.inf, 0.0, s=5, alpha=2.0, opt=30.0, method="dmw").x
+    x = solve(lp, math.inf, 0.0, s=5, alpha=4.0, opt=30.0, method="dmw").x
     np.testing.assert_allclose(svm.coef_[0], x[:4] - x[4:8])
 
 

@@ -165,6 +165,7 @@ def commands() -> Iterator[Path]:
             SystemExit,
             twins=seeded,
             code=code,
+            dear=title == "plan --nominal-n --plot",
         )
     for title, (name, arguments) in _FAILING_COMMANDS.items():
         yield Path(

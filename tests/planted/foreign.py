@@ -199,12 +199,18 @@ def _fit(name: str, argument: str, title: str, variant: int) -> Attempt:
     )
 
 
+@functools.cache
+def _fitted_once(name: str, variant: int) -> Any:
+    X, y, numbers, _, _ = _planted(variant)
+    with warnings.catch_warnings(action="ignore"):  # of few records
+        estimator = _ALL[name](eps=1.0, random_state=0, classes=(-1, 1))
+        return estimator.fit(X, numbers if "Regressor" in name else y)
+
+
 def _ask(name: str, question: str, title: str, variant: int) -> Attempt:
     X, y, numbers, mint, secrets = _planted(variant)
     labels = numbers if "Regressor" in name else y
-    with warnings.catch_warnings(action="ignore"):  # of few records
-        fitted = _ALL[name](eps=1.0, random_state=0, classes=(-1, 1)).fit(X, labels)
-    change = ARGUMENTS[title]
+    fitted, change = _fitted_once(name, variant), ARGUMENTS[title]
     asked = change(labels if "score" in question else X, mint)
     calls = {
         "predict": lambda: fitted.predict(asked),

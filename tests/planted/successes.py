@@ -157,7 +157,7 @@ def reports() -> Iterator[Path]:
         yield Path(
             f"picture of plan {name}",
             functools.partial(planning, name, picture=True),
-            dear=name not in ("replace", "departed"),
+            dear=name != "departed",
         )
         yield Path(f"words {name}", functools.partial(_words, name), dear=dear)
 
