@@ -184,7 +184,7 @@ def test_auto_goes_by_the_region():
             assert privlp.solve(lp, 20.0, 1e-6, 100, rng=0).method == best
 
 
-@pytest.mark.parametrize("method", ["chain", "staged"])
+@pytest.mark.parametrize("method", ["chain", pytest.param("staged", marks=pytest.mark.slow)])
 def test_a_hint_changes_little_right_or_wrong(method):
     """Counts decide: mean costs of six draws at hints off by a factor of 5, and of a range."""
 

@@ -191,7 +191,7 @@ def lower_sides(m):
     ],
 )
 def test_true_rows_hold_with_the_probability(lp):
-    count = runs(1_000, 150)
+    count = runs(1_000, 100)
     failures = failures_of_solutions(lp, 0.8, count)
     assert at_most(failures, count, 0.2)
 
@@ -212,7 +212,7 @@ def test_solutions_without_joint_margins_are_caught(monkeypatch):
 @pytest.mark.statistical
 def test_solutions_are_as_bold_as_the_probability_allows():
     """Where every row is tight and nothing is clipped, they fail half as often as allowed."""
-    count = runs(1_000, 150)
+    count = runs(1_000, 100)
     lp = boxes(6, ScalarPrivate(1.0, norm="1"))
     assert at_least(failures_of_solutions(lp, 0.8, count), count, 0.1)
 

@@ -68,8 +68,9 @@ class TestCrossing:
         assert abs(found - crossing) < (0.2 if step else 0.05)
 
     @pytest.mark.statistical
-    @pytest.mark.parametrize("shape", ["exponential", "straight", "jump"])
-    @pytest.mark.parametrize("sigma", [2.0, 5.0, 20.0])
+    @pytest.mark.parametrize(
+        ("shape", "sigma"), each(["exponential", "straight", "jump"], [2.0, 5.0, 20.0])
+    )
     def test_noisy_counts_keep_the_safe_side(self, shape, sigma):
         """The crossing is below surely(0.97) in 90 % of 300 runs. The seed is fixed.
 

@@ -28,7 +28,7 @@ from svm_models import (
 )
 from svm_models.neighbours import SHARE_OF_THE_COUNT, counted
 from svm_models.regression_base import PrivateLinearRegressor
-from tests.effort import examples
+from tests.effort import each, examples
 
 BOUNDS = {"X_bounds": (0, 10), "y_bounds": (-20, 60)}
 ADDED = {"relation": "add-remove"}
@@ -218,8 +218,7 @@ def test_parts_are_what_a_fit_is_charged(kind, options):
     assert [p.share for p in found.parts] == pytest.approx(squares / squares.sum())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize(("kind", "relation"), each(KINDS, ["replace", "add-remove"]))
 def test_the_advised_number_and_eps_are_just_enough(kind, relation):
     estimator = KINDS[kind](0.3, relation=relation)
     advice = plan(estimator, 300, 4).advice
