@@ -13,6 +13,7 @@ from privlp import ConstraintPrivate, LinearProgram
 from privlp.errors import InvalidParameterError, InvalidProblemError, MissingDependencyError
 from privlp.problem import parquet_rows
 from privlp.rows import memory
+from tests.effort import each
 from tests.test_row_blocks import COSTS, METHODS, OPT, N, assert_same, solved, table
 
 pq = pytest.importorskip("pyarrow.parquet", reason="PyArrow is an extra")
@@ -41,8 +42,7 @@ def read(folder, **fields):
     return LinearProgram.from_parquet(folder, COSTS, "need", NAMES, **fields)
 
 
-@pytest.mark.parametrize("limit", [0, 1500, 10**6])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "limit"), each(METHODS, [0, 1500, 10**6]))
 def test_the_same_as_in_memory(folder, method, limit, monkeypatch):
     monkeypatch.setattr(parquet_rows, "_ENTRIES", 7 * len(NAMES))
     lp = read(folder)

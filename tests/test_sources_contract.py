@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 import privlp
 from privlp import Budget, ConstraintPrivate, LinearProgram, MissedRowsWarning, PrivLPError
+from tests.effort import THOROUGH
 from tests.programs import methods_for
 
 RELATION = ConstraintPrivate("add-remove", nominal_n=100)
@@ -178,8 +179,10 @@ def outcome(lp, ask):
 
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_status_messages_and_charges_are_those_of_an_array(programs, request_):
+    """A seventh of the programs for each request, so that each program meets several."""
     expected = outcome(programs["array", 1], REQUESTS[request_])
-    for (name, n), lp in programs.items():
+    some = slice(None) if THOROUGH else slice(list(REQUESTS).index(request_) % 7, None, 7)
+    for (name, n), lp in list(programs.items())[some]:
         assert outcome(lp, REQUESTS[request_]) == expected, (name, n)
 
 
