@@ -187,7 +187,8 @@ class TestWhereWholeConstraintsArePrivate:
             found = [
                 privlp.solve(lp, eps, 1e-6, prices=True, rng=seed).prices[-2] for seed in range(8)
             ]
-            return float(np.abs(np.array(found) / exact - 1).mean())
+            assert np.isfinite(found).sum() >= 4  # others gave way to a point of a public line
+            return float(np.nanmean(np.abs(np.array(found) / exact - 1)))
 
         assert off(100.0) < 0.05
         assert off(1.0) < 0.5

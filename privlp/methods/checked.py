@@ -100,7 +100,9 @@ class Checked:
             NoisyCounts(self._measured, MeasuredRows.missed, self._draw),
         )
         found = self._search.released()
-        x, sigma = self._cheapest(s, np.asarray(found.x)), counts.sigma
+        x, sigma = np.asarray(found.x), counts.sigma
+        if sigma > 0:
+            x = self._cheapest(s, x)
         first = counts(x)
         bound, other = self._other(s, x)
         if sigma > 0 and first > s + _SURELY * sigma and bound < first:

@@ -168,7 +168,9 @@ class SoftRowSearch:
             self._trace.setdefault("x", []).append(self._x)
             self._trace.setdefault("softness", []).append(softness)
             if last and self._is_worse(compared, simple):
-                self._x, self._prices, self._warning = simple, None, _INSTEAD
+                self._x, self._warning = simple, _INSTEAD
+                if self._prices is not None:  # they are those of another point
+                    self._prices = np.full_like(self._prices, np.nan)
             yield
 
     def _is_worse(self, compared: _Comparison, simple: FloatArray) -> bool:
