@@ -358,8 +358,7 @@ def test_a_solve_gives_the_same_wherever_rows_stand(method, eps, fields):
 def test_soft_rows_give_the_same_wherever_they_stand():
     lp = programs.covering(60, costs=COSTS, penalty=np.linspace(0.1, 1.0, 60))
     one, other = (
-        privlp.solve(program, 1.0, 1e-6, opt=OPT, rng=0)
-        for program in (lp, SplitProgram.like(lp))
+        privlp.solve(program, 1.0, 1e-6, opt=OPT, rng=0) for program in (lp, SplitProgram.like(lp))
     )
     np.testing.assert_allclose(one.x, other.x, rtol=1e-9)
 
