@@ -367,7 +367,7 @@ def test_flags_are_true_or_false(value, tmp_path):
         (NUMBERS, {"delta": 1e-320}, "delta must be 0, or at least 1e-300"),
         (SOFT, {"eps": 5e-324}, "eps must lie between 1e-100 and 1e[+]100"),
         (SOFT, {"eps": 1e300}, "eps must lie between 1e-100 and 1e[+]100"),
-        (SOFT, {"width": 5e-324}, "width must lie between 1e-100 and 1e[+]100"),
+        (SOFT, {"width": 5e-324}, "width has no use with soft rows"),
         (lp_of(), {"s": 1, "opt": 1e300}, "opt must lie between 1e-100 and 1e[+]100"),
         (lp_of(), {"s": 1, "opt": (1.0, 1e300)}, "opt must lie between 1e-100 and 1e[+]100"),
         (lp_of(), {"s": 1, "opt": 1.0, "alpha": 1e-320}, "alpha must lie between 1e-100"),
